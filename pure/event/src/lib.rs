@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What can happen in a run, and its byte layout.
+//!
+//! A [`Record`] is 32 bytes, fixed, little-endian on disk. The running side writes records, the reporting side
+//! reads them; neither knows the other. Subjects are positions in the plan's lists, so a record needs no names.
+//! [`file`] is the container: a head that embeds the plan and the machine's facts, then records.
+#![forbid(unsafe_code)]
+
+pub mod file;
+mod record;
+
+pub use record::{Count, Kind, Record};

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use taut_time::Instant;
+
+/// What happened. The numbers are part of the file format and never change meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+#[non_exhaustive]
+pub enum Kind {
+    /// Release 0 is due at this instant. Subject 0; value 0.
+    Begin = 1,
+    /// A job may run from now on. Subject: task; value: 0. The record's time is the nominal release.
+    Release = 2,
+    /// A job runs its first instruction. Subject: task; value: 0.
+    Start = 3,
+    /// A job is done. Subject: task; value: processor time it used [ns].
+    Complete = 4,
+    /// A job was done after its deadline. Subject: task; value: response time [ns]. Follows its `Complete`.
+    Miss = 5,
+    /// A release fell due while the previous job still ran. Subject: task; value: the overrun policy, in the
+    /// order of `taut_model::Overrun`.
+    Overrun = 6,
+    /// A release that the overrun policy or a pause dropped. Subject: task; value: 0.
+    Skip = 7,
+    /// A job returned an error. Subject: task; value: the application's code.
+    Failed = 8,
+    /// A job asked its release scope for more than was left. Subject: task; value: bytes asked for.
+    ScopeExceeded = 9,
+    /// A value was sent. Subject: channel; value: sequence number.
+    Send = 10,
+    /// A value was received. Subject: channel; value: time since it was sent [ns]; job: sequence number.
+    Receive = 11,
+    /// A value could not be sent or was lost. Subject: channel; value: how many.
+    Drop = 12,
+    /// The machine itself was late on a core. Subject: core (position in the plan); value: lateness [ns].
+    Stall = 13,
+    /// The state of a service changed. Subject: service; value: `State as u64` of `taut_run`.
+    Service = 14,
+    /// A count of a thread, taken at the end. Subject: task; job: [`Count`]; value: the count.
+    Counted = 15,
+    /// Records of a thread were lost because its ring was full. Subject: task; value: how many.
+    Lost = 16,
+    /// The last record of an orderly run. Subject 0; value: the signal that ended it, 0 for none.
+    End = 17,
+    /// A chain's output was produced. Subject: chain; value: age of the data at its end [ns].
+    ChainEnd = 18,
+}
+
+/// What a [`Kind::Counted`] record counts, in its job field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+#[non_exhaustive]
+pub enum Count {
+    /// Heap allocations, reallocations and frees after release 0.
+    HeapUse = 1,
+    /// Page faults that needed no IO, after release 0.
+    MinorFaults = 2,
+    /// Page faults that needed IO, after release 0.
+    MajorFaults = 3,
+    /// Voluntary context switches after release 0 beyond those of waiting for a release or a trigger.
+    Blocked = 4,
+    /// Involuntary context switches after release 0.
+    Preempted = 5,
+}
+
+impl Count {
+    /// All of them, in order of their numbers.
+    pub const ALL: [Self; 5] =
+        [Self::HeapUse, Self::MinorFaults, Self::MajorFaults, Self::Blocked, Self::Preempted];
+}
+
+impl Kind {
+    const ALL: [Self; 18] = [
+        Self::Begin,
+        Self::Release,
+        Self::Start,
+        Self::Complete,
+        Self::Miss,
+        Self::Overrun,
+        Self::Skip,
+        Self::Failed,
+        Self::ScopeExceeded,
+        Self::Send,
+        Self::Receive,
+        Self::Drop,
+        Self::Stall,
+        Self::Service,
+        Self::Counted,
+        Self::Lost,
+        Self::End,
+        Self::ChainEnd,
+    ];
+
+    /// The kind with that number, if there is one.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number).checked_sub(1)?).copied()
+    }
+}
+
+/// One event: when, what, of whom, which job, and a value whose meaning [`Kind`] gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// When, on the run's clock.
+    pub at: Instant,
+    /// What happened.
+    pub kind: Kind,
+    /// The CPU it was recorded on.
+    pub cpu: u8,
+    /// Whose event: a position in the plan's list of tasks, channels, cores, services or chains, by `kind`.
+    pub subject: u16,
+    /// Which job of the task, counted from 0; 0 where there is none.
+    pub job: u64,
+    /// By `kind`.
+    pub value: u64,
+}
+
+impl Record {
+    /// Bytes of a record.
+    pub const SIZE: usize = 32;
+
+    /// As bytes: at, job, value (8 each), subject (2), kind, cpu, 4 zero; little-endian.
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        bytes[0..8].copy_from_slice(&self.at.as_ns().to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.job.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.value.to_le_bytes());
+        bytes[24..26].copy_from_slice(&self.subject.to_le_bytes());
+        bytes[26] = self.kind as u8;
+        bytes[27] = self.cpu;
+        bytes
+    }
+
+    /// From bytes; `None` if the kind is unknown.
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Option<Self> {
+        let word = |at: usize| {
+            let mut word = [0; 8];
+            word.copy_from_slice(&bytes[at..at + 8]);
+            u64::from_le_bytes(word)
+        };
+        Some(Self {
+            at: Instant::from_ns(word(0)),
+            job: word(8),
+            value: word(16),
+            subject: u16::from_le_bytes([bytes[24], bytes[25]]),
+            kind: Kind::from_number(bytes[26])?,
+            cpu: bytes[27],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_and_back() {
+        for (i, kind) in Kind::ALL.into_iter().enumerate() {
+            assert_eq!(usize::from(kind as u8), i + 1);
+            let record = Record {
+                at: Instant::from_ns(u64::MAX - 1),
+                kind,
+                cpu: 255,
+                subject: 0xabcd,
+                job: 7,
+                value: 1 << 40,
+            };
+            assert_eq!(Record::from_bytes(&record.to_bytes()), Some(record));
+        }
+        assert_eq!(Record::from_bytes(&[0; 32]), None);
+        assert_eq!(Kind::from_number(19), None);
+    }
+}

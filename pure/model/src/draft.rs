@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use std::collections::BTreeSet;
+
+use taut_time::Duration;
+
+use crate::{
+    App, BestEffort, Cost, Fault, Kind, Mechanism, Model, Overflow, Overrun, Payload, Platform, Size, rules,
+};
+
+/// What someone wrote, by name: everything that a [`Model`] is made from, before any rule was checked.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    /// What the application is.
+    pub app: App,
+    /// The machine.
+    pub platform: Platform,
+    /// The types of values.
+    pub payloads: Vec<Payload>,
+    /// The services.
+    pub services: Vec<ServiceDraft>,
+    /// The tasks.
+    pub tasks: Vec<TaskDraft>,
+    /// The outside processes.
+    pub clients: Vec<ClientDraft>,
+    /// The channels.
+    pub channels: Vec<ChannelDraft>,
+    /// The chains.
+    pub chains: Vec<ChainDraft>,
+    /// Paths of tables (`tasks.recording`) whose definition was faulty and reported already: they are missing
+    /// above, and what refers to them is not reported again. While there is one, no model is built.
+    pub incomplete: BTreeSet<String>,
+}
+
+/// A service, by name.
+#[derive(Clone, Debug)]
+pub struct ServiceDraft {
+    /// Its name.
+    pub name: String,
+    /// Its persistent scope, shared by its tasks.
+    pub persistent: Size,
+}
+
+/// A task, by name.
+#[derive(Clone, Debug)]
+pub struct TaskDraft {
+    /// Its name.
+    pub name: String,
+    /// The service that it belongs to.
+    pub service: Option<String>,
+    /// What is promised about it.
+    pub class: ClassDraft,
+}
+
+/// Whether a task has a deadline, by name.
+#[derive(Clone, Debug)]
+pub enum ClassDraft {
+    /// It has one.
+    RealTime(RealTimeDraft),
+    /// It has none.
+    BestEffort(BestEffort),
+}
+
+/// The promise of a real-time task, by name. The fields mean what [`crate::RealTime`] says.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "crate::RealTime says it")]
+pub struct RealTimeDraft {
+    pub arrival: ArrivalDraft,
+    pub deadline: Duration,
+    pub jitter: Duration,
+    pub wcet: Cost,
+    pub non_preemptive: Duration,
+    /// The CPU's number; `None` for `"auto"`.
+    pub core: Option<u16>,
+    /// Any whole number that was written; `None` for `"auto"`.
+    pub priority: Option<i64>,
+    pub persistent: Size,
+    pub release: Size,
+    pub on_overrun: Overrun,
+}
+
+/// When jobs arrive, by name.
+#[derive(Clone, Debug)]
+pub enum ArrivalDraft {
+    /// At `offset + k · period`.
+    Periodic {
+        /// T.
+        period: Duration,
+        /// The first arrival.
+        offset: Duration,
+    },
+    /// By a channel, at most one per `min_gap`.
+    Sporadic {
+        /// T.
+        min_gap: Duration,
+        /// The channel's name.
+        trigger: String,
+    },
+}
+
+/// An outside process, by name.
+#[derive(Clone, Debug)]
+pub struct ClientDraft {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub kind: ClientKind,
+    /// The least time between two of its sends, if it promises one.
+    pub min_gap: Option<Duration>,
+}
+
+/// What an outside party is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientKind {
+    /// A process on the same machine.
+    Process,
+}
+
+/// A channel, by name. The fields mean what [`crate::Channel`] says.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "crate::Channel says it")]
+pub struct ChannelDraft {
+    pub name: String,
+    pub kind: Kind,
+    pub from: Vec<String>,
+    pub to: Vec<String>,
+    /// The payload's name.
+    pub payload: String,
+    /// Any whole number that was written; `None` for `"auto"`.
+    pub capacity: Option<i64>,
+    pub overflow: Overflow,
+    pub mechanism: Option<Mechanism>,
+    pub sends_per_release: u32,
+    pub takes_per_release: u32,
+}
+
+/// A chain, by name.
+#[derive(Clone, Debug)]
+pub struct ChainDraft {
+    /// Its name.
+    pub name: String,
+    /// Names: task, channel, task, …, task.
+    pub path: Vec<String>,
+    /// The oldest that data may be at the end.
+    pub max_latency: Duration,
+}
+
+impl Draft {
+    /// Checks every rule that needs no timing analysis.
+    ///
+    /// Returns the model, if there was no error, and everything there is to say: errors and warnings, in the
+    /// order of the manifest's tables.
+    pub fn build(self) -> (Option<Model>, Vec<Fault>) {
+        rules::build(self)
+    }
+}

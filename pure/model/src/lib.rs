@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Cores, tasks, channels and parties; valid once constructed.
+//!
+//! A [`Draft`] is what someone wrote, by name. [`Draft::build`] checks every rule that needs no timing analysis
+//! and gives a [`Model`], by position, or all [`Fault`]s at once. A fault names its place by the path in the
+//! manifest (`tasks.recording.deadline`), so that whoever read the text can point at it: the rules are the same
+//! for every input format.
+//!
+//! Larger priority = more urgent, everywhere.
+#![forbid(unsafe_code)]
+
+mod channel;
+mod draft;
+mod fault;
+mod platform;
+mod rules;
+mod size;
+mod system;
+mod task;
+
+pub use channel::{
+    Channel, Kind, LINE_BYTES, Mechanism, Overflow, Payload, PayloadField, STAMP_BYTES, Scalar,
+};
+pub use draft::{
+    ArrivalDraft, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, ClientKind, Draft, RealTimeDraft,
+    ServiceDraft, TaskDraft,
+};
+pub use fault::{Code, Fault, Label, Place, Severity};
+pub use platform::{OnMissingPrivilege, Overheads, Platform, Scheduler};
+pub use size::{ParseSizeError, Size};
+pub use system::{
+    App, Chain, ChannelId, Client, ClientId, CoreId, Model, Party, Service, ServiceId, Step, TaskId,
+};
+pub use task::{Arrival, BestEffort, Class, Cost, Evidence, Overrun, RealTime, Task};

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use taut_time::Duration;
+
+use crate::{Arrival, Channel, Class, ClientKind, Payload, Platform, RealTime, Size, Task};
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub(crate) u16);
+
+        impl $name {
+            /// The position in the model's list.
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    };
+}
+
+id!(
+    /// A task of one model.
+    TaskId
+);
+id!(
+    /// A service of one model.
+    ServiceId
+);
+id!(
+    /// A client of one model.
+    ClientId
+);
+id!(
+    /// A channel of one model.
+    ChannelId
+);
+id!(
+    /// A core of one model: a position in [`Platform::cores`], not a CPU's number.
+    CoreId
+);
+
+/// A whole application on its machine. Holding one proves that every rule of [`crate::Draft::build`] holds:
+/// names are unique, references resolve, parties fit their channels. Whether deadlines hold is for the analysis.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Model {
+    pub(crate) app: App,
+    pub(crate) platform: Platform,
+    pub(crate) payloads: Vec<Payload>,
+    pub(crate) services: Vec<Service>,
+    pub(crate) tasks: Vec<Task>,
+    pub(crate) clients: Vec<Client>,
+    pub(crate) channels: Vec<Channel>,
+    pub(crate) chains: Vec<Chain>,
+}
+
+/// What the application is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct App {
+    /// Its name: lower-case letters, digits and `-`; names its segment.
+    pub name: String,
+    /// One line for people.
+    pub description: String,
+    /// The program to run instead of the Cargo package beside the manifest.
+    pub exec: Option<String>,
+}
+
+/// Tasks that start, pause, resume and stop together and share a persistent scope.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Service {
+    /// Its name in the manifest.
+    pub name: String,
+    /// Its persistent scope, shared by its tasks.
+    pub persistent: Size,
+}
+
+/// A party outside of the application's process; never real-time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Client {
+    /// Its name in the manifest.
+    pub name: String,
+    /// What it is.
+    pub kind: ClientKind,
+    /// The least time between two of its sends, if it promises one.
+    pub min_gap: Option<Duration>,
+}
+
+/// Whoever reads or writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Party {
+    /// A task of ours.
+    Task(TaskId),
+    /// A process of its own.
+    Client(ClientId),
+}
+
+/// A path that data take from a first task to a last one, with a bound on its age at the end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chain {
+    /// Its name in the manifest.
+    pub name: String,
+    /// task, channel, task, …, task.
+    pub path: Vec<Step>,
+    /// The oldest that data may be when the last task completes.
+    pub max_latency: Duration,
+}
+
+/// A step of a chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A task that works on the data.
+    Task(TaskId),
+    /// A channel that carries them.
+    Channel(ChannelId),
+}
+
+impl Model {
+    /// What the application is.
+    pub fn app(&self) -> &App {
+        &self.app
+    }
+    /// The machine.
+    pub fn platform(&self) -> &Platform {
+        &self.platform
+    }
+    /// The types of values.
+    pub fn payloads(&self) -> &[Payload] {
+        &self.payloads
+    }
+    /// The services, in the manifest's order.
+    pub fn services(&self) -> &[Service] {
+        &self.services
+    }
+    /// The tasks, in the manifest's order.
+    pub fn tasks(&self) -> &[Task] {
+        &self.tasks
+    }
+    /// The clients, in the manifest's order.
+    pub fn clients(&self) -> &[Client] {
+        &self.clients
+    }
+    /// The channels, in the manifest's order.
+    pub fn channels(&self) -> &[Channel] {
+        &self.channels
+    }
+    /// The chains, in the manifest's order.
+    pub fn chains(&self) -> &[Chain] {
+        &self.chains
+    }
+    /// A task.
+    pub fn task(&self, id: TaskId) -> &Task {
+        &self.tasks[id.index()]
+    }
+    /// A channel.
+    pub fn channel(&self, id: ChannelId) -> &Channel {
+        &self.channels[id.index()]
+    }
+    /// A client.
+    pub fn client(&self, id: ClientId) -> &Client {
+        &self.clients[id.index()]
+    }
+    /// The CPU of a core.
+    pub fn cpu(&self, id: CoreId) -> u16 {
+        self.platform.cores[id.index()]
+    }
+    /// The cores.
+    pub fn cores(&self) -> impl Iterator<Item = CoreId> + '_ {
+        (0u16..).take(self.platform.cores.len()).map(CoreId)
+    }
+    /// The ids of all tasks.
+    pub fn task_ids(&self) -> impl Iterator<Item = TaskId> + '_ {
+        (0u16..).take(self.tasks.len()).map(TaskId)
+    }
+    /// The ids of all channels.
+    pub fn channel_ids(&self) -> impl Iterator<Item = ChannelId> + '_ {
+        (0u16..).take(self.channels.len()).map(ChannelId)
+    }
+    /// The real-time tasks.
+    pub fn real_time(&self) -> impl Iterator<Item = (TaskId, &Task, &RealTime)> + '_ {
+        self.task_ids().zip(&self.tasks).filter_map(|(id, task)| match &task.class {
+            Class::RealTime(real_time) => Some((id, task, real_time)),
+            Class::BestEffort(_) => None,
+        })
+    }
+    /// The name of a party, as in the manifest.
+    pub fn party_name(&self, party: Party) -> &str {
+        match party {
+            Party::Task(id) => &self.task(id).name,
+            Party::Client(id) => &self.client(id).name,
+        }
+    }
+    /// Whether a party is real-time.
+    pub fn is_real_time(&self, party: Party) -> bool {
+        matches!(party, Party::Task(id) if matches!(self.task(id).class, Class::RealTime(_)))
+    }
+    /// The channel that releases a task, if it is a receiver.
+    pub fn trigger(&self, id: TaskId) -> Option<ChannelId> {
+        match &self.task(id).class {
+            Class::RealTime(RealTime { arrival: Arrival::Sporadic { trigger, .. }, .. }) => Some(*trigger),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use serde::{Deserialize, Serialize};
+use taut_time::Duration;
+
+use crate::{ChannelId, CoreId, ServiceId, Size};
+
+/// A recurring activity of ours: a thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// Its name in the manifest.
+    pub name: String,
+    /// What is promised about it.
+    pub class: Class,
+    /// The service that it starts, pauses and stops with; none if it stands alone.
+    pub service: Option<ServiceId>,
+}
+
+/// Whether a task has a deadline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Its response time is bounded and its deadline proven.
+    RealTime(RealTime),
+    /// An ordinary thread on a housekeeping core; it may allocate and block.
+    BestEffort(BestEffort),
+}
+
+/// The promise of a real-time task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RealTime {
+    /// When jobs arrive.
+    pub arrival: Arrival,
+    /// Relative deadline D, 0 < D ≤ T.
+    pub deadline: Duration,
+    /// Release jitter J: the longest time from an arrival to its release.
+    pub jitter: Duration,
+    /// Execution time and where it comes from.
+    pub wcet: Cost,
+    /// Longest stretch that a more urgent task on the core must wait for, 0 if preemptible throughout.
+    pub non_preemptive: Duration,
+    /// The core; `None` lets the plan choose.
+    pub core: Option<CoreId>,
+    /// 1 to 99, larger = more urgent; `None` lets the plan choose.
+    pub priority: Option<u8>,
+    /// Memory that lives as long as the task (or its service).
+    pub persistent: Size,
+    /// Memory that a job allocates from and that is empty again at the next.
+    pub release: Size,
+    /// What happens when a release falls due while the previous job still runs.
+    pub on_overrun: Overrun,
+}
+
+/// A task without a deadline.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BestEffort {
+    /// The least time between two of its activations, if it promises one; bounds what it sends.
+    pub min_gap: Option<Duration>,
+}
+
+/// When jobs arrive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// At `offset + k · period` after release 0.
+    Periodic {
+        /// T.
+        period: Duration,
+        /// The first arrival.
+        offset: Duration,
+    },
+    /// At most one per `min_gap`, which the runtime enforces; a receiver.
+    Sporadic {
+        /// T: the least time between two releases.
+        min_gap: Duration,
+        /// The channel whose values release it.
+        trigger: ChannelId,
+    },
+}
+
+impl Arrival {
+    /// T: the period, or the least time between two releases.
+    pub fn period(&self) -> Duration {
+        match self {
+            Self::Periodic { period, .. } => *period,
+            Self::Sporadic { min_gap, .. } => *min_gap,
+        }
+    }
+}
+
+/// An execution time with its evidence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cost {
+    /// As stated.
+    pub value: Duration,
+    /// Where it comes from.
+    pub source: Evidence,
+    /// Safety margin in thousandths of the value.
+    pub margin_permille: u32,
+}
+
+impl Cost {
+    /// C: the value with its margin, rounded up; `None` on overflow.
+    pub fn bound(&self) -> Option<Duration> {
+        let extra = u128::from(self.value.as_ns()) * u128::from(self.margin_permille);
+        let extra = u64::try_from(extra.div_ceil(1_000)).ok()?;
+        self.value.checked_add(Duration::from_ns(extra))
+    }
+}
+
+/// Where an execution time comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Evidence {
+    /// The largest of many runs.
+    Measured,
+    /// A static analysis.
+    Static,
+    /// Nobody measured it.
+    Guess,
+}
+
+/// What happens when a release falls due while the previous job still runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Overrun {
+    /// The late job goes on; the next starts right after it.
+    RunOn,
+    /// The late job goes on; releases that fell due meanwhile are dropped.
+    SkipNext,
+    /// The late job is ended at a safe point.
+    KillJob,
+    /// The application stops.
+    StopApp,
+}

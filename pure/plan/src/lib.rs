@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Cores, priorities, mechanisms, capacities and the memory map, with the verdict that justifies them.
+//!
+//! [`Plan`] is what `taut.lock` holds: everything that booting and reporting need, so that neither reads a
+//! manifest. It is made from a model alone, so the same model gives the same plan, byte for byte.
+#![forbid(unsafe_code)]
+
+mod lock;
+mod shape;
+
+pub use lock::{LockError, digest};
+pub use shape::{
+    ArrivalPlan, ChainPlan, ChannelPlan, ClassPlan, CorePlan, Input, MemoryPlan, Place, Plan, ReaderPlan,
+    Region, ScopePlan, ServicePlan, StepPlan, TaskPlan, Term, WriterPlan,
+};

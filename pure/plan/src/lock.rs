@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use std::fmt;
+
+use sha2::{Digest, Sha256};
+
+use crate::Plan;
+
+/// The digest of a text, as [`crate::Input::hash`] holds it.
+pub fn digest(bytes: &[u8]) -> String {
+    use fmt::Write;
+    let mut text = String::from("sha256:");
+    for byte in Sha256::digest(bytes) {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+/// Why a text is not a plan of this version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LockError {
+    /// It is of another format.
+    Version(u32),
+    /// It does not say what it should; the reader's message with line and column.
+    Malformed(String),
+}
+
+impl fmt::Display for LockError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Version(v) => {
+                write!(f, "taut.lock is of format {v}; this version reads format {}", Plan::FORMAT)
+            }
+            Self::Malformed(message) => write!(f, "taut.lock is damaged: {message}"),
+        }
+    }
+}
+
+impl std::error::Error for LockError {}
+
+const HEAD: &str = "\
+# Written by `taut plan` from taut.toml; `taut plan --check` says whether it is up to date.
+# Edit the manifest, not this file.
+
+";
+
+impl Plan {
+    /// The text of `taut.lock`. The same plan gives the same text.
+    ///
+    /// # Errors
+    /// [`LockError::Malformed`] if a value cannot be written as TOML.
+    pub fn to_lock(&self) -> Result<String, LockError> {
+        let body = toml::to_string(self).map_err(|e| LockError::Malformed(e.to_string()))?;
+        Ok(format!("{HEAD}{body}"))
+    }
+
+    /// Reads the text of a `taut.lock`.
+    ///
+    /// # Errors
+    /// [`LockError`] if it is of another format or damaged.
+    pub fn from_lock(text: &str) -> Result<Self, LockError> {
+        let malformed = |e: toml::de::Error| LockError::Malformed(e.to_string());
+        #[derive(serde::Deserialize)]
+        struct Version {
+            lock: u32,
+        }
+        let version = toml::from_str::<Version>(text).map_err(malformed)?.lock;
+        if version != Self::FORMAT {
+            return Err(LockError::Version(version));
+        }
+        toml::from_str(text).map_err(malformed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digest_is_sha256() {
+        assert_eq!(digest(b"abc"), "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    }
+}

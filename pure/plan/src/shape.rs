@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use serde::{Deserialize, Serialize};
+use taut_model::{Evidence, Kind, Mechanism, OnMissingPrivilege, Overflow, Overrun, Scheduler, Size};
+use taut_time::Duration;
+
+/// The decision for a whole application, and its proof in figures: the content of `taut.lock`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Plan {
+    /// The format's version: [`Plan::FORMAT`].
+    pub lock: u32,
+    /// The application's name.
+    pub app: String,
+    /// One line for people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// Whether every deadline and every chain is proven.
+    pub proven: bool,
+    /// What to do without the privilege to be real-time.
+    pub on_missing_privilege: OnMissingPrivilege,
+    /// The group that clients of another user may belong to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// CPUs for everything that is not real-time.
+    pub housekeeping: Vec<u16>,
+    /// The text that this was made from: the manifest, then the overlays in order.
+    pub inputs: Vec<Input>,
+    /// The memory map.
+    pub memory: MemoryPlan,
+    /// The real-time cores.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cores: Vec<CorePlan>,
+    /// The services.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub services: Vec<ServicePlan>,
+    /// The tasks, in the manifest's order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<TaskPlan>,
+    /// The outside processes' names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clients: Vec<String>,
+    /// The channels, in the manifest's order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub channels: Vec<ChannelPlan>,
+    /// The chains.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chains: Vec<ChainPlan>,
+}
+
+/// A text that the plan was made from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Input {
+    /// Its path, relative to the plan's folder.
+    pub path: String,
+    /// `sha256:` and 64 hexadecimal digits of its bytes.
+    pub hash: String,
+}
+
+/// The two memories of an application, each one mapping.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct MemoryPlan {
+    /// Bytes of the process's own map: scopes and inner channels.
+    pub process: Size,
+    /// Bytes of the segment that clients map, its header included; 0 without clients.
+    pub segment: Size,
+    /// Trace rings, stacks and what else the runtime locks.
+    pub runtime: Size,
+    /// The sum.
+    pub total: Size,
+    /// What the manifest allows.
+    pub limit: Size,
+}
+
+/// A stretch of one of the two maps. Offsets are multiples of 128 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Region {
+    /// Bytes from the start of the map.
+    pub offset: u64,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// Which map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Place {
+    /// The process's own.
+    Process,
+    /// The segment that clients map.
+    Segment,
+}
+
+/// A real-time core.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct CorePlan {
+    /// The CPU's number.
+    pub cpu: u16,
+    /// The policy.
+    pub scheduler: Scheduler,
+    /// Σ C'/T in parts per million, rounded up, overheads included.
+    pub utilisation_ppm: u64,
+}
+
+/// A service.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ServicePlan {
+    /// Its name.
+    pub name: String,
+    /// Its persistent scope, in the process's map.
+    pub persistent: ScopePlan,
+    /// Bound on all of its memory: its persistent scope and its tasks' scopes.
+    pub memory: Size,
+}
+
+/// A scope: a fixed stretch of the process's map.
+pub type ScopePlan = Region;
+
+/// A task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct TaskPlan {
+    /// Its name.
+    pub name: String,
+    /// Its service's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<String>,
+    /// What is promised about it.
+    #[serde(flatten)]
+    pub class: ClassPlan,
+}
+
+/// Whether a task has a deadline.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "class", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
+pub enum ClassPlan {
+    /// It has one, and a bound.
+    RealTime {
+        /// The CPU that it is pinned to.
+        cpu: u16,
+        /// Why that CPU, if the plan chose.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cpu_reason: Option<String>,
+        /// SCHED_FIFO priority, 1 to 99.
+        priority: u8,
+        /// Why that priority, if the plan chose.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        priority_reason: Option<String>,
+        /// When jobs arrive.
+        arrival: ArrivalPlan,
+        /// D.
+        deadline: Duration,
+        /// C: execution time with its margin.
+        wcet: Duration,
+        /// Where C comes from.
+        wcet_source: Evidence,
+        /// R: the bound on the response time, from arrival to completion; none if not shown.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        response: Option<Duration>,
+        /// The analysis that gave R.
+        test: String,
+        /// R in parts, in the order of the equation; they sum to R.
+        terms: Vec<Term>,
+        /// What happens on an overrun.
+        on_overrun: Overrun,
+        /// Its own persistent scope; a task of a service also has the service's.
+        persistent: ScopePlan,
+        /// Its release scope.
+        release: ScopePlan,
+    },
+    /// It has none.
+    BestEffort {},
+}
+
+/// When jobs arrive.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged, rename_all_fields = "kebab-case", deny_unknown_fields)]
+pub enum ArrivalPlan {
+    /// At `offset + k · periodic` after release 0.
+    Periodic {
+        /// T.
+        periodic: Duration,
+        /// The first arrival.
+        offset: Duration,
+    },
+    /// By a channel, at most one per `sporadic`.
+    Sporadic {
+        /// T.
+        sporadic: Duration,
+        /// The channel's name.
+        trigger: String,
+    },
+}
+
+/// A part of a bound.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Term {
+    /// `own`, `blocking`, `interference`, `jitter`, `overhead`, `wait`.
+    pub kind: String,
+    /// Whose, where it is somebody's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
+    /// How many times, where it is counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    /// How long in all.
+    pub time: Duration,
+}
+
+/// A channel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ChannelPlan {
+    /// Its name.
+    pub name: String,
+    /// Which values arrive.
+    pub kind: Kind,
+    /// Who sends.
+    pub writer: WriterPlan,
+    /// Who receives.
+    pub readers: Vec<ReaderPlan>,
+    /// The layout of a value, in one line.
+    pub layout: String,
+    /// Bytes of a value.
+    pub size: u32,
+    /// How it is realised.
+    pub mechanism: Mechanism,
+    /// Why so.
+    pub reason: String,
+    /// Values that can wait, for a queue; 1 for a state.
+    pub capacity: u32,
+    /// Why that many, if the plan chose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity_reason: Option<String>,
+    /// What happens to a value that does not fit.
+    pub overflow: Overflow,
+    /// Which map holds it.
+    pub place: Place,
+    /// Where in that map.
+    pub region: Region,
+    /// Bound on the time from send to receive, if all parties are real-time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Duration>,
+}
+
+/// The writing party.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct WriterPlan {
+    /// A task's or a client's name.
+    pub name: String,
+    /// Whether it is a client: a process of its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub client: bool,
+}
+
+/// A reading party.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ReaderPlan {
+    /// A task's or a client's name.
+    pub name: String,
+    /// Whether it is a client: a process of its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub client: bool,
+    /// Whether a value releases it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub triggered: bool,
+}
+
+/// A chain.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ChainPlan {
+    /// Its name.
+    pub name: String,
+    /// Its steps, with what each adds to the bound.
+    pub path: Vec<StepPlan>,
+    /// What the manifest allows.
+    pub max_latency: Duration,
+    /// The bound on the age of data when the last task completes; none if not shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Duration>,
+}
+
+/// A step of a chain.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct StepPlan {
+    /// The task's or channel's name.
+    pub name: String,
+    /// What it adds, in words: `waits at most a period`, `response`.
+    pub adds: String,
+    /// How long.
+    pub time: Duration,
+}
+
+impl Plan {
+    /// The version of the format that this code writes and reads.
+    pub const FORMAT: u32 = 1;
+
+    /// The position of a task.
+    pub fn task(&self, name: &str) -> Option<usize> {
+        self.tasks.iter().position(|task| task.name == name)
+    }
+
+    /// The position of a channel.
+    pub fn channel(&self, name: &str) -> Option<usize> {
+        self.channels.iter().position(|channel| channel.name == name)
+    }
+}
