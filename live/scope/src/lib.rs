@@ -94,6 +94,7 @@ impl fmt::Display for Exceeded {
 
 impl core::error::Error for Exceeded {}
 
+#[allow(clippy::mut_from_ref, reason = "each call gives a fresh stretch, as in any arena")]
 impl<'m> Scope<'m> {
     /// A scope over borrowed memory.
     pub fn new(memory: &'m mut [Block]) -> Self {
@@ -116,7 +117,6 @@ impl<'m> Scope<'m> {
     ///
     /// # Errors
     /// [`Exceeded`] if it does not fit; the value is dropped.
-    #[expect(clippy::mut_from_ref, reason = "each call gives a fresh stretch, as in any arena")]
     pub fn alloc<T>(&self, value: T) -> Result<&mut T, Exceeded> {
         let place = self.take::<T>(1)?;
         // SAFETY:
@@ -132,7 +132,6 @@ impl<'m> Scope<'m> {
     ///
     /// # Errors
     /// [`Exceeded`] if it does not fit.
-    #[expect(clippy::mut_from_ref, reason = "each call gives a fresh stretch, as in any arena")]
     pub fn slice<T: Copy>(&self, len: usize, value: T) -> Result<&mut [T], Exceeded> {
         self.slice_with(len, |_| value)
     }
@@ -142,11 +141,7 @@ impl<'m> Scope<'m> {
     ///
     /// # Errors
     /// [`Exceeded`] if it does not fit.
-    pub fn slice_with<T>(
-        &self,
-        len: usize,
-        mut make: impl FnMut(usize) -> T,
-    ) -> Result<&mut [T], Exceeded> {
+    pub fn slice_with<T>(&self, len: usize, mut make: impl FnMut(usize) -> T) -> Result<&mut [T], Exceeded> {
         let first = self.take::<T>(len)?;
         for i in 0..len {
             // SAFETY:
