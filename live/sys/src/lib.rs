@@ -2,3 +2,36 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! The only crate that calls Linux.
+//!
+//! Safe, thin and by noun: a function does one call, or the few that only make sense together, and gives the
+//! kernel's answer as an [`Error`] that names the call. Whether a function may run on a real-time path stands in
+//! its documentation as *Real-time*: it does not allocate, and blocks only where its name says so. All others are
+//! for boot, for best-effort threads, or for reports.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`clock`] | monotonic and CPU time, sleeping until an instant |
+//! | [`thread`] | policy, affinity, name, stack of the calling thread |
+//! | [`memory`] | locking, anonymous and shared mappings, sealed memory files |
+//! | [`futex`] | waiting for a word to change, within or across processes |
+//! | [`usage`] | page faults and context switches of the calling thread |
+//! | [`signals`] | blocking and awaiting termination |
+//! | [`process`] | identity, capabilities, limits |
+//! | [`machine`] | throttling, power latency, facts for reports |
+//! | [`socket`] | Unix stream sockets that carry file descriptors |
+
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
+compile_error!("taut runs on 64-bit Linux");
+
+pub mod clock;
+mod error;
+pub mod futex;
+pub mod machine;
+pub mod memory;
+pub mod process;
+pub mod signals;
+pub mod socket;
+pub mod thread;
+pub mod usage;
+
+pub use error::{Error, Result};

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Waiting for a word to change, within a process or across processes.
+
+use std::sync::atomic::AtomicU32;
+
+use crate::clock::timespec;
+use crate::{Error, Result};
+
+/// Why a wait ended. Every reason can be spurious: look at the word again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waited {
+    /// Someone woke us.
+    Woken,
+    /// The deadline passed.
+    TimedOut,
+    /// The word was not what we expected; we did not wait.
+    Changed,
+    /// A signal arrived.
+    Interrupted,
+}
+
+/// Waits while `word` holds `expected`, until woken or until [`crate::clock::monotonic_ns`] reaches `deadline`.
+/// `shared` says that other processes may wake us: the word lies in memory that they map too.
+///
+/// *Real-time*: one system call; blocks as its name says.
+///
+/// # Errors
+/// EFAULT where the word cannot be read; ENOSYS, EINVAL are not expected.
+pub fn wait(word: &AtomicU32, expected: u32, deadline: Option<u64>, shared: bool) -> Result<Waited> {
+    let time = deadline.map(timespec);
+    let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    let operation = libc::FUTEX_WAIT_BITSET | private(shared);
+    // SAFETY: the word is borrowed for the whole call, 4-byte aligned, and only read by the kernel; `time` is
+    // null or a timespec that outlives the call. The bitset form takes the deadline as an absolute instant of
+    // CLOCK_MONOTONIC.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            operation,
+            expected,
+            time,
+            std::ptr::null::<u32>(),
+            libc::FUTEX_BITSET_MATCH_ANY,
+        )
+    };
+    if result == 0 {
+        return Ok(Waited::Woken);
+    }
+    let error = Error::last("futex");
+    match error.errno {
+        libc::EAGAIN => Ok(Waited::Changed),
+        libc::ETIMEDOUT => Ok(Waited::TimedOut),
+        libc::EINTR => Ok(Waited::Interrupted),
+        _ => Err(error),
+    }
+}
+
+/// Wakes up to `count` of those who wait on `word`; gives how many. `shared` as in [`wait`], and the same on both
+/// sides.
+///
+/// *Real-time*: one system call that does not block.
+///
+/// # Errors
+/// EFAULT where the word is not mapped: not expected of a reference.
+pub fn wake(word: &AtomicU32, count: u32, shared: bool) -> Result<u32> {
+    let operation = libc::FUTEX_WAKE | private(shared);
+    // The kernel takes a signed count.
+    let count = count.min(i32::MAX as u32);
+    // SAFETY: the kernel uses the word's address as a key and does not write to it.
+    let result = unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, count) };
+    u32::try_from(result).map_err(|_| Error::last("futex"))
+}
+
+const fn private(shared: bool) -> i32 {
+    if shared { 0 } else { libc::FUTEX_PRIVATE_FLAG }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::monotonic_ns;
+    use std::sync::atomic::Ordering;
+
+    #[test]
+    fn every_reason() {
+        for shared in [false, true] {
+            let word = AtomicU32::new(7);
+            assert_eq!(wait(&word, 8, None, shared), Ok(Waited::Changed));
+            let deadline = monotonic_ns() + 2_000_000;
+            assert_eq!(wait(&word, 7, Some(deadline), shared), Ok(Waited::TimedOut));
+            assert!(monotonic_ns() >= deadline);
+            assert_eq!(wake(&word, u32::MAX, shared), Ok(0));
+            std::thread::scope(|scope| {
+                let waiter = scope.spawn(|| {
+                    while word.load(Ordering::Acquire) == 7 {
+                        wait(&word, 7, None, shared).unwrap();
+                    }
+                });
+                std::thread::sleep(std::time::Duration::from_millis(2));
+                word.store(8, Ordering::Release);
+                wake(&word, 1, shared).unwrap();
+                waiter.join().unwrap();
+            });
+        }
+    }
+}

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Locking, anonymous and shared mappings, sealed memory files.
+
+use std::ffi::CStr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+
+use crate::error::check;
+use crate::{Error, Result};
+
+/// Locks every page of the process, present and future, in memory: none is ever read back from a disk, and what
+/// is mapped later is populated at once. Thread stacks count in full.
+///
+/// # Errors
+/// EPERM or ENOMEM without CAP_IPC_LOCK and beyond RLIMIT_MEMLOCK.
+pub fn lock_all() -> Result {
+    // SAFETY: plain integers.
+    check("mlockall", unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) }).map(drop)
+}
+
+/// As [`lock_all`], but pages are locked when first touched: large stacks and maps that are never used cost
+/// nothing. What real-time threads use must be touched before.
+///
+/// # Errors
+/// As [`lock_all`].
+pub fn lock_all_on_fault() -> Result {
+    let flags = libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT;
+    // SAFETY: plain integers.
+    check("mlockall", unsafe { libc::mlockall(flags) }).map(drop)
+}
+
+/// Takes [`lock_all`] and every single lock back.
+///
+/// # Errors
+/// None is expected.
+pub fn unlock_all() -> Result {
+    // SAFETY: no arguments.
+    check("munlockall", unsafe { libc::munlockall() }).map(drop)
+}
+
+/// Locks, and populates, the pages that hold these bytes.
+///
+/// # Errors
+/// EPERM or ENOMEM without CAP_IPC_LOCK and beyond RLIMIT_MEMLOCK; ENOMEM where nothing is mapped.
+pub fn lock(ptr: *const u8, len: usize) -> Result {
+    // SAFETY: the kernel checks the range; locking changes no content.
+    check("mlock", unsafe { libc::mlock(ptr.cast(), len) }).map(drop)
+}
+
+/// A mapping, ended on drop.
+///
+/// It gives only addresses: whoever reads or writes through them proves that nothing races, or uses atomics.
+/// Holding one proves that `len` bytes at `ptr` are mapped, page-aligned, and stay mapped while it lives; that they
+/// can be accessed without a fault (SIGBUS) is true for anonymous mappings and for files sealed against shrinking.
+#[derive(Debug)]
+pub struct Mapping {
+    ptr: NonNull<u8>,
+    len: usize,
+    writable: bool,
+    locked: Result,
+}
+
+// SAFETY: a mapping belongs to the process, not to a thread; the type itself never accesses its bytes.
+unsafe impl Send for Mapping {}
+// SAFETY: as above; through `&Mapping` only addresses can be had.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// The first byte; a multiple of the page size.
+    pub fn ptr(&self) -> *mut u8 {
+        self.ptr.as_ptr()
+    }
+
+    /// Bytes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Never: an empty mapping cannot be made.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Whether it was mapped for writing. Writing to one that was not is a fault.
+    pub fn writable(&self) -> bool {
+        self.writable
+    }
+
+    /// Whether it is locked in memory; else why not.
+    pub fn locked(&self) -> Result {
+        self.locked
+    }
+
+    /// Locks it in memory, populating it; the answer is kept in [`Mapping::locked`].
+    ///
+    /// # Errors
+    /// EPERM or ENOMEM without CAP_IPC_LOCK and beyond RLIMIT_MEMLOCK.
+    pub fn lock(&mut self) -> Result {
+        self.locked = lock(self.ptr(), self.len);
+        self.locked
+    }
+
+    fn new(len: usize, writable: bool, flags: i32, fd: i32) -> Result<Self> {
+        let access = if writable { libc::PROT_READ | libc::PROT_WRITE } else { libc::PROT_READ };
+        // SAFETY: a new mapping at an address of the kernel's choice replaces none that exists.
+        let ptr = unsafe { libc::mmap(std::ptr::null_mut(), len, access, flags, fd, 0) };
+        if ptr == libc::MAP_FAILED {
+            return Err(Error::last("mmap"));
+        }
+        let ptr = NonNull::new(ptr.cast()).ok_or(Error { call: "mmap", errno: libc::EFAULT })?;
+        Ok(Self { ptr, len, writable, locked: Err(Error { call: "mlock", errno: libc::ENOMEM }) })
+    }
+
+    /// Makes all pages present, writably where it is writable. Where the kernel is older than 5.14 the populating
+    /// flag of the mapping has done what it can.
+    fn populate(&self) {
+        let advice = if self.writable { libc::MADV_POPULATE_WRITE } else { libc::MADV_POPULATE_READ };
+        // SAFETY: the range is this mapping; populating changes no content.
+        unsafe { libc::madvise(self.ptr().cast(), self.len, advice) };
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the range is exactly what was mapped, and nothing refers to it: addresses that were given out
+        // are valid only while it lives, which is their user's duty.
+        unsafe { libc::munmap(self.ptr().cast(), self.len) };
+    }
+}
+
+/// Memory of our own: zeroed, populated, and locked if we may ([`Mapping::locked`] says).
+///
+/// # Errors
+/// ENOMEM; EINVAL for no bytes.
+pub fn map_anonymous(len: usize) -> Result<Mapping> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
+    let mut map = Mapping::new(len, true, flags, -1)?;
+    let _ = map.lock();
+    Ok(map)
+}
+
+/// As [`map_anonymous`], neither populated nor locked.
+#[cfg(test)]
+pub(crate) fn map_untouched(len: usize) -> Result<Mapping> {
+    Mapping::new(len, true, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
+}
+
+/// The first `len` bytes of a file, shared with whoever maps it too; populated, not locked.
+///
+/// The caller makes sure that the file has that many bytes and keeps them ([`seals`], [`file_size`]): beyond its
+/// end an access is a fault.
+///
+/// # Errors
+/// EACCES to write to a file that was opened for reading; EPERM to write to one that is sealed against it.
+pub fn map_shared(fd: BorrowedFd<'_>, len: usize, writable: bool) -> Result<Mapping> {
+    let map = Mapping::new(len, writable, libc::MAP_SHARED | libc::MAP_POPULATE, fd.as_raw_fd())?;
+    map.populate();
+    Ok(map)
+}
+
+/// What a memory file is sealed against.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seals(i32);
+
+impl Seals {
+    /// Nothing.
+    pub const NONE: Self = Self(0);
+    /// Becoming shorter.
+    pub const SHRINK: Self = Self(libc::F_SEAL_SHRINK);
+    /// Becoming longer.
+    pub const GROW: Self = Self(libc::F_SEAL_GROW);
+    /// Any writing.
+    pub const WRITE: Self = Self(libc::F_SEAL_WRITE);
+    /// Further seals.
+    pub const SEAL: Self = Self(libc::F_SEAL_SEAL);
+    /// A size that is fixed for good.
+    pub const FIXED: Self = Self(libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL);
+
+    /// Both.
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether all of `other` are among them.
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// A file that exists only in memory, of `len` zero bytes, with seals. Closed on exec. Its mode lets only its
+/// owner open it anew.
+///
+/// # Errors
+/// EINVAL for a name of over 249 bytes; EMFILE, ENFILE, ENOMEM; EFBIG beyond what the machine can hold.
+pub fn memfd(name: &CStr, len: u64, seals: Seals) -> Result<OwnedFd> {
+    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+    // SAFETY: the name ends with a zero and outlives the call.
+    let fd = check("memfd_create", unsafe { libc::memfd_create(name.as_ptr(), flags) })?;
+    // SAFETY: the descriptor is new and ours alone.
+    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    let size = libc::off_t::try_from(len).map_err(|_| Error { call: "ftruncate", errno: libc::EFBIG })?;
+    // SAFETY: plain integers.
+    check("ftruncate", unsafe { libc::ftruncate(fd.as_raw_fd(), size) })?;
+    // A memory file is born with mode 0777: whoever got it for reading could open it again for writing.
+    // SAFETY: plain integers.
+    check("fchmod", unsafe { libc::fchmod(fd.as_raw_fd(), 0o600) })?;
+    // SAFETY: plain integers.
+    check("fcntl(F_ADD_SEALS)", unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_ADD_SEALS, seals.0) })?;
+    Ok(fd)
+}
+
+/// What a memory file is sealed against.
+///
+/// # Errors
+/// EINVAL for another kind of file.
+pub fn seals(fd: BorrowedFd<'_>) -> Result<Seals> {
+    // SAFETY: plain integers.
+    check("fcntl(F_GET_SEALS)", unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GET_SEALS) }).map(Seals)
+}
+
+/// The bytes of a file.
+///
+/// # Errors
+/// EIO; none is expected of a memory file.
+pub fn file_size(fd: BorrowedFd<'_>) -> Result<u64> {
+    // SAFETY: all fields are integers, for which zero is a value.
+    let mut status: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: `status` is ours and writable.
+    check("fstat", unsafe { libc::fstat(fd.as_raw_fd(), &mut status) })?;
+    Ok(u64::try_from(status.st_size).unwrap_or(0))
+}
+
+/// Asks for another size of a file.
+///
+/// # Errors
+/// EPERM if it is sealed against that; EINVAL if it was opened for reading.
+pub fn resize(fd: BorrowedFd<'_>, len: u64) -> Result {
+    let size = libc::off_t::try_from(len).map_err(|_| Error { call: "ftruncate", errno: libc::EFBIG })?;
+    // SAFETY: plain integers.
+    check("ftruncate", unsafe { libc::ftruncate(fd.as_raw_fd(), size) }).map(drop)
+}
+
+/// The same file, opened anew for reading: no writable mapping can be made of it.
+///
+/// # Errors
+/// EACCES if the file is not ours; ENOENT where `/proc` is not mounted.
+pub fn reopen_read_only(fd: BorrowedFd<'_>) -> Result<OwnedFd> {
+    std::fs::File::open(format!("/proc/self/fd/{}", fd.as_raw_fd()))
+        .map(OwnedFd::from)
+        .map_err(|error| Error::from_io("open", &error))
+}
+
+/// Whether a descriptor may write to its file.
+///
+/// # Errors
+/// None is expected.
+pub fn is_writable(fd: impl AsFd) -> Result<bool> {
+    // SAFETY: plain integers.
+    let flags = check("fcntl(F_GETFL)", unsafe { libc::fcntl(fd.as_fd().as_raw_fd(), libc::F_GETFL) })?;
+    Ok(flags & libc::O_ACCMODE != libc::O_RDONLY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::usage::thread_usage;
+
+    fn touch(map: &Mapping) {
+        for page in (0..map.len()).step_by(4096) {
+            // SAFETY: within the mapping, which this test alone uses.
+            unsafe { map.ptr().add(page).write_volatile(1) };
+        }
+    }
+
+    #[test]
+    fn mapped_memory_does_not_fault() {
+        let anonymous = map_anonymous(1 << 20).unwrap();
+        assert_eq!(anonymous.ptr().addr() % 4096, 0);
+        if let Err(error) = anonymous.locked() {
+            println!("not locked: {error}");
+        }
+        let fd = memfd(c"taut-test", 1 << 20, Seals::FIXED).unwrap();
+        let shared = map_shared(fd.as_fd(), 1 << 20, true).unwrap();
+        for map in [&anonymous, &shared] {
+            let before = thread_usage();
+            touch(map);
+            assert_eq!(thread_usage().since(before).minor_faults, 0);
+        }
+        assert_eq!(map_anonymous(0).unwrap_err().errno, libc::EINVAL);
+    }
+
+    #[test]
+    fn mappings_end_with_their_owner() {
+        let map = map_anonymous(1 << 16).unwrap();
+        let (ptr, len) = (map.ptr(), map.len());
+        drop(map);
+        assert_eq!(lock(ptr, len).unwrap_err().errno, libc::ENOMEM);
+    }
+
+    #[test]
+    fn seals_hold() {
+        let fd = memfd(c"taut-test", 8192, Seals::FIXED).unwrap();
+        assert_eq!(file_size(fd.as_fd()), Ok(8192));
+        assert_eq!(seals(fd.as_fd()), Ok(Seals::FIXED));
+        assert_eq!(resize(fd.as_fd(), 4096).unwrap_err().errno, libc::EPERM);
+        assert_eq!(resize(fd.as_fd(), 16384).unwrap_err().errno, libc::EPERM);
+        let loose = memfd(c"taut-test", 8192, Seals::NONE).unwrap();
+        resize(loose.as_fd(), 4096).unwrap();
+        assert_eq!(file_size(loose.as_fd()), Ok(4096));
+        assert!(!seals(loose.as_fd()).unwrap().contains(Seals::SHRINK));
+    }
+
+    #[test]
+    fn reading_is_only_reading() {
+        let fd = memfd(c"taut-test", 4096, Seals::FIXED).unwrap();
+        let writer = map_shared(fd.as_fd(), 4096, true).unwrap();
+        let reader = reopen_read_only(fd.as_fd()).unwrap();
+        assert_eq!(is_writable(&fd), Ok(true));
+        assert_eq!(is_writable(&reader), Ok(false));
+        assert_eq!(map_shared(reader.as_fd(), 4096, true).unwrap_err().errno, libc::EACCES);
+        let map = map_shared(reader.as_fd(), 4096, false).unwrap();
+        // SAFETY: both within their mappings; one thread.
+        unsafe {
+            writer.ptr().write_volatile(42);
+            assert_eq!(map.ptr().read_volatile(), 42);
+        }
+    }
+
+    #[test]
+    fn locking_everything() {
+        // Holds for all threads of the tests, none of which minds.
+        for lock in [lock_all, lock_all_on_fault] {
+            match lock() {
+                Ok(()) => unlock_all().unwrap(),
+                Err(error) => {
+                    assert!(error.is_privilege() || error.errno == libc::ENOMEM, "{error}");
+                    println!("skipped: {error}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Identity, capabilities and limits of this process and its neighbours.
+
+use std::ffi::CString;
+
+use crate::error::{check, check_size};
+use crate::{Error, Result};
+
+/// This process's id.
+pub fn pid() -> u32 {
+    std::process::id()
+}
+
+/// When a process started, in clock ticks since boot: with its id, a name that is not used twice. `None` if there
+/// is no such process, or it is only waiting to be collected.
+pub fn start_time_of(pid: u32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The second field is a name in parentheses that may hold anything; the third is the state, the 22nd the start.
+    let (_, rest) = text.rsplit_once(')')?;
+    let mut fields = rest.split_ascii_whitespace();
+    let state = fields.next()?;
+    if matches!(state, "Z" | "X") {
+        return None;
+    }
+    fields.nth(18)?.parse().ok()
+}
+
+/// The user whose rights this process has; 0 is root.
+pub fn effective_uid() -> u32 {
+    // SAFETY: no arguments, cannot fail.
+    unsafe { libc::geteuid() }
+}
+
+/// The group whose rights this process has.
+pub fn effective_gid() -> u32 {
+    // SAFETY: no arguments, cannot fail.
+    unsafe { libc::getegid() }
+}
+
+/// The number of a group, from its name, or from its number in decimal digits. `None` if there is no such group.
+pub fn group_id(name: &str) -> Option<u32> {
+    if let Ok(number) = name.parse() {
+        return Some(number);
+    }
+    let name = CString::new(name).ok()?;
+    let mut buffer = vec![0 as libc::c_char; 1024];
+    loop {
+        // SAFETY: pointers and integers, for which zero is a value.
+        let mut group: libc::group = unsafe { std::mem::zeroed() };
+        let mut found = std::ptr::null_mut();
+        // SAFETY: all are ours and outlive the call; the buffer is as long as we say.
+        let errno = unsafe {
+            libc::getgrnam_r(name.as_ptr(), &mut group, buffer.as_mut_ptr(), buffer.len(), &mut found)
+        };
+        match errno {
+            0 if found.is_null() => return None,
+            0 => return Some(group.gr_gid),
+            libc::ERANGE if buffer.len() < 1 << 20 => buffer.resize(buffer.len() * 2, 0),
+            _ => return None,
+        }
+    }
+}
+
+/// A privilege that real-time work needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Capability {
+    /// Real-time policies at any priority: CAP_SYS_NICE.
+    SysNice,
+    /// Locking any amount of memory: CAP_IPC_LOCK.
+    IpcLock,
+    /// Raising hard limits: CAP_SYS_RESOURCE.
+    SysResource,
+}
+
+impl Capability {
+    /// Its name in `capabilities(7)`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SysNice => "CAP_SYS_NICE",
+            Self::IpcLock => "CAP_IPC_LOCK",
+            Self::SysResource => "CAP_SYS_RESOURCE",
+        }
+    }
+
+    const fn bit(self) -> u32 {
+        match self {
+            Self::SysNice => 23,
+            Self::IpcLock => 14,
+            Self::SysResource => 24,
+        }
+    }
+}
+
+/// Whether this process has a privilege now; false where `/proc` is not readable.
+pub fn capability(capability: Capability) -> bool {
+    status_field("CapEff:")
+        .and_then(|field| u64::from_str_radix(&field, 16).ok())
+        .is_some_and(|set| set & (1 << capability.bit()) != 0)
+}
+
+fn status_field(name: &str) -> Option<String> {
+    let text = std::fs::read_to_string("/proc/self/status").ok()?;
+    text.lines().find_map(|line| line.strip_prefix(name)).map(|field| field.trim().to_owned())
+}
+
+/// Something that Linux limits per process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resource {
+    /// The highest SCHED_FIFO priority without CAP_SYS_NICE: RLIMIT_RTPRIO.
+    RealTimePriority,
+    /// Bytes that may be locked without CAP_IPC_LOCK: RLIMIT_MEMLOCK.
+    LockedMemory,
+    /// Processor time in microseconds that a real-time thread may use between two waits: RLIMIT_RTTIME.
+    RealTimeRun,
+    /// Open descriptors: RLIMIT_NOFILE.
+    Descriptors,
+}
+
+/// A limit; `None` is unlimited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// What holds now.
+    pub soft: Option<u64>,
+    /// How far a process without privilege may raise it.
+    pub hard: Option<u64>,
+}
+
+/// The limit on a resource.
+///
+/// # Errors
+/// None is expected.
+pub fn limit(resource: Resource) -> Result<Limit> {
+    let number = match resource {
+        Resource::RealTimePriority => libc::RLIMIT_RTPRIO,
+        Resource::LockedMemory => libc::RLIMIT_MEMLOCK,
+        Resource::RealTimeRun => libc::RLIMIT_RTTIME,
+        Resource::Descriptors => libc::RLIMIT_NOFILE,
+    };
+    let mut raw = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `raw` is ours and writable.
+    check("getrlimit", unsafe { libc::getrlimit(number, &mut raw) })?;
+    let bounded = |value| (value != libc::RLIM_INFINITY).then_some(value);
+    Ok(Limit { soft: bounded(raw.rlim_cur), hard: bounded(raw.rlim_max) })
+}
+
+/// 64 random bits of the kernel's: unlike those of any other run.
+///
+/// # Errors
+/// ENOSYS on a kernel before 3.17.
+pub fn random_u64() -> Result<u64> {
+    let mut bytes = [0u8; 8];
+    // SAFETY: the buffer is ours and as long as we say; so few bytes come whole.
+    let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+    match check_size("getrandom", got)? {
+        8 => Ok(u64::from_ne_bytes(bytes)),
+        _ => Err(Error { call: "getrandom", errno: libc::EIO }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn start_times_tell_processes_apart() {
+        let own = start_time_of(pid()).unwrap();
+        let first = start_time_of(1).unwrap();
+        assert!(first <= own);
+        let mut child = std::process::Command::new("sleep").arg("10").spawn().unwrap();
+        assert!(start_time_of(child.id()).unwrap() >= own);
+        crate::signals::kill(child.id(), crate::signals::SIGKILL).unwrap();
+        // Dead, but not collected yet: it counts as gone.
+        let deadline = crate::clock::monotonic_ns() + 5_000_000_000;
+        while start_time_of(child.id()).is_some() {
+            assert!(crate::clock::monotonic_ns() < deadline);
+        }
+        child.wait().unwrap();
+        assert_eq!(start_time_of(child.id()), None);
+    }
+
+    #[test]
+    fn groups() {
+        assert_eq!(group_id("root"), Some(0));
+        assert_eq!(group_id("1234"), Some(1234));
+        assert_eq!(group_id("no-such-group-here"), None);
+        assert_eq!(group_id("nul\0inside"), None);
+    }
+
+    #[test]
+    fn privileges_agree_with_what_works() {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        assert!(status.contains("CapEff:"));
+        let priority = limit(Resource::RealTimePriority).unwrap();
+        let may = capability(Capability::SysNice) || priority.soft.is_none_or(|limit| limit >= 1);
+        let can = std::thread::spawn(|| crate::thread::set_fifo(1)).join().unwrap();
+        assert_eq!(may, can.is_ok(), "{can:?}");
+        for resource in [Resource::LockedMemory, Resource::RealTimeRun, Resource::Descriptors] {
+            let limit = limit(resource).unwrap();
+            assert!(limit.hard.is_none_or(|hard| limit.soft.is_some_and(|soft| soft <= hard)));
+        }
+    }
+
+    #[test]
+    fn random_numbers_differ() {
+        assert_ne!(random_u64().unwrap(), random_u64().unwrap());
+    }
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Blocking and awaiting signals. The runtime blocks termination in every thread and lets one best-effort thread
+//! await it, so that no handler ever runs on a real-time thread.
+
+use std::time::Duration;
+
+use crate::error::check;
+use crate::{Error, Result};
+
+pub use libc::{SIGCONT, SIGHUP, SIGINT, SIGKILL, SIGSTOP, SIGTERM, SIGUSR1};
+
+/// What asks a program to end.
+pub const TERMINATION: [i32; 2] = [SIGINT, SIGTERM];
+
+/// Faults of the thread itself: blocking them would not hold them back.
+const FAULTS: [i32; 6] =
+    [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGABRT];
+
+/// Blocks these signals in the calling thread, and in threads that it starts afterwards.
+///
+/// # Errors
+/// EINVAL for a number that is no signal.
+pub fn block(signals: &[i32]) -> Result {
+    mask(libc::SIG_BLOCK, &set(signals)?)
+}
+
+/// Takes [`block`] back.
+///
+/// # Errors
+/// EINVAL for a number that is no signal.
+pub fn unblock(signals: &[i32]) -> Result {
+    mask(libc::SIG_UNBLOCK, &set(signals)?)
+}
+
+/// Blocks every signal in the calling thread except its own faults: for real-time threads.
+///
+/// # Errors
+/// None is expected.
+pub fn block_all() -> Result {
+    // SAFETY: a set of bits, for which zero is a value.
+    let mut all: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the set is ours and writable.
+    check("sigfillset", unsafe { libc::sigfillset(&mut all) })?;
+    for signal in FAULTS {
+        // SAFETY: the set is ours and writable.
+        check("sigdelset", unsafe { libc::sigdelset(&mut all, signal) })?;
+    }
+    mask(libc::SIG_BLOCK, &all)
+}
+
+/// Awaits one of these signals, which every thread has blocked; `None` after `timeout` (no timeout: for ever).
+/// Blocks; for a best-effort thread.
+///
+/// # Errors
+/// EINVAL for a number that is no signal.
+pub fn wait_for(signals: &[i32], timeout: Option<Duration>) -> Result<Option<i32>> {
+    let set = set(signals)?;
+    let deadline = timeout.and_then(|timeout| std::time::Instant::now().checked_add(timeout));
+    loop {
+        let time = deadline.map(|deadline| {
+            let left = deadline.saturating_duration_since(std::time::Instant::now());
+            crate::clock::timespec(u64::try_from(left.as_nanos()).unwrap_or(u64::MAX))
+        });
+        let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+        // SAFETY: the set is ours, the information is not asked for, `time` is null or outlives the call.
+        let signal = unsafe { libc::sigtimedwait(&set, std::ptr::null_mut(), time) };
+        match check("sigtimedwait", signal) {
+            Ok(signal) => return Ok(Some(signal)),
+            Err(error) if error.errno == libc::EAGAIN => return Ok(None),
+            // Another signal, not ours, was handled.
+            Err(error) if error.errno == libc::EINTR => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Sends a signal to a process.
+///
+/// # Errors
+/// ESRCH if there is none, EPERM if it belongs to someone else, EINVAL for a number that is no signal, or for a
+/// `pid` below 1: groups of processes are not meant here.
+pub fn kill(pid: u32, signal: i32) -> Result {
+    let invalid = Error { call: "kill", errno: libc::EINVAL };
+    let pid = i32::try_from(pid).ok().filter(|&pid| pid > 0).ok_or(invalid)?;
+    // SAFETY: plain integers.
+    check("kill", unsafe { libc::kill(pid, signal) }).map(drop)
+}
+
+fn set(signals: &[i32]) -> Result<libc::sigset_t> {
+    // SAFETY: a set of bits, for which zero is a value.
+    let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the set is ours and writable.
+    check("sigemptyset", unsafe { libc::sigemptyset(&mut set) })?;
+    for &signal in signals {
+        // SAFETY: as above; a number that is no signal is refused.
+        check("sigaddset", unsafe { libc::sigaddset(&mut set, signal) })?;
+    }
+    Ok(set)
+}
+
+fn mask(how: i32, set: &libc::sigset_t) -> Result {
+    // SAFETY: the set is ours and readable; the old one is not asked for.
+    match unsafe { libc::pthread_sigmask(how, set, std::ptr::null_mut()) } {
+        0 => Ok(()),
+        errno => Err(Error { call: "pthread_sigmask", errno }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocked_signals_wait_for_us() {
+        // Signals to the process could reach another test's thread: send to this thread alone.
+        std::thread::spawn(|| {
+            block_all().unwrap();
+            assert_eq!(wait_for(&[SIGUSR1], Some(Duration::from_millis(1))), Ok(None));
+            // SAFETY: this thread is alive and has the signal blocked.
+            assert_eq!(unsafe { libc::pthread_kill(libc::pthread_self(), SIGUSR1) }, 0);
+            assert_eq!(wait_for(&[SIGUSR1, SIGTERM], None), Ok(Some(SIGUSR1)));
+            unblock(&TERMINATION).unwrap();
+        })
+        .join()
+        .unwrap();
+        assert_eq!(block(&[0]).unwrap_err().errno, libc::EINVAL);
+        assert_eq!(kill(0, 0).unwrap_err().errno, libc::EINVAL);
+        kill(std::process::id(), 0).unwrap();
+        assert_eq!(kill(i32::MAX as u32, 0).unwrap_err().errno, libc::ESRCH);
+    }
+}
