@@ -26,11 +26,13 @@ compile_error!("taut runs on 64-bit Linux");
 pub mod clock;
 mod error;
 pub mod futex;
+pub mod interrupt;
 pub mod machine;
 pub mod memory;
 pub mod process;
 pub mod signals;
 pub mod socket;
+pub mod terminal;
 pub mod thread;
 pub mod usage;
 
