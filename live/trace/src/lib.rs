@@ -2,3 +2,30 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! Records events without blocking.
+//!
+//! Every real-time thread owns a [`Recorder`]; one best-effort thread owns the other ends and a [`Writer`] that
+//! empties them into a file. A recorder never waits for the writer: what finds its ring full is lost and
+//! counted, and the count appears in the file.
+//!
+//! ```
+//! use taut_event::{Kind, Record, file::Run};
+//! use taut_time::Instant;
+//! use taut_trace::{Writer, ring};
+//!
+//! let (mut recorder, drain) = ring(0, 1024);
+//! let at = Instant::from_ns(7);
+//! recorder.record(Record { at, kind: Kind::Start, cpu: 0, subject: 0, job: 0, value: 0 });
+//! let mut writer = Writer::new(Vec::new(), "", "", vec![drain]).unwrap();
+//! writer.poll();
+//! let (bytes, written) = writer.finish().unwrap();
+//! assert_eq!(written.records, 1);
+//! assert_eq!(Run::from_bytes(&bytes).unwrap().records[0].at, at);
+//! ```
+#![forbid(unsafe_code)]
+
+mod ring;
+mod word;
+mod writer;
+
+pub use ring::{Drain, Recorder, STEPS, ring};
+pub use writer::{FLUSH_EVERY, POLL_EVERY, Writer, Written};
