@@ -2,5 +2,144 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! Every developer command; CI runs the same.
+//!
+//! `cargo xtask` alone lists them. Commands that check print a line per step and end with `N passed, N failed`
+//! (and `, N skipped` if something could not be run, with its reason above); they fail if anything failed.
+#![forbid(unsafe_code)]
+// A tool for people at a terminal: it prints.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
 
-fn main() {}
+mod absence;
+mod bars;
+mod bench;
+mod command;
+mod document;
+mod orderings;
+mod spdx;
+mod step;
+mod suite;
+mod tally;
+mod toolchain;
+mod tree;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::command::{Command, End};
+use crate::step::Step;
+use crate::tree::Tree;
+
+/// Every developer command of taut; CI runs the same.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Everything that must hold before a merge: rules, tests, model checking, Miri, thread sanitizer, documents
+    Ci,
+    /// What a contributor must see pass: the fast part of `ci`
+    Test,
+    /// Format, and let clippy mend what it can
+    Fix,
+    /// Build the documentation of all crates; warnings are errors
+    Doc,
+    /// Rules of absence: what must not be there (see ARCHITECTURE.md)
+    Absence,
+    /// Protocol files: headings, and memory orderings labelled at both ends
+    Orderings,
+    /// Links in Markdown lead somewhere
+    Links,
+    /// Source files begin with licence and authors
+    Spdx,
+    /// Crates of others are declared, used and explained
+    Deps,
+    /// Commands in documents exist, and all commands are documented
+    Commands,
+    /// A comparison, printed with its spread
+    Bench {
+        /// Which
+        #[arg(value_parser = bench::names())]
+        name: String,
+    },
+    /// Promises in numbers, measured anew; JSON in target/bars/NAME.json
+    Bars {
+        /// Which set
+        #[arg(value_parser = bars::names())]
+        name: String,
+    },
+    /// The long forms of the tests, again and again for a time
+    Soak {
+        /// How long
+        #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=1440))]
+        minutes: u64,
+    },
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let tree = match Tree::here() {
+        Ok(tree) => tree,
+        Err(why) => {
+            eprintln!("{why}");
+            return ExitCode::from(2);
+        }
+    };
+    match arguments.task {
+        Task::Ci => closing(&tree, &suite::ci()),
+        Task::Test => closing(&tree, &suite::test()),
+        Task::Fix => in_turn(
+            &tree,
+            &["cargo clippy --workspace --all-targets --fix --allow-dirty --allow-staged", "cargo fmt --all"],
+        ),
+        Task::Doc => closing(&tree, &suite::documentation()),
+        Task::Absence => closing(&tree, &absence::steps()),
+        Task::Orderings => closing(&tree, &[suite::orderings()]),
+        Task::Links => closing(&tree, &[suite::links()]),
+        Task::Spdx => closing(&tree, &[suite::spdx()]),
+        Task::Deps => closing(&tree, &[suite::dependencies()]),
+        Task::Commands => closing(&tree, &[suite::commands()]),
+        Task::Bench { name } => bench::run(&tree, &name),
+        Task::Bars { name } => bars::run(&tree, &name),
+        Task::Soak { minutes } => suite::soak(&tree, minutes),
+    }
+}
+
+/// The names of all commands.
+fn names() -> Vec<String> {
+    let command = Arguments::command();
+    command.get_subcommands().map(|task| task.get_name().to_owned()).filter(|name| name != "help").collect()
+}
+
+/// Runs the steps and prints the closing line.
+fn closing(tree: &Tree, steps: &[Step]) -> ExitCode {
+    let tally = step::run(tree, steps);
+    println!("{tally}");
+    tally.exit()
+}
+
+/// Runs commands in view until one fails.
+fn in_turn(tree: &Tree, lines: &[&str]) -> ExitCode {
+    for line in lines {
+        println!("{line}");
+        if Command::line(line).dir(tree.root()).show() != End::Code(0) {
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+        assert!(names().contains(&"ci".to_owned()) && !names().contains(&"help".to_owned()));
+    }
+}

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Who depends on whom, against the picture in ARCHITECTURE.md.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::command::Command;
+use crate::tree::{Finding, Tree};
+
+/// A folder of the workspace, the crates of ours that it may use, and the others that it may use when it runs.
+/// `None` leaves the others open: they are edges, where people and other languages are met.
+pub(super) struct Room {
+    pub(super) folder: &'static str,
+    pub(super) ours: &'static [&'static str],
+    pub(super) others: Option<&'static [&'static str]>,
+}
+
+const fn room(folder: &'static str, ours: &'static [&'static str], others: &'static [&'static str]) -> Room {
+    Room { folder, ours, others: Some(others) }
+}
+
+const fn edge(folder: &'static str, ours: &'static [&'static str]) -> Room {
+    Room { folder, ours, others: None }
+}
+
+/// The picture, as data. A crate that stands in no line is a finding.
+pub(super) const ROOMS: &[Room] = &[
+    room("pure/time", &[], &["serde"]),
+    room("pure/event", &["time"], &["serde"]),
+    room("pure/model", &["time"], &["serde"]),
+    room(
+        "pure/manifest",
+        &["time", "model"],
+        &["toml", "strsim", "annotate-snippets", "serde", "serde_json"],
+    ),
+    room("pure/analysis", &["time", "model"], &[]),
+    room("pure/plan", &["time", "model", "analysis"], &["serde", "toml", "sha2"]),
+    room("pure/report", &["time", "event", "model", "plan"], &["hdrhistogram", "serde", "serde_json"]),
+    room("live/atomic", &[], &["loom", "shuttle"]),
+    room("live/share", &["atomic"], &["zerocopy"]),
+    room("live/sys", &[], &["libc"]),
+    room("live/segment", &["sys", "atomic"], &["zerocopy"]),
+    room("live/scope", &[], &[]),
+    room("live/trace", &["time", "event", "share", "sys"], &[]),
+    room("live/boot", &["time", "event", "plan", "sys", "segment", "share", "scope", "trace"], &[]),
+    room(
+        "live/run",
+        &["time", "event", "plan", "sys", "segment", "share", "scope", "trace", "boot"],
+        &["zerocopy"],
+    ),
+    edge("edge/taut", &["time", "event", "plan", "sys", "segment", "share", "scope", "trace", "boot", "run"]),
+    edge("edge/cli", &["time", "event", "model", "manifest", "analysis", "plan", "report", "sys", "segment"]),
+    edge("apps/cochlear", &["taut"]),
+    edge("dev/xtask", &["sys"]),
+];
+
+/// The crates of `pure/` that the running side knows: the plan goes there, events come back, and time is in both.
+pub(super) const KNOWN_ON_BOTH_SIDES: &[&str] = &["time", "event", "plan"];
+
+/// A dependency as Cargo sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Edge {
+    /// Folder of the package that depends, as `pure/time`.
+    pub(crate) from: String,
+    /// Package that it depends on.
+    pub(crate) to: String,
+    /// Folder of that package if it is ours.
+    pub(crate) to_folder: Option<String>,
+    /// Whether tests, examples and benches alone need it.
+    pub(crate) development: bool,
+}
+
+/// The packages of the workspace by folder, and every dependency.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Graph {
+    /// Folder to package name.
+    pub(crate) packages: BTreeMap<String, String>,
+    /// All edges.
+    pub(crate) edges: Vec<Edge>,
+}
+
+impl Graph {
+    /// What Cargo says of the workspace. Needs no network.
+    pub(crate) fn read(tree: &Tree) -> Result<Self, String> {
+        let output =
+            Command::line("cargo metadata --no-deps --format-version 1 --offline").dir(tree.root()).run();
+        if !output.success() {
+            return Err(format!("cargo metadata {}: {}", output.reason(), output.text));
+        }
+        let metadata = serde_json::from_str(&output.stdout).map_err(|e| format!("cargo metadata: {e}"))?;
+        Ok(Self::of(&metadata, &tree.root().to_string_lossy()))
+    }
+
+    fn of(metadata: &Value, root: &str) -> Self {
+        let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let folder = |path: &str| path.strip_prefix(root).map(|path| path.trim_matches('/').to_owned());
+        let mut graph = Self::default();
+        for package in list(&metadata["packages"]) {
+            let manifest = text(&package["manifest_path"]);
+            let Some(from) = folder(manifest.trim_end_matches("/Cargo.toml")) else { continue };
+            for dependency in list(&package["dependencies"]) {
+                graph.edges.push(Edge {
+                    from: from.clone(),
+                    to: text(&dependency["name"]),
+                    to_folder: dependency["path"].as_str().and_then(folder),
+                    development: dependency["kind"] == "dev",
+                });
+            }
+            graph.packages.insert(from, text(&package["name"]));
+        }
+        graph
+    }
+}
+
+fn house(folder: &str) -> &str {
+    folder.split('/').next().unwrap_or_default()
+}
+
+fn noun(folder: &str) -> &str {
+    folder.rsplit('/').next().unwrap_or_default()
+}
+
+fn manifest_of(folder: &str) -> String {
+    format!("{folder}/Cargo.toml")
+}
+
+/// Rule `edges`: every dependency is in the picture, and every crate.
+pub(super) fn edges(graph: &Graph) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for folder in graph.packages.keys().filter(|folder| ROOMS.iter().all(|room| room.folder != **folder)) {
+        let message = "this crate is not in the picture: add its line to ROOMS in dev/xtask/src/absence/edges.rs \
+                       and to ARCHITECTURE.md";
+        findings.push(Finding::at(&manifest_of(folder), 0, message));
+    }
+    for edge in graph.edges.iter().filter(|edge| !edge.development) {
+        let Some(room) = ROOMS.iter().find(|room| room.folder == edge.from) else { continue };
+        let drawn = match (&edge.to_folder, room.others) {
+            (Some(folder), _) => room.ours.contains(&noun(folder)),
+            (None, Some(others)) => others.contains(&edge.to.as_str()),
+            (None, None) => true,
+        };
+        if !drawn {
+            let message = format!("depends on `{}`, which the picture does not draw", edge.to);
+            findings.push(Finding::at(&manifest_of(&edge.from), 0, message));
+        }
+    }
+    findings
+}
+
+/// Rule `sides`: `pure/` uses `pure/` alone, tests included; `live/` knows of `pure/` only what is on both sides.
+pub(super) fn sides(graph: &Graph) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for edge in &graph.edges {
+        let Some(to) = &edge.to_folder else { continue };
+        let wrong = match (house(&edge.from), house(to)) {
+            ("pure", "pure") | ("live", "live") => false,
+            ("pure", _) => true,
+            ("live", "pure") => !edge.development && !KNOWN_ON_BOTH_SIDES.contains(&noun(to)),
+            ("live", _) => true,
+            _ => false,
+        };
+        if wrong {
+            let message = format!("`{}` is on the other side of the house", edge.to);
+            findings.push(Finding::at(&manifest_of(&edge.from), 0, message));
+        }
+    }
+    findings
+}
+
+/// Rule `apps`: nothing of ours uses an edge but an app, and an app uses `taut` alone.
+pub(super) fn apps(graph: &Graph) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for edge in &graph.edges {
+        let Some(to) = &edge.to_folder else { continue };
+        let message = match (house(&edge.from), house(to)) {
+            ("apps", _) if to != "edge/taut" => format!("an app uses `taut` alone, not `{}`", edge.to),
+            ("pure" | "live" | "edge", "edge" | "apps" | "dev") => {
+                format!("depends on `{}`: nothing may, but apps on `taut`", edge.to)
+            }
+            _ => continue,
+        };
+        findings.push(Finding::at(&manifest_of(&edge.from), 0, message));
+    }
+    findings
+}
+
+/// Crates that give access to Linux.
+const LINUX: &[&str] = &["libc", "rustix", "nix", "linux-raw-sys", "syscalls", "core_affinity", "memmap2"];
+
+/// Rule `linux`: `live/sys` alone names a crate that calls Linux, tests included.
+pub(super) fn linux(graph: &Graph) -> Vec<Finding> {
+    let foreign = |edge: &&Edge| LINUX.contains(&edge.to.as_str()) && edge.from != "live/sys";
+    let finding = |edge: &Edge| {
+        let message = format!("depends on `{}`: live/sys is the only crate that calls Linux", edge.to);
+        Finding::at(&manifest_of(&edge.from), 0, message)
+    };
+    graph.edges.iter().filter(foreign).map(finding).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn graph(edges: &[(&str, &str, bool)]) -> Graph {
+        let mut packages: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
+        for (from, to, development) in edges {
+            let kind = if *development { json!("dev") } else { Value::Null };
+            let path = to.contains('/').then(|| format!("/root/{to}"));
+            let dependency = json!({ "name": to, "kind": kind, "path": path });
+            packages.entry(from).or_default().push(dependency);
+        }
+        let packages: Vec<_> = packages
+            .into_iter()
+            .map(|(folder, dependencies)| {
+                let manifest = format!("/root/{folder}/Cargo.toml");
+                json!({ "name": folder, "manifest_path": manifest, "dependencies": dependencies })
+            })
+            .collect();
+        Graph::of(&json!({ "packages": packages }), "/root")
+    }
+
+    fn messages(findings: Vec<Finding>) -> Vec<String> {
+        findings.into_iter().map(|finding| finding.to_string()).collect()
+    }
+
+    #[test]
+    fn the_picture_itself_obeys_the_rules() {
+        for room in ROOMS {
+            let all: Vec<_> = ROOMS.iter().filter(|to| room.ours.contains(&noun(to.folder))).collect();
+            assert_eq!(all.len(), room.ours.len(), "{} names a crate that is not drawn", room.folder);
+            let edges: Vec<_> = all.iter().map(|to| (room.folder, to.folder, false)).collect();
+            let graph = graph(&edges);
+            assert_eq!(messages(sides(&graph)), [""; 0], "{}", room.folder);
+            assert_eq!(messages(apps(&graph)), [""; 0], "{}", room.folder);
+        }
+    }
+
+    #[test]
+    fn the_picture_has_no_cycle() {
+        for (at, room) in ROOMS.iter().enumerate() {
+            // Each line uses lines above it, or below it in its own house only through none of them back.
+            for used in room.ours {
+                let to = ROOMS.iter().position(|other| noun(other.folder) == *used).unwrap();
+                assert!(to < at, "{} is drawn above {used}, which it uses", room.folder);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_drawn_is_found() {
+        let graph = graph(&[
+            ("pure/time", "pure/model", false),
+            ("pure/analysis", "rand", false),
+            ("pure/analysis", "proptest", true),
+            ("pure/new", "serde", false),
+        ]);
+        let found = messages(edges(&graph));
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert!(found[0].starts_with("pure/new/Cargo.toml: this crate is not in the picture"));
+        assert!(found[1].starts_with("pure/analysis/Cargo.toml: depends on `rand`"));
+        assert!(found[2].starts_with("pure/time/Cargo.toml: depends on `pure/model`"));
+    }
+
+    #[test]
+    fn sides_do_not_meet() {
+        let found = sides(&graph(&[
+            ("pure/plan", "live/sys", true),
+            ("live/boot", "pure/manifest", false),
+            ("live/boot", "pure/plan", false),
+            ("live/run", "pure/manifest", true),
+            ("live/run", "edge/taut", true),
+        ]));
+        let paths: Vec<_> = found.iter().map(|finding| finding.path.as_str()).collect();
+        assert_eq!(paths, ["live/boot/Cargo.toml", "live/run/Cargo.toml", "pure/plan/Cargo.toml"]);
+    }
+
+    #[test]
+    fn apps_stand_at_the_end() {
+        let found = apps(&graph(&[
+            ("apps/cochlear", "edge/taut", false),
+            ("apps/cochlear", "live/run", true),
+            ("edge/taut", "edge/cli", false),
+            ("dev/xtask", "edge/taut", false),
+        ]));
+        let paths: Vec<_> = found.iter().map(|finding| finding.path.as_str()).collect();
+        assert_eq!(paths, ["apps/cochlear/Cargo.toml", "edge/taut/Cargo.toml"]);
+    }
+
+    #[test]
+    fn one_door_to_linux() {
+        let found = linux(&graph(&[
+            ("live/sys", "libc", false),
+            ("live/share", "libc", true),
+            ("edge/cli", "rustix", false),
+        ]));
+        assert_eq!(found.len(), 2, "{found:?}");
+    }
+}

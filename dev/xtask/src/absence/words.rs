@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Words that must not stand in the code of a house.
+
+use super::source::{Texts, lines_with, modules_of, shipped};
+use crate::tree::{Finding, Tree, has_extension};
+
+/// A rule about words in the shipped code below some folders.
+pub(super) struct Words {
+    /// Its name, as ARCHITECTURE.md gives it.
+    pub(super) name: &'static str,
+    /// Folders where it holds; a path that starts with one of them.
+    inside: &'static [&'static str],
+    /// Folders or files where it does not.
+    except: &'static [&'static str],
+    /// Words that must not stand there.
+    words: &'static [&'static str],
+    /// Modules of `std` (and `core`) that must not be named there.
+    modules: &'static [&'static str],
+    /// Whether texts count.
+    texts: Texts,
+    /// Why.
+    why: &'static str,
+}
+
+const EVERYWHERE: &[&str] = &["pure/", "live/", "edge/", "apps/", "dev/"];
+
+/// The rules.
+pub(super) const WORDS: &[Words] = &[
+    Words {
+        name: "no-clock",
+        inside: &["pure/"],
+        except: &[],
+        words: &["SystemTime", "UNIX_EPOCH"],
+        modules: &["time"],
+        texts: Texts::Blank,
+        why: "pure/ gives the same output for the same input: it reads no clock",
+    },
+    Words {
+        name: "no-io",
+        inside: &["pure/"],
+        except: &[],
+        words: &["include!"],
+        modules: &["env", "fs", "net", "os", "process", "thread"],
+        texts: Texts::Blank,
+        why: "pure/ does no IO: its callers read and write",
+    },
+    Words {
+        name: "one-clock",
+        inside: &["live/"],
+        except: &["live/sys/"],
+        words: &["SystemTime", "Instant::now"],
+        modules: &[],
+        texts: Texts::Blank,
+        why: "live/ has one clock, that of live/sys",
+    },
+    Words {
+        name: "no-print",
+        inside: &["pure/", "live/"],
+        except: &[],
+        words: &["println!", "eprintln!", "print!", "eprint!", "dbg!"],
+        modules: &[],
+        texts: Texts::Blank,
+        why: "only edge/, apps/ and dev/ print",
+    },
+    Words {
+        name: "no-static-mut",
+        inside: EVERYWHERE,
+        except: &[],
+        words: &["static mut"],
+        modules: &[],
+        texts: Texts::Blank,
+        why: "shared state goes through an atomic or a handle that one party owns",
+    },
+    Words {
+        name: "no-foreign",
+        inside: EVERYWHERE,
+        except: &["live/sys/"],
+        // Texts are blank, so this is any ABI by name.
+        words: &["extern \"", "asm!", "global_asm!", "naked_asm!", "libc::"],
+        modules: &[],
+        texts: Texts::Blank,
+        why: "only live/sys calls Linux",
+    },
+    Words {
+        name: "no-shm-path",
+        inside: EVERYWHERE,
+        except: &["live/segment/", "dev/"],
+        words: &["/dev/shm"],
+        modules: &[],
+        texts: Texts::Keep,
+        why: "shared memory is reached through live/segment, never by a path",
+    },
+    Words {
+        name: "no-unsafe",
+        inside: &["pure/", "edge/cli/", "apps/", "dev/"],
+        except: &[],
+        words: &["unsafe"],
+        modules: &[],
+        texts: Texts::Blank,
+        why: "unsafe code stands in live/ and in edge/taut, where its proof is",
+    },
+    Words {
+        name: "no-heap",
+        inside: &["live/atomic/", "live/share/", "live/scope/"],
+        except: &[],
+        words: &["Box", "Vec", "String", "Rc", "Arc", "vec!", "format!", "alloc::vec", "alloc::boxed"],
+        modules: &["alloc", "boxed", "collections", "rc", "string", "vec"],
+        texts: Texts::Blank,
+        why: "a real-time path allocates nothing; these crates have no heap at all",
+    },
+];
+
+/// Findings of one rule.
+pub(super) fn check(tree: &Tree, rule: &Words) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for path in tree.files(|path| {
+        let start = |folders: &[&str]| folders.iter().any(|folder| path.starts_with(folder));
+        has_extension(path, &["rs"]) && is_shipped(path) && start(rule.inside) && !start(rule.except)
+    }) {
+        findings.extend(check_source(rule, &path, &tree.read(&path)));
+    }
+    findings
+}
+
+fn check_source(rule: &Words, path: &str, source: &str) -> Vec<Finding> {
+    let code = shipped(source, rule.texts);
+    let mut hits: Vec<(usize, String)> = Vec::new();
+    for word in rule.words {
+        hits.extend(lines_with(&code, word).into_iter().map(|line| (line, (*word).to_owned())));
+    }
+    let paths = ["std", "core"].iter().flat_map(|root| modules_of(&code, root));
+    let forbidden = paths.filter(|(_, module)| rule.modules.contains(&module.as_str()));
+    hits.extend(forbidden.map(|(line, module)| (line, format!("std::{module}"))));
+    hits.sort_unstable();
+    hits.into_iter()
+        .map(|(line, word)| Finding::at(path, line, format!("`{word}` ({}): {}", rule.name, rule.why)))
+        .collect()
+}
+
+/// Whether a source file is part of what is built, not of its tests, benches or examples.
+fn is_shipped(path: &str) -> bool {
+    let mut folders = path.split('/');
+    path.contains("/src/")
+        && !folders.any(|part| ["tests", "benches", "examples", "tests.rs"].contains(&part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(name: &str, path: &str, source: &str) -> Vec<usize> {
+        let rule = WORDS.iter().find(|rule| rule.name == name).unwrap();
+        check_source(rule, path, source).into_iter().map(|finding| finding.line).collect()
+    }
+
+    #[test]
+    fn each_rule_finds_what_it_is_for() {
+        for (rule, source) in [
+            ("no-clock", "use std::time::Instant;"),
+            ("no-clock", "let t = std::time::SystemTime::now();"),
+            ("no-io", "use std::{fmt, fs};"),
+            ("no-io", "std::process::exit(1)"),
+            ("one-clock", "let now = Instant::now();"),
+            ("no-print", "println!(\"x\")"),
+            ("no-static-mut", "static mut X: u8 = 0;"),
+            ("no-foreign", "extern \"C\" { fn f(); }"),
+            ("no-foreign", "libc::getpid()"),
+            ("no-shm-path", "open(\"/dev/shm/taut\")"),
+            ("no-unsafe", "unsafe { f() }"),
+            ("no-heap", "let x: Vec<u8>;"),
+            ("no-heap", "use std::collections::VecDeque;"),
+        ] {
+            assert!(found(rule, "x/src/lib.rs", source).contains(&1), "{rule}: {source}");
+        }
+    }
+
+    #[test]
+    fn what_is_allowed_stays() {
+        for (rule, source) in [
+            ("no-clock", "use core::fmt; // std::time::Instant\nlet time = 3;"),
+            ("no-io", "env!(\"CARGO_PKG_VERSION\"); use std::io::Write; let fs = 1;"),
+            ("no-print", "writeln!(out, \"println!\")"),
+            ("no-foreign", "let c = \"an extern block\";"),
+            ("no-unsafe", "#![forbid(unsafe_code)]"),
+            ("no-heap", "#[cfg(test)]\nmod tests { fn f() { vec![1]; } }"),
+        ] {
+            assert_eq!(found(rule, "x/src/lib.rs", source), [0; 0], "{rule}: {source}");
+        }
+    }
+
+    #[test]
+    fn tests_are_not_shipped() {
+        assert!(is_shipped("live/share/src/state/sdrtr.rs"));
+        for path in
+            ["live/share/tests/loom.rs", "live/share/src/tests.rs", "a/src/tests/b.rs", "a/benches/src/x.rs"]
+        {
+            assert!(!is_shipped(path), "{path}");
+        }
+    }
+}

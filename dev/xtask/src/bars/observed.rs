@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! A run of an application, as its report tells it: the figures that bars are held against.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::command::Command;
+use crate::tree::Tree;
+
+/// The report of one run.
+#[derive(Clone, Debug)]
+pub(crate) struct Observed {
+    report: Value,
+}
+
+/// Release jitter of a task [ns].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Jitter {
+    pub(crate) p50: f64,
+    pub(crate) p99: f64,
+    pub(crate) p999: f64,
+}
+
+/// Builds the `taut` command for measuring.
+///
+/// # Errors
+/// What the compiler said.
+pub(crate) fn build(tree: &Tree) -> Result<(), String> {
+    let output =
+        Command::line("cargo build --release --locked -p taut-cli --bin taut").dir(tree.root()).run();
+    if output.success() { Ok(()) } else { Err(format!("`taut` does not build: {}", output.text)) }
+}
+
+/// The built command.
+pub(crate) fn taut(tree: &Tree) -> std::path::PathBuf {
+    tree.target().join("release/taut")
+}
+
+impl Observed {
+    /// Runs the application of a folder for some seconds and reads `report.json` of the folder of results.
+    ///
+    /// # Errors
+    /// The run's last lines if it could not start or left no report. A run that missed a deadline (code 1) did
+    /// run: its figures count.
+    pub(crate) fn of(tree: &Tree, app: &Path, seconds: u64) -> Result<Self, String> {
+        let name = app.file_name().unwrap_or_default();
+        let results = tree.target().join("bars").join(name);
+        let run = Command::new(taut(tree))
+            .args(["run".as_ref(), app.as_os_str()])
+            .args(["--for".to_owned(), format!("{seconds}s")])
+            .args(["--output".as_ref(), results.as_os_str()])
+            .dir(tree.root())
+            .limit(Duration::from_secs(seconds + 180));
+        let report = results.join("report.json");
+        let _ = fs::remove_file(&report);
+        let output = run.run();
+        let text = fs::read_to_string(&report).map_err(|error| {
+            let lines: Vec<_> = output.text.lines().collect();
+            let tail = lines[lines.len().saturating_sub(5)..].join(" | ");
+            format!("`{}` {} and left no report ({error}): {tail}", run.shown(), output.reason())
+        })?;
+        let report = serde_json::from_str(&text).map_err(|error| format!("{}: {error}", report.display()))?;
+        Ok(Self { report })
+    }
+
+    /// From the start of the application's process to release 0 [ms].
+    pub(crate) fn boot_ms(&self) -> Result<f64, String> {
+        Ok(number(&self.report, "/boot_ns")? / 1e6)
+    }
+
+    /// The largest count over all real-time threads, of what must not happen after release 0. `name` is one of
+    /// `heap_use`, `minor_faults`, `major_faults`, `blocked`.
+    pub(crate) fn count(&self, name: &str) -> Result<f64, String> {
+        let tasks = self.real_time()?;
+        let counts: Result<Vec<_>, _> =
+            tasks.iter().map(|task| number(task, &format!("/counts/{name}"))).collect();
+        counts?.into_iter().reduce(f64::max).ok_or_else(|| "the report has no real-time task".to_owned())
+    }
+
+    /// Start minus nominal release of a task's jobs.
+    pub(crate) fn jitter(&self, task: &str) -> Result<Jitter, String> {
+        let tasks = self.real_time()?;
+        let found = tasks.iter().find(|found| found["name"] == task);
+        let jitter = &found.ok_or_else(|| format!("the report has no task `{task}`"))?["release_jitter"];
+        let [p50, p99, p999] = ["/p50_ns", "/p99_ns", "/p999_ns"].map(|at| number(jitter, at));
+        Ok(Jitter { p50: p50?, p99: p99?, p999: p999? })
+    }
+
+    fn real_time(&self) -> Result<Vec<&Value>, String> {
+        let tasks = self.report["tasks"].as_array().ok_or("the report has no list of tasks")?;
+        Ok(tasks.iter().filter(|task| task["class"] != "best-effort").collect())
+    }
+}
+
+fn number(value: &Value, pointer: &str) -> Result<f64, String> {
+    value.pointer(pointer).and_then(Value::as_f64).ok_or_else(|| format!("the report has no `{pointer}`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn reads_what_a_report_says() {
+        let counts =
+            |heap: u64| json!({ "heap_use": heap, "minor_faults": 0, "major_faults": 0, "blocked": 0 });
+        let report = json!({
+            "boot_ns": 41_500_000,
+            "tasks": [
+                { "name": "a", "class": "real-time", "counts": counts(0),
+                  "release_jitter": { "p50_ns": 14_000, "p99_ns": 40_000, "p999_ns": 90_000 } },
+                { "name": "b", "class": "real-time", "counts": counts(3) },
+                { "name": "c", "class": "best-effort" },
+            ],
+        });
+        let observed = Observed { report };
+        assert_eq!(observed.boot_ms(), Ok(41.5));
+        assert_eq!(observed.count("heap_use"), Ok(3.0));
+        assert_eq!(observed.count("blocked"), Ok(0.0));
+        assert_eq!(observed.jitter("a"), Ok(Jitter { p50: 14_000.0, p99: 40_000.0, p999: 90_000.0 }));
+        assert!(observed.jitter("b").unwrap_err().contains("/p50_ns"));
+        assert!(observed.jitter("c").unwrap_err().contains("`c`"));
+        assert!(observed.count("other").is_err());
+    }
+
+    #[test]
+    fn a_report_without_tasks_proves_nothing() {
+        let observed = Observed { report: json!({ "tasks": [] }) };
+        assert!(observed.count("heap_use").is_err());
+        assert!(observed.boot_ms().is_err());
+    }
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! A bar: what was to be reached, what was measured, and whether it is met.
+
+use serde_json::{Value, json};
+
+use super::spread::Spread;
+
+/// Which measurement of several the goal is held against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// The middle one: a machine that stalls now and then must not decide.
+    Median,
+    /// The largest: a promise for every run.
+    Max,
+}
+
+/// A bar with its measurement: the value must be at most the goal.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    bar: String,
+    goal: f64,
+    unit: &'static str,
+    held: Held,
+    spread: Result<Spread, String>,
+}
+
+impl Row {
+    /// A bar that the held one of `samples` must not exceed. `Err` says why it could not be measured: a bar
+    /// that was not measured is not met.
+    pub(crate) fn at_most(
+        bar: impl Into<String>,
+        goal: f64,
+        unit: &'static str,
+        held: Held,
+        samples: Result<Vec<f64>, String>,
+    ) -> Self {
+        let spread =
+            samples.and_then(|samples| Spread::of(&samples).ok_or_else(|| "no measurement".to_owned()));
+        Self { bar: bar.into(), goal, unit, held, spread }
+    }
+
+    /// What is held against the goal, if it was measured.
+    pub(crate) fn value(&self) -> Option<f64> {
+        let spread = self.spread.as_ref().ok()?;
+        Some(match self.held {
+            Held::Median => spread.median,
+            Held::Max => spread.max,
+        })
+    }
+
+    /// Whether the bar is met.
+    pub(crate) fn met(&self) -> bool {
+        self.value().is_some_and(|value| value <= self.goal)
+    }
+
+    fn json(&self) -> Value {
+        let spread = self.spread.as_ref().ok();
+        json!({
+            "bar": self.bar,
+            "goal": self.goal,
+            "value": self.value(),
+            "spread": spread.map(|s| json!({ "min": s.min, "median": s.median, "max": s.max })),
+            "unit": self.unit,
+            "met": self.met(),
+        })
+    }
+
+    fn cells(&self) -> [String; 5] {
+        let (value, spread) = match (&self.spread, self.value()) {
+            (Ok(Spread { min, median, max }), Some(value)) => {
+                let numbers = [min, median, max].map(|number| figure(*number));
+                (format!("{} {}", figure(value), self.unit), numbers.join(" / "))
+            }
+            _ => ("-".into(), "-".into()),
+        };
+        let met = if self.met() { "yes" } else { "NO" };
+        [self.bar.clone(), format!("<= {} {}", figure(self.goal), self.unit), value, spread, met.into()]
+    }
+}
+
+/// All rows as JSON: a list, one object a row.
+pub(crate) fn json(rows: &[Row]) -> Value {
+    rows.iter().map(Row::json).collect()
+}
+
+/// All rows as a table, with the reason below it of every bar that could not be measured.
+pub(crate) fn table(rows: &[Row]) -> String {
+    let head = ["bar", "goal", "value", "min / median / max", "met"].map(str::to_owned);
+    let lines: Vec<[String; 5]> = std::iter::once(head).chain(rows.iter().map(Row::cells)).collect();
+    let width = |column: usize| lines.iter().map(|cells| cells[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; 5] = std::array::from_fn(width);
+    let mut text = String::new();
+    for [bar, goal, value, spread, met] in &lines {
+        let [a, b, c, d, _] = widths;
+        text += &format!("{bar:a$}  {goal:>b$}  {value:>c$}  {spread:>d$}  {met}\n");
+    }
+    for row in rows {
+        if let Err(why) = &row.spread {
+            text += &format!("{}: not measured: {why}\n", row.bar);
+        }
+    }
+    text
+}
+
+/// A number with three significant digits, or all digits of a whole number.
+pub(crate) fn figure(value: f64) -> String {
+    let digits = match value.abs() {
+        size if size == size.trunc() || size >= 100.0 => 0,
+        size if size >= 10.0 => 1,
+        size if size >= 1.0 => 2,
+        _ => 3,
+    };
+    format!("{value:.digits$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows() -> Vec<Row> {
+        vec![
+            Row::at_most("check", 20.0, "ms", Held::Median, Ok(vec![3.25, 2.5, 40.0])),
+            Row::at_most("heap", 0.0, "uses", Held::Max, Ok(vec![0.0, 1.0])),
+            Row::at_most("jitter", 1.15, "ratio", Held::Median, Err("no privilege".into())),
+        ]
+    }
+
+    #[test]
+    fn the_held_value_decides() {
+        let rows = rows();
+        assert_eq!(rows.iter().map(Row::value).collect::<Vec<_>>(), [Some(3.25), Some(1.0), None]);
+        assert_eq!(rows.iter().map(Row::met).collect::<Vec<_>>(), [true, false, false]);
+    }
+
+    #[test]
+    fn a_table_for_people() {
+        let wanted = "\
+bar            goal    value  min / median / max  met
+check      <= 20 ms  3.25 ms    2.50 / 3.25 / 40  yes
+heap      <= 0 uses   1 uses       0 / 0.500 / 1  NO
+jitter  <= 1.15 ratio        -                   -  NO
+";
+        let table = table(&rows());
+        let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let (lines, reason) = table.rsplit_once("jitter: ").unwrap();
+        assert_eq!(squeezed(lines), squeezed(wanted));
+        assert_eq!(reason, "not measured: no privilege\n");
+        let ends: Vec<_> = ["goal", "ms", "uses", "ratio"]
+            .iter()
+            .zip(lines.lines())
+            .map(|(word, line)| line.find(word).unwrap() + word.len())
+            .collect();
+        assert_eq!(ends, [ends[0]; 4], "columns end at one place:\n{lines}");
+    }
+
+    #[test]
+    fn json_for_tools() {
+        let json = json(&rows());
+        assert_eq!(json[0]["spread"], json!({ "min": 2.5, "median": 3.25, "max": 40.0 }));
+        assert_eq!(json[0]["met"], true);
+        assert_eq!(
+            json[2],
+            json!({ "bar": "jitter", "goal": 1.15, "value": null, "spread": null, "unit": "ratio", "met": false })
+        );
+    }
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Comparisons, each printed with its spread.
+
+mod bare;
+pub(crate) mod cost;
+pub(crate) mod release;
+
+use std::process::ExitCode;
+
+use crate::bars::{build, figure};
+use crate::tree::Tree;
+
+/// A bench: its name, and what gives its text.
+type Bench = (&'static str, fn(&Tree) -> Result<String, String>);
+
+const BENCHES: &[Bench] = &[
+    ("release", |tree| {
+        build(tree).and_then(|()| release::measure(tree)).map(|rounds| release::table(&rounds))
+    }),
+    ("cost", |tree| cost::measure(tree).map(|rows| cost::table(&rows, &figure))),
+];
+
+/// The names of the benches.
+pub(crate) fn names() -> Vec<&'static str> {
+    BENCHES.iter().map(|(name, _)| *name).collect()
+}
+
+/// Runs a bench and prints its table.
+pub(crate) fn run(tree: &Tree, name: &str) -> ExitCode {
+    let Some((_, bench)) = BENCHES.iter().find(|(known, _)| *known == name) else {
+        eprintln!("no bench of that name; there are: {}", names().join(", "));
+        return ExitCode::from(2);
+    };
+    match bench(tree) {
+        Ok(table) => {
+            print!("{table}");
+            ExitCode::SUCCESS
+        }
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}

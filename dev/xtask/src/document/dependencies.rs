@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Each crate of others has one line of reason, and each line its crate.
+
+use std::collections::BTreeSet;
+
+use crate::absence::Graph;
+use crate::tree::{Finding, Tree};
+
+const LIST: &str = "docs/dependencies.md";
+const ROOT: &str = "Cargo.toml";
+
+/// The rule: declared in the workspace = used by a crate of ours = explained in the list.
+pub(crate) fn check(tree: &Tree) -> Result<Vec<Finding>, String> {
+    let graph = Graph::read(tree)?;
+    let used = graph.edges.into_iter().filter(|edge| edge.to_folder.is_none()).map(|edge| edge.to).collect();
+    Ok(compare(&declared(&tree.read(ROOT)), &used, &explained(&tree.read(LIST))))
+}
+
+fn compare(
+    declared: &BTreeSet<String>,
+    used: &BTreeSet<String>,
+    explained: &BTreeSet<String>,
+) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut differ = |these: &BTreeSet<String>, those: &BTreeSet<String>, path: &str, what: &str| {
+        findings.extend(these.difference(those).map(|name| Finding::at(path, 0, format!("`{name}` {what}"))));
+    };
+    differ(declared, used, ROOT, "is declared for the workspace, but no crate uses it");
+    differ(used, declared, ROOT, "is used by a crate, but not declared for the workspace");
+    differ(used, explained, LIST, "has no line of reason");
+    differ(explained, used, LIST, "has a line, but no crate uses it");
+    findings
+}
+
+/// Crates of others in `[workspace.dependencies]`, one per line.
+fn declared(manifest: &str) -> BTreeSet<String> {
+    let section = manifest.lines().skip_while(|line| line.trim() != "[workspace.dependencies]").skip(1);
+    let lines = section.take_while(|line| !line.starts_with('['));
+    let entries = lines.filter_map(|line| line.split_once('='));
+    entries.filter(|(_, value)| !value.contains("path =")).map(|(name, _)| name.trim().to_owned()).collect()
+}
+
+/// Crates that begin a row of the list's tables: ``| `name` | reason |``.
+fn explained(list: &str) -> BTreeSet<String> {
+    let rows = list.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |"));
+    rows.filter(|(_, reason)| reason.trim_matches(['|', ' ']).len() > 3)
+        .map(|(name, _)| name.to_owned())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_lists_agree() {
+        let manifest = "[x]\na = \"1\"\n[workspace.dependencies]\nours = { path = \"p\" }\n\nlibc = \"0.2\"\ntoml = { version = \"1\" }\n\n[profile.dev]\nz = 1\n";
+        let declared = declared(manifest);
+        assert_eq!(declared.iter().collect::<Vec<_>>(), ["libc", "toml"]);
+        let explained = explained(
+            "| crate | why |\n|---|---|\n| `libc` | calls Linux |\n| `old` | was needed |\n| `toml` | |\n",
+        );
+        assert_eq!(explained.iter().collect::<Vec<_>>(), ["libc", "old"]);
+        let used = ["libc", "toml"].map(str::to_owned).into();
+        let found: Vec<_> = compare(&declared, &used, &explained).iter().map(ToString::to_string).collect();
+        let wanted = [
+            "docs/dependencies.md: `toml` has no line of reason",
+            "docs/dependencies.md: `old` has a line, but no crate uses it",
+        ];
+        assert_eq!(found, wanted);
+        assert_eq!(compare(&declared, &BTreeSet::new(), &used).len(), 4);
+    }
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The documents: their links lead somewhere, their commands exist, their lists are complete.
+
+pub(crate) mod commands;
+pub(crate) mod dependencies;
+pub(crate) mod links;
+
+/// The lines of a Markdown text that are prose, with their numbers from 1: outside fenced blocks.
+fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut fenced = false;
+    text.lines().enumerate().filter_map(move |(number, line)| {
+        let fence = line.trim_start().starts_with("```");
+        fenced ^= fence;
+        (!fence && !fenced).then_some((number + 1, line))
+    })
+}
+
+/// A line without its code spans, which are not Markdown inside.
+fn without_code(line: &str) -> String {
+    line.split('`').step_by(2).collect::<Vec<_>>().join("")
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Protocol files: the headings of their template, and memory orderings that are labelled at both ends.
+//!
+//! A protocol file declares each pair in its head, `//! ... O1 publish: Release in write ↔ Acquire in read`, and
+//! carries the label `// O1 publish` where the code does it. Grep then shows both ends of every pair.
+
+use crate::absence::source::{Texts, lines_with, shipped};
+use crate::tree::{Finding, Tree};
+
+/// Where protocols live.
+const ROOM: &str = "live/share/src/";
+
+/// The headings of a protocol file, in order.
+const HEADINGS: &[&str] = &[
+    "Use",
+    "Callers",
+    "Progress",
+    "State",
+    "Invariants",
+    "Orderings",
+    "Proof",
+    "Crash",
+    "Source",
+    "Checked",
+];
+
+/// Orderings that order.
+const STRONG: &[&str] = &["Acquire", "Release", "AcqRel", "SeqCst"];
+
+/// Lines from a label to the access that it is for.
+const REACH: usize = 4;
+
+/// A declared pair.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Pair {
+    label: String,
+    line: usize,
+    text: String,
+}
+
+/// The rule over all files of `live/share/src`.
+pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
+    let sources = tree.files(|path| path.starts_with(ROOM) && path.ends_with(".rs"));
+    let sources = sources.into_iter().map(|path| (tree.read(&path), path));
+    let protocols: Vec<_> = sources.filter(|(source, _)| is_protocol(source)).collect();
+    if protocols.is_empty() {
+        return vec![Finding::at(ROOM, 0, "holds no protocol: this rule looks in the wrong place")];
+    }
+    protocols.iter().flat_map(|(source, path)| check_protocol(path, source)).collect()
+}
+
+/// A file that orders memory is a protocol file, whatever its head says.
+fn is_protocol(source: &str) -> bool {
+    let code = shipped(source, Texts::Blank);
+    STRONG.iter().any(|word| !lines_with(&code, word).is_empty())
+}
+
+fn check_protocol(path: &str, source: &str) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut after = 0;
+    for heading in HEADINGS {
+        let starts = |line: &str| {
+            let rest = line
+                .strip_prefix("//! ")
+                .and_then(|text| text.trim_start_matches('#').trim_start().strip_prefix(heading));
+            rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+        };
+        match source.lines().skip(after).position(starts) {
+            Some(at) => after += at + 1,
+            None => {
+                let message = format!("the head lacks `{heading}`, or has it out of order");
+                findings.push(Finding::at(path, 0, message));
+            }
+        }
+    }
+    let pairs = pairs(source);
+    if pairs.is_empty() {
+        findings.push(Finding::at(path, 0, "the head declares no ordering (`O1 name: ...`)"));
+    }
+    for pair in &pairs {
+        findings.extend(check_pair(path, source, pair));
+    }
+    for (line, label) in sites(source) {
+        if pairs.iter().all(|pair| pair.label != label) {
+            findings.push(Finding::at(path, line, format!("`{label}` is not declared in the head")));
+        }
+    }
+    findings
+}
+
+fn check_pair(path: &str, source: &str, pair: &Pair) -> Vec<Finding> {
+    let lines: Vec<_> = source.lines().collect();
+    let sites: Vec<_> = sites(source).into_iter().filter(|(_, label)| *label == pair.label).collect();
+    if sites.len() < 2 {
+        let message =
+            format!("`{}` stands at {} place in the code, not at both ends", pair.label, sites.len());
+        return vec![Finding::at(path, pair.line, message)];
+    }
+    let near = |word: &str| {
+        sites.iter().any(|(line, _)| {
+            let from = line - 1;
+            lines[from..(from + REACH).min(lines.len())].iter().any(|text| !lines_with(text, word).is_empty())
+        })
+    };
+    let promised = STRONG.iter().filter(|word| !lines_with(&pair.text, word).is_empty());
+    promised
+        .filter(|word| !near(word))
+        .map(|word| {
+            let message =
+                format!("`{}` declares {word}, but no place that carries the label uses it", pair.label);
+            Finding::at(path, pair.line, message)
+        })
+        .collect()
+}
+
+/// Pairs of the head. A declaration goes on until the next label, heading or end of the head.
+fn pairs(source: &str) -> Vec<Pair> {
+    let mut pairs: Vec<Pair> = Vec::new();
+    let mut open = false;
+    for (number, line) in source.lines().enumerate() {
+        let Some(text) = line.strip_prefix("//!") else { continue };
+        let heading =
+            |text: &str| HEADINGS.iter().any(|word| text.trim_start_matches([' ', '#']).starts_with(word));
+        if heading(text) {
+            open = text.trim_start_matches([' ', '#']).starts_with("Orderings");
+        }
+        if !open {
+            continue;
+        }
+        let text = text.trim_start_matches([' ', '#', '-', '*']).trim_start_matches("Orderings").trim_start();
+        match label(text) {
+            Some(label) if text[label.len()..].starts_with(':') => {
+                pairs.push(Pair { label, line: number + 1, text: text.to_owned() });
+            }
+            _ => {
+                if let Some(pair) = pairs.last_mut() {
+                    pair.text = format!("{} {text}", pair.text);
+                }
+            }
+        }
+    }
+    pairs
+}
+
+/// Labels in the code, with their lines.
+fn sites(source: &str) -> Vec<(usize, String)> {
+    let mut sites = Vec::new();
+    for (number, line) in source.lines().enumerate() {
+        if line.trim_start().starts_with("//!") || line.trim_start().starts_with("///") {
+            continue;
+        }
+        let Some((_, comment)) = line.split_once("//") else { continue };
+        let starts =
+            comment.match_indices('O').filter(|(at, _)| !comment[..*at].ends_with(char::is_alphanumeric));
+        sites.extend(starts.filter_map(|(at, _)| label(&comment[at..])).map(|label| (number + 1, label)));
+    }
+    sites
+}
+
+/// `O1 name` at the start of a text: a capital O, digits, one space, one lower-case word.
+fn label(text: &str) -> Option<String> {
+    let digits = text.strip_prefix('O')?.chars().take_while(char::is_ascii_digit).count();
+    let word = text[1 + digits..].strip_prefix(' ')?;
+    let letters = word.chars().take_while(|c| c.is_ascii_lowercase() || matches!(c, '-' | '_')).count();
+    (digits > 0 && letters > 0).then(|| text[..1 + digits + 1 + letters].to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "\
+//! Latest value: one writer, one reader.
+//!
+//! Use        newest matters
+//! Callers    one each
+//! Progress   wait-free
+//! State      one word
+//! Invariants I1 one owner
+//! Orderings  O1 publish: Release in write ↔
+//!                        Acquire in read
+//!            O2 leave: Release in read ↔ Acquire in write
+//! Proof      by I1
+//! Crash      nothing
+//! Source     [Key]
+//! Checked    loom
+";
+
+    const CODE: &str = "\
+fn write() {
+    w.store(1, Release); // O1 publish
+    w.load(Acquire); // O2 leave
+}
+fn read() {
+    // O1 publish: the slot is ours from here
+    w.load(
+        Acquire,
+    );
+    w.fetch_sub(1, Release); // O2 leave
+}
+";
+
+    fn findings(head: &str, code: &str) -> Vec<String> {
+        check_protocol("p.rs", &format!("{head}{code}")).into_iter().map(|f| f.to_string()).collect()
+    }
+
+    #[test]
+    fn a_complete_file_passes() {
+        assert!(is_protocol(CODE));
+        assert_eq!(findings(HEAD, CODE), [""; 0]);
+    }
+
+    #[test]
+    fn one_end_is_not_enough() {
+        let code = CODE.replace("w.load(Acquire); // O2 leave", "w.load(Acquire);");
+        assert_eq!(
+            findings(HEAD, &code),
+            ["p.rs:10: `O2 leave` stands at 1 place in the code, not at both ends"]
+        );
+    }
+
+    #[test]
+    fn a_weakened_end_is_found() {
+        let code = CODE.replace("w.store(1, Release)", "w.store(1, Relaxed)");
+        let found = findings(HEAD, &code);
+        assert_eq!(
+            found,
+            ["p.rs:8: `O1 publish` declares Release, but no place that carries the label uses it"]
+        );
+    }
+
+    #[test]
+    fn a_label_must_be_declared() {
+        let found = findings(HEAD, &format!("{CODE}\nfence(SeqCst); // O3 order\n"));
+        assert_eq!(found.len(), 1);
+        assert!(found[0].contains("`O3 order` is not declared"), "{found:?}");
+    }
+
+    #[test]
+    fn each_heading_is_wanted() {
+        for heading in HEADINGS {
+            let head = HEAD.replace(&format!("//! {heading} "), "//! Xx ");
+            let found = findings(&head, CODE);
+            assert!(found.iter().any(|f| f.contains(&format!("lacks `{heading}`"))), "{heading}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn relaxed_counters_are_no_protocol() {
+        assert!(!is_protocol(
+            "x.load(Relaxed); // Acquire is not needed\n#[cfg(test)]\nmod t { fn f() { x.load(Acquire); } }"
+        ));
+    }
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Named steps, run in order to the last, one line each, and a closing line that counts.
+
+use std::fs;
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use crate::command::{Command, Output};
+use crate::tally::Tally;
+use crate::tree::{Finding, Tree};
+
+/// Lines of output shown of a step that failed; all of it is in its log.
+const TAIL: usize = 60;
+
+/// What came of a step.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outcome {
+    /// Checks by verdict.
+    pub(crate) tally: Tally,
+    /// Why something was skipped or failed, in one line; may be empty.
+    pub(crate) note: String,
+    /// Everything that was printed.
+    pub(crate) log: String,
+}
+
+impl Outcome {
+    /// One check that passed.
+    pub(crate) fn passed() -> Self {
+        Self { tally: Tally { passed: 1, ..Tally::default() }, ..Self::default() }
+    }
+
+    /// One check that failed.
+    pub(crate) fn failed(note: impl Into<String>, log: impl Into<String>) -> Self {
+        Self { tally: Tally { failed: 1, ..Tally::default() }, note: note.into(), log: log.into() }
+    }
+
+    /// One check that could not be made, and why.
+    pub(crate) fn skipped(note: impl Into<String>) -> Self {
+        Self { tally: Tally { skipped: 1, ..Tally::default() }, note: note.into(), log: String::new() }
+    }
+
+    /// A command whose end is the verdict.
+    pub(crate) fn of(output: Output) -> Self {
+        if output.success() {
+            Self { log: output.text, ..Self::passed() }
+        } else {
+            Self::failed(output.reason(), output.text)
+        }
+    }
+
+    /// A command that runs Rust tests: its verdicts are counted one by one.
+    pub(crate) fn of_tests(output: Output) -> Self {
+        let mut tally = Tally::of(&output.text);
+        let mut note = String::new();
+        if !output.success() && tally.failed == 0 {
+            tally.failed = 1;
+            note = output.reason();
+        } else if tally.passed + tally.failed == 0 {
+            tally.failed = 1;
+            note = "not one test ran".into();
+        }
+        Self { tally, note, log: output.text }
+    }
+
+    /// A rule: passed if there are no findings, else one failure per finding.
+    pub(crate) fn of_findings(findings: &[Finding]) -> Self {
+        if findings.is_empty() {
+            return Self::passed();
+        }
+        let log = findings.iter().map(|finding| format!("{finding}\n")).collect();
+        let tally = Tally { failed: findings.len() as u64, ..Tally::default() };
+        Self { tally, note: String::new(), log }
+    }
+}
+
+/// A name and what to do.
+pub(crate) struct Step {
+    name: String,
+    work: Box<dyn Fn(&Tree) -> Outcome>,
+}
+
+impl Step {
+    /// A step of our own.
+    pub(crate) fn new(name: impl Into<String>, work: impl Fn(&Tree) -> Outcome + 'static) -> Self {
+        Self { name: name.into(), work: Box::new(work) }
+    }
+
+    /// A command whose end is the verdict.
+    pub(crate) fn command(name: impl Into<String>, command: Command) -> Self {
+        Self::new(name, move |tree| Outcome::of(command.clone().dir(tree.root()).run()))
+    }
+
+    /// A command that runs Rust tests.
+    pub(crate) fn tests(name: impl Into<String>, command: Command) -> Self {
+        Self::new(name, move |tree| Outcome::of_tests(command.clone().dir(tree.root()).run()))
+    }
+}
+
+/// Runs all steps, whatever comes of each, and prints a line per step. Full logs go to `target/ci/`.
+pub(crate) fn run(tree: &Tree, steps: &[Step]) -> Tally {
+    let width = steps.iter().map(|step| step.name.chars().count()).max().unwrap_or(0);
+    let logs = tree.target().join("ci");
+    let _ = fs::create_dir_all(&logs);
+    let mut total = Tally::default();
+    for (number, step) in steps.iter().enumerate() {
+        let terminal = std::io::stdout().is_terminal();
+        if terminal {
+            print!("      {:width$} ...", step.name);
+            let _ = std::io::stdout().flush();
+        }
+        let begin = Instant::now();
+        let outcome = (step.work)(tree);
+        let line = line(&step.name, width, &outcome, begin.elapsed());
+        println!("{}{line}", if terminal { "\r" } else { "" });
+        let log = logs.join(format!("{:02}-{}.log", number + 1, step.name.replace([' ', '/'], "-")));
+        let _ = fs::write(&log, &outcome.log);
+        if outcome.tally.failed > 0 {
+            print_tail(&outcome.log, &log.display().to_string());
+        }
+        total += outcome.tally;
+    }
+    total
+}
+
+fn line(name: &str, width: usize, outcome: &Outcome, elapsed: Duration) -> String {
+    let Tally { passed, failed, skipped } = outcome.tally;
+    let verdict = match (failed, passed, skipped) {
+        (1.., ..) => "FAIL",
+        (0, 0, 1..) => "skip",
+        _ => "ok",
+    };
+    let mut counts = format!("{passed} passed");
+    for (count, word) in [(failed, "failed"), (skipped, "skipped")] {
+        if count > 0 {
+            counts += &format!(", {count} {word}");
+        }
+    }
+    let note = if outcome.note.is_empty() { String::new() } else { format!("  ({})", outcome.note) };
+    format!("{verdict:>4}  {name:width$} {:>7.1} s  {counts}{note}", elapsed.as_secs_f64())
+}
+
+fn print_tail(log: &str, path: &str) {
+    let lines: Vec<_> = log.lines().collect();
+    let skipped = lines.len().saturating_sub(TAIL);
+    if skipped > 0 {
+        println!("      | ... {skipped} lines before these are in {path}");
+    }
+    for line in &lines[skipped..] {
+        println!("      | {line}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::End;
+
+    fn output(end: End, text: &str) -> Output {
+        Output { end, text: text.into(), stdout: String::new(), elapsed: Duration::from_secs(1) }
+    }
+
+    #[test]
+    fn tests_that_do_not_compile_fail_once() {
+        let outcome = Outcome::of_tests(output(End::Code(101), "error[E0308]: mismatched types\n"));
+        assert_eq!(outcome.tally, Tally { passed: 0, failed: 1, skipped: 0 });
+        assert_eq!(outcome.note, "ended with code 101");
+    }
+
+    #[test]
+    fn a_test_step_that_tests_nothing_fails() {
+        let text = "test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out";
+        let outcome = Outcome::of_tests(output(End::Code(0), text));
+        assert_eq!(outcome.tally.failed, 1);
+        assert_eq!(outcome.note, "not one test ran");
+    }
+
+    #[test]
+    fn a_crash_after_passed_tests_is_a_failure() {
+        let text = "test result: ok. 4 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out";
+        let outcome = Outcome::of_tests(output(End::Signal, text));
+        assert_eq!(outcome.tally, Tally { passed: 4, failed: 1, skipped: 0 });
+    }
+
+    #[test]
+    fn each_finding_counts() {
+        let findings = [Finding::at("a.rs", 3, "x"), Finding::at("b.rs", 0, "y")];
+        let outcome = Outcome::of_findings(&findings);
+        assert_eq!(outcome.tally.failed, 2);
+        assert_eq!(outcome.log, "a.rs:3: x\nb.rs: y\n");
+        assert_eq!(Outcome::of_findings(&[]).tally.passed, 1);
+    }
+
+    #[test]
+    fn a_line_says_it_all() {
+        let skipped = Outcome::skipped("no network");
+        let text = line("miri", 6, &skipped, Duration::from_millis(1250));
+        assert_eq!(text, "skip  miri       1.2 s  0 passed, 1 skipped  (no network)");
+    }
+}
