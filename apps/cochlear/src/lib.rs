@@ -12,9 +12,11 @@
 //! **This is not a medical device.** Nobody's hearing may depend on it.
 
 pub mod chain;
+pub mod electrodogram;
 pub mod inspection;
 pub mod payload;
 pub mod speech;
+pub mod vocoder;
 
 pub use chain::{Map, Params, Processor};
 pub use payload::{AudioFrame, Levels, Settings, Stimulation};
