@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The chain against a second one: `reference.py`, numpy and scipy in double precision, sharing nothing.
+//!
+//! Tolerance: envelopes within 1e-5 relative (single precision rounds by 6e-8 per operation, and some tens of
+//! roundings meet in a value) plus 1e-6 of saturation (what is left of them in an empty band next to a full one).
+//! Levels equal, except on at most 0.1 % of the cells: there a value lies within that error of a rounding
+//! border (then ±1) or of a choice, base or n-of-m (then a pulse is or is not). The impulses of the
+//! synthetic signal do so on purpose: they excite bands of one width equally, and rounding breaks the tie.
+
+// Clippy exempts functions marked as tests, not their helpers.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use taut_cochlear::chain::Growth;
+use taut_cochlear::speech::Speech;
+use taut_cochlear::{Map, Params, Processor, Settings};
+
+const CASES: [&str; 3] = ["speech", "settings", "variant"];
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")
+}
+
+/// Levels and last-cycle envelopes of a case by the Rust chain.
+fn run(case: &str) -> (Vec<u8>, Vec<f32>) {
+    let synthetic = || Speech::open(folder().join("data/synthetic.wav")).unwrap();
+    let mut params = Params::default();
+    let sound = match case {
+        "speech" => Speech::from_samples(Speech::bundled().samples()[..400 * 128].to_vec()),
+        "settings" => synthetic(),
+        _ => {
+            let map = Map::new(std::array::from_fn(|e| 80 + e as u8), std::array::from_fn(|e| 200 - e as u8));
+            params = Params::new(map.unwrap())
+                .with_growth(Growth::solve(4.0 / 256.0, 150.0 / 256.0, 20.0).unwrap())
+                .with_pre_emphasis(1200.0)
+                .unwrap()
+                .with_maxima(12)
+                .unwrap();
+            synthetic()
+        }
+    };
+    let whole = sound.samples().len() / 128;
+    let mut processor = Processor::new(&params);
+    let (mut levels, mut envelopes) = (Vec::new(), Vec::new());
+    for (number, frame) in sound.take(whole).enumerate() {
+        let (volume, sensitivity) = match (case, number) {
+            ("settings", 60..120) => (0.7, 6.0),
+            ("settings", 120..) => (0.35, -9.0),
+            _ => (1.0, 0.0),
+        };
+        let mut out = [0; 176];
+        processor.process(&frame.0, Settings { volume, sensitivity }, &mut out);
+        levels.extend(out);
+        envelopes.extend(processor.envelopes()[7]);
+    }
+    (levels, envelopes)
+}
+
+fn load(folder: &Path, case: &str) -> (Vec<u8>, Vec<f32>) {
+    let read = |kind: &str| std::fs::read(folder.join(format!("{case}.{kind}"))).unwrap();
+    let envelopes = read("envelopes");
+    (read("levels"), envelopes.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect())
+}
+
+/// Compares a case with the reference in `folder`.
+fn compare(folder: &Path, case: &str) {
+    let (levels, envelopes) = run(case);
+    let (wanted_levels, wanted_envelopes) = load(folder, case);
+    assert_eq!((levels.len(), envelopes.len()), (wanted_levels.len(), wanted_envelopes.len()), "{case}");
+    let mut worst = 0.0_f32;
+    for (at, (&u, &wanted)) in envelopes.iter().zip(&wanted_envelopes).enumerate() {
+        let error = (u - wanted).abs();
+        worst = worst.max(error / (1e-5 * wanted + 1e-6));
+        assert!(worst <= 1.0, "{case}: frame {} band {}: {u}, not {wanted}", at / 22, at % 22);
+    }
+    let pulses = wanted_levels.iter().filter(|&&l| l > 0).count();
+    let rounded = levels.iter().zip(&wanted_levels).filter(|(a, b)| a != b && a.abs_diff(**b) == 1).count();
+    let different = levels.iter().zip(&wanted_levels).filter(|(a, b)| a.abs_diff(**b) > 1).count();
+    println!(
+        "{case}: {} cells, {pulses} pulses, {rounded} differ by 1, {different} by more; worst envelope {worst:.3} of tolerance",
+        levels.len()
+    );
+    assert!(pulses * 20 > levels.len(), "{case}: the reference is nearly silent");
+    assert!((rounded + different) * 1000 <= levels.len(), "{case}: {rounded} + {different} cells differ");
+}
+
+#[test]
+fn chain_equals_the_committed_reference() {
+    for case in CASES {
+        compare(&folder().join("data"), case);
+    }
+}
+
+/// Runs the reference anew where numpy and scipy are there; says so where not. `COCHLEAR_PYTHON` names the interpreter.
+#[test]
+fn chain_equals_a_fresh_reference() {
+    let python = std::env::var("COCHLEAR_PYTHON").unwrap_or_else(|_| "python3".into());
+    let able = Command::new(&python).args(["-c", "import numpy, scipy"]).output();
+    if !able.is_ok_and(|o| o.status.success()) {
+        assert!(std::env::var_os("COCHLEAR_PYTHON").is_none(), "{python} has no numpy and scipy");
+        println!("not run: {python} has no numpy and scipy; the committed reference was compared");
+        return;
+    }
+    let out = tempfile::tempdir().unwrap();
+    let script = folder().join("reference.py");
+    let output = Command::new(&python).arg(&script).arg(out.path()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for case in CASES {
+        compare(out.path(), case);
+    }
+    let signal = out.path().join("synthetic.wav");
+    let output = Command::new(&python).arg(&script).arg("--signal").arg(&signal).output().unwrap();
+    assert!(output.status.success());
+    let fresh = Speech::open(&signal).unwrap();
+    let committed = Speech::open(folder().join("data/synthetic.wav")).unwrap();
+    // Another numpy may round a sine the other way.
+    let close = |(a, b): (&i16, &i16)| a.abs_diff(*b) <= 1;
+    assert!(fresh.samples().iter().zip(committed.samples()).all(close));
+    assert_eq!(fresh.samples().len(), committed.samples().len());
+}
