@@ -3,19 +3,15 @@
 
 //! Chains: task, channel, task, …, task, each channel from the task before it to the task after it.
 
-use super::channels::{Link, is_real_time};
+use super::channels::is_real_time;
 use super::names::{Names, Want};
 use crate::{Chain, Draft, Fault, Party, Place, Step, codes};
 
-pub(super) fn check(
-    draft: &Draft,
-    names: &Names<'_>,
-    links: &[Link],
-    faults: &mut Vec<Fault>,
-) -> Vec<Option<Chain>> {
+pub(super) fn check(draft: &Draft, names: &Names<'_>, faults: &mut Vec<Fault>) -> Vec<Option<Chain>> {
     let mut chains = Vec::with_capacity(draft.chains.len());
     for (at, chain) in draft.chains.iter().enumerate() {
-        let steps = steps(draft, names, links, at, faults);
+        let unread = draft.incomplete.contains(&format!("chains.{at}"));
+        let steps = if unread { None } else { steps(draft, names, at, faults) };
         chains.push(steps.map(|path| Chain {
             name: chain.name.clone(),
             path,
@@ -25,13 +21,7 @@ pub(super) fn check(
     chains
 }
 
-fn steps(
-    draft: &Draft,
-    names: &Names<'_>,
-    links: &[Link],
-    chain: usize,
-    faults: &mut Vec<Fault>,
-) -> Option<Vec<Step>> {
+fn steps(draft: &Draft, names: &Names<'_>, chain: usize, faults: &mut Vec<Fault>) -> Option<Vec<Step>> {
     let name = &draft.chains[chain].name;
     let path = &draft.chains[chain].path;
     let place = |step: usize| Place::value(format!("chains.{chain}.path.{step}"));
@@ -59,22 +49,22 @@ fn steps(
     }
     for i in (1..path.len()).step_by(2) {
         let Some(Step::Channel(id)) = steps[i] else { continue };
-        let link = &links[id.index()];
-        if !link.sound {
-            continue;
-        }
-        let ends = [(i.checked_sub(1), "from", "write"), (Some(i + 1), "to", "read")];
-        for (end, key, verb) in ends {
+        let channel = &draft.channels[id.index()];
+        let ends = [(i.checked_sub(1), "from", "write", "writer"), (Some(i + 1), "to", "read", "reader")];
+        for (end, key, verb, noun) in ends {
             let Some(end) = end.filter(|end| *end < path.len()) else { continue };
-            let Some(Step::Task(task)) = steps[end] else { continue };
-            let parties = if key == "from" { &link.writers } else { &link.readers };
-            if !parties.contains(&Party::Task(task)) {
+            let Some(Step::Task(_)) = steps[end] else { continue };
+            // By name: who a faulty channel should connect is known all the same.
+            let parties = if key == "from" { &channel.from } else { &channel.to };
+            if !parties.is_empty() && !parties.contains(&path[end]) {
                 let (task, channel) = (&path[end], &path[i]);
                 let message = format!("chain `{name}`: `{task}` does not {verb} channel `{channel}`");
                 faults.push(
                     broken(message, place(end), "not connected")
-                        .also(Place::value(format!("channels.{channel}.{key}")), format!("who does {verb}"))
-                        .help(format!("name here who does {verb} `{channel}`, or change the channel")),
+                        .also(Place::value(format!("channels.{channel}.{key}")), format!("its {noun}"))
+                        .help(format!(
+                            "put the {noun} of `{channel}` here, or connect the channel to `{task}`"
+                        )),
                 );
             }
         }

@@ -153,16 +153,13 @@ fn mechanism(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Ve
         return;
     };
     if let Some(pinned) = channel.mechanism.filter(|pinned| *pinned != only) {
-        let message = format!(
-            "channel `{}` cannot be realised by {}, which {}",
-            channel.name,
-            pinned.paper_name(),
-            serves(pinned)
-        );
+        let message =
+            format!("{} does not fit the parties of channel `{}`", pinned.paper_name(), channel.name);
         let text = if from { "real-time" } else { "not real-time" };
         faults.push(
             Fault::error(codes::MECHANISM_MISFIT, message, at(channel, "mechanism"), "does not fit")
                 .also(at(channel, "from"), format!("`{}` is {text}", party_name(draft, writer)))
+                .note(format!("{} {}", pinned.paper_name(), serves(pinned)))
                 .help(format!("write \"auto\" or \"{}\"", only.paper_name().to_ascii_lowercase())),
         );
     }

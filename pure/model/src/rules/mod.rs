@@ -40,7 +40,7 @@ pub(crate) fn build(draft: Draft) -> (Option<Model>, Vec<Fault>) {
     let links = channels::check(&draft, &names, &mut faults);
     triggers::check(&draft, &names, &links, &mut faults);
     traffic::check(&draft, &links, &mut faults);
-    let chains = chains::check(&draft, &names, &links, &mut faults);
+    let chains = chains::check(&draft, &names, &mut faults);
     names.unused(&links, &mut faults);
 
     let refused = faults.iter().any(|fault| fault.severity == Severity::Error);

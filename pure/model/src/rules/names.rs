@@ -146,6 +146,9 @@ impl<'d> Names<'d> {
         }
         let mut seen = HashMap::new();
         for (at, chain) in draft.chains.iter().enumerate() {
+            if draft.incomplete.contains(&format!("chains.{at}")) {
+                continue;
+            }
             let place = Place::value(format!("chains.{at}.name"));
             kebab("chain", &chain.name, place.clone(), faults);
             if let Some(first) = seen.insert(chain.name.as_str(), at) {
@@ -163,7 +166,8 @@ impl<'d> Names<'d> {
     /// Warns of definitions without use; silent while something could not be read.
     pub(super) fn unused(&self, links: &[Link], faults: &mut Vec<Fault>) {
         let draft = self.draft;
-        if !draft.incomplete.is_empty() || faults.iter().any(|f| f.code == codes::DANGLING_NAME) {
+        let hidden = |f: &Fault| [codes::DANGLING_NAME, codes::DUPLICATE_NAME].contains(&f.code);
+        if !draft.incomplete.is_empty() || faults.iter().any(hidden) {
             return;
         }
         let mut payloads = vec![false; draft.payloads.len()];

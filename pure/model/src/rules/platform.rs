@@ -83,10 +83,10 @@ fn owned(draft: &Draft, faults: &mut Vec<Fault>) {
             Some(at) => {
                 fault.also(Place::value(format!("platform.housekeeping.{at}")), "a housekeeping core")
             }
-            None => fault.also(Place::value("platform.cores"), "the application's cores"),
+            None => fault.also(Place::value("platform.cores"), "these are the application's"),
         };
         let cores = platform.cores.iter().take(16).map(u16::to_string).collect::<Vec<_>>().join(", ");
-        faults.push(fault.help(format!("use one of {cores}, or \"auto\"")));
+        faults.push(fault.help(format!("the application's cores are {cores}; use one of them, or \"auto\"")));
     }
 }
 
@@ -171,7 +171,7 @@ fn memory(draft: &Draft, faults: &mut Vec<Fault>) {
         codes::MEMORY_EXCEEDED,
         "scopes and channels need more memory than the platform gives",
         Place::value("platform.memory"),
-        format!("gives {limit} bytes, at least {total} are needed"),
+        format!("gives {}, at least {total} bytes are needed", draft.platform.memory),
     );
     for (path, size) in largest(draft) {
         fault = fault.also(Place::value(path), format!("takes {size}"));
