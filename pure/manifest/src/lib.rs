@@ -1,5 +1,121 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! taut.toml to model, with diagnostics that carry spans.
+//! `taut.toml` to model, with diagnostics that carry spans.
+//!
+//! [`load`] reads a manifest and its overlays and says everything that is wrong with them in one go: what is not
+//! TOML, unknown and missing keys, quantities without units, and what [`taut_model::Draft::build`] finds. The
+//! language is one table of keys ([`schema`] is made from it); the rules are the model's.
+//!
+//! ```
+//! use taut_manifest::{Source, load, render};
+//!
+//! let text = "manifest = 1\n[app]\nname = \"demo\"\n[platform]\nmemory = \"64\"\n";
+//! let source = Source { name: "taut.toml".into(), text: text.into() };
+//! let loaded = load(&source, &[]);
+//! assert!(loaded.model.is_none());
+//! assert!(render(&loaded.diagnostics, &[&source], false, 100).contains("error[TAUT0106]"));
+//! ```
 #![forbid(unsafe_code)]
+
+mod diagnostic;
+mod json;
+mod keys;
+mod lower;
+mod overlay;
+mod pages;
+mod places;
+mod quantity;
+mod read;
+mod render;
+mod schema;
+mod spec;
+mod syntax;
+mod tree;
+
+use std::collections::BTreeSet;
+
+use taut_model::{Code, Fault, Model, Severity};
+
+pub use diagnostic::{Diagnostic, Span};
+pub use json::{SCHEMA_VERSION, to_json};
+pub use pages::explain;
+pub use places::PlaceMap;
+pub use render::render;
+pub use schema::schema;
+
+/// A text and what to call it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Its path, as people should see it.
+    pub name: String,
+    /// Its content.
+    pub text: String,
+}
+
+/// What a manifest says.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The model, unless there was an error.
+    pub model: Option<Model>,
+    /// Errors and warnings by file and place.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Where everything stands.
+    pub places: PlaceMap,
+}
+
+impl Loaded {
+    /// Faults that were found later, at their places, by file and place.
+    pub fn diagnose(&self, faults: &[Fault]) -> Vec<Diagnostic> {
+        let mut found =
+            faults.iter().map(|fault| Diagnostic::new(fault.clone(), &self.places)).collect::<Vec<_>>();
+        diagnostic::sort(&mut found);
+        found
+    }
+}
+
+/// Reads a manifest with its overlays; a later overlay wins.
+///
+/// Takes any text; time and memory grow with its length.
+pub fn load(manifest: &Source, overlays: &[Source]) -> Loaded {
+    let text = syntax::readable(&manifest.text);
+    let texts = overlays.iter().map(|overlay| syntax::readable(&overlay.text)).collect::<Vec<_>>();
+    let syntax::Parsed { mut root, mut diagnostics, damaged, mut lost } = syntax::parse(0, &text);
+    let tasks_known = damaged.is_empty();
+    let mut damaged = damaged.into_iter().map(|start| (0, start)).collect::<BTreeSet<_>>();
+    for (file, text) in (1..).zip(&texts) {
+        let parsed = syntax::parse(file, text);
+        diagnostics.extend(parsed.diagnostics);
+        damaged.extend(parsed.damaged.into_iter().map(|start| (file, start)));
+        lost |= parsed.lost;
+        diagnostics.extend(overlay::apply(&mut root, &parsed.root, tasks_known));
+    }
+    let places = PlaceMap::new(&root);
+    let mut model = None;
+    if !lost {
+        let mut reader = read::Reader::new(&damaged);
+        let fields = reader.table("", &root, &keys::ROOT);
+        let mut faults = reader.faults;
+        if let Some(fields) = fields {
+            let (built, found) = lower::draft(&fields).build();
+            model = built;
+            faults.extend(found);
+        }
+        diagnostics.extend(faults.into_iter().map(|fault| Diagnostic::new(fault, &places)));
+    }
+    diagnostic::sort(&mut diagnostics);
+    if diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
+        model = None;
+    }
+    Loaded { model, diagnostics, places }
+}
+
+/// A page's number as people write it: `TAUT0201`, `taut201` or `201`.
+pub fn parse_code(text: &str) -> Option<Code> {
+    let text = text.trim();
+    let digits = match text.get(..4) {
+        Some(prefix) if prefix.eq_ignore_ascii_case("taut") => &text[4..],
+        _ => text,
+    };
+    digits.parse().ok().map(Code)
+}

@@ -75,6 +75,28 @@ impl Mechanism {
     }
 }
 
+impl Mechanism {
+    /// The one mechanism of this version for a channel of `kind` from a writer to `readers` readers, of which
+    /// `real_time_readers` are real-time; `None` if there is none.
+    pub fn for_parties(
+        kind: Kind,
+        writer_is_real_time: bool,
+        readers: usize,
+        real_time_readers: usize,
+    ) -> Option<Self> {
+        match (kind, writer_is_real_time, readers, real_time_readers) {
+            (Kind::State, false, 1, 1) => Some(Self::Sdrtr),
+            (Kind::State, true, 1.., 0) => Some(Self::Sdrtw),
+            (Kind::Queue, _, 1, 1) => Some(Self::Qrtr),
+            _ => None,
+        }
+    }
+}
+
+/// The most values that a queue can hold.
+pub const CAPACITY_MAX: u32 = 65_536;
+/// The most bytes of a value.
+pub const PAYLOAD_BYTES_MAX: u32 = 1 << 20;
 /// Bytes that the runtime puts in front of every value: when it was sent and its sequence number, 8 each.
 pub const STAMP_BYTES: u32 = 16;
 /// Alignment of every object in a memory map, and the size of the line that wakes a receiver: two cache lines,

@@ -29,7 +29,9 @@ pub struct Draft {
     /// The chains.
     pub chains: Vec<ChainDraft>,
     /// Paths of tables (`tasks.recording`) whose definition was faulty and reported already: they are missing
-    /// above, and what refers to them is not reported again. While there is one, no model is built.
+    /// above, and what refers to them is not reported again. A chain (`chains.0`) goes by its position and stays
+    /// above, empty. A path of a key (`platform.cores`) means that its value is not the author's. While there is
+    /// one, no model is built.
     pub incomplete: BTreeSet<String>,
 }
 

@@ -12,8 +12,10 @@
 #![forbid(unsafe_code)]
 
 mod channel;
+pub mod codes;
 mod draft;
 mod fault;
+mod nearest;
 mod platform;
 mod rules;
 mod size;
@@ -21,13 +23,15 @@ mod system;
 mod task;
 
 pub use channel::{
-    Channel, Kind, LINE_BYTES, Mechanism, Overflow, Payload, PayloadField, STAMP_BYTES, Scalar,
+    CAPACITY_MAX, Channel, Kind, LINE_BYTES, Mechanism, Overflow, PAYLOAD_BYTES_MAX, Payload, PayloadField,
+    STAMP_BYTES, Scalar,
 };
 pub use draft::{
     ArrivalDraft, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, ClientKind, Draft, RealTimeDraft,
     ServiceDraft, TaskDraft,
 };
 pub use fault::{Code, Fault, Label, Place, Severity};
+pub use nearest::nearest;
 pub use platform::{OnMissingPrivilege, Overheads, Platform, Scheduler};
 pub use size::{ParseSizeError, Size};
 pub use system::{

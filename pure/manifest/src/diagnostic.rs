@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use std::ops::Range;
+
+use taut_model::{Code, Fault, Severity};
+
+use crate::PlaceMap;
+
+/// A fault with its places in the files, ready to show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// Stable; [`crate::explain`] says more.
+    pub code: Code,
+    /// Whether it stops us.
+    pub severity: Severity,
+    /// One line, lower case, no full stop.
+    pub message: String,
+    /// The guilty value.
+    pub primary: Span,
+    /// What conflicts with it.
+    pub secondary: Vec<Span>,
+    /// How it was found.
+    pub notes: Vec<String>,
+    /// What would be right.
+    pub help: Option<String>,
+}
+
+/// A stretch of a file and what to say there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The file: 0 is the manifest, then the overlays in order.
+    pub file: usize,
+    /// Bytes of its text.
+    pub range: Range<usize>,
+    /// What, in a few words.
+    pub text: String,
+}
+
+impl Diagnostic {
+    /// A fault at the places that a map knows.
+    pub(crate) fn new(fault: Fault, places: &PlaceMap) -> Self {
+        let (file, range) = places.resolve(&fault.primary.place);
+        let secondary = fault.secondary.iter().map(|label| {
+            let (file, range) = places.resolve(&label.place);
+            Span { file, range, text: label.text.clone() }
+        });
+        let secondary = secondary.collect();
+        Self { secondary, ..Self::at(file, range, fault) }
+    }
+
+    /// A fault at a stretch of a file, whatever its own places say.
+    pub(crate) fn at(file: usize, range: Range<usize>, fault: Fault) -> Self {
+        Self {
+            code: fault.code,
+            severity: fault.severity,
+            message: fault.message,
+            primary: Span { file, range, text: fault.primary.text },
+            secondary: Vec::new(),
+            notes: fault.notes,
+            help: fault.help,
+        }
+    }
+
+    /// With a second place.
+    pub(crate) fn also(mut self, file: usize, range: Range<usize>, text: impl Into<String>) -> Self {
+        self.secondary.push(Span { file, range, text: text.into() });
+        self
+    }
+}
+
+/// By file and place.
+pub(crate) fn sort(diagnostics: &mut [Diagnostic]) {
+    diagnostics.sort_by_key(|d| (d.primary.file, d.primary.range.start, d.primary.range.end, d.code));
+}

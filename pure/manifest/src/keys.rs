@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The language of `taut.toml`, in one table: it drives reading, suggestions and the schema.
+
+use crate::spec::{By, Choice, Key, Need, Table, Type, Variant, Word};
+
+const fn key(name: &'static str, kind: Type, need: Need, doc: &'static str) -> Key {
+    Key { name, kind, need, doc }
+}
+
+const fn word(name: &'static str, doc: &'static str) -> Word {
+    Word { name, doc, now: true }
+}
+
+const fn later(name: &'static str, doc: &'static str) -> Word {
+    Word { name, doc, now: false }
+}
+
+/// The format that this version reads.
+pub(crate) const FORMAT: i64 = 1;
+
+/// The whole file.
+pub(crate) static ROOT: Table = Table {
+    noun: "manifest",
+    doc: "A real-time application: its tasks, data flows, cores and bounds.",
+    keys: &[
+        key(
+            "manifest",
+            Type::Integer { min: FORMAT, max: FORMAT },
+            Need::Required,
+            "The format's version, not the application's.",
+        ),
+        key("app", Type::Table(&APP), Need::Required, "What the application is."),
+        key("platform", Type::Table(&PLATFORM), Need::Optional, "The machine as the application uses it."),
+        key(
+            "payloads",
+            Type::Map("payload", &Type::Choice(&PAYLOAD)),
+            Need::Optional,
+            "The types of values that channels carry: fixed layouts without padding.",
+        ),
+        key(
+            "services",
+            Type::Map("service", &Type::Table(&SERVICE)),
+            Need::Optional,
+            "Groups of tasks that start, pause, resume and stop together.",
+        ),
+        key(
+            "tasks",
+            Type::Map("task", &Type::Choice(&TASK)),
+            Need::Optional,
+            "The application's recurring activities, each a thread.",
+        ),
+        key(
+            "clients",
+            Type::Map("client", &Type::Table(&CLIENT)),
+            Need::Optional,
+            "Processes of their own that attach by name; never real-time.",
+        ),
+        key(
+            "channels",
+            Type::Map("channel", &Type::Table(&CHANNEL)),
+            Need::Optional,
+            "Flows of data from one writer to its readers.",
+        ),
+        key(
+            "chains",
+            Type::List(&Type::Table(&CHAIN)),
+            Need::Optional,
+            "Bounds on the age of data from a first task to a last one.",
+        ),
+    ],
+};
+
+static APP: Table = Table {
+    noun: "application",
+    doc: "What the application is.",
+    keys: &[
+        key("name", Type::Text, Need::Required, "Lower-case letters, digits and `-`; names its segment."),
+        key("description", Type::Text, Need::Default(""), "One line for people."),
+        key(
+            "exec",
+            Type::Text,
+            Need::Optional,
+            "The program to run instead of the package beside the manifest.",
+        ),
+    ],
+};
+
+const CPU: Type = Type::Integer { min: 0, max: 1023 };
+
+pub(crate) static PLATFORM: Table = Table {
+    noun: "platform",
+    doc: "The machine as the application uses it.",
+    keys: &[
+        key("cores", Type::List(&CPU), Need::Default("[]"), "CPUs that the real-time tasks own, by number."),
+        key("housekeeping", Type::List(&CPU), Need::Default("[]"), "CPUs for everything else."),
+        key("scheduler", Type::Words(SCHEDULERS), Need::Default("fp"), "The scheduling policy of the cores."),
+        key(
+            "memory",
+            Type::Size,
+            Need::Default("64MiB"),
+            "What the application may lock; all of it is prefaulted before release 0.",
+        ),
+        key(
+            "on-missing-privilege",
+            Type::Words(PRIVILEGE),
+            Need::Default("degrade"),
+            "What to do without the privilege to be real-time.",
+        ),
+        key("group", Type::Text, Need::Optional, "The group that clients of another user may belong to."),
+        key("overheads", Type::Table(&OVERHEADS), Need::Optional, "What the machine adds to every job."),
+    ],
+};
+
+pub(crate) static OVERHEADS: Table = Table {
+    noun: "platform's overheads",
+    doc: "What the machine adds to every job. The defaults are guesses for an ordinary kernel: measure yours.",
+    keys: &[
+        key(
+            "release",
+            Type::Duration,
+            Need::Default("100us"),
+            "From the timer's expiry to the job's first instruction; adds to release jitter.",
+        ),
+        key(
+            "context-switch",
+            Type::Duration,
+            Need::Default("10us"),
+            "One context switch; a job is charged two.",
+        ),
+        key(
+            "kernel-blocking",
+            Type::Duration,
+            Need::Default("100us"),
+            "The longest that the kernel keeps a core from its most urgent thread; adds to blocking.",
+        ),
+    ],
+};
+
+static SCHEDULERS: &[Word] = &[
+    word("fp", "Fixed priority, preemptive."),
+    later("edf", "Earliest deadline first."),
+    later("table", "A fixed table of slots."),
+];
+
+static PRIVILEGE: &[Word] = &[
+    word("degrade", "Start without the guarantee, and say which one is missing."),
+    word("fail", "Refuse to start."),
+];
+
+static PAYLOAD: Choice = Choice {
+    by: By::Presence,
+    variants: &[
+        Variant { selector: "type", table: &ARRAY_PAYLOAD },
+        Variant { selector: "fields", table: &FIELDS_PAYLOAD },
+    ],
+};
+
+static ARRAY_PAYLOAD: Table = Table {
+    noun: "payload of one array",
+    doc: "One array of numbers.",
+    keys: &[
+        key(
+            "type",
+            Type::Element,
+            Need::Required,
+            "The type of an element: u8 i8 u16 i16 u32 i32 u64 i64 f32 f64.",
+        ),
+        key("len", LEN, Need::Default("1"), "How many elements."),
+    ],
+};
+
+/// More than any payload can hold, so that the rule about its size has the word.
+const LEN: Type = Type::Integer { min: 1, max: u32::MAX as i64 };
+
+static FIELDS_PAYLOAD: Table = Table {
+    noun: "payload of fields",
+    doc: "Named fields in memory order, each aligned to its size, without padding.",
+    keys: &[key(
+        "fields",
+        Type::Map("field", &Type::Scalar),
+        Need::Required,
+        "A field's name and its type, as in `levels = \"u8*176\"`.",
+    )],
+};
+
+static SERVICE: Table = Table {
+    noun: "service",
+    doc: "Tasks that start, pause, resume and stop together and share a persistent scope.",
+    keys: &[key("persistent", Type::Size, Need::Default("0B"), "The scope that its tasks share.")],
+};
+
+static TASK: Choice = Choice {
+    by: By::Word("class"),
+    variants: &[
+        Variant { selector: "real-time", table: &REAL_TIME },
+        Variant { selector: "best-effort", table: &BEST_EFFORT },
+    ],
+};
+
+static CLASSES: &[Word] = &[
+    word("real-time", "Its response time is bounded and its deadline proven."),
+    word("best-effort", "An ordinary thread on a housekeeping core."),
+];
+
+static REAL_TIME: Table = Table {
+    noun: "real-time task",
+    doc: "A task whose deadline is proven.",
+    keys: &[
+        key("class", Type::Words(CLASSES), Need::Default("real-time"), "What is promised about it."),
+        key("service", Type::Text, Need::Optional, "The service that it starts, pauses and stops with."),
+        key("arrival", Type::Choice(&ARRIVAL), Need::Required, "When jobs arrive."),
+        key("deadline", Type::Duration, Need::Required, "From a job's arrival; at most the period."),
+        key("wcet", Type::Table(&WCET), Need::Required, "A job's execution time and where it comes from."),
+        key("core", CORE, Need::Default("auto"), "The CPU's number."),
+        key("priority", PRIORITY, Need::Default("auto"), "1 to 99, larger = more urgent."),
+        key("memory", Type::Table(&MEMORY), Need::Optional, "Its scopes."),
+        key(
+            "on-overrun",
+            Type::Words(OVERRUNS),
+            Need::Default("skip-next"),
+            "What happens when a release falls due while the previous job still runs.",
+        ),
+        key(
+            "jitter",
+            Type::Duration,
+            Need::Default("0ns"),
+            "The longest time from an arrival to its release.",
+        ),
+        key(
+            "non-preemptive",
+            Type::Duration,
+            Need::Default("0ns"),
+            "The longest stretch that a more urgent task must wait for.",
+        ),
+    ],
+};
+
+const CORE: Type = Type::Auto(&CPU);
+const PRIORITY: Type = Type::Auto(&Type::Ruled { min: 1, max: 99 });
+
+static BEST_EFFORT: Table = Table {
+    noun: "best-effort task",
+    doc: "An ordinary thread; it may allocate and block.",
+    keys: &[
+        key("class", Type::Words(CLASSES), Need::Required, "What is promised about it."),
+        key("service", Type::Text, Need::Optional, "The service that it starts, pauses and stops with."),
+        key(
+            "min-gap",
+            Type::Duration,
+            Need::Optional,
+            "The least time between two activations, if it promises one.",
+        ),
+    ],
+};
+
+static ARRIVAL: Choice = Choice {
+    by: By::Presence,
+    variants: &[
+        Variant { selector: "periodic", table: &PERIODIC },
+        Variant { selector: "sporadic", table: &SPORADIC },
+    ],
+};
+
+static PERIODIC: Table = Table {
+    noun: "periodic arrival",
+    doc: "At offset + k * period after release 0.",
+    keys: &[
+        key("periodic", Type::Duration, Need::Required, "The period."),
+        key("offset", Type::Duration, Need::Default("0ns"), "The first arrival."),
+    ],
+};
+
+static SPORADIC: Table = Table {
+    noun: "sporadic arrival",
+    doc: "By values of a channel; a receiver.",
+    keys: &[
+        key(
+            "sporadic",
+            Type::Duration,
+            Need::Required,
+            "The least time between two releases, which the runtime enforces.",
+        ),
+        key("trigger", Type::Text, Need::Required, "The queue whose values release it."),
+    ],
+};
+
+static WCET: Table = Table {
+    noun: "execution time",
+    doc: "An execution time with its evidence.",
+    keys: &[
+        key("value", Type::Duration, Need::Required, "As measured, analysed or guessed."),
+        key("source", Type::Words(EVIDENCE), Need::Required, "Where it comes from."),
+        key("margin", Type::Percent, Need::Default("0%"), "A safety margin on top of the value."),
+    ],
+};
+
+static EVIDENCE: &[Word] = &[
+    word("measured", "The largest of many runs."),
+    word("static", "A static analysis."),
+    word("guess", "Nobody measured it."),
+];
+
+static MEMORY: Table = Table {
+    noun: "task's memory",
+    doc: "Scopes: fixed regions that the task allocates from.",
+    keys: &[
+        key("persistent", Type::Size, Need::Default("0B"), "Lives as long as the task."),
+        key("release", Type::Size, Need::Default("0B"), "Empty again at each job."),
+    ],
+};
+
+static OVERRUNS: &[Word] = &[
+    word("run-on", "The late job goes on; the next starts right after it."),
+    word("skip-next", "The late job goes on; releases that fell due meanwhile are dropped."),
+    word("kill-job", "The late job is ended at a safe point; not in this version."),
+    word("stop-app", "The application stops."),
+];
+
+static CLIENT: Table = Table {
+    noun: "client",
+    doc: "A process of its own that attaches by name; never real-time.",
+    keys: &[
+        key("kind", Type::Words(CLIENT_KINDS), Need::Default("process"), "What it is."),
+        key(
+            "min-gap",
+            Type::Duration,
+            Need::Optional,
+            "The least time between two sends, if it promises one.",
+        ),
+    ],
+};
+
+static CLIENT_KINDS: &[Word] =
+    &[word("process", "A process on the same machine."), later("host", "A program on another machine.")];
+
+static CHANNEL: Table = Table {
+    noun: "channel",
+    doc: "A flow of data from one writer to its readers; its protocol follows from who they are.",
+    keys: &[
+        key("kind", Type::Words(KINDS), Need::Required, "Which values arrive."),
+        key("from", PARTIES, Need::Ruled, "The task or client that writes."),
+        key("to", PARTIES, Need::Ruled, "The tasks or clients that read."),
+        key("payload", Type::Text, Need::Required, "The type of a value: a name of `[payloads]`."),
+        key("capacity", CAPACITY, Need::Default("auto"), "How many values of a queue can wait."),
+        key(
+            "overflow",
+            Type::Words(OVERFLOWS),
+            Need::Default("reject"),
+            "What happens to a value that does not fit.",
+        ),
+        key("mechanism", Type::Words(MECHANISMS), Need::Default("auto"), "How it is realised."),
+        key(
+            "sends-per-release",
+            COUNT,
+            Need::Default("1"),
+            "The most values the writer sends per activation.",
+        ),
+        key(
+            "takes-per-release",
+            COUNT,
+            Need::Default("1"),
+            "The most values each reader takes per activation.",
+        ),
+    ],
+};
+
+const PARTIES: Type = Type::OneOrMany(&Type::Text);
+const CAPACITY: Type = Type::Auto(&Type::Ruled { min: 1, max: taut_model::CAPACITY_MAX as i64 });
+const COUNT: Type = Type::Integer { min: 1, max: taut_model::CAPACITY_MAX as i64 };
+
+static KINDS: &[Word] = &[
+    word("state", "The latest value."),
+    word("queue", "Every value, in order, one writer to one reader."),
+    later("message", "A mailbox, ordered by priority."),
+    later("broadcast", "One to many events."),
+    later("bulk", "Large values whose ownership moves, without a copy."),
+];
+
+static OVERFLOWS: &[Word] = &[
+    word("reject", "The new value is refused and given back."),
+    word("drop-oldest", "The oldest value is dropped; not in this version."),
+    word("clear", "All waiting values are dropped; not in this version."),
+];
+
+static MECHANISMS: &[Word] = &[
+    word("auto", "The plan chooses and says why."),
+    word("sdrtr", "SDrtR: the state of a writer that is not real-time, one real-time reader."),
+    word("sdrtw", "SDrtW: the state of a real-time writer, readers that are not."),
+    word("qrtr", "QrtR: a queue that refuses when full, one real-time reader."),
+    later("qrtwo", "QrtWo: a queue that drops the oldest."),
+    later("qrtwc", "QrtWc: a queue that is cleared."),
+    later("nbw", "The non-blocking write protocol."),
+    later("chen", "Chen's buffers."),
+    later("dbp", "The dynamic buffering protocol."),
+    later("double-buffer", "Two buffers."),
+    later("peterson", "Peterson's buffers."),
+    later("tccp", "The temporal concurrency control protocol."),
+    later("msrp", "A spinning lock."),
+    later("mpcp", "A suspending lock."),
+    later("fmlp", "A lock with queues."),
+];
+
+static CHAIN: Table = Table {
+    noun: "chain",
+    doc: "A path of data with a bound on their age at its end.",
+    keys: &[
+        key("name", Type::Text, Need::Required, "For people and reports."),
+        key("path", Type::List(&Type::Text), Need::Required, "task, channel, task, …, task."),
+        key(
+            "max-latency",
+            Type::Duration,
+            Need::Required,
+            "The oldest that data may be when the last task completes.",
+        ),
+    ],
+};
+
+/// The keys of a task that an overlay may change.
+pub(crate) const OVERLAY_TASK_KEYS: [&str; 4] = ["wcet", "core", "priority", "memory"];
+
+/// Whether any kind of task has this key.
+pub(crate) fn is_task_key(name: &str) -> bool {
+    TASK.variants.iter().flat_map(|variant| variant.table.keys).any(|key| key.name == name)
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! A page per code.
+
+use taut_model::Code;
+
+macro_rules! pages {
+    ($($number:literal)*) => {
+        /// The page of a code, in Markdown: what it means, a smallest wrong example, the right one, and why the
+        /// rule exists. `None` for a number without a meaning.
+        pub fn explain(code: Code) -> Option<&'static str> {
+            match code.0 {
+                $($number => Some(include_str!(concat!(
+                    "../../../docs/errors/TAUT0", stringify!($number), ".md"
+                ))),)*
+                _ => None,
+            }
+        }
+    };
+}
+
+pages! {
+    101 102 103 104 105 106 107 108 109 110 111 112 113
+    201 202 203 204 211 212 213 214 215 216 217
+    301 302 303 304 305 306 307 308 309
+    401 402 403 404 405 406 407 408 409 410 411 412 413
+    501 502 503 504 505 506 507
+    601
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Texts of quantities, with what to say when they are wrong.
+#![expect(clippy::result_large_err, reason = "a fault is rare, and never in a hot loop")]
+
+use taut_model::{Code, Fault, ParseSizeError, Place, Scalar, Size, codes};
+use taut_time::{Duration, ParseDurationError};
+
+/// The most that a margin may be: a hundredfold.
+const MARGIN_MAX_PERMILLE: u32 = 100_000;
+
+fn fault(code: Code, text: &str, what: &str, place: Place, label: impl Into<String>) -> Fault {
+    Fault::error(code, format!("`{}` is not {what}", text.escape_debug()), place, label)
+}
+
+pub(crate) fn duration(text: &str, place: Place) -> Result<Duration, Fault> {
+    text.parse().map_err(|error| {
+        let fault = fault(codes::BAD_DURATION, text, "a duration", place, format!("{error}"));
+        let text = text.trim();
+        let number = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+        match error {
+            ParseDurationError::NoUnit => {
+                fault.help(format!("write \"{number}ms\" if milliseconds are meant"))
+            }
+            ParseDurationError::UnknownUnit => {
+                let unit = match text[number.len()..].trim().to_lowercase().as_str() {
+                    "nsec" | "nanos" | "nanoseconds" => "ns",
+                    "µs" | "μs" | "u" | "usec" | "micros" | "microseconds" => "us",
+                    "msec" | "millis" | "milliseconds" => "ms",
+                    "sec" | "secs" | "second" | "seconds" => "s",
+                    _ => return fault.help("as in \"250us\", \"8ms\" or \"1.5s\""),
+                };
+                fault.help(format!("write \"{number}{unit}\""))
+            }
+            ParseDurationError::Fraction => fault.help("the smallest unit is 1ns"),
+            ParseDurationError::NoNumber | ParseDurationError::TooLong => {
+                fault.help("as in \"250us\", \"8ms\" or \"1.5s\"")
+            }
+        }
+    })
+}
+
+pub(crate) fn size(text: &str, place: Place) -> Result<Size, Fault> {
+    text.parse().map_err(|error| {
+        let fault = fault(codes::BAD_SIZE, text, "a size", place, format!("{error}"));
+        let number = text.trim().trim_end_matches(|c: char| !c.is_ascii_digit());
+        match error {
+            ParseSizeError::Ambiguous(unit) => fault.help(format!("write \"{number}{unit}\"")),
+            ParseSizeError::NoUnit => fault.help(format!("write \"{number}KiB\" if kibibytes are meant")),
+            _ => fault.help("as in \"512B\", \"256KiB\" or \"64MiB\""),
+        }
+    })
+}
+
+/// A percentage with at most one decimal, in thousandths.
+pub(crate) fn percent(text: &str, place: Place) -> Result<u32, Fault> {
+    let wrong = |label: &str, help: String| {
+        Err(fault(codes::BAD_PERCENT, text, "a percentage", place.clone(), label).help(help))
+    };
+    let trimmed = text.trim();
+    let Some(number) = trimmed.strip_suffix('%').map(str::trim_end) else {
+        let digits = !trimmed.is_empty() && trimmed.bytes().all(|b| b.is_ascii_digit());
+        let help = if digits { format!("write \"{trimmed}%\"") } else { "as in \"20%\"".into() };
+        return wrong("the sign `%` is missing", help);
+    };
+    let (whole, tenths) = number.split_once('.').unwrap_or((number, "0"));
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    if !is_number(whole) || !is_number(tenths) {
+        return wrong("not a number", "as in \"20%\" or \"12.5%\"".into());
+    }
+    if tenths.len() > 1 {
+        return wrong("one decimal at most", "round it up".into());
+    }
+    let permille = whole.parse::<u32>().ok().and_then(|n| n.checked_mul(10));
+    let permille = permille.and_then(|n| n.checked_add(tenths.parse().ok()?));
+    match permille.filter(|permille| *permille <= MARGIN_MAX_PERMILLE) {
+        Some(permille) => Ok(permille),
+        None => wrong("at most 10000%", "a margin is what is added on top of the value".into()),
+    }
+}
+
+/// `u8*176`: a number type and how many of it, one if nothing is said.
+pub(crate) fn scalar(text: &str, place: Place) -> Result<(Scalar, u32), Fault> {
+    let (name, len) = match text.split_once('*') {
+        Some((name, len)) => (name.trim(), Some(len.trim())),
+        None => (text.trim(), None),
+    };
+    let element = element(name, place.clone())?;
+    let len = match len {
+        None => Some(1),
+        Some(len) => len.parse::<u32>().ok().filter(|len| *len > 0),
+    };
+    match len {
+        Some(len) => Ok((element, len)),
+        None => Err(fault(codes::BAD_SCALAR, text, "a number type", place, "how many must be 1 or more")
+            .help(format!("as in \"{name}*8\""))),
+    }
+}
+
+/// `i16`: a number type.
+pub(crate) fn element(text: &str, place: Place) -> Result<Scalar, Fault> {
+    match Scalar::ALL.iter().find(|(name, _)| *name == text) {
+        Some((_, scalar)) => Ok(*scalar),
+        None => {
+            let names = Scalar::ALL.map(|(name, _)| name);
+            let fault = fault(codes::BAD_SCALAR, text, "a number type", place, "unknown");
+            Err(match text {
+                "bool" => fault.help("write \"u8\": every bit pattern of a payload must be a value"),
+                "float" => fault.help("did you mean `f32`?"),
+                "double" => fault.help("did you mean `f64`?"),
+                _ => fault.help(format!("the number types are {}", names.join(", "))),
+            })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn margins() {
+        let at = || Place::value("");
+        for (text, permille) in [("0%", 0), ("20%", 200), ("12.5%", 125), (" 7 % ", 70), ("10000%", 100_000)]
+        {
+            assert_eq!(percent(text, at()), Ok(permille), "{text}");
+        }
+        for text in ["", "%", "20", "-5%", "1.25%", "10000.1%", "99999999999%", "1.%", ".5%", "a%", "0.2"] {
+            assert_eq!(percent(text, at()).unwrap_err().code, codes::BAD_PERCENT, "{text}");
+        }
+    }
+
+    #[test]
+    fn scalars() {
+        let at = || Place::value("");
+        assert_eq!(scalar("u8*176", at()), Ok((Scalar::U8, 176)));
+        assert_eq!(scalar("f64", at()), Ok((Scalar::F64, 1)));
+        assert_eq!(scalar(" i16 * 2 ", at()), Ok((Scalar::I16, 2)));
+        for text in ["", "u9", "u8*0", "u8*-1", "u8*", "*3", "u8*4294967296", "u8*2*2"] {
+            assert_eq!(scalar(text, at()).unwrap_err().code, codes::BAD_SCALAR, "{text}");
+        }
+    }
+}

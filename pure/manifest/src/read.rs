@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Reads a tree by the tables of keys: everything that can be wrong with a key or a value on its own.
+
+use std::collections::BTreeSet;
+
+use taut_model::{Fault, Place, Scalar, Size, codes, nearest};
+use taut_time::Duration;
+
+use crate::quantity;
+use crate::spec::{By, Choice, Key, Need, Table, Type, Variant, Word};
+use crate::tree::{Entries, Node, Value};
+
+/// A value that is what its type says.
+#[derive(Debug)]
+pub(crate) enum Item<'t> {
+    Text(&'t str),
+    Duration(Duration),
+    Size(Size),
+    Permille(u32),
+    Scalar(Scalar, u32),
+    Integer(i64),
+    Word(&'static str),
+    Auto,
+    Many(Vec<Item<'t>>),
+    Fields(Fields<'t>),
+    /// Entries by name, in the order of the text; `None` for those that could not be read.
+    Entries(Vec<(&'t str, Option<Item<'t>>)>),
+    /// A table of a list that could not be read.
+    Unread,
+}
+
+/// A table that was read.
+#[derive(Debug)]
+pub(crate) struct Fields<'t> {
+    items: Vec<(&'static str, Item<'t>)>,
+    /// Keys whose value was wrong; their default stands for them, if they have one.
+    pub(crate) wrong: Vec<&'static str>,
+    /// The variant's selector, if this table was chosen.
+    pub(crate) variant: &'static str,
+}
+
+impl<'t> Fields<'t> {
+    /// What an empty table stands for.
+    pub(crate) fn of_defaults(table: &'static Table) -> Self {
+        let items = table.keys.iter().filter_map(|key| match key.need {
+            Need::Default(text) => Some((key.name, default(&key.kind, text)?)),
+            _ => None,
+        });
+        Self { items: items.collect(), wrong: Vec::new(), variant: "" }
+    }
+    fn item(&self, name: &str) -> Option<&Item<'t>> {
+        self.items.iter().find(|(key, _)| *key == name).map(|(_, item)| item)
+    }
+    pub(crate) fn text(&self, name: &str) -> Option<&'t str> {
+        if let Item::Text(text) = self.item(name)? { Some(text) } else { None }
+    }
+    pub(crate) fn duration(&self, name: &str) -> Option<Duration> {
+        if let Item::Duration(duration) = self.item(name)? { Some(*duration) } else { None }
+    }
+    pub(crate) fn size(&self, name: &str) -> Option<Size> {
+        if let Item::Size(size) = self.item(name)? { Some(*size) } else { None }
+    }
+    pub(crate) fn permille(&self, name: &str) -> Option<u32> {
+        if let Item::Permille(permille) = self.item(name)? { Some(*permille) } else { None }
+    }
+    pub(crate) fn scalar(&self, name: &str) -> Option<Scalar> {
+        if let Item::Scalar(scalar, _) = self.item(name)? { Some(*scalar) } else { None }
+    }
+    /// `None` for `"auto"`, too.
+    pub(crate) fn integer(&self, name: &str) -> Option<i64> {
+        if let Item::Integer(number) = self.item(name)? { Some(*number) } else { None }
+    }
+    pub(crate) fn word(&self, name: &str) -> Option<&'static str> {
+        if let Item::Word(word) = self.item(name)? { Some(word) } else { None }
+    }
+    pub(crate) fn many(&self, name: &str) -> &[Item<'t>] {
+        if let Some(Item::Many(items)) = self.item(name) { items } else { &[] }
+    }
+    pub(crate) fn fields(&self, name: &str) -> Option<&Fields<'t>> {
+        if let Item::Fields(fields) = self.item(name)? { Some(fields) } else { None }
+    }
+    pub(crate) fn entries(&self, name: &str) -> &[(&'t str, Option<Item<'t>>)] {
+        if let Some(Item::Entries(entries)) = self.item(name) { entries } else { &[] }
+    }
+}
+
+/// Reads, and collects faults.
+pub(crate) struct Reader<'d> {
+    pub(crate) faults: Vec<Fault>,
+    /// Tables in which keys are not missed, by file and start of header.
+    damaged: &'d BTreeSet<(usize, usize)>,
+}
+
+/// The last name of a path, unless it is a position in a list.
+fn own_name(path: &str) -> Option<&str> {
+    path.rsplit('.').next().filter(|name| name.contains(|c: char| !c.is_ascii_digit()))
+}
+
+fn join(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+}
+
+impl<'d> Reader<'d> {
+    pub(crate) fn new(damaged: &'d BTreeSet<(usize, usize)>) -> Self {
+        Self { faults: Vec::new(), damaged }
+    }
+
+    /// A table; `None` if it is not one.
+    pub(crate) fn table<'t>(
+        &mut self,
+        path: &str,
+        node: &'t Node<'_>,
+        table: &'static Table,
+    ) -> Option<Fields<'t>> {
+        let entries = self.entries(path, node, table.noun)?;
+        Some(self.keys(path, node, entries, table, None))
+    }
+
+    fn entries<'t, 's>(&mut self, path: &str, node: &'t Node<'s>, noun: &str) -> Option<&'t Entries<'s>> {
+        match &node.value {
+            Value::Table(entries) => Some(entries),
+            Value::Broken => None,
+            _ => {
+                let message = match own_name(path) {
+                    Some(name) => format!("`{}` is a table, not {}", name.escape_debug(), node.type_name()),
+                    None => format!("a {noun} is a table, not {}", node.type_name()),
+                };
+                self.faults.push(
+                    Fault::error(codes::WRONG_TYPE, message, Place::value(path), "not a table")
+                        .help("as in `{ key = \"value\" }`, or a header `[…]` with keys under it"),
+                );
+                None
+            }
+        }
+    }
+
+    fn keys<'t>(
+        &mut self,
+        path: &str,
+        node: &Node<'_>,
+        entries: &'t Entries<'_>,
+        table: &'static Table,
+        choice: Option<(&'static Choice, &'static str)>,
+    ) -> Fields<'t> {
+        let variant = choice.map_or("", |(_, variant)| variant);
+        let mut fields = Fields { items: Vec::with_capacity(table.keys.len()), wrong: Vec::new(), variant };
+        for (name, _) in entries {
+            if !table.keys.iter().any(|key| key.name == name) {
+                self.unknown(path, name, table, choice);
+            }
+        }
+        for key in table.keys {
+            let found = entries.iter().find(|(name, _)| name == key.name).map(|(_, node)| node);
+            let item = match found {
+                Some(node) => {
+                    let item = self.value(&join(path, key.name), node, key);
+                    if item.is_none() {
+                        fields.wrong.push(key.name);
+                    }
+                    item
+                }
+                None => {
+                    self.missing(path, node, table, key, &mut fields);
+                    None
+                }
+            };
+            let item = item.or_else(|| match key.need {
+                Need::Default(text) => default(&key.kind, text),
+                _ => None,
+            });
+            if let Some(item) = item {
+                fields.items.push((key.name, item));
+            }
+        }
+        fields
+    }
+
+    fn missing(
+        &mut self,
+        path: &str,
+        node: &Node<'_>,
+        table: &'static Table,
+        key: &'static Key,
+        fields: &mut Fields<'_>,
+    ) {
+        if !matches!(key.need, Need::Required) {
+            return;
+        }
+        fields.wrong.push(key.name);
+        // The header of the table, or of the one that it stands in.
+        let hurt = self
+            .damaged
+            .iter()
+            .any(|(file, start)| *file == node.file && (*start == node.span.start || path.is_empty()));
+        if hurt {
+            return;
+        }
+        let name = key.name;
+        let (code, message, label) = if path.is_empty() && name == "manifest" {
+            (
+                codes::FORMAT_VERSION,
+                "the manifest does not say its format".to_owned(),
+                "starts without `manifest = 1`",
+            )
+        } else {
+            let named = own_name(path).filter(|_| path.contains('.'));
+            let whose = named.map_or(String::new(), |name| format!(" `{}`", name.escape_debug()));
+            (codes::MISSING_KEY, format!("the {}{whose} has no `{name}`", table.noun), "missing here")
+        };
+        let example = if name == "manifest" { "1" } else { key.kind.example() };
+        let help = match (&key.kind, path.is_empty()) {
+            (Type::Table(_), true) => format!("add a table `[{name}]`: {}", lower_first(key.doc)),
+            _ => format!("add `{name} = {example}`: {}", lower_first(key.doc)),
+        };
+        self.faults.push(Fault::error(code, message, Place::value(path), label).help(help));
+    }
+
+    fn unknown(
+        &mut self,
+        path: &str,
+        name: &str,
+        table: &'static Table,
+        choice: Option<(&'static Choice, &'static str)>,
+    ) {
+        let shown = name.escape_debug();
+        let place = Place::key(join(path, name));
+        let other = choice.and_then(|(choice, _)| {
+            choice.variants.iter().find(|variant| variant.table.keys.iter().any(|key| key.name == name))
+        });
+        if let (Some(other), Some((choice, chosen))) = (other, choice) {
+            let fault = match choice.by {
+                By::Word(key) => {
+                    let message = format!("`{shown}` does not go with `{key} = \"{chosen}\"`");
+                    Fault::error(
+                        codes::MISPLACED_KEY,
+                        message,
+                        place,
+                        format!("a key of a {}", other.table.noun),
+                    )
+                    .also(Place::value(join(path, key)), format!("this is a {}", table.noun))
+                    .help(format!("remove it, or write `{key} = \"{}\"`", other.selector))
+                }
+                By::Presence => {
+                    let message = format!("`{shown}` does not go with `{chosen}`");
+                    Fault::error(
+                        codes::MISPLACED_KEY,
+                        message,
+                        place,
+                        format!("goes with `{}`", other.selector),
+                    )
+                    .also(Place::key(join(path, chosen)), format!("this makes it a {}", table.noun))
+                    .help("remove one of the two")
+                }
+            };
+            self.faults.push(fault);
+            return;
+        }
+        let what = if path.is_empty() { "table or key" } else { "key" };
+        let message = format!("unknown {what} `{shown}` in the {}", table.noun);
+        let fault = Fault::error(codes::UNKNOWN_KEY, message, place, "unknown");
+        let keys = table.keys.iter().map(|key| key.name);
+        self.faults.push(match nearest(name, keys.clone()) {
+            Some(near) => fault.help(format!("did you mean `{near}`?")),
+            None => {
+                let list = keys.map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
+                fault.help(format!("known are {list}"))
+            }
+        });
+    }
+
+    fn value<'t>(&mut self, path: &str, node: &'t Node<'_>, key: &'static Key) -> Option<Item<'t>> {
+        self.typed(path, node, key.name, &key.kind)
+    }
+
+    fn typed<'t>(
+        &mut self,
+        path: &str,
+        node: &'t Node<'_>,
+        name: &str,
+        kind: &'static Type,
+    ) -> Option<Item<'t>> {
+        let place = || Place::value(path);
+        match (kind, &node.value) {
+            (_, Value::Broken) => None,
+            (Type::Text, Value::Text(text)) => Some(Item::Text(text)),
+            (Type::Duration, Value::Text(text)) => {
+                self.keep(quantity::duration(text, place()).map(Item::Duration))
+            }
+            (Type::Size, Value::Text(text)) => self.keep(quantity::size(text, place()).map(Item::Size)),
+            (Type::Percent, Value::Text(text)) => {
+                self.keep(quantity::percent(text, place()).map(Item::Permille))
+            }
+            (Type::Scalar, Value::Text(text)) => {
+                self.keep(quantity::scalar(text, place()).map(|(scalar, len)| Item::Scalar(scalar, len)))
+            }
+            (Type::Element, Value::Text(text)) => {
+                self.keep(quantity::element(text, place()).map(|scalar| Item::Scalar(scalar, 1)))
+            }
+            (Type::Words(words), Value::Text(text)) => {
+                let fault = match word(words, text) {
+                    Ok(name) => return Some(Item::Word(name)),
+                    Err(known) => not_a_word(name, text, words, known, place()),
+                };
+                self.faults.push(fault);
+                None
+            }
+            (Type::Auto(_), Value::Text(text)) if text == "auto" => Some(Item::Auto),
+            (Type::Auto(inner), _) => self.typed(path, node, name, inner),
+            (Type::Integer { min, max }, Value::Integer(number)) => {
+                let number = number.and_then(|number| i64::try_from(number).ok());
+                self.keep(match number.filter(|number| (min..=max).contains(&number)) {
+                    Some(number) => Ok(Item::Integer(number)),
+                    None if name == "manifest" => {
+                        let message = "the manifest has a format that this version does not know";
+                        Err(Fault::error(codes::FORMAT_VERSION, message, place(), "not 1")
+                            .help("write `manifest = 1`, or use the version of taut that it was written for"))
+                    }
+                    None => {
+                        let message = format!("`{name}` is out of range");
+                        Err(Fault::error(
+                            codes::OUT_OF_RANGE,
+                            message,
+                            place(),
+                            format!("not in {min} to {max}"),
+                        )
+                        .help(format!("use {min} to {max}")))
+                    }
+                })
+            }
+            (Type::Ruled { min, max }, Value::Integer(number)) => {
+                // What does not fit is certainly out of the range; the nearest number keeps it so.
+                let number = number.map(|n| n.clamp(i128::from(i64::MIN), i128::from(i64::MAX)));
+                self.keep(match number.and_then(|number| i64::try_from(number).ok()) {
+                    Some(number) => Ok(Item::Integer(number)),
+                    None => {
+                        let message = format!("`{name}` is out of range");
+                        Err(Fault::error(
+                            codes::OUT_OF_RANGE,
+                            message,
+                            place(),
+                            format!("not in {min} to {max}"),
+                        )
+                        .help(format!("use {min} to {max}")))
+                    }
+                })
+            }
+            (Type::OneOrMany(inner) | Type::List(inner), Value::List(items)) => {
+                let mut many = Vec::with_capacity(items.len());
+                let mut sound = true;
+                for (at, item) in items.iter().enumerate() {
+                    let item = self.typed(&format!("{path}.{at}"), item, &format!("{name}[{at}]"), inner);
+                    sound &= item.is_some();
+                    many.push(item.unwrap_or(Item::Unread));
+                }
+                // Tables stand for themselves; of any other list, every item must be readable.
+                (sound || matches!(inner, Type::Table(_))).then_some(Item::Many(many))
+            }
+            (Type::OneOrMany(inner), _) if matches!(node.value, Value::Text(_)) => {
+                Some(Item::Many(vec![self.typed(path, node, name, inner)?]))
+            }
+            (Type::Table(table), _) => self.table(path, node, table).map(Item::Fields),
+            (Type::Choice(choice), _) => self.choice(path, node, choice).map(Item::Fields),
+            (Type::Map(noun, inner), Value::Table(entries)) => {
+                let mut items = Vec::with_capacity(entries.len());
+                for (name, node) in entries {
+                    items.push((name.as_ref(), self.typed(&join(path, name), node, noun, inner)));
+                }
+                Some(Item::Entries(items))
+            }
+            _ => {
+                self.faults.push(wrong_type(name, node, kind, place()));
+                None
+            }
+        }
+    }
+
+    fn keep<'t>(&mut self, read: Result<Item<'t>, Fault>) -> Option<Item<'t>> {
+        read.map_err(|fault| self.faults.push(fault)).ok()
+    }
+
+    fn choice<'t>(&mut self, path: &str, node: &'t Node<'_>, choice: &'static Choice) -> Option<Fields<'t>> {
+        let entries = self.entries(path, node, choice.variants[0].table.noun)?;
+        let mut chosen: Option<&'static Variant> = None;
+        match choice.by {
+            By::Presence => {
+                chosen = choice.variants.iter().find(|variant| node.get(variant.selector).is_some());
+                if chosen.is_none() && !self.damaged.contains(&(node.file, node.span.start)) {
+                    let selectors =
+                        choice.variants.iter().map(|v| format!("`{}`", v.selector)).collect::<Vec<_>>();
+                    let message = format!("neither {} is given", selectors.join(" nor "));
+                    let fault = Fault::error(codes::MISSING_KEY, message, Place::value(path), "missing here");
+                    let ways = choice.variants.iter();
+                    let ways = ways.map(|v| format!("`{}` ({})", v.selector, lower_first(v.table.doc)));
+                    let help = format!("use {}", ways.collect::<Vec<_>>().join(" or "));
+                    self.faults.push(fault.help(help));
+                }
+            }
+            By::Word(key) => match node.get(key) {
+                None => chosen = choice.variants.first(),
+                Some(word) => {
+                    let kind = choice.variants[0].table.keys.iter().find(|k| k.name == key);
+                    if let Some(Item::Word(word)) =
+                        kind.and_then(|kind| self.typed(&join(path, key), word, key, &kind.kind))
+                    {
+                        chosen = choice.variants.iter().find(|variant| variant.selector == word);
+                    }
+                }
+            },
+        }
+        let chosen = chosen?;
+        Some(self.keys(path, node, entries, chosen.table, Some((choice, chosen.selector))))
+    }
+}
+
+/// The word, or the known word that is not in this version.
+fn word(words: &'static [Word], text: &str) -> Result<&'static str, Option<&'static Word>> {
+    match words.iter().find(|word| word.name == text) {
+        Some(word) if word.now => Ok(word.name),
+        known => Err(known),
+    }
+}
+
+fn not_a_word(name: &str, text: &str, words: &'static [Word], known: Option<&Word>, place: Place) -> Fault {
+    let now = words.iter().filter(|word| word.now).map(|word| word.name);
+    let list = now.clone().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ");
+    if let Some(known) = known {
+        let message = format!("`{text}` is not in this version");
+        return Fault::error(codes::NOT_IN_THIS_VERSION, message, place, lower_first(known.doc))
+            .help(format!("use one of {list}"));
+    }
+    let message = format!("`{}` is not a word for `{name}`", text.escape_debug());
+    let fault = Fault::error(codes::UNKNOWN_WORD, message, place, "unknown");
+    match nearest(&text.to_lowercase(), now) {
+        Some(near) => fault.help(format!("did you mean \"{near}\"?")),
+        None => fault.help(format!("use one of {list}")),
+    }
+}
+
+fn wrong_type(name: &str, node: &Node<'_>, kind: &Type, place: Place) -> Fault {
+    let code = match (kind, &node.value) {
+        (Type::Duration, Value::Integer(_) | Value::Float) => codes::BAD_DURATION,
+        (Type::Size, Value::Integer(_) | Value::Float) => codes::BAD_SIZE,
+        (Type::Percent, Value::Integer(_) | Value::Float) => codes::BAD_PERCENT,
+        _ => codes::WRONG_TYPE,
+    };
+    let message = format!("`{}` is {}, not {}", name.escape_debug(), kind.name(), node.type_name());
+    let label = match code {
+        codes::WRONG_TYPE => node.type_name(),
+        _ => "a quantity needs quotes and a unit",
+    };
+    let fault = Fault::error(code, message, place, label);
+    match (kind, &node.value) {
+        (Type::Duration, Value::Integer(Some(number @ 0..))) => {
+            fault.help(format!("write \"{number}ms\" if milliseconds are meant"))
+        }
+        (Type::Size, Value::Integer(Some(number @ 0..))) => {
+            fault.help(format!("write \"{number}KiB\" if kibibytes are meant"))
+        }
+        (Type::Percent, Value::Integer(Some(number @ 0..))) => fault.help(format!("write \"{number}%\"")),
+        (Type::Auto(inner), _) => fault.help(format!("as in {}, or \"auto\"", inner.example())),
+        _ => fault.help(format!("as in {}", kind.example())),
+    }
+}
+
+/// The value that a default's text stands for; `None` only for a faulty table of keys, which a test looks for.
+fn default<'t>(kind: &Type, text: &'static str) -> Option<Item<'t>> {
+    let place = Place::value("");
+    match kind {
+        Type::Text => Some(Item::Text(text)),
+        Type::Duration => quantity::duration(text, place).ok().map(Item::Duration),
+        Type::Size => quantity::size(text, place).ok().map(Item::Size),
+        Type::Percent => quantity::percent(text, place).ok().map(Item::Permille),
+        Type::Integer { .. } | Type::Ruled { .. } => text.parse().ok().map(Item::Integer),
+        Type::Words(words) => word(words, text).ok().map(Item::Word),
+        Type::Auto(_) if text == "auto" => Some(Item::Auto),
+        Type::List(_) if text == "[]" => Some(Item::Many(Vec::new())),
+        _ => None,
+    }
+}
+
+/// A sentence as it goes on after a colon, without its full stop.
+fn lower_first(sentence: &str) -> String {
+    let sentence = sentence.trim_end_matches('.');
+    let mut chars = sentence.chars();
+    match chars.next() {
+        // Abbreviations stay as they are.
+        Some(first) if !chars.as_str().starts_with(|c: char| c.is_uppercase()) => {
+            first.to_lowercase().chain(chars).collect()
+        }
+        _ => sentence.to_owned(),
+    }
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! How the language is told: tables of keys, each with its type, need, default and one line of what it means.
+
+/// A table of known keys.
+pub(crate) struct Table {
+    /// What it describes, in words: `task`.
+    pub(crate) noun: &'static str,
+    pub(crate) doc: &'static str,
+    pub(crate) keys: &'static [Key],
+}
+
+/// A key of a table.
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Type,
+    pub(crate) need: Need,
+    pub(crate) doc: &'static str,
+}
+
+/// Whether a key must be there.
+#[derive(Clone, Copy)]
+pub(crate) enum Need {
+    /// It must.
+    Required,
+    /// It must, and a rule of the model says so.
+    Ruled,
+    /// It may be left out.
+    Optional,
+    /// If it is left out, this text stands for it.
+    Default(&'static str),
+}
+
+/// What a value may be.
+pub(crate) enum Type {
+    /// Any text.
+    Text,
+    /// A length of time with a unit.
+    Duration,
+    /// An amount of memory with a unit.
+    Size,
+    /// A percentage, to a tenth.
+    Percent,
+    /// A number type and how many of it: `u8*176`.
+    Scalar,
+    /// A plain number type: `i16`.
+    Element,
+    /// A whole number of a range.
+    Integer { min: i64, max: i64 },
+    /// A whole number whose range a rule of the model checks, with a better message.
+    Ruled { min: i64, max: i64 },
+    /// One of some words.
+    Words(&'static [Word]),
+    /// `"auto"`, or the type.
+    Auto(&'static Type),
+    /// A value or a list of values.
+    OneOrMany(&'static Type),
+    /// A list.
+    List(&'static Type),
+    /// A table of known keys.
+    Table(&'static Table),
+    /// One of some tables.
+    Choice(&'static Choice),
+    /// A table whose keys are names that the author gives; what an entry is called and its type.
+    Map(&'static str, &'static Type),
+}
+
+/// A word that may stand as a value.
+pub(crate) struct Word {
+    pub(crate) name: &'static str,
+    pub(crate) doc: &'static str,
+    /// Whether this version has it.
+    pub(crate) now: bool,
+}
+
+/// Tables of which one is chosen.
+pub(crate) struct Choice {
+    pub(crate) by: By,
+    pub(crate) variants: &'static [Variant],
+}
+
+/// A table that may be chosen.
+pub(crate) struct Variant {
+    /// The key, or the word, that chooses it.
+    pub(crate) selector: &'static str,
+    pub(crate) table: &'static Table,
+}
+
+/// What chooses.
+pub(crate) enum By {
+    /// The presence of the variant's key.
+    Presence,
+    /// The word at this key; the first variant if it is left out.
+    Word(&'static str),
+}
+
+impl Type {
+    /// What a value of this type is called, with its article.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Text => "a text",
+            Self::Words(_) => "a word",
+            Self::Duration => "a duration",
+            Self::Size => "a size",
+            Self::Percent => "a percentage",
+            Self::Scalar | Self::Element => "a number type",
+            Self::Integer { .. } | Self::Ruled { .. } => "a whole number",
+            Self::Auto(inner) => inner.name(),
+            Self::OneOrMany(_) => "a name or a list of names",
+            Self::List(_) => "a list",
+            Self::Table(_) | Self::Choice(_) | Self::Map(..) => "a table",
+        }
+    }
+
+    /// An example of it.
+    pub(crate) fn example(&self) -> &'static str {
+        match self {
+            Self::Text | Self::Words(_) => "\"…\"",
+            Self::Duration => "\"8ms\"",
+            Self::Size => "\"256KiB\"",
+            Self::Percent => "\"20%\"",
+            Self::Scalar => "\"u8*176\"",
+            Self::Element => "\"i16\"",
+            Self::Integer { .. } | Self::Ruled { .. } => "1",
+            Self::Auto(inner) => inner.example(),
+            Self::OneOrMany(_) => "\"…\" or [\"…\", \"…\"]",
+            Self::List(Self::Integer { .. }) => "[0, 1]",
+            Self::List(Self::Table(_)) => "[{ … }]",
+            Self::List(_) => "[\"…\", \"…\"]",
+            Self::Table(_) | Self::Choice(_) | Self::Map(..) => "{ … }",
+        }
+    }
+}

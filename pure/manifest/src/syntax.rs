@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What the TOML reader says, without what only follows from it.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use taut_model::{Fault, Place, codes};
+use toml::de::DeTable;
+
+use crate::Diagnostic;
+use crate::tree::{Node, Value};
+
+/// A text as far as it could be read.
+pub(crate) struct Parsed<'t> {
+    pub(crate) root: Node<'t>,
+    pub(crate) diagnostics: Vec<Diagnostic>,
+    /// Tables in which something could not be read, by the start of their header: what is missing there may be
+    /// what could not be read.
+    pub(crate) damaged: BTreeSet<usize>,
+    /// Whether so much could not be read that the rest says nothing.
+    pub(crate) lost: bool,
+}
+
+/// A message of the TOML reader.
+#[derive(Clone)]
+struct Complaint {
+    at: Range<usize>,
+    message: String,
+}
+
+/// A text without the lines at which the reader gives up, which are blanked, and what it says about them.
+pub(crate) struct Readable<'t> {
+    text: Cow<'t, str>,
+    complaints: Vec<Complaint>,
+}
+
+/// How many lines are blanked at most: each costs another reading.
+const BLANKED_MAX: usize = 8;
+
+/// Makes a text readable to its end, if a few lines stand in the way.
+pub(crate) fn readable(text: &str) -> Readable<'_> {
+    let mut readable = Readable { text: Cow::Borrowed(text), complaints: Vec::new() };
+    for _ in 0..BLANKED_MAX {
+        let (table, complaints) = read(&readable.text);
+        let root = Node::root(0, table, &[]);
+        if !stopped(&root, &readable.text, &complaints) {
+            break;
+        }
+        let Some(last) = complaints.into_iter().next_back() else { break };
+        let start = readable.text[..last.at.start].rfind('\n').map_or(0, |newline| newline + 1);
+        let end = readable.text[start..].find('\n').map_or(readable.text.len(), |length| start + length);
+        readable.complaints.push(last);
+        readable.text.to_mut().replace_range(start..end, &" ".repeat(end - start));
+    }
+    readable
+}
+
+fn read(text: &str) -> (DeTable<'_>, Vec<Complaint>) {
+    let (table, errors) = DeTable::parse_recoverable(text);
+    let mut complaints = errors
+        .iter()
+        .map(|error| Complaint {
+            at: clamp(text, error.span().unwrap_or(text.len()..text.len())),
+            message: error.message().to_owned(),
+        })
+        .collect::<Vec<_>>();
+    complaints.sort_by_key(|complaint| complaint.at.start);
+    (table.into_inner(), complaints)
+}
+
+/// Reads a text as far as it goes.
+pub(crate) fn parse<'t>(file: usize, readable: &'t Readable<'_>) -> Parsed<'t> {
+    let text = readable.text.as_ref();
+    let (table, mut complaints) = read(text);
+    complaints.extend(readable.complaints.iter().cloned());
+    complaints.sort_by_key(|complaint| complaint.at.start);
+    let (doubles, mut complaints): (Vec<_>, Vec<_>) =
+        complaints.into_iter().partition(|complaint| complaint.message == "duplicate key");
+
+    let offsets = complaints.iter().map(|complaint| complaint.at.start).collect::<Vec<_>>();
+    let root = Node::root(file, table, &offsets);
+    let mut headers = Vec::new();
+    collect_headers(&root, text, &mut headers);
+    headers.sort_by_key(|(start, _)| *start);
+
+    let mut lost = within_values(&root, text, &mut complaints);
+    let mut damaged = BTreeSet::new();
+    let mut diagnostics = Vec::new();
+    let mut line_before = None;
+    for complaint in &complaints {
+        let line = text[..complaint.at.start].rfind('\n');
+        damaged.insert(owner(&headers, complaint.at.start).map_or(0, |(start, _)| *start));
+        lost |= line_of(text, complaint.at.start).trim_start().starts_with('[');
+        // One per line: the second usually follows from the first.
+        if line_before != Some(line) {
+            diagnostics.push(syntax(file, text, complaint));
+        }
+        line_before = Some(line);
+    }
+    lost |= stopped(&root, text, &complaints);
+
+    let again = doubles.iter().map(|double| double.at.start).collect::<Vec<_>>();
+    for double in &doubles {
+        let in_header = line_of(text, double.at.start).trim_start().starts_with('[');
+        let owner = owner(&headers, double.at.start);
+        // The keys of a table that stands twice collide because the table does.
+        let follows = !in_header
+            && owner.is_some_and(|(start, node)| again.iter().any(|at| (*start..node.span.end).contains(at)));
+        if !follows {
+            diagnostics.push(duplicate(file, text, &root, double, in_header, owner.map(|(_, node)| *node)));
+        }
+    }
+    Parsed { root, diagnostics, damaged, lost }
+}
+
+/// A range that lies in the text and on whole characters.
+fn clamp(text: &str, range: Range<usize>) -> Range<usize> {
+    let start = text.floor_char_boundary(range.start.min(text.len()));
+    let end = text.ceil_char_boundary(range.end.min(text.len()));
+    start..end.max(start)
+}
+
+fn line_of(text: &str, at: usize) -> &str {
+    let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+    text[start..].lines().next().unwrap_or_default()
+}
+
+/// Every table with a header of its own, by the header's start.
+fn collect_headers<'n, 't>(node: &'n Node<'t>, text: &str, headers: &mut Vec<(usize, &'n Node<'t>)>) {
+    match &node.value {
+        Value::Table(entries) => {
+            if text[clamp(text, node.span.clone())].starts_with('[') {
+                headers.push((node.span.start, node));
+            }
+            entries.iter().for_each(|(_, node)| collect_headers(node, text, headers));
+        }
+        Value::List(items) => items.iter().for_each(|node| collect_headers(node, text, headers)),
+        _ => {}
+    }
+}
+
+/// The table with a header that a place belongs to.
+fn owner<'h, 'n, 't>(headers: &'h [(usize, &'n Node<'t>)], at: usize) -> Option<&'h (usize, &'n Node<'t>)> {
+    headers.partition_point(|(start, _)| *start <= at).checked_sub(1).map(|last| &headers[last])
+}
+
+/// Of the complaints within one value, only the first is worth telling: the others follow from it. Something that
+/// is opened and not closed swallows the rest of the text; then the opening is told, unless the first mistake is on
+/// its line. Says whether something was swallowed.
+fn within_values(root: &Node<'_>, text: &str, complaints: &mut Vec<Complaint>) -> bool {
+    let mut kept = Vec::<Complaint>::new();
+    let mut lost = false;
+    let mut value = None;
+    for complaint in complaints.drain(..) {
+        let at = complaint.at.start;
+        let opening = opening(root, text, at);
+        let follows = opening.is_some() && opening == value;
+        value = opening;
+        let line = line_of(text, at);
+        let starts_line = text[..at].ends_with('\n') && (line.starts_with('[') || line.contains('='));
+        let unclosed = complaint.message.starts_with("unclosed array")
+            || complaint.message.starts_with("unclosed inline table");
+        let missing = complaint.message.starts_with("missing ");
+        let swallowed = unclosed || (starts_line && (missing || opening.is_some()));
+        lost |= swallowed;
+        // What was opened is known by an earlier mistake, if not by its value.
+        let known = swallowed && opening.is_none() && !kept.is_empty();
+        if !(follows || known) {
+            kept.push(complaint);
+        }
+        if let (Some(start), true) = (opening, swallowed) {
+            let further_down =
+                |first: &Complaint| text.get(start..first.at.start).is_some_and(|t| t.contains('\n'));
+            if let Some(first) = kept.last_mut().filter(|first| further_down(first)) {
+                let message = "something is opened here and never closed".to_owned();
+                *first = Complaint { at: start..start + 1, message };
+            }
+        }
+    }
+    *complaints = kept;
+    lost
+}
+
+/// Where the outermost value that spans `end` begins.
+fn opening(node: &Node<'_>, text: &str, end: usize) -> Option<usize> {
+    let children = |entries: &[(Cow<'_, str>, Node<'_>)]| {
+        entries.iter().find_map(|(_, node)| {
+            let reaches = node.span.end >= end || text[node.span.end..end].trim().is_empty();
+            let opens = node.span.start > node.key.start
+                && node.span.start < end
+                && text[node.span.start..].starts_with(['[', '{']);
+            if reaches && opens { Some(node.span.start) } else { opening(node, text, end) }
+        })
+    };
+    match &node.value {
+        Value::Table(entries) => children(entries),
+        Value::List(items) => items.iter().find_map(|item| opening(item, text, end)),
+        _ => None,
+    }
+}
+
+/// Whether the reader gave up: text follows a complaint, and nothing of it was read.
+fn stopped(root: &Node<'_>, text: &str, complaints: &[Complaint]) -> bool {
+    let Some(last) = complaints.last() else { return false };
+    let rest = text[last.at.start..].split_once('\n').map_or("", |(_, rest)| rest);
+    let says_something = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
+    rest.lines().any(says_something) && furthest(root) < text.len() - rest.len()
+}
+
+fn furthest(node: &Node<'_>) -> usize {
+    match &node.value {
+        Value::Table(entries) => {
+            entries.iter().map(|(_, node)| furthest(node)).max().unwrap_or(0).max(node.key.start)
+        }
+        Value::List(items) => items.iter().map(furthest).max().unwrap_or(0).max(node.key.start),
+        _ => node.key.start,
+    }
+}
+
+fn syntax(file: usize, text: &str, complaint: &Complaint) -> Diagnostic {
+    let (what, expected) = match complaint.message.split_once(", expected ") {
+        Some((what, expected)) => (what, Some(expected)),
+        None => (complaint.message.as_str(), None),
+    };
+    let rest = text[complaint.at.start..].lines().next().unwrap_or_default();
+    let (what, label) = match (what, expected) {
+        ("string values must be quoted", _) if rest.trim().is_empty() => {
+            ("a key without a value", "expected a value, such as \"8ms\" or 3".to_owned())
+        }
+        ("string values must be quoted", _) => ("a text without quotes", "put it in quotes".to_owned()),
+        (_, Some("nothing")) => (what, "remove this".to_owned()),
+        (_, Some(expected)) => (what, format!("expected {expected}")),
+        (_, None) => (what, "here".to_owned()),
+    };
+    let fault = Fault::error(codes::SYNTAX, what, Place::value(""), label);
+    Diagnostic::at(file, complaint.at.clone(), fault)
+}
+
+fn duplicate(
+    file: usize,
+    text: &str,
+    root: &Node<'_>,
+    double: &Complaint,
+    in_header: bool,
+    owner: Option<&Node<'_>>,
+) -> Diagnostic {
+    let name = text[double.at.clone()].trim_matches(['"', '\'']);
+    let message = format!("`{}` is given twice", name.escape_debug());
+    let fault = Fault::error(codes::DUPLICATE_NAME, message, Place::value(""), "again here");
+    let help = if in_header { "rename one of them, or make one table of both" } else { "remove one of them" };
+    let diagnostic = Diagnostic::at(file, double.at.clone(), fault.help(help));
+    let first = if in_header {
+        let header = line_of(text, double.at.start).trim();
+        let before = text[..double.at.start].rfind('\n').unwrap_or(0);
+        let at = text[..before].find(header).filter(|at| text[*at..].lines().next() == Some(header));
+        at.map(|at| at..at + header.len())
+    } else {
+        let entry = owner.unwrap_or(root).get(name);
+        entry.map(|node| node.key.clone()).filter(|key| key.start < double.at.start)
+    };
+    match first {
+        Some(first) => diagnostic.also(file, first, "first here"),
+        None => diagnostic,
+    }
+}

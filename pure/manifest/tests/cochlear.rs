@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The first tenant's manifest, as it stands in the tree.
+
+use taut_manifest::{Loaded, Source, load, render};
+use taut_model::{Arrival, Class, Evidence, Kind, OnMissingPrivilege, Party, Place, Size, Step};
+use taut_time::Duration;
+
+fn cochlear() -> Source {
+    let text = include_str!("../../../apps/cochlear/taut.toml");
+    Source { name: "taut.toml".into(), text: text.into() }
+}
+
+fn board(text: &str) -> Source {
+    Source { name: "board.toml".into(), text: text.into() }
+}
+
+fn shown(loaded: &Loaded, sources: &[&Source]) -> String {
+    render(&loaded.diagnostics, sources, false, 120)
+}
+
+#[test]
+fn says_what_it_says() {
+    let source = cochlear();
+    let loaded = load(&source, &[]);
+    assert!(loaded.diagnostics.is_empty(), "{}", shown(&loaded, &[&source]));
+    let model = loaded.model.unwrap();
+    assert_eq!(model.app().name, "cochlear");
+    let platform = model.platform();
+    assert_eq!((&platform.cores[..], &platform.housekeeping[..]), (&[0][..], &[1][..]));
+    assert_eq!(platform.memory, Size::from_bytes(64 << 20));
+    assert_eq!(platform.overheads.release, Duration::from_us(60));
+    assert_eq!(platform.on_missing_privilege, OnMissingPrivilege::Degrade);
+
+    let layouts = model.payloads().iter().map(|p| p.layout()).collect::<Vec<_>>();
+    assert_eq!(layouts, ["i16*128", "frame:u64,levels:u8*176", "volume:f32,sensitivity:f32"]);
+
+    let names = model.tasks().iter().map(|task| task.name.as_str()).collect::<Vec<_>>();
+    assert_eq!(names, ["recording", "processing", "output", "source"]);
+    let (id, task, processing) = model.real_time().nth(1).unwrap();
+    assert_eq!((task.service.unwrap().index(), processing.priority), (0, Some(70)));
+    assert_eq!(processing.wcet.bound(), Some(Duration::from_us(1500)));
+    assert_eq!(processing.wcet.source, Evidence::Measured);
+    assert_eq!(
+        processing.arrival,
+        Arrival::Periodic { period: Duration::from_ms(8), offset: Duration::from_ms(2) }
+    );
+    let (output, _, _) = model.real_time().nth(2).unwrap();
+    let trigger = model.channel(model.trigger(output).unwrap());
+    assert_eq!(
+        (trigger.name.as_str(), trigger.writer, trigger.kind),
+        ("electrodes", Party::Task(id), Kind::Queue)
+    );
+    assert!(matches!(model.tasks()[3].class, Class::BestEffort(_)));
+    assert_eq!(model.party_name(model.channels()[3].readers[0]), "ui");
+    assert_eq!((model.channels()[0].capacity, model.channels()[1].capacity), (Some(64), None));
+    let chain = &model.chains()[0];
+    assert_eq!((chain.path.len(), chain.path[4]), (5, Step::Task(output)));
+}
+
+#[test]
+fn places_fall_back_to_parents() {
+    let source = cochlear();
+    let places = load(&source, &[]).places;
+    let at = |place: Place| {
+        let (file, range) = places.resolve(&place);
+        assert_eq!(file, 0);
+        &source.text[range]
+    };
+    assert_eq!(at(Place::value("tasks.output.deadline")), "\"1ms\"");
+    assert_eq!(at(Place::key("tasks.output.deadline")), "deadline");
+    assert_eq!(at(Place::value("tasks.output.wcet.margin")), "\"50%\"");
+    assert_eq!(at(Place::value("chains.0.path.2")), "\"processing\"");
+    assert_eq!(at(Place::value("tasks.output.jitter")), "[tasks.output]");
+    assert_eq!(at(Place::key("tasks.output.jitter.x.y")), "[tasks.output]");
+    assert_eq!(at(Place::key("channels.levels")), "levels");
+    assert_eq!(at(Place::value("channels.levels.to.0")), "\"ui\"");
+    assert_eq!(at(Place::value("nowhere.at.all")), "");
+}
+
+#[test]
+fn overlay_changes_the_machine() {
+    let overlay = board(
+        "[platform]\ncores = [2, 3]\nhousekeeping = [0, 1]\n[platform.overheads]\nrelease = \"30us\"\n\
+         [tasks.recording]\ncore = 2\nwcet = { value = \"400us\" }\n[tasks.processing]\ncore = 3\npriority = \"auto\"\n\
+         [tasks.output]\ncore = 3\nmemory = { persistent = \"1MiB\" }\n",
+    );
+    let source = cochlear();
+    let loaded = load(&source, std::slice::from_ref(&overlay));
+    assert!(loaded.diagnostics.is_empty(), "{}", shown(&loaded, &[&source, &overlay]));
+    assert_eq!(loaded.places.resolve(&Place::value("tasks.recording.wcet.value")).0, 1);
+    assert_eq!(loaded.places.resolve(&Place::value("tasks.recording.wcet.margin")).0, 0);
+    let model = loaded.model.unwrap();
+    assert_eq!(model.platform().overheads.release, Duration::from_us(30));
+    assert_eq!(model.platform().overheads.context_switch, Duration::from_us(5), "kept");
+    let real_time = model.real_time().map(|(_, _, real_time)| real_time).collect::<Vec<_>>();
+    assert_eq!(real_time[0].wcet.bound(), Some(Duration::from_us(600)), "new value, old margin");
+    assert_eq!(real_time[1].priority, None);
+    assert_eq!(model.cpu(real_time[1].core.unwrap()), 3);
+    assert_eq!(
+        (real_time[2].persistent, real_time[2].release),
+        (Size::from_bytes(1 << 20), Size::from_bytes(16 << 10))
+    );
+}
+
+#[test]
+fn overlay_faults_point_into_the_right_file() {
+    let overlay = board(
+        "[app]\nname = \"x\"\n[plattform]\ncores = [1]\n[platform]\ncores = [1]\nmemry = \"1MiB\"\n\
+         [tasks.recordng]\ncore = 0\n[tasks.processing]\nwcett = { value = \"1ms\" }\n\
+         wcet = { value = \"6ms\" }\nmemory = { release = \"20MB\" }\n[tasks.output]\narrival = { sporadic = \"1ms\" }\n",
+    );
+    let source = cochlear();
+    let loaded = load(&source, std::slice::from_ref(&overlay));
+    assert!(loaded.model.is_none());
+    insta::assert_snapshot!(shown(&loaded, &[&source, &overlay]));
+}

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Texts with mistakes, and everything that is said about them in one go.
+
+use taut_manifest::{Source, load, render, to_json};
+
+fn shown(text: &str) -> String {
+    let source = Source { name: "taut.toml".into(), text: text.into() };
+    let loaded = load(&source, &[]);
+    assert!(loaded.model.is_none(), "an error was expected");
+    render(&loaded.diagnostics, &[&source], false, 120)
+}
+
+/// `code line:column text-at-the-place` of each diagnostic.
+fn places(text: &str) -> Vec<String> {
+    let source = Source { name: "taut.toml".into(), text: text.into() };
+    let loaded = load(&source, &[]);
+    let json = to_json(&loaded.diagnostics, &[&source]);
+    let list = json["diagnostics"].as_array().expect("a list");
+    let place = |d: &serde_json::Value| {
+        let at = &d["primary"];
+        let (start, end) = (
+            at["start"].as_u64().expect("a number") as usize,
+            at["end"].as_u64().expect("a number") as usize,
+        );
+        format!(
+            "{} {}:{} {}",
+            d["code"].as_str().expect("a text"),
+            at["line"],
+            at["column"],
+            &text[start..end]
+        )
+    };
+    list.iter().map(place).collect()
+}
+
+const MANY: &str = r#"manifest = 1
+
+[app]
+name = "Cochlear"
+
+[platform]
+cores = [0]
+housekeeping = [0, 1]
+memory = "1MiB"
+on-missing-privilege = "ignore"
+
+[payloads]
+Frame = { fields = { level = "u8", time = "u64" } }
+Sample = { type = "f32" }
+
+[services.sound]
+persistent = "4MiB"
+
+[tasks.recording]
+service = "sond"
+arrival = { periodic = "8ms" }
+deadline = "20ms"
+wcet = { value = "200us", source = "measured", margin = "50%" }
+core = 7
+priority = 120
+dedline = "2ms"
+
+[tasks.processing]
+arrival = { periodic = "8ms" }
+deadline = 5
+wcet = { value = "1ms", source = "measured", margin = "50" }
+
+[tasks.output]
+service = "sound"
+arrival = { sporadic = "16ms", trigger = "electrodes" }
+deadline = "1ms"
+wcet = { value = "2ms", source = "measured" }
+priority = 70
+
+[tasks.logger]
+arrival = { periodic = "8ms" }
+deadline = "8ms"
+wcet = { value = "1ms", source = "guess" }
+priority = 70
+
+[clients.ui]
+
+[channels.audio]
+kind = "queue"
+from = "recording"
+to = "processing"
+payload = "Frame"
+
+[channels.electrodes]
+kind = "queue"
+from = "logger"
+to = "output"
+payload = "Sample"
+capacity = 0
+
+[channels.levels]
+kind = "queue"
+from = "output"
+to = "ui"
+payload = "Sampel"
+
+[channels.settings]
+kind = "broadcast"
+from = "ui"
+to = "processing"
+payload = "Sample"
+
+[channels.nobody]
+kind = "queue"
+to = "logger"
+payload = "Sample"
+
+[[chains]]
+name = "through"
+path = ["recording", "audio", "output"]
+max-latency = "16ms"
+"#;
+
+#[test]
+fn many_mistakes_in_one_go() {
+    assert_eq!(
+        places(MANY),
+        [
+            "TAUT0303 4:8 \"Cochlear\"",
+            "TAUT0502 8:17 0",
+            "TAUT0504 9:10 \"1MiB\"",
+            "TAUT0108 10:24 \"ignore\"",
+            "TAUT0413 13:43 \"u64\"",
+            "TAUT0302 20:11 \"sond\"",
+            "TAUT0212 22:12 \"20ms\"",
+            "TAUT0501 24:8 7",
+            "TAUT0505 25:12 120",
+            "TAUT0102 26:1 dedline",
+            "TAUT0105 30:12 5",
+            "TAUT0107 31:55 \"50\"",
+            "TAUT0407 35:24 \"16ms\"",
+            "TAUT0213 37:18 \"2ms\"",
+            "TAUT0506 44:12 70",
+            "TAUT0408 59:12 0",
+            "TAUT0410 62:8 \"queue\"",
+            "TAUT0302 65:11 \"Sampel\"",
+            "TAUT0110 68:8 \"broadcast\"",
+            "TAUT0401 73:11 nobody",
+            "TAUT0304 80:31 \"output\"",
+        ]
+    );
+    insta::assert_snapshot!(shown(MANY));
+}
+
+/// What follows a mistake in a text is found all the same.
+#[test]
+fn mistakes_around_a_line_that_cannot_be_read() {
+    let text = format!(
+        "{HEAD}[tasks.a]\ndeadline \"1ms\"\npriority = \"high\"\n=\n[services.b]\npersistnt = \"1KiB\"\n"
+    );
+    assert_eq!(
+        places(&text),
+        ["TAUT0101 7:10 ", "TAUT0104 8:12 \"high\"", "TAUT0101 9:1 ", "TAUT0102 11:1 persistnt"]
+    );
+}
+
+/// A comma that is missing in a list of several lines swallows nothing.
+#[test]
+fn a_comma_is_missing() {
+    let text = format!(
+        "{HEAD}housekeeping = [\n  0\n  2,\n]\nmemory = \"1\"\n[tasks.a]\nwcet = {{ value = \"1ms\" source = \"guess\" }}\n"
+    );
+    assert_eq!(places(&text), ["TAUT0101 8:3 ", "TAUT0106 10:10 \"1\"", "TAUT0101 12:24 "]);
+}
+
+const HEAD: &str = "manifest = 1\n[app]\nname = \"demo\"\n[platform]\ncores = [1]\n";
+
+#[test]
+fn several_syntax_errors() {
+    let text = format!(
+        "{HEAD}[tasks.a]\ndeadline = \narrival = {{ periodic = \"8ms }}\n[tasks.b]\npriority = 08\n\
+         wcet = {{ value = \"1ms\" source = \"guess\" }}\ncor = 3\n"
+    );
+    insta::assert_snapshot!(shown(&text));
+}
+
+#[test]
+fn an_unclosed_list_swallows_the_rest() {
+    insta::assert_snapshot!(shown(&format!(
+        "{HEAD}[[chains]]\npath = [\"a\", \"b\"\nname = \"c\"\n[tasks.a]\nx = 1\n"
+    )));
+}
+
+#[test]
+fn a_broken_header_says_nothing_about_the_rest() {
+    insta::assert_snapshot!(shown(&format!("{HEAD}[tasks.a\ndeadline = \"1ms\"\n[tasks.b]\nx = 1\n")));
+}
+
+#[test]
+fn a_line_without_an_equals_sign() {
+    insta::assert_snapshot!(shown(&format!(
+        "{HEAD}[tasks.a]\ndeadline \"1ms\"\n[services.b]\npersistnt = \"1KiB\"\n"
+    )));
+}
+
+#[test]
+fn names_given_twice() {
+    let task = "[tasks.a]\narrival = { periodic = \"8ms\" }\ndeadline = \"8ms\"\nwcet = { value = \"1ms\", source = \"guess\" }\n";
+    insta::assert_snapshot!(shown(&format!(
+        "{HEAD}memory = \"1MiB\"\nmemory = \"2MiB\"\n{task}core = 1\n{task}"
+    )));
+}
+
+#[test]
+fn an_empty_file() {
+    insta::assert_snapshot!(shown(""));
+}
+
+#[test]
+fn things_of_the_wrong_shape() {
+    let text = "manifest = \"1\"\ntasks = 3\nchains = { a = 1 }\n[app]\nname = 7\n[platform]\ncores = [\"0\", 1.5]\n\
+                housekeeping = \"auto\"\noverheads = \"10us\"\nmemory = 64\n[payloads]\nA = \"u8\"\nB = { type = \"bool\" }\nC = {}\n\
+                D = { fields = {} }\nE = { type = \"u8\", len = 0 }\nF = { type = \"u8\", fields = { a = \"u8\" } }\n\
+                [clients.c]\nmin-gap = \"5 minutes\"\n[services.s]\npersistent = [\"1KiB\"]\n";
+    insta::assert_snapshot!(shown(text));
+}
+
+#[test]
+fn classes_do_not_mix() {
+    let text = format!(
+        "{HEAD}[tasks.a]\nclass = \"best-effort\"\ndeadline = \"1ms\"\npriority = 3\n[tasks.b]\nclass = \"soft\"\n[tasks.c]\n\
+         min-gap = \"1ms\"\narrival = {{ }}\ndeadline = \"1ms\"\nwcet = {{ value = \"1us\", source = \"static\" }}\n\
+         on-overrun = \"kill-job\"\n"
+    );
+    insta::assert_snapshot!(shown(&format!("{text}[channels.x]\nkind = \"quue\"\npayload = \"P\"\n")));
+}
+
+fn channels(text: &str) -> String {
+    let task = |name: &str| {
+        format!(
+            "[tasks.{name}]\narrival = {{ periodic = \"8ms\" }}\ndeadline = \"8ms\"\nwcet = {{ value = \"1ms\", source = \"guess\" }}\n"
+        )
+    };
+    format!(
+        "{HEAD}[payloads]\nP = {{ type = \"f32\" }}\n[clients.ui]\n[clients.web]\n[tasks.log]\nclass = \"best-effort\"\n{}{}{}{text}",
+        task("fast"),
+        task("slow"),
+        task("third")
+    )
+}
+
+#[test]
+fn parties_that_no_mechanism_serves() {
+    let mut text = String::new();
+    for (i, (kind, from, to)) in [
+        ("state", "\"fast\"", "\"slow\""),
+        ("state", "\"fast\"", "[\"slow\", \"ui\"]"),
+        ("state", "\"ui\"", "[\"fast\", \"slow\"]"),
+        ("state", "\"ui\"", "[\"fast\", \"web\"]"),
+        ("state", "\"ui\"", "\"web\""),
+        ("queue", "\"fast\"", "\"log\""),
+        ("queue", "\"log\"", "\"ui\""),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        text.push_str(&format!(
+            "[channels.c{i}]\nkind = \"{kind}\"\nfrom = {from}\nto = {to}\npayload = \"P\"\n"
+        ));
+    }
+    insta::assert_snapshot!(shown(&channels(&text)));
+}
+
+#[test]
+fn parties_that_do_not_fit() {
+    let text = "[channels.a]\nkind = \"queue\"\nfrom = [\"fast\", \"fats\"]\nto = [\"slow\", \"slow\"]\npayload = \"P\"\ncapacity = 100000\n\
+                mechanism = \"dbp\"\n[channels.b]\nkind = \"state\"\nfrom = \"fast\"\nto = [\"ui\", \"log\"]\npayload = \"P\"\noverflow = \"clear\"\n\
+                mechanism = \"qrtr\"\n[tasks.r]\narrival = { sporadic = \"8ms\", trigger = \"b\" }\ndeadline = \"8ms\"\n\
+                wcet = { value = \"1ms\", source = \"guess\" }\n[tasks.s]\narrival = { sporadic = \"8ms\", trigger = \"c\" }\ndeadline = \"8ms\"\n\
+                wcet = { value = \"1ms\", source = \"guess\" }\n[channels.c]\nkind = \"queue\"\nfrom = \"web\"\nto = \"third\"\npayload = \"P\"\n";
+    insta::assert_snapshot!(shown(&channels(text)));
+}
+
+#[test]
+fn chains_that_do_not_connect() {
+    let chain = |name: &str, path: &str| {
+        format!("[[chains]]\nname = \"{name}\"\npath = [{path}]\nmax-latency = \"9ms\"\n")
+    };
+    let text = [
+        "[channels.q]\nkind = \"queue\"\nfrom = \"fast\"\nto = \"slow\"\npayload = \"P\"\n".to_owned(),
+        "[channels.l]\nkind = \"state\"\nfrom = \"slow\"\nto = [\"ui\", \"web\", \"log\"]\npayload = \"P\"\n"
+            .to_owned(),
+        chain("good", "\"fast\", \"q\", \"slow\""),
+        chain("empty", ""),
+        chain("client", "\"fast\", \"q\", \"slow\", \"l\", \"ui\""),
+        chain("best-effort", "\"fast\", \"q\", \"slow\", \"l\", \"log\""),
+        chain("ends-early", "\"fast\", \"q\""),
+        chain("good", "\"q\", \"fast\", \"slow\""),
+        chain("unknown", "\"fast\", \"qq\", \"nobody\""),
+        "[[chains]]\nname = \"no-path\"\nmax-latency = \"9\"\n".to_owned(),
+    ]
+    .concat();
+    insta::assert_snapshot!(shown(&channels(&text)));
+}
+
+#[test]
+fn circles_of_triggers() {
+    let mut text = format!("{HEAD}[payloads]\nP = {{ type = \"f32\" }}\n");
+    for (task, by) in [("a", "c"), ("b", "a"), ("c", "b"), ("d", "c")] {
+        text.push_str(&format!(
+            "[tasks.{task}]\narrival = {{ sporadic = \"8ms\", trigger = \"{by}-{task}\" }}\ndeadline = \"8ms\"\n\
+             wcet = {{ value = \"1ms\", source = \"guess\" }}\n[channels.{by}-{task}]\nkind = \"queue\"\nfrom = \"{by}\"\nto = \"{task}\"\npayload = \"P\"\n"
+        ));
+    }
+    insta::assert_snapshot!(shown(&text));
+}
+
+#[test]
+fn json_form() {
+    let source =
+        Source { name: "taut.toml".into(), text: format!("{HEAD}cores2 = [1]\nmemory = \"1µB\"\n") };
+    let loaded = load(&source, &[]);
+    insta::assert_snapshot!(serde_json::to_string_pretty(&to_json(&loaded.diagnostics, &[&source])).unwrap());
+}

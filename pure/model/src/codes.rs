@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Every code that a fault of a manifest, an analysis or a plan may carry, in one table. Each has a page in
+//! `docs/errors`. A number is never used again for something else.
+
+use crate::Code;
+
+macro_rules! codes {
+    ($($number:literal $name:ident $title:literal)*) => {
+        $(
+            #[doc = $title]
+            pub const $name: Code = Code($number);
+        )*
+        /// All of them with their titles, by number.
+        pub const ALL: &[(Code, &str)] = &[$(($name, $title)),*];
+    };
+}
+
+codes! {
+    101 SYNTAX "the text is not TOML"
+    102 UNKNOWN_KEY "no such key"
+    103 MISSING_KEY "a key is missing"
+    104 WRONG_TYPE "a value of the wrong type"
+    105 BAD_DURATION "not a length of time"
+    106 BAD_SIZE "not an amount of memory"
+    107 BAD_PERCENT "not a percentage"
+    108 UNKNOWN_WORD "not one of the words that fit here"
+    109 FORMAT_VERSION "the manifest's format is missing or another"
+    110 NOT_IN_THIS_VERSION "known, but not in this version"
+    111 BAD_SCALAR "not a type of payload"
+    112 OUT_OF_RANGE "a number out of range"
+    113 MISPLACED_KEY "a key that does not go with another"
+    201 DEADLINE_MISSED "a task can miss its deadline"
+    202 CORE_OVERLOADED "a core is overloaded"
+    203 CHAIN_TOO_SLOW "a chain's latency is not kept"
+    204 NOT_SHOWN "a response time is not shown"
+    211 ZERO_PERIOD "a period of zero"
+    212 BAD_DEADLINE "a deadline that is zero or longer than the period"
+    213 WCET_OVER_DEADLINE "an execution time longer than the deadline"
+    214 BAD_WCET "an execution time that bounds nothing"
+    215 BAD_JITTER "release jitter that leaves no time"
+    216 BAD_NON_PREEMPTIVE "a non-preemptive stretch longer than the job"
+    217 LATE_OFFSET "an offset of a period or more"
+    301 DUPLICATE_NAME "a name is given twice"
+    302 DANGLING_NAME "a name that nothing has"
+    303 BAD_NAME "a name that is not well formed"
+    304 BROKEN_CHAIN "a chain whose steps do not connect"
+    305 TRIGGER_CYCLE "tasks that trigger each other in a circle"
+    306 UNUSED "defined and never used"
+    307 TOO_MANY "more of them than this version can number"
+    308 OVERLAY_UNKNOWN "an overlay of something that the manifest does not have"
+    309 OVERLAY_FORBIDDEN "an overlay of something that only the manifest may say"
+    401 NO_WRITER "a channel without a writer"
+    402 NO_READER "a channel without a reader"
+    403 MANY_WRITERS "a channel with more than one writer"
+    404 MANY_READERS "a queue with more than one reader"
+    405 PARTY_TWICE "a party stands twice at a channel"
+    406 BAD_TRIGGER "a trigger that cannot release its task"
+    407 RATE_OVERFLOW "more is sent than taken"
+    408 BAD_CAPACITY "a capacity that does not fit"
+    409 STATE_CAPACITY "a state channel with a capacity"
+    410 NO_MECHANISM "no mechanism for these parties"
+    411 MECHANISM_MISFIT "the mechanism does not fit the parties"
+    412 BAD_OVERFLOW "an overflow policy that the mechanism does not have"
+    413 BAD_LAYOUT "a payload whose layout has holes"
+    501 CORE_NOT_OWNED "a core that is not the application's"
+    502 CORE_TWICE "a core is listed twice"
+    503 NO_CORES "real-time tasks without a core"
+    504 MEMORY_EXCEEDED "more memory than the platform gives"
+    505 PRIORITY_RANGE "a priority out of range"
+    506 PRIORITY_SHARED "two real-time tasks with one priority"
+    507 CORE_FULL "more real-time tasks than priorities"
+    601 LOCK_STALE "taut.lock is missing or out of date"
+}
+
+/// The title of a code; `None` for a number that has no meaning.
+pub fn title(code: Code) -> Option<&'static str> {
+    ALL.binary_search_by_key(&code, |(code, _)| *code).ok().map(|at| ALL[at].1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_rise() {
+        assert!(ALL.windows(2).all(|pair| pair[0].0 < pair[1].0));
+        assert_eq!(title(DEADLINE_MISSED), Some("a task can miss its deadline"));
+        assert_eq!(title(Code(999)), None);
+    }
+}

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! A channel's parties, its payload, and the mechanism that serves them.
+
+use super::names::{Names, Want};
+use crate::{
+    CAPACITY_MAX, ChannelDraft, ClassDraft, Draft, Fault, Kind, Mechanism, Overflow, Party, Place, codes,
+};
+
+/// What a channel's names stand for.
+pub(super) struct Link {
+    /// The writer, if there is exactly one.
+    pub(super) writer: Option<Party>,
+    /// All writers that were found.
+    pub(super) writers: Vec<Party>,
+    /// All readers that were found, each once.
+    pub(super) readers: Vec<Party>,
+    /// The payload's position.
+    pub(super) payload: Option<usize>,
+    /// Whether every party was found and none was refused.
+    pub(super) sound: bool,
+}
+
+pub(super) fn check(draft: &Draft, names: &Names<'_>, faults: &mut Vec<Fault>) -> Vec<Link> {
+    let mut links = Vec::with_capacity(draft.channels.len());
+    for channel in &draft.channels {
+        let link = parties(channel, names, faults);
+        if link.sound {
+            mechanism(draft, channel, &link, faults);
+        }
+        capacity(channel, faults);
+        overflow(channel, faults);
+        counts(channel, faults);
+        links.push(link);
+    }
+    links
+}
+
+fn at(channel: &ChannelDraft, key: &str) -> Place {
+    Place::value(format!("channels.{}.{key}", channel.name))
+}
+
+fn parties(channel: &ChannelDraft, names: &Names<'_>, faults: &mut Vec<Fault>) -> Link {
+    let name = &channel.name;
+    let whole = || Place::key(format!("channels.{name}"));
+    let mut link =
+        Link { writer: None, writers: Vec::new(), readers: Vec::new(), payload: None, sound: true };
+    for (key, list) in [("from", &channel.from), ("to", &channel.to)] {
+        for (i, party) in list.iter().enumerate() {
+            let place = at(channel, &format!("{key}.{i}"));
+            let Some(found) = names.party(party) else {
+                link.sound = false;
+                faults.extend(names.dangling(Want::Party, party, place));
+                continue;
+            };
+            let own = key == "to" && link.writers.contains(&found);
+            let known = if key == "from" { &mut link.writers } else { &mut link.readers };
+            if known.contains(&found) {
+                link.sound = false;
+                let message = format!("`{party}` stands twice in `{key}` of channel `{name}`");
+                faults.push(
+                    Fault::error(codes::PARTY_TWICE, message, place, "again").help("name each party once"),
+                );
+            } else if own {
+                link.sound = false;
+                let message = format!("`{party}` writes to and reads from channel `{name}`");
+                faults.push(
+                    Fault::error(codes::PARTY_TWICE, message, place, "reads")
+                        .also(at(channel, "from"), "writes")
+                        .help("what a task keeps for itself belongs into its persistent scope"),
+                );
+                known.push(found);
+            } else {
+                known.push(found);
+            }
+        }
+    }
+    match (channel.from.as_slice(), link.writers.as_slice()) {
+        ([], _) => {
+            link.sound = false;
+            faults.push(
+                Fault::error(
+                    codes::NO_WRITER,
+                    format!("channel `{name}` has no writer"),
+                    whole(),
+                    "nobody writes",
+                )
+                .help("name the task or client that writes: `from = \"…\"`"),
+            );
+        }
+        ([_], [writer]) => link.writer = Some(*writer),
+        ([_, _, ..], [_, _, ..]) => {
+            link.sound = false;
+            let message = format!("channel `{name}` has {} writers", link.writers.len());
+            faults.push(
+                Fault::error(codes::MANY_WRITERS, message, at(channel, "from"), "one may write")
+                    .note("wait-free writing is bounded because nobody else writes")
+                    .help("give each writer a channel of its own"),
+            );
+        }
+        _ => {}
+    }
+    if channel.to.is_empty() {
+        link.sound = false;
+        faults.push(
+            Fault::error(
+                codes::NO_READER,
+                format!("channel `{name}` has no reader"),
+                whole(),
+                "nobody reads",
+            )
+            .help("name who reads: `to = \"…\"`, or a list; or remove the channel"),
+        );
+    }
+    if channel.kind == Kind::Queue && link.readers.len() > 1 {
+        link.sound = false;
+        let message = format!("queue `{name}` has {} readers", link.readers.len());
+        faults.push(
+            Fault::error(codes::MANY_READERS, message, at(channel, "to"), "one may read")
+                .note("each value of a queue is taken once")
+                .help("give each reader a queue of its own"),
+        );
+    }
+    link.payload = names.payload(&channel.payload);
+    if link.payload.is_none() {
+        faults.extend(names.dangling(Want::Payload, &channel.payload, at(channel, "payload")));
+    }
+    link
+}
+
+pub(super) fn is_real_time(draft: &Draft, party: Party) -> bool {
+    match party {
+        Party::Task(id) => matches!(draft.tasks[id.index()].class, ClassDraft::RealTime(_)),
+        Party::Client(_) => false,
+    }
+}
+
+pub(super) fn party_name(draft: &Draft, party: Party) -> &str {
+    match party {
+        Party::Task(id) => &draft.tasks[id.index()].name,
+        Party::Client(id) => &draft.clients[id.index()].name,
+    }
+}
+
+fn mechanism(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Vec<Fault>) {
+    let Some(writer) = link.writer else { return };
+    let from = is_real_time(draft, writer);
+    let urgent = link.readers.iter().filter(|reader| is_real_time(draft, **reader)).count();
+    let only = Mechanism::for_parties(channel.kind, from, link.readers.len(), urgent);
+    let Some(only) = only else {
+        faults.push(uncovered(draft, channel, link, from, urgent));
+        return;
+    };
+    if let Some(pinned) = channel.mechanism.filter(|pinned| *pinned != only) {
+        let message =
+            format!("{} does not fit the parties of channel `{}`", pinned.paper_name(), channel.name);
+        let text = if from { "real-time" } else { "not real-time" };
+        faults.push(
+            Fault::error(codes::MECHANISM_MISFIT, message, at(channel, "mechanism"), "does not fit")
+                .also(at(channel, "from"), format!("`{}` is {text}", party_name(draft, writer)))
+                .note(format!("{} {}", pinned.paper_name(), serves(pinned)))
+                .help(format!("write \"auto\" or \"{}\"", only.paper_name().to_ascii_lowercase())),
+        );
+    }
+}
+
+fn serves(mechanism: Mechanism) -> &'static str {
+    match mechanism {
+        Mechanism::Sdrtr => "is for the state of a writer that is not real-time and one real-time reader",
+        Mechanism::Sdrtw => "is for the state of a real-time writer and readers that are not",
+        Mechanism::Qrtr => "is for a queue to one real-time reader",
+    }
+}
+
+/// Why no mechanism of this version serves these parties, and what would work.
+fn uncovered(draft: &Draft, channel: &ChannelDraft, link: &Link, from: bool, urgent: usize) -> Fault {
+    let (what, help) = match (channel.kind, from, urgent) {
+        (Kind::State, true, 0) | (Kind::Queue, _, 1..) => ("these parties", "write \"auto\""),
+        (Kind::State, true, 1) if link.readers.len() == 1 => {
+            ("the state of a real-time writer for a real-time reader", "make it a queue: `kind = \"queue\"`")
+        }
+        (Kind::State, true, 1..) => (
+            "the state of a real-time writer for a real-time reader among others",
+            "give each real-time reader a queue and the others a state channel of their own",
+        ),
+        (Kind::State, false, 1..) => (
+            "the state of a writer that is not real-time for more than one reader",
+            "give each real-time reader a state channel of its own",
+        ),
+        (Kind::Queue, true, 0) => (
+            "a queue from a real-time writer to a reader that is not",
+            "make it a state channel, which keeps the latest value: `kind = \"state\"`",
+        ),
+        (_, false, 0) => (
+            "parties of which none is real-time",
+            "let them talk as ordinary threads and processes do; nothing real-time depends on it",
+        ),
+    };
+    let name = &channel.name;
+    let message = format!("channel `{name}`: this version has no mechanism for {what}");
+    let class = |real_time| if real_time { "real-time" } else { "not real-time" };
+    let mut fault = Fault::error(codes::NO_MECHANISM, message, at(channel, "kind"), "no mechanism");
+    if let Some(writer) = link.writer {
+        let text = format!("`{}` is {}", party_name(draft, writer), class(from));
+        fault = fault.also(at(channel, "from"), text);
+    }
+    let readers = link
+        .readers
+        .iter()
+        .map(|reader| format!("`{}` is {}", party_name(draft, *reader), class(is_real_time(draft, *reader))));
+    fault.also(at(channel, "to"), readers.collect::<Vec<_>>().join(", ")).help(help)
+}
+
+fn capacity(channel: &ChannelDraft, faults: &mut Vec<Fault>) {
+    let Some(capacity) = channel.capacity else { return };
+    let (name, place) = (&channel.name, at(channel, "capacity"));
+    if channel.kind == Kind::State {
+        let message = format!("state channel `{name}` has a capacity");
+        faults.push(
+            Fault::error(codes::STATE_CAPACITY, message, place, "a state holds one value")
+                .also(at(channel, "kind"), "the latest value")
+                .help("remove it, or make the channel a queue"),
+        );
+        return;
+    }
+    let burst = i64::from(channel.sends_per_release);
+    if capacity < 1 || capacity > i64::from(CAPACITY_MAX) {
+        let message = format!("queue `{name}` has a capacity of {capacity}");
+        faults.push(
+            Fault::error(codes::BAD_CAPACITY, message, place, format!("not in 1 to {CAPACITY_MAX}"))
+                .help("write \"auto\" to have it sized by the analysis"),
+        );
+    } else if capacity < burst {
+        let message = format!("queue `{name}` cannot hold what one release of its writer sends");
+        faults.push(
+            Fault::error(codes::BAD_CAPACITY, message, place, format!("holds {capacity}"))
+                .also(at(channel, "sends-per-release"), format!("{burst} at once"))
+                .help(format!("use at least {burst}, or \"auto\"")),
+        );
+    }
+}
+
+fn overflow(channel: &ChannelDraft, faults: &mut Vec<Fault>) {
+    if channel.overflow == Overflow::Reject {
+        return;
+    }
+    let (text, help) = match channel.kind {
+        Kind::Queue => {
+            ("QrtR can only reject", "write \"reject\": the writer gets the value back and decides")
+        }
+        Kind::State => ("a state never overflows", "remove it: a new value replaces the old one"),
+    };
+    let message = format!("channel `{}` cannot drop waiting values", channel.name);
+    faults.push(Fault::error(codes::BAD_OVERFLOW, message, at(channel, "overflow"), text).help(help));
+}
+
+fn counts(channel: &ChannelDraft, faults: &mut Vec<Fault>) {
+    let counts =
+        [("sends-per-release", channel.sends_per_release), ("takes-per-release", channel.takes_per_release)];
+    for (key, count) in counts {
+        if count == 0 {
+            let message = format!("channel `{}` moves nothing", channel.name);
+            faults.push(
+                Fault::error(codes::OUT_OF_RANGE, message, at(channel, key), "zero").help("use at least 1"),
+            );
+        }
+    }
+}

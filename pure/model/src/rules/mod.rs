@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The rules that need no timing analysis, a file per part of the manifest.
+//!
+//! All faults are found in one go, and none because of another: what could not be read or resolved is reported
+//! once, and the rules that would need it are silent. All arithmetic is on whole numbers and checked.
+//!
+//! Cost: O(n log n) in the size of the draft, apart from the search for the nearest name of a dangling one.
+
+mod chains;
+mod channels;
+mod names;
+mod payloads;
+mod platform;
+mod tasks;
+mod traffic;
+mod triggers;
+
+use crate::{
+    Arrival, ArrivalDraft, Chain, Channel, Class, ClassDraft, Client, CoreId, Draft, Fault, Model, RealTime,
+    Service, Severity, Task, codes,
+};
+use channels::Link;
+use names::Names;
+
+/// The most entries of one table: positions are numbered with 16 bits.
+const ENTRIES_MAX: usize = u16::MAX as usize;
+
+pub(crate) fn build(draft: Draft) -> (Option<Model>, Vec<Fault>) {
+    let mut faults = Vec::new();
+    if !counts(&draft, &mut faults) {
+        return (None, faults);
+    }
+    let names = Names::new(&draft);
+    names.check(&mut faults);
+    platform::check(&draft, &mut faults);
+    payloads::check(&draft, &mut faults);
+    tasks::check(&draft, &names, &mut faults);
+    let links = channels::check(&draft, &names, &mut faults);
+    triggers::check(&draft, &names, &links, &mut faults);
+    traffic::check(&draft, &links, &mut faults);
+    let chains = chains::check(&draft, &names, &mut faults);
+    names.unused(&links, &mut faults);
+
+    let refused = faults.iter().any(|fault| fault.severity == Severity::Error);
+    if refused || !draft.incomplete.is_empty() {
+        return (None, faults);
+    }
+    (model(&draft, &names, links, chains), faults)
+}
+
+/// Whether everything can be numbered.
+fn counts(draft: &Draft, faults: &mut Vec<Fault>) -> bool {
+    let tables = [
+        ("payloads", draft.payloads.len()),
+        ("services", draft.services.len()),
+        ("tasks", draft.tasks.len()),
+        ("clients", draft.clients.len()),
+        ("channels", draft.channels.len()),
+        ("platform.cores", draft.platform.cores.len()),
+    ];
+    for (table, count) in tables {
+        if count > ENTRIES_MAX {
+            let message = format!("{count} entries in `{table}`");
+            let place = crate::Place::key(table);
+            faults.push(
+                Fault::error(codes::TOO_MANY, message, place, format!("at most {ENTRIES_MAX}"))
+                    .help("split the application"),
+            );
+        }
+    }
+    faults.is_empty()
+}
+
+/// The model of a draft that has no fault; `None` only if a rule has let something through.
+fn model(draft: &Draft, names: &Names<'_>, links: Vec<Link>, chains: Vec<Option<Chain>>) -> Option<Model> {
+    let mut tasks = Vec::with_capacity(draft.tasks.len());
+    for task in &draft.tasks {
+        let class = match &task.class {
+            ClassDraft::BestEffort(best_effort) => Class::BestEffort(best_effort.clone()),
+            ClassDraft::RealTime(real_time) => {
+                let core = match real_time.core {
+                    None => None,
+                    Some(cpu) => {
+                        let at = draft.platform.cores.iter().position(|c| *c == cpu)?;
+                        Some(CoreId(u16::try_from(at).ok()?))
+                    }
+                };
+                let priority = match real_time.priority {
+                    None => None,
+                    Some(priority) => Some(u8::try_from(priority).ok()?),
+                };
+                let arrival = match &real_time.arrival {
+                    ArrivalDraft::Periodic { period, offset } => {
+                        Arrival::Periodic { period: *period, offset: *offset }
+                    }
+                    ArrivalDraft::Sporadic { min_gap, trigger } => {
+                        Arrival::Sporadic { min_gap: *min_gap, trigger: names.channel(trigger)? }
+                    }
+                };
+                Class::RealTime(RealTime {
+                    arrival,
+                    deadline: real_time.deadline,
+                    jitter: real_time.jitter,
+                    wcet: real_time.wcet,
+                    non_preemptive: real_time.non_preemptive,
+                    core,
+                    priority,
+                    persistent: real_time.persistent,
+                    release: real_time.release,
+                    on_overrun: real_time.on_overrun,
+                })
+            }
+        };
+        let service = match &task.service {
+            None => None,
+            Some(service) => Some(names.service(service)?),
+        };
+        tasks.push(Task { name: task.name.clone(), class, service });
+    }
+    let mut channels = Vec::with_capacity(draft.channels.len());
+    for (channel, link) in draft.channels.iter().zip(links) {
+        let capacity = match channel.capacity {
+            None => None,
+            Some(capacity) => Some(u32::try_from(capacity).ok()?),
+        };
+        channels.push(Channel {
+            name: channel.name.clone(),
+            kind: channel.kind,
+            writer: link.writer?,
+            readers: link.readers,
+            payload: link.payload?,
+            capacity,
+            overflow: channel.overflow,
+            mechanism: channel.mechanism,
+            sends_per_release: channel.sends_per_release,
+            takes_per_release: channel.takes_per_release,
+        });
+    }
+    Some(Model {
+        app: draft.app.clone(),
+        platform: draft.platform.clone(),
+        payloads: draft.payloads.clone(),
+        services: draft
+            .services
+            .iter()
+            .map(|s| Service { name: s.name.clone(), persistent: s.persistent })
+            .collect(),
+        tasks,
+        clients: draft
+            .clients
+            .iter()
+            .map(|c| Client { name: c.name.clone(), kind: c.kind, min_gap: c.min_gap })
+            .collect(),
+        channels,
+        chains: chains.into_iter().collect::<Option<_>>()?,
+    })
+}

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Names: well formed, unique in their namespace, found when referred to, and used.
+
+use std::collections::HashMap;
+
+use super::channels::Link;
+use crate::{ChannelId, ClientId, Draft, Fault, Party, Place, ServiceId, TaskId, codes, nearest};
+
+/// Who has which name; the first of duplicates.
+pub(super) struct Names<'d> {
+    draft: &'d Draft,
+    parties: HashMap<&'d str, Party>,
+    channels: HashMap<&'d str, ChannelId>,
+    services: HashMap<&'d str, ServiceId>,
+    payloads: HashMap<&'d str, usize>,
+}
+
+/// What a reference wants.
+#[derive(Clone, Copy)]
+pub(super) enum Want {
+    Party,
+    Channel,
+    Service,
+    Payload,
+}
+
+impl<'d> Names<'d> {
+    pub(super) fn new(draft: &'d Draft) -> Self {
+        let mut parties = HashMap::new();
+        for (id, task) in (0..).zip(&draft.tasks) {
+            parties.entry(task.name.as_str()).or_insert(Party::Task(TaskId(id)));
+        }
+        for (id, client) in (0..).zip(&draft.clients) {
+            parties.entry(client.name.as_str()).or_insert(Party::Client(ClientId(id)));
+        }
+        let mut channels = HashMap::new();
+        for (id, channel) in (0..).zip(&draft.channels) {
+            channels.entry(channel.name.as_str()).or_insert(ChannelId(id));
+        }
+        let mut services = HashMap::new();
+        for (id, service) in (0..).zip(&draft.services) {
+            services.entry(service.name.as_str()).or_insert(ServiceId(id));
+        }
+        let mut payloads = HashMap::new();
+        for (at, payload) in draft.payloads.iter().enumerate() {
+            payloads.entry(payload.name.as_str()).or_insert(at);
+        }
+        Self { draft, parties, channels, services, payloads }
+    }
+
+    pub(super) fn party(&self, name: &str) -> Option<Party> {
+        self.parties.get(name).copied()
+    }
+
+    pub(super) fn channel(&self, name: &str) -> Option<ChannelId> {
+        self.channels.get(name).copied()
+    }
+
+    pub(super) fn service(&self, name: &str) -> Option<ServiceId> {
+        self.services.get(name).copied()
+    }
+
+    pub(super) fn payload(&self, name: &str) -> Option<usize> {
+        self.payloads.get(name).copied()
+    }
+
+    /// Whether a missing name was reported already, where it is defined.
+    pub(super) fn reported(&self, want: Want, name: &str) -> bool {
+        want.tables().iter().any(|table| {
+            self.draft.incomplete.contains(*table)
+                || self.draft.incomplete.contains(&format!("{table}.{name}"))
+        })
+    }
+
+    /// The fault of a name that nothing has; `None` if its definition was reported already.
+    pub(super) fn dangling(&self, want: Want, name: &str, place: Place) -> Option<Fault> {
+        if self.reported(want, name) {
+            return None;
+        }
+        let noun = want.noun();
+        let fault =
+            Fault::error(codes::DANGLING_NAME, format!("there is no {noun} `{name}`"), place, "not defined");
+        let known = self.known(want);
+        Some(match nearest(name, known.iter().copied()) {
+            Some(near) => fault.help(format!("did you mean `{near}`?")),
+            None if known.is_empty() => fault.help(format!("define it: `[{}.{name}]`", want.tables()[0])),
+            None => {
+                let mut list = known.iter().take(8).map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+                if known.len() > 8 {
+                    list.push_str(", …");
+                }
+                fault.help(format!("defined are {list}"))
+            }
+        })
+    }
+
+    fn known(&self, want: Want) -> Vec<&'d str> {
+        let tasks = self.draft.tasks.iter().map(|t| t.name.as_str());
+        match want {
+            Want::Party => tasks.chain(self.draft.clients.iter().map(|c| c.name.as_str())).collect(),
+            Want::Channel => self.draft.channels.iter().map(|c| c.name.as_str()).collect(),
+            Want::Service => self.draft.services.iter().map(|s| s.name.as_str()).collect(),
+            Want::Payload => self.draft.payloads.iter().map(|p| p.name.as_str()).collect(),
+        }
+    }
+
+    /// Form and uniqueness.
+    pub(super) fn check(&self, faults: &mut Vec<Fault>) {
+        let draft = self.draft;
+        if !draft.incomplete.contains("app") {
+            kebab("application", &draft.app.name, Place::value("app.name"), faults);
+        }
+        let names = draft.payloads.iter().map(|p| p.name.as_str());
+        for name in names.clone() {
+            if !is_type_name(name) {
+                let place = Place::key(format!("payloads.{name}"));
+                faults.push(bad("payload", name, place, "a letter, then letters, digits, `-` or `_`"));
+            }
+        }
+        duplicates("payloads", names, faults);
+        let mut table = |table: &str, noun: &str, names: &mut dyn Iterator<Item = &str>| {
+            let names = names.collect::<Vec<_>>();
+            for name in &names {
+                kebab(noun, name, Place::key(format!("{table}.{name}")), faults);
+            }
+            duplicates(table, names.into_iter(), faults);
+        };
+        table("services", "service", &mut draft.services.iter().map(|s| s.name.as_str()));
+        table("tasks", "task", &mut draft.tasks.iter().map(|t| t.name.as_str()));
+        table("clients", "client", &mut draft.clients.iter().map(|c| c.name.as_str()));
+        table("channels", "channel", &mut draft.channels.iter().map(|c| c.name.as_str()));
+        for client in &draft.clients {
+            if let Some(Party::Task(_)) = self.party(&client.name) {
+                let name = &client.name;
+                let message = format!("`{name}` is a task and a client");
+                let place = Place::key(format!("clients.{name}"));
+                faults.push(
+                    Fault::error(codes::DUPLICATE_NAME, message, place, "the client")
+                        .also(Place::key(format!("tasks.{name}")), "the task")
+                        .note("channels name tasks and clients alike, so they share one namespace")
+                        .help("rename one of them"),
+                );
+            }
+        }
+        let mut seen = HashMap::new();
+        for (at, chain) in draft.chains.iter().enumerate() {
+            if draft.incomplete.contains(&format!("chains.{at}")) {
+                continue;
+            }
+            let place = Place::value(format!("chains.{at}.name"));
+            kebab("chain", &chain.name, place.clone(), faults);
+            if let Some(first) = seen.insert(chain.name.as_str(), at) {
+                let message = format!("two chains are called `{}`", chain.name);
+                let also = Place::value(format!("chains.{first}.name"));
+                faults.push(
+                    Fault::error(codes::DUPLICATE_NAME, message, place, "again here")
+                        .also(also, "first here")
+                        .help("rename one of them"),
+                );
+            }
+        }
+    }
+
+    /// Warns of definitions without use; silent while something could not be read.
+    pub(super) fn unused(&self, links: &[Link], faults: &mut Vec<Fault>) {
+        let draft = self.draft;
+        let hidden = |f: &Fault| [codes::DANGLING_NAME, codes::DUPLICATE_NAME].contains(&f.code);
+        if !draft.incomplete.is_empty() || faults.iter().any(hidden) {
+            return;
+        }
+        let mut payloads = vec![false; draft.payloads.len()];
+        let mut clients = vec![false; draft.clients.len()];
+        let mut services = vec![false; draft.services.len()];
+        for link in links {
+            if let Some(payload) = link.payload {
+                payloads[payload] = true;
+            }
+            for party in link.writers.iter().chain(&link.readers) {
+                if let Party::Client(id) = party {
+                    clients[id.index()] = true;
+                }
+            }
+        }
+        for service in draft.tasks.iter().filter_map(|task| task.service.as_deref()) {
+            if let Some(id) = self.service(service) {
+                services[id.index()] = true;
+            }
+        }
+        let mut warn = |table: &str, noun: &str, name: &str, what: &str| {
+            let place = Place::key(format!("{table}.{name}"));
+            faults.push(
+                Fault::error(codes::UNUSED, format!("{noun} `{name}` is not used"), place, what)
+                    .warning()
+                    .help("remove it, or use it"),
+            );
+        };
+        for (payload, used) in draft.payloads.iter().zip(payloads) {
+            if !used {
+                warn("payloads", "payload", &payload.name, "no channel carries it");
+            }
+        }
+        for (service, used) in draft.services.iter().zip(services) {
+            if !used {
+                warn("services", "service", &service.name, "no task belongs to it");
+            }
+        }
+        for (client, used) in draft.clients.iter().zip(clients) {
+            if !used {
+                warn("clients", "client", &client.name, "no channel names it");
+            }
+        }
+    }
+}
+
+impl Want {
+    fn noun(self) -> &'static str {
+        match self {
+            Self::Party => "task or client",
+            Self::Channel => "channel",
+            Self::Service => "service",
+            Self::Payload => "payload",
+        }
+    }
+
+    fn tables(self) -> &'static [&'static str] {
+        match self {
+            Self::Party => &["tasks", "clients"],
+            Self::Channel => &["channels"],
+            Self::Service => &["services"],
+            Self::Payload => &["payloads"],
+        }
+    }
+}
+
+fn duplicates<'n>(table: &str, names: impl Iterator<Item = &'n str>, faults: &mut Vec<Fault>) {
+    let mut seen = std::collections::HashSet::new();
+    for name in names {
+        if !seen.insert(name) {
+            let place = Place::key(format!("{table}.{name}"));
+            let message = format!("`{name}` stands twice in `{table}`");
+            faults.push(
+                Fault::error(codes::DUPLICATE_NAME, message, place, "defined twice")
+                    .help("rename one of them"),
+            );
+        }
+    }
+}
+
+/// Lower-case letters, digits and single `-` between them, a letter first, at most 63.
+fn is_kebab(name: &str) -> bool {
+    name.len() <= 63
+        && name.starts_with(|c: char| c.is_ascii_lowercase())
+        && !name.ends_with('-')
+        && !name.contains("--")
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+}
+
+fn is_type_name(name: &str) -> bool {
+    name.len() <= 63
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+}
+
+fn kebab(noun: &str, name: &str, place: Place, faults: &mut Vec<Fault>) {
+    if is_kebab(name) {
+        return;
+    }
+    let rule = "a lower-case letter, then lower-case letters, digits and single `-`; at most 63";
+    let fault = bad(noun, name, place, rule);
+    let proposal = proposal(name);
+    faults.push(if is_kebab(&proposal) { fault.help(format!("write `{proposal}`")) } else { fault });
+}
+
+fn bad(noun: &str, name: &str, place: Place, rule: &str) -> Fault {
+    let message = format!("`{}` is not a name for {} {noun}", name.escape_debug(), article(noun));
+    Fault::error(codes::BAD_NAME, message, place, "not well formed").note(format!("a name is {rule}"))
+}
+
+fn article(noun: &str) -> &'static str {
+    if noun.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" }
+}
+
+/// `MyTask_2` becomes `my-task-2`.
+fn proposal(name: &str) -> String {
+    let mut out = String::new();
+    let mut lower = false;
+    for c in name.chars() {
+        if c.is_ascii_uppercase() && lower {
+            out.push('-');
+        }
+        lower = c.is_ascii_lowercase();
+        match c {
+            c if c.is_ascii_alphanumeric() => out.push(c.to_ascii_lowercase()),
+            _ if !out.ends_with('-') && !out.is_empty() => out.push('-'),
+            _ => {}
+        }
+    }
+    out.trim_end_matches('-').to_owned()
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Payload layouts: no padding anywhere, so that every byte of a value is one that someone wrote.
+
+use std::collections::HashSet;
+
+use crate::{Draft, Fault, PAYLOAD_BYTES_MAX, Payload, PayloadField, Place, codes};
+
+pub(super) fn check(draft: &Draft, faults: &mut Vec<Fault>) {
+    for payload in &draft.payloads {
+        check_one(payload, faults);
+    }
+}
+
+fn place(payload: &Payload, field: &PayloadField) -> Place {
+    if field.name.is_empty() {
+        Place::value(format!("payloads.{}", payload.name))
+    } else {
+        Place::value(format!("payloads.{}.fields.{}", payload.name, field.name))
+    }
+}
+
+fn check_one(payload: &Payload, faults: &mut Vec<Fault>) {
+    let name = &payload.name;
+    let fault = |message: String, place, text: String| Fault::error(codes::BAD_LAYOUT, message, place, text);
+    if payload.fields.is_empty() {
+        let place = Place::value(format!("payloads.{name}.fields"));
+        faults.push(
+            fault(format!("payload `{name}` has no field"), place, "empty".into())
+                .help("give it a field, as in `{ fields = { value = \"f32\" } }`"),
+        );
+        return;
+    }
+    let mut seen = HashSet::new();
+    let mut offset = 0u64;
+    let mut align = 1;
+    let mut aligned = true;
+    for field in &payload.fields {
+        if !field.name.is_empty() {
+            check_field_name(payload, field, &mut seen, faults);
+        }
+        if field.len == 0 {
+            faults.push(
+                fault(
+                    format!("a field of payload `{name}` has no element"),
+                    place(payload, field),
+                    "0".into(),
+                )
+                .help("a length is at least 1"),
+            );
+        }
+        let size = u64::from(field.scalar.size());
+        if aligned && !offset.is_multiple_of(size) {
+            aligned = false;
+            let message = format!("payload `{name}` would need padding before `{}`", field.name);
+            let text = format!("at byte {offset}, which is not a multiple of {size}");
+            faults.push(reordered(payload, fault(message, place(payload, field), text)));
+        }
+        align = align.max(size);
+        // At most 2³² fields of 2³⁵ bytes would be needed to overflow, which no memory holds.
+        offset = offset.saturating_add(size.saturating_mul(u64::from(field.len)));
+    }
+    let whole = Place::key(format!("payloads.{name}"));
+    if aligned && !offset.is_multiple_of(align) {
+        let missing = align - offset % align;
+        let message = format!("payload `{name}` would need padding at its end");
+        let text = format!("{offset} bytes, which is not a multiple of its largest field's {align}");
+        faults.push(
+            fault(message, whole.clone(), text)
+                .help(format!("add a last field `reserved = \"u8*{missing}\"`, or enlarge another")),
+        );
+    }
+    if offset > u64::from(PAYLOAD_BYTES_MAX) {
+        let message = format!("a value of payload `{name}` is too large");
+        faults.push(
+            fault(message, whole, format!("{offset} bytes, at most {PAYLOAD_BYTES_MAX}"))
+                .help("send it in pieces"),
+        );
+    }
+}
+
+fn check_field_name<'p>(
+    payload: &'p Payload,
+    field: &'p PayloadField,
+    seen: &mut HashSet<&'p str>,
+    faults: &mut Vec<Fault>,
+) {
+    let (name, place) = (&field.name, Place::key(place(payload, field).path()));
+    if !seen.insert(name) {
+        let message = format!("field `{name}` stands twice in payload `{}`", payload.name);
+        faults.push(
+            Fault::error(codes::DUPLICATE_NAME, message, place, "defined twice").help("rename one of them"),
+        );
+    } else if !(name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.len() <= 63
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_'))
+    {
+        let message = format!("`{}` is not a name for a field", name.escape_debug());
+        faults.push(
+            Fault::error(codes::BAD_NAME, message, place, "not well formed").note(
+                "a field's name is as in Rust: a lower-case letter, then lower-case letters, digits, `_`",
+            ),
+        );
+    }
+}
+
+/// The fault, with the order of fields that needs no padding as its help if the sizes allow one.
+fn reordered(payload: &Payload, fault: Fault) -> Fault {
+    let mut fields = payload.fields.iter().collect::<Vec<_>>();
+    fields.sort_by_key(|field| std::cmp::Reverse(field.scalar.size()));
+    let order = fields.iter().map(|f| format!("`{}`", f.name)).collect::<Vec<_>>().join(", ");
+    fault.note("every field is aligned to its size").help(format!("put the large ones first: {order}"))
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Cores, priorities on them, and memory.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::{ClassDraft, Draft, Fault, Kind, Mechanism, Place, RealTimeDraft, STAMP_BYTES, Size, codes};
+
+/// The least and the largest priority of SCHED_FIFO on Linux, sched(7).
+const PRIORITIES: std::ops::RangeInclusive<i64> = 1..=99;
+
+pub(super) fn check(draft: &Draft, faults: &mut Vec<Fault>) {
+    let readable = !["platform", "platform.cores", "platform.housekeeping"]
+        .iter()
+        .any(|path| draft.incomplete.contains(*path));
+    if readable {
+        lists(draft, faults);
+        owned(draft, faults);
+    }
+    priorities(draft, readable, faults);
+    if !draft.incomplete.contains("platform") && !draft.incomplete.contains("platform.memory") {
+        memory(draft, faults);
+    }
+}
+
+fn real_time(draft: &Draft) -> impl Iterator<Item = (&str, &RealTimeDraft)> {
+    draft.tasks.iter().filter_map(|task| match &task.class {
+        ClassDraft::RealTime(real_time) => Some((task.name.as_str(), real_time)),
+        ClassDraft::BestEffort(_) => None,
+    })
+}
+
+/// No core twice, none on both sides, one at least if someone needs it.
+fn lists(draft: &Draft, faults: &mut Vec<Fault>) {
+    let platform = &draft.platform;
+    let mut seen = HashMap::new();
+    for (list, cores) in [("cores", &platform.cores), ("housekeeping", &platform.housekeeping)] {
+        for (at, core) in cores.iter().enumerate() {
+            let place = Place::value(format!("platform.{list}.{at}"));
+            if let Some((first_list, first)) = seen.insert(*core, (list, place.clone())) {
+                let fault = Fault::error(
+                    codes::CORE_TWICE,
+                    format!("core {core} is listed twice"),
+                    place,
+                    format!("again in `{list}`"),
+                );
+                let fault = fault.also(first, format!("first in `{first_list}`"));
+                faults.push(if first_list == list {
+                    fault.help("remove one of them")
+                } else {
+                    fault
+                        .note("a real-time core runs nothing else")
+                        .help("remove it from one of the two lists")
+                });
+            }
+        }
+    }
+    if platform.cores.is_empty()
+        && let Some((name, _)) = real_time(draft).next()
+    {
+        let message = "real-time tasks have no core to run on";
+        faults.push(
+            Fault::error(codes::NO_CORES, message, Place::value("platform.cores"), "no core here")
+                .also(Place::key(format!("tasks.{name}")), "is real-time")
+                .help("give the application a core: `cores = [1]` in `[platform]`"),
+        );
+    }
+}
+
+/// Pinned cores are the application's.
+fn owned(draft: &Draft, faults: &mut Vec<Fault>) {
+    let platform = &draft.platform;
+    if platform.cores.is_empty() {
+        return;
+    }
+    for (name, task) in real_time(draft) {
+        let Some(core) = task.core.filter(|core| !platform.cores.contains(core)) else { continue };
+        let message = format!("task `{name}` runs on core {core}, which is not the application's");
+        let place = Place::value(format!("tasks.{name}.core"));
+        let fault = Fault::error(codes::CORE_NOT_OWNED, message, place, "not in `platform.cores`");
+        let fault = match platform.housekeeping.iter().position(|c| *c == core) {
+            Some(at) => {
+                fault.also(Place::value(format!("platform.housekeeping.{at}")), "a housekeeping core")
+            }
+            None => fault.also(Place::value("platform.cores"), "these are the application's"),
+        };
+        let cores = platform.cores.iter().take(16).map(u16::to_string).collect::<Vec<_>>().join(", ");
+        faults.push(fault.help(format!("the application's cores are {cores}; use one of them, or \"auto\"")));
+    }
+}
+
+/// In range, and no two alike on a core: there is no rule for ties.
+fn priorities(draft: &Draft, cores_readable: bool, faults: &mut Vec<Fault>) {
+    let only = match draft.platform.cores.as_slice() {
+        [core] if cores_readable => Some(*core),
+        _ => None,
+    };
+    let mut taken = HashMap::new();
+    let mut tasks_on = BTreeMap::<u16, usize>::new();
+    for (name, task) in real_time(draft) {
+        let core = task.core.or(only);
+        if let Some(core) = core {
+            *tasks_on.entry(core).or_default() += 1;
+        }
+        let Some(priority) = task.priority else { continue };
+        let place = Place::value(format!("tasks.{name}.priority"));
+        if !PRIORITIES.contains(&priority) {
+            let message = format!("task `{name}` has priority {priority}");
+            faults.push(
+                Fault::error(codes::PRIORITY_RANGE, message, place, "not in 1 to 99")
+                    .help("use 1 to 99, larger = more urgent, or \"auto\""),
+            );
+            continue;
+        }
+        let Some(core) = core else { continue };
+        if let Some(first) = taken.insert((core, priority), name) {
+            let message = format!("`{first}` and `{name}` share priority {priority} on core {core}");
+            faults.push(
+                Fault::error(codes::PRIORITY_SHARED, message, place, format!("`{name}`"))
+                    .also(Place::value(format!("tasks.{first}.priority")), format!("`{first}`"))
+                    .note("which of the two would wait is not defined, so neither could be bounded")
+                    .help("give the one with the shorter deadline the larger priority, or write \"auto\""),
+            );
+        }
+    }
+    for (core, count) in tasks_on {
+        if count > 99 {
+            let at = draft.platform.cores.iter().position(|c| *c == core);
+            let path = at.map_or("platform.cores".to_owned(), |at| format!("platform.cores.{at}"));
+            let message = format!("core {core} has {count} real-time tasks");
+            faults.push(
+                Fault::error(codes::CORE_FULL, message, Place::value(path), "99 priorities")
+                    .note("every real-time task of a core has a priority of its own, 1 to 99")
+                    .help("move some to another core"),
+            );
+        }
+    }
+}
+
+/// Scopes and channels fit into what may be locked. The runtime's own part is added by the plan.
+fn memory(draft: &Draft, faults: &mut Vec<Fault>) {
+    let sum =
+        |sizes: &mut dyn Iterator<Item = Size>| -> u128 { sizes.map(|s| u128::from(s.as_bytes())).sum() };
+    let services = sum(&mut draft.services.iter().map(|s| s.persistent));
+    let persistent = sum(&mut real_time(draft).map(|(_, task)| task.persistent));
+    let release = sum(&mut real_time(draft).map(|(_, task)| task.release));
+    let payloads = draft.payloads.iter().map(|p| (p.name.as_str(), p.size())).collect::<HashMap<_, _>>();
+    let channels = draft
+        .channels
+        .iter()
+        .map(|channel| {
+            let value = payloads.get(channel.payload.as_str()).copied().flatten().unwrap_or(0);
+            let mechanism = match channel.kind {
+                Kind::State => Mechanism::Sdrtw,
+                Kind::Queue => Mechanism::Qrtr,
+            };
+            let capacity = channel.capacity.map_or(channel.sends_per_release, |capacity| {
+                u32::try_from(capacity.clamp(0, i64::from(crate::CAPACITY_MAX))).unwrap_or(0)
+            });
+            let bytes = mechanism.bytes(value.saturating_add(STAMP_BYTES), capacity);
+            u128::from(bytes.unwrap_or(u64::MAX))
+        })
+        .sum::<u128>();
+    let total = services + persistent + release + channels;
+    let limit = u128::from(draft.platform.memory.as_bytes());
+    if total <= limit {
+        return;
+    }
+    let mut fault = Fault::error(
+        codes::MEMORY_EXCEEDED,
+        "scopes and channels need more memory than the platform gives",
+        Place::value("platform.memory"),
+        format!("gives {}, at least {total} bytes are needed", draft.platform.memory),
+    );
+    for (path, size) in largest(draft) {
+        fault = fault.also(Place::value(path), format!("takes {size}"));
+    }
+    let mib = total.div_ceil(1 << 20);
+    faults.push(
+        fault
+            .note(format!(
+                "{services} B of services + {persistent} B persistent + {release} B release scopes of tasks + \
+                 {channels} B of channels = {total} B"
+            ))
+            .help(format!("give at least \"{mib}MiB\", or shrink a scope")),
+    );
+}
+
+/// The three largest scopes.
+fn largest(draft: &Draft) -> Vec<(String, Size)> {
+    let mut scopes = Vec::new();
+    for service in &draft.services {
+        scopes.push((format!("services.{}.persistent", service.name), service.persistent));
+    }
+    for (name, task) in real_time(draft) {
+        scopes.push((format!("tasks.{name}.memory.persistent"), task.persistent));
+        scopes.push((format!("tasks.{name}.memory.release"), task.release));
+    }
+    scopes.retain(|(_, size)| *size > Size::ZERO);
+    scopes.sort_by_key(|(_, size)| std::cmp::Reverse(*size));
+    scopes.truncate(3);
+    scopes
+}
