@@ -134,8 +134,10 @@ impl Slots<'_> {
         unsafe { self.start.as_ptr().add(index * self.stride) }
     }
 
-    /// Copies the value out of place `index`: one fetch of each byte, so that a value that was checked afterwards
-    /// cannot change under a peer that breaks the protocol.
+    /// Copies the value out of place `index`.
+    ///
+    /// A caller that ends the access with a Release operation, as every protocol does that hands the place back, has
+    /// fetched each byte by then: what it looks at afterwards cannot change under a peer that breaks the protocol.
     ///
     /// # Safety
     ///
@@ -153,9 +155,9 @@ impl Slots<'_> {
         // SAFETY:
         // - aligned: start and stride are multiples of 8, T to at most 8;
         // - initialised (memory is zero at first) and valid as any bit pattern is (caller);
-        // - no concurrent write (caller). Volatile: the compiler may not fetch a second time.
+        // - no concurrent write (caller).
         unsafe {
-            at.cast::<T>().read_volatile()
+            at.cast::<T>().read()
         }
     }
 

@@ -197,6 +197,8 @@ impl Slots<'_> {
     /// `T` has no padding.
     pub unsafe fn store<T: Copy>(&self, index: usize, value: &T) {
         // SAFETY: no padding (caller).
-        unsafe { self.place(index, value, |content, i, bits| content.words[i].store(bits, Ordering::Relaxed)) };
+        unsafe {
+            self.place(index, value, |content, i, bits| content.words[i].store(bits, Ordering::Relaxed))
+        };
     }
 }

@@ -30,11 +30,14 @@ impl Steps {
     }
 }
 
+/// What to call before how many more steps.
+type Strike = Option<(u64, fn())>;
+
 const NONE: Steps = Steps { loads: 0, stores: 0, exchanges: 0, fences: 0, words: 0 };
 
 std::thread_local! {
     static STEPS: Cell<Steps> = const { Cell::new(NONE) };
-    static STRIKE: Cell<Option<(u64, fn())>> = const { Cell::new(None) };
+    static STRIKE: Cell<Strike> = const { Cell::new(None) };
 }
 
 /// Runs `work` and returns its result with the steps that this thread took in it.
@@ -97,7 +100,11 @@ pub(crate) unsafe fn copy_in<T: Copy>(to: *mut u8, value: &T) {
         let rest = (size_of::<T>() - start).min(8);
         // SAFETY: `rest` bytes from `start` on are inside of both.
         unsafe {
-            core::ptr::copy_nonoverlapping(core::ptr::from_ref(value).cast::<u8>().add(start), to.add(start), rest);
+            core::ptr::copy_nonoverlapping(
+                core::ptr::from_ref(value).cast::<u8>().add(start),
+                to.add(start),
+                rest,
+            );
         }
     }
 }
