@@ -2,3 +2,156 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! Wait-free objects between real-time parties and others, one file per protocol.
+//!
+//! # How to choose
+//!
+//! Two questions: is the newest value enough, or must every value arrive; and which side is real-time?
+//!
+//! | you need             | real-time side | protocol          | real-time cost      | the other side                 |
+//! |----------------------|----------------|-------------------|---------------------|--------------------------------|
+//! | the newest value     | one reader     | [`state::sdrtr`]  | 2 exchanges + copy  | publishes, or is told `Busy`   |
+//! | the newest value     | the writer     | [`state::sdrtw`]  | 2 stores + copy     | reads, or is told `Retry`      |
+//! | every value in order | one reader, or both | [`queue::qrtr`] | 1 load + 1 store + copy | pushes, or gets the value back |
+//!
+//! The real-time side never waits, never retries and never depends on what the other side wrote beyond the value
+//! itself. Each module states its step bounds, its orderings and proof, and what is left behind by a process that
+//! dies at any step.
+//!
+//! # Where objects live
+//!
+//! On a [`Memory`]: lines of this process ([`Memory::new`]), or a mapping that several processes share
+//! ([`Memory::from_raw`]). All-zero memory is an empty object, so a fresh shared file needs no set-up. Values are
+//! [`Plain`]: any bit pattern is one, there is no padding, no address inside.
+//!
+//! # The newest value, read by real-time code
+//!
+//! ```
+//! use taut_share::{Line, Memory, state::sdrtr};
+//!
+//! let mut lines = [const { Line::new() }; 3];
+//! let (mut writer, mut reader) = sdrtr::pair::<[f32; 2]>(Memory::new(&mut lines))?;
+//! assert_eq!(reader.read(), None);
+//! assert_eq!(writer.try_publish(&[0.5, 1.0]), Ok(()));
+//! assert_eq!(reader.read(), Some([0.5, 1.0]));
+//! # Ok::<(), taut_share::LayoutError>(())
+//! ```
+//!
+//! # The newest value, written by real-time code
+//!
+//! ```
+//! use taut_share::{Line, Memory, state::sdrtw};
+//!
+//! let mut lines = [const { Line::new() }; 1];
+//! let (mut writer, mut reader) = sdrtw::pair::<[u32; 4]>(Memory::new(&mut lines))?;
+//! writer.write(&[1, 2, 3, 4]);
+//! let sample = reader.read_bounded(3).expect("no write disturbs").expect("written once");
+//! assert_eq!((sample.value, sample.version), ([1, 2, 3, 4], 1));
+//! assert_eq!(reader.read_if_newer(), Ok(None));
+//! # Ok::<(), taut_share::LayoutError>(())
+//! ```
+//!
+//! # Every value
+//!
+//! ```
+//! use taut_share::{Line, Memory, queue::qrtr};
+//!
+//! let mut lines = [const { Line::new() }; 3];
+//! let (mut writer, mut reader) = qrtr::pair::<u64>(Memory::new(&mut lines), 2)?;
+//! assert_eq!(writer.push(7), Ok(()));
+//! assert_eq!(writer.push(8), Ok(()));
+//! assert_eq!(writer.push(9), Err(qrtr::Full(9)));
+//! assert_eq!(reader.pop(), Ok(Some(7)));
+//! # Ok::<(), taut_share::LayoutError>(())
+//! ```
+//!
+//! # What the types forbid
+//!
+//! An end of which there may be one cannot be copied:
+//!
+//! ```compile_fail,E0599
+//! # use taut_share::{Line, Memory, state::sdrtr};
+//! let mut lines = [const { Line::new() }; 3];
+//! let (writer, reader) = sdrtr::pair::<u64>(Memory::new(&mut lines)).unwrap();
+//! let second = reader.clone();
+//! ```
+//! ```compile_fail,E0599
+//! # use taut_share::{Line, Memory, state::sdrtw};
+//! let mut lines = [const { Line::new() }; 1];
+//! let (writer, reader) = sdrtw::pair::<u64>(Memory::new(&mut lines)).unwrap();
+//! let readers_may_be_many = reader.clone();
+//! let second = writer.clone();
+//! ```
+//! ```compile_fail,E0599
+//! # use taut_share::{Line, Memory, queue::qrtr};
+//! let mut lines = [const { Line::new() }; 3];
+//! let (writer, reader) = qrtr::pair::<u64>(Memory::new(&mut lines), 2).unwrap();
+//! let second = reader.clone();
+//! ```
+//!
+//! nor shared between threads, only moved to one:
+//!
+//! ```compile_fail,E0277
+//! # use taut_share::{Line, Memory, state::sdrtr};
+//! fn shared<T: Sync>(_: &T) {}
+//! let mut lines = [const { Line::new() }; 3];
+//! let (writer, reader) = sdrtr::pair::<u64>(Memory::new(&mut lines)).unwrap();
+//! shared(&reader);
+//! ```
+//! ```compile_fail,E0277
+//! # use taut_share::{Line, Memory, state::sdrtw};
+//! fn shared<T: Sync>(_: &T) {}
+//! let mut lines = [const { Line::new() }; 1];
+//! let (writer, reader) = sdrtw::pair::<u64>(Memory::new(&mut lines)).unwrap();
+//! shared(&reader);
+//! ```
+//! ```compile_fail,E0277
+//! # use taut_share::{Line, Memory, queue::qrtr};
+//! fn shared<T: Sync>(_: &T) {}
+//! let mut lines = [const { Line::new() }; 3];
+//! let (writer, reader) = qrtr::pair::<u64>(Memory::new(&mut lines), 2).unwrap();
+//! shared(&writer);
+//! ```
+//! ```
+//! # use taut_share::{Line, Memory, queue::qrtr};
+//! fn moved<T: Send>(_: T) {}
+//! let mut lines = [const { Line::new() }; 3];
+//! let (writer, reader) = qrtr::pair::<u64>(Memory::new(&mut lines), 2).unwrap();
+//! moved(writer);
+//! moved(reader);
+//! ```
+//!
+//! A value may not hold an address, a type with forbidden bit patterns, or padding:
+//!
+//! ```compile_fail,E0277
+//! let bytes = taut_share::state::sdrtr::bytes::<&'static u64>();
+//! ```
+//! ```compile_fail,E0277
+//! let bytes = taut_share::state::sdrtr::bytes::<bool>();
+//! ```
+//! ```compile_fail,E0277
+//! let bytes = taut_share::state::sdrtr::bytes::<(u8, u32)>();
+//! ```
+//!
+//! nor be aligned to more than a word:
+//!
+//! ```compile_fail,E0080
+//! let bytes = taut_share::state::sdrtr::bytes::<u128>();
+//! ```
+//!
+//! and memory holds one object at a time:
+//!
+//! ```compile_fail,E0382
+//! # use taut_share::{Line, Memory, state::sdrtr};
+//! let mut lines = [const { Line::new() }; 3];
+//! let memory = Memory::new(&mut lines);
+//! let one = sdrtr::pair::<u64>(memory).unwrap();
+//! let two = sdrtr::pair::<u64>(memory).unwrap();
+//! ```
+#![no_std]
+
+mod plain;
+pub mod queue;
+pub mod state;
+
+pub use plain::{LayoutError, Plain};
+pub use taut_atomic::{LINE_BYTES, Line, Memory};

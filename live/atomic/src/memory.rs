@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use core::marker::PhantomData;
+use core::mem::{MaybeUninit, size_of};
+use core::ptr::NonNull;
+use core::sync::atomic::AtomicU64 as Word;
+use core::sync::atomic::Ordering::Relaxed;
+
+use crate::{AtomicU64, LINE_BYTES};
+
+/// 128 bytes of memory, zero at first: two cache lines, since processors fetch them in pairs.
+#[repr(C, align(128))]
+pub struct Line([u8; LINE_BYTES]);
+
+impl Line {
+    /// A line of zeros.
+    pub const fn new() -> Self {
+        Self([0; LINE_BYTES])
+    }
+}
+
+impl Default for Line {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A stretch of memory on which a shared object stands, or will: aligned to 128 bytes, of this process or mapped
+/// into several.
+///
+/// Holding one means: for `'m` the bytes are there, and only what is made from this value touches them (in this
+/// process; a peer process has a `Memory` of its own over the same bytes). So it is neither `Copy` nor `Clone`.
+pub struct Memory<'m> {
+    start: NonNull<u8>,
+    bytes: usize,
+    life: PhantomData<&'m mut [Line]>,
+}
+
+// SAFETY: it is an exclusive borrow of plain bytes.
+unsafe impl Send for Memory<'_> {}
+
+impl<'m> Memory<'m> {
+    /// Over memory of this process, which is set to zero: an empty object of any kind.
+    pub fn new(lines: &'m mut [Line]) -> Self {
+        lines.fill_with(Line::new);
+        Self { bytes: size_of_val(lines), start: NonNull::from(lines).cast(), life: PhantomData }
+    }
+
+    /// Over `bytes` bytes at `start`, as they are: all zero, or an object that is attached to again.
+    ///
+    /// # Safety
+    ///
+    /// - `start` is aligned to 128, and `bytes` bytes behind it are mapped for reading and writing and stay so
+    ///   for `'m` (a shared file: sealed against shrinking, or truncation faults).
+    /// - In this process nothing else touches them during `'m` but endpoints of the object that stands there.
+    ///   Another process may, also a hostile one: see the protocols for what it can and cannot do.
+    pub unsafe fn from_raw(start: NonNull<u8>, bytes: usize) -> Self {
+        debug_assert!(start.addr().get().is_multiple_of(LINE_BYTES));
+        Self { start, bytes, life: PhantomData }
+    }
+
+    /// Its length in bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Cuts it in two: the first `bytes`, rounded up to whole lines, and the rest. `None` if it is too short.
+    pub fn split(self, bytes: usize) -> Option<(Self, Self)> {
+        let first = bytes.checked_next_multiple_of(LINE_BYTES).filter(|first| *first <= self.bytes)?;
+        // SAFETY: `first` is at most the length, so the sum stays in the stretch or at its end.
+        let second = unsafe { self.start.add(first) };
+        Some((
+            Self { start: self.start, bytes: first, life: PhantomData },
+            Self { start: second, bytes: self.bytes - first, life: PhantomData },
+        ))
+    }
+
+    /// The word at byte `offset`.
+    ///
+    /// # Panics
+    ///
+    /// If `offset` is not a multiple of 8 or the word is not inside: for the construction of endpoints only.
+    pub fn word(&self, offset: usize) -> &'m AtomicU64 {
+        assert!(offset.is_multiple_of(8) && offset < self.bytes && self.bytes - offset >= 8);
+        // SAFETY:
+        // - the bytes are there for 'm (type's promise) and aligned: start to 128, offset to 8 (asserted);
+        // - whoever else in this process touches this word does so through this function: atomically.
+        unsafe { AtomicU64::from_ptr(self.start.as_ptr().add(offset).cast()) }
+    }
+
+    /// `count` places for values, `stride` bytes apart, the first at byte `offset`.
+    ///
+    /// # Panics
+    ///
+    /// If `offset` or `stride` is not a multiple of 8 or the last place ends outside: for the construction of
+    /// endpoints only.
+    pub fn slots(&self, offset: usize, stride: usize, count: usize) -> Slots<'m> {
+        let end = stride.checked_mul(count).and_then(|all| all.checked_add(offset));
+        assert!(offset.is_multiple_of(8) && stride.is_multiple_of(8));
+        assert!(end.is_some_and(|end| end <= self.bytes));
+        // SAFETY: offset is at most the length (asserted).
+        Slots { start: unsafe { self.start.add(offset) }, stride, count, life: PhantomData }
+    }
+}
+
+/// Equal places for values in a [`Memory`], which hold one value each.
+///
+/// There are two ways to touch a place, and an object keeps to one of them. *Exclusive*
+/// ([`Slots::read`], [`Slots::write`]): the protocol proves that nobody else touches it meanwhile; a plain copy.
+/// *Validated* ([`Slots::load`], [`Slots::store`]): reader and writer may meet there; a copy in relaxed atomic
+/// words, which the reader throws away unless a check afterwards shows that no writer was there.
+#[derive(Clone, Copy)]
+pub struct Slots<'m> {
+    start: NonNull<u8>,
+    stride: usize,
+    count: usize,
+    life: PhantomData<&'m [AtomicU64]>,
+}
+
+// SAFETY: it is an address; every access through it is an unsafe function whose caller proves it free of races.
+unsafe impl Send for Slots<'_> {}
+
+impl Slots<'_> {
+    /// Address of place `index`.
+    ///
+    /// # Safety
+    ///
+    /// `index` is below the count, and a `T` fits in the stride.
+    #[inline(always)]
+    unsafe fn at<T>(&self, index: usize) -> *mut u8 {
+        debug_assert!(index < self.count && size_of::<T>() <= self.stride && align_of::<T>() <= 8);
+        // SAFETY: index < count (caller), so the place is inside what `Memory::slots` asserted.
+        unsafe { self.start.as_ptr().add(index * self.stride) }
+    }
+
+    /// Copies the value out of place `index`.
+    ///
+    /// A caller that ends the access with a Release operation, as every protocol does that hands the place back, has
+    /// fetched each byte by then: what it looks at afterwards cannot change under a peer that breaks the protocol.
+    ///
+    /// # Safety
+    ///
+    /// - `index` is below the count; `T` fits in the stride and is aligned to at most 8.
+    /// - Every bit pattern is a `T`.
+    /// - Exclusive: no write of this place in this process is concurrent.
+    #[inline(always)]
+    pub unsafe fn read<T: Copy>(&self, index: usize) -> T {
+        // SAFETY: caller's first duty.
+        let at = unsafe { self.at::<T>(index) };
+        #[cfg(steps)]
+        // SAFETY: the place has room for a T, and nobody writes it meanwhile (caller).
+        return unsafe { crate::steps::copy_out(at) };
+        #[cfg(not(steps))]
+        // SAFETY:
+        // - aligned: start and stride are multiples of 8, T to at most 8;
+        // - initialised (memory is zero at first) and valid as any bit pattern is (caller);
+        // - no concurrent write (caller).
+        unsafe {
+            at.cast::<T>().read()
+        }
+    }
+
+    /// Copies `value` into place `index`.
+    ///
+    /// # Safety
+    ///
+    /// - `index` is below the count; `T` fits in the stride and is aligned to at most 8.
+    /// - `T` has no padding.
+    /// - Exclusive: no other access to this place in this process is concurrent.
+    #[inline(always)]
+    pub unsafe fn write<T: Copy>(&self, index: usize, value: &T) {
+        // SAFETY: caller's first duty.
+        let at = unsafe { self.at::<T>(index) };
+        #[cfg(steps)]
+        // SAFETY: the place has room for a T, and nobody else touches it meanwhile (caller).
+        unsafe {
+            crate::steps::copy_in(at, value);
+        }
+        #[cfg(not(steps))]
+        // SAFETY: aligned as in `read`; exclusive (caller); a `&T` and shared memory do not overlap.
+        unsafe {
+            core::ptr::copy_nonoverlapping(value, at.cast::<T>(), 1);
+        }
+    }
+
+    /// Copies place `index` in relaxed words, ⌈size/8⌉ of them. The result may be torn: it is a `T` only after the
+    /// protocol's check.
+    ///
+    /// # Safety
+    ///
+    /// - `index` is below the count; `T` fits in the stride.
+    /// - In this process the place is written by [`Slots::store`] alone.
+    #[inline(always)]
+    pub unsafe fn load<T: Copy>(&self, index: usize) -> MaybeUninit<T> {
+        let mut value = MaybeUninit::<T>::uninit();
+        // SAFETY: caller's first duty.
+        let at = unsafe { self.at::<T>(index) };
+        let to = value.as_mut_ptr().cast::<u8>();
+        for word in 0..size_of::<T>().div_ceil(8) {
+            #[cfg(steps)]
+            crate::steps::payload();
+            // SAFETY: the stride is a multiple of 8, so the last word is inside too; all access is atomic (caller).
+            let bits = unsafe { Word::from_ptr(at.cast::<u64>().add(word)) }.load(Relaxed).to_ne_bytes();
+            let rest = (size_of::<T>() - word * 8).min(8);
+            // SAFETY: `rest` bytes from `word * 8` on are inside of `value`.
+            unsafe { core::ptr::copy_nonoverlapping(bits.as_ptr(), to.add(word * 8), rest) };
+        }
+        value
+    }
+
+    /// Copies `value` into place `index` in relaxed words, ⌈size/8⌉ of them, the last filled up with zeros.
+    ///
+    /// # Safety
+    ///
+    /// - `index` is below the count; `T` fits in the stride and has no padding.
+    /// - In this process the place is touched by [`Slots::store`] and [`Slots::load`] alone.
+    #[inline(always)]
+    pub unsafe fn store<T: Copy>(&self, index: usize, value: &T) {
+        // SAFETY: caller's first duty.
+        let at = unsafe { self.at::<T>(index) };
+        let from = core::ptr::from_ref(value).cast::<u8>();
+        for word in 0..size_of::<T>().div_ceil(8) {
+            let mut bits = [0; 8];
+            let rest = (size_of::<T>() - word * 8).min(8);
+            // SAFETY: `rest` bytes from `word * 8` on are inside of `value`, and initialised: no padding (caller).
+            unsafe { core::ptr::copy_nonoverlapping(from.add(word * 8), bits.as_mut_ptr(), rest) };
+            #[cfg(steps)]
+            crate::steps::payload();
+            // SAFETY: the stride is a multiple of 8, so the last word is inside too; all access is atomic (caller).
+            unsafe { Word::from_ptr(at.cast::<u64>().add(word)) }.store(u64::from_ne_bytes(bits), Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_zero_and_aligned_and_splits() {
+        let mut lines = [const { Line::new() }; 4];
+        lines[3].0[5] = 1;
+        let memory = Memory::new(&mut lines);
+        assert_eq!(memory.bytes(), 512);
+        let (first, rest) = memory.split(129).unwrap();
+        assert_eq!((first.bytes(), rest.bytes()), (256, 256));
+        assert_eq!(rest.start.addr().get() - first.start.addr().get(), 256);
+        assert_eq!(first.start.addr().get() % LINE_BYTES, 0);
+        // SAFETY: inside, and nobody else is there.
+        assert_eq!(unsafe { rest.slots(128, 128, 1).read::<[u8; 128]>(0) }, [0; 128]);
+        assert!(rest.split(257).is_none());
+        assert!(first.split(usize::MAX).is_none());
+    }
+
+    #[test]
+    fn both_ways_copy_every_byte() {
+        fn check<const N: usize>() {
+            let mut lines = [const { Line::new() }; 4];
+            let memory = Memory::new(&mut lines);
+            let stride = N.next_multiple_of(8);
+            let slots = memory.slots(8, stride, 2);
+            let value: [u8; N] = core::array::from_fn(|i| u8::try_from(i + 1).unwrap());
+            // SAFETY: inside, one thread.
+            unsafe {
+                slots.write(1, &value);
+                assert_eq!(slots.read::<[u8; N]>(1), value);
+                assert_eq!(slots.load::<[u8; N]>(1).assume_init(), value);
+                assert_eq!(slots.read::<[u8; N]>(0), [0; N]);
+                slots.store(0, &value);
+                assert_eq!(slots.read::<[u8; N]>(0), value);
+                assert_eq!(slots.load::<[u8; N]>(0).assume_init(), value);
+            }
+        }
+        check::<0>();
+        check::<1>();
+        check::<7>();
+        check::<8>();
+        check::<9>();
+        check::<24>();
+        check::<117>();
+    }
+
+    #[test]
+    #[should_panic(expected = "assertion failed")]
+    fn a_word_outside_is_refused() {
+        let mut lines = [const { Line::new() }; 1];
+        Memory::new(&mut lines).word(128);
+    }
+
+    #[test]
+    #[should_panic(expected = "assertion failed")]
+    fn slots_outside_are_refused() {
+        let mut lines = [const { Line::new() }; 1];
+        Memory::new(&mut lines).slots(8, 8, 16);
+    }
+}

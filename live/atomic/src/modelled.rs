@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The memory of `memory.rs` under loom and shuttle, whose atomics do not live in plain bytes.
+
+use core::mem::{MaybeUninit, size_of};
+use std::boxed::Box;
+
+use crate::{AtomicU64, LINE_BYTES, Ordering};
+
+/// A word that the protocol keeps exclusive. Loom panics when two accesses race; under shuttle every access is a
+/// point where threads change, so that a mistake shows as a torn value.
+struct Cell {
+    #[cfg(loom)]
+    word: loom::cell::UnsafeCell<u64>,
+    #[cfg(shuttle)]
+    word: AtomicU64,
+}
+
+// SAFETY: only `Slots::read` and `Slots::write` touch it; their callers prove them free of races, loom checks it.
+unsafe impl Sync for Cell {}
+
+impl Cell {
+    #[cfg(loom)]
+    fn zero() -> Self {
+        Self { word: loom::cell::UnsafeCell::new(0) }
+    }
+
+    #[cfg(loom)]
+    fn get(&self) -> u64 {
+        // SAFETY: no concurrent write (caller of `Slots::read`), which loom checks before it runs this.
+        self.word.with(|word| unsafe { *word })
+    }
+
+    #[cfg(loom)]
+    fn set(&self, value: u64) {
+        // SAFETY: no concurrent access (caller of `Slots::write`), which loom checks before it runs this.
+        self.word.with_mut(|word| unsafe { *word = value });
+    }
+
+    #[cfg(shuttle)]
+    fn zero() -> Self {
+        Self { word: AtomicU64::new(0) }
+    }
+
+    #[cfg(shuttle)]
+    fn get(&self) -> u64 {
+        self.word.load(Ordering::Relaxed)
+    }
+
+    #[cfg(shuttle)]
+    fn set(&self, value: u64) {
+        self.word.store(value, Ordering::Relaxed);
+    }
+}
+
+struct Content {
+    words: [AtomicU64; LINE_BYTES / 8],
+    cells: [Cell; LINE_BYTES / 8],
+}
+
+/// 128 bytes of memory, zero at first.
+#[derive(Default)]
+pub struct Line(Option<Box<Content>>);
+
+impl Line {
+    /// A line of zeros.
+    pub const fn new() -> Self {
+        Self(None)
+    }
+}
+
+/// A stretch of memory on which a shared object stands, or will.
+pub struct Memory<'m> {
+    lines: &'m [Line],
+}
+
+impl<'m> Memory<'m> {
+    /// Over lines of this process, which are set to zero: an empty object of any kind.
+    pub fn new(lines: &'m mut [Line]) -> Self {
+        lines.fill_with(|| {
+            Line(Some(Box::new(Content {
+                words: core::array::from_fn(|_| AtomicU64::new(0)),
+                cells: core::array::from_fn(|_| Cell::zero()),
+            })))
+        });
+        Self { lines }
+    }
+
+    /// Its length in bytes.
+    pub fn bytes(&self) -> usize {
+        self.lines.len() * LINE_BYTES
+    }
+
+    /// Cuts it in two: the first `bytes`, rounded up to whole lines, and the rest. `None` if it is too short.
+    pub fn split(self, bytes: usize) -> Option<(Self, Self)> {
+        let (first, second) = self.lines.split_at_checked(bytes.div_ceil(LINE_BYTES))?;
+        Some((Self { lines: first }, Self { lines: second }))
+    }
+
+    /// The word at byte `offset`.
+    ///
+    /// # Panics
+    ///
+    /// If `offset` is not a multiple of 8 or the word is not inside.
+    pub fn word(&self, offset: usize) -> &'m AtomicU64 {
+        assert!(offset.is_multiple_of(8));
+        &content(self.lines, offset).words[offset % LINE_BYTES / 8]
+    }
+
+    /// `count` places for values, `stride` bytes apart, the first at byte `offset`.
+    ///
+    /// # Panics
+    ///
+    /// If `offset` or `stride` is not a multiple of 8 or the last place ends outside.
+    pub fn slots(&self, offset: usize, stride: usize, count: usize) -> Slots<'m> {
+        assert!(offset.is_multiple_of(8) && stride.is_multiple_of(8));
+        assert!(offset + stride * count <= self.bytes());
+        Slots { lines: self.lines, offset, stride }
+    }
+}
+
+fn content(lines: &[Line], offset: usize) -> &Content {
+    lines[offset / LINE_BYTES].0.as_deref().expect("Memory::new has filled it")
+}
+
+/// Equal places for values in a [`Memory`]; see the real one for its promises.
+#[derive(Clone, Copy)]
+pub struct Slots<'m> {
+    lines: &'m [Line],
+    offset: usize,
+    stride: usize,
+}
+
+impl Slots<'_> {
+    fn fetch<T>(&self, index: usize, word: impl Fn(&Content, usize) -> u64) -> MaybeUninit<T> {
+        let mut value = MaybeUninit::<T>::uninit();
+        let to = value.as_mut_ptr().cast::<u8>();
+        for start in (0..size_of::<T>()).step_by(8) {
+            let offset = self.offset + index * self.stride + start;
+            let bits = word(content(self.lines, offset), offset % LINE_BYTES / 8).to_ne_bytes();
+            let rest = (size_of::<T>() - start).min(8);
+            // SAFETY: `rest` bytes from `start` on are inside of `value`.
+            unsafe { core::ptr::copy_nonoverlapping(bits.as_ptr(), to.add(start), rest) };
+        }
+        value
+    }
+
+    /// # Safety
+    ///
+    /// `T` has no padding.
+    unsafe fn place<T>(&self, index: usize, value: &T, word: impl Fn(&Content, usize, u64)) {
+        let from = core::ptr::from_ref(value).cast::<u8>();
+        for start in (0..size_of::<T>()).step_by(8) {
+            let offset = self.offset + index * self.stride + start;
+            let mut bits = [0; 8];
+            let rest = (size_of::<T>() - start).min(8);
+            // SAFETY: `rest` bytes from `start` on are inside of `value` and initialised (caller).
+            unsafe { core::ptr::copy_nonoverlapping(from.add(start), bits.as_mut_ptr(), rest) };
+            word(content(self.lines, offset), offset % LINE_BYTES / 8, u64::from_ne_bytes(bits));
+        }
+    }
+
+    /// Copies the value out of place `index`, exclusively.
+    ///
+    /// # Safety
+    ///
+    /// Every bit pattern is a `T`; no write of this place is concurrent.
+    pub unsafe fn read<T: Copy>(&self, index: usize) -> T {
+        // SAFETY: every byte was written by `fetch`, and every bit pattern is a T (caller).
+        unsafe { self.fetch::<T>(index, |content, i| content.cells[i].get()).assume_init() }
+    }
+
+    /// Copies `value` into place `index`, exclusively.
+    ///
+    /// # Safety
+    ///
+    /// `T` has no padding; no other access to this place is concurrent.
+    pub unsafe fn write<T: Copy>(&self, index: usize, value: &T) {
+        // SAFETY: no padding (caller).
+        unsafe { self.place(index, value, |content, i, bits| content.cells[i].set(bits)) };
+    }
+
+    /// Copies place `index` in relaxed words; the result may be torn.
+    ///
+    /// # Safety
+    ///
+    /// None here; the real one has conditions.
+    pub unsafe fn load<T: Copy>(&self, index: usize) -> MaybeUninit<T> {
+        self.fetch(index, |content, i| content.words[i].load(Ordering::Relaxed))
+    }
+
+    /// Copies `value` into place `index` in relaxed words.
+    ///
+    /// # Safety
+    ///
+    /// `T` has no padding.
+    pub unsafe fn store<T: Copy>(&self, index: usize, value: &T) {
+        // SAFETY: no padding (caller).
+        unsafe {
+            self.place(index, value, |content, i, bits| content.words[i].store(bits, Ordering::Relaxed))
+        };
+    }
+}

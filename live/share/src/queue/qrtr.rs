@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! QrtR: every value in order; one writer, one real-time reader; refuses when full.
+//!
+//! # Use
+//!
+//! Samples, commands and events into a control loop, or between two real-time tasks when it is large enough by
+//! analysis: both ends have the same bound. The writer gets its value back when the queue is full. Is the newest
+//! value enough: [`crate::state`].
+//!
+//! # Callers
+//!
+//! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] and [`reader`] see to it).
+//!
+//! |                 | push, its `len` | pop, its `len` |
+//! |-----------------|-----------------|----------------|
+//! | push, its `len` | X               | -              |
+//! | pop, its `len`  | -               | X              |
+//!
+//! # Progress
+//!
+//! W = ⌈size of a value / 8⌉ words. Both sides are wait-free.
+//!
+//! | operation | bound                                                                                       |
+//! |-----------|---------------------------------------------------------------------------------------------|
+//! | `pop`     | 1 load + W words + 1 store; without the load while values seen earlier wait; 1 load if empty |
+//! | `push`    | the same; 1 load if full                                                                    |
+//! | `len`     | 1 load                                                                                      |
+//!
+//! # State
+//!
+//! ```text
+//! byte 0    tail: values pushed, ever (the writer's)
+//! byte 128  head: values popped, ever (the reader's)
+//! byte 256  capacity slots; value number n stands in slot n mod capacity. Below 64 bytes they stand close
+//!           together, from there on each begins a cache line.
+//! ```
+//!
+//! Each side keeps its own counter, the slot it names, and the last that it has seen of the other's counter.
+//!
+//! # Invariants
+//!
+//! - I1 head ≤ tail ≤ head + capacity.
+//! - I2 Only the writer touches slots of values tail ..= head + capacity - 1, only the reader those of
+//!   head ..= tail - 1. By I1 they are different slots.
+//! - I3 What a side has seen of the other's counter is at most that counter: I2 holds for it, more narrowly.
+//!
+//! # Orderings
+//!
+//! - O1 push: Release of the tail store ↔ Acquire of the reader's tail load.
+//! - O2 pop: Release of the head store ↔ Acquire of the writer's head load.
+//!
+//! # Proof
+//!
+//! The reader copies value h only after it has seen tail > h: by O1 the value is there, and the writer writes that
+//! slot again only as value h + capacity, for which it must see head > h; by O2 the copy is then over. Empty and
+//! full are exact: each side loads the other's counter anew before it says so.
+//!
+//! # Crash
+//!
+//! | who dies, where            | what the other side sees | what goes on                                             |
+//! |----------------------------|--------------------------|----------------------------------------------------------|
+//! | writer, before its tail store | the values before     | a new [`writer`] takes the same slot                     |
+//! | writer, after it           | the new value too        | a new [`writer`] goes on behind it                       |
+//! | reader, before its head store | the slot is not free  | a new [`reader`] gets the same value: at least once      |
+//! | reader, after it           | the slot is free         | a new [`reader`] goes on behind it                       |
+//!
+//! A hostile writer can make the reader return any bits or say `Corrupt`: a tail that is not within capacity of the
+//! private head is reported and changes nothing; slots are named by private counters alone. A hostile reader can
+//! keep the queue full; a head that cannot be counts as full.
+//!
+//! # Source
+//!
+//! [Perez Ruiz 2020, Listing 5]. We differ: counters that never wrap, so that every slot is used and n mod capacity
+//! is its name; own counters private; the other's counter remembered, which only saves loads (Lamport's queue with
+//! the cached index of FastForward's successors, as in rtrb); the printed prose waits when full, the code refuses:
+//! so do we.
+//!
+//! # Checked
+//! TBD
+
+use core::cell::Cell;
+use core::fmt;
+use core::marker::PhantomData;
+
+use taut_atomic::Ordering::{Acquire, Relaxed, Release};
+use taut_atomic::{AtomicU64, LINE_BYTES, Memory, Slots};
+
+use crate::plain::{fit, word_bytes};
+use crate::{LayoutError, Plain};
+
+const TAIL: usize = 0;
+const HEAD: usize = LINE_BYTES;
+const SLOTS: usize = 2 * LINE_BYTES;
+
+/// Bytes between slots: close together below a cache line, else each on lines of its own.
+const fn stride<T: Plain>() -> usize {
+    let word = word_bytes::<T>();
+    if word < 64 { word } else { word.next_multiple_of(64) }
+}
+
+/// Bytes that a queue of `capacity` values needs; `None` if that is not a number.
+pub const fn bytes<T: Plain>(capacity: u32) -> Option<usize> {
+    let Some(slots) = stride::<T>().checked_mul(capacity as usize) else { return None };
+    let Some(slots) = slots.checked_next_multiple_of(LINE_BYTES) else { return None };
+    slots.checked_add(SLOTS)
+}
+
+fn check<T: Plain>(memory: &Memory<'_>, capacity: u32) -> Result<(), LayoutError> {
+    let needed = bytes::<T>(capacity).filter(|_| capacity > 0).ok_or(LayoutError::Capacity)?;
+    fit(memory, needed)
+}
+
+/// Both ends on one memory, for up to `capacity` values.
+///
+/// # Errors
+///
+/// [`LayoutError`].
+pub fn pair<T: Plain>(
+    memory: Memory<'_>,
+    capacity: u32,
+) -> Result<(Writer<'_, T>, Reader<'_, T>), LayoutError> {
+    check::<T>(&memory, capacity)?;
+    Ok((Writer::attach(&memory, capacity), Reader::attach(&memory, capacity)))
+}
+
+/// The writer's end alone, where the reader's is in another process or made by [`reader`]. After the death of a
+/// writer, at any step, the next one goes on here.
+///
+/// # Errors
+///
+/// [`LayoutError`].
+///
+/// # Safety
+///
+/// What stands on the memory is this object for this `T` and capacity, or zeros; no other writer of it lives: the
+/// last one has ended, and this call comes after that.
+pub unsafe fn writer<T: Plain>(memory: Memory<'_>, capacity: u32) -> Result<Writer<'_, T>, LayoutError> {
+    check::<T>(&memory, capacity)?;
+    Ok(Writer::attach(&memory, capacity))
+}
+
+/// The reader's end alone, where the writer's is in another process or made by [`writer`]. After the death of a
+/// reader, at any step, the next one goes on here; it may get a value again that the dead one had copied.
+///
+/// # Errors
+///
+/// [`LayoutError`].
+///
+/// # Safety
+///
+/// What stands on the memory is this object for this `T` and capacity, or zeros; no other reader of it lives: the
+/// last one has ended, and this call comes after that.
+pub unsafe fn reader<T: Plain>(memory: Memory<'_>, capacity: u32) -> Result<Reader<'_, T>, LayoutError> {
+    check::<T>(&memory, capacity)?;
+    Ok(Reader::attach(&memory, capacity))
+}
+
+/// The queue is full; here is the value back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full<T>(pub T);
+
+impl<T> fmt::Display for Full<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the queue is full")
+    }
+}
+
+impl<T: fmt::Debug> core::error::Error for Full<T> {}
+
+/// The shared tail is not one that this protocol can lead to: the writer is broken or hostile. Nothing was taken.
+/// It stays so until the tail is believable again or the object is made anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Corrupt;
+
+impl fmt::Display for Corrupt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the queue's tail is not as this protocol leaves it")
+    }
+}
+
+impl core::error::Error for Corrupt {}
+
+/// A counter of one side and the slot that it names: `counter` mod `capacity`, without dividing.
+struct Position {
+    counter: u64,
+    slot: usize,
+    capacity: usize,
+}
+
+impl Position {
+    fn new(counter: u64, capacity: u32) -> Self {
+        let slot = (counter % u64::from(capacity)) as usize;
+        Self { counter, slot, capacity: capacity as usize }
+    }
+
+    #[inline(always)]
+    fn advance(&mut self) {
+        self.counter = self.counter.wrapping_add(1);
+        let next = self.slot + 1;
+        self.slot = if next == self.capacity { 0 } else { next };
+    }
+}
+
+/// The end that pushes.
+pub struct Writer<'m, T> {
+    shared_tail: &'m AtomicU64,
+    shared_head: &'m AtomicU64,
+    slots: Slots<'m>,
+    tail: Position,
+    /// The head as last seen; within capacity below the tail (I3).
+    head: u64,
+    values: PhantomData<Cell<T>>,
+}
+
+impl<'m, T: Plain> Writer<'m, T> {
+    fn attach(memory: &Memory<'m>, capacity: u32) -> Self {
+        let shared_tail = memory.word(TAIL);
+        let tail = Position::new(shared_tail.load(Acquire), capacity);
+        Self {
+            shared_tail,
+            shared_head: memory.word(HEAD),
+            slots: memory.slots(SLOTS, stride::<T>(), capacity as usize),
+            // As if full: the first push looks.
+            head: tail.counter.wrapping_sub(u64::from(capacity)),
+            tail,
+            values: PhantomData,
+        }
+    }
+
+    /// Appends `value`. Wait-free: at most 1 load, one copy, 1 store.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`], with the value.
+    #[inline]
+    pub fn push(&mut self, value: T) -> Result<(), Full<T>> {
+        let capacity = self.tail.capacity as u64;
+        if self.tail.counter.wrapping_sub(self.head) >= capacity {
+            let head = self.shared_head.load(Acquire); // O2 pop
+            // More than capacity cannot be: such a head is a lie, and counts as full.
+            if self.tail.counter.wrapping_sub(head) >= capacity {
+                return Err(Full(value));
+            }
+            self.head = head;
+        }
+        // SAFETY:
+        // - the slot is below the capacity, and a T fits (layout); T is Plain: no padding, aligned to at most 8;
+        // - exclusive: tail < head + capacity, so the slot is ours (I2), and the reader's copy of what stood there
+        //   is over (O2).
+        unsafe { self.slots.write(self.tail.slot, &value) };
+        self.tail.advance();
+        self.shared_tail.store(self.tail.counter, Release); // O1 push
+        Ok(())
+    }
+
+    /// Values waiting, at most: the reader may be taking some. At least `capacity() - len()` pushes will succeed.
+    #[inline]
+    pub fn len(&self) -> usize {
+        let waiting = self.tail.counter.wrapping_sub(self.shared_head.load(Relaxed));
+        usize::try_from(waiting).unwrap_or(usize::MAX).min(self.tail.capacity)
+    }
+
+    /// Whether none is waiting; true stays true until the next push.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Values that can wait.
+    #[inline]
+    pub fn capacity(&self) -> usize {
+        self.tail.capacity
+    }
+}
+
+/// The end that pops. Real-time.
+pub struct Reader<'m, T> {
+    shared_tail: &'m AtomicU64,
+    shared_head: &'m AtomicU64,
+    slots: Slots<'m>,
+    head: Position,
+    /// The tail as last seen; within capacity above the head (I3).
+    tail: u64,
+    values: PhantomData<Cell<T>>,
+}
+
+impl<'m, T: Plain> Reader<'m, T> {
+    fn attach(memory: &Memory<'m>, capacity: u32) -> Self {
+        let shared_head = memory.word(HEAD);
+        let head = Position::new(shared_head.load(Acquire), capacity);
+        Self {
+            shared_tail: memory.word(TAIL),
+            shared_head,
+            slots: memory.slots(SLOTS, stride::<T>(), capacity as usize),
+            // As if empty: the first pop looks.
+            tail: head.counter,
+            head,
+            values: PhantomData,
+        }
+    }
+
+    /// Takes the oldest value; `None` if none is waiting. Wait-free: at most 1 load, one copy, 1 store.
+    ///
+    /// # Errors
+    ///
+    /// [`Corrupt`]: the tail cannot be true; nothing was taken.
+    #[inline]
+    pub fn pop(&mut self) -> Result<Option<T>, Corrupt> {
+        if self.tail == self.head.counter {
+            let tail = self.shared_tail.load(Acquire); // O1 push
+            if tail == self.head.counter {
+                return Ok(None);
+            }
+            if tail.wrapping_sub(self.head.counter) > self.head.capacity as u64 {
+                return Err(Corrupt);
+            }
+            self.tail = tail;
+        }
+        // SAFETY:
+        // - the slot is private and below the capacity, and a T fits (layout);
+        // - T is Plain: every bit pattern is one, aligned to at most 8;
+        // - exclusive against our writer: head < tail, so the slot is ours (I2), and its value is there (O1). A
+        //   hostile process is outside of this program: its bits are a T as any, and all of them are fetched before
+        //   the Release below.
+        let value = unsafe { self.slots.read(self.head.slot) };
+        self.head.advance();
+        self.shared_head.store(self.head.counter, Release); // O2 pop
+        Ok(Some(value))
+    }
+
+    /// Values waiting, at least: more may be arriving. So many pops will succeed. A tail that cannot be true counts
+    /// as none.
+    #[inline]
+    pub fn len(&self) -> usize {
+        let waiting = self.shared_tail.load(Relaxed).wrapping_sub(self.head.counter);
+        usize::try_from(waiting).ok().filter(|waiting| *waiting <= self.head.capacity).unwrap_or(0)
+    }
+
+    /// Whether none is waiting; false stays false until the next pop.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Values that can wait.
+    #[inline]
+    pub fn capacity(&self) -> usize {
+        self.head.capacity
+    }
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! SDrtW: newest value; one real-time writer, many readers that are not.
+//!
+//! # Use
+//!
+//! Measurements and state out of a control loop, to displays and loggers. The writer only stores; a reader that was
+//! overtaken is told `Retry`. Is a reader the real-time side: [`super::sdrtr`]. Must every value arrive:
+//! [`crate::queue`].
+//!
+//! # Callers
+//!
+//! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] see to it).
+//!
+//! |                                                      | write | read, `version` |
+//! |------------------------------------------------------|-------|-----------------|
+//! | `write`                                              | X     | -               |
+//! | `try_read`, `read_bounded`, `read_if_newer`, `version` | -   | -               |
+//!
+//! # Progress
+//!
+//! W = ⌈size of a value / 8⌉ words.
+//!
+//! | operation         | bound                                                                               |
+//! |-------------------|-------------------------------------------------------------------------------------|
+//! | `write`           | wait-free: 2 stores + W words + 1 fence (free on x86-64); it loads nothing          |
+//! | `try_read`        | 2 loads + W words + 1 fence; 1 load when a write is going on or none has been       |
+//! | `read_bounded(n)` | n times `try_read`                                                                  |
+//! | `read_if_newer`   | `try_read`; 1 load when there is nothing newer                                      |
+//! | `version`         | 1 load                                                                              |
+//!
+//! Readers can be made to retry for ever by a writer that is fast enough. Never loop on `Retry` in a thread of
+//! higher priority than the writer on the same core: the writer would not run to end it.
+//!
+//! # State
+//!
+//! ```text
+//! byte 0  counter: 2 × complete writes, + 1 while one is going on
+//! byte 8  slot
+//! ```
+//!
+//! # Invariants
+//!
+//! - I1 While the counter is even, the slot holds the value of write counter / 2 (zeros for 0).
+//! - I2 The counter never takes an even value twice (64 bits: 2³¹ writes a second last 136 years).
+//!
+//! # Orderings
+//!
+//! - O1 begin: Release fence after the odd store ↔ Acquire fence before the reader's second load.
+//! - O2 publish: Release of the even store ↔ Acquire of the reader's first load.
+//!
+//! # Proof
+//!
+//! Let a reader load the even a first and last. By O2 it sees every word of write a / 2, or later ones. Had it seen
+//! a word of a later write, then by O1 (that word was stored after the fence that follows the odd store, and loaded
+//! before the fence that the second load follows) its second load would see that odd value or a later one, none of
+//! which is a (I2). So every word is of write a / 2.
+//!
+//! # Crash
+//!
+//! | who dies, where               | what the others see                    | what goes on                             |
+//! |-------------------------------|----------------------------------------|------------------------------------------|
+//! | writer, before its odd store or after its even one | the newest value  | a new [`writer`] counts on               |
+//! | writer, in between            | `Retry` until the next write completes | a new [`writer`] skips the number of the unfinished write |
+//! | reader, anywhere              | nothing                                | a reader leaves no trace                 |
+//!
+//! A hostile reader (with write access) can spoil the counter and the slot for the other readers; the writer does
+//! not load them, so its steps and what it does next are as before. A hostile writer can make a reader return any
+//! bits or retry; [`Reader::read_bounded`] ends.
+//!
+//! # Source
+//!
+//! NBW [Kopetz 1993] as in [Perez Ruiz 2020, Listing 2]. We differ: the two fences and orderings, without which a
+//! torn value passes the check on weakly ordered machines; 64 bits, since a counter that wraps passes it too
+//! (`tests/printed.rs` shows it); an odd first load ends the attempt before the copy; relaxed atomic words, since
+//! a plain copy that races is undefined.
+//!
+//! # Checked
+//! TBD
+
+use core::cell::Cell;
+use core::fmt;
+use core::marker::PhantomData;
+
+use taut_atomic::Ordering::{Acquire, Relaxed, Release};
+use taut_atomic::{AtomicU64, Memory, Slots, fence, spin_loop};
+
+use crate::plain::{fit, line_bytes, word_bytes};
+use crate::{LayoutError, Plain};
+
+/// Bytes that an object for `T` needs.
+pub const fn bytes<T: Plain>() -> usize {
+    line_bytes(8 + word_bytes::<T>())
+}
+
+/// The writer and a reader on one memory; clone the reader for more.
+///
+/// # Errors
+///
+/// [`LayoutError::TooSmall`].
+pub fn pair<T: Plain>(memory: Memory<'_>) -> Result<(Writer<'_, T>, Reader<'_, T>), LayoutError> {
+    fit(&memory, bytes::<T>())?;
+    Ok((Writer::attach(&memory), Reader::attach(&memory)))
+}
+
+/// The writer's end alone, where the readers are in other processes or made by [`reader`]. After the death of a
+/// writer, at any step, the next one goes on here.
+///
+/// # Errors
+///
+/// [`LayoutError::TooSmall`].
+///
+/// # Safety
+///
+/// What stands on the memory is this object for this `T`, or zeros; no other writer of it lives: the last one has
+/// ended, and this call comes after that.
+pub unsafe fn writer<T: Plain>(memory: Memory<'_>) -> Result<Writer<'_, T>, LayoutError> {
+    fit(&memory, bytes::<T>())?;
+    Ok(Writer::attach(&memory))
+}
+
+/// A reader's end alone; there may be any number.
+///
+/// # Errors
+///
+/// [`LayoutError::TooSmall`].
+///
+/// # Safety
+///
+/// What stands on the memory is this object for this `T`, or zeros.
+pub unsafe fn reader<T: Plain>(memory: Memory<'_>) -> Result<Reader<'_, T>, LayoutError> {
+    fit(&memory, bytes::<T>())?;
+    Ok(Reader::attach(&memory))
+}
+
+/// A write was going on, or took place while the value was copied: nothing can be said about the copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retry;
+
+impl fmt::Display for Retry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a write took place meanwhile")
+    }
+}
+
+impl core::error::Error for Retry {}
+
+/// A value with the number of its write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample<T> {
+    /// The value.
+    pub value: T,
+    /// The number of its write, from 1. A number is missing where a writer died in the middle of a write.
+    pub version: u64,
+}
+
+/// The end that writes. Real-time.
+pub struct Writer<'m, T> {
+    counter: &'m AtomicU64,
+    slot: Slots<'m>,
+    /// What the counter is between writes; even.
+    written: u64,
+    values: PhantomData<Cell<T>>,
+}
+
+impl<'m, T: Plain> Writer<'m, T> {
+    fn attach(memory: &Memory<'m>) -> Self {
+        let counter = memory.word(0);
+        // Odd: the last writer died in a write. Its number is given up, so that no even value comes twice (I2).
+        let written = counter.load(Relaxed).wrapping_add(1) & !1;
+        Self { counter, slot: memory.slots(8, word_bytes::<T>(), 1), written, values: PhantomData }
+    }
+
+    /// Makes `value` the newest. Wait-free: 2 stores, one copy, and no load.
+    #[inline]
+    pub fn write(&mut self, value: &T) {
+        self.counter.store(self.written.wrapping_add(1), Relaxed);
+        fence(Release); // O1 begin: the odd counter before the words.
+        // SAFETY: place 0 of 1, and a T fits (layout); T is Plain: no padding; the slot is never touched otherwise
+        // than by `store` and `load`.
+        unsafe { self.slot.store(0, value) };
+        self.written = self.written.wrapping_add(2);
+        self.counter.store(self.written, Release); // O2 publish: the words before the even counter.
+    }
+}
+
+/// An end that reads. Not real-time.
+pub struct Reader<'m, T> {
+    counter: &'m AtomicU64,
+    slot: Slots<'m>,
+    /// The counter of the value that was returned last.
+    seen: u64,
+    values: PhantomData<Cell<T>>,
+}
+
+impl<T> Clone for Reader<'_, T> {
+    /// One more reader, which has seen what this one has.
+    fn clone(&self) -> Self {
+        Self { counter: self.counter, slot: self.slot, seen: self.seen, values: PhantomData }
+    }
+}
+
+impl<'m, T: Plain> Reader<'m, T> {
+    fn attach(memory: &Memory<'m>) -> Self {
+        let slot = memory.slots(8, word_bytes::<T>(), 1);
+        Self { counter: memory.word(0), slot, seen: 0, values: PhantomData }
+    }
+
+    /// The newest value; `None` before the first write.
+    ///
+    /// # Errors
+    ///
+    /// [`Retry`]: a write came in between.
+    #[inline]
+    pub fn try_read(&mut self) -> Result<Option<Sample<T>>, Retry> {
+        let counter = self.counter.load(Acquire); // O2 publish
+        if counter == 0 { Ok(None) } else { self.copy(counter).map(Some) }
+    }
+
+    /// The newest value, in up to `attempts` attempts (0 counts as 1) with a pause in between; `None` before the
+    /// first write.
+    ///
+    /// # Errors
+    ///
+    /// [`Retry`]: a write came in between each time.
+    #[inline]
+    pub fn read_bounded(&mut self, attempts: u32) -> Result<Option<Sample<T>>, Retry> {
+        for _ in 1..attempts {
+            if let Ok(sample) = self.try_read() {
+                return Ok(sample);
+            }
+            spin_loop();
+        }
+        self.try_read()
+    }
+
+    /// The newest value if it is another one than this reader returned last; else `None`, after one load.
+    ///
+    /// # Errors
+    ///
+    /// [`Retry`]: a write came in between.
+    #[inline]
+    pub fn read_if_newer(&mut self) -> Result<Option<Sample<T>>, Retry> {
+        let counter = self.counter.load(Acquire); // O2 publish
+        if counter == self.seen { Ok(None) } else { self.copy(counter).map(Some) }
+    }
+
+    /// The number of the newest complete write, 0 before the first. By the time it is looked at it may be past.
+    #[inline]
+    pub fn version(&self) -> u64 {
+        // Relaxed: nothing is read on the strength of it.
+        self.counter.load(Relaxed) / 2
+    }
+
+    #[inline(always)]
+    fn copy(&mut self, counter: u64) -> Result<Sample<T>, Retry> {
+        if counter % 2 == 1 {
+            return Err(Retry);
+        }
+        // SAFETY: place 0 of 1, and a T fits (layout); the slot is never touched otherwise than by `store` and
+        // `load`.
+        let value = unsafe { self.slot.load::<T>(0) };
+        fence(Acquire); // O1 begin: the words before the second look at the counter.
+        if self.counter.load(Relaxed) != counter {
+            return Err(Retry);
+        }
+        self.seen = counter;
+        // SAFETY: `load` fills every byte; T is Plain: any bytes are one (and these are of one write: proof above).
+        Ok(Sample { value: unsafe { value.assume_init() }, version: counter / 2 })
+    }
+}
