@@ -1,4 +1,131 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Named shared memory: header, version, layout hash, seals, liveness.
+//! Named shared memory between an application, its owner, and the application's clients: other processes, perhaps
+//! of other users, perhaps hostile, perhaps killed at any instruction.
+//!
+//! The memory has no name in any file system. It is a memory file of the owner's; a client asks for it at the
+//! owner's *door*, a Unix stream socket, and is handed a descriptor:
+//!
+//! ```text
+//!   owner                                   client
+//!   Owner::create ── binds APP.sock         attach(app, client)
+//!     door thread <── request ───────────────  connects
+//!                 ─── reply + descriptor ───>  verifies, maps
+//!        holds the connection open            holds the connection open
+//!   either side's death is the other side's end of file
+//! ```
+//!
+//! One connection per client name at a time. The kernel closes it when the client dies, however it dies, and the
+//! name is free again; nothing is left to clean up. When the owner dies, all that is left is its socket file,
+//! which refuses connections; the next owner of that name, or [`remove_stale`], removes it.
+//!
+//! # The folder
+//!
+//! `$TAUT_RUNTIME_DIR`, else `$XDG_RUNTIME_DIR/taut` (if that variable's folder is ours), else
+//! `/dev/shm/taut-UID` with our effective user's number. The owner makes it with mode 0711 and refuses it if it is
+//! not a folder, is not its own, or may be written by others. A client refuses it on the same grounds, except that
+//! a folder named by `$TAUT_RUNTIME_DIR` may belong to another user, who must then also be the user of the door.
+//! The socket is `APP.sock`, mode 0600, or 0660 with the group that the manifest grants.
+//!
+//! # The segment, format 1
+//!
+//! A memory file, sealed with `F_SEAL_SHRINK`, `F_SEAL_GROW` and `F_SEAL_SEAL`: its size is fixed for good. Its
+//! first 128 bytes, integers in the machine's own order:
+//!
+//! | offset | bytes | content |
+//! |---|---|---|
+//! | 0 | 8 | magic, `TAUTSEG` and a zero byte |
+//! | 8 | 4 | `0x01020304`: read as `0x04030201`, the segment is of the other byte order |
+//! | 12 | 4 | format version, 1 |
+//! | 16 | 4 | bytes of this header, 128 |
+//! | 20 | 4 | 0 |
+//! | 24 | 8 | bytes of the segment, this header included; equal to the file's size |
+//! | 32 | 8 | layout hash: 64-bit FNV-1a of the layout text (below) |
+//! | 40 | 8 | epoch: random, another for every run of the owner |
+//! | 48 | 4 | the owner's process id, in its own name space |
+//! | 52 | 4 | 0 |
+//! | 56 | 8 | the owner's start time, clock ticks since boot (field 22 of `/proc/PID/stat`) |
+//! | 64 | 4 | state: 0 booting, 1 running, 2 ended; atomic |
+//! | 68 | 60 | 0 |
+//!
+//! The regions of the channels follow, at the offsets in the directory.
+//!
+//! # The directory
+//!
+//! UTF-8 text, at most 64 KiB; one line per channel that the client is a party of, ended by a line feed, fields
+//! separated by one space, in this order, numbers in decimal:
+//!
+//! ```text
+//! levels reads mechanism=SDrtW value=184 capacity=1 offset=128 size=768 triggered=no layout=frame:u64 levels:u8*176
+//! ```
+//!
+//! The channel's name; what the client does with it (`writes` or `reads`); the protocol; bytes of a value; values
+//! that can wait; bytes from the segment's start to the region (a multiple of 128, at least 128); bytes of the
+//! region; whether a value of it releases a task; the layout of a value, which is all the rest of the line and may
+//! hold spaces. Names are 1 to 64 ASCII letters, digits, `-` or `_`; a layout is 1 to 4096 bytes without control
+//! characters.
+//!
+//! The *layout text* is, for every client in the owner's order, the line `client NAME` and its directory.
+//!
+//! # The door, version 1
+//!
+//! Integers here are little-endian. The client sends one request:
+//!
+//! | offset | bytes | content |
+//! |---|---|---|
+//! | 0 | 8 | magic, `TAUTDOOR` |
+//! | 8 | 2 | version, 1 |
+//! | 10 | 2 | bytes of the name, 1 to 64 |
+//! | 12 | | the client's name |
+//!
+//! and gets one reply, whose first 16 bytes mean the same in all versions:
+//!
+//! | offset | bytes | content |
+//! |---|---|---|
+//! | 0 | 8 | magic, `TAUTDOOR` |
+//! | 8 | 2 | the owner's version, 1 |
+//! | 10 | 2 | 0 granted, 1 malformed, 2 version, 3 unknown client, 4 name taken, 5 not permitted |
+//! | 12 | 4 | bytes of the text, at most 65536 |
+//! | 16 | 8 | layout hash, as in the header; 0 if refused |
+//! | 24 | 8 | epoch, as in the header; 0 if refused |
+//! | 32 | 8 | bytes of the segment; 0 if refused |
+//! | 40 | | the text: the client's directory, or one line for a person |
+//!
+//! If granted, the segment's descriptor comes with the reply's first byte (`SCM_RIGHTS`): for reading and writing
+//! if the client writes a channel, else for reading only. The client then keeps the connection and sends nothing
+//! more: whatever it sends ends the connection. A request has two seconds; a refused connection is closed.
+//!
+//! # Who can do what to whom
+//!
+//! - A client cannot resize the file, nor (as another user) open it again with more rights; without a channel to
+//!   write it cannot write at all.
+//! - A client that writes one channel can write everywhere in the segment. The owner therefore never reads a size,
+//!   an offset or its own header back; it renews the header before every grant; the protocols bound every index.
+//!   Such a client can also punch holes in the file, which cannot be sealed away while it may write: the owner
+//!   then reads zeros and takes a page fault, but no signal.
+//! - Processes of the owner's own user, and root, can do more by other ways (`ptrace`, `/proc/PID/fd`): against
+//!   them this is a guard rail and no wall.
+
+mod client;
+mod directory;
+mod door;
+mod error;
+mod folder;
+mod header;
+mod message;
+mod owner;
+
+pub use client::{Attached, Liveness, attach, attach_in};
+pub use directory::{Directory, DirectoryError, Entry, Role};
+pub use door::{DoorReport, Visitor};
+pub use error::{Error, FolderProblem};
+pub use folder::{Found, found, found_in, remove_stale, remove_stale_in, runtime_folder, stale, stale_in};
+pub use header::{HEADER_BYTES, State};
+pub use owner::Owner;
+
+/// The format of segments that this crate makes and accepts.
+pub const FORMAT: u32 = 1;
+
+/// The version of the door's messages that this crate speaks.
+pub const DOOR_VERSION: u16 = 1;

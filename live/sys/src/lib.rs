@@ -13,6 +13,7 @@
 //! | [`clock`] | monotonic and CPU time, sleeping until an instant |
 //! | [`thread`] | policy, affinity, name, stack of the calling thread |
 //! | [`memory`] | locking, anonymous and shared mappings, sealed memory files |
+//! | [`file`] | folders that are what they seem |
 //! | [`futex`] | waiting for a word to change, within or across processes |
 //! | [`usage`] | page faults and context switches of the calling thread |
 //! | [`signals`] | blocking and awaiting termination |
@@ -25,6 +26,7 @@ compile_error!("taut runs on 64-bit Linux");
 
 pub mod clock;
 mod error;
+pub mod file;
 pub mod futex;
 pub mod interrupt;
 pub mod machine;
@@ -37,3 +39,5 @@ pub mod thread;
 pub mod usage;
 
 pub use error::{Error, Result};
+/// Error numbers that callers tell apart.
+pub use libc::{EACCES, ECONNREFUSED, ECONNRESET, EINVAL, ENOENT, ENOMEM, EPERM};

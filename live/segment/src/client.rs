@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::ptr::NonNull;
+use std::time::{Duration, Instant};
+
+use taut_sys::memory::{self, Mapping, Seals};
+use taut_sys::process;
+use taut_sys::socket::{self, Poll};
+
+use crate::directory::{Directory, Entry, Role, is_name};
+use crate::header::{HEADER_BYTES, Header};
+use crate::message::{self, REPLY_HEAD, Refusal, Reply};
+use crate::owner::region;
+use crate::{DOOR_VERSION, Error, FolderProblem, State, folder};
+
+/// What an owner has to answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Whether the owner is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Liveness {
+    /// It is.
+    Alive,
+    /// It ended in order.
+    Ended,
+    /// It died.
+    Died,
+}
+
+/// A client's side. The memory stays mapped while it lives, also when the owner is gone; dropping it frees the name.
+#[derive(Debug)]
+pub struct Attached {
+    connection: OwnedFd,
+    map: Mapping,
+    directory: Directory,
+    header: Header,
+    pid: u32,
+}
+
+/// Attaches to an application in the default folder, under a name that its manifest has for us. Waits for at most
+/// two seconds.
+///
+/// # Errors
+/// Whatever is not as the crate's documentation says: one [`Error`] each. Nothing is mapped before file, seals and
+/// size are right.
+pub fn attach(app: &str, client: &str) -> Result<Attached, Error> {
+    let (path, own) = folder::default_folder();
+    attach_to(&path, own, app, client)
+}
+
+/// As [`attach`], in another folder, which may belong to another user.
+///
+/// # Errors
+/// As [`attach`].
+pub fn attach_in(folder: &Path, app: &str, client: &str) -> Result<Attached, Error> {
+    attach_to(folder, false, app, client)
+}
+
+fn attach_to(path: &Path, own: bool, app: &str, client: &str) -> Result<Attached, Error> {
+    let deadline = Instant::now() + PATIENCE;
+    let door = folder::door(path, app)?;
+    if !is_name(client) {
+        return Err(Error::BadName { name: client.to_owned() });
+    }
+    let not_running = || Error::NotRunning { app: app.to_owned(), door: door.clone() };
+    let user = match folder::check(path, own.then(process::effective_uid)) {
+        Ok(user) => user,
+        Err(Error::Folder { problem: FolderProblem::System(error), .. }) if is_missing(error) => {
+            return Err(not_running());
+        }
+        Err(error) => return Err(error),
+    };
+    loop {
+        let attempt = match socket::connect(&door) {
+            Ok(connection) => {
+                let owner = socket::peer(connection.as_fd())?;
+                if owner.uid != user {
+                    return Err(Error::NotADoor { problem: "it belongs to another user than its folder" });
+                }
+                converse(connection, owner.pid, app, client, deadline)
+            }
+            // More wait already than the owner's backlog holds.
+            Err(error) if error.would_block() => Err(Error::TurnedAway { app: app.to_owned() }),
+            Err(error) if is_missing(error) => Err(not_running()),
+            Err(error) if error.is_privilege() => {
+                let reason = "its door is shut to us (its manifest grants no group of ours)".to_owned();
+                Err(Error::NotPermitted { app: app.to_owned(), reason })
+            }
+            Err(error) if error.errno == taut_sys::ECONNREFUSED => {
+                Err(Error::Stale { app: app.to_owned(), door: door.clone() })
+            }
+            Err(error) => Err(error.into()),
+        };
+        match attempt {
+            // Too many ask, or it just ended: the next attempt will tell.
+            Err(Error::TurnedAway { .. }) if Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            other => return other,
+        }
+    }
+}
+
+fn is_missing(error: taut_sys::Error) -> bool {
+    error.errno == taut_sys::ENOENT
+}
+
+/// Asks, and looks at the answer.
+fn converse(
+    connection: OwnedFd,
+    pid: u32,
+    app: &str,
+    client: &str,
+    deadline: Instant,
+) -> Result<Attached, Error> {
+    let mut answer = Answer { connection: &connection, app, deadline, files: Vec::new() };
+    // So few bytes go at once on a fresh socket. If the door has closed already, it may have said why.
+    let _ = socket::send(connection.as_fd(), &message::request(client), &[]);
+    let mut head = [0; REPLY_HEAD];
+    answer.read(&mut head)?;
+    let reply = Reply::read(&head)?;
+    let mut text = vec![0; reply.text_len];
+    answer.read(&mut text)?;
+    let mut files = answer.files;
+    // For the eyes of a person, and from a stranger.
+    let reason = || String::from_utf8_lossy(&text).chars().filter(|c| !c.is_control()).collect();
+    let client = client.to_owned();
+    let refusals = [
+        (Refusal::UnknownClient, Error::UnknownClient { client: client.clone(), reason: reason() }),
+        (Refusal::NameTaken, Error::NameTaken { client, reason: reason() }),
+        (Refusal::NotPermitted, Error::NotPermitted { app: app.to_owned(), reason: reason() }),
+        (Refusal::Malformed, Error::NotADoor { problem: "it does not understand our request" }),
+    ];
+    if reply.version != DOOR_VERSION || reply.code == Refusal::Version as u16 {
+        return Err(Error::WrongDoorVersion { ours: DOOR_VERSION, theirs: reply.version });
+    }
+    if reply.code != 0 {
+        let refusal = refusals.into_iter().find(|(code, _)| *code as u16 == reply.code);
+        let unknown = Error::NotADoor { problem: "it refuses for a reason that we do not know" };
+        return Err(refusal.map_or(unknown, |(_, error)| error));
+    }
+    let file = match (files.pop(), files.is_empty()) {
+        (Some(file), true) => file,
+        _ => return Err(Error::NotADoor { problem: "it hands out not exactly one file" }),
+    };
+    let text = String::from_utf8(text).map_err(|_| Error::NotADoor { problem: "its text is not UTF-8" })?;
+    let directory = Directory::from_text(&text)
+        .map_err(|error| Error::Directory { client: "ours, from the application".to_owned(), error })?;
+    let (map, header) = open(&file, reply, &directory)?;
+    Ok(Attached { connection, map, directory, header, pid })
+}
+
+struct Answer<'a> {
+    connection: &'a OwnedFd,
+    app: &'a str,
+    deadline: Instant,
+    files: Vec<OwnedFd>,
+}
+
+impl Answer<'_> {
+    /// Fills the buffer.
+    fn read(&mut self, mut buffer: &mut [u8]) -> Result<(), Error> {
+        while !buffer.is_empty() {
+            let left = self.deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(Error::NoAnswer { app: self.app.to_owned() });
+            }
+            socket::poll(&mut [Poll::readable(self.connection.as_fd())], Some(left))?;
+            match socket::receive(self.connection.as_fd(), buffer) {
+                Ok(received) if received.bytes == 0 => {
+                    return Err(Error::TurnedAway { app: self.app.to_owned() });
+                }
+                Ok(received) => {
+                    self.files.extend(received.fds);
+                    if self.files.len() > 1 || received.truncated {
+                        return Err(Error::NotADoor { problem: "it hands out not exactly one file" });
+                    }
+                    buffer = &mut buffer[received.bytes..];
+                }
+                Err(error) if error.would_block() => {}
+                Err(error) if error.errno == taut_sys::ECONNRESET => {
+                    return Err(Error::TurnedAway { app: self.app.to_owned() });
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Maps a file, if it is what the reply says.
+fn open(file: &OwnedFd, reply: Reply, directory: &Directory) -> Result<(Mapping, Header), Error> {
+    // Fixed for good before its size is believed.
+    if !memory::seals(file.as_fd()).is_ok_and(|seals| seals.contains(Seals::SHRINK.and(Seals::GROW))) {
+        return Err(Error::NotSealed);
+    }
+    let actual = memory::file_size(file.as_fd())?;
+    let expected = reply.total.max(HEADER_BYTES as u64);
+    if actual < expected {
+        return Err(Error::Truncated { expected, actual });
+    }
+    if actual > expected {
+        return Err(Error::SizeDiffers { expected, actual });
+    }
+    if !directory.fits(actual) {
+        return Err(Error::OutOfBounds { client: "ours, from the application".to_owned(), size: actual });
+    }
+    let size =
+        usize::try_from(actual).map_err(|_| taut_sys::Error { call: "mmap", errno: taut_sys::ENOMEM })?;
+    let map = memory::map_shared(file.as_fd(), size, directory.writes())?;
+    let header = Header::load(&map)?;
+    if header.layout_hash != reply.layout_hash {
+        return Err(Error::Inconsistent { what: "layout" });
+    }
+    if header.epoch != reply.epoch {
+        return Err(Error::Inconsistent { what: "epoch" });
+    }
+    Ok((map, header))
+}
+
+impl Attached {
+    /// Whether the owner is there. One short system call, no allocation: cheap enough for every frame.
+    ///
+    /// The connection decides, which no other client can touch; the segment's state word only tells an end from a
+    /// death.
+    pub fn alive(&self) -> Liveness {
+        let mut polls = [Poll::hung_up(self.connection.as_fd())];
+        // An error would be ours (no memory in the kernel), and says nothing about the owner.
+        let gone = socket::poll(&mut polls, Some(Duration::ZERO)).is_ok_and(|ready| ready > 0);
+        match (gone, State::load(&self.map)) {
+            (false, _) => Liveness::Alive,
+            (true, State::Ended) => Liveness::Ended,
+            (true, _) => Liveness::Died,
+        }
+    }
+
+    /// What the owner says about itself. Another client that may write can falsify it; [`Attached::alive`] not.
+    pub fn state(&self) -> State {
+        State::load(&self.map)
+    }
+
+    /// Our channels.
+    pub fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
+    /// What the owner says about one of our channels.
+    ///
+    /// # Errors
+    /// [`Error::NoChannel`], with those that we have.
+    pub fn entry(&self, channel: &str) -> Result<&Entry, Error> {
+        self.directory.entry(channel).ok_or_else(|| Error::NoChannel {
+            channel: channel.to_owned(),
+            known: self.directory.entries().iter().map(|entry| entry.channel.clone()).collect(),
+        })
+    }
+
+    /// As [`Attached::entry`], for a program that means to use it in this role, with values of this layout.
+    ///
+    /// # Errors
+    /// [`Error::NoChannel`]; [`Error::WrongRole`]; [`Error::LayoutDiffers`], with both layouts.
+    pub fn entry_as(&self, channel: &str, role: Role, layout: &str) -> Result<&Entry, Error> {
+        let entry = self.entry(channel)?;
+        if entry.role != role {
+            return Err(Error::WrongRole { channel: channel.to_owned(), ours: role, theirs: entry.role });
+        }
+        if entry.layout != layout {
+            return Err(Error::LayoutDiffers {
+                channel: channel.to_owned(),
+                ours: layout.to_owned(),
+                theirs: entry.layout.clone(),
+            });
+        }
+        Ok(entry)
+    }
+
+    /// The bytes of a channel. Other processes may read and write them at any time: only atomic accesses are sound.
+    /// They may be written if we write any channel ([`Mapping::writable`]).
+    ///
+    /// # Errors
+    /// [`Error::NoChannel`].
+    pub fn region(&self, channel: &str) -> Result<NonNull<[u8]>, Error> {
+        let entry = self.entry(channel)?;
+        region(&self.map, entry.offset, entry.size).ok_or(Error::Inconsistent { what: "region" })
+    }
+
+    /// The memory, header included; stays where it is.
+    pub fn memory(&self) -> &Mapping {
+        &self.map
+    }
+
+    /// The number of the owner's run: another one means another run, of which nothing here is known.
+    pub fn epoch(&self) -> u64 {
+        self.header.epoch
+    }
+
+    /// What tells the owner's layout from another.
+    pub fn layout_hash(&self) -> u64 {
+        self.header.layout_hash
+    }
+
+    /// The owner's process.
+    pub fn owner_pid(&self) -> u32 {
+        self.pid
+    }
+}

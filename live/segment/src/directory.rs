@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What a client is told about its channels. Text comes from another process: nothing in it is trusted.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+
+use crate::header::HEADER_BYTES;
+
+/// The most bytes of a directory's text.
+pub(crate) const TEXT_LIMIT: usize = 65536;
+
+/// The most bytes of a name.
+pub(crate) const NAME_LIMIT: usize = 64;
+
+const LAYOUT_LIMIT: usize = 4096;
+
+/// Regions lie on cache lines, in pairs: what the adjacent-line prefetcher fetches together.
+const ALIGNMENT: u64 = 128;
+
+/// What a client does with a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It sends.
+    Writes,
+    /// It receives.
+    Reads,
+}
+
+impl Role {
+    /// The word in the text.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Writes => "writes",
+            Self::Reads => "reads",
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// A channel, as one client sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The channel's name.
+    pub channel: String,
+    /// What the client does with it.
+    pub role: Role,
+    /// The protocol that realises it.
+    pub mechanism: String,
+    /// The layout of a value, in one line.
+    pub layout: String,
+    /// Bytes of a value.
+    pub value_size: u32,
+    /// Values that can wait; 1 for a state.
+    pub capacity: u32,
+    /// Bytes from the start of the segment; a multiple of 128.
+    pub offset: u64,
+    /// Bytes of the region.
+    pub size: u64,
+    /// Whether a value of it releases a task.
+    pub triggered: bool,
+}
+
+/// The channels of one client. Holding one proves that names are unique and well-formed, that regions are aligned,
+/// behind the header, not empty, and that their ends do not overflow. Whether they lie within a segment is
+/// [`Directory::fits`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Directory {
+    entries: Vec<Entry>,
+}
+
+/// Why a directory is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirectoryError {
+    /// The line, from 1; 0 for the whole.
+    pub line: usize,
+    /// What is wrong.
+    pub problem: &'static str,
+}
+
+impl fmt::Display for DirectoryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => f.write_str(self.problem),
+            line => write!(f, "line {line}: {}", self.problem),
+        }
+    }
+}
+
+impl std::error::Error for DirectoryError {}
+
+impl Directory {
+    /// From its entries.
+    ///
+    /// # Errors
+    /// The first entry that breaks what a directory proves; `line` counts entries.
+    pub fn new(entries: Vec<Entry>) -> Result<Self, DirectoryError> {
+        let mut names = HashSet::new();
+        for (index, entry) in entries.iter().enumerate() {
+            let wrong = |problem| DirectoryError { line: index + 1, problem };
+            entry.check().map_err(wrong)?;
+            if !names.insert(&entry.channel) {
+                return Err(wrong("the channel is named twice"));
+            }
+        }
+        let directory = Self { entries };
+        if directory.to_text().len() > TEXT_LIMIT {
+            return Err(DirectoryError { line: 0, problem: "longer than 64 KiB" });
+        }
+        Ok(directory)
+    }
+
+    /// Its entries, in order.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The entry of a channel.
+    pub fn entry(&self, channel: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.channel == channel)
+    }
+
+    /// Whether the client writes a channel.
+    pub fn writes(&self) -> bool {
+        self.entries.iter().any(|entry| entry.role == Role::Writes)
+    }
+
+    /// Whether every region ends within a segment of `total` bytes.
+    pub fn fits(&self, total: u64) -> bool {
+        self.entries.iter().all(|entry| entry.end() <= total)
+    }
+
+    /// The text, as the crate's documentation defines it.
+    pub fn to_text(&self) -> String {
+        self.entries.iter().map(|entry| format!("{entry}\n")).collect()
+    }
+
+    /// From its text, whatever that holds. Work and memory are linear in the text, which is at most 64 KiB.
+    ///
+    /// # Errors
+    /// The first line that is not one of a directory.
+    pub fn from_text(text: &str) -> Result<Self, DirectoryError> {
+        if text.len() > TEXT_LIMIT {
+            return Err(DirectoryError { line: 0, problem: "longer than 64 KiB" });
+        }
+        if !text.is_empty() && !text.ends_with('\n') {
+            return Err(DirectoryError { line: 0, problem: "cut off: the last line does not end" });
+        }
+        let mut entries = Vec::new();
+        for (index, line) in text.split_terminator('\n').enumerate() {
+            let entry = parse(line).map_err(|problem| DirectoryError { line: index + 1, problem })?;
+            entries.push(entry);
+        }
+        Self::new(entries)
+    }
+}
+
+impl Entry {
+    /// The first byte after its region; does not overflow once checked.
+    fn end(&self) -> u64 {
+        self.offset.saturating_add(self.size)
+    }
+
+    fn check(&self) -> Result<(), &'static str> {
+        if !is_name(&self.channel) {
+            return Err("the channel's name is not 1 to 64 letters, digits, `-` or `_`");
+        }
+        if !is_name(&self.mechanism) {
+            return Err("the mechanism's name is not 1 to 64 letters, digits, `-` or `_`");
+        }
+        let layout = &self.layout;
+        if layout.is_empty() || layout.len() > LAYOUT_LIMIT || layout.chars().any(char::is_control) {
+            return Err("the layout is not one line of 1 to 4096 bytes");
+        }
+        if self.offset < HEADER_BYTES as u64 || !self.offset.is_multiple_of(ALIGNMENT) {
+            return Err("the region's offset is not a multiple of 128 behind the header");
+        }
+        if self.size == 0 || self.offset.checked_add(self.size).is_none() {
+            return Err("the region's size is zero, or too large for any memory");
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Entry {
+    /// Its line, without the line feed.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { channel, role, mechanism, layout, value_size, capacity, offset, size, triggered } = self;
+        let triggered = if *triggered { "yes" } else { "no" };
+        write!(f, "{channel} {role} mechanism={mechanism} value={value_size} capacity={capacity} ")?;
+        write!(f, "offset={offset} size={size} triggered={triggered} layout={layout}")
+    }
+}
+
+fn parse(line: &str) -> Result<Entry, &'static str> {
+    let mut fields = line.splitn(9, ' ');
+    let mut next = |key: &str, problem| {
+        let field = fields.next().ok_or(problem)?;
+        field.strip_prefix(key).ok_or(problem)
+    };
+    Ok(Entry {
+        channel: next("", "no name")?.to_owned(),
+        role: match next("", "no role")? {
+            "writes" => Role::Writes,
+            "reads" => Role::Reads,
+            _ => return Err("the role is neither `writes` nor `reads`"),
+        },
+        mechanism: next("mechanism=", "no `mechanism=` where it belongs")?.to_owned(),
+        value_size: number(next("value=", "no `value=` where it belongs")?)?,
+        capacity: number(next("capacity=", "no `capacity=` where it belongs")?)?,
+        offset: number(next("offset=", "no `offset=` where it belongs")?)?,
+        size: number(next("size=", "no `size=` where it belongs")?)?,
+        triggered: match next("triggered=", "no `triggered=` where it belongs")? {
+            "yes" => true,
+            "no" => false,
+            _ => return Err("`triggered=` is neither `yes` nor `no`"),
+        },
+        layout: next("layout=", "no `layout=` where it belongs")?.to_owned(),
+    })
+}
+
+/// Decimal digits, without sign and without needless zeros: a number has one spelling.
+fn number<N: std::str::FromStr>(text: &str) -> Result<N, &'static str> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    let needless = text.len() > 1 && text.starts_with('0');
+    if !digits || needless {
+        return Err("a number is not plain decimal digits");
+    }
+    text.parse().map_err(|_| "a number is missing or too large")
+}
+
+/// Whether a text names a client, a channel or a mechanism.
+pub(crate) fn is_name(text: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    (1..=NAME_LIMIT).contains(&text.len()) && text.bytes().all(plain)
+}
+
+/// The text whose hash tells one layout from another.
+pub(crate) fn layout_text(clients: &[(String, Directory)]) -> String {
+    clients.iter().map(|(name, directory)| format!("client {name}\n{}", directory.to_text())).collect()
+}
+
+/// 64-bit FNV-1a.
+pub(crate) fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+/// Two channels whose regions overlap, or one channel with two regions.
+pub(crate) fn conflict(clients: &[(String, Directory)]) -> Option<(&Entry, &Entry)> {
+    let mut all: Vec<&Entry> = clients.iter().flat_map(|(_, directory)| directory.entries()).collect();
+    all.sort_by_key(|entry| (entry.offset, entry.size));
+    let mut first: HashMap<&str, &Entry> = HashMap::new();
+    let mut furthest: Option<&Entry> = None;
+    for entry in all {
+        let same = *first.entry(&entry.channel).or_insert(entry);
+        if (same.offset, same.size) != (entry.offset, entry.size) {
+            return Some((same, entry));
+        }
+        match furthest {
+            Some(before) if entry.offset < before.end() && before.channel != entry.channel => {
+                return Some((before, entry));
+            }
+            Some(before) if entry.end() <= before.end() => {}
+            _ => furthest = Some(entry),
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn entry(channel: &str, offset: u64, size: u64) -> Entry {
+        Entry {
+            channel: channel.to_owned(),
+            role: Role::Reads,
+            mechanism: "SDrtW".to_owned(),
+            layout: "frame:u64 levels:u8*176".to_owned(),
+            value_size: 184,
+            capacity: 1,
+            offset,
+            size,
+            triggered: false,
+        }
+    }
+
+    #[test]
+    fn the_documented_line() {
+        let line = "levels reads mechanism=SDrtW value=184 capacity=1 offset=128 size=768 triggered=no \
+                    layout=frame:u64 levels:u8*176\n";
+        let directory = Directory::from_text(line).unwrap();
+        assert_eq!(directory.entries(), [entry("levels", 128, 768)]);
+        assert_eq!(directory.to_text(), line);
+        assert!(directory.fits(896) && !directory.fits(895));
+        assert!(!directory.writes());
+        assert_eq!(Directory::from_text("").unwrap().entries(), []);
+    }
+
+    #[test]
+    fn fnv_vectors() {
+        // Fowler, Noll, Vo: published test vectors of FNV-1a, 64 bits.
+        assert_eq!(hash(b""), 0xcbf29ce484222325);
+        assert_eq!(hash(b"a"), 0xaf63dc4c8601ec8c);
+        assert_eq!(hash(b"foobar"), 0x85944171f73967e8);
+    }
+
+    #[test]
+    fn faults_name_their_line() {
+        let good = entry("levels", 128, 768).to_string();
+        for (from, to, problem) in [
+            ("levels reads", "levels", "neither `writes` nor `reads`"),
+            ("levels", "le/vels", "channel's name"),
+            ("value=184", "value=", "missing or too large"),
+            ("value=184", "value=4294967296", "too large"),
+            ("value=184", "value=+184", "decimal digits"),
+            ("value=184", "value=0184", "decimal digits"),
+            ("offset=128", "offset=0", "behind the header"),
+            ("offset=128", "offset=136", "multiple of 128"),
+            ("offset=128", "offset=18446744073709551488", "too large for any memory"),
+            ("size=768", "size=0", "size is zero"),
+            ("triggered=no", "triggered=maybe", "neither `yes` nor `no`"),
+            ("mechanism=SDrtW", "mechanism=\u{1b}[2J", "mechanism's name"),
+            ("layout=frame:u64 levels:u8*176", "layout=", "the layout"),
+            ("layout=frame:u64", "layout=\u{1b}[2J", "the layout"),
+            (" layout=frame:u64 levels:u8*176", "", "no `layout=`"),
+        ] {
+            let bad = good.replacen(from, to, 1);
+            assert_ne!(bad, good);
+            let text = format!("{}\n{bad}\n", entry("other", 1024, 128));
+            let error = Directory::from_text(&text).unwrap_err();
+            assert!(error.problem.contains(problem), "{bad}: {error}");
+            assert_eq!(error.line, 2);
+        }
+        assert_eq!(Directory::from_text(&good).unwrap_err().line, 0, "no line feed at the end");
+        let twice = format!("{good}\n{good}\n");
+        assert_eq!(Directory::from_text(&twice).unwrap_err().problem, "the channel is named twice");
+        assert_eq!(Directory::from_text(&"\n".repeat(TEXT_LIMIT + 1)).unwrap_err().line, 0);
+    }
+
+    #[test]
+    fn overlaps_are_found() {
+        let with = |entries: &[&[Entry]]| -> Vec<(String, Directory)> {
+            let directory = |entries: &&[Entry]| ("x".to_owned(), Directory::new(entries.to_vec()).unwrap());
+            entries.iter().map(directory).collect()
+        };
+        let [a, b] = [entry("a", 128, 256), entry("b", 384, 128)];
+        assert_eq!(conflict(&with(&[&[a.clone(), b.clone()], &[b.clone(), a.clone()]])), None);
+        let inside = entry("c", 256, 64);
+        assert!(conflict(&with(&[&[a.clone(), b.clone()], std::slice::from_ref(&inside)])).is_some());
+        let moved = entry("a", 1024, 256);
+        assert!(conflict(&with(&[std::slice::from_ref(&a), &[moved]])).is_some());
+        let [wide, first, second] = [entry("w", 128, 4096), entry("f", 4224, 128), entry("s", 2048, 128)];
+        assert!(conflict(&with(&[&[wide, first, second]])).is_some());
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_survived(text in "\\PC{0,400}") {
+            let _ = Directory::from_text(&format!("{text}\n"));
+        }
+
+        #[test]
+        fn damaged_text_is_refused_or_well_formed(position in 0usize..100, byte in 0u8..128) {
+            let mut text = format!("{}\n", entry("levels", 128, 768)).into_bytes();
+            let position = position % text.len();
+            text[position] = byte;
+            let text = String::from_utf8(text).unwrap();
+            if let Ok(directory) = Directory::from_text(&text) {
+                prop_assert_eq!(directory.to_text(), text);
+            }
+        }
+
+        #[test]
+        fn text_and_back(
+            names in prop::collection::btree_set("[a-z][a-z0-9_-]{0,63}", 0..20),
+            layout in "[!-~][ -~é]{0,99}",
+            numbers: (u32, u32, u32, u32),
+            flags: (bool, bool),
+        ) {
+            let entries = names.into_iter().map(|channel| Entry {
+                channel,
+                role: if flags.0 { Role::Writes } else { Role::Reads },
+                mechanism: "QrtR".to_owned(),
+                layout: layout.clone(),
+                value_size: numbers.0,
+                capacity: numbers.1,
+                offset: 128 + 128 * u64::from(numbers.2),
+                size: 1 + u64::from(numbers.3),
+                triggered: flags.1,
+            });
+            let directory = Directory::new(entries.collect()).unwrap();
+            prop_assert_eq!(Directory::from_text(&directory.to_text()), Ok(directory));
+        }
+    }
+}

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::{DirectoryError, Role};
+
+/// Why there is no segment, or no channel in it. Each text says what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// An application's or client's name that cannot be one.
+    BadName {
+        /// What was given.
+        name: String,
+    },
+    /// The folder of doors cannot be used.
+    Folder {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        problem: FolderProblem,
+    },
+    /// The door's path is longer than Linux allows.
+    PathTooLong {
+        /// Which.
+        path: PathBuf,
+    },
+    /// Another owner of that name lives.
+    AlreadyRunning {
+        /// The application.
+        app: String,
+        /// Its process.
+        pid: u32,
+    },
+    /// The group that the manifest grants is unknown here.
+    UnknownGroup {
+        /// Its name.
+        group: String,
+    },
+    /// The owner's directory is none.
+    Directory {
+        /// Whose.
+        client: String,
+        /// Why.
+        error: DirectoryError,
+    },
+    /// A client stands twice in the owner's list.
+    ClientTwice {
+        /// Which.
+        client: String,
+    },
+    /// A region ends outside of the segment.
+    OutOfBounds {
+        /// Whose.
+        client: String,
+        /// The segment's size, bytes.
+        size: u64,
+    },
+    /// Two channels share bytes, or one has two regions.
+    Overlap {
+        /// The one.
+        first: String,
+        /// The other.
+        second: String,
+    },
+
+    /// There is no door.
+    NotRunning {
+        /// The application.
+        app: String,
+        /// Where its door would be.
+        door: PathBuf,
+    },
+    /// There is a door, and nobody behind it.
+    Stale {
+        /// The application.
+        app: String,
+        /// What is left of it.
+        door: PathBuf,
+    },
+    /// The door is shut to this user.
+    NotPermitted {
+        /// The application.
+        app: String,
+        /// Who said so, and why.
+        reason: String,
+    },
+    /// The owner has no client of that name.
+    UnknownClient {
+        /// The name.
+        client: String,
+        /// What the owner said.
+        reason: String,
+    },
+    /// A client of that name is attached.
+    NameTaken {
+        /// The name.
+        client: String,
+        /// What the owner said.
+        reason: String,
+    },
+    /// The owner speaks another version at the door.
+    WrongDoorVersion {
+        /// Ours.
+        ours: u16,
+        /// The owner's.
+        theirs: u16,
+    },
+    /// The owner did not answer in time.
+    NoAnswer {
+        /// The application.
+        app: String,
+    },
+    /// The owner ended the conversation without an answer, again and again.
+    TurnedAway {
+        /// The application.
+        app: String,
+    },
+    /// What is behind the door is no owner of ours.
+    NotADoor {
+        /// Why.
+        problem: &'static str,
+    },
+
+    /// The file does not start as a segment.
+    WrongMagic,
+    /// The segment was made for the other byte order.
+    WrongByteOrder,
+    /// The segment has another format.
+    WrongFormat {
+        /// Ours.
+        ours: u32,
+        /// The owner's.
+        theirs: u32,
+    },
+    /// The header has another size.
+    WrongHeaderSize {
+        /// Ours, bytes.
+        ours: u32,
+        /// The owner's, bytes.
+        theirs: u32,
+    },
+    /// The file is smaller than the segment.
+    Truncated {
+        /// The segment's bytes.
+        expected: u64,
+        /// The file's bytes.
+        actual: u64,
+    },
+    /// The file is larger than the segment.
+    SizeDiffers {
+        /// The segment's bytes.
+        expected: u64,
+        /// The file's bytes.
+        actual: u64,
+    },
+    /// The file's size is not fixed: whoever holds it could take it from under us.
+    NotSealed,
+    /// The door and the header contradict each other.
+    Inconsistent {
+        /// In what.
+        what: &'static str,
+    },
+
+    /// The client is no party of that channel.
+    NoChannel {
+        /// Which.
+        channel: String,
+        /// The channels that it is a party of.
+        known: Vec<String>,
+    },
+    /// The client is the other party of that channel.
+    WrongRole {
+        /// Which.
+        channel: String,
+        /// What the client wants to do.
+        ours: Role,
+        /// What the owner lets it do.
+        theirs: Role,
+    },
+    /// Program and owner have different types for a channel.
+    LayoutDiffers {
+        /// Which.
+        channel: String,
+        /// The program's.
+        ours: String,
+        /// The owner's.
+        theirs: String,
+    },
+
+    /// Linux refused something.
+    System(taut_sys::Error),
+}
+
+/// Why a folder cannot hold doors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FolderProblem {
+    /// It could not be made, or looked at.
+    System(taut_sys::Error),
+    /// It is a symbolic link, or no folder at all.
+    NotAFolder,
+    /// It belongs to this user, who is not us.
+    OtherOwner(u32),
+    /// Others may write to it: its mode.
+    WritableByOthers(u32),
+    /// Another process has held its lock for too long.
+    Busy,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BadName { name } => {
+                write!(f, "`{}` is no name: use 1 to 64 letters, digits, `-` or `_`", name.escape_debug())
+            }
+            Self::Folder { path, problem } => write!(f, "the folder of doors, {}: {problem}", path.display()),
+            Self::PathTooLong { path } => write!(
+                f,
+                "{} is too long for a socket (107 bytes): set TAUT_RUNTIME_DIR to a shorter folder",
+                path.display()
+            ),
+            Self::AlreadyRunning { app, pid } => {
+                write!(f, "{app} is running already, as process {pid}: end that one first")
+            }
+            Self::UnknownGroup { group } => {
+                write!(f, "the manifest grants a group `{group}` that this machine does not know: create it")
+            }
+            Self::Directory { client, error } => write!(f, "the directory of client {client}: {error}"),
+            Self::ClientTwice { client } => write!(f, "client {client} is listed twice"),
+            Self::OutOfBounds { client, size } => {
+                write!(f, "a channel of client {client} ends outside of the segment of {size} bytes")
+            }
+            Self::Overlap { first, second } if first == second => {
+                write!(f, "channel {first} has two different regions")
+            }
+            Self::Overlap { first, second } => write!(f, "channels {first} and {second} share bytes"),
+            Self::NotRunning { app, door } => write!(
+                f,
+                "{app} is not running (no {}): start it, or set TAUT_RUNTIME_DIR as it was set for {app}",
+                door.display()
+            ),
+            Self::Stale { app, door } => write!(
+                f,
+                "{app} is not running: it died and left {}; starting it again removes that",
+                door.display()
+            ),
+            Self::NotPermitted { app, reason } => write!(f, "{app} does not let this user in: {reason}"),
+            Self::UnknownClient { client, reason } => write!(f, "no client `{client}`: {reason}"),
+            Self::NameTaken { client, reason } => {
+                write!(f, "client `{client}` is attached already: {reason}")
+            }
+            Self::WrongDoorVersion { ours, theirs } => write!(
+                f,
+                "the application speaks version {theirs} at its door, this client {ours}: build both with the same taut"
+            ),
+            Self::NoAnswer { app } => {
+                write!(f, "{app} did not answer within two seconds: is it stopped?")
+            }
+            Self::TurnedAway { app } => {
+                write!(f, "{app} turned us away for two seconds: too many are asking; try again")
+            }
+            Self::NotADoor { problem } => write!(f, "what answers is not an application of taut: {problem}"),
+            Self::WrongMagic => f.write_str("what was handed out is not a segment of taut"),
+            Self::WrongByteOrder => {
+                f.write_str("the segment is of the other byte order: build client and application for one")
+            }
+            Self::WrongFormat { ours, theirs } => write!(
+                f,
+                "the segment has format {theirs}, this client reads {ours}: build both with the same taut"
+            ),
+            Self::WrongHeaderSize { ours, theirs } => {
+                write!(f, "the segment's header has {theirs} bytes, this client reads {ours}")
+            }
+            Self::Truncated { expected, actual } => {
+                write!(f, "the segment is cut off: {expected} bytes by its header, {actual} in the file")
+            }
+            Self::SizeDiffers { expected, actual } => {
+                write!(f, "the segment has {expected} bytes by its header, but {actual} in the file")
+            }
+            Self::NotSealed => {
+                f.write_str("the segment's size is not sealed: it could vanish under its users")
+            }
+            Self::Inconsistent { what } => {
+                write!(f, "the door and the segment disagree about the {what}: attach again")
+            }
+            Self::NoChannel { channel, known } if known.is_empty() => {
+                write!(f, "no channel `{channel}`: this client is a party of none")
+            }
+            Self::NoChannel { channel, known } => {
+                write!(f, "no channel `{channel}` for this client: it has {}", known.join(", "))
+            }
+            Self::WrongRole { channel, ours, theirs } => {
+                write!(f, "this program {ours} channel {channel}, but by the manifest its client {theirs} it")
+            }
+            Self::LayoutDiffers { channel, ours, theirs } => write!(
+                f,
+                "channel {channel} carries another type: this program has `{ours}`, the application `{theirs}`"
+            ),
+            Self::System(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Directory { error, .. } => Some(error),
+            Self::System(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<taut_sys::Error> for Error {
+    fn from(error: taut_sys::Error) -> Self {
+        Self::System(error)
+    }
+}
+
+impl fmt::Display for FolderProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::System(error) => error.fmt(f),
+            Self::NotAFolder => {
+                f.write_str("not a folder, or a symbolic link: remove it, or set TAUT_RUNTIME_DIR")
+            }
+            Self::OtherOwner(uid) => {
+                write!(f, "belongs to user {uid}, not to us: have it removed, or set TAUT_RUNTIME_DIR")
+            }
+            Self::WritableByOthers(mode) => {
+                write!(f, "may be written by others (mode {mode:04o}): chmod go-w, or set TAUT_RUNTIME_DIR")
+            }
+            Self::Busy => f.write_str("another process has held its lock for two seconds: try again"),
+        }
+    }
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The first 128 bytes of a segment.
+//!
+//! Clients may write here, and hostile ones will: the owner only writes, with relaxed atomic words, and never
+//! reads back. A client copies the words once and looks at its copy.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use taut_sys::memory::Mapping;
+
+use crate::{Error, FORMAT};
+
+/// Bytes of the header; the first region can start there.
+pub const HEADER_BYTES: usize = 128;
+
+const MAGIC: [u8; 8] = *b"TAUTSEG\0";
+const BYTE_ORDER: u32 = 0x0102_0304;
+const CONSTANT_BYTES: usize = 64;
+const STATE_OFFSET: usize = 64;
+
+/// What an owner says about itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Not everything is there yet.
+    Booting,
+    /// Values flow.
+    Running,
+    /// It ended in order.
+    Ended,
+}
+
+/// The part that never changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) total: u64,
+    pub(crate) layout_hash: u64,
+    pub(crate) epoch: u64,
+    pub(crate) pid: u32,
+    pub(crate) start_time: u64,
+}
+
+impl Header {
+    pub(crate) fn to_bytes(self) -> [u8; CONSTANT_BYTES] {
+        let mut bytes = [0; CONSTANT_BYTES];
+        bytes[0..8].copy_from_slice(&MAGIC);
+        bytes[8..12].copy_from_slice(&BYTE_ORDER.to_ne_bytes());
+        bytes[12..16].copy_from_slice(&FORMAT.to_ne_bytes());
+        bytes[16..20].copy_from_slice(&(HEADER_BYTES as u32).to_ne_bytes());
+        bytes[24..32].copy_from_slice(&self.total.to_ne_bytes());
+        bytes[32..40].copy_from_slice(&self.layout_hash.to_ne_bytes());
+        bytes[40..48].copy_from_slice(&self.epoch.to_ne_bytes());
+        bytes[48..52].copy_from_slice(&self.pid.to_ne_bytes());
+        bytes[56..64].copy_from_slice(&self.start_time.to_ne_bytes());
+        bytes
+    }
+
+    /// Looks at a copy. `file` is the size of the file that it came from, and what `total` must be.
+    pub(crate) fn from_bytes(bytes: &[u8; CONSTANT_BYTES], file: u64) -> Result<Self, Error> {
+        let word = |at: usize| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let long = |at: usize| {
+            let mut long = [0; 8];
+            long.copy_from_slice(&bytes[at..at + 8]);
+            u64::from_ne_bytes(long)
+        };
+        if bytes[0..8] != MAGIC {
+            return Err(Error::WrongMagic);
+        }
+        match word(8) {
+            BYTE_ORDER => {}
+            order if order == BYTE_ORDER.swap_bytes() => return Err(Error::WrongByteOrder),
+            _ => return Err(Error::WrongMagic),
+        }
+        if word(12) != FORMAT {
+            return Err(Error::WrongFormat { ours: FORMAT, theirs: word(12) });
+        }
+        if word(16) != HEADER_BYTES as u32 {
+            return Err(Error::WrongHeaderSize { ours: HEADER_BYTES as u32, theirs: word(16) });
+        }
+        let total = long(24);
+        if total > file {
+            return Err(Error::Truncated { expected: total, actual: file });
+        }
+        if total < file {
+            return Err(Error::SizeDiffers { expected: total, actual: file });
+        }
+        Ok(Self { total, layout_hash: long(32), epoch: long(40), pid: word(48), start_time: long(56) })
+    }
+
+    /// Writes it to a segment, which is writable and has at least [`HEADER_BYTES`].
+    pub(crate) fn store(self, map: &Mapping) {
+        for (index, word) in self.to_bytes().chunks_exact(8).enumerate() {
+            let mut bytes = [0; 8];
+            bytes.copy_from_slice(word);
+            self::word(map, index).store(u64::from_ne_bytes(bytes), Ordering::Relaxed);
+        }
+    }
+
+    /// Copies it from a segment, which has at least [`HEADER_BYTES`], and looks at it.
+    pub(crate) fn load(map: &Mapping) -> Result<Self, Error> {
+        let mut bytes = [0; CONSTANT_BYTES];
+        for (index, to) in bytes.chunks_exact_mut(8).enumerate() {
+            to.copy_from_slice(&word(map, index).load(Ordering::Relaxed).to_ne_bytes());
+        }
+        Self::from_bytes(&bytes, map.len() as u64)
+    }
+}
+
+fn word(map: &Mapping, index: usize) -> &AtomicU64 {
+    assert!(index < CONSTANT_BYTES / 8 && map.len() >= HEADER_BYTES);
+    // SAFETY:
+    // - within the mapping, by the assertion, and aligned, as mappings start on a page;
+    // - mapped for as long as the reference lives, as it borrows the mapping;
+    // - every access of ours to these bytes is by this function, thus atomic; other processes' are outside of
+    //   this program, and any bits are a value.
+    unsafe { AtomicU64::from_ptr(map.ptr().cast::<u64>().add(index)) }
+}
+
+/// The state word. Loading it is a plain read, which memory that is mapped for reading allows.
+fn state_word(map: &Mapping) -> &AtomicU32 {
+    assert!(map.len() >= HEADER_BYTES);
+    // SAFETY: as for `word`; the offset is a multiple of 4 within the header and disjoint from its constant part.
+    unsafe { AtomicU32::from_ptr(map.ptr().add(STATE_OFFSET).cast()) }
+}
+
+impl State {
+    /// Publishes it; the mapping is writable.
+    pub(crate) fn store(self, map: &Mapping) {
+        let word = match self {
+            Self::Booting => 0,
+            Self::Running => 1,
+            Self::Ended => 2,
+        };
+        // Release: who sees `Running` sees what was written to the segment before.
+        state_word(map).store(word, Ordering::Release);
+    }
+
+    /// What the word says; any other value than ours means that someone damaged it, and counts as running.
+    pub(crate) fn load(map: &Mapping) -> Self {
+        match state_word(map).load(Ordering::Acquire) {
+            0 => Self::Booting,
+            2 => Self::Ended,
+            _ => Self::Running,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: Header = Header { total: 4096, layout_hash: 7, epoch: 8, pid: 9, start_time: 10 };
+
+    fn damaged(at: usize, bytes: &[u8]) -> Error {
+        let mut header = HEADER.to_bytes();
+        header[at..at + bytes.len()].copy_from_slice(bytes);
+        Header::from_bytes(&header, 4096).unwrap_err()
+    }
+
+    #[test]
+    fn bytes_are_as_documented() {
+        let bytes = HEADER.to_bytes();
+        assert_eq!(bytes[..8], *b"TAUTSEG\0");
+        if cfg!(target_endian = "little") {
+            assert_eq!(bytes[8..24], [4, 3, 2, 1, 1, 0, 0, 0, 128, 0, 0, 0, 0, 0, 0, 0]);
+            assert_eq!(bytes[24..40], [0, 16, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0]);
+            assert_eq!(bytes[40..56], [8, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0]);
+            assert_eq!(bytes[56..], [10, 0, 0, 0, 0, 0, 0, 0]);
+        }
+        assert_eq!(Header::from_bytes(&bytes, 4096), Ok(HEADER));
+    }
+
+    #[test]
+    fn every_damage_has_its_error() {
+        assert_eq!(damaged(0, b"ELF"), Error::WrongMagic);
+        assert_eq!(damaged(8, &[9, 9, 9, 9]), Error::WrongMagic);
+        assert_eq!(damaged(8, &BYTE_ORDER.swap_bytes().to_ne_bytes()), Error::WrongByteOrder);
+        assert_eq!(damaged(12, &2u32.to_ne_bytes()), Error::WrongFormat { ours: 1, theirs: 2 });
+        assert_eq!(damaged(16, &64u32.to_ne_bytes()), Error::WrongHeaderSize { ours: 128, theirs: 64 });
+        assert_eq!(damaged(24, &8192u64.to_ne_bytes()), Error::Truncated { expected: 8192, actual: 4096 });
+        assert_eq!(damaged(24, &128u64.to_ne_bytes()), Error::SizeDiffers { expected: 128, actual: 4096 });
+    }
+}

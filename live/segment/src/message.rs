@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What is said at the door. Both sides read bytes of a stranger.
+
+use crate::directory::{NAME_LIMIT, TEXT_LIMIT, is_name};
+use crate::{DOOR_VERSION, Error};
+
+pub(crate) const MAGIC: [u8; 8] = *b"TAUTDOOR";
+
+const REQUEST_HEAD: usize = 12;
+pub(crate) const REQUEST_LIMIT: usize = REQUEST_HEAD + NAME_LIMIT;
+pub(crate) const REPLY_HEAD: usize = 40;
+
+/// Why the door says no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
+pub(crate) enum Refusal {
+    Malformed = 1,
+    Version = 2,
+    UnknownClient = 3,
+    NameTaken = 4,
+    NotPermitted = 5,
+}
+
+/// A request so far.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Request<'a> {
+    /// A beginning of one; there must come more.
+    Partial,
+    /// It is not one, and will never be.
+    Wrong(Refusal),
+    /// The client's name.
+    Whole(&'a str),
+}
+
+pub(crate) fn request(client: &str) -> Vec<u8> {
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend(DOOR_VERSION.to_le_bytes());
+    bytes.extend((client.len() as u16).to_le_bytes());
+    bytes.extend(client.as_bytes());
+    bytes
+}
+
+impl<'a> Request<'a> {
+    pub(crate) fn read(bytes: &'a [u8]) -> Self {
+        let known = bytes.len().min(MAGIC.len());
+        if bytes[..known] != MAGIC[..known] {
+            return Self::Wrong(Refusal::Malformed);
+        }
+        // The version first: what follows it is another version's own affair.
+        let Some(version) = bytes.get(8..10) else { return Self::Partial };
+        if version != DOOR_VERSION.to_le_bytes() {
+            return Self::Wrong(Refusal::Version);
+        }
+        let Some(&[low, high]) = bytes.get(10..12) else { return Self::Partial };
+        let end = REQUEST_HEAD + usize::from(u16::from_le_bytes([low, high]));
+        if end > REQUEST_LIMIT || bytes.len() > end {
+            return Self::Wrong(Refusal::Malformed);
+        }
+        let Some(name) = bytes.get(REQUEST_HEAD..end) else { return Self::Partial };
+        match std::str::from_utf8(name) {
+            Ok(name) if is_name(name) => Self::Whole(name),
+            _ => Self::Wrong(Refusal::Malformed),
+        }
+    }
+}
+
+/// The fixed part of a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reply {
+    pub(crate) version: u16,
+    pub(crate) code: u16,
+    pub(crate) text_len: usize,
+    pub(crate) layout_hash: u64,
+    pub(crate) epoch: u64,
+    pub(crate) total: u64,
+}
+
+pub(crate) fn granted(directory: &str, layout_hash: u64, epoch: u64, total: u64) -> Vec<u8> {
+    reply(0, directory, [layout_hash, epoch, total])
+}
+
+pub(crate) fn refused(refusal: Refusal, text: &str) -> Vec<u8> {
+    reply(refusal as u16, text, [0; 3])
+}
+
+fn reply(code: u16, text: &str, numbers: [u64; 3]) -> Vec<u8> {
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend(DOOR_VERSION.to_le_bytes());
+    bytes.extend(code.to_le_bytes());
+    bytes.extend((text.len() as u32).to_le_bytes());
+    bytes.extend(numbers.into_iter().flat_map(u64::to_le_bytes));
+    bytes.extend(text.as_bytes());
+    bytes
+}
+
+impl Reply {
+    /// From the first [`REPLY_HEAD`] bytes.
+    pub(crate) fn read(head: &[u8; REPLY_HEAD]) -> Result<Self, Error> {
+        if head[..8] != MAGIC {
+            return Err(Error::NotADoor { problem: "its answer does not start as a door's" });
+        }
+        let long = |at: usize| {
+            let mut long = [0; 8];
+            long.copy_from_slice(&head[at..at + 8]);
+            u64::from_le_bytes(long)
+        };
+        let text_len = u32::from_le_bytes([head[12], head[13], head[14], head[15]]) as usize;
+        if text_len > TEXT_LIMIT {
+            return Err(Error::NotADoor { problem: "its answer is longer than any" });
+        }
+        Ok(Self {
+            version: u16::from_le_bytes([head[8], head[9]]),
+            code: u16::from_le_bytes([head[10], head[11]]),
+            text_len,
+            layout_hash: long(16),
+            epoch: long(24),
+            total: long(32),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn requests() {
+        let bytes = request("ui");
+        assert_eq!(bytes, b"TAUTDOOR\x01\x00\x02\x00ui");
+        for end in 0..bytes.len() {
+            assert_eq!(Request::read(&bytes[..end]), Request::Partial);
+        }
+        assert_eq!(Request::read(&bytes), Request::Whole("ui"));
+        let malformed = Request::Wrong(Refusal::Malformed);
+        assert_eq!(Request::read(b"TAUTDOOR\x01\x00\x02\x00ui!"), malformed);
+        assert_eq!(Request::read(b"TAUTDOOR\x01\x00\x41\x00"), malformed);
+        assert_eq!(Request::read(b"TAUTDOOR\x01\x00\x00\x00"), malformed);
+        assert_eq!(Request::read(b"TAUTDOOR\x01\x00\x02\x00\xff\xff"), malformed);
+        assert_eq!(Request::read(b"TAUTDOOR\x01\x00\x02\x00/u"), malformed);
+        assert_eq!(Request::read(b"G"), malformed);
+        assert_eq!(Request::read(b"TAUTDOOR\x02\x00"), Request::Wrong(Refusal::Version));
+    }
+
+    #[test]
+    fn replies() {
+        let bytes = granted("x\n", 1, 2, 3);
+        let head: &[u8; REPLY_HEAD] = bytes.first_chunk().unwrap();
+        let reply = Reply { version: 1, code: 0, text_len: 2, layout_hash: 1, epoch: 2, total: 3 };
+        assert_eq!(Reply::read(head), Ok(reply));
+        assert_eq!(bytes[REPLY_HEAD..], *b"x\n");
+        let mut huge = *head;
+        huge[12..16].fill(0xff);
+        assert!(Reply::read(&huge).is_err());
+        assert!(Reply::read(&[0; REPLY_HEAD]).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_survived(tail in prop::collection::vec(any::<u8>(), 0..100)) {
+            let mut bytes = MAGIC.to_vec();
+            bytes.extend([1, 0]);
+            bytes.extend(tail);
+            if let Request::Whole(name) = Request::read(&bytes) {
+                prop_assert_eq!(request(name), bytes);
+            }
+        }
+    }
+}

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The door among the hostile. Its owner is a process of its own; what they do must not keep others out.
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "test code")]
+
+mod support;
+
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use support::*;
+use taut_segment::{HEADER_BYTES, Liveness, attach_in};
+use taut_sys::memory::{self, Seals};
+use taut_sys::socket;
+
+#[test]
+fn role() {
+    match support::role().as_deref() {
+        Some("keeper") => keep_door(),
+        Some(other) => panic!("unknown role {other}"),
+        None => {}
+    }
+}
+
+fn keeper(folder: &Path) -> Process {
+    let keeper = Process::start("keeper", folder);
+    let _ = keeper.told_after("ready");
+    keeper
+}
+
+fn knock(folder: &Path) -> UnixStream {
+    // Unlike ours, this waits while the backlog is full.
+    let stream = UnixStream::connect(folder.join("cochlear.sock")).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+/// As another language would ask: bytes from the documentation.
+fn request(client: &[u8]) -> Vec<u8> {
+    [b"TAUTDOOR\x01\x00", &(client.len() as u16).to_le_bytes()[..], client].concat()
+}
+
+/// The code of the reply to a request.
+fn code(folder: &Path, request: &[u8]) -> u16 {
+    let mut stream = knock(folder);
+    stream.write_all(request).unwrap();
+    let mut reply = Vec::new();
+    // Where it has not read all that we said, the end is a reset; its reply comes before.
+    let _ = stream.read_to_end(&mut reply);
+    assert_eq!(&reply[..10], b"TAUTDOOR\x01\x00");
+    let text = u32::from_le_bytes(reply[12..16].try_into().unwrap()) as usize;
+    assert_eq!(reply.len(), 40 + text);
+    assert!(reply[16..40].iter().all(|&byte| byte == 0));
+    u16::from_le_bytes([reply[10], reply[11]])
+}
+
+fn others_still_attach(folder: &Path) {
+    let start = Instant::now();
+    for client in ["ui", "viewer"] {
+        let attached = attach_in(folder, APP, client).unwrap();
+        assert_eq!(attached.alive(), Liveness::Alive);
+    }
+    assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
+}
+
+#[test]
+fn nonsense_gets_its_reply() {
+    let folder = folder();
+    let mut keeper = keeper(folder.path());
+    let requests: [(&[u8], u16); 7] = [
+        (b"GET / HTTP/1.1\r\n\r\n", 1),
+        (&[0xff; 4096], 1),
+        (&request(b""), 1),
+        (&request(b"../ui"), 1),
+        (&[&request(b"ui")[..], b"more"].concat(), 1),
+        (b"TAUTDOOR\x02\x00", 2),
+        (&request(b"stranger"), 3),
+    ];
+    for (request, expected) in requests {
+        assert_eq!(code(folder.path(), request), expected, "{request:?}");
+    }
+    let _ui = attach_in(folder.path(), APP, "ui").unwrap();
+    assert_eq!(code(folder.path(), &request(b"ui")), 4);
+    assert_eq!(ask(&mut keeper)["refused"], "8");
+    let mut random = Random(0x7a07_0002);
+    for _ in 0..200 {
+        let mut stream = knock(folder.path());
+        let noise: Vec<u8> = (0..random.below(300)).map(|_| random.below(256) as u8).collect();
+        let valid = request(b"viewer");
+        let start = &valid[..random.below(valid.len() as u64) as usize];
+        // The door may have closed before we have said everything.
+        let _ = stream.write_all(start);
+        let _ = stream.write_all(&noise);
+    }
+    assert!(attach_in(folder.path(), APP, "viewer").is_ok());
+    keeper.release();
+}
+
+#[test]
+fn byte_by_byte_is_a_request_too() {
+    let folder = folder();
+    let keeper = keeper(folder.path());
+    let mut stream = knock(folder.path());
+    for byte in request(b"viewer") {
+        stream.write_all(&[byte]).unwrap();
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let mut reply = [0; 40];
+    stream.read_exact(&mut reply).unwrap();
+    assert_eq!(&reply[..12], b"TAUTDOOR\x01\x00\x00\x00");
+    drop(stream);
+    keeper.release();
+}
+
+#[test]
+fn silence_times_out_and_the_door_stays_open() {
+    let folder = folder();
+    let mut keeper = keeper(folder.path());
+    let open = ask(&mut keeper).remove("open");
+    let mut silent: Vec<_> = (0..200).map(|_| knock(folder.path())).collect();
+    for (index, stream) in silent.iter_mut().enumerate() {
+        if index % 2 == 0 {
+            let _ = stream.write_all(b"TAUTD");
+        }
+    }
+    others_still_attach(folder.path());
+    eventually("they are shown out", || ask(&mut keeper).get("open") == open.as_ref());
+    let report = ask(&mut keeper);
+    assert!(report["dropped"].parse::<u32>().unwrap() >= 200, "{report:?}");
+    for stream in &mut silent {
+        assert!(matches!(stream.read(&mut [0; 1]), Ok(0) | Err(_)), "closed, not left hanging");
+    }
+    others_still_attach(folder.path());
+    keeper.release();
+}
+
+#[test]
+fn a_flood_of_connections() {
+    let folder = folder();
+    let mut keeper = keeper(folder.path());
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let flood = scope.spawn(|| {
+            let mut held = Vec::new();
+            let mut count = 0;
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                if let Ok(fd) = socket::connect(&folder.path().join("cochlear.sock")) {
+                    count += 1;
+                    let _ = socket::send(fd.as_fd(), &request(b"stranger"), &[]);
+                    held.push(fd);
+                }
+                if held.len() > 200 {
+                    held.clear();
+                }
+            }
+            count
+        });
+        let mut attached = 0;
+        let end = Instant::now() + Duration::from_secs(1);
+        while Instant::now() < end {
+            drop(attach_in(folder.path(), APP, "ui").unwrap());
+            attached += 1;
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        eprintln!("{attached} attached beside {} strangers in 1 s", flood.join().unwrap());
+    });
+    eventually("all have left", || ask(&mut keeper)["attached"].is_empty());
+    others_still_attach(folder.path());
+    keeper.release();
+}
+
+#[test]
+fn who_never_reads_holds_up_nobody() {
+    let folder = folder();
+    let mut keeper = keeper(folder.path());
+    let open = ask(&mut keeper).remove("open");
+    let mut mute: Vec<_> = (0..50).map(|_| knock(folder.path())).collect();
+    for stream in &mut mute {
+        // The oldest are shown out already.
+        let _ = stream.write_all(&request(b"stranger"));
+    }
+    others_still_attach(folder.path());
+    eventually("they are shown out", || ask(&mut keeper).get("open") == open.as_ref());
+    keeper.release();
+}
+
+#[test]
+fn talk_after_the_grant_costs_the_name() {
+    let folder = folder();
+    let mut keeper = keeper(folder.path());
+    let mut stream = knock(folder.path());
+    stream.write_all(&request(b"ui")).unwrap();
+    let mut head = [0; 40];
+    stream.read_exact(&mut head).unwrap();
+    eventually("it is attached", || ask(&mut keeper)["attached"] == "ui");
+    for _ in 0..1000 {
+        if stream.write_all(&[0; 4096]).is_err() {
+            break;
+        }
+    }
+    eventually("it is shown out", || ask(&mut keeper)["attached"].is_empty());
+    others_still_attach(folder.path());
+    keeper.release();
+}
+
+#[test]
+fn descriptors_sent_to_the_door_are_closed() {
+    let folder = folder();
+    let mut keeper = keeper(folder.path());
+    let open = ask(&mut keeper).remove("open");
+    let file = memory::memfd(c"gift", 4096, Seals::NONE).unwrap();
+    for _ in 0..100 {
+        let fd = knock(folder.path());
+        socket::send(fd.as_fd(), b"T", &[file.as_fd(); socket::FD_LIMIT]).unwrap();
+    }
+    eventually("they are closed", || ask(&mut keeper).get("open") == open.as_ref());
+    keeper.release();
+}
+
+/// Attaches by hand, for what [`taut_segment::Attached`] does not let one do.
+fn handed_out(folder: &Path, client: &[u8]) -> (OwnedFd, OwnedFd) {
+    let connection = socket::connect(&folder.join("cochlear.sock")).unwrap();
+    socket::send(connection.as_fd(), &request(client), &[]).unwrap();
+    socket::poll(&mut [socket::Poll::readable(connection.as_fd())], Some(PATIENCE)).unwrap();
+    let mut received = socket::receive(connection.as_fd(), &mut [0; 4096]).unwrap();
+    assert_eq!(received.fds.len(), 1);
+    (connection, received.fds.remove(0))
+}
+
+#[test]
+fn the_size_is_fixed_and_readers_only_read() {
+    let folder = folder();
+    let keeper = keeper(folder.path());
+    let (_connection, file) = handed_out(folder.path(), b"ui");
+    for size in [0, 4096, SIZE - 1, SIZE + 1] {
+        assert_eq!(memory::resize(file.as_fd(), size).unwrap_err().errno, taut_sys::EPERM);
+    }
+    let seals = memory::seals(file.as_fd()).unwrap();
+    assert!(seals.contains(Seals::FIXED), "no seal against writing can be added either");
+    let (_connection, file) = handed_out(folder.path(), b"viewer");
+    assert_eq!(memory::is_writable(&file), Ok(false));
+    assert_eq!(memory::map_shared(file.as_fd(), 4096, true).unwrap_err().errno, taut_sys::EACCES);
+    assert!(memory::resize(file.as_fd(), 0).is_err());
+    let map = memory::map_shared(file.as_fd(), 4096, false).unwrap();
+    // SAFETY: within the mapping; the owner writes the header only before and at a grant.
+    let magic = unsafe { std::slice::from_raw_parts(map.ptr(), 8) };
+    assert_eq!(magic, b"TAUTSEG\0");
+    keeper.release();
+}
+
+#[test]
+fn a_writer_that_damages_the_header_harms_itself() {
+    let folder = folder();
+    let keeper = keeper(folder.path());
+    let viewer = attach_in(folder.path(), APP, "viewer").unwrap();
+    let (connection, file) = handed_out(folder.path(), b"ui");
+    let map = memory::map_shared(file.as_fd(), SIZE as usize, true).unwrap();
+    // SAFETY: within the mapping; nobody of this process reads these bytes meanwhile.
+    unsafe { map.ptr().write_bytes(0xff, HEADER_BYTES) };
+    assert_eq!(viewer.alive(), Liveness::Alive, "the connection decides");
+    // SAFETY: as above. 2 is the word of an end in order.
+    unsafe { map.ptr().add(64).cast::<u32>().write_volatile(2) };
+    assert_eq!(viewer.alive(), Liveness::Alive);
+    drop((connection, viewer));
+    others_still_attach(folder.path());
+    keeper.release();
+}

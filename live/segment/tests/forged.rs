@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What a client says to segments that are none: a false door hands them out.
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "test code")]
+
+mod support;
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use support::*;
+use taut_segment::{Error, attach_in};
+use taut_sys::memory::{self, Seals};
+use taut_sys::socket::{self, Poll};
+
+const LINE: &str =
+    "levels reads mechanism=SDrtW value=8 capacity=1 offset=128 size=1024 triggered=no layout=u64\n";
+const BYTES: u64 = 4096;
+
+/// A header by its documentation.
+fn header() -> Vec<u8> {
+    let mut header = b"TAUTSEG\0".to_vec();
+    for word in [0x0102_0304u32, 1, 128, 0] {
+        header.extend(word.to_ne_bytes());
+    }
+    for long in [BYTES, 77, 88] {
+        header.extend(long.to_ne_bytes());
+    }
+    header.resize(128, 0);
+    header
+}
+
+fn reply(version: u16, code: u16, text: &[u8], total: u64) -> Vec<u8> {
+    let mut reply = b"TAUTDOOR".to_vec();
+    reply.extend(version.to_le_bytes());
+    reply.extend(code.to_le_bytes());
+    reply.extend((text.len() as u32).to_le_bytes());
+    reply.extend([77, 88, total].into_iter().flat_map(u64::to_le_bytes));
+    reply.extend(text);
+    reply
+}
+
+fn file(content: &[u8], len: u64, seals: Seals) -> OwnedFd {
+    let fd = memory::memfd(c"forged", len, seals).unwrap();
+    let map = memory::map_shared(fd.as_fd(), len as usize, true).unwrap();
+    let count = content.len().min(map.len());
+    // SAFETY: `count` bytes are in both; nobody else has the file.
+    unsafe { map.ptr().copy_from_nonoverlapping(content.as_ptr(), count) };
+    fd
+}
+
+/// What a client says when its request is answered like this.
+fn answer(bytes: &[u8], files: &[BorrowedFd<'_>]) -> Result<(), Error> {
+    let folder = folder();
+    let listener = socket::bind(&folder.path().join("cochlear.sock")).unwrap();
+    socket::listen(listener.as_fd(), 8).unwrap();
+    std::thread::scope(|scope| {
+        let client = scope.spawn(|| attach_in(folder.path(), APP, "ui").map(drop));
+        socket::poll(&mut [Poll::readable(listener.as_fd())], Some(PATIENCE)).unwrap();
+        let connection = socket::accept(listener.as_fd()).unwrap();
+        socket::poll(&mut [Poll::readable(connection.as_fd())], Some(PATIENCE)).unwrap();
+        let mut request = [0; 100];
+        let got = socket::receive(connection.as_fd(), &mut request).unwrap().bytes;
+        assert_eq!(request[..got], *b"TAUTDOOR\x01\x00\x02\x00ui");
+        assert_eq!(socket::send(connection.as_fd(), bytes, files), Ok(bytes.len()));
+        client.join().unwrap()
+    })
+}
+
+fn granted(file: &OwnedFd) -> Error {
+    answer(&reply(1, 0, LINE.as_bytes(), BYTES), &[file.as_fd()]).unwrap_err()
+}
+
+fn damaged(at: usize, bytes: &[u8]) -> Error {
+    let mut header = header();
+    header[at..at + bytes.len()].copy_from_slice(bytes);
+    granted(&file(&header, BYTES, Seals::FIXED))
+}
+
+#[test]
+fn a_faithful_forgery_is_accepted() {
+    // Else the refusals below would show nothing.
+    let file = file(&header(), BYTES, Seals::FIXED);
+    assert_eq!(answer(&reply(1, 0, LINE.as_bytes(), BYTES), &[file.as_fd()]), Ok(()));
+}
+
+#[test]
+fn headers() {
+    assert_eq!(damaged(0, b"TAUTSEX"), Error::WrongMagic);
+    assert_eq!(damaged(8, &0x0403_0201u32.to_ne_bytes()), Error::WrongByteOrder);
+    assert_eq!(damaged(12, &9u32.to_ne_bytes()), Error::WrongFormat { ours: 1, theirs: 9 });
+    assert_eq!(damaged(16, &64u32.to_ne_bytes()), Error::WrongHeaderSize { ours: 128, theirs: 64 });
+    assert_eq!(damaged(24, &(2 * BYTES).to_ne_bytes()), Error::Truncated { expected: 8192, actual: 4096 });
+    assert_eq!(damaged(24, &128u64.to_ne_bytes()), Error::SizeDiffers { expected: 128, actual: 4096 });
+    assert_eq!(damaged(32, &78u64.to_ne_bytes()), Error::Inconsistent { what: "layout" });
+    assert_eq!(damaged(40, &89u64.to_ne_bytes()), Error::Inconsistent { what: "epoch" });
+}
+
+#[test]
+fn files() {
+    let sized = |len| granted(&file(&header(), len, Seals::FIXED));
+    assert_eq!(sized(BYTES - 1), Error::Truncated { expected: 4096, actual: 4095 });
+    assert_eq!(sized(64), Error::Truncated { expected: 4096, actual: 64 });
+    assert_eq!(sized(BYTES + 1), Error::SizeDiffers { expected: 4096, actual: 4097 });
+    for seals in [Seals::NONE, Seals::SHRINK, Seals::GROW] {
+        assert_eq!(granted(&file(&header(), BYTES, seals)), Error::NotSealed);
+    }
+    let tmp = tempfile::tempfile().unwrap();
+    std::io::Write::write_all(&mut &tmp, &header()).unwrap();
+    tmp.set_len(BYTES).unwrap();
+    assert_eq!(granted(&OwnedFd::from(tmp)), Error::NotSealed, "a file on a disk cannot be sealed");
+    // Says that it has no bytes at all: the header is missed before anything is mapped.
+    let empty = file(&header(), 64, Seals::FIXED);
+    let error = answer(&reply(1, 0, b"", 64), &[empty.as_fd()]).unwrap_err();
+    assert_eq!(error, Error::Truncated { expected: 128, actual: 64 });
+}
+
+#[test]
+fn a_writer_is_not_satisfied_with_reading() {
+    let text = LINE.replace("reads", "writes");
+    let file = file(&header(), BYTES, Seals::FIXED);
+    let file = memory::reopen_read_only(file.as_fd()).unwrap();
+    let error = answer(&reply(1, 0, text.as_bytes(), BYTES), &[file.as_fd()]).unwrap_err();
+    assert_eq!(error.to_string(), "mmap: Permission denied (EACCES)");
+}
+
+#[test]
+fn replies() {
+    let file = file(&header(), BYTES, Seals::FIXED);
+    let with_file = |bytes: &[u8]| answer(bytes, &[file.as_fd()]).unwrap_err();
+    let text = |text: &[u8]| with_file(&reply(1, 0, text, BYTES));
+    assert!(matches!(text(b"levels\n"), Error::Directory { .. }));
+    assert!(matches!(text(&[0xff; 100]), Error::NotADoor { .. }));
+    let outside = LINE.replace("size=1024", "size=8192");
+    assert!(matches!(text(outside.as_bytes()), Error::OutOfBounds { .. }));
+    let none = answer(&reply(1, 0, LINE.as_bytes(), BYTES), &[]).unwrap_err();
+    assert_eq!(none, Error::NotADoor { problem: "it hands out not exactly one file" });
+    let two = answer(&reply(1, 0, LINE.as_bytes(), BYTES), &[file.as_fd(); 2]).unwrap_err();
+    assert_eq!(two, Error::NotADoor { problem: "it hands out not exactly one file" });
+    let version = Error::WrongDoorVersion { ours: 1, theirs: 3 };
+    assert_eq!(with_file(&reply(3, 2, b"this door speaks version 3", 0)), version);
+    assert_eq!(with_file(&reply(3, 0, LINE.as_bytes(), BYTES)), version);
+    assert!(matches!(with_file(&reply(1, 99, b"", 0)), Error::NotADoor { .. }));
+    assert!(matches!(
+        with_file(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"),
+        Error::NotADoor { .. }
+    ));
+    let mut huge = reply(1, 0, b"", BYTES);
+    huge[12..16].fill(0xff);
+    assert_eq!(with_file(&huge), Error::NotADoor { problem: "its answer is longer than any" });
+    // What a stranger says is shown without its control characters.
+    let error = with_file(&reply(1, 3, b"go \x1b[2J away\n", 0));
+    assert_eq!(error.to_string(), "no client `ui`: go [2J away");
+}
+
+#[test]
+fn half_an_answer() {
+    let bytes = reply(1, 0, LINE.as_bytes(), BYTES);
+    let error = answer(&bytes[..50], &[]).unwrap_err();
+    // It hangs up after half an answer: again would be possible, but then nobody is there.
+    assert!(
+        matches!(error, Error::Stale { .. } | Error::NoAnswer { .. } | Error::TurnedAway { .. }),
+        "{error}"
+    );
+}

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Owners and clients that live and die as processes.
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "test code")]
+
+mod support;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use support::*;
+use taut_segment::{
+    Attached, Error, Liveness, Owner, Role, State, attach, attach_in, found_in, remove_stale_in, stale_in,
+};
+
+/// The first word of a channel's region.
+fn word(attached: &Attached, channel: &str) -> &'static AtomicU64 {
+    let region = attached.region(channel).unwrap().cast::<u64>();
+    // SAFETY: aligned to 128 bytes, mapped until the process ends (the callers never drop what they attached),
+    // accessed atomically by all.
+    unsafe { AtomicU64::from_ptr(region.as_ptr()) }
+}
+
+#[test]
+fn role() {
+    match support::role().as_deref() {
+        Some("owner") => {
+            let owner = Owner::create(APP, SIZE, clients(), None).unwrap();
+            owner.set_running();
+            tell(format_args!("ready {} {}", owner.epoch(), owner.replaced().is_some()));
+            until_released();
+            owner.end().unwrap();
+        }
+        Some("keeper") => keep_door(),
+        Some("idle-owner") => {
+            // Without an end: as a program that is stopped by a signal.
+            let _owner = Owner::create(APP, SIZE, clients(), None).unwrap();
+            tell("ready");
+            until_released();
+        }
+        Some("writer") => {
+            let attached = Box::leak(Box::new(attach(APP, "ui").unwrap()));
+            tell("attached");
+            let settings = word(attached, "settings");
+            loop {
+                settings.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        Some("watcher") => loop {
+            let attached = loop {
+                match attach(APP, "viewer") {
+                    Ok(attached) => break attached,
+                    Err(Error::NotRunning { .. } | Error::Stale { .. } | Error::TurnedAway { .. }) => {
+                        std::thread::sleep(Duration::from_millis(1));
+                    }
+                    Err(error) => panic!("{error}"),
+                }
+            };
+            tell(format_args!("attached {}", attached.epoch()));
+            while attached.alive() == Liveness::Alive {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            tell(format_args!("{:?}", attached.alive()));
+        },
+        Some(other) => panic!("unknown role {other}"),
+        None => {}
+    }
+}
+
+#[test]
+fn client_is_killed_100_times() {
+    let folder = folder();
+    let mut keeper = Process::start("keeper", folder.path());
+    let epoch: u64 = keeper.told_after("ready").parse().unwrap();
+    let open = ask(&mut keeper).remove("open");
+    let mut random = Random(0x7a07_0001);
+    let mut written = 0;
+    for round in 0..100 {
+        let mut client = Process::start("writer", folder.path());
+        if round % 2 == 0 {
+            // While it writes.
+            assert_eq!(client.told(), "attached");
+            std::thread::sleep(Duration::from_micros(random.below(500)));
+        } else {
+            // While it starts, asks, or has just attached.
+            std::thread::sleep(Duration::from_micros(random.below(20_000)));
+        }
+        client.kill();
+        // It is dead and collected: its name is free at once.
+        let successor = attach_in(folder.path(), APP, "ui").unwrap();
+        assert_eq!(successor.epoch(), epoch);
+        assert_eq!(successor.alive(), Liveness::Alive);
+        let settings = successor.region("settings").unwrap().cast::<u64>();
+        // SAFETY: aligned to 128 bytes, mapped while `successor` lives, accessed atomically by all.
+        let settings = unsafe { AtomicU64::from_ptr(settings.as_ptr()) }.load(Ordering::Relaxed);
+        assert!(settings >= written, "what the dead wrote stays");
+        written = settings;
+    }
+    assert!(written > 0);
+    eventually("everybody has left", || ask(&mut keeper)["attached"].is_empty());
+    let report = ask(&mut keeper);
+    eprintln!("{report:?}");
+    let granted: u64 = report["granted"].parse().unwrap();
+    assert!((150..=200).contains(&granted), "{granted}");
+    assert_eq!(report["refused"], "0");
+    assert_eq!(report.get("open"), open.as_ref(), "descriptors leak");
+    keeper.release();
+    assert_eq!(contents(folder.path()), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn owner_dies_and_another_comes() {
+    let folder = folder();
+    let watcher = Process::start("watcher", folder.path());
+    let mut epochs = std::collections::HashSet::new();
+    for round in 0..10 {
+        let mut owner = Process::start("owner", folder.path());
+        let ready = owner.told_after("ready");
+        let (epoch, replaced) = ready.split_once(' ').unwrap();
+        assert_eq!(replaced, if round == 0 { "false" } else { "true" }, "what the dead left is found");
+        assert_eq!(watcher.told_after("attached"), epoch);
+        assert!(epochs.insert(epoch.to_owned()), "another epoch every time");
+        owner.kill();
+        assert_eq!(watcher.told(), "Died");
+        assert_eq!(contents(folder.path()), [folder.path().join("cochlear.sock")], "only the socket is left");
+        let door = folder.path().join("cochlear.sock");
+        let stale = Error::Stale { app: APP.to_owned(), door };
+        assert_eq!(attach_in(folder.path(), APP, "ui").unwrap_err(), stale);
+    }
+    let owner = Process::start("owner", folder.path());
+    let epoch = owner.told_after("ready");
+    assert!(epoch.starts_with(&watcher.told_after("attached")));
+    owner.release();
+    assert_eq!(watcher.told(), "Ended");
+    assert_eq!(contents(folder.path()), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn two_owners_of_one_name() {
+    let folder = folder();
+    let first = owner(folder.path());
+    let create = || Owner::create_in(folder.path(), APP, SIZE, clients(), None);
+    let pid = std::process::id();
+    assert_eq!(create().unwrap_err(), Error::AlreadyRunning { app: APP.to_owned(), pid });
+    // The attempt has not disturbed it.
+    assert_eq!(attach_in(folder.path(), APP, "ui").unwrap().epoch(), first.epoch());
+    first.end().unwrap();
+    create().unwrap().end().unwrap();
+
+    // Many at once, over a dead one's socket: exactly one gets in.
+    let mut dead = Process::start("idle-owner", folder.path());
+    assert_eq!(dead.told(), "ready");
+    dead.kill();
+    let owners: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(create)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(owners.iter().filter(|owner| owner.is_ok()).count(), 1, "{owners:?}");
+    let losers = owners.iter().filter_map(|owner| owner.as_ref().err());
+    assert!(losers.clone().all(|error| *error == Error::AlreadyRunning { app: APP.to_owned(), pid }));
+}
+
+#[test]
+fn doors_of_the_dead_are_listed_and_removed() {
+    let folder = folder();
+    assert_eq!(found_in(&folder.path().join("nowhere")), Ok(vec![]));
+    let mut dead = Process::start("idle-owner", folder.path());
+    assert_eq!(dead.told(), "ready");
+    let living = Owner::create_in(folder.path(), "uav", SIZE, vec![], None).unwrap();
+    std::fs::write(folder.path().join("notes.sock"), "no socket").unwrap();
+    let pid = dead.child.id();
+    let doors: Vec<_> = found_in(folder.path()).unwrap().into_iter().map(|d| (d.app, d.pid)).collect();
+    assert_eq!(doors, [(APP.to_owned(), Some(pid)), ("uav".to_owned(), Some(std::process::id()))]);
+    assert_eq!(stale_in(folder.path()), Ok(vec![]));
+    dead.kill();
+    let stale = stale_in(folder.path()).unwrap();
+    assert_eq!(stale.iter().map(|door| door.app.as_str()).collect::<Vec<_>>(), [APP]);
+    assert_eq!(remove_stale_in(folder.path()), Ok(stale));
+    assert_eq!(remove_stale_in(folder.path()), Ok(vec![]));
+    let left = contents(folder.path());
+    assert!(left.len() == 2 && left.contains(&living.door().to_owned()), "{left:?}");
+}
+
+#[test]
+fn default_folder_is_gone_after_the_end() {
+    let folder = folder();
+    let taut = folder.path().join("taut");
+    let start = |role| {
+        Process::start_with(&std::env::current_exe().unwrap(), role, folder.path(), |command| {
+            command.env_remove("TAUT_RUNTIME_DIR").env("XDG_RUNTIME_DIR", folder.path());
+        })
+    };
+    let owner = start("owner");
+    let _ = owner.told_after("ready");
+    let mode = std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(&taut).unwrap()) & 0o7777;
+    assert_eq!(mode, 0o711);
+    let watcher = start("watcher");
+    let _ = watcher.told_after("attached");
+    owner.release();
+    assert_eq!(watcher.told(), "Ended");
+    assert!(!taut.exists());
+}
+
+#[test]
+fn values_and_states_are_seen() {
+    let folder = folder();
+    let owner = owner(folder.path());
+    let ui = attach_in(folder.path(), APP, "ui").unwrap();
+    let viewer = attach_in(folder.path(), APP, "viewer").unwrap();
+    assert_eq!(ui.state(), State::Booting);
+    owner.set_running();
+    assert_eq!((ui.state(), viewer.state()), (State::Running, State::Running));
+    assert!(ui.memory().writable());
+    assert!(!viewer.memory().writable());
+    assert_eq!(ui.owner_pid(), std::process::id());
+    assert_eq!(ui.layout_hash(), owner.layout_hash());
+    let names: Vec<_> = owner.report().attached.into_iter().map(|visitor| visitor.client).collect();
+    assert_eq!(names, ["ui", "viewer"]);
+
+    // SAFETY: within the owner's mapping, aligned, accessed atomically by all, and used before the owner ends.
+    let ours = unsafe { AtomicU64::from_ptr(owner.region(128, 1024).unwrap().cast::<u64>().as_ptr()) };
+    ours.store(42, Ordering::Release);
+    let viewer: &'static Attached = Box::leak(Box::new(viewer));
+    assert_eq!(word(viewer, "levels").load(Ordering::Acquire), 42);
+    let ui: &'static Attached = Box::leak(Box::new(ui));
+    word(ui, "settings").store(43, Ordering::Release);
+    // SAFETY: as above.
+    let theirs = unsafe { AtomicU64::from_ptr(owner.region(4096, 1024).unwrap().cast::<u64>().as_ptr()) };
+    assert_eq!(theirs.load(Ordering::Acquire), 43);
+    assert_eq!(owner.region(0, 128), None, "the header is no region");
+    assert_eq!(owner.region(128, SIZE), None);
+    assert_eq!(owner.region(u64::MAX - 5, 10), None);
+
+    owner.end().unwrap();
+    assert_eq!((ui.alive(), viewer.alive()), (Liveness::Ended, Liveness::Ended));
+    assert_eq!(word(viewer, "levels").load(Ordering::Acquire), 42, "the memory outlives its owner");
+}
+
+#[test]
+fn programs_that_differ_from_the_manifest_are_told() {
+    let folder = folder();
+    let _owner = owner(folder.path());
+    let ui = attach_in(folder.path(), APP, "ui").unwrap();
+    let layout = "volume:f32 sensitivity:f32";
+    assert_eq!(ui.entry_as("settings", Role::Writes, layout).unwrap().offset, 4096);
+    let error = ui.entry_as("setings", Role::Writes, layout).unwrap_err();
+    assert_eq!(error.to_string(), "no channel `setings` for this client: it has levels, settings");
+    let error = ui.entry_as("levels", Role::Writes, layout).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "this program writes channel levels, but by the manifest its client reads it"
+    );
+    let error = ui.entry_as("settings", Role::Writes, "volume:f64").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "channel settings carries another type: this program has `volume:f64`, the application \
+         `volume:f32 sensitivity:f32`"
+    );
+    let error = attach_in(folder.path(), APP, "ui").unwrap_err();
+    let pid = std::process::id();
+    assert_eq!(
+        error.to_string(),
+        format!("client `ui` is attached already: by process {pid}: end that one first")
+    );
+    let error = attach_in(folder.path(), APP, "gui").unwrap_err();
+    assert_eq!(error.to_string(), "no client `gui`: the application knows ui, viewer");
+    let error = attach_in(folder.path(), "uav", "ui").unwrap_err();
+    assert!(error.to_string().starts_with("uav is not running (no "), "{error}");
+    assert!(matches!(attach_in(folder.path(), "../uav", "ui"), Err(Error::BadName { .. })));
+    assert!(matches!(attach_in(folder.path(), APP, "u/i"), Err(Error::BadName { .. })));
+}
+
+#[test]
+fn owners_refuse_what_cannot_be() {
+    let folder = folder();
+    let create =
+        |size, clients, group| Owner::create_in(folder.path(), APP, size, clients, group).unwrap_err();
+    let one = |entries| vec![("ui".to_owned(), entries)];
+    let levels = || entry("levels", Role::Reads, 128);
+    assert!(matches!(create(1024, one(vec![levels()]), None), Error::OutOfBounds { .. }));
+    assert!(matches!(create(64, vec![], None), Error::Truncated { .. }));
+    let overlap = one(vec![levels(), entry("settings", Role::Writes, 1024)]);
+    let error = Error::Overlap { first: "levels".to_owned(), second: "settings".to_owned() };
+    assert_eq!(create(SIZE, overlap, None), error);
+    let twice = [one(vec![levels()]), one(vec![levels()])].concat();
+    assert_eq!(create(SIZE, twice, None), Error::ClientTwice { client: "ui".to_owned() });
+    let nobody = Error::UnknownGroup { group: "no-such-group".to_owned() };
+    assert_eq!(create(SIZE, vec![], Some("no-such-group")), nobody);
+    assert_eq!(contents(folder.path()), Vec::<std::path::PathBuf>::new(), "a refused owner leaves nothing");
+    let long = folder.path().join("x".repeat(100));
+    let error = Owner::create_in(&long, APP, SIZE, clients(), None).unwrap_err();
+    assert!(matches!(error, Error::PathTooLong { .. }));
+}

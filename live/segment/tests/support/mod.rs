@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What the tests with real processes share: the test binary runs itself again in another role, and tells its
+//! parent what happens on lines that start with `@`.
+#![allow(dead_code, reason = "each test binary uses a part")]
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use taut_segment::{Entry, Owner, Role};
+
+pub(crate) const ROLE: &str = "TAUT_TEST_ROLE";
+pub(crate) const APP: &str = "cochlear";
+pub(crate) const SIZE: u64 = 64 * 1024;
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The role that this process was started in, if it was.
+pub(crate) fn role() -> Option<String> {
+    std::env::var(ROLE).ok()
+}
+
+/// Tells the parent.
+pub(crate) fn tell(what: impl std::fmt::Display) {
+    eprintln!("@{what}");
+}
+
+/// Waits until the parent lets go: it closed our input, or died.
+pub(crate) fn until_released() {
+    let _ = std::io::read_to_string(std::io::stdin());
+}
+
+/// An owner that tells what its door has done and how many descriptors it has, whenever it is asked.
+pub(crate) fn keep_door() {
+    let before = open_descriptors();
+    let owner = Owner::create(APP, SIZE, clients(), None).unwrap();
+    owner.set_running();
+    tell(format_args!("ready {}", owner.epoch()));
+    for _ in std::io::stdin().lines() {
+        let report = owner.report();
+        let attached: Vec<_> = report.attached.iter().map(|visitor| visitor.client.as_str()).collect();
+        let descriptors = open_descriptors() - before;
+        let (granted, refused, dropped) = (report.granted, report.refused, report.dropped);
+        tell(format_args!(
+            "report attached={} granted={granted} refused={refused} dropped={dropped} open={descriptors}",
+            attached.join("+")
+        ));
+    }
+    owner.end().unwrap();
+}
+
+/// What [`keep_door`] tells, by name.
+pub(crate) fn ask(keeper: &mut Process) -> std::collections::HashMap<String, String> {
+    keeper.say("report");
+    let pairs = keeper.told_after("report");
+    let pair = |pair: &str| pair.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
+    pairs.split(' ').map(|text| pair(text).unwrap()).collect()
+}
+
+pub(crate) struct Process {
+    pub(crate) child: Child,
+    lines: Receiver<String>,
+}
+
+impl Process {
+    /// This test binary again, which finds `role` and runs only its test of the name `role`.
+    pub(crate) fn start(role: &str, folder: &Path) -> Self {
+        Self::start_with(&std::env::current_exe().unwrap(), role, folder, |_| {})
+    }
+
+    pub(crate) fn start_with(
+        exe: &Path,
+        role: &str,
+        folder: &Path,
+        change: impl FnOnce(&mut Command),
+    ) -> Self {
+        let mut command = Command::new(exe);
+        command.args(["--exact", "role", "--nocapture", "--test-threads=1"]);
+        command.env(ROLE, role).env("TAUT_RUNTIME_DIR", folder);
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+        change(&mut command);
+        let mut child = command.spawn().unwrap();
+        let (send, lines) = channel();
+        let errors = BufReader::new(child.stderr.take().unwrap());
+        std::thread::spawn(move || {
+            for line in errors.lines().map_while(Result::ok) {
+                match line.strip_prefix('@') {
+                    Some(line) => drop(send.send(line.to_owned())),
+                    None => eprintln!("child: {line}"),
+                }
+            }
+        });
+        Self { child, lines }
+    }
+
+    /// The next thing that it tells.
+    pub(crate) fn told(&self) -> String {
+        self.lines.recv_timeout(PATIENCE).expect("the process told nothing")
+    }
+
+    /// Something that it tells, from after a word.
+    pub(crate) fn told_after(&self, word: &str) -> String {
+        let told = self.told();
+        told.strip_prefix(word).unwrap_or_else(|| panic!("expected `{word}`, got `{told}`")).trim().to_owned()
+    }
+
+    pub(crate) fn kill(&mut self) {
+        taut_sys::signals::kill(self.child.id(), taut_sys::signals::SIGKILL).unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Says something to it.
+    pub(crate) fn say(&mut self, what: &str) {
+        writeln!(self.child.stdin.as_mut().unwrap(), "{what}").unwrap();
+    }
+
+    /// Lets it end.
+    pub(crate) fn release(mut self) {
+        drop(self.child.stdin.take());
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub(crate) fn entry(channel: &str, role: Role, offset: u64) -> Entry {
+    Entry {
+        channel: channel.to_owned(),
+        role,
+        mechanism: if role == Role::Reads { "SDrtW" } else { "SDrtR" }.to_owned(),
+        layout: "volume:f32 sensitivity:f32".to_owned(),
+        value_size: 8,
+        capacity: 1,
+        offset,
+        size: 1024,
+        triggered: false,
+    }
+}
+
+/// A client that reads and writes, one that only reads.
+pub(crate) fn clients() -> Vec<(String, Vec<Entry>)> {
+    vec![
+        ("ui".to_owned(), vec![entry("levels", Role::Reads, 128), entry("settings", Role::Writes, 4096)]),
+        ("viewer".to_owned(), vec![entry("levels", Role::Reads, 128)]),
+    ]
+}
+
+pub(crate) fn owner(folder: &Path) -> Owner {
+    Owner::create_in(folder, APP, SIZE, clients(), None).unwrap()
+}
+
+pub(crate) fn folder() -> tempfile::TempDir {
+    let folder = tempfile::Builder::new().prefix("taut").tempdir().unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o711);
+    std::fs::set_permissions(folder.path(), mode).unwrap();
+    folder
+}
+
+pub(crate) fn contents(folder: &Path) -> Vec<PathBuf> {
+    std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+}
+
+pub(crate) fn open_descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+/// Waits for something that another thread or process is about to do.
+pub(crate) fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !condition() {
+        assert!(Instant::now() < deadline, "{what}: not within {PATIENCE:?}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Numbers that need not be good, only different.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % bound
+    }
+}

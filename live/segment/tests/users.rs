@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Folders and users. Becoming another user takes root; without it the tests that do say so and stop.
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "test code")]
+
+mod support;
+
+use std::os::fd::AsFd;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+
+use support::*;
+use taut_segment::{Error, FolderProblem, Owner, attach_in};
+use taut_sys::{process, socket};
+
+const NOBODY: u32 = 65534;
+/// A group that nobody is in; a number needs no entry in `/etc/group`.
+const GROUP: u32 = 54321;
+
+#[test]
+fn role() {
+    let folder = || PathBuf::from(std::env::var_os("TAUT_RUNTIME_DIR").unwrap());
+    match support::role().as_deref() {
+        Some("viewer") => {
+            match attach_in(&folder(), APP, "viewer") {
+                Ok(_) => tell("attached"),
+                Err(error) => tell(error),
+            }
+            until_released();
+        }
+        Some("owner") => {
+            match Owner::create_in(&folder(), APP, SIZE, clients(), None) {
+                Ok(_) => tell("created"),
+                Err(error) => tell(error),
+            }
+            until_released();
+        }
+        Some("climber") => {
+            // Has a descriptor for reading and tries to make it one for writing.
+            let connection = socket::connect(&folder().join("cochlear.sock")).unwrap();
+            socket::send(connection.as_fd(), b"TAUTDOOR\x01\x00\x06\x00viewer", &[]).unwrap();
+            socket::poll(&mut [socket::Poll::readable(connection.as_fd())], Some(PATIENCE)).unwrap();
+            let received = socket::receive(connection.as_fd(), &mut [0; 4096]).unwrap();
+            let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&received.fds[0]));
+            tell(match std::fs::OpenOptions::new().write(true).open(path) {
+                Ok(_) => "opened for writing".to_owned(),
+                Err(error) => error.to_string(),
+            });
+            until_released();
+        }
+        Some(other) => panic!("unknown role {other}"),
+        None => {}
+    }
+}
+
+fn root() -> bool {
+    let root = process::effective_uid() == 0;
+    if !root {
+        eprintln!("skipped: becoming another user takes root");
+    }
+    root
+}
+
+/// This binary where everybody can run it.
+fn reachable_exe(folder: &Path) -> PathBuf {
+    let exe = folder.join("test");
+    std::fs::copy(std::env::current_exe().unwrap(), &exe).unwrap();
+    std::fs::set_permissions(&exe, std::fs::Permissions::from_mode(0o755)).unwrap();
+    exe
+}
+
+fn told_as(exe: &Path, role: &str, folder: &Path, gid: u32) -> String {
+    let process = Process::start_with(exe, role, folder, |command| {
+        command.uid(NOBODY).gid(gid).current_dir("/");
+    });
+    let told = process.told();
+    process.release();
+    told
+}
+
+#[test]
+fn another_user_needs_the_group() {
+    if !root() {
+        return;
+    }
+    let (folder, bin) = (folder(), folder());
+    let exe = reachable_exe(bin.path());
+    let alone = owner(folder.path());
+    let metadata = std::fs::metadata(alone.door()).unwrap();
+    assert_eq!(metadata.mode() & 0o777, 0o600);
+    let told = told_as(&exe, "viewer", folder.path(), NOBODY);
+    assert!(told.starts_with("cochlear does not let this user in"), "{told}");
+    // If the mode were wider, the door itself still looks who asks.
+    std::fs::set_permissions(alone.door(), std::fs::Permissions::from_mode(0o666)).unwrap();
+    let told = told_as(&exe, "viewer", folder.path(), NOBODY);
+    assert!(told.contains("only the application's own user and root may attach"), "{told}");
+    alone.end().unwrap();
+
+    let group = GROUP.to_string();
+    let owner = Owner::create_in(folder.path(), APP, SIZE, clients(), Some(&group)).unwrap();
+    let metadata = std::fs::metadata(owner.door()).unwrap();
+    assert_eq!((metadata.mode() & 0o777, metadata.gid()), (0o660, GROUP));
+    assert_eq!(told_as(&exe, "viewer", folder.path(), GROUP), "attached");
+    let told = told_as(&exe, "viewer", folder.path(), NOBODY);
+    assert!(told.starts_with("cochlear does not let this user in"), "{told}");
+    let told = told_as(&exe, "climber", folder.path(), GROUP);
+    assert!(told.starts_with("Permission denied"), "{told}");
+}
+
+#[test]
+fn owners_without_privilege_work() {
+    if !root() {
+        return;
+    }
+    let (folder, bin) = (folder(), folder());
+    let exe = reachable_exe(bin.path());
+    chown(folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+    assert_eq!(told_as(&exe, "owner", folder.path(), NOBODY), "created");
+}
+
+#[test]
+fn folders_that_are_not_safe() {
+    let folder = folder();
+    let create = |path: &Path| Owner::create_in(path, APP, SIZE, clients(), None).map(drop);
+    let attach = |path: &Path| attach_in(path, APP, "ui").map(drop);
+    let problem = |result: Result<(), Error>| match result {
+        Err(Error::Folder { problem, .. }) => problem,
+        other => panic!("{other:?}"),
+    };
+
+    let made = folder.path().join("made");
+    create(&made).unwrap();
+    assert_eq!(std::fs::metadata(&made).unwrap().mode() & 0o7777, 0o711, "whatever the mask");
+
+    let link = folder.path().join("link");
+    symlink(&made, &link).unwrap();
+    assert_eq!(problem(create(&link)), FolderProblem::NotAFolder);
+    assert_eq!(problem(attach(&link)), FolderProblem::NotAFolder);
+
+    for mode in [0o731, 0o713, 0o1777] {
+        std::fs::set_permissions(&made, std::fs::Permissions::from_mode(mode)).unwrap();
+        assert_eq!(problem(create(&made)), FolderProblem::WritableByOthers(mode));
+        assert_eq!(problem(attach(&made)), FolderProblem::WritableByOthers(mode));
+    }
+    let nowhere = folder.path().join("a/b");
+    assert!(matches!(problem(create(&nowhere)), FolderProblem::System(_)));
+    assert!(matches!(attach(&nowhere), Err(Error::NotRunning { .. })));
+
+    if root() {
+        std::fs::set_permissions(&made, std::fs::Permissions::from_mode(0o711)).unwrap();
+        chown(&made, Some(NOBODY), None).unwrap();
+        assert_eq!(problem(create(&made)), FolderProblem::OtherOwner(NOBODY));
+        // A client may come to another user's folder, but then that user must be behind the door.
+        let listener = socket::bind(&made.join("cochlear.sock")).unwrap();
+        socket::listen(listener.as_fd(), 1).unwrap();
+        let error = Error::NotADoor { problem: "it belongs to another user than its folder" };
+        assert_eq!(attach(&made), Err(error));
+    }
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Files, where the standard library has no word for it.
+
+use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use crate::{Error, Result};
+
+/// Opens a folder itself: neither a file, nor what a symbolic link at its place points to. What its metadata say
+/// then is about this folder, whoever renames what meanwhile; and it can be locked ([`File::try_lock`]).
+///
+/// # Errors
+/// ENOTDIR for anything else, a symbolic link included (ELOOP on some kernels); ENOENT; EACCES if we may not list
+/// it.
+pub fn open_folder(path: &Path) -> Result<File> {
+    std::fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC)
+        .open(path)
+        .map_err(|error| Error::from_io("open", &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_folder_is_opened() {
+        let folder = std::env::temp_dir().join(format!("taut-sys-folder-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let (link, file) = (folder.join("link"), folder.join("file"));
+        std::os::unix::fs::symlink(&folder, &link).unwrap();
+        std::fs::write(&file, "").unwrap();
+        let lock = open_folder(&folder).unwrap();
+        lock.try_lock().unwrap();
+        assert!(open_folder(&folder).unwrap().try_lock().is_err());
+        assert!([libc::ENOTDIR, libc::ELOOP].contains(&open_folder(&link).unwrap_err().errno));
+        assert_eq!(open_folder(&file).unwrap_err().errno, libc::ENOTDIR);
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(open_folder(&folder).unwrap_err().errno, libc::ENOENT);
+    }
+}
