@@ -1,6 +1,113 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A cochlear implant's sound processor on taut.
+//! The sound processor as a real-time application: who runs when, and what goes between them.
+//!
+//! ```text
+//! source ─samples─▶ recording ─audio─▶ processing ─electrodes─▶ output
+//!  (file)            8 ms               8 ms │ ▲                 (each frame)
+//!                                     levels ▼ │ settings
+//!                                       cochlear-ui
+//! ```
 
-fn main() {}
+mod arguments;
+mod output;
+mod source;
+
+use std::process::ExitCode;
+
+use taut::{
+    App, Component, CountingAllocator, Error, Failure, Job, QueueReader, QueueWriter, StateReader,
+    StateWriter, Task,
+};
+use taut_cochlear::{AudioFrame, FRAME_SAMPLES, Map, Params, Processor, Settings, Stimulation};
+
+use crate::arguments::Arguments;
+use crate::output::Output;
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+/// A sound frame could not be handed on because its reader is behind.
+const FRAME_LOST: u32 = 1;
+
+/// Takes the next frame of the source, as a microphone's driver would.
+struct Recording<'p> {
+    samples: QueueReader<'p, AudioFrame>,
+    audio: QueueWriter<'p, AudioFrame>,
+}
+
+impl Component for Recording<'_> {}
+
+impl Task for Recording<'_> {
+    fn release(&mut self, job: &mut Job<'_>) -> Result<(), Failure> {
+        // A microphone is never late: without a frame of the file there is silence.
+        let frame = self.samples.receive(job).unwrap_or(AudioFrame([0; FRAME_SAMPLES]));
+        self.audio.send(job, frame).map_err(|_| Failure::Code(FRAME_LOST))
+    }
+}
+
+/// From sound to current levels.
+struct Processing<'p> {
+    processor: Processor,
+    audio: QueueReader<'p, AudioFrame>,
+    settings: StateReader<'p, Settings>,
+    electrodes: QueueWriter<'p, Stimulation>,
+    levels: StateWriter<'p, Stimulation>,
+    frame: u64,
+}
+
+impl Component for Processing<'_> {}
+
+impl Task for Processing<'_> {
+    fn release(&mut self, job: &mut Job<'_>) -> Result<(), Failure> {
+        let Some(sound) = self.audio.receive(job) else {
+            return Ok(());
+        };
+        // Whatever a client wrote, it comes out in range.
+        let settings = self.settings.latest(job).unwrap_or_default().sanitised();
+        let mut stimulation = Stimulation::silent(self.frame);
+        self.processor.process(&sound.0, settings, &mut stimulation.levels);
+        self.frame += 1;
+        // A real-time writer of a state never fails; the queue is what counts.
+        let _ = self.levels.publish(job, stimulation);
+        self.electrodes.send(job, stimulation).map_err(|_| Failure::Code(FRAME_LOST))
+    }
+}
+
+fn setup(app: &mut App<'_>, arguments: &Arguments) -> Result<(), Error> {
+    let params = Params::new(Map::default());
+    let speech = arguments.speech()?;
+    app.service("sound", |service| {
+        service.task("recording", |create| {
+            let (samples, audio) = (create.queue_reader("samples")?, create.queue_writer("audio")?);
+            Ok(Recording { samples, audio })
+        })?;
+        service.task("processing", |create| {
+            Ok(Processing {
+                processor: Processor::new(&params),
+                audio: create.queue_reader("audio")?,
+                settings: create.state_reader("settings")?,
+                electrodes: create.queue_writer("electrodes")?,
+                levels: create.state_writer("levels")?,
+                frame: 0,
+            })
+        })
+    })?;
+    app.receiver("output", |create| Output::new(create, &params, arguments.out()))?;
+    app.best_effort("source", |create| source::source(create, speech))
+}
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::parse(std::env::args_os().skip(1)) {
+        Ok(arguments) => arguments,
+        Err(message) => {
+            #[expect(clippy::print_stderr, reason = "a program tells its user")]
+            {
+                eprintln!("{message}");
+            }
+            return ExitCode::from(2);
+        }
+    };
+    taut::start(|app| setup(app, &arguments))
+}

@@ -6,6 +6,7 @@
 //! Every type is plain bytes: any bit pattern is a value, so reading one that a hostile process wrote is
 //! defined. It need not make sense, though: [`Settings::sanitised`] comes before any use.
 
+use taut::Payload;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::{ELECTRODES, FRAME_SAMPLES, LEVELS};
@@ -23,14 +24,21 @@ pub struct AudioFrame(
     pub [i16; FRAME_SAMPLES],
 );
 
-/// One frame of pulses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
-pub struct Stimulation {
-    /// Number of the frame, counted from 0.
-    pub frame: u64,
-    /// Its current levels.
-    pub levels: Levels,
+impl Payload for AudioFrame {
+    fn layout() -> String {
+        <[i16; FRAME_SAMPLES]>::layout()
+    }
+}
+
+taut::payload! {
+    /// One frame of pulses.
+    #[derive(PartialEq, Eq)]
+    pub struct Stimulation {
+        /// Number of the frame, counted from 0.
+        pub frame: u64,
+        /// Its current levels.
+        pub levels: Levels,
+    }
 }
 
 impl Stimulation {
@@ -51,14 +59,15 @@ impl Stimulation {
     }
 }
 
-/// What the wearer adjusts while the processor runs.
-#[derive(Clone, Copy, Debug, PartialEq, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
-pub struct Settings {
-    /// Part of the range from threshold to comfort that is used, 0..=1.
-    pub volume: f32,
-    /// Gain before the automatic gain control [dB], -18..=18.
-    pub sensitivity: f32,
+taut::payload! {
+    /// What the wearer adjusts while the processor runs.
+    #[derive(PartialEq)]
+    pub struct Settings {
+        /// Part of the range from threshold to comfort that is used, 0..=1.
+        pub volume: f32,
+        /// Gain before the automatic gain control [dB], -18..=18.
+        pub sensitivity: f32,
+    }
 }
 
 impl Settings {

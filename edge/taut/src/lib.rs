@@ -2,3 +2,94 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! Real-time applications that are proven before they run, run as proven, and show it.
+//!
+//! An application is a manifest, `taut.toml`, and a program that gives the manifest's tasks their code:
+//!
+//! ```no_run
+//! use taut::{App, Component, Error, Failure, Job, Task};
+//!
+//! struct Blink { on: bool }
+//!
+//! impl Component for Blink {}
+//!
+//! impl Task for Blink {
+//!     fn release(&mut self, _job: &mut Job<'_>) -> Result<(), Failure> {
+//!         self.on = !self.on;
+//!         Ok(())
+//!     }
+//! }
+//!
+//! taut::main!(|app: &mut App<'_>| -> Result<(), Error> {
+//!     app.task("blink", |_| Ok(Blink { on: false }))
+//! });
+//! ```
+//!
+//! `taut run` checks and plans the manifest, builds the program, boots it and reports what it did. The program
+//! started by itself boots the `taut.lock` of the working folder, if that is up to date.
+//!
+//! A program outside, a *client*, attaches by name with [`Client`].
+
+mod client;
+mod start;
+
+pub use client::{AttachError, Client, ClientReader, ClientWriter, Liveness};
+pub use start::start;
+pub use taut_run::{
+    App, Busy, Caller, Component, Context, Control, CountingAllocator, Create, Error, Failure, Full, Job,
+    Payload, QueueReader, QueueWriter, Receiver, Service, State, StateReader, StateWriter, Task, Unknown,
+    payload_with, zerocopy,
+};
+pub use taut_scope::{Exceeded, Scope};
+pub use taut_time::{Duration, Instant};
+
+/// Defines a payload with named fields, each a number or an array of numbers.
+///
+/// ```
+/// taut::payload! {
+///     /// What the electrodes get in one frame.
+///     pub struct Stimulation {
+///         /// Counts from 0.
+///         pub frame: u64,
+///         /// Current levels, 22 for each of 8 pulses.
+///         pub levels: [u8; 176],
+///     }
+/// }
+/// assert_eq!(<Stimulation as taut::Payload>::layout(), "frame:u64,levels:u8*176");
+/// ```
+///
+/// There must be no padding, which the compiler checks:
+///
+/// ```compile_fail,E0277
+/// taut::payload! {
+///     /// Seven bytes are missing at the end.
+///     pub struct Gap {
+///         /// Eight bytes.
+///         pub a: u64,
+///         /// One byte.
+///         pub b: u8,
+///     }
+/// }
+/// ```
+#[macro_export]
+macro_rules! payload {
+    ($($item:tt)*) => {
+        $crate::payload_with! { "taut::zerocopy" $($item)* }
+    };
+}
+
+/// Defines `main`: boots the application, runs it, and exits with 0 if it ended in order, 1 if its plan is
+/// stale or unproven, 3 if the machine or a privilege lacks, 4 otherwise. Installs the allocator that counts
+/// heap use on real-time threads.
+///
+/// The argument is a function or closure `for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>`.
+#[macro_export]
+macro_rules! main {
+    ($setup:expr) => {
+        #[global_allocator]
+        static TAUT_ALLOCATOR: $crate::CountingAllocator = $crate::CountingAllocator;
+
+        fn main() -> ::std::process::ExitCode {
+            $crate::start($setup)
+        }
+    };
+}

@@ -2,3 +2,40 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! Services, tasks, receivers and channels.
+//!
+//! An application gives its code to an [`App`], task by task, in the main thread; [`run`] then boots it as the
+//! plan says and runs it to its end. The programming model is RTDroid's [Yan 2018, chapter 4]: services of
+//! periodic tasks, receivers that a message releases, a persistent and a release scope for each, and channels
+//! that join real-time parties and others; what its virtual machine checks at run time is checked by the
+//! compiler or before release 0 here.
+
+mod app;
+mod bell;
+mod best_effort;
+mod client_end;
+mod component;
+mod control;
+mod endpoint;
+mod error;
+mod guard;
+mod job;
+mod payload;
+mod play;
+mod probe;
+mod stage;
+mod supervisor;
+
+pub use app::{App, Create, Service};
+pub use best_effort::Context;
+pub use client_end::ClientEnd;
+pub use component::{Component, Receiver, Task};
+pub use control::{Control, Reason, State, Unknown};
+pub use endpoint::{Busy, Full, QueueReader, QueueWriter, StateReader, StateWriter};
+pub use error::Error;
+pub use guard::{CountingAllocator, heap_uses};
+pub use job::{Caller, Failure, Job};
+pub use payload::Payload;
+pub use supervisor::{Config, Ending, Observer, RECORDING, run};
+
+/// The crate that payloads are derived with.
+pub use zerocopy;

@@ -15,3 +15,7 @@ pub use shape::{
     ArrivalPlan, ChainPlan, ChannelPlan, ClassPlan, CorePlan, Input, MemoryPlan, Place, Plan, ReaderPlan,
     Region, ScopePlan, ServicePlan, StepPlan, TaskPlan, Term, WriterPlan,
 };
+/// The model's words that stand in a plan, so that who reads plans need not know the model.
+pub use taut_model::{
+    Evidence, Kind, Mechanism, OnMissingPrivilege, Overflow, Overrun, STAMP_BYTES, Scheduler, Size,
+};

@@ -124,7 +124,7 @@ pub type ScopePlan = Region;
 
 /// A task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
 pub struct TaskPlan {
     /// Its name.
     pub name: String,

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use taut::Error;
+use taut_cochlear::speech::Speech;
+
+/// What the application was asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Arguments {
+    wav: Option<PathBuf>,
+    out: Option<PathBuf>,
+}
+
+const USAGE: &str = "\
+usage: cochlear [--wav FILE] [--out FOLDER]
+  --wav FILE    16 kHz mono WAV to process, once; without it the bundled speech, again and again
+  --out FOLDER  for electrodogram.svg and vocoded.wav; without it the folder of the recording (TAUT_OUT)
+By `taut run`: taut run apps/cochlear -- --wav FILE";
+
+impl Arguments {
+    pub(crate) fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Self, String> {
+        let mut parsed = Self::default();
+        while let Some(argument) = arguments.next() {
+            let mut value =
+                |name| arguments.next().map(PathBuf::from).ok_or(format!("{name} needs a value\n{USAGE}"));
+            match argument.to_str() {
+                Some("--wav") => parsed.wav = Some(value("--wav")?),
+                Some("--out") => parsed.out = Some(value("--out")?),
+                Some("--help" | "-h") => return Err(USAGE.to_owned()),
+                _ => return Err(format!("unknown argument {}\n{USAGE}", argument.display())),
+            }
+        }
+        Ok(parsed)
+    }
+
+    /// The recording to process.
+    pub(crate) fn speech(&self) -> Result<Speech, Error> {
+        match &self.wav {
+            Some(path) => Speech::open(path).map_err(|error| Error::Application(Box::new(error))),
+            None => Ok(Speech::bundled().repeated()),
+        }
+    }
+
+    /// Where files go; `None` writes none.
+    pub(crate) fn out(&self) -> Option<PathBuf> {
+        self.out.clone().or_else(|| std::env::var_os("TAUT_OUT").map(PathBuf::from))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments() {
+        let parse = |line: &str| Arguments::parse(line.split_whitespace().map(OsString::from));
+        assert_eq!(parse("--wav a.wav --out b").unwrap().wav, Some(PathBuf::from("a.wav")));
+        assert!(parse("--wav").unwrap_err().starts_with("--wav needs a value"));
+        assert!(parse("--volume 3").unwrap_err().starts_with("unknown argument --volume"));
+        assert!(parse("").unwrap().speech().is_ok());
+        assert!(parse("--wav /nonexistent.wav").unwrap().speech().is_err());
+    }
+}

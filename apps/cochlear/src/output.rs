@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Where the implant's coil would be: checks every frame, keeps the newest, and draws and sounds them at the
+//! end.
+
+use std::error::Error as StdError;
+use std::path::{Path, PathBuf};
+
+use taut::{Component, Create, Error, Failure, Job, Receiver};
+use taut_cochlear::inspection::Inspector;
+use taut_cochlear::vocoder::{vocode, write_wav};
+use taut_cochlear::{Params, Stimulation, electrodogram};
+
+/// A frame has a defect: a gap in the numbers, a level out of range, too many pulses.
+const DEFECT: u32 = 2;
+
+/// The receiver of frames.
+pub(crate) struct Output<'p> {
+    inspector: Inspector,
+    /// The newest frames, in a circle.
+    frames: &'p mut [Stimulation],
+    received: usize,
+    params: Params,
+    folder: Option<PathBuf>,
+}
+
+impl<'p> Output<'p> {
+    /// Keeps as many frames as its persistent scope holds.
+    pub(crate) fn new(
+        create: &mut Create<'_, 'p>,
+        params: &Params,
+        folder: Option<PathBuf>,
+    ) -> Result<Self, Error> {
+        let scope = create.scope();
+        let frames = scope.slice(scope.size() / size_of::<Stimulation>(), Stimulation::silent(0))?;
+        let inspector = Inspector::new(params.map().clone(), params.maxima());
+        Ok(Self { inspector, frames, received: 0, params: params.clone(), folder })
+    }
+
+    /// The frames that were kept, oldest first.
+    fn kept(&self) -> Vec<Stimulation> {
+        let kept = self.received.min(self.frames.len());
+        (self.received - kept..self.received).map(|number| self.frames[number % self.frames.len()]).collect()
+    }
+
+    fn write(&self, folder: &Path) -> Result<(), Box<dyn StdError>> {
+        let frames = self.kept();
+        if frames.is_empty() {
+            return Ok(());
+        }
+        std::fs::create_dir_all(folder)?;
+        let picture = electrodogram::render(&frames, self.params.map(), "What the electrodes got");
+        std::fs::write(folder.join("electrodogram.svg"), picture)?;
+        write_wav(folder.join("vocoded.wav"), &vocode(&frames, &self.params))?;
+        Ok(())
+    }
+}
+
+impl Component for Output<'_> {
+    fn finish(&mut self) -> Result<(), Box<dyn StdError>> {
+        if let Some(folder) = &self.folder {
+            self.write(folder)?;
+        }
+        let defects = self.inspector.defects();
+        if defects.none() {
+            return Ok(());
+        }
+        Err(format!("{} frames, with defects: {defects:?}", self.inspector.frames()).into())
+    }
+}
+
+impl Receiver<Stimulation> for Output<'_> {
+    fn receive(&mut self, _job: &mut Job<'_>, stimulation: Stimulation) -> Result<(), Failure> {
+        let capacity = self.frames.len();
+        if let Some(slot) = self.frames.get_mut(self.received % capacity.max(1)) {
+            *slot = stimulation;
+        }
+        self.received += 1;
+        if self.inspector.check(&stimulation).none() { Ok(()) } else { Err(Failure::Code(DEFECT)) }
+    }
+}

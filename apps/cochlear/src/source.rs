@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Reads the recording ahead of the real-time side.
+
+use taut::{Context, Create, Duration, Error, Full};
+use taut_cochlear::AudioFrame;
+use taut_cochlear::speech::Speech;
+
+/// How long to leave a full queue alone: it holds half a second.
+const PAUSE: Duration = Duration::from_ms(20);
+
+/// Keeps the queue of samples full until the recording or the application ends.
+pub(crate) fn source<'p>(
+    create: &mut Create<'_, 'p>,
+    speech: Speech,
+) -> Result<impl FnOnce(&mut Context<'_>) + Send + use<'p>, Error> {
+    let mut samples = create.queue_writer::<AudioFrame>("samples")?;
+    Ok(move |context: &mut Context<'_>| {
+        for mut frame in speech {
+            while let Err(Full(refused)) = samples.send(context, frame) {
+                frame = refused;
+                if !context.sleep(PAUSE) {
+                    return;
+                }
+            }
+            if context.stopping() {
+                return;
+            }
+        }
+    })
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use taut_plan::{LockError, Plan, digest};
+
+/// A plan that may be booted: up to date and proven.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The plan.
+    pub plan: Plan,
+    /// Its text, as it stands in `taut.lock`.
+    pub text: String,
+}
+
+/// Why a plan may not be booted.
+#[derive(Debug)]
+pub enum LoadError {
+    /// A file cannot be read.
+    Read(PathBuf, std::io::Error),
+    /// The lock is not a plan of this version.
+    Lock(PathBuf, LockError),
+    /// A text that the plan was made from has changed since.
+    Stale {
+        /// The lock.
+        lock: PathBuf,
+        /// The text that changed.
+        input: PathBuf,
+    },
+    /// The plan does not keep every deadline.
+    Unproven(PathBuf),
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read(path, error) => write!(f, "cannot read {}: {error}", path.display()),
+            Self::Lock(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::Stale { lock, input } => write!(
+                f,
+                "TAUT0601: {} is out of date: {} has changed since it was planned; run `taut plan`",
+                lock.display(),
+                input.display()
+            ),
+            Self::Unproven(path) => write!(
+                f,
+                "{} does not keep every deadline, so it is not run; `taut check` shows the guilty line",
+                path.display()
+            ),
+        }
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+impl Loaded {
+    /// Reads a `taut.lock` and every text that it was made from.
+    ///
+    /// # Errors
+    /// [`LoadError`] if a file cannot be read, has changed since the plan was made, or the plan is unproven.
+    pub fn from_file(lock: &Path) -> Result<Self, LoadError> {
+        let read = |path: &Path| std::fs::read(path).map_err(|e| LoadError::Read(path.to_owned(), e));
+        let damaged = |e: LockError| LoadError::Lock(lock.to_owned(), e);
+        let text = String::from_utf8(read(lock)?)
+            .map_err(|e| damaged(LockError::Malformed(e.utf8_error().to_string())))?;
+        let plan = Plan::from_lock(&text).map_err(damaged)?;
+        for input in &plan.inputs {
+            let path = lock.parent().unwrap_or(Path::new("")).join(&input.path);
+            if digest(&read(&path)?) != input.hash {
+                return Err(LoadError::Stale { lock: lock.to_owned(), input: path });
+            }
+        }
+        if !plan.proven {
+            return Err(LoadError::Unproven(lock.to_owned()));
+        }
+        Ok(Self { plan, text })
+    }
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use std::fmt;
+use std::ptr::NonNull;
+
+use taut_plan::{ChannelPlan, Place, Plan, Region};
+use taut_scope::Scope;
+use taut_segment::{Entry, Owner, Role};
+use taut_share::Memory;
+use taut_sys::memory::Mapping;
+
+/// What every region is aligned to.
+const LINE_BYTES: usize = taut_share::LINE_BYTES;
+
+/// All memory of an application, taken before release 0 and given back after the end: the process's own map
+/// and, if there are clients, the segment that they map too.
+#[derive(Debug)]
+pub struct Maps {
+    process: Option<Mapping>,
+    segment: Option<Owner>,
+}
+
+/// Why memory cannot be had as planned.
+#[derive(Debug)]
+pub enum MapError {
+    /// The system has not that much.
+    System(taut_sys::Error),
+    /// The segment cannot be made or published.
+    Segment(taut_segment::Error),
+    /// A region of the plan lies outside of its map; the plan was not made by `taut plan`.
+    Outside(String),
+}
+
+impl fmt::Display for MapError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::System(error) => write!(f, "cannot take the planned memory: {error}"),
+            Self::Segment(error) => error.fmt(f),
+            Self::Outside(what) => write!(f, "taut.lock puts {what} outside of its memory map"),
+        }
+    }
+}
+
+impl std::error::Error for MapError {}
+
+impl Maps {
+    /// Takes the memory of a plan, zeroed and present, and publishes the segment under the application's name.
+    ///
+    /// # Errors
+    /// [`MapError`]; nothing is left behind then.
+    pub fn take(plan: &Plan) -> Result<Self, MapError> {
+        let bytes = |size: taut_plan::Size| usize::try_from(size.as_bytes()).unwrap_or(usize::MAX);
+        let process = match bytes(plan.memory.process) {
+            0 => None,
+            size => Some(taut_sys::memory::map_anonymous(size).map_err(MapError::System)?),
+        };
+        let segment = match bytes(plan.memory.segment) {
+            0 => None,
+            _ => {
+                let (size, group) = (plan.memory.segment.as_bytes(), plan.group.as_deref());
+                Some(Owner::create(&plan.app, size, directory(plan), group).map_err(MapError::Segment)?)
+            }
+        };
+        Ok(Self { process, segment })
+    }
+
+    /// The segment, if there are clients.
+    pub fn segment(&self) -> Option<&Owner> {
+        self.segment.as_ref()
+    }
+
+    /// A scope over a region of the process's map.
+    ///
+    /// # Errors
+    /// [`MapError::Outside`].
+    ///
+    /// # Safety
+    /// No other object is made over an overlapping region while the result lives.
+    pub unsafe fn scope(&self, region: Region, of: &str) -> Result<Scope<'_>, MapError> {
+        let (base, size) = self.locate(Place::Process, region, of)?;
+        // SAFETY:
+        // - `locate` checked that the region lies inside the map, which lives as long as self
+        // - nobody else touches it: our caller's duty
+        Ok(unsafe { Scope::from_raw(base, size) })
+    }
+
+    /// The memory of a channel.
+    ///
+    /// # Errors
+    /// [`MapError::Outside`].
+    ///
+    /// # Safety
+    /// No other kind of object is made over an overlapping region while the result lives.
+    pub unsafe fn channel(&self, channel: &ChannelPlan) -> Result<Memory<'_>, MapError> {
+        let (base, size) = self.locate(channel.place, channel.region, &channel.name)?;
+        // SAFETY:
+        // - as in `scope`; regions start at multiples of 128 bytes of a page-aligned map
+        // - both maps are zeroed when taken
+        Ok(unsafe { Memory::from_raw(base, size) })
+    }
+
+    /// The last line of a channel's region, which its protocol leaves to who wakes its reader.
+    ///
+    /// # Errors
+    /// [`MapError::Outside`] also if the region has no line.
+    pub fn last_line(&self, channel: &ChannelPlan) -> Result<NonNull<u8>, MapError> {
+        let (base, size) = self.locate(channel.place, channel.region, &channel.name)?;
+        let offset = size.checked_sub(LINE_BYTES).filter(|offset| offset % LINE_BYTES == 0);
+        let offset = offset.ok_or_else(|| MapError::Outside(format!("`{}`", channel.name)))?;
+        // SAFETY:
+        // - offset < size, and `locate` checked that the region lies inside the map
+        Ok(unsafe { base.add(offset) })
+    }
+
+    fn locate(&self, place: Place, region: Region, of: &str) -> Result<(NonNull<u8>, usize), MapError> {
+        let outside = || MapError::Outside(format!("`{of}`"));
+        let (base, size) = match place {
+            Place::Process => {
+                self.process.as_ref().and_then(|map| Some((NonNull::new(map.ptr())?, map.len())))
+            }
+            Place::Segment => {
+                let map = self.segment.as_ref().map(Owner::memory);
+                map.and_then(|map| Some((NonNull::new(map.ptr())?, map.len())))
+            }
+        }
+        .unwrap_or((NonNull::dangling(), 0));
+        let offset = usize::try_from(region.offset).map_err(|_| outside())?;
+        let length = usize::try_from(region.size).map_err(|_| outside())?;
+        let end = offset.checked_add(length).ok_or_else(outside)?;
+        if end > size || offset % LINE_BYTES != 0 {
+            return Err(outside());
+        }
+        // SAFETY:
+        // - offset ≤ end ≤ size
+        Ok((unsafe { base.add(offset) }, length))
+    }
+}
+
+/// What each client may attach to.
+fn directory(plan: &Plan) -> Vec<(String, Vec<Entry>)> {
+    let entry = |channel: &ChannelPlan, role: Role| Entry {
+        channel: channel.name.clone(),
+        role,
+        mechanism: channel.mechanism.paper_name().to_owned(),
+        layout: channel.layout.clone(),
+        value_size: channel.size,
+        capacity: channel.capacity,
+        offset: channel.region.offset,
+        size: channel.region.size,
+        triggered: channel.readers.iter().any(|reader| reader.triggered),
+    };
+    let of_client = |client: &String| {
+        let channels = plan.channels.iter().filter_map(|channel| {
+            if channel.writer.client && channel.writer.name == *client {
+                return Some(entry(channel, Role::Writes));
+            }
+            let reads = channel.readers.iter().any(|reader| reader.client && reader.name == *client);
+            reads.then(|| entry(channel, Role::Reads))
+        });
+        (client.clone(), channels.collect())
+    };
+    plan.clients.iter().map(of_client).collect()
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Threads as the plan says, held together until release 0.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use taut_sys::{futex, thread};
+
+use crate::{Guarantee, Posture};
+
+/// Bytes of a real-time thread's stack, present before release 0. [`taut_plan`] counts them as runtime memory.
+pub const STACK_BYTES: usize = 256 << 10;
+
+/// Where a thread runs and how urgently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Station {
+    /// The CPU.
+    pub cpu: u16,
+    /// SCHED_FIFO, 1 to 99.
+    pub priority: u8,
+}
+
+/// Takes the calling thread to its station: pinned, at its priority, its stack present.
+///
+/// What the posture has lost already is not tried again; it was told once.
+///
+/// # Errors
+/// What the system refused although the posture had it.
+pub fn take_station(station: Station, posture: &Posture) -> Result<(), taut_sys::Error> {
+    if posture.keeps(Guarantee::Cores) {
+        thread::set_affinity(&[station.cpu])?;
+    }
+    if posture.keeps(Guarantee::Priorities) {
+        thread::set_fifo(station.priority)?;
+    }
+    thread::timer_slack(1)?;
+    // The frames of a job lie below this one; the guard page and our own frames above need some room.
+    thread::prefault_stack(STACK_BYTES - (64 << 10));
+    Ok(())
+}
+
+/// Holds threads until all are ready, then tells them when release 0 is.
+///
+/// Orderings: O1 the origin is stored before `open` is released and read after it is acquired.
+#[derive(Debug, Default)]
+pub struct Gate {
+    ready: AtomicU32,
+    open: AtomicU32,
+    origin_ns: AtomicU64,
+}
+
+const SHUT: u32 = 0;
+const OPEN: u32 = 1;
+const CALLED_OFF: u32 = 2;
+
+impl Gate {
+    /// Says that the calling thread is ready and waits for release 0.
+    ///
+    /// Returns the instant of release 0 on the monotonic clock, or `None` if the start was called off.
+    pub fn wait(&self) -> Option<u64> {
+        self.ready.fetch_add(1, Ordering::AcqRel);
+        let _ = futex::wake(&self.ready, u32::MAX, false);
+        loop {
+            // O1 opened
+            match self.open.load(Ordering::Acquire) {
+                SHUT => {
+                    let _ = futex::wait(&self.open, SHUT, None, false);
+                }
+                OPEN => return Some(self.origin_ns.load(Ordering::Relaxed)),
+                _ => return None,
+            }
+        }
+    }
+
+    /// Waits until `threads` are at the gate, or until `deadline_ns` on the monotonic clock; says how many are.
+    pub fn gathered(&self, threads: u32, deadline_ns: u64) -> u32 {
+        loop {
+            let ready = self.ready.load(Ordering::Acquire);
+            if ready >= threads || taut_sys::clock::monotonic_ns() >= deadline_ns {
+                return ready;
+            }
+            let _ = futex::wait(&self.ready, ready, Some(deadline_ns), false);
+        }
+    }
+
+    /// Lets all threads go, with release 0 at `origin_ns`.
+    pub fn open(&self, origin_ns: u64) {
+        self.origin_ns.store(origin_ns, Ordering::Relaxed);
+        // O1 opened
+        self.open.store(OPEN, Ordering::Release);
+        let _ = futex::wake(&self.open, u32::MAX, false);
+    }
+
+    /// Lets all threads go without a start.
+    pub fn call_off(&self) {
+        self.open.store(CALLED_OFF, Ordering::Release);
+        let _ = futex::wake(&self.open, u32::MAX, false);
+    }
+}

@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Putting an application together: code for every task of the manifest, each with its ends of channels.
+
+use std::collections::HashSet;
+
+use taut_boot::Maps;
+use taut_boot::thread::Station;
+use taut_plan::{ArrivalPlan, ChannelPlan, ClassPlan, Plan};
+use taut_plan::{Kind, Mechanism};
+use taut_scope::Scope;
+use taut_share::queue::qrtr;
+use taut_share::state::{sdrtr, sdrtw};
+
+use crate::bell::Bell;
+use crate::best_effort::Context;
+use crate::endpoint::{QueueReader, QueueWriter, StateReader, StateSlot, StateView, StateWriter};
+use crate::stage::{Body, PeriodicBody, ReceiverBody, Timing};
+use crate::{Control, Error, Payload, Receiver, Task};
+
+/// An application before its release 0: takes the code for what the manifest names.
+///
+/// Everything here runs on the main thread before anything is real-time; it may allocate, read files and fail.
+/// `'p` is the life of the planned memory.
+#[derive(Debug)]
+pub struct App<'p> {
+    pub(crate) plan: &'p Plan,
+    pub(crate) maps: &'p Maps,
+    pub(crate) control: &'p Control,
+    /// Of the services, in the plan's order.
+    pub(crate) service_scopes: &'p [Scope<'p>],
+    /// Of the tasks, in the plan's order; empty for best-effort ones.
+    pub(crate) task_scopes: &'p [Scope<'p>],
+    pub(crate) parts: Vec<Part<'p>>,
+    taken: HashSet<(usize, String)>,
+}
+
+/// A task with its code.
+#[derive(Debug)]
+pub(crate) struct Part<'p> {
+    pub(crate) task: usize,
+    pub(crate) code: Code<'p>,
+}
+
+pub(crate) enum Code<'p> {
+    RealTime { body: Box<dyn Body + 'p>, scope: Scope<'p>, station: Station, timing: Timing },
+    BestEffort(Box<dyn FnOnce(&mut Context<'_>) + Send + 'p>),
+}
+
+impl std::fmt::Debug for Code<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::RealTime { .. } => "RealTime",
+            Self::BestEffort(_) => "BestEffort",
+        })
+    }
+}
+
+impl<'p> App<'p> {
+    pub(crate) fn new(
+        plan: &'p Plan,
+        maps: &'p Maps,
+        control: &'p Control,
+        service_scopes: &'p [Scope<'p>],
+        task_scopes: &'p [Scope<'p>],
+    ) -> Self {
+        let (parts, taken) = (Vec::new(), HashSet::new());
+        Self { plan, maps, control, service_scopes, task_scopes, parts, taken }
+    }
+
+    /// Steers the application while it runs; may be handed to any thread.
+    pub fn control(&self) -> &'p Control {
+        self.control
+    }
+
+    /// Makes a service: `create` gives it its state and its tasks.
+    ///
+    /// # Errors
+    /// If the manifest has no such service, or what `create` returns.
+    pub fn service(
+        &mut self,
+        name: &str,
+        create: impl FnOnce(&mut Service<'_, 'p>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let position = self.plan.services.iter().position(|service| service.name == name);
+        let position = position.ok_or_else(|| no_such("service", name))?;
+        create(&mut Service { app: self, position })
+    }
+
+    /// The code of a periodic task that belongs to no service. `create` makes it from its ends of channels.
+    ///
+    /// # Errors
+    /// If the manifest has no such task, it is of another kind or in a service, was made already, or what
+    /// `create` returns.
+    pub fn task<T: Task + 'p>(
+        &mut self,
+        name: &str,
+        create: impl FnOnce(&mut Create<'_, 'p>) -> Result<T, Error>,
+    ) -> Result<(), Error> {
+        self.add_task(name, None, create)
+    }
+
+    /// The code of a receiver that belongs to no service: a task that a channel of `P` releases.
+    ///
+    /// # Errors
+    /// As [`App::task`], and if the channel carries other values than `P`.
+    pub fn receiver<P: Payload + 'p, R: Receiver<P> + 'p>(
+        &mut self,
+        name: &str,
+        create: impl FnOnce(&mut Create<'_, 'p>) -> Result<R, Error>,
+    ) -> Result<(), Error> {
+        self.add_receiver(name, None, create)
+    }
+
+    /// The code of a best-effort task: an ordinary thread that runs `create`'s result once and must return
+    /// soon after [`Context::stopping`] turns true.
+    ///
+    /// # Errors
+    /// As [`App::task`].
+    pub fn best_effort<F: FnOnce(&mut Context<'_>) + Send + 'p>(
+        &mut self,
+        name: &str,
+        create: impl FnOnce(&mut Create<'_, 'p>) -> Result<F, Error>,
+    ) -> Result<(), Error> {
+        let task = self.find(name, None)?;
+        if !matches!(self.plan.tasks[task].class, ClassPlan::BestEffort {}) {
+            return Err(no_such("best-effort task", name));
+        }
+        let run = create(&mut Create { app: self, task })?;
+        self.parts.push(Part { task, code: Code::BestEffort(Box::new(run)) });
+        Ok(())
+    }
+
+    fn add_task<T: Task + 'p>(
+        &mut self,
+        name: &str,
+        service: Option<&str>,
+        create: impl FnOnce(&mut Create<'_, 'p>) -> Result<T, Error>,
+    ) -> Result<(), Error> {
+        let task = self.find(name, service)?;
+        let timing = self.timing(task).filter(|timing| timing.trigger.is_none());
+        let timing = timing.ok_or_else(|| no_such("periodic task", name))?;
+        let code = create(&mut Create { app: self, task })?;
+        self.add_real_time(task, timing, Box::new(PeriodicBody::new(code)))
+    }
+
+    fn add_receiver<P: Payload + 'p, R: Receiver<P> + 'p>(
+        &mut self,
+        name: &str,
+        service: Option<&str>,
+        create: impl FnOnce(&mut Create<'_, 'p>) -> Result<R, Error>,
+    ) -> Result<(), Error> {
+        let task = self.find(name, service)?;
+        let timing = self.timing(task).ok_or_else(|| no_such("receiver", name))?;
+        let trigger = timing.trigger.clone().ok_or_else(|| no_such("receiver", name))?;
+        let mut create_ends = Create { app: self, task };
+        let code = create(&mut create_ends)?;
+        let (ring, bell, channel) = create_ends.trigger::<P>(&trigger)?;
+        let trusted = !self.plan.channels[channel].writer.client;
+        let channel = position(channel);
+        self.add_real_time(task, timing, Box::new(ReceiverBody::new(code, ring, bell, channel, trusted)))
+    }
+
+    fn add_real_time(&mut self, task: usize, timing: Timing, body: Box<dyn Body + 'p>) -> Result<(), Error> {
+        let ClassPlan::RealTime { cpu, priority, release, .. } = &self.plan.tasks[task].class else {
+            return Err(no_such("real-time task", &self.plan.tasks[task].name));
+        };
+        let station = Station { cpu: *cpu, priority: *priority };
+        // SAFETY:
+        // - the planner gives every scope a region of its own, and `find` lets each task be made once
+        let scope = unsafe { self.maps.scope(*release, &self.plan.tasks[task].name)? };
+        self.parts.push(Part { task, code: Code::RealTime { body, scope, station, timing } });
+        Ok(())
+    }
+
+    fn find(&self, name: &str, service: Option<&str>) -> Result<usize, Error> {
+        let task = self.plan.task(name).ok_or_else(|| no_such("task", name))?;
+        if self.plan.tasks[task].service.as_deref() != service {
+            return Err(match &self.plan.tasks[task].service {
+                Some(service) => Error::NotYours {
+                    channel: name.to_owned(),
+                    of: format!("service `{service}`"),
+                    by: "the application".to_owned(),
+                },
+                None => no_such("task of that service", name),
+            });
+        }
+        if self.parts.iter().any(|part| part.task == task) {
+            return Err(Error::Twice(format!("task `{name}`")));
+        }
+        Ok(task)
+    }
+
+    fn timing(&self, task: usize) -> Option<Timing> {
+        let ClassPlan::RealTime { arrival, deadline, on_overrun, .. } = &self.plan.tasks[task].class else {
+            return None;
+        };
+        let service = self.plan.tasks[task].service.as_ref();
+        let service = service.and_then(|name| self.plan.services.iter().position(|s| s.name == *name));
+        let (period_ns, offset_ns, trigger) = match arrival {
+            ArrivalPlan::Periodic { periodic, offset } => (periodic.as_ns(), offset.as_ns(), None),
+            ArrivalPlan::Sporadic { sporadic, trigger } => (sporadic.as_ns(), 0, Some(trigger.clone())),
+        };
+        let on_overrun = *on_overrun;
+        let deadline_ns = deadline.as_ns();
+        Some(Timing { task: position(task), service, period_ns, offset_ns, deadline_ns, on_overrun, trigger })
+    }
+
+    /// Checks that the code uses all that the manifest names: what is planned and unused would make the proof
+    /// speak of another application.
+    pub(crate) fn check_complete(&self) -> Result<(), Error> {
+        for (position, task) in self.plan.tasks.iter().enumerate() {
+            if self.parts.iter().all(|part| part.task != position) {
+                return Err(Error::Unused(format!("task `{}`", task.name)));
+            }
+        }
+        for (position, channel) in self.plan.channels.iter().enumerate() {
+            let writer = std::iter::once((&channel.writer.name, channel.writer.client));
+            let readers = channel.readers.iter().map(|reader| (&reader.name, reader.client));
+            for (party, client) in writer.chain(readers) {
+                if !client && !self.taken.contains(&(position, party.clone())) {
+                    return Err(Error::Unused(format!(
+                        "the end of channel `{}` that belongs to `{party}`",
+                        channel.name
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A service being made.
+#[derive(Debug)]
+pub struct Service<'a, 'p> {
+    app: &'a mut App<'p>,
+    position: usize,
+}
+
+impl<'p> Service<'_, 'p> {
+    /// The service's persistent scope, which lives as long as the application.
+    pub fn scope(&self) -> &'p Scope<'p> {
+        &self.app.service_scopes[self.position]
+    }
+
+    /// The code of a periodic task of this service; see [`App::task`].
+    ///
+    /// # Errors
+    /// As [`App::task`].
+    pub fn task<T: Task + 'p>(
+        &mut self,
+        name: &str,
+        create: impl FnOnce(&mut Create<'_, 'p>) -> Result<T, Error>,
+    ) -> Result<(), Error> {
+        let service = self.app.plan.services[self.position].name.as_str();
+        self.app.add_task(name, Some(service), create)
+    }
+
+    /// The code of a receiver of this service; see [`App::receiver`].
+    ///
+    /// # Errors
+    /// As [`App::receiver`].
+    pub fn receiver<P: Payload + 'p, R: Receiver<P> + 'p>(
+        &mut self,
+        name: &str,
+        create: impl FnOnce(&mut Create<'_, 'p>) -> Result<R, Error>,
+    ) -> Result<(), Error> {
+        let service = self.app.plan.services[self.position].name.as_str();
+        self.app.add_receiver(name, Some(service), create)
+    }
+}
+
+/// A task being made: gives it its memory and its ends of channels.
+#[derive(Debug)]
+pub struct Create<'a, 'p> {
+    app: &'a mut App<'p>,
+    task: usize,
+}
+
+impl<'p> Create<'_, 'p> {
+    /// The task's own persistent scope; of size 0 if the manifest gives it none.
+    pub fn scope(&self) -> &'p Scope<'p> {
+        &self.app.task_scopes[self.task]
+    }
+
+    /// The sending end of a queue that this task writes.
+    ///
+    /// # Errors
+    /// If the manifest has no such queue, another party writes it, the end was taken already, or it carries
+    /// other values than `P`.
+    pub fn queue_writer<P: Payload>(&mut self, channel: &str) -> Result<QueueWriter<'p, P>, Error> {
+        let (position, plan) = self.end::<P>(channel, Kind::Queue, true)?;
+        let memory = self.memory(plan)?;
+        // SAFETY:
+        // - `end` hands out the writing end of each channel once per process, and only to its own party
+        // - the reader is this process's or one that attached by the segment's directory
+        let ring = unsafe { qrtr::writer(memory, plan.capacity) };
+        let ring = ring.map_err(|_| Error::Region(channel.to_owned()))?;
+        let triggers = plan.readers.iter().any(|reader| reader.triggered);
+        let bell = if triggers { Some(self.bell(plan)?) } else { None };
+        Ok(QueueWriter { ring, bell, channel: crate::app::position(position), sequence: 0 })
+    }
+
+    /// The receiving end of a queue that this task reads. A receiver's trigger is read by the runtime.
+    ///
+    /// # Errors
+    /// As [`Create::queue_writer`].
+    pub fn queue_reader<P: Payload>(&mut self, channel: &str) -> Result<QueueReader<'p, P>, Error> {
+        let (position, plan) = self.end::<P>(channel, Kind::Queue, false)?;
+        let ring = self.queue_ring(plan)?;
+        Ok(QueueReader { ring, channel: crate::app::position(position) })
+    }
+
+    /// The writing end of a state that this task writes.
+    ///
+    /// # Errors
+    /// As [`Create::queue_writer`].
+    pub fn state_writer<P: Payload>(&mut self, channel: &str) -> Result<StateWriter<'p, P>, Error> {
+        let (position, plan) = self.end::<P>(channel, Kind::State, true)?;
+        let memory = self.memory(plan)?;
+        let misfit = |_| Error::Region(channel.to_owned());
+        let slot = match plan.mechanism {
+            // SAFETY:
+            // - as in `queue_writer`
+            Mechanism::Sdrtr => StateSlot::Sdrtr(unsafe { sdrtr::writer(memory) }.map_err(misfit)?),
+            // SAFETY:
+            // - as in `queue_writer`
+            Mechanism::Sdrtw => StateSlot::Sdrtw(unsafe { sdrtw::writer(memory) }.map_err(misfit)?),
+            Mechanism::Qrtr => return Err(Error::Region(channel.to_owned())),
+        };
+        Ok(StateWriter { slot, channel: crate::app::position(position), sequence: 0 })
+    }
+
+    /// A reading end of a state that this task reads.
+    ///
+    /// # Errors
+    /// As [`Create::queue_writer`].
+    pub fn state_reader<P: Payload>(&mut self, channel: &str) -> Result<StateReader<'p, P>, Error> {
+        let (position, plan) = self.end::<P>(channel, Kind::State, false)?;
+        let memory = self.memory(plan)?;
+        let misfit = |_| Error::Region(channel.to_owned());
+        let slot = match plan.mechanism {
+            // SAFETY:
+            // - as in `queue_writer`, with the sides exchanged: the planner gives SDrtR one reader
+            Mechanism::Sdrtr => StateView::Sdrtr(unsafe { sdrtr::reader(memory) }.map_err(misfit)?),
+            // SAFETY:
+            // - as in `queue_writer`; SDrtW may have many readers
+            Mechanism::Sdrtw => StateView::Sdrtw(unsafe { sdrtw::reader(memory) }.map_err(misfit)?),
+            Mechanism::Qrtr => return Err(Error::Region(channel.to_owned())),
+        };
+        Ok(StateReader { slot, channel: crate::app::position(position), seen: 0 })
+    }
+
+    fn trigger<P: Payload>(
+        &mut self,
+        channel: &str,
+    ) -> Result<(qrtr::Reader<'p, crate::payload::Stamped<P>>, &'p Bell, usize), Error> {
+        let (position, plan) = self.end::<P>(channel, Kind::Queue, false)?;
+        Ok((self.queue_ring(plan)?, self.bell(plan)?, position))
+    }
+
+    fn queue_ring<P: Payload>(
+        &self,
+        plan: &'p ChannelPlan,
+    ) -> Result<qrtr::Reader<'p, crate::payload::Stamped<P>>, Error> {
+        let memory = self.memory(plan)?;
+        // SAFETY:
+        // - as in `queue_writer`, with the sides exchanged: a queue has one reader, checked by the planner
+        let ring = unsafe { qrtr::reader(memory, plan.capacity) };
+        ring.map_err(|_| Error::Region(plan.name.clone()))
+    }
+
+    fn memory(&self, plan: &ChannelPlan) -> Result<taut_share::Memory<'p>, Error> {
+        // SAFETY:
+        // - the planner gives every channel a region of its own; only this protocol is laid over it
+        Ok(unsafe { self.app.maps.channel(plan)? })
+    }
+
+    fn bell(&self, plan: &ChannelPlan) -> Result<&'p Bell, Error> {
+        let line = self.app.maps.last_line(plan)?;
+        // SAFETY:
+        // - the line lies inside the map, which lives as long as 'p, and is aligned to 128 bytes
+        // - the planner adds a line at the end of a triggering channel's region, which the protocol in front of
+        //   it does not use; a Bell is two atomics, for which all bytes are valid
+        Ok(unsafe { line.cast::<Bell>().as_ref() })
+    }
+
+    /// Takes an end of a channel for this task, once.
+    fn end<P: Payload>(
+        &mut self,
+        channel: &str,
+        kind: Kind,
+        writes: bool,
+    ) -> Result<(usize, &'p ChannelPlan), Error> {
+        let what = if kind == Kind::Queue { "queue" } else { "state" };
+        let position = self.app.plan.channel(channel).ok_or_else(|| no_such("channel", channel))?;
+        let plan = &self.app.plan.channels[position];
+        if plan.kind != kind {
+            return Err(no_such(what, channel));
+        }
+        let me = &self.app.plan.tasks[self.task].name;
+        let mine = if writes {
+            !plan.writer.client && plan.writer.name == *me
+        } else {
+            plan.readers.iter().any(|reader| !reader.client && reader.name == *me)
+        };
+        if !mine {
+            let readers = plan.readers.iter().map(|reader| format!("`{}`", reader.name));
+            let of = if writes {
+                format!("`{}`", plan.writer.name)
+            } else {
+                readers.collect::<Vec<_>>().join(", ")
+            };
+            return Err(Error::NotYours { channel: channel.to_owned(), of, by: me.clone() });
+        }
+        let code = P::layout();
+        if code != plan.layout {
+            let (channel, manifest) = (channel.to_owned(), plan.layout.clone());
+            return Err(Error::Layout { channel, manifest, code });
+        }
+        if !self.app.taken.insert((position, me.clone())) {
+            return Err(Error::Twice(format!("the end of channel `{channel}` that belongs to `{me}`")));
+        }
+        Ok((position, plan))
+    }
+}
+
+fn no_such(what: &'static str, name: &str) -> Error {
+    Error::NoSuch { what, name: name.to_owned() }
+}
+
+/// A position as records hold it. The planner allows no more than 65,535 of anything.
+pub(crate) fn position(index: usize) -> u16 {
+    u16::try_from(index).unwrap_or(u16::MAX)
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use std::time;
+
+use taut_sys::clock;
+use taut_time::{Duration, Instant};
+
+use crate::Control;
+use crate::job::{Scribe, sealed};
+
+/// What a best-effort task sees of the application that it runs in.
+#[derive(Debug)]
+pub struct Context<'c> {
+    pub(crate) control: &'c Control,
+    pub(crate) scribe: Scribe,
+}
+
+/// How long a sleeping task may take to see that the application stops.
+const SLICE: Duration = Duration::from_ms(20);
+
+impl<'c> Context<'c> {
+    /// Whether the application is stopping; the task must return soon after.
+    pub fn stopping(&self) -> bool {
+        self.control.stopping()
+    }
+
+    /// Steers the application.
+    pub fn control(&self) -> &'c Control {
+        self.control
+    }
+
+    /// The time now, on the run's clock.
+    pub fn now(&self) -> Instant {
+        Instant::from_ns(clock::monotonic_ns())
+    }
+
+    /// Sleeps; less if the application stops. Says whether it goes on.
+    pub fn sleep(&self, duration: Duration) -> bool {
+        let end_ns = clock::monotonic_ns().saturating_add(duration.as_ns());
+        while !self.stopping() {
+            let left_ns = end_ns.saturating_sub(clock::monotonic_ns());
+            if left_ns == 0 {
+                return true;
+            }
+            std::thread::sleep(time::Duration::from_nanos(left_ns.min(SLICE.as_ns())));
+        }
+        false
+    }
+}
+
+impl sealed::Caller for Context<'_> {
+    #[expect(private_interfaces, reason = "sealed: nobody else implements or calls it")]
+    fn scribe(&mut self) -> (&mut Scribe, u64) {
+        (&mut self.scribe, 0)
+    }
+}

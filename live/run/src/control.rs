@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use taut_plan::Plan;
+
+/// The state of a service. The numbers stand in recorded runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum State {
+    /// Its tasks are released.
+    Running = 1,
+    /// Its releases are skipped.
+    Paused = 2,
+    /// It has ended and does not come back.
+    Stopped = 3,
+}
+
+impl State {
+    fn from_number(number: u32) -> Self {
+        match number {
+            2 => Self::Paused,
+            3 => Self::Stopped,
+            _ => Self::Running,
+        }
+    }
+}
+
+/// Why the application stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// The time that was asked for is over.
+    Elapsed,
+    /// A signal, by its number.
+    Signal(u32),
+    /// A task with `on-overrun = "stop-app"` overran: its position in the plan.
+    Overrun(u32),
+    /// The application asked for it.
+    Asked,
+}
+
+/// No service or task of that name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unknown(pub String);
+
+impl std::fmt::Display for Unknown {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the manifest has no service `{}`", self.0)
+    }
+}
+
+impl std::error::Error for Unknown {}
+
+/// Steers a running application: pauses, resumes and stops services, and stops it all. Every call is wait-free
+/// (1 to 2 shared accesses) and may come from any thread; the tasks follow at their next release.
+#[derive(Debug)]
+pub struct Control {
+    services: Vec<(String, AtomicU32)>,
+    /// 0 while running, then the reason: kind in the high half, its number in the low one.
+    stop: AtomicU32,
+}
+
+impl Control {
+    pub(crate) fn new(plan: &Plan) -> Self {
+        let running = || AtomicU32::new(State::Running as u32);
+        let services = plan.services.iter().map(|service| (service.name.clone(), running()));
+        Self { services: services.collect(), stop: AtomicU32::new(0) }
+    }
+
+    /// Skips the releases of a service's tasks until it is resumed. A stopped service stays stopped.
+    ///
+    /// # Errors
+    /// [`Unknown`] if the manifest has no such service.
+    pub fn pause(&self, service: &str) -> Result<(), Unknown> {
+        self.change(service, State::Running, State::Paused)
+    }
+
+    /// Releases a paused service's tasks again, in their old phase.
+    ///
+    /// # Errors
+    /// [`Unknown`] if the manifest has no such service.
+    pub fn resume(&self, service: &str) -> Result<(), Unknown> {
+        self.change(service, State::Paused, State::Running)
+    }
+
+    /// Ends a service's tasks, each after the job that runs.
+    ///
+    /// # Errors
+    /// [`Unknown`] if the manifest has no such service.
+    pub fn stop_service(&self, service: &str) -> Result<(), Unknown> {
+        self.find(service)?.store(State::Stopped as u32, Ordering::Release);
+        Ok(())
+    }
+
+    /// The state of a service.
+    ///
+    /// # Errors
+    /// [`Unknown`] if the manifest has no such service.
+    pub fn state(&self, service: &str) -> Result<State, Unknown> {
+        Ok(State::from_number(self.find(service)?.load(Ordering::Acquire)))
+    }
+
+    /// Stops the application in order, as SIGTERM does.
+    pub fn stop(&self) {
+        self.stop_because(Reason::Asked);
+    }
+
+    /// Whether the application is stopping.
+    pub fn stopping(&self) -> bool {
+        self.stop.load(Ordering::Acquire) != 0
+    }
+
+    pub(crate) fn stop_because(&self, reason: Reason) {
+        let number = match reason {
+            Reason::Elapsed => 1 << 16,
+            Reason::Signal(signal) => 2 << 16 | signal & 0xffff,
+            Reason::Overrun(task) => 3 << 16 | task & 0xffff,
+            Reason::Asked => 4 << 16,
+        };
+        // The first reason stands.
+        let _ = self.stop.compare_exchange(0, number, Ordering::AcqRel, Ordering::Acquire);
+    }
+
+    pub(crate) fn reason(&self) -> Option<Reason> {
+        let number = self.stop.load(Ordering::Acquire);
+        match number >> 16 {
+            0 => None,
+            1 => Some(Reason::Elapsed),
+            2 => Some(Reason::Signal(number & 0xffff)),
+            3 => Some(Reason::Overrun(number & 0xffff)),
+            _ => Some(Reason::Asked),
+        }
+    }
+
+    pub(crate) fn state_at(&self, service: usize) -> State {
+        State::from_number(self.services[service].1.load(Ordering::Acquire))
+    }
+
+    fn change(&self, service: &str, from: State, to: State) -> Result<(), Unknown> {
+        let word = self.find(service)?;
+        let _ = word.compare_exchange(from as u32, to as u32, Ordering::AcqRel, Ordering::Acquire);
+        Ok(())
+    }
+
+    fn find(&self, service: &str) -> Result<&AtomicU32, Unknown> {
+        let found = self.services.iter().find(|(name, _)| name == service);
+        found.map(|(_, word)| word).ok_or_else(|| Unknown(service.to_owned()))
+    }
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The ends of channels, as tasks hold them: a protocol of `taut-share`, a stamp on every value, and a trace.
+
+use std::fmt;
+
+use taut_event::Kind;
+use taut_share::queue::qrtr;
+use taut_share::state::{sdrtr, sdrtw};
+use taut_sys::clock;
+
+use crate::Caller;
+use crate::bell::Bell;
+use crate::payload::{Payload, Stamped};
+
+/// A value that did not fit, given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full<P>(pub P);
+
+impl<P> fmt::Display for Full<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the channel is full")
+    }
+}
+
+impl<P: fmt::Debug> std::error::Error for Full<P> {}
+
+/// A value was not published because the reader was in the way every time; given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Busy<P>(pub P);
+
+impl<P> fmt::Display for Busy<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the reader was inside at every attempt")
+    }
+}
+
+impl<P: fmt::Debug> std::error::Error for Busy<P> {}
+
+/// The sending end of a queue: every value arrives, in order. One per channel.
+pub struct QueueWriter<'p, P: Payload> {
+    pub(crate) ring: qrtr::Writer<'p, Stamped<P>>,
+    pub(crate) bell: Option<&'p Bell>,
+    pub(crate) channel: u16,
+    pub(crate) sequence: u64,
+}
+
+impl<P: Payload> QueueWriter<'_, P> {
+    /// Sends a value. Wait-free: the steps of QrtR's `push`, one clock read and, if the value releases a task
+    /// that sleeps, one futex wake.
+    ///
+    /// # Errors
+    /// [`Full`] gives the value back if as many wait as fit; that is traced as a drop.
+    pub fn send(&mut self, by: &mut impl Caller, value: P) -> Result<(), Full<P>> {
+        let sent_ns = clock::monotonic_ns();
+        let (scribe, job) = by.scribe();
+        match self.ring.push(Stamped { sent_ns, sequence: self.sequence + 1, value }) {
+            Ok(()) => {
+                self.sequence += 1;
+                scribe.other(sent_ns, Kind::Send, self.channel, job, self.sequence);
+                if let Some(bell) = self.bell {
+                    bell.ring();
+                }
+                Ok(())
+            }
+            Err(refused) => {
+                scribe.other(sent_ns, Kind::Drop, self.channel, job, 1);
+                Err(Full(refused.0.value))
+            }
+        }
+    }
+}
+
+/// The receiving end of a queue. One per channel.
+pub struct QueueReader<'p, P: Payload> {
+    pub(crate) ring: qrtr::Reader<'p, Stamped<P>>,
+    pub(crate) channel: u16,
+}
+
+impl<P: Payload> QueueReader<'_, P> {
+    /// The oldest value that waits, if there is one. Wait-free: the steps of QrtR's `pop` and one clock read.
+    ///
+    /// A client that writes nonsense into the queue's words is a queue without values.
+    pub fn receive(&mut self, by: &mut impl Caller) -> Option<P> {
+        let stamped = self.ring.pop().ok().flatten()?;
+        let (scribe, _) = by.scribe();
+        let now_ns = clock::monotonic_ns();
+        let (sent_ns, sequence) = (stamped.sent_ns, stamped.sequence);
+        scribe.other(now_ns, Kind::Receive, self.channel, sequence, now_ns.saturating_sub(sent_ns));
+        Some(stamped.value)
+    }
+}
+
+/// The writing end of a state: the newest value counts. One per channel.
+pub struct StateWriter<'p, P: Payload> {
+    pub(crate) slot: StateSlot<'p, P>,
+    pub(crate) channel: u16,
+    pub(crate) sequence: u64,
+}
+
+pub(crate) enum StateSlot<'p, P: Payload> {
+    Sdrtr(sdrtr::Writer<'p, Stamped<P>>),
+    Sdrtw(sdrtw::Writer<'p, Stamped<P>>),
+}
+
+/// Attempts of a writer that is not real-time before it gives up; a reader is inside for well under a
+/// microsecond unless it was preempted there, so this spans some milliseconds with the yields between them.
+const ATTEMPTS: u32 = 1_000;
+
+impl<P: Payload> StateWriter<'_, P> {
+    /// Publishes a value. A real-time writer is wait-free (SDrtW) and always succeeds; another waits for the
+    /// reader to leave, for a bounded number of attempts (SDrtR).
+    ///
+    /// # Errors
+    /// [`Busy`] gives the value back to a writer that is not real-time.
+    pub fn publish(&mut self, by: &mut impl Caller, value: P) -> Result<(), Busy<P>> {
+        let sent_ns = clock::monotonic_ns();
+        let (scribe, job) = by.scribe();
+        let published = publish(&mut self.slot, &mut self.sequence, sent_ns, value);
+        match published {
+            Ok(()) => scribe.other(sent_ns, Kind::Send, self.channel, job, self.sequence),
+            Err(_) => scribe.other(sent_ns, Kind::Drop, self.channel, job, 1),
+        }
+        published
+    }
+}
+
+pub(crate) fn publish<P: Payload>(
+    slot: &mut StateSlot<'_, P>,
+    sequence: &mut u64,
+    sent_ns: u64,
+    value: P,
+) -> Result<(), Busy<P>> {
+    let stamped = Stamped { sent_ns, sequence: *sequence + 1, value };
+    match slot {
+        StateSlot::Sdrtw(writer) => writer.write(&stamped),
+        StateSlot::Sdrtr(writer) => {
+            let mut attempts = ATTEMPTS;
+            while writer.try_publish(&stamped).is_err() {
+                attempts -= 1;
+                if attempts == 0 {
+                    return Err(Busy(value));
+                }
+                std::thread::yield_now();
+            }
+        }
+    }
+    *sequence += 1;
+    Ok(())
+}
+
+/// The reading end of a state.
+pub struct StateReader<'p, P: Payload> {
+    pub(crate) slot: StateView<'p, P>,
+    pub(crate) channel: u16,
+    pub(crate) seen: u64,
+}
+
+pub(crate) enum StateView<'p, P: Payload> {
+    Sdrtr(sdrtr::Reader<'p, Stamped<P>>),
+    Sdrtw(sdrtw::Reader<'p, Stamped<P>>),
+}
+
+impl<P: Payload> StateReader<'_, P> {
+    /// The newest value; `None` before the first. A real-time reader is wait-free (SDrtR); another gets `None`
+    /// too if the writer was faster than it a thousand times in a row (SDrtW). The first read of a value is
+    /// traced.
+    pub fn latest(&mut self, by: &mut impl Caller) -> Option<P> {
+        let stamped = read(&mut self.slot)?;
+        let (sent_ns, sequence) = (stamped.sent_ns, stamped.sequence);
+        if sequence != self.seen {
+            self.seen = sequence;
+            let (scribe, _) = by.scribe();
+            let now_ns = clock::monotonic_ns();
+            scribe.other(now_ns, Kind::Receive, self.channel, sequence, now_ns.saturating_sub(sent_ns));
+        }
+        Some(stamped.value)
+    }
+}
+
+pub(crate) fn read<P: Payload>(slot: &mut StateView<'_, P>) -> Option<Stamped<P>> {
+    match slot {
+        StateView::Sdrtr(reader) => reader.read(),
+        StateView::Sdrtw(reader) => Some(reader.read_bounded(ATTEMPTS).ok().flatten()?.value),
+    }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use std::fmt;
+
+use taut_boot::{LoadError, Lost, MapError};
+
+/// Why an application does not start, or did not end in order.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no plan that may be run.
+    Load(LoadError),
+    /// The planned memory cannot be had.
+    Maps(MapError),
+    /// A guarantee is missing and the manifest says `on-missing-privilege = "fail"`.
+    Privilege(Vec<Lost>),
+    /// The system refused something.
+    System(taut_sys::Error),
+    /// The output folder or the recording cannot be written.
+    Output(std::path::PathBuf, std::io::Error),
+    /// The recording cannot be written.
+    Recording(std::io::Error),
+    /// The manifest has no such name, or something else goes by it.
+    NoSuch {
+        /// What was looked for: task, channel, …
+        what: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// The code's type and the manifest's payload differ.
+    Layout {
+        /// The channel.
+        channel: String,
+        /// The manifest's layout.
+        manifest: String,
+        /// The code's layout.
+        code: String,
+    },
+    /// The end of a channel belongs to another party.
+    NotYours {
+        /// The channel.
+        channel: String,
+        /// Whose end it is.
+        of: String,
+        /// Who asked.
+        by: String,
+    },
+    /// A thing of which there is one was asked for twice.
+    Twice(String),
+    /// The manifest has a task, or one of its tasks has an end of a channel, that the code does not use.
+    Unused(String),
+    /// The region of a channel does not fit its protocol; the plan was not made by this version.
+    Region(String),
+    /// A thread could not be made or did not come up.
+    Thread(String),
+    /// The application's own.
+    Application(Box<dyn std::error::Error>),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Load(error) => error.fmt(f),
+            Self::Maps(error) => error.fmt(f),
+            Self::Privilege(lost) => {
+                f.write_str("the manifest says on-missing-privilege = \"fail\", and this is missing:")?;
+                lost.iter().try_for_each(|lost| write!(f, "\n{lost}"))
+            }
+            Self::System(error) => error.fmt(f),
+            Self::Output(path, error) => write!(f, "cannot write {}: {error}", path.display()),
+            Self::Recording(error) => write!(f, "cannot write the recording: {error}"),
+            Self::NoSuch { what, name } => write!(f, "the manifest has no {what} `{name}`"),
+            Self::Layout { channel, manifest, code } => write!(
+                f,
+                "channel `{channel}` carries other values in the code than in the manifest\n  \
+                 manifest: {manifest}\n  code:     {code}"
+            ),
+            Self::NotYours { channel, of, by } => {
+                write!(f, "that end of channel `{channel}` belongs to {of} in the manifest, not to `{by}`")
+            }
+            Self::Twice(what) => write!(f, "{what} is asked for twice; there is only one"),
+            Self::Unused(what) => write!(f, "{what} is in the manifest, but the code does not use it"),
+            Self::Region(channel) => {
+                write!(f, "the planned region of channel `{channel}` does not fit; run `taut plan`")
+            }
+            Self::Thread(what) => f.write_str(what),
+            Self::Application(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<LoadError> for Error {
+    fn from(error: LoadError) -> Self {
+        Self::Load(error)
+    }
+}
+
+impl From<MapError> for Error {
+    fn from(error: MapError) -> Self {
+        Self::Maps(error)
+    }
+}
+
+impl From<taut_sys::Error> for Error {
+    fn from(error: taut_sys::Error) -> Self {
+        Self::System(error)
+    }
+}
+
+impl From<Box<dyn std::error::Error>> for Error {
+    fn from(error: Box<dyn std::error::Error>) -> Self {
+        Self::Application(error)
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        Self::Application(Box::new(error))
+    }
+}
+
+impl From<taut_scope::Exceeded> for Error {
+    fn from(error: taut_scope::Exceeded) -> Self {
+        Self::Application(Box::new(error))
+    }
+}

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The threads of an application, from their start to their end.
+
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::thread::{Builder, Scope as ThreadScope, ScopedJoinHandle};
+
+use taut_boot::thread::{STACK_BYTES, Station, take_station};
+use taut_boot::{Gate, Guarantee, Maps, Posture};
+use taut_event::{Kind, Record};
+use taut_plan::{ClassPlan, Plan};
+use taut_scope::Scope;
+use taut_sys::{clock, interrupt, signals, thread};
+use taut_time::{Duration, Instant};
+use taut_trace::{Writer, ring};
+
+use crate::app::{Code, Part};
+use crate::best_effort::Context;
+use crate::control::{Control, Reason};
+use crate::job::Scribe;
+use crate::stage::{Body, Stage, Timing};
+use crate::supervisor::{Config, Observer, facts};
+use crate::{Error, probe};
+
+/// Records a ring holds: 64 KiB, as the planner counts it.
+const RING_RECORDS: usize = 2_048;
+/// From the opening of the gate to release 0: all threads must have come to their first sleep by then.
+const LEAD_NS: u64 = 10_000_000;
+/// How long threads may take to get ready, `start` included.
+const GATHER_NS: u64 = 30_000_000_000;
+/// How often the rings are emptied.
+const ROUND_NS: u64 = 20_000_000;
+/// How long best-effort tasks may take to return.
+const PATIENCE_NS: u64 = 2_000_000_000;
+/// The exit code of an application whose best-effort task hangs.
+const EXIT_STUCK: i32 = 4;
+/// How often what was recorded is handed to the system: a killed application loses at most that much.
+const FLUSH_NS: u64 = 100_000_000;
+
+/// An application with all that it runs on, before its threads exist.
+pub(crate) struct Play<'p> {
+    pub(crate) plan: &'p Plan,
+    pub(crate) posture: &'p Posture,
+    pub(crate) control: &'p Control,
+    pub(crate) maps: &'p Maps,
+}
+
+/// A real-time thread as the main thread sees it.
+struct Hand {
+    tid: AtomicI32,
+    done: AtomicBool,
+}
+
+impl Default for Hand {
+    fn default() -> Self {
+        Self { tid: AtomicI32::new(0), done: AtomicBool::new(false) }
+    }
+}
+
+impl<'p> Play<'p> {
+    /// Starts all threads, watches, stops them; whether all ended in order.
+    ///
+    /// The calling thread is the best-effort one that empties the rings.
+    pub(crate) fn play<W: Write>(
+        &self,
+        parts: Vec<Part<'p>>,
+        config: &Config,
+        observer: &mut dyn Observer,
+        sink: W,
+        lock: &str,
+    ) -> Result<bool, Error> {
+        let probes = if self.posture.keeps(Guarantee::Priorities) { self.plan.cores.len() } else { 0 };
+        let mut drains = Vec::new();
+        let mut scribe = |subject| {
+            let (recorder, drain) = ring(subject, RING_RECORDS);
+            drains.push(drain);
+            Scribe::new(recorder, subject)
+        };
+        let (mut actors, mut extras) = (Vec::new(), Vec::new());
+        for Part { task, code } in parts {
+            let scribe = scribe(crate::app::position(task));
+            match code {
+                Code::BestEffort(run) => extras.push((task, run, scribe)),
+                Code::RealTime { body, scope, station, timing } => {
+                    actors.push((task, Actor { body, scope, station, timing, scribe }));
+                }
+            }
+        }
+        let probes: Vec<(usize, Scribe)> =
+            (0..probes).map(|core| (core, scribe(crate::app::position(core)))).collect();
+        let facts = facts(self.posture);
+        let mut writer = Writer::new(sink, lock, &facts, drains).map_err(Error::Recording)?;
+
+        let gate = Gate::default();
+        let real_time: Vec<Hand> = (0..actors.len() + probes.len()).map(|_| Hand::default()).collect();
+        let best_effort: Vec<Hand> = extras.iter().map(|_| Hand::default()).collect();
+        let orderly = std::thread::scope(|threads| {
+            let mut joins = Vec::new();
+            let gathered = self
+                .gather(threads, actors, probes, &real_time, &gate)
+                .map(|gathered| joins = gathered)
+                .and_then(|()| self.all_ready(real_time.len(), &gate));
+            if let Err(error) = gathered {
+                self.control.stop();
+                gate.call_off();
+                return Err(error);
+            }
+            let origin_ns = clock::monotonic_ns().saturating_add(LEAD_NS);
+            gate.open(origin_ns);
+            for ((task, run, scribe), hand) in extras.into_iter().zip(&best_effort) {
+                if let Err(error) = self.spawn_best_effort(threads, task, run, scribe, hand) {
+                    self.control.stop();
+                    return Err(error);
+                }
+            }
+            if let Some(segment) = self.maps.segment() {
+                segment.set_running();
+            }
+            let boot = config.spawned_ns.map(|spawned| Duration::from_ns(origin_ns.saturating_sub(spawned)));
+            writer.append(mark(Kind::Begin, origin_ns, boot.map_or(0, Duration::as_ns)));
+            observer.started(self.plan, boot);
+
+            let end_ns = config.duration.map(|duration| origin_ns.saturating_add(duration.as_ns()));
+            let watched = self.watch(end_ns, &mut writer);
+            self.control.stop();
+            let reason = self.control.reason().unwrap_or(Reason::Asked);
+            observer.stopping(reason);
+            let give_up_ns = clock::monotonic_ns().saturating_add(PATIENCE_NS);
+            interrupt_until(&real_time, None, &mut writer);
+            let signal = if let Reason::Signal(signal) = reason { u64::from(signal) } else { 0 };
+            writer.poll();
+            writer.append(mark(Kind::End, clock::monotonic_ns(), signal));
+            let orderly = self.finish(joins, observer);
+            if !interrupt_until(&best_effort, Some(give_up_ns), &mut writer) {
+                // The threads that hang borrow what would have to be given back, so the process ends here.
+                for task in self.plan.tasks.iter().filter(|t| matches!(t.class, ClassPlan::BestEffort {})) {
+                    observer.stuck(&task.name);
+                }
+                writer.flush();
+                std::process::exit(EXIT_STUCK);
+            }
+            watched.map(|()| orderly)
+        })?;
+        writer.finish().map_err(Error::Recording)?;
+        Ok(orderly)
+    }
+
+    /// Starts the real-time threads and the probes.
+    fn gather<'scope>(
+        &'scope self,
+        threads: &'scope ThreadScope<'scope, '_>,
+        actors: Vec<(usize, Actor<'p>)>,
+        probes: Vec<(usize, Scribe)>,
+        hands: &'scope [Hand],
+        gate: &'scope Gate,
+    ) -> Result<Vec<Join<'scope, 'p>>, Error>
+    where
+        'p: 'scope,
+    {
+        let (actor_hands, probe_hands) = hands.split_at(actors.len());
+        let mut joins = Vec::with_capacity(actors.len());
+        for ((task, actor), hand) in actors.into_iter().zip(actor_hands) {
+            joins.push(self.spawn_real_time(threads, task, actor, hand, gate)?);
+        }
+        for ((core, scribe), hand) in probes.into_iter().zip(probe_hands) {
+            self.spawn_probe(threads, core, scribe, hand, gate)?;
+        }
+        Ok(joins)
+    }
+
+    fn all_ready(&self, threads: usize, gate: &Gate) -> Result<(), Error> {
+        let expected = u32::try_from(threads).unwrap_or(u32::MAX);
+        let deadline_ns = clock::monotonic_ns().saturating_add(GATHER_NS);
+        if gate.gathered(expected, deadline_ns) < expected {
+            return Err(Error::Thread("a real-time thread did not get ready within 30s".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Joins the real-time threads and lets their components finish; whether all did.
+    fn finish(&self, joins: Vec<Join<'_, 'p>>, observer: &mut dyn Observer) -> bool {
+        let mut orderly = true;
+        for (task, join) in joins {
+            let name = &self.plan.tasks[task].name;
+            match join.join().map(|mut body| body.finish()) {
+                Ok(Ok(())) => continue,
+                Ok(Err(error)) => observer.unfinished(name, &*error),
+                Err(_) => observer.unfinished(name, &Error::Thread("it panicked".to_owned())),
+            }
+            orderly = false;
+        }
+        orderly
+    }
+
+    fn spawn_real_time<'scope>(
+        &'scope self,
+        threads: &'scope ThreadScope<'scope, '_>,
+        task: usize,
+        actor: Actor<'p>,
+        hand: &'scope Hand,
+        gate: &'scope Gate,
+    ) -> Result<Join<'scope, 'p>, Error>
+    where
+        'p: 'scope,
+    {
+        let name = &self.plan.tasks[task].name;
+        let spawned =
+            Builder::new().name(name.clone()).stack_size(STACK_BYTES).spawn_scoped(threads, move || {
+                let _done = Done(hand);
+                let Actor { mut body, scope, station, timing, scribe } = actor;
+                hand.tid.store(thread::tid(), Ordering::Release);
+                body.start();
+                // What fails here was possible a moment ago; the thread runs on and the report shows it.
+                let _ = take_station(station, self.posture);
+                if let Some(origin_ns) = gate.wait() {
+                    Stage::new(scope, scribe, self.control, timing, origin_ns).play(&mut *body);
+                }
+                let _ = thread::set_other();
+                body
+            });
+        let join = spawned.map_err(|error| Error::Thread(format!("no thread for `{name}`: {error}")))?;
+        Ok((task, join))
+    }
+
+    fn spawn_probe<'scope>(
+        &'scope self,
+        threads: &'scope ThreadScope<'scope, '_>,
+        core: usize,
+        mut scribe: Scribe,
+        hand: &'scope Hand,
+        gate: &'scope Gate,
+    ) -> Result<(), Error> {
+        let station = Station { cpu: self.plan.cores[core].cpu, priority: probe::PRIORITY };
+        let name = format!("probe-{}", station.cpu);
+        let builder = Builder::new().name(name).stack_size(STACK_BYTES);
+        let spawned = builder.spawn_scoped(threads, move || {
+            let _done = Done(hand);
+            hand.tid.store(thread::tid(), Ordering::Release);
+            let _ = take_station(station, self.posture);
+            if let Some(origin_ns) = gate.wait() {
+                probe::watch(origin_ns, self.control, &mut scribe);
+            }
+        });
+        spawned.map(drop).map_err(|error| Error::Thread(format!("no thread for the probe: {error}")))
+    }
+
+    fn spawn_best_effort<'scope>(
+        &'scope self,
+        threads: &'scope ThreadScope<'scope, '_>,
+        task: usize,
+        run: Box<dyn FnOnce(&mut Context<'_>) + Send + 'p>,
+        scribe: Scribe,
+        hand: &'scope Hand,
+    ) -> Result<(), Error>
+    where
+        'p: 'scope,
+    {
+        let name = &self.plan.tasks[task].name;
+        let spawned = Builder::new().name(name.clone()).spawn_scoped(threads, move || {
+            let _done = Done(hand);
+            hand.tid.store(thread::tid(), Ordering::Release);
+            run(&mut Context { control: self.control, scribe });
+        });
+        spawned.map(drop).map_err(|error| Error::Thread(format!("no thread for `{name}`: {error}")))
+    }
+
+    /// Empties the rings until the time is over, a signal comes or somebody stops the application.
+    fn watch<W: Write>(&self, end_ns: Option<u64>, writer: &mut Writer<W>) -> Result<(), Error> {
+        let mut flushed_ns = clock::monotonic_ns();
+        while !self.control.stopping() {
+            let now_ns = clock::monotonic_ns();
+            let left_ns = end_ns.map_or(u64::MAX, |end| end.saturating_sub(now_ns));
+            if left_ns == 0 {
+                self.control.stop_because(Reason::Elapsed);
+                break;
+            }
+            let round = std::time::Duration::from_nanos(ROUND_NS.min(left_ns));
+            if let Some(signal) = signals::wait_for(&signals::TERMINATION, Some(round))? {
+                self.control.stop_because(Reason::Signal(signal.unsigned_abs()));
+            }
+            writer.poll();
+            if now_ns.saturating_sub(flushed_ns) >= FLUSH_NS {
+                writer.flush();
+                flushed_ns = now_ns;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Wakes threads until all of them have ended; `false` if some have not at `give_up_ns`.
+fn interrupt_until<W: Write>(hands: &[Hand], give_up_ns: Option<u64>, writer: &mut Writer<W>) -> bool {
+    loop {
+        // Again each round: a thread may have been on its way to sleep.
+        let mut alive = false;
+        for hand in hands.iter().filter(|hand| !hand.done.load(Ordering::Acquire)) {
+            alive = true;
+            interrupt::send(hand.tid.load(Ordering::Acquire));
+        }
+        writer.poll();
+        if !alive {
+            return true;
+        }
+        if give_up_ns.is_some_and(|give_up| clock::monotonic_ns() >= give_up) {
+            return false;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+}
+
+/// A record of the application as a whole.
+fn mark(kind: Kind, at_ns: u64, value: u64) -> Record {
+    Record { at: Instant::from_ns(at_ns), kind, cpu: 0, subject: 0, job: 0, value }
+}
+
+/// A real-time thread's belongings.
+struct Actor<'p> {
+    body: Box<dyn Body + 'p>,
+    scope: Scope<'p>,
+    station: Station,
+    timing: Timing,
+    scribe: Scribe,
+}
+
+type Join<'scope, 'p> = (usize, ScopedJoinHandle<'scope, Box<dyn Body + 'p>>);
+
+/// Says that a thread has ended, also if it panicked.
+struct Done<'h>(&'h Hand);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.done.store(true, Ordering::Release);
+    }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Tells how late the machine itself is: a thread above all others that sleeps a millisecond at a time.
+//!
+//! Nothing of ours can delay it, so what delays it is the kernel, the hypervisor or the hardware. The planner
+//! charges it to every task as interference.
+
+use taut_event::Kind;
+use taut_sys::{clock, interrupt};
+
+use crate::control::Control;
+use crate::job::Scribe;
+
+/// Above every task.
+pub(crate) const PRIORITY: u8 = 99;
+/// Between two looks.
+const PERIOD_NS: u64 = 1_000_000;
+/// The first look after release 0: off the phases that people choose for tasks, so that the probe seldom stands
+/// between a release and its job.
+const OFFSET_NS: u64 = 611_000;
+/// Less than this is how a healthy machine wakes a thread.
+const LATE_NS: u64 = 100_000;
+
+pub(crate) fn watch(origin_ns: u64, control: &Control, scribe: &mut Scribe) {
+    let mut due_ns = origin_ns.saturating_add(OFFSET_NS);
+    while !control.stopping() {
+        if !interrupt::sleep_until(due_ns) {
+            continue;
+        }
+        let now_ns = clock::monotonic_ns();
+        let late_ns = now_ns.saturating_sub(due_ns);
+        if late_ns > LATE_NS {
+            scribe.own(now_ns, Kind::Stall, 0, late_ns);
+        }
+        // Not one look for every millisecond that was missed: those would only add to the delay.
+        due_ns += PERIOD_NS * (1 + late_ns / PERIOD_NS);
+    }
+}

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What a real-time thread does from release 0 to its end.
+
+use std::error::Error;
+
+use taut_event::{Count, Kind};
+use taut_plan::Overrun;
+use taut_scope::Scope;
+use taut_share::queue::qrtr;
+use taut_sys::usage::{Usage, thread_usage};
+use taut_sys::{clock, interrupt};
+
+use crate::bell::Bell;
+use crate::control::{Control, Reason, State};
+use crate::guard::heap_uses;
+use crate::job::{Failure, Job, Scribe};
+use crate::payload::{Payload, Stamped};
+use crate::{Component, Receiver, Task};
+
+/// When a task is released, as planned.
+#[derive(Clone, Debug)]
+pub(crate) struct Timing {
+    pub(crate) task: u16,
+    pub(crate) service: Option<usize>,
+    pub(crate) period_ns: u64,
+    pub(crate) offset_ns: u64,
+    pub(crate) deadline_ns: u64,
+    pub(crate) on_overrun: Overrun,
+    pub(crate) trigger: Option<String>,
+}
+
+/// The code of a real-time thread.
+pub(crate) trait Body: Send {
+    fn start(&mut self);
+    fn run(&mut self, stage: &mut Stage<'_>);
+    fn finish(&mut self) -> Result<(), Box<dyn Error>>;
+}
+
+/// A real-time thread's surroundings.
+pub(crate) struct Stage<'s> {
+    pub(crate) scope: Scope<'s>,
+    pub(crate) scribe: Scribe,
+    pub(crate) control: &'s Control,
+    pub(crate) timing: Timing,
+    pub(crate) origin_ns: u64,
+    state: State,
+    /// How often the thread gave its core up on purpose.
+    waits: u64,
+}
+
+impl<'s> Stage<'s> {
+    pub(crate) fn new(
+        scope: Scope<'s>,
+        scribe: Scribe,
+        control: &'s Control,
+        timing: Timing,
+        origin_ns: u64,
+    ) -> Self {
+        Self { scope, scribe, control, timing, origin_ns, state: State::Running, waits: 0 }
+    }
+
+    /// Runs a body and counts what the thread did besides.
+    pub(crate) fn play(&mut self, body: &mut dyn Body) {
+        let before = Counts::now();
+        body.run(self);
+        let after = Counts::now();
+        let now_ns = clock::monotonic_ns();
+        for (count, value) in after.since(&before, self.waits) {
+            self.scribe.own(now_ns, Kind::Counted, count as u64, value);
+        }
+    }
+
+    /// Sleeps until an instant; `false` if the application stops.
+    fn sleep_until(&mut self, due_ns: u64) -> bool {
+        while !self.control.stopping() {
+            if clock::monotonic_ns() >= due_ns {
+                return true;
+            }
+            self.waits += 1;
+            if interrupt::sleep_until(due_ns) {
+                return !self.control.stopping();
+            }
+        }
+        false
+    }
+
+    /// Follows the service's state; whether the job that is due may run, or `None` at the end.
+    fn follow(&mut self, component: &mut dyn Component) -> Option<bool> {
+        let Some(service) = self.timing.service else {
+            return Some(true);
+        };
+        let state = self.control.state_at(service);
+        if state != self.state {
+            match state {
+                State::Running => component.resume(),
+                State::Paused => component.pause(),
+                State::Stopped => {}
+            }
+            self.state = state;
+            let now_ns = clock::monotonic_ns();
+            let (service, task) = (crate::app::position(service), u64::from(self.timing.task));
+            self.scribe.other(now_ns, Kind::Service, service, task, state as u64);
+        }
+        match state {
+            State::Running => Some(true),
+            State::Paused => Some(false),
+            State::Stopped => None,
+        }
+    }
+
+    /// Runs one job; the instant of its completion.
+    fn job(
+        &mut self,
+        number: u64,
+        release_ns: u64,
+        work: impl FnOnce(&mut Job<'_>) -> Result<(), Failure>,
+    ) -> u64 {
+        let start_ns = clock::monotonic_ns();
+        self.scribe.own(release_ns, Kind::Release, number, 0);
+        self.scribe.own(start_ns, Kind::Start, number, 0);
+        self.scope.clear();
+        let deadline_ns = self.timing.deadline_ns;
+        let cpu_before_ns = clock::thread_cpu_ns();
+        let result = {
+            let (scope, scribe) = (&self.scope, &mut self.scribe);
+            work(&mut Job { number, release_ns, deadline_ns, scope, scribe })
+        };
+        let cpu_ns = clock::thread_cpu_ns().saturating_sub(cpu_before_ns);
+        let end_ns = clock::monotonic_ns();
+        self.scribe.own(end_ns, Kind::Complete, number, cpu_ns);
+        if self.scope.refused() != 0 {
+            self.scribe.own(end_ns, Kind::ScopeExceeded, number, self.scope.refused() as u64);
+        }
+        match result {
+            Ok(()) | Err(Failure::Scope(_)) => {}
+            Err(Failure::Code(code)) => self.scribe.own(end_ns, Kind::Failed, number, u64::from(code)),
+        }
+        let response_ns = end_ns.saturating_sub(release_ns);
+        if response_ns > deadline_ns {
+            self.scribe.own(end_ns, Kind::Miss, number, response_ns);
+        }
+        end_ns
+    }
+}
+
+/// What is counted of a thread.
+struct Counts {
+    heap: Option<u64>,
+    usage: Usage,
+}
+
+impl Counts {
+    fn now() -> Self {
+        Self { heap: heap_uses(), usage: thread_usage() }
+    }
+
+    fn since(&self, before: &Self, waits: u64) -> impl Iterator<Item = (Count, u64)> {
+        let (now, then) = (&self.usage, &before.usage);
+        let heap = self.heap.zip(before.heap).map(|(now, then)| (Count::HeapUse, now - then));
+        let voluntary = now.voluntary_switches - then.voluntary_switches;
+        heap.into_iter().chain([
+            (Count::MinorFaults, now.minor_faults - then.minor_faults),
+            (Count::MajorFaults, now.major_faults - then.major_faults),
+            (Count::Blocked, voluntary.saturating_sub(waits)),
+            (Count::Preempted, now.involuntary_switches - then.involuntary_switches),
+        ])
+    }
+}
+
+/// A periodic task's thread.
+pub(crate) struct PeriodicBody<T> {
+    task: T,
+}
+
+impl<T: Task> PeriodicBody<T> {
+    pub(crate) fn new(task: T) -> Self {
+        Self { task }
+    }
+}
+
+impl<T: Task> Body for PeriodicBody<T> {
+    fn start(&mut self) {
+        self.task.start();
+    }
+
+    fn run(&mut self, stage: &mut Stage<'_>) {
+        let period_ns = stage.timing.period_ns;
+        let mut due_ns = stage.origin_ns.saturating_add(stage.timing.offset_ns);
+        let mut number = 0;
+        while stage.sleep_until(due_ns) {
+            match stage.follow(&mut self.task) {
+                None => break,
+                Some(false) => stage.scribe.own(due_ns, Kind::Skip, number, 0),
+                Some(true) => {
+                    let end_ns = stage.job(number, due_ns, |job| self.task.release(job));
+                    if end_ns > due_ns.saturating_add(period_ns) {
+                        let policy = stage.timing.on_overrun;
+                        stage.scribe.own(end_ns, Kind::Overrun, number, policy as u64);
+                        match policy {
+                            Overrun::SkipNext => {
+                                while due_ns.saturating_add(period_ns) <= end_ns {
+                                    due_ns = due_ns.saturating_add(period_ns);
+                                    number += 1;
+                                    stage.scribe.own(due_ns, Kind::Skip, number, 0);
+                                }
+                            }
+                            Overrun::StopApp => {
+                                stage.control.stop_because(Reason::Overrun(stage.timing.task.into()));
+                                break;
+                            }
+                            // The next job starts at once. KillJob is refused before boot.
+                            Overrun::RunOn | Overrun::KillJob => {}
+                        }
+                    }
+                }
+            }
+            due_ns = due_ns.saturating_add(period_ns);
+            number += 1;
+        }
+        self.task.stop();
+    }
+
+    fn finish(&mut self) -> Result<(), Box<dyn Error>> {
+        self.task.finish()
+    }
+}
+
+/// A receiver's thread.
+pub(crate) struct ReceiverBody<'p, P: Payload, R> {
+    receiver: R,
+    ring: qrtr::Reader<'p, Stamped<P>>,
+    bell: &'p Bell,
+    channel: u16,
+    /// Whether the writer is of this process: its stamps and its rings mean what they say.
+    trusted: bool,
+}
+
+impl<'p, P: Payload, R: Receiver<P>> ReceiverBody<'p, P, R> {
+    pub(crate) fn new(
+        receiver: R,
+        ring: qrtr::Reader<'p, Stamped<P>>,
+        bell: &'p Bell,
+        channel: u16,
+        trusted: bool,
+    ) -> Self {
+        Self { receiver, ring, bell, channel, trusted }
+    }
+
+    /// The next value, not before `earliest_ns`; `None` if the application stops.
+    fn next(&mut self, stage: &mut Stage<'_>, mut earliest_ns: u64) -> Option<Stamped<P>> {
+        let mut rung_in_vain = false;
+        loop {
+            if !stage.sleep_until(earliest_ns) {
+                return None;
+            }
+            let count = self.bell.count();
+            // A client that writes nonsense into the queue's words is a queue without values.
+            if let Ok(Some(stamped)) = self.ring.pop() {
+                return Some(stamped);
+            }
+            if rung_in_vain && !self.trusted {
+                // A client may ring without end; it gets one wake-up per least gap, which is what the
+                // analysis charges.
+                earliest_ns = clock::monotonic_ns().saturating_add(stage.timing.period_ns);
+                rung_in_vain = false;
+                continue;
+            }
+            if stage.control.stopping() {
+                return None;
+            }
+            if self.bell.wait(count) {
+                stage.waits += 1;
+            }
+            rung_in_vain = true;
+        }
+    }
+}
+
+impl<P: Payload, R: Receiver<P>> Body for ReceiverBody<'_, P, R> {
+    fn start(&mut self) {
+        self.receiver.start();
+    }
+
+    fn run(&mut self, stage: &mut Stage<'_>) {
+        let mut earliest_ns = stage.origin_ns;
+        let mut number = 0;
+        while let Some(stamped) = self.next(stage, earliest_ns) {
+            let now_ns = clock::monotonic_ns();
+            let (sent_ns, sequence, value) = (stamped.sent_ns, stamped.sequence, stamped.value);
+            let arrival_ns = if self.trusted { sent_ns.min(now_ns) } else { now_ns };
+            let release_ns = arrival_ns.max(earliest_ns);
+            earliest_ns = release_ns.saturating_add(stage.timing.period_ns);
+            match stage.follow(&mut self.receiver) {
+                None => break,
+                Some(false) => stage.scribe.own(release_ns, Kind::Skip, number, 0),
+                Some(true) => {
+                    let latency_ns = now_ns.saturating_sub(sent_ns);
+                    let (receiver, channel) = (&mut self.receiver, self.channel);
+                    let end_ns = stage.job(number, release_ns, |job| {
+                        job.scribe.other(now_ns, Kind::Receive, channel, sequence, latency_ns);
+                        receiver.receive(job, value)
+                    });
+                    if end_ns > earliest_ns && stage.timing.on_overrun == Overrun::StopApp {
+                        stage.scribe.own(end_ns, Kind::Overrun, number, Overrun::StopApp as u64);
+                        stage.control.stop_because(Reason::Overrun(stage.timing.task.into()));
+                        break;
+                    }
+                }
+            }
+            number += 1;
+        }
+        self.receiver.stop();
+    }
+
+    fn finish(&mut self) -> Result<(), Box<dyn Error>> {
+        self.receiver.finish()
+    }
+}

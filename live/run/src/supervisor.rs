@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Boots an application and runs it to its end.
+
+use std::path::{Path, PathBuf};
+
+use taut_boot::{Guarantee, Loaded, Maps, Posture};
+use taut_plan::{ClassPlan, OnMissingPrivilege, Overrun, Plan};
+use taut_scope::{Block, Scope};
+use taut_sys::{interrupt, machine, memory, signals, thread};
+use taut_time::Duration;
+
+use crate::Error;
+use crate::app::App;
+use crate::control::{Control, Reason};
+use crate::play::Play;
+
+/// What to run and how long.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The plan.
+    pub lock: PathBuf,
+    /// The folder for the recording; `None` records nothing.
+    pub out: Option<PathBuf>,
+    /// How long; `None` until a signal.
+    pub duration: Option<Duration>,
+    /// When the process was started, on the monotonic clock [ns], as its parent saw it.
+    pub spawned_ns: Option<u64>,
+}
+
+/// Told what happens, so that it can be shown; called on the main thread.
+pub trait Observer {
+    /// What is missing, before anything is real-time.
+    fn posture(&mut self, posture: &Posture);
+    /// A segment of an application that had died was found and removed.
+    fn removed_stale(&mut self, what: &str);
+    /// Release 0 is due: how long booting took, if the start is known.
+    fn started(&mut self, plan: &Plan, boot: Option<Duration>);
+    /// It ends.
+    fn stopping(&mut self, reason: Reason);
+    /// A best-effort task did not return.
+    fn stuck(&mut self, task: &str);
+    /// A component's `finish` failed.
+    fn unfinished(&mut self, task: &str, error: &dyn std::error::Error);
+}
+
+/// How an application ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ending {
+    /// Why.
+    pub reason: Reason,
+    /// Whether every part ended in order.
+    pub orderly: bool,
+    /// Where the recording is.
+    pub recording: Option<PathBuf>,
+}
+
+/// The name of the recording in the output folder.
+pub const RECORDING: &str = "run.taut";
+
+/// Runs an application to its end.
+///
+/// # Errors
+/// [`Error`] if it does not get as far as release 0, or its recording cannot be written.
+pub fn run(
+    config: &Config,
+    observer: &mut dyn Observer,
+    setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>,
+) -> Result<Ending, Error> {
+    let Loaded { plan, text } = Loaded::from_file(&config.lock)?;
+    refuse_missing(&plan)?;
+    // Before any thread exists, so that all inherit it and only `watch` sees these signals.
+    signals::block(&signals::TERMINATION)?;
+    interrupt::allow()?;
+    let mut posture = Posture::find(&plan);
+    let maps = Maps::take(&plan)?;
+    if let Err(error) = memory::lock_all() {
+        posture.lose(Guarantee::Memory, error);
+    }
+    // Held as long as the application runs: closing it would end the request.
+    let wakeup = machine::dma_latency_hold();
+    if let Err(error) = &wakeup {
+        posture.lose(Guarantee::Wakeup, error);
+    }
+    observer.posture(&posture);
+    if posture.is_degraded() && plan.on_missing_privilege == OnMissingPrivilege::Fail {
+        return Err(Error::Privilege(posture.lost));
+    }
+    if let Some(stale) = maps.segment().and_then(|segment| segment.replaced()) {
+        observer.removed_stale(&stale.display().to_string());
+    }
+    keep_house(&plan);
+
+    let control = Control::new(&plan);
+    let (service_scopes, task_scopes) = scopes(&plan, &maps)?;
+    let mut app = App::new(&plan, &maps, &control, &service_scopes, &task_scopes);
+    setup(&mut app)?;
+    app.check_complete()?;
+    let parts = std::mem::take(&mut app.parts);
+
+    let recording = config.out.as_ref().map(|out| out.join(RECORDING));
+    let stage = Play { plan: &plan, posture: &posture, control: &control, maps: &maps };
+    let orderly = match &recording {
+        Some(path) => {
+            let failed = |error| Error::Output(path.clone(), error);
+            let sink = create(path).map_err(failed)?;
+            stage.play(parts, config, observer, sink, &text).map_err(|error| match error {
+                Error::Recording(error) => failed(error),
+                other => other,
+            })?
+        }
+        None => stage.play(parts, config, observer, std::io::sink(), &text)?,
+    };
+    drop(wakeup);
+    let reason = control.reason().unwrap_or(Reason::Asked);
+    Ok(Ending { reason, orderly, recording })
+}
+
+/// Refuses what a plan may ask for and this version does not do.
+fn refuse_missing(plan: &Plan) -> Result<(), Error> {
+    for task in &plan.tasks {
+        if let ClassPlan::RealTime { on_overrun: Overrun::KillJob, .. } = task.class {
+            return Err(Error::Thread(format!(
+                "task `{}`: on-overrun = \"kill-job\" is not available in this version; \
+                 use run-on, skip-next or stop-app",
+                task.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Keeps the main thread, and what it starts, off the real-time cores. What cannot be kept is told already.
+fn keep_house(plan: &Plan) {
+    let online = thread::online_cpus();
+    let house: Vec<u16> = plan.housekeeping.iter().copied().filter(|cpu| online.contains(cpu)).collect();
+    if !house.is_empty() {
+        let _ = thread::set_affinity(&house);
+    }
+}
+
+type Scopes<'p> = (Vec<Scope<'p>>, Vec<Scope<'p>>);
+
+fn scopes<'p>(plan: &Plan, maps: &'p Maps) -> Result<Scopes<'p>, Error> {
+    let none: &'static mut [Block] = &mut [];
+    let mut none = Some(none);
+    let mut tasks = Vec::with_capacity(plan.tasks.len());
+    for task in &plan.tasks {
+        tasks.push(match &task.class {
+            // SAFETY:
+            // - the planner gives every scope a region of its own, and this is the only place that makes
+            //   scopes over persistent regions
+            ClassPlan::RealTime { persistent, .. } => unsafe { maps.scope(*persistent, &task.name)? },
+            ClassPlan::BestEffort {} => Scope::new(none.take().unwrap_or_default()),
+        });
+    }
+    let mut services = Vec::with_capacity(plan.services.len());
+    for service in &plan.services {
+        // SAFETY:
+        // - as above
+        services.push(unsafe { maps.scope(service.persistent, &service.name)? });
+    }
+    Ok((services, tasks))
+}
+
+fn create(path: &Path) -> std::io::Result<std::fs::File> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    std::fs::File::create(path)
+}
+
+/// What the report should know of the machine and of what is missing.
+pub(crate) fn facts(posture: &Posture) -> String {
+    let facts = machine::machine_facts().into_iter();
+    let lost = posture.lost.iter().map(|lost| (format!("lost-{:?}", lost.guarantee), lost.why.clone()));
+    let line = |(key, value): (String, String)| {
+        format!("{} = {}\n", key.to_lowercase().replace(' ', "-"), value.replace('\n', " "))
+    };
+    facts.chain(lost).map(line).collect()
+}
+
+impl Config {
+    /// The configuration that `taut run` hands to the program it starts, in its environment: `TAUT_LOCK` (else
+    /// `taut.lock` in the working folder), `TAUT_OUT`, `TAUT_FOR`, `TAUT_SPAWNED_NS`.
+    ///
+    /// # Errors
+    /// The name and text of a variable that does not parse.
+    pub fn from_environment() -> Result<Self, (&'static str, String)> {
+        let variable = |name| std::env::var(name).ok();
+        let lock = variable("TAUT_LOCK").map_or_else(|| Path::new("taut.lock").to_owned(), PathBuf::from);
+        let out = variable("TAUT_OUT").map(PathBuf::from);
+        let duration = match variable("TAUT_FOR") {
+            Some(text) => Some(text.parse().map_err(|_| ("TAUT_FOR", text))?),
+            None => None,
+        };
+        let spawned_ns = variable("TAUT_SPAWNED_NS").and_then(|text| text.parse().ok());
+        Ok(Self { lock, out, duration, spawned_ns })
+    }
+}
