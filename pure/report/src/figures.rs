@@ -107,6 +107,8 @@ pub struct TaskFigures {
     pub late_machine: u64,
     /// Jobs beyond their bound or deadline that are ours.
     pub late_ours: u64,
+    /// Jobs that used more processor time than their WCET, beyond what stalls explain.
+    pub beyond_wcet: u64,
     /// Response time: completion - release.
     pub response: Option<Spread>,
     /// Release jitter: start - release.

@@ -59,7 +59,12 @@ impl Judge<'_> {
                     figures.late_machine += 1;
                 } else {
                     let at_ns = self.since_begin(end);
-                    breaches.push(Breach::Latency { channel: channel.name.clone(), at_ns, latency_ns, limit_ns });
+                    breaches.push(Breach::Latency {
+                        channel: channel.name.clone(),
+                        at_ns,
+                        latency_ns,
+                        limit_ns,
+                    });
                 }
             }
         }

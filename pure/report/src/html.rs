@@ -168,7 +168,8 @@ fn task<'a>(report: &'a Report, at: usize, until: u64, cuts: Vec<Vec<u64>>) -> T
     let mut packed = Vec::with_capacity(jobs.len() * 5);
     for (job, lateness) in jobs.iter().take_while(|(job, _)| job.release < until) {
         // The difference of rounded times, so that rounding does not add up.
-        let since = ticks(job.release - report.begin.min(job.release)) - ticks(previous - report.begin.min(previous));
+        let since =
+            ticks(job.release - report.begin.min(job.release)) - ticks(previous - report.begin.min(previous));
         previous = job.release;
         let late = match lateness {
             Lateness::InTime => 0,
@@ -199,7 +200,8 @@ fn cuts(report: &Report, until: u64) -> Vec<Vec<Vec<u64>>> {
         let mut places: Vec<u64> = Vec::new();
         let on_core = report.jobs.iter().zip(&report.tasks).filter(|(_, task)| task.cpu == Some(core.cpu));
         for (found, task) in on_core {
-            for (place, (job, _)) in found.iter().enumerate().take_while(|(_, (job, _))| job.release < until) {
+            for (place, (job, _)) in found.iter().enumerate().take_while(|(_, (job, _))| job.release < until)
+            {
                 jobs.push((*job, task.priority.unwrap_or(0)));
                 places.push(place as u64);
             }

@@ -46,7 +46,7 @@ struct Parts {
     release: Option<u64>,
     start: Option<u64>,
     complete: Option<(u64, u64)>,
-    skipped: bool,
+    skips: u64,
     missed: bool,
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn join(records: &[Record], tasks: usize) -> Vec<TaskJobs> {
             Kind::Release => jobs.entry(record.job).or_default().release = Some(at),
             Kind::Start => jobs.entry(record.job).or_default().start = Some(at),
             Kind::Complete => jobs.entry(record.job).or_default().complete = Some((at, record.value)),
-            Kind::Skip => jobs.entry(record.job).or_default().skipped = true,
+            Kind::Skip => jobs.entry(record.job).or_default().skips += 1,
             Kind::Miss => jobs.entry(record.job).or_default().missed = true,
             _ => {}
         }
@@ -71,13 +71,19 @@ pub(crate) fn join(records: &[Record], tasks: usize) -> Vec<TaskJobs> {
 fn of_task(task: usize, parts: BTreeMap<u64, Parts>) -> TaskJobs {
     let mut found = TaskJobs::default();
     for (number, part) in parts {
-        if part.skipped {
-            found.skipped += 1;
+        found.skipped += part.skips;
+        if part.skips > 0 && part.start.is_none() {
             continue;
         }
         found.releases += u64::from(part.release.is_some());
         match part {
-            Parts { release: Some(release), start: Some(start), complete: Some((complete, cpu)), missed, .. } => {
+            Parts {
+                release: Some(release),
+                start: Some(start),
+                complete: Some((complete, cpu)),
+                missed,
+                ..
+            } => {
                 found.jobs.push(Job { task, number, release, start, complete, cpu, missed });
             }
             Parts { release: Some(release), complete: None, .. } => found.open.push((number, release)),
@@ -97,14 +103,8 @@ mod tests {
 
     #[test]
     fn any_order_gives_the_same_jobs() {
-        let record = |kind, at, job, value| Record {
-            at: Instant::from_ns(at),
-            kind,
-            cpu: 0,
-            subject: 0,
-            job,
-            value,
-        };
+        let record =
+            |kind, at, job, value| Record { at: Instant::from_ns(at), kind, cpu: 0, subject: 0, job, value };
         let mut records = vec![
             record(Kind::Release, 10, 0, 0),
             record(Kind::Start, 12, 0, 0),
@@ -117,8 +117,7 @@ mod tests {
         for _ in 0..records.len() {
             records.rotate_left(1);
             let found = &join(&records, 1)[0];
-            let job =
-                Job { task: 0, number: 0, release: 10, start: 12, complete: 20, cpu: 7, missed: false };
+            let job = Job { task: 0, number: 0, release: 10, start: 12, complete: 20, cpu: 7, missed: false };
             assert_eq!(found.jobs, [job]);
             assert_eq!((job.response(), job.jitter()), (10, 2));
             assert_eq!((found.releases, found.skipped, found.open.as_slice()), (2, 1, &[(2, 50)][..]));

@@ -205,7 +205,7 @@ impl Judge<'_> {
                         self.job(&mut figures, promise, &open, true, (on_core, &stalls));
                     }
                 }
-                self.conduct(&figures, promise, found, &stalls);
+                self.conduct(&mut figures, promise, found, &stalls);
             }
             self.losses(at, &figures, promise.is_some());
             (figures, judged)
@@ -215,13 +215,7 @@ impl Judge<'_> {
         all.into_iter().unzip()
     }
 
-    fn figures(
-        &self,
-        at: usize,
-        found: &TaskJobs,
-        promise: Option<&Promise>,
-        ending: Ending,
-    ) -> TaskFigures {
+    fn figures(&self, at: usize, found: &TaskJobs, promise: Option<&Promise>, ending: Ending) -> TaskFigures {
         let sum = |kind| self.of(kind, at).map(|record| record.value).fold(0, u64::saturating_add);
         let count = |count: Count| {
             let of_it = self.of(Kind::Counted, at).filter(move |record| record.job == count as u64);
@@ -249,6 +243,7 @@ impl Judge<'_> {
             missed: 0,
             late_machine: 0,
             late_ours: 0,
+            beyond_wcet: 0,
             response: Values::of(found.jobs.iter().map(Job::response)).spread(),
             jitter: Values::of(found.jobs.iter().map(Job::jitter)).spread(),
             execution: Values::of(found.jobs.iter().map(|job| job.cpu)).spread(),
@@ -315,10 +310,11 @@ impl Judge<'_> {
     }
 
     /// What a task's thread must not do, and whose WCET its jobs exceeded.
-    fn conduct(&mut self, figures: &TaskFigures, promise: &Promise, found: &TaskJobs, stalls: &Stalls) {
+    fn conduct(&mut self, figures: &mut TaskFigures, promise: &Promise, found: &TaskJobs, stalls: &Stalls) {
         let over = found.jobs.iter().filter(|job| blame::exceeds(&promise.pending(job), stalls));
         if let Some(used_ns) = over.clone().map(|job| job.cpu).max() {
             let (task, jobs) = (figures.name.clone(), over.count() as u64);
+            figures.beyond_wcet = jobs;
             self.warnings.push(Warning::Wcet { task, wcet_ns: promise.wcet, used_ns, jobs });
         }
         let counts = figures.counts.unwrap_or_default();

@@ -92,7 +92,8 @@ impl Trace {
             let jobs = under(jobs_track(task), &format!("{name}: jobs"));
             self.packet(Message::new().message(60, &jobs));
             let counter = Message::new().uint(3, UNIT_TIME_NS);
-            let response = under(response_track(task), &format!("{name}: response time")).message(8, &counter);
+            let response =
+                under(response_track(task), &format!("{name}: response time")).message(8, &counter);
             self.packet(Message::new().message(60, &response));
         }
         for core in &report.plan.cores {
@@ -174,7 +175,8 @@ impl Trace {
         for record in &report.values {
             let (sequence, end) = of(record);
             let Some(channel) = report.plan.channels.get(usize::from(record.subject)) else { continue };
-            let party = if end == 0 { Some(&channel.writer.name) } else { channel.readers.first().map(|r| &r.name) };
+            let party =
+                if end == 0 { Some(&channel.writer.name) } else { channel.readers.first().map(|r| &r.name) };
             let Some(task) = party.and_then(|name| report.plan.task(name)) else { continue };
             let what = if end == 0 { "send" } else { "receive" };
             let mut event = Message::new()
@@ -249,4 +251,99 @@ fn switch(previous: (&str, u64, u64, u64), next: (&str, u64, u64)) -> Message {
         .uint(6, next.1)
         .uint(7, next.2);
     Message::new().uint(2, previous.1).message(4, &switch)
+}
+
+#[cfg(test)]
+#[path = "../tests/recorded/mod.rs"]
+mod recorded;
+
+#[cfg(test)]
+mod tests {
+    use super::recorded::{MS, Script, plan, run};
+    use super::*;
+    use crate::protobuf::{Value, fields};
+
+    fn uint(message: &[u8], field: u64) -> Option<u64> {
+        fields(message).into_iter().find_map(|(number, value)| match value {
+            Value::Uint(value) if number == field => Some(value),
+            _ => None,
+        })
+    }
+
+    fn messages(message: &[u8], field: u64) -> Vec<&[u8]> {
+        let of_field = |(number, value)| match value {
+            Value::Bytes(bytes) if number == field => Some(bytes),
+            _ => None,
+        };
+        fields(message).into_iter().filter_map(of_field).collect()
+    }
+
+    fn report() -> Report {
+        let script = Script { stalls: vec![(3_999 * MS + 900_000, 9 * MS)], ..Script::quiet() };
+        Report::new(&plan(), &run(script))
+    }
+
+    #[test]
+    fn slices_nest_and_flows_have_two_ends() {
+        let report = report();
+        let trace = report.perfetto();
+        let mut tracks: BTreeMap<u64, Vec<(u64, u64)>> = BTreeMap::new();
+        let mut flows: BTreeMap<u64, u32> = BTreeMap::new();
+        let (mut late, mut counters) = (0, 0);
+        for packet in messages(&trace, 1) {
+            assert_eq!(uint(packet, 10), Some(SEQUENCE));
+            for event in messages(packet, 11) {
+                let (kind, track) = (uint(event, 9).unwrap(), uint(event, 11).unwrap());
+                counters += u32::from(kind == COUNTER);
+                if kind == SLICE_BEGIN || kind == SLICE_END {
+                    tracks.entry(track).or_default().push((uint(packet, 8).unwrap(), kind));
+                }
+                late +=
+                    messages(event, 4).into_iter().filter(|a| messages(a, 10) == [b"late"]).count() as u64;
+                for (_, value) in fields(event).into_iter().filter(|(number, _)| *number == 47) {
+                    let Value::Fixed(flow) = value else { panic!("a flow is fixed64") };
+                    *flows.entry(flow).or_default() += 1;
+                }
+            }
+        }
+        assert_eq!(counters, 3750);
+        assert!(late > 0);
+        assert_eq!(late, report.late_machine());
+        assert_eq!(flows.len(), 3750);
+        assert!(flows.values().all(|ends| *ends == 2));
+        assert_eq!(tracks.len(), 4, "three tasks and the stalls");
+        for events in tracks.values() {
+            assert!(events.is_sorted_by_key(|event| event.0));
+            let kinds = events.iter().map(|event| event.1);
+            assert!(kinds.eq([SLICE_BEGIN, SLICE_END].into_iter().cycle().take(events.len())));
+        }
+    }
+
+    #[test]
+    fn switches_join_and_tell_completion_from_preemption() {
+        let trace = report().perfetto();
+        let (mut last, mut running) = (0, 0);
+        let (mut completed, mut preempted, mut woken) = (0, 0, 0);
+        for bundle in messages(&trace, 1).into_iter().flat_map(|packet| messages(packet, 1)) {
+            assert_eq!(uint(bundle, 1), Some(0), "the cpu");
+            for event in messages(bundle, 2) {
+                let at = uint(event, 1).unwrap();
+                assert!(at >= last);
+                last = at;
+                woken += messages(event, 20).len();
+                for switch in messages(event, 4) {
+                    assert_eq!(uint(switch, 2), Some(running), "who leaves is who ran");
+                    match (running, uint(switch, 4)) {
+                        (0, Some(0)) => {}
+                        (_, Some(1)) => completed += 1,
+                        (_, Some(0)) => preempted += 1,
+                        (who, state) => panic!("{who} left in state {state:?}"),
+                    }
+                    running = uint(switch, 6).unwrap();
+                }
+            }
+        }
+        assert_eq!(running, 0, "idle at the end");
+        assert_eq!((completed, preempted, woken), (3750, 1250, 3750));
+    }
 }

@@ -126,7 +126,8 @@ mod tests {
     fn there_and_back() {
         for value in [0, 1, 127, 128, 16_383, 16_384, u64::MAX] {
             let bytes = Message::new().uint(300, value).fixed(47, value).text(1, "é").into_bytes();
-            let expected = [(300, Value::Uint(value)), (47, Value::Fixed(value)), (1, Value::Bytes("é".as_bytes()))];
+            let expected =
+                [(300, Value::Uint(value)), (47, Value::Fixed(value)), (1, Value::Bytes("é".as_bytes()))];
             assert_eq!(fields(&bytes), expected);
         }
     }

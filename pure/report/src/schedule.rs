@@ -22,7 +22,8 @@ pub(crate) struct Slice {
 /// The stretches of one core, by time, none empty; jobs come with their priority. Between jobs of the same
 /// priority the one that started first runs.
 pub(crate) fn slices(jobs: &[(Job, u8)]) -> Vec<Slice> {
-    let mut starts: Vec<usize> = (0..jobs.len()).filter(|&at| jobs[at].0.start < jobs[at].0.complete).collect();
+    let mut starts: Vec<usize> =
+        (0..jobs.len()).filter(|&at| jobs[at].0.start < jobs[at].0.complete).collect();
     starts.sort_by_key(|&at| jobs[at].0.start);
     let mut slices = Vec::with_capacity(jobs.len() + jobs.len() / 4);
     let mut active: Vec<usize> = Vec::new();

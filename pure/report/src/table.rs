@@ -41,9 +41,14 @@ impl Table {
     /// The head and the rows, each as text and the width that is left for its tail.
     pub(crate) fn lines(&self, width: usize) -> (String, Vec<(String, usize)>) {
         let cell = |row: &Vec<String>, at: usize| row.get(at).map_or(0, |cell| cell.chars().count());
-        let widths: Vec<usize> = self.columns.iter().enumerate().map(|(at, column)| {
-            self.rows.iter().map(|row| cell(row, at)).fold(column.head.chars().count(), usize::max)
-        }).collect();
+        let widths: Vec<usize> = self
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(at, column)| {
+                self.rows.iter().map(|row| cell(row, at)).fold(column.head.chars().count(), usize::max)
+            })
+            .collect();
         let mut kept: Vec<usize> = (0..self.columns.len()).collect();
         let total = |kept: &[usize]| kept.iter().map(|&at| widths[at] + GAP).sum::<usize>();
         while total(&kept) + self.tail_least > width {
@@ -56,8 +61,11 @@ impl Table {
             let mut line = String::new();
             for &at in &kept {
                 let (text, width) = (cells(at), widths[at]);
-                let padded =
-                    if self.columns[at].number { format!("{text:>width$}") } else { format!("{text:<width$}") };
+                let padded = if self.columns[at].number {
+                    format!("{text:>width$}")
+                } else {
+                    format!("{text:<width$}")
+                };
                 line.push_str(&padded);
                 line.push_str(&" ".repeat(GAP));
             }

@@ -99,7 +99,9 @@ impl Page {
             Verdict::KeptButMachine(late) => {
                 (YELLOW, "✔ kept, but for the machine", format!("{late} late, each explained by a stall"))
             }
-            Verdict::Broken(breaches) => (RED, "✘ broken", plural(breaches.len() as u64, "breach", "breaches")),
+            Verdict::Broken(breaches) => {
+                (RED, "✘ broken", plural(breaches.len() as u64, "breach", "breaches"))
+            }
         };
         let mark = self.paint(&format!("{BOLD};{style}"), mark);
         let app = self.paint(BOLD, &report.plan.app);
@@ -287,7 +289,8 @@ impl Page {
             0,
         );
         for task in report.tasks.iter().filter(|task| task.cpu.is_some()) {
-            let of = |get: fn(crate::Counts) -> u64| task.counts.map_or("-".to_owned(), |c| get(c).to_string());
+            let of =
+                |get: fn(crate::Counts) -> u64| task.counts.map_or("-".to_owned(), |c| get(c).to_string());
             table.row(vec![
                 task.name.clone(),
                 of(|c| c.heap_use),
@@ -361,15 +364,31 @@ fn plural(count: u64, one: &str, many: &str) -> String {
 
 pub(crate) fn breach_text(breach: &Breach) -> String {
     match breach {
-        Breach::Response { task, job, at_ns, response_ns, limit_ns, missed, unfinished, stolen_ns, cause } => {
+        Breach::Response {
+            task,
+            job,
+            at_ns,
+            response_ns,
+            limit_ns,
+            missed,
+            unfinished,
+            stolen_ns,
+            cause,
+        } => {
             let took = if *unfinished { "was not done after" } else { "took" };
             let over = if *missed { "missed its deadline" } else { "is beyond its bound" };
             let why = match cause {
                 Cause::Wcet { of, wcet_ns, used_ns } => {
-                    format!("the WCET of `{of}` is too small: {} used, {} planned", span(*used_ns), span(*wcet_ns))
+                    format!(
+                        "the WCET of `{of}` is too small: {} used, {} planned",
+                        span(*used_ns),
+                        span(*wcet_ns)
+                    )
                 }
                 Cause::NotProven => "the plan does not prove a bound for it".to_owned(),
-                Cause::Unknown => "no WCET was exceeded: an overhead or a blocking is larger than planned".to_owned(),
+                Cause::Unknown => {
+                    "no WCET was exceeded: an overhead or a blocking is larger than planned".to_owned()
+                }
             };
             let stolen = match stolen_ns {
                 0 => "no stall there".to_owned(),
@@ -409,7 +428,10 @@ pub(crate) fn breach_text(breach: &Breach) -> String {
 
 pub(crate) fn warning_text(warning: &Warning) -> String {
     match warning {
-        Warning::Killed => "the run has no end: it was killed. Counts of its threads, and its last moments, are missing".to_owned(),
+        Warning::Killed => {
+            "the run has no end: it was killed. Counts of its threads, and its last moments, are missing"
+                .to_owned()
+        }
         Warning::NotProven => "the plan does not prove every deadline and chain".to_owned(),
         Warning::Wcet { task, wcet_ns, used_ns, jobs } => format!(
             "the WCET of `{task}` is too small: {} {} used up to {}, {} planned",
@@ -418,12 +440,21 @@ pub(crate) fn warning_text(warning: &Warning) -> String {
             span(*used_ns),
             span(*wcet_ns)
         ),
-        Warning::Conduct { task, what, count } => format!("`{task}` had {count} {what} after release 0; should be none"),
-        Warning::Failed { task, jobs } => format!("{} of `{task}` returned an error", plural(*jobs, "job", "jobs")),
-        Warning::ScopeExceeded { task, times } => {
-            format!("`{task}` asked its release scope for more than it has, {}", plural(*times, "time", "times"))
+        Warning::Conduct { task, what, count } => {
+            format!("`{task}` had {count} {what} after release 0; should be none")
         }
-        Warning::Dropped { channel, values } => format!("`{channel}` lost {}", plural(*values, "value", "values")),
+        Warning::Failed { task, jobs } => {
+            format!("{} of `{task}` returned an error", plural(*jobs, "job", "jobs"))
+        }
+        Warning::ScopeExceeded { task, times } => {
+            format!(
+                "`{task}` asked its release scope for more than it has, {}",
+                plural(*times, "time", "times")
+            )
+        }
+        Warning::Dropped { channel, values } => {
+            format!("`{channel}` lost {}", plural(*values, "value", "values"))
+        }
         Warning::Lost { task, records } => {
             format!("{} of `{task}` lost", plural(*records, "record was", "records were"))
         }

@@ -9,11 +9,8 @@ use recorded::{MS, PROCESSING, RECORDING, Script, plan, run};
 use taut_report::{About, Report};
 
 fn eventful() -> Report {
-    let stalls = vec![
-        (1_502 * MS + 300_000, 700_000),
-        (3_999 * MS + 900_000, 9 * MS),
-        (7_234 * MS + 100_000, 2 * MS),
-    ];
+    let stalls =
+        vec![(1_502 * MS + 300_000, 700_000), (3_999 * MS + 900_000, 9 * MS), (7_234 * MS + 100_000, 2 * MS)];
     Report::new(&plan(), &run(Script { stalls, ..Script::quiet() }))
 }
 
@@ -24,7 +21,8 @@ fn broken() -> Report {
 
 fn show(name: &str, bytes: &[u8]) {
     if let Ok(folder) = std::env::var("TAUT_REPORT_DIR") {
-        std::fs::write(std::path::Path::new(&folder).join(name), bytes).expect("the folder should take files");
+        std::fs::write(std::path::Path::new(&folder).join(name), bytes)
+            .expect("the folder should take files");
     }
 }
 
@@ -77,8 +75,10 @@ fn html_stands_alone() {
     show("broken.html", broken().html(&ABOUT).as_bytes());
     show("report.pftrace", &eventful().perfetto());
     assert!(html.len() < 300_000, "{} bytes", html.len());
+    // The name of SVG is an address that nobody visits.
+    let html_but_svg = html.replacen("http://www.w3.org/2000/svg", "", 1);
     for load in ["http:", "https:", " src=", "url(", "@import", "fetch(", "XMLHttpRequest", "<link"] {
-        assert!(!html.contains(load), "loads by {load}");
+        assert!(!html_but_svg.contains(load), "loads by {load}");
     }
     assert!(html.contains("default-src 'none'"));
     assert_eq!(html.matches("</script").count(), 2, "the data and the code");

@@ -9,7 +9,7 @@
   // Everything from the data enters the document as text.
   const make = (tag, attributes, ...children) => {
     const svg = ["svg", "path", "line", "text", "g", "rect", "title"].includes(tag);
-    const node = svg ? document.createElementNS("http:/" + "/www.w3.org/2000/svg", tag) : document.createElement(tag);
+    const node = svg ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
     for (const [name, value] of Object.entries(attributes || {})) {
       if (name === "style") Object.assign(node.style, value);
       else if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
@@ -51,7 +51,9 @@
   const words = { "kept": ["✔ Kept", "Every response, latency and age that was recorded stayed within its bound."],
     "kept-but-machine": ["✔ Kept, but for the machine", `${data.late_machine} late, each explained in full by a stall that the platform probe saw.`],
     "broken": ["✘ Broken", "A bound was exceeded and it was ours, or what was recorded cannot show that all was kept."] };
-  const item = (mark, kind, text) => make("li", null, make("b", { class: kind }, mark), text);
+  // Messages mark names with backticks.
+  const named = text => text.split("`").map((part, i) => i % 2 ? make("code", null, part) : part);
+  const item = (mark, kind, text) => make("li", null, make("b", { class: kind }, mark), named(text));
   add(make("h1", null, data.app), make("p", { class: "lead" }, data.description));
   const items = [...data.breaches.map(text => item("✘", "bad", text)),
     ...(data.breaches_more ? [item("✘", "bad", `and ${data.breaches_more} more, in report.json`)] : []),
@@ -138,7 +140,8 @@
         if (left) { g.fillText(lane.task.name, 0, base - 10, 88); g.font = "11px " + css("--sans"); g.fillStyle = soft; g.fillText("cpu " + lane.task.cpu + " · " + lane.task.priority, 0, base + 4); }
         else g.fillText(lane.task.name, 0, base - full - 4);
       });
-      range.textContent = `${span(Math.round(from))} – ${span(Math.round(to))}`;
+      const digits = to - from < 1e7 ? 3 : to - from < 1e9 ? 1 : 0;
+      range.textContent = `${(from / 1e6).toFixed(digits)} – ${(to / 1e6).toFixed(digits)}\u202fms`;
     };
     const timeAt = event => { const r = canvas.getBoundingClientRect(); return from + (event.clientX - r.left - left) / width * (to - from); };
     let drag = null;
@@ -183,9 +186,9 @@
       svg.append(make("line", { class: "grid", x1: L, x2: W - R, y1: at, y2: at }), make("text", { x: L - 6, y: at + 4, "text-anchor": "end" }, v >= .01 || v === 0 ? Math.round(v * 100) + "%" : v * 100 + "%"));
     }
     let free = -99;
-    for (let e = 0; e < 11; e++) for (const m of [1, 2, 5]) {
+    for (let e = 0; e < 11; e++) for (const m of [1, 1.5, 2, 3, 5, 7]) {
       const v = m * 10 ** e, at = x(v);
-      if (v >= low && v <= most && at - free > 52 && at < W - 20) { svg.append(make("line", { class: "grid", x1: at, x2: at, y1: T, y2: H - B }), make("text", { x: at, y: H - 8, "text-anchor": "middle" }, span(v).replace(/\.0+(?=\D)/, ""))); free = at; }
+      if (v >= low && v <= most && at - free > 52 && at < W - 20) { svg.append(make("line", { class: "grid", x1: at, x2: at, y1: T, y2: H - B }), make("text", { x: at, y: H - 8, "text-anchor": "middle" }, span(v).replace(/(\.\d*?)0+(?=\D)/, "$1").replace(/\.(?=\D)/, ""))); free = at; }
     }
     let path = `M${x(curve[0][0]).toFixed(1)} ${y(total).toFixed(1)}`;
     for (const [v, above] of curve) path += `H${x(v).toFixed(1)}V${y(above).toFixed(1)}`;
@@ -229,8 +232,8 @@
 
   section("Real-time threads", "What they did after release 0 that may cost time; the first three should be none.");
   add(table([["task", "name"], ["heap use", "n"], ["page faults", "n"], ["blocked", "n"], ["preempted", "n"], ["execution max", "n"], ["WCET", "n"]], realTime.map(t => {
-    const c = t.counts, zero = n => n ? make("span", { class: "warn" }, "! " + count(n)) : "✔ 0", over = t.execution && t.execution.max_ns > t.wcet_ns;
-    return [t.name, ...(c ? [zero(c.heap_use), zero(c.minor_faults + c.major_faults), zero(c.blocked), count(c.preempted)] : ["–", "–", "–", "–"]), over ? make("span", { class: "warn" }, "! " + of(t.execution, "max_ns")) : of(t.execution, "max_ns"), span(t.wcet_ns)];
+    const c = t.counts, zero = n => n ? make("span", { class: "warn" }, "! " + count(n)) : "✔ 0", over = t.execution && t.execution.max_ns > t.wcet_ns, by = t.beyond_wcet ? "! " : "⚑ ";
+    return [t.name, ...(c ? [zero(c.heap_use), zero(c.minor_faults + c.major_faults), zero(c.blocked), count(c.preempted)] : ["–", "–", "–", "–"]), over ? make("span", { class: "warn", title: t.beyond_wcet ? "beyond its WCET" : "beyond its WCET, as much as stalls explain" }, by + of(t.execution, "max_ns")) : of(t.execution, "max_ns"), span(t.wcet_ns)];
   })));
 
   // Memory

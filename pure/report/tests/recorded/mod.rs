@@ -4,6 +4,8 @@
 //! A recorded run of the cochlear application, made by a small simulation: one core, fixed priorities, 1250
 //! releases, a receiver that preempts its sender, and a machine that stands still where it is told to.
 
+#![allow(dead_code, reason = "each test takes a part of it")]
+
 mod plan;
 
 use std::collections::VecDeque;
@@ -12,31 +14,31 @@ use taut_event::file::{Run, head};
 use taut_event::{Count, Kind, Record};
 use taut_time::Instant;
 
-pub use plan::plan;
+pub(crate) use plan::plan;
 
-pub const MS: u64 = 1_000_000;
+pub(crate) const MS: u64 = 1_000_000;
 /// Release 0 on the run's clock.
-pub const BEGIN: u64 = 5_000 * MS;
-pub const RECORDING: u16 = 0;
-pub const PROCESSING: u16 = 1;
-pub const OUTPUT: u16 = 2;
+pub(crate) const BEGIN: u64 = 5_000 * MS;
+pub(crate) const RECORDING: u16 = 0;
+pub(crate) const PROCESSING: u16 = 1;
+pub(crate) const OUTPUT: u16 = 2;
 const SOURCE: u16 = 3;
 const PRIORITY: [u8; 3] = [80, 70, 75];
 const DEADLINE: [u64; 3] = [2 * MS, 5 * MS, MS];
 
 /// What happens in the run beyond the ordinary.
 #[derive(Clone, Debug)]
-pub struct Script {
-    pub releases: u64,
+pub(crate) struct Script {
+    pub(crate) releases: u64,
     /// When the machine stands still: after release 0, for how long.
-    pub stalls: Vec<(u64, u64)>,
+    pub(crate) stalls: Vec<(u64, u64)>,
     /// Jobs that use this much processor time: task, job, ns.
-    pub slow: Vec<(u16, u64, u64)>,
-    pub killed: bool,
+    pub(crate) slow: Vec<(u16, u64, u64)>,
+    pub(crate) killed: bool,
 }
 
 impl Script {
-    pub fn quiet() -> Self {
+    pub(crate) fn quiet() -> Self {
         Self { releases: 1250, stalls: Vec::new(), slow: Vec::new(), killed: false }
     }
 }
@@ -83,7 +85,11 @@ impl Core {
 
     /// The end of the stall at `at`, or `at`.
     fn awake(&self, at: u64) -> u64 {
-        let hit = self.script.stalls.iter().find(|(from, length)| (BEGIN + from..BEGIN + from + length).contains(&at));
+        let hit = self
+            .script
+            .stalls
+            .iter()
+            .find(|(from, length)| (BEGIN + from..BEGIN + from + length).contains(&at));
         hit.map_or(at, |(from, length)| BEGIN + from + length)
     }
 
@@ -115,7 +121,7 @@ impl Core {
 }
 
 /// The run, with records grouped by thread as a drain writes them.
-pub fn run(script: Script) -> Run {
+pub(crate) fn run(script: Script) -> Run {
     let releases = script.releases;
     let killed = script.killed;
     let mut core = Core { script, chance: Chance(7), records: Vec::new() };
@@ -143,7 +149,8 @@ pub fn run(script: Script) -> Run {
         let work = job.left - job.send_at.unwrap_or(0);
         let end = core.after(now, work);
         let interrupt = coming.front().map_or(u64::MAX, |next| next.ready).max(now);
-        let urgent = coming.front().is_some_and(|next| PRIORITY[next.task as usize] > PRIORITY[job.task as usize]);
+        let urgent =
+            coming.front().is_some_and(|next| PRIORITY[next.task as usize] > PRIORITY[job.task as usize]);
         if urgent && interrupt < end {
             let done = (interrupt - now).min(work);
             (job.left, job.cpu) = (job.left - done, job.cpu + (interrupt - now));
@@ -180,7 +187,11 @@ fn next(ready: &mut Vec<Active>, coming: &mut VecDeque<Active>, now: &mut u64) -
 
 fn receive(core: &mut Core, job: &Active, now: u64) {
     let channel = job.task; // samples to recording, audio to processing, electrodes to output
-    let sent = core.records.iter().rev().find(|r| r.kind == Kind::Send && r.subject == channel && r.value == job.job);
+    let sent = core
+        .records
+        .iter()
+        .rev()
+        .find(|r| r.kind == Kind::Send && r.subject == channel && r.value == job.job);
     if let Some(latency) = sent.map(|r| now + 900 - r.at.as_ns()) {
         core.put(Kind::Receive, now + 900, channel, job.job, latency);
     }
@@ -227,14 +238,14 @@ fn finish(mut core: Core, releases: u64, killed: bool, now: u64) -> Run {
         Kind::End => 99,
         _ => 20,
     });
-    let lock = plan().to_lock().unwrap();
+    let lock = plan().to_lock().expect("the plan should have a text");
     let machine = "kernel = \"6.18.44\"\ncpu = \"AMD EPYC 9R45\"\ncpus = 2\npreemption = \"none\"\nscheduling = \
                    \"SCHED_FIFO\"\nmemory-locked = \"48MiB\"\nisolation = \"none\"\nclock = \"tsc\"\n";
-    let mut bytes = head(&lock, machine).unwrap();
+    let mut bytes = head(&lock, machine).expect("the head should fit");
     for record in &core.records {
         bytes.extend_from_slice(&record.to_bytes());
     }
-    let mut run = Run::from_bytes(&bytes).unwrap();
+    let mut run = Run::from_bytes(&bytes).expect("what was written should be read");
     run.plan.clear(); // the reports take the plan itself
     run
 }

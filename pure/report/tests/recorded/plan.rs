@@ -99,7 +99,7 @@ fn step(name: &str, adds: &str, time: Duration) -> StepPlan {
 }
 
 /// The plan of the cochlear application, by hand.
-pub fn plan() -> Plan {
+pub(crate) fn plan() -> Plan {
     let periodic = |offset| ArrivalPlan::Periodic { periodic: us(8_000), offset };
     let sporadic = ArrivalPlan::Sporadic { sporadic: us(4_000), trigger: "electrodes".to_owned() };
     let tasks = vec![
