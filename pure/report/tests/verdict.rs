@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! Runs whose truth is known, and what the report makes of them.
-#![expect(clippy::unwrap_used, reason = "a test panics to fail")]
 
 mod recorded;
 
