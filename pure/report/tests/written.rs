@@ -94,6 +94,7 @@ fn html_is_safe_against_names() {
     plan.channels[0].reason = evil.to_owned();
     let report = Report::new(&plan, &run(Script { releases: 5, ..Script::quiet() }));
     let html = report.html(&About { generated: evil, command: evil });
+    show("evil.html", html.as_bytes());
     assert_eq!(html.matches("</script").count(), 2);
     assert!(!html.contains("<img") && !html.contains("<!--"));
     assert_eq!(html.matches("<script").count(), 2);

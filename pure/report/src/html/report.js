@@ -169,7 +169,9 @@
       make("span", null, range, " · drag to pan, Ctrl + wheel to zoom")), canvas), tip);
     new ResizeObserver(draw).observe(canvas.parentElement);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-    addEventListener("beforeprint", draw);
+    // Paper is light, and the canvas takes its colours when it is drawn.
+    const paper = on => () => { document.documentElement.classList.toggle("print", on); draw(); };
+    addEventListener("beforeprint", paper(true)); addEventListener("afterprint", paper(false));
     requestAnimationFrame(() => { if (location.hash === "#worst") around(); else draw(); });
   }
 
