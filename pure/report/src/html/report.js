@@ -213,6 +213,17 @@
     draw(); add(make("div", { class: "tools" }, toggle), plots);
   };
   distributions("Response times", "Share of jobs that were done by then; the tail shows the share that was not, on a logarithmic scale.", "response", t => [...(t.bound_ns ? [["bound", t.bound_ns]] : []), ["deadline", t.deadline_ns]]);
+  const bounded = realTime.filter(task => task.bound_ns && task.terms.length);
+  if (bounded.length) {
+    section("Bounds", "What each proven response time is made of.");
+    const kinds = [...new Set(bounded.flatMap(task => task.terms.map(term => term.kind)))], longest = Math.max(...bounded.map(task => task.bound_ns));
+    const ns = text => { const m = /^([\d.]+)(ns|us|ms|s)$/.exec(text); return m ? Number(m[1]) * { ns: 1, us: 1e3, ms: 1e6, s: 1e9 }[m[2]] : 0; };
+    const said = term => `${term.count > 1 ? term.count + " × " : ""}${term.kind}${term.of ? " of " + term.of : ""} ${span(ns(term.time))}`;
+    add(make("div", { class: "legend" }, kinds.map((kind, i) => make("span", null, make("i", { style: { background: color(i) } }), kind))),
+      ...bounded.map(task => make("div", { class: "terms" }, make("h3", null, `${task.name} ${span(task.bound_ns)}`),
+        make("div", { class: "stack" }, task.terms.map(term => make("i", { title: said(term), style: { width: ns(term.time) / longest * 100 + "%", background: color(kinds.indexOf(term.kind)) } }))),
+        make("p", { class: "note" }, task.terms.map(said).join("  +  "), task.test ? ` (${task.test})` : ""))));
+  }
   distributions("Release jitter", "From a job's release to its first instruction: the timer, the kernel, and more urgent jobs.", "jitter", () => []);
 
   // Chains
