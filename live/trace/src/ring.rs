@@ -22,8 +22,9 @@
 //! Crash      recorder dies: records before `head` remain drainable, one in the making is invisible. Drain
 //!            dies: the recorder fills up, then counts losses; it never waits
 //! Source     Lamport's one-producer ring (1977), with the remote index cached on both sides
-//! Checked    unit tests, step count, loom (capacity 2, 3 records, both sides), page faults on Linux. Not
-//!            covered: processors weaker than loom's model
+//! Checked    unit tests, step count, page faults on Linux; loom (capacity 2, 3 records, both sides), which fails
+//!            when either side of O1 is weakened. Not covered: O2 by a tool, since its absence shows only where
+//!            a load is delayed beyond a later store, which loom does not model; it rests on the proof
 
 #[cfg(not(loom))]
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};

@@ -2,4 +2,30 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! Bound and measured side by side: tables, JSON, HTML, Perfetto.
+//!
+//! [`Report::new`] joins a plan with a recorded run of it and judges: did every response, latency and age stay
+//! within what was proven, and if not, was it the machine or us ([`blame`] says how that is decided)? The same
+//! report is then written for a terminal ([`Report::text`]), a program ([`Report::json`]), a browser
+//! ([`Report::html`]) and a trace viewer ([`Report::perfetto`]). Nothing here reads a clock or a file.
 #![forbid(unsafe_code)]
+
+pub mod blame;
+mod figures;
+mod flows;
+mod html;
+mod jobs;
+mod json;
+mod judge;
+mod perfetto;
+mod protobuf;
+mod report;
+mod schedule;
+mod table;
+mod text;
+mod verdict;
+
+pub use figures::{
+    ChainFigures, ChannelFigures, Counts, ProbeFigures, ServiceChange, Spread, StepFigures, TaskFigures,
+};
+pub use report::{About, Ending, Report};
+pub use verdict::{Breach, Cause, Verdict, Warning};

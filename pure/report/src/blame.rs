@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Whether a late job is ours or the machine's.
+//!
+//! A platform probe wakes on every real-time core each [`PROBE_PERIOD_NS`], above every task. When it wakes at w,
+//! late by l, its core ran nothing of ours at its own choice in [w − l, w]; and since the probe ran at
+//! w − l − P at the latest, the machine can have stood still from then on. So one stall steals at most
+//! **[w − l − P, w]**: lateness plus a probe period, as an interval. Overlapping intervals count once.
+//!
+//! ```text
+//! Symbols  [ns] b start of the busy window: going back from the release, as long as a job at least as urgent as
+//!          this one was pending on the core (so jobs queued behind a delayed one inherit its stall)
+//!          r release, f completion, R the plan's bound
+//!          S length of the stalls' intervals inside [b, f]
+//!          H min(processor time, WCET) of more urgent jobs on the core released in (r + R, f]: work that would
+//!            have come after this job, had it not been late
+//! Rule     the machine's  ⟺  S > 0, R ≤ D, and f − r − R ≤ S + H;  else ours
+//! ```
+//!
+//! Argument. Let V(t) be the work at least as urgent as the job that is pending at t, V₀(t) the same without
+//! stalls and with the same arrivals. Service in [b, t] falls short by at most what was stolen since b, so
+//! V(r) ≤ V₀(r) + S₁ with S₁ stolen before r. Without stalls the job is done by r + R, whatever arrives: V₀(r) plus
+//! the more urgent arrivals of (r, r + R] is at most R. With stalls it is done at the first t at which the service
+//! since r covers V(r) and the more urgent arrivals of (r, t]; at t = r + R + A those are at most
+//! R + S₁ + H, and the service is R + A − S₂ with S₂ stolen after r. That suffices once A = S₁ + S₂ + H = S + H.
+//! Hence a job that is later than S + H beyond its bound cannot be explained by the stalls, if every other
+//! assumption held: some WCET, overhead or blocking was too small, which is ours.
+//!
+//! Strict where it is unsure: a stall that the probe did not see (between two of its periods, or below its
+//! threshold of 100 µs) is not counted, H counts no more than the WCET of each job, and a bound that the plan
+//! did not prove is never the machine's. What it cannot tell: an S that is larger than what was really
+//! stolen, by at most P per stall, can hide an overrun of ours of that size.
+//!
+//! Channels and chains: an excess over their bound is the machine's if stalls on the cores of their tasks overlap
+//! the value's way and the excess is at most S + one period of each periodic task on it after the first: a
+//! value that comes too late for one activation waits for the next. Where the period exceeds the excess, that
+//! rule is coarse; every job behind it is judged by the strict one. A value lost in a queue between
+//! real-time tasks is the machine's if a stall overlaps the last capacity + 1 periods of its writer, in which its
+//! reader must have stood still.
+
+/// The platform probe's period.
+pub const PROBE_PERIOD_NS: u64 = 1_000_000;
+
+/// What the probe of one core accounts for: disjoint intervals, sorted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Stalls {
+    intervals: Vec<(u64, u64)>,
+}
+
+impl Stalls {
+    /// From the probe's records on one core: when it woke and how late it was.
+    pub(crate) fn new(mut records: Vec<(u64, u64)>) -> Self {
+        for (at, lateness) in &mut records {
+            let reach = lateness.saturating_add(PROBE_PERIOD_NS);
+            (*at, *lateness) = (at.saturating_sub(reach), *at);
+        }
+        records.sort_unstable();
+        let mut intervals: Vec<(u64, u64)> = Vec::with_capacity(records.len());
+        for (from, to) in records {
+            match intervals.last_mut() {
+                Some(last) if from <= last.1 => last.1 = last.1.max(to),
+                _ => intervals.push((from, to)),
+            }
+        }
+        Self { intervals }
+    }
+
+    /// How much of [from, to] the machine may have taken.
+    pub(crate) fn stolen(&self, from: u64, to: u64) -> u64 {
+        let first = self.intervals.partition_point(|&(_, end)| end <= from);
+        let inside = self.intervals[first..].iter().take_while(|&&(begin, _)| begin < to);
+        inside.map(|&(begin, end)| end.min(to).saturating_sub(begin.max(from))).sum()
+    }
+}
+
+/// A job as the rule needs it; unfinished ones end where the records end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pending {
+    pub(crate) task: usize,
+    pub(crate) priority: u8,
+    pub(crate) release: u64,
+    pub(crate) start: u64,
+    pub(crate) complete: u64,
+    pub(crate) cpu: u64,
+    pub(crate) wcet: u64,
+}
+
+/// The jobs of one core, in the order of their releases.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CoreJobs {
+    jobs: Vec<Pending>,
+    /// The latest completion of the jobs up to each: where a search backwards may stop.
+    latest: Vec<u64>,
+}
+
+/// What the rule found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Finding {
+    Machine,
+    Ours {
+        /// S.
+        stolen: u64,
+        /// The job of the busy window that exceeded its WCET by most, as task and processor time.
+        wcet: Option<(usize, u64)>,
+    },
+}
+
+impl CoreJobs {
+    pub(crate) fn new(mut jobs: Vec<Pending>) -> Self {
+        jobs.sort_by_key(|job| job.release);
+        let latest = jobs.iter().scan(0, |latest, job| {
+            *latest = job.complete.max(*latest);
+            Some(*latest)
+        });
+        let latest = latest.collect();
+        Self { jobs, latest }
+    }
+
+    /// b: where the busy window of a job of that priority, released at `release`, starts.
+    fn busy_since(&self, priority: u8, release: u64) -> u64 {
+        let mut begin = release;
+        let before = self.jobs.partition_point(|job| job.release < release);
+        for at in (0..before).rev() {
+            if self.latest[at] <= begin {
+                break;
+            }
+            let job = &self.jobs[at];
+            // Jobs come by falling release, so one pass finds the fixed point.
+            if job.priority >= priority && job.complete > begin {
+                begin = job.release;
+            }
+        }
+        begin
+    }
+
+    /// Applies the rule to a late job with its proven bound; `None` if none was proven.
+    pub(crate) fn judge(&self, late: &Pending, bound: Option<u64>, stalls: &Stalls) -> Finding {
+        let begin = self.busy_since(late.priority, late.release);
+        let stolen = stalls.stolen(begin, late.complete);
+        let first = self.jobs.partition_point(|job| job.release < begin);
+        let window = self.jobs[first..].iter().take_while(|job| job.release <= late.complete);
+        if let Some(bound) = bound
+            && stolen > 0
+        {
+            let due = late.release.saturating_add(bound);
+            let more_urgent = window.clone().filter(|job| job.priority > late.priority && job.release > due);
+            let pushed: u64 = more_urgent.map(|job| job.cpu.min(job.wcet)).sum();
+            if late.complete.saturating_sub(due) <= stolen.saturating_add(pushed) {
+                return Finding::Machine;
+            }
+        }
+        let guilty = window.filter(|job| job.priority >= late.priority && exceeds(job, stalls));
+        let wcet = guilty.max_by_key(|job| job.cpu - job.wcet).map(|job| (job.task, job.cpu));
+        Finding::Ours { stolen, wcet }
+    }
+}
+
+/// Whether a job used more than its WCET, beyond what a stall while it ran may have added: on a virtual machine
+/// the guest counts stolen time as the running thread's.
+pub(crate) fn exceeds(job: &Pending, stalls: &Stalls) -> bool {
+    job.cpu > job.wcet && job.cpu - job.wcet > stalls.stolen(job.start, job.complete)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const P: u64 = PROBE_PERIOD_NS;
+
+    fn job(task: usize, priority: u8, release: u64, complete: u64, cpu: u64) -> Pending {
+        Pending { task, priority, release, start: release, complete, cpu, wcet: 300_000 }
+    }
+
+    #[test]
+    fn overlapping_stalls_count_once() {
+        // A probe that catches up tells one stall of 3 ms three times.
+        let stalls = Stalls::new(vec![(10 * P, 3 * P), (10 * P + 1, 2 * P), (10 * P + 2, P)]);
+        assert_eq!(stalls.stolen(0, 100 * P), 4 * P + 2);
+        assert_eq!(stalls.stolen(0, 6 * P), 0);
+        assert_eq!(stalls.stolen(7 * P, 8 * P), P);
+        assert_eq!(stalls.stolen(10 * P + 2, 11 * P), 0);
+        assert_eq!(Stalls::default().stolen(0, u64::MAX), 0);
+    }
+
+    #[test]
+    fn a_stall_explains_no_more_than_itself() {
+        let stalls = Stalls::new(vec![(12 * P, 2 * P)]);
+        let bound = Some(P);
+        // Released at 9.5 P: the interval [9 P, 12 P] gives 2.5 P to the window.
+        for (complete, machine) in [(13 * P, true), (13 * P + 1, false)] {
+            let late = job(0, 5, 9 * P + P / 2, complete, 100);
+            let found = CoreJobs::new(vec![late]).judge(&late, bound, &stalls);
+            assert_eq!(found == Finding::Machine, machine, "{complete} {found:?}");
+        }
+        let late = job(0, 5, 9 * P + P / 2, 13 * P, 100);
+        let ours = Finding::Ours { stolen: 5 * P / 2, wcet: None };
+        assert_eq!(CoreJobs::new(vec![late]).judge(&late, None, &stalls), ours, "not proven");
+        let none = Finding::Ours { stolen: 0, wcet: None };
+        assert_eq!(CoreJobs::new(vec![late]).judge(&late, bound, &Stalls::default()), none);
+    }
+
+    #[test]
+    fn jobs_queued_behind_a_delayed_one_inherit_its_stall() {
+        let stalls = Stalls::new(vec![(12 * P, P)]);
+        let delayed = job(1, 6, 11 * P, 13 * P, 100);
+        let late = job(0, 5, 12 * P + P / 2, 14 * P, 100);
+        let judge = |others: Vec<Pending>| CoreJobs::new(others).judge(&late, Some(P), &stalls);
+        assert_eq!(judge(vec![delayed, late]), Finding::Machine);
+        let none = Finding::Ours { stolen: 0, wcet: None };
+        assert_eq!(judge(vec![late]), none, "no busy window joins it to the stall");
+        assert_eq!(judge(vec![Pending { priority: 4, ..delayed }, late]), none, "less urgent work does not");
+        assert_eq!(judge(vec![Pending { complete: 12 * P + P / 2, ..delayed }, late]), none, "done before");
+    }
+
+    #[test]
+    fn more_urgent_work_that_came_in_the_delay_counts_up_to_its_wcet() {
+        let stalls = Stalls::new(vec![(12 * P, P)]);
+        let late = job(0, 5, 10 * P, 13 * P + 200_000, 100);
+        let urgent = |cpu| job(1, 9, 12 * P, 12 * P + 400_000, cpu);
+        let judge = |urgent| CoreJobs::new(vec![late, urgent]).judge(&late, Some(P), &stalls);
+        assert_eq!(judge(urgent(200_000)), Finding::Machine);
+        assert!(matches!(judge(urgent(199_999)), Finding::Ours { .. }));
+        let far = job(0, 5, 10 * P, 13 * P + 300_001, 100);
+        let found = CoreJobs::new(vec![far, urgent(900_000)]).judge(&far, Some(P), &stalls);
+        assert!(matches!(found, Finding::Ours { .. }), "no more than the WCET");
+    }
+
+    #[test]
+    fn the_wcet_that_was_too_small_is_named() {
+        let guilty = job(7, 9, 10 * P, 11 * P, 900_000);
+        let late = job(0, 5, 10 * P + 1, 12 * P, 100);
+        let cores = CoreJobs::new(vec![guilty, late]);
+        let found = cores.judge(&late, Some(P), &Stalls::default());
+        assert_eq!(found, Finding::Ours { stolen: 0, wcet: Some((7, 900_000)) });
+        // A stall while it ran explains what it used too much.
+        assert!(exceeds(&guilty, &Stalls::default()));
+        assert!(!exceeds(&guilty, &Stalls::new(vec![(10 * P + 700_000, 100_000)])));
+    }
+}

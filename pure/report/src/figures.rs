@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+/// How values spread, in ns. Percentiles come from a histogram of three significant digits and are rounded up;
+/// the largest value is exact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Spread {
+    /// How many values.
+    pub count: u64,
+    /// Half of them are at most this.
+    pub p50_ns: u64,
+    /// 99 % of them are at most this.
+    pub p99_ns: u64,
+    /// 99.9 % of them are at most this.
+    pub p999_ns: u64,
+    /// The largest.
+    pub max_ns: u64,
+}
+
+/// Collects values for a [`Spread`] and for a curve.
+#[derive(Clone, Debug)]
+pub(crate) struct Values {
+    histogram: Histogram<u64>,
+    max: u64,
+}
+
+impl Values {
+    pub(crate) fn of(values: impl IntoIterator<Item = u64>) -> Self {
+        // Auto-resizing; any value of 64 bits fits.
+        let histogram = Histogram::new(3).expect("three digits are within the histogram's one to five");
+        let mut found = Self { histogram, max: 0 };
+        for value in values {
+            if found.histogram.record(value).is_err() {
+                // It could not grow: count the value where the histogram ends.
+                found.histogram.saturating_record(value);
+            }
+            found.max = found.max.max(value);
+        }
+        found
+    }
+
+    /// `None` without values.
+    pub(crate) fn spread(&self) -> Option<Spread> {
+        let at = |share| self.histogram.value_at_quantile(share).min(self.max);
+        (!self.histogram.is_empty()).then(|| Spread {
+            count: self.histogram.len(),
+            p50_ns: at(0.5),
+            p99_ns: at(0.99),
+            p999_ns: at(0.999),
+            max_ns: self.max,
+        })
+    }
+
+    /// Points of the distribution: value and how many values exceed it, from the smallest to the largest; at
+    /// most about `points`, and none that adds nothing.
+    pub(crate) fn curve(&self, points: u32) -> Vec<(u64, u64)> {
+        let total = self.histogram.len();
+        let mut curve: Vec<(u64, u64)> = Vec::new();
+        let (mut seen, mut told) = (0, None);
+        for step in self.histogram.iter_recorded() {
+            seen += step.count_since_last_iteration();
+            let above = total - seen;
+            // Even steps over the body; every value of the last hundredth, where it matters.
+            let level = seen.saturating_mul(u64::from(points)) / total.max(1);
+            if told != Some(level) || above.saturating_mul(100) < total {
+                curve.push((step.value_iterated_to().min(self.max), above));
+                told = Some(level);
+            }
+        }
+        curve
+    }
+}
+
+/// A task: what was promised, what was seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TaskFigures {
+    /// Its name.
+    pub name: String,
+    /// Its CPU; none if best-effort, as are the next seven.
+    pub cpu: Option<u16>,
+    /// Its priority, 1 to 99.
+    pub priority: Option<u8>,
+    /// T: the period, or the least time between two releases.
+    pub period_ns: Option<u64>,
+    /// D.
+    pub deadline_ns: Option<u64>,
+    /// C, margin included.
+    pub wcet_ns: Option<u64>,
+    /// R, if one was shown.
+    pub bound_ns: Option<u64>,
+    /// The analysis that gave R.
+    pub test: Option<String>,
+    /// Releases that were not skipped.
+    pub releases: u64,
+    /// Jobs that completed.
+    pub completions: u64,
+    /// Releases that the overrun policy or a pause dropped.
+    pub skipped: u64,
+    /// Releases that fell due while the previous job still ran.
+    pub overruns: u64,
+    /// Jobs beyond their deadline, unfinished ones included.
+    pub missed: u64,
+    /// Jobs beyond their bound or deadline that the machine accounts for.
+    pub late_machine: u64,
+    /// Jobs beyond their bound or deadline that are ours.
+    pub late_ours: u64,
+    /// Jobs that used more processor time than their WCET, beyond what stalls explain.
+    pub beyond_wcet: u64,
+    /// Response time: completion - release.
+    pub response: Option<Spread>,
+    /// Release jitter: start - release.
+    pub jitter: Option<Spread>,
+    /// Processor time of a job.
+    pub execution: Option<Spread>,
+    /// Counts of its thread after release 0; none if the run has no end.
+    pub counts: Option<Counts>,
+    /// Its records that were lost.
+    pub records_lost: u64,
+}
+
+/// What a thread did after release 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Heap allocations, reallocations and frees.
+    pub heap_use: u64,
+    /// Page faults without IO.
+    pub minor_faults: u64,
+    /// Page faults with IO.
+    pub major_faults: u64,
+    /// Voluntary context switches beyond waiting for a release or a trigger.
+    pub blocked: u64,
+    /// Involuntary context switches.
+    pub preempted: u64,
+}
+
+/// A channel: what was promised, what was seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ChannelFigures {
+    /// Its name.
+    pub name: String,
+    /// Who sends.
+    pub writer: String,
+    /// Who receives.
+    pub readers: Vec<String>,
+    /// The protocol, as its paper names it.
+    pub mechanism: &'static str,
+    /// Values that can wait.
+    pub capacity: u32,
+    /// Values sent, where the sender is recorded.
+    pub sent: u64,
+    /// Values received, where the receiver is recorded.
+    pub received: u64,
+    /// Values refused or lost.
+    pub dropped: u64,
+    /// From send to receive.
+    pub latency: Option<Spread>,
+    /// Bound on that.
+    pub bound_ns: Option<u64>,
+    /// Values beyond the bound, or lost against the proof, that the machine accounts for.
+    pub late_machine: u64,
+    /// Such values that are ours.
+    pub late_ours: u64,
+}
+
+/// A chain: what was promised, what was seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ChainFigures {
+    /// Its name.
+    pub name: String,
+    /// Age of the data at its end.
+    pub age: Option<Spread>,
+    /// The proven bound on that.
+    pub bound_ns: Option<u64>,
+    /// What the manifest allows.
+    pub limit_ns: u64,
+    /// Ages beyond the bound that the machine accounts for.
+    pub late_machine: u64,
+    /// Ages beyond the bound that are ours.
+    pub late_ours: u64,
+    /// Its steps.
+    pub steps: Vec<StepFigures>,
+}
+
+/// A step of a chain.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StepFigures {
+    /// The task's or channel's name.
+    pub name: String,
+    /// What it adds to the bound, in words.
+    pub adds: String,
+    /// How much.
+    pub bound_ns: u64,
+    /// The largest response of the task or latency of the channel.
+    pub max_ns: Option<u64>,
+}
+
+/// What the platform probe of a core saw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ProbeFigures {
+    /// The CPU.
+    pub cpu: u16,
+    /// Wake-ups later than the probe's threshold.
+    pub stalls: u64,
+    /// The sum of their lateness.
+    pub total_ns: u64,
+    /// The latest.
+    pub max_ns: u64,
+}
+
+/// A change of a service's state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ServiceChange {
+    /// When, after release 0; 0 if before.
+    pub at_ns: u64,
+    /// Which service.
+    pub service: String,
+    /// Its new state's number.
+    pub state: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spread_and_curve() {
+        assert_eq!(Values::of([]).spread(), None);
+        let values = Values::of(1..=100_000);
+        let spread = values.spread().unwrap();
+        assert_eq!((spread.count, spread.max_ns), (100_000, 100_000));
+        for (seen, exact) in [(spread.p50_ns, 50_000), (spread.p99_ns, 99_000), (spread.p999_ns, 99_900)] {
+            assert!(seen >= exact && seen <= exact + exact / 1_000 + 1, "{seen} for {exact}");
+        }
+        let curve = values.curve(100);
+        assert!(curve.len() < 250, "{}", curve.len());
+        assert!(curve.is_sorted_by(|a, b| a.0 < b.0 && a.1 > b.1));
+        assert_eq!(curve.last(), Some(&(100_000, 0)));
+    }
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Channels and chains: figures, and the coarser rule of blame that [`crate::blame`] states last.
+
+use taut_event::Kind;
+use taut_time::Duration;
+
+use crate::blame::Stalls;
+use crate::figures::{ChainFigures, ChannelFigures, StepFigures, TaskFigures, Values};
+use crate::judge::{Judge, Promise};
+use crate::verdict::{Breach, Warning};
+
+impl Judge<'_> {
+    fn promise(&self, task: &str) -> Option<&Promise> {
+        self.promises.get(self.plan.task(task)?)?.as_ref()
+    }
+
+    /// Whether an excess of what reached its end at `at` after `way` is the machine's; `tasks` are the
+    /// real-time tasks on its way, in order.
+    fn excused(&self, tasks: &[&str], at: u64, way: u64, limit: u64) -> bool {
+        let promises: Vec<&Promise> = tasks.iter().filter_map(|task| self.promise(task)).collect();
+        let mut cpus: Vec<u16> = promises.iter().map(|promise| promise.cpu).collect();
+        cpus.sort_unstable();
+        cpus.dedup();
+        let from = at.saturating_sub(way);
+        let on = |cpu: &u16| self.stalls.get(cpu).map_or(0, |stalls: &Stalls| stalls.stolen(from, at));
+        let stolen = cpus.iter().map(on).fold(0, u64::saturating_add);
+        let later = promises.iter().skip(1).filter(|promise| promise.periodic);
+        let waits = later.map(|promise| promise.period).fold(0, u64::saturating_add);
+        stolen > 0 && way.saturating_sub(limit) <= stolen.saturating_add(waits)
+    }
+
+    pub(crate) fn channel(&mut self, at: usize) -> ChannelFigures {
+        let channel = &self.plan.channels[at];
+        let mut parties = vec![channel.writer.name.as_str()];
+        parties.extend(channel.readers.iter().map(|reader| reader.name.as_str()));
+        let proven = parties.iter().all(|party| self.promise(party).is_some());
+        let bound = channel.latency.map(Duration::as_ns);
+        let mut figures = ChannelFigures {
+            name: channel.name.clone(),
+            writer: channel.writer.name.clone(),
+            readers: channel.readers.iter().map(|reader| reader.name.clone()).collect(),
+            mechanism: channel.mechanism.paper_name(),
+            capacity: channel.capacity,
+            sent: self.of(Kind::Send, at).count() as u64,
+            received: self.of(Kind::Receive, at).count() as u64,
+            dropped: self.of(Kind::Drop, at).map(|record| record.value).fold(0, u64::saturating_add),
+            latency: Values::of(self.of(Kind::Receive, at).map(|record| record.value)).spread(),
+            bound_ns: bound,
+            late_machine: 0,
+            late_ours: 0,
+        };
+        let mut breaches = Vec::new();
+        if let Some(limit_ns) = bound {
+            for record in self.of(Kind::Receive, at).filter(|record| record.value > limit_ns) {
+                let (end, latency_ns) = (record.at.as_ns(), record.value);
+                if self.excused(&parties, end, latency_ns, limit_ns) {
+                    figures.late_machine += 1;
+                } else {
+                    let at_ns = self.since_begin(end);
+                    breaches.push(Breach::Latency {
+                        channel: channel.name.clone(),
+                        at_ns,
+                        latency_ns,
+                        limit_ns,
+                    });
+                }
+            }
+        }
+        if proven {
+            let period = self.promise(parties[0]).map_or(0, |writer| writer.period);
+            let span = period.saturating_mul(u64::from(channel.capacity).saturating_add(1));
+            for record in self.of(Kind::Drop, at) {
+                let (end, dropped) = (record.at.as_ns(), record.value);
+                if self.excused(&parties, end, span, span) {
+                    figures.late_machine += 1;
+                } else {
+                    let at_ns = self.since_begin(end);
+                    breaches.push(Breach::Drop { channel: channel.name.clone(), at_ns, dropped });
+                }
+            }
+        } else if figures.dropped > 0 {
+            let (channel, values) = (channel.name.clone(), figures.dropped);
+            self.warnings.push(Warning::Dropped { channel, values });
+        }
+        figures.late_ours = breaches.len() as u64;
+        self.machine += figures.late_machine;
+        self.breaches.append(&mut breaches);
+        figures
+    }
+
+    pub(crate) fn chain(
+        &mut self,
+        at: usize,
+        tasks: &[TaskFigures],
+        channels: &[ChannelFigures],
+    ) -> ChainFigures {
+        let chain = &self.plan.chains[at];
+        let most = |name: &str| {
+            let task = tasks.iter().find(|task| task.name == name).and_then(|task| task.response);
+            let channel = channels.iter().find(|channel| channel.name == name);
+            task.or_else(|| channel.and_then(|channel| channel.latency)).map(|spread| spread.max_ns)
+        };
+        let bound = chain.latency.map(Duration::as_ns);
+        let max_latency = chain.max_latency.as_ns();
+        let limit_ns = bound.map_or(max_latency, |bound| bound.min(max_latency));
+        let path: Vec<&str> = chain.path.iter().map(|step| step.name.as_str()).collect();
+        let (mut late_machine, mut breaches) = (0, Vec::new());
+        for record in self.of(Kind::ChainEnd, at).filter(|record| record.value > limit_ns) {
+            let (end, age_ns) = (record.at.as_ns(), record.value);
+            if bound.is_some_and(|bound| bound <= max_latency) && self.excused(&path, end, age_ns, limit_ns) {
+                late_machine += 1;
+            } else {
+                let (chain, at_ns) = (chain.name.clone(), self.since_begin(end));
+                breaches.push(Breach::Age { chain, at_ns, age_ns, limit_ns });
+            }
+        }
+        let steps = chain.path.iter().map(|step| StepFigures {
+            name: step.name.clone(),
+            adds: step.adds.clone(),
+            bound_ns: step.time.as_ns(),
+            max_ns: most(&step.name),
+        });
+        let figures = ChainFigures {
+            name: chain.name.clone(),
+            age: Values::of(self.of(Kind::ChainEnd, at).map(|record| record.value)).spread(),
+            bound_ns: bound,
+            limit_ns: max_latency,
+            late_machine,
+            late_ours: breaches.len() as u64,
+            steps: steps.collect(),
+        };
+        self.machine += late_machine;
+        self.breaches.append(&mut breaches);
+        figures
+    }
+}

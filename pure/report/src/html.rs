@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The report for a browser: a page, its style and its code, written by hand and embedded here, around the data
+//! as JSON in one script element. It loads nothing, so it opens from a file and from an archive in ten years.
+//!
+//! Texts of others reach the page only as JSON whose `<`, `>` and `&` are escaped, and the code puts them into the
+//! document as text alone.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use taut_plan::{ChannelPlan, ClassPlan, Input, MemoryPlan, Place, Region, Term};
+
+use crate::figures::{ChainFigures, ChannelFigures, ProbeFigures, TaskFigures, Values};
+use crate::jobs::Job;
+use crate::report::{About, Ending, Lateness, Report};
+use crate::schedule::slices;
+use crate::text::{breach_text, warning_text};
+use crate::verdict::Verdict;
+
+const PAGE: &str = include_str!("html/report.html");
+const STYLE: &str = include_str!("html/report.css");
+const CODE: &str = include_str!("html/report.js");
+
+/// Jobs that the schedule holds; a longer run shows its beginning, and its Perfetto file all of it.
+const SCHEDULE_JOBS: usize = 6_000;
+/// The schedule's resolution.
+const TICK_NS: u64 = 100;
+const CURVE_POINTS: u32 = 80;
+const ITEMS_TOLD: usize = 24;
+const STALLS_TOLD: usize = 400;
+
+#[derive(Serialize)]
+struct Data<'a> {
+    app: &'a str,
+    description: &'a str,
+    verdict: &'static str,
+    late_machine: u64,
+    breaches: Vec<String>,
+    breaches_more: usize,
+    warnings: Vec<String>,
+    killed: bool,
+    signal: Option<u64>,
+    proven: bool,
+    duration_ns: u64,
+    tick_ns: u64,
+    /// The schedule holds what was released before this.
+    shown_ns: u64,
+    tasks: Vec<Task<'a>>,
+    channels: Vec<Channel<'a>>,
+    chains: &'a [ChainFigures],
+    probes: &'a [ProbeFigures],
+    /// CPU, when it ended, how late the probe was; the longest ones if there are many.
+    stalls: Vec<(u16, u64, u64)>,
+    memory: &'a MemoryPlan,
+    regions: Vec<Stretch<'a>>,
+    machine: &'a [(String, String)],
+    inputs: &'a [Input],
+    generated: &'a str,
+    command: &'a str,
+}
+
+#[derive(Serialize)]
+struct Task<'a> {
+    #[serde(flatten)]
+    figures: &'a TaskFigures,
+    terms: &'a [Term],
+    response_curve: Vec<(u64, u64)>,
+    jitter_curve: Vec<(u64, u64)>,
+    /// Per job: release since the one before, jitter, response, processor time, in ticks; 0 in time, 1 the
+    /// machine's, 2 ours.
+    jobs: Vec<u64>,
+    /// Of jobs that were preempted: number in `jobs`, then from and to since release, in ticks.
+    cuts: Vec<Vec<u64>>,
+}
+
+#[derive(Serialize)]
+struct Channel<'a> {
+    #[serde(flatten)]
+    figures: &'a ChannelFigures,
+    kind: taut_model::Kind,
+    layout: &'a str,
+    reason: &'a str,
+    place: Place,
+    bytes: u64,
+}
+
+#[derive(Serialize)]
+struct Stretch<'a> {
+    place: Place,
+    name: &'a str,
+    what: &'static str,
+    offset: u64,
+    bytes: u64,
+}
+
+pub(crate) fn write(report: &Report, about: &About<'_>) -> String {
+    let data = serde_json::to_string(&data(report, about)).unwrap_or_default();
+    let safe = data.chars().fold(String::with_capacity(data.len()), |mut safe, c| {
+        match c {
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => safe.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => safe.push(c),
+        }
+        safe
+    });
+    // The data come last: what they contain is then never taken for a mark.
+    PAGE.replacen("{{style}}", STYLE, 1).replacen("{{code}}", CODE, 1).replacen("{{data}}", &safe, 1)
+}
+
+fn data<'a>(report: &'a Report, about: &About<'a>) -> Data<'a> {
+    let plan = &report.plan;
+    let breaches = match &report.verdict {
+        Verdict::Broken(breaches) => breaches.as_slice(),
+        _ => &[],
+    };
+    let until = schedule_end(report);
+    let cuts = cuts(report, until);
+    let mut stalls: Vec<(u16, u64, u64)> = report
+        .stalls
+        .iter()
+        .map(|&(cpu, at, lateness)| (cpu, at.saturating_sub(report.begin), lateness))
+        .collect();
+    stalls.sort_by_key(|stall| std::cmp::Reverse(stall.2));
+    stalls.truncate(STALLS_TOLD);
+    Data {
+        app: &plan.app,
+        description: &plan.description,
+        verdict: report.verdict.word(),
+        late_machine: report.late_machine(),
+        breaches: breaches.iter().take(ITEMS_TOLD).map(breach_text).collect(),
+        breaches_more: breaches.len().saturating_sub(ITEMS_TOLD),
+        warnings: report.warnings.iter().map(warning_text).collect(),
+        killed: report.ending == Ending::Killed,
+        signal: match report.ending {
+            Ending::Signal(signal) => Some(signal),
+            _ => None,
+        },
+        proven: plan.proven,
+        duration_ns: report.duration,
+        tick_ns: TICK_NS,
+        shown_ns: until.saturating_sub(report.begin).min(report.duration),
+        tasks: cuts.into_iter().enumerate().map(|(at, cuts)| task(report, at, until, cuts)).collect(),
+        channels: report.channels.iter().zip(&plan.channels).map(|(f, c)| channel(f, c)).collect(),
+        chains: &report.chains,
+        probes: &report.probes,
+        stalls,
+        memory: &plan.memory,
+        regions: regions(report),
+        machine: &report.machine,
+        inputs: &plan.inputs,
+        generated: about.generated,
+        command: about.command,
+    }
+}
+
+/// The release at which the schedule has as many jobs as it may hold.
+fn schedule_end(report: &Report) -> u64 {
+    let mut releases: Vec<u64> = report.jobs.iter().flatten().map(|(job, _)| job.release).collect();
+    releases.sort_unstable();
+    releases.get(SCHEDULE_JOBS).copied().unwrap_or(u64::MAX)
+}
+
+fn task<'a>(report: &'a Report, at: usize, until: u64, cuts: Vec<Vec<u64>>) -> Task<'a> {
+    let jobs = &report.jobs[at];
+    let ticks = |ns: u64| ns / TICK_NS;
+    let mut previous = report.begin;
+    let mut packed = Vec::with_capacity(jobs.len() * 5);
+    for (job, lateness) in jobs.iter().take_while(|(job, _)| job.release < until) {
+        // The difference of rounded times, so that rounding does not add up.
+        let since =
+            ticks(job.release - report.begin.min(job.release)) - ticks(previous - report.begin.min(previous));
+        previous = job.release;
+        let late = match lateness {
+            Lateness::InTime => 0,
+            Lateness::Machine => 1,
+            Lateness::Ours => 2,
+        };
+        packed.extend([since, ticks(job.jitter()), ticks(job.response()), ticks(job.cpu), late]);
+    }
+    let terms = match &report.plan.tasks[at].class {
+        ClassPlan::RealTime { terms, .. } => terms.as_slice(),
+        ClassPlan::BestEffort {} => &[],
+    };
+    Task {
+        figures: &report.tasks[at],
+        terms,
+        response_curve: Values::of(jobs.iter().map(|(job, _)| job.response())).curve(CURVE_POINTS),
+        jitter_curve: Values::of(jobs.iter().map(|(job, _)| job.jitter())).curve(CURVE_POINTS),
+        jobs: packed,
+        cuts,
+    }
+}
+
+/// Per task, the jobs that did not run in one piece.
+fn cuts(report: &Report, until: u64) -> Vec<Vec<Vec<u64>>> {
+    let mut cuts: Vec<Vec<Vec<u64>>> = report.tasks.iter().map(|_| Vec::new()).collect();
+    for core in &report.plan.cores {
+        let mut jobs: Vec<(Job, u8)> = Vec::new();
+        let mut places: Vec<u64> = Vec::new();
+        let on_core = report.jobs.iter().zip(&report.tasks).filter(|(_, task)| task.cpu == Some(core.cpu));
+        for (found, task) in on_core {
+            for (place, (job, _)) in found.iter().enumerate().take_while(|(_, (job, _))| job.release < until)
+            {
+                jobs.push((*job, task.priority.unwrap_or(0)));
+                places.push(place as u64);
+            }
+        }
+        let mut of_job: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+        for slice in slices(&jobs) {
+            let release = jobs[slice.job].0.release;
+            let pieces = of_job.entry(slice.job).or_default();
+            pieces.extend([slice.from, slice.to].map(|at| at.saturating_sub(release) / TICK_NS));
+        }
+        for (at, pieces) in of_job.into_iter().filter(|(_, pieces)| pieces.len() > 2) {
+            let mut cut = vec![places[at]];
+            cut.extend(pieces);
+            cuts[jobs[at].0.task].push(cut);
+        }
+    }
+    cuts
+}
+
+fn channel<'a>(figures: &'a ChannelFigures, plan: &'a ChannelPlan) -> Channel<'a> {
+    let ChannelPlan { kind, layout, reason, place, region, .. } = plan;
+    Channel { figures, kind: *kind, layout, reason, place: *place, bytes: region.size }
+}
+
+/// The memory map, by place and offset.
+fn regions(report: &Report) -> Vec<Stretch<'_>> {
+    let plan = &report.plan;
+    let mut regions: Vec<Stretch<'_>> = Vec::new();
+    let mut put = |place, name, what, region: Region| {
+        if region.size > 0 {
+            regions.push(Stretch { place, name, what, offset: region.offset, bytes: region.size });
+        }
+    };
+    for service in &plan.services {
+        put(Place::Process, &service.name, "service, persistent scope", service.persistent);
+    }
+    for task in &plan.tasks {
+        if let ClassPlan::RealTime { persistent, release, .. } = &task.class {
+            put(Place::Process, &task.name, "persistent scope", *persistent);
+            put(Place::Process, &task.name, "release scope", *release);
+        }
+    }
+    for channel in &plan.channels {
+        put(channel.place, &channel.name, "channel", channel.region);
+    }
+    regions.sort_by_key(|region| (region.place == Place::Segment, region.offset));
+    regions
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use serde::Serialize;
+
+use crate::figures::{ChainFigures, ChannelFigures, ProbeFigures, ServiceChange, TaskFigures};
+use crate::report::{Ending, Report};
+use crate::verdict::{Breach, Verdict, Warning};
+
+/// Changes when a field changes its meaning or goes; new fields do not change it.
+const SCHEMA_VERSION: u32 = 1;
+
+/// The content of `report.json`.
+#[derive(Serialize)]
+struct Document<'a> {
+    schema_version: u32,
+    app: &'a str,
+    /// `kept`, `kept-but-machine` or `broken`.
+    verdict: &'static str,
+    /// Responses, latencies and ages beyond their bound that the machine accounts for.
+    late_machine: u64,
+    breaches: &'a [Breach],
+    warnings: &'a [Warning],
+    /// Whether the plan proves every deadline and chain.
+    proven: bool,
+    /// From release 0 to the last record.
+    duration_ns: u64,
+    /// `done`, `signal` or `killed`.
+    ending: &'static str,
+    /// The signal's number, if one ended it orderly.
+    signal: Option<u64>,
+    tasks: &'a [TaskFigures],
+    channels: &'a [ChannelFigures],
+    chains: &'a [ChainFigures],
+    probes: &'a [ProbeFigures],
+    services: &'a [ServiceChange],
+    /// Paths and digests of what the plan was made from.
+    inputs: &'a [taut_plan::Input],
+    /// Keys and values as the run recorded them.
+    machine: &'a [(String, String)],
+}
+
+pub(crate) fn write(report: &Report) -> String {
+    let (late_machine, breaches) = match &report.verdict {
+        Verdict::Kept => (0, [].as_slice()),
+        Verdict::KeptButMachine(late) => (*late, [].as_slice()),
+        Verdict::Broken(breaches) => (report.late_machine(), breaches.as_slice()),
+    };
+    let (ending, signal) = match report.ending {
+        Ending::Done => ("done", None),
+        Ending::Signal(signal) => ("signal", Some(signal)),
+        Ending::Killed => ("killed", None),
+    };
+    let document = Document {
+        schema_version: SCHEMA_VERSION,
+        app: &report.plan.app,
+        verdict: report.verdict.word(),
+        late_machine,
+        breaches,
+        warnings: &report.warnings,
+        proven: report.plan.proven,
+        duration_ns: report.duration,
+        ending,
+        signal,
+        tasks: &report.tasks,
+        channels: &report.channels,
+        chains: &report.chains,
+        probes: &report.probes,
+        services: &report.services,
+        inputs: &report.plan.inputs,
+        machine: &report.machine,
+    };
+    // Strings and integers only: nothing of it can fail to be written.
+    let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();
+    text.push('\n');
+    text
+}

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! From records to figures and a verdict. The rules of blame are in [`crate::blame`].
+
+use std::collections::BTreeMap;
+
+use taut_event::file::Run;
+use taut_event::{Count, Kind, Record};
+use taut_plan::{ArrivalPlan, ClassPlan, Plan};
+use taut_time::Duration;
+
+use crate::blame::{self, CoreJobs, Finding, Pending, Stalls};
+use crate::figures::{ChannelFigures, Counts, ProbeFigures, ServiceChange, TaskFigures, Values};
+use crate::jobs::{self, Job, TaskJobs};
+use crate::report::{Ending, Lateness, Report, facts, frame};
+use crate::verdict::{Breach, Cause, Verdict, Warning};
+
+/// What the plan promises of a real-time task.
+pub(crate) struct Promise {
+    pub(crate) cpu: u16,
+    priority: u8,
+    pub(crate) period: u64,
+    pub(crate) periodic: bool,
+    deadline: u64,
+    wcet: u64,
+    /// R, if shown and within the deadline.
+    bound: Option<u64>,
+}
+
+impl Promise {
+    fn of(class: &ClassPlan) -> Option<Self> {
+        let ClassPlan::RealTime { cpu, priority, arrival, deadline, wcet, response, .. } = class else {
+            return None;
+        };
+        let (period, periodic) = match arrival {
+            ArrivalPlan::Periodic { periodic, .. } => (*periodic, true),
+            ArrivalPlan::Sporadic { sporadic, .. } => (*sporadic, false),
+        };
+        Some(Self {
+            cpu: *cpu,
+            priority: *priority,
+            period: period.as_ns(),
+            periodic,
+            deadline: deadline.as_ns(),
+            wcet: wcet.as_ns(),
+            bound: response.filter(|bound| bound <= deadline).map(Duration::as_ns),
+        })
+    }
+
+    fn limit(&self) -> u64 {
+        self.bound.unwrap_or(self.deadline)
+    }
+
+    fn pending(&self, job: &Job) -> Pending {
+        let Job { task, release, start, complete, cpu, .. } = *job;
+        Pending { task, priority: self.priority, release, start, complete, cpu, wcet: self.wcet }
+    }
+}
+
+pub(crate) struct Judge<'a> {
+    pub(crate) plan: &'a Plan,
+    records: BTreeMap<(Kind, u16), Vec<&'a Record>>,
+    pub(crate) promises: Vec<Option<Promise>>,
+    pub(crate) stalls: BTreeMap<u16, Stalls>,
+    begin: u64,
+    last: u64,
+    pub(crate) breaches: Vec<Breach>,
+    pub(crate) warnings: Vec<Warning>,
+    pub(crate) machine: u64,
+}
+
+pub(crate) fn judge(plan: &Plan, run: &Run) -> Report {
+    let records = run.records.as_slice();
+    let (begin, last, ending) = frame(records);
+    let cpu_of = |core: u16| plan.cores.get(usize::from(core)).map(|core| core.cpu);
+    let of_kind = |kind| records.iter().filter(move |record| record.kind == kind);
+    let mut stalls: Vec<(u16, u64, u64)> = of_kind(Kind::Stall)
+        .filter_map(|record| Some((cpu_of(record.subject)?, record.at.as_ns(), record.value)))
+        .collect();
+    stalls.sort_unstable_by_key(|&(cpu, at, _)| (at, cpu));
+    let mut by_kind: BTreeMap<(Kind, u16), Vec<&Record>> = BTreeMap::new();
+    for record in records {
+        by_kind.entry((record.kind, record.subject)).or_default().push(record);
+    }
+    let mut by_cpu: BTreeMap<u16, Vec<(u64, u64)>> = BTreeMap::new();
+    for &(cpu, at, lateness) in &stalls {
+        by_cpu.entry(cpu).or_default().push((at, lateness));
+    }
+    let mut judge = Judge {
+        plan,
+        records: by_kind,
+        promises: plan.tasks.iter().map(|task| Promise::of(&task.class)).collect(),
+        stalls: by_cpu.into_iter().map(|(cpu, records)| (cpu, Stalls::new(records))).collect(),
+        begin,
+        last,
+        breaches: Vec::new(),
+        warnings: Vec::new(),
+        machine: 0,
+    };
+    judge.about_the_run(ending, run.unknown);
+    let joined = jobs::join(records, plan.tasks.len());
+    let (tasks, found) = judge.tasks(&joined, ending);
+    let channels: Vec<ChannelFigures> = (0..plan.channels.len()).map(|at| judge.channel(at)).collect();
+    let chains = (0..plan.chains.len()).map(|at| judge.chain(at, &tasks, &channels)).collect();
+    let real_time = judge.promises.iter().any(Option::is_some);
+    if real_time && joined.iter().all(|task| task.jobs.is_empty()) {
+        judge.breaches.push(Breach::Nothing);
+    }
+    let verdict = match (judge.breaches.is_empty(), judge.machine) {
+        (true, 0) => Verdict::Kept,
+        (true, late) => Verdict::KeptButMachine(late),
+        (false, _) => Verdict::Broken(judge.breaches),
+    };
+    let mut values: Vec<Record> =
+        run.records.iter().filter(|r| matches!(r.kind, Kind::Send | Kind::Receive)).copied().collect();
+    values.sort_by_key(|record| record.at);
+    let probes = plan.cores.iter().map(|core| {
+        let of_core = stalls.iter().filter(|&&(cpu, _, _)| cpu == core.cpu).map(|&(_, _, lateness)| lateness);
+        ProbeFigures {
+            cpu: core.cpu,
+            stalls: of_core.clone().count() as u64,
+            total_ns: of_core.clone().fold(0, u64::saturating_add),
+            max_ns: of_core.max().unwrap_or(0),
+        }
+    });
+    let probes = probes.collect();
+    let services = of_kind(Kind::Service).filter_map(|record| {
+        let service = plan.services.get(usize::from(record.subject))?.name.clone();
+        Some(ServiceChange { at_ns: record.at.as_ns().saturating_sub(begin), service, state: record.value })
+    });
+    let services = services.collect();
+    Report {
+        plan: plan.clone(),
+        verdict,
+        warnings: judge.warnings,
+        tasks,
+        channels,
+        chains,
+        probes,
+        services,
+        machine: facts(&run.machine),
+        begin,
+        duration: last.saturating_sub(begin),
+        ending,
+        jobs: found,
+        stalls,
+        values,
+    }
+}
+
+impl Judge<'_> {
+    /// The records of that kind about that position of the plan, in the order they were drained.
+    pub(crate) fn of(&self, kind: Kind, subject: usize) -> impl Iterator<Item = Record> + Clone + '_ {
+        let found = u16::try_from(subject).ok().and_then(|subject| self.records.get(&(kind, subject)));
+        found.into_iter().flatten().map(|record| **record)
+    }
+
+    pub(crate) fn since_begin(&self, at: u64) -> u64 {
+        at.saturating_sub(self.begin)
+    }
+
+    fn about_the_run(&mut self, ending: Ending, unknown: u64) {
+        if ending == Ending::Killed {
+            self.warnings.push(Warning::Killed);
+        }
+        if !self.plan.proven {
+            self.warnings.push(Warning::NotProven);
+        }
+        if unknown > 0 {
+            self.warnings.push(Warning::Unknown { records: unknown });
+        }
+    }
+
+    fn tasks(
+        &mut self,
+        joined: &[TaskJobs],
+        ending: Ending,
+    ) -> (Vec<TaskFigures>, Vec<Vec<(Job, Lateness)>>) {
+        let mut cores: BTreeMap<u16, Vec<Pending>> = BTreeMap::new();
+        for (found, promise) in joined.iter().zip(&self.promises) {
+            let Some(promise) = promise else { continue };
+            let on_core = cores.entry(promise.cpu).or_default();
+            on_core.extend(found.jobs.iter().map(|job| promise.pending(job)));
+        }
+        let cores: BTreeMap<u16, CoreJobs> =
+            cores.into_iter().map(|(cpu, jobs)| (cpu, CoreJobs::new(jobs))).collect();
+        let promises = std::mem::take(&mut self.promises);
+        let all = joined.iter().zip(&promises).enumerate().map(|(at, (found, promise))| {
+            let mut figures = self.figures(at, found, promise.as_ref(), ending);
+            let mut judged: Vec<(Job, Lateness)> =
+                found.jobs.iter().map(|job| (*job, Lateness::InTime)).collect();
+            if let Some(promise) = promise {
+                let empty = (CoreJobs::default(), Stalls::default());
+                let on_core = cores.get(&promise.cpu).unwrap_or(&empty.0);
+                let stalls = self.stalls.get(&promise.cpu).cloned().unwrap_or(empty.1);
+                for (job, lateness) in &mut judged {
+                    *lateness = self.job(&mut figures, promise, job, false, (on_core, &stalls));
+                }
+                for &(number, release) in &found.open {
+                    // A job that its deadline lets run is not late yet.
+                    if self.last.saturating_sub(release) > promise.deadline {
+                        let (start, complete) = (release, self.last);
+                        let open = Job { task: at, number, release, start, complete, cpu: 0, missed: true };
+                        self.job(&mut figures, promise, &open, true, (on_core, &stalls));
+                    }
+                }
+                self.conduct(&mut figures, promise, found, &stalls);
+            }
+            self.losses(at, &figures, promise.is_some());
+            (figures, judged)
+        });
+        let all = all.collect::<Vec<_>>();
+        self.promises = promises;
+        all.into_iter().unzip()
+    }
+
+    fn figures(&self, at: usize, found: &TaskJobs, promise: Option<&Promise>, ending: Ending) -> TaskFigures {
+        let sum = |kind| self.of(kind, at).map(|record| record.value).fold(0, u64::saturating_add);
+        let count = |count: Count| {
+            let of_it = self.of(Kind::Counted, at).filter(move |record| record.job == count as u64);
+            of_it.map(|record| record.value).fold(0, u64::saturating_add)
+        };
+        let counted = ending != Ending::Killed && self.of(Kind::Counted, at).next().is_some();
+        let task = &self.plan.tasks[at];
+        let test = match &task.class {
+            ClassPlan::RealTime { test, .. } => Some(test.clone()),
+            ClassPlan::BestEffort {} => None,
+        };
+        TaskFigures {
+            name: task.name.clone(),
+            cpu: promise.map(|p| p.cpu),
+            priority: promise.map(|p| p.priority),
+            period_ns: promise.map(|p| p.period),
+            deadline_ns: promise.map(|p| p.deadline),
+            wcet_ns: promise.map(|p| p.wcet),
+            bound_ns: promise.and_then(|p| p.bound),
+            test,
+            releases: found.releases,
+            completions: found.jobs.len() as u64,
+            skipped: found.skipped,
+            overruns: self.of(Kind::Overrun, at).count() as u64,
+            missed: 0,
+            late_machine: 0,
+            late_ours: 0,
+            beyond_wcet: 0,
+            response: Values::of(found.jobs.iter().map(Job::response)).spread(),
+            jitter: Values::of(found.jobs.iter().map(Job::jitter)).spread(),
+            execution: Values::of(found.jobs.iter().map(|job| job.cpu)).spread(),
+            counts: counted.then(|| Counts {
+                heap_use: count(Count::HeapUse),
+                minor_faults: count(Count::MinorFaults),
+                major_faults: count(Count::MajorFaults),
+                blocked: count(Count::Blocked),
+                preempted: count(Count::Preempted),
+            }),
+            records_lost: sum(Kind::Lost),
+        }
+    }
+
+    /// Judges one job, complete or not.
+    fn job(
+        &mut self,
+        figures: &mut TaskFigures,
+        promise: &Promise,
+        job: &Job,
+        unfinished: bool,
+        (on_core, stalls): (&CoreJobs, &Stalls),
+    ) -> Lateness {
+        let response = job.response();
+        let missed = unfinished || job.missed || response > promise.deadline;
+        figures.missed += u64::from(missed);
+        if !missed && response <= promise.limit() {
+            return Lateness::InTime;
+        }
+        let (stolen_ns, wcet) = match on_core.judge(&promise.pending(job), promise.bound, stalls) {
+            Finding::Machine => {
+                figures.late_machine += 1;
+                self.machine += 1;
+                return Lateness::Machine;
+            }
+            Finding::Ours { stolen, wcet } => (stolen, wcet),
+        };
+        figures.late_ours += 1;
+        let cause = match (wcet, promise.bound) {
+            (Some((of, used_ns)), _) => Cause::Wcet {
+                of: self.plan.tasks[of].name.clone(),
+                wcet_ns: match &self.plan.tasks[of].class {
+                    ClassPlan::RealTime { wcet, .. } => wcet.as_ns(),
+                    ClassPlan::BestEffort {} => 0,
+                },
+                used_ns,
+            },
+            (None, None) => Cause::NotProven,
+            (None, Some(_)) => Cause::Unknown,
+        };
+        let breach = Breach::Response {
+            task: figures.name.clone(),
+            job: job.number,
+            at_ns: self.since_begin(job.release),
+            response_ns: response,
+            limit_ns: promise.limit(),
+            missed,
+            unfinished,
+            stolen_ns,
+            cause,
+        };
+        self.breaches.push(breach);
+        Lateness::Ours
+    }
+
+    /// What a task's thread must not do, and whose WCET its jobs exceeded.
+    fn conduct(&mut self, figures: &mut TaskFigures, promise: &Promise, found: &TaskJobs, stalls: &Stalls) {
+        let over = found.jobs.iter().filter(|job| blame::exceeds(&promise.pending(job), stalls));
+        if let Some(used_ns) = over.clone().map(|job| job.cpu).max() {
+            let (task, jobs) = (figures.name.clone(), over.count() as u64);
+            figures.beyond_wcet = jobs;
+            self.warnings.push(Warning::Wcet { task, wcet_ns: promise.wcet, used_ns, jobs });
+        }
+        let counts = figures.counts.unwrap_or_default();
+        for (what, count) in [
+            ("heap use", counts.heap_use),
+            ("page faults", counts.minor_faults + counts.major_faults),
+            ("blocking calls", counts.blocked),
+        ] {
+            if count > 0 {
+                self.warnings.push(Warning::Conduct { task: figures.name.clone(), what, count });
+            }
+        }
+    }
+
+    /// Errors of jobs, and records that are missing.
+    fn losses(&mut self, at: usize, figures: &TaskFigures, real_time: bool) {
+        let name = || figures.name.clone();
+        let failed = self.of(Kind::Failed, at).count() as u64;
+        if failed > 0 {
+            self.warnings.push(Warning::Failed { task: name(), jobs: failed });
+        }
+        let exceeded = self.of(Kind::ScopeExceeded, at).count() as u64;
+        if exceeded > 0 {
+            self.warnings.push(Warning::ScopeExceeded { task: name(), times: exceeded });
+        }
+        match (figures.records_lost, real_time) {
+            (0, _) => {}
+            (records, true) => self.breaches.push(Breach::Lost { task: name(), records }),
+            (records, false) => self.warnings.push(Warning::Lost { task: name(), records }),
+        }
+    }
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use taut_event::file::Run;
+use taut_event::{Kind, Record};
+use taut_plan::Plan;
+
+use crate::figures::{ChainFigures, ChannelFigures, ProbeFigures, ServiceChange, TaskFigures};
+use crate::jobs::Job;
+use crate::verdict::{Verdict, Warning};
+use crate::{html, json, judge, perfetto, text};
+
+/// A plan beside a recorded run of it.
+#[derive(Clone, Debug)]
+pub struct Report {
+    pub(crate) plan: Plan,
+    pub(crate) verdict: Verdict,
+    pub(crate) warnings: Vec<Warning>,
+    pub(crate) tasks: Vec<TaskFigures>,
+    pub(crate) channels: Vec<ChannelFigures>,
+    pub(crate) chains: Vec<ChainFigures>,
+    pub(crate) probes: Vec<ProbeFigures>,
+    pub(crate) services: Vec<ServiceChange>,
+    /// The machine's facts, as key and value.
+    pub(crate) machine: Vec<(String, String)>,
+    pub(crate) begin: u64,
+    pub(crate) duration: u64,
+    pub(crate) ending: Ending,
+    /// Complete jobs per task, by release, with what was found of each.
+    pub(crate) jobs: Vec<Vec<(Job, Lateness)>>,
+    /// The probe's records: core, when it woke, how late it was; by time.
+    pub(crate) stalls: Vec<(u16, u64, u64)>,
+    /// Sends and receives, by time.
+    pub(crate) values: Vec<Record>,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// By itself.
+    Done,
+    /// By this signal, orderly.
+    Signal(u64),
+    /// Its records just end.
+    Killed,
+}
+
+/// Whether a job was late, and whose fault it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lateness {
+    InTime,
+    Machine,
+    Ours,
+}
+
+/// What a report says about its own making; text that the caller has and this crate cannot know.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct About<'a> {
+    /// When the report was made, in words; empty leaves it out.
+    pub generated: &'a str,
+    /// The command that reproduces the run; empty leaves it out.
+    pub command: &'a str,
+}
+
+impl Report {
+    /// Joins the plan with a run of it, and judges. Records whose subject the plan does not have are left out.
+    pub fn new(plan: &Plan, run: &Run) -> Self {
+        judge::judge(plan, run)
+    }
+
+    /// Whether the run kept what the plan proves.
+    pub fn verdict(&self) -> &Verdict {
+        &self.verdict
+    }
+
+    /// What to know beside the verdict.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
+    /// Per task, in the plan's order.
+    pub fn tasks(&self) -> &[TaskFigures] {
+        &self.tasks
+    }
+
+    /// Per channel, in the plan's order.
+    pub fn channels(&self) -> &[ChannelFigures] {
+        &self.channels
+    }
+
+    /// Per chain, in the plan's order.
+    pub fn chains(&self) -> &[ChainFigures] {
+        &self.chains
+    }
+
+    /// Per real-time core, in the plan's order.
+    pub fn probes(&self) -> &[ProbeFigures] {
+        &self.probes
+    }
+
+    /// How the run ended.
+    pub fn ending(&self) -> Ending {
+        self.ending
+    }
+
+    /// Responses, latencies and ages beyond their bound that the machine accounts for.
+    pub fn late_machine(&self) -> u64 {
+        let tasks = self.tasks.iter().map(|task| task.late_machine);
+        let channels = self.channels.iter().map(|channel| channel.late_machine);
+        tasks.chain(channels).chain(self.chains.iter().map(|chain| chain.late_machine)).sum()
+    }
+
+    /// For a terminal of `width` columns, at least 60; with ANSI colours if `color`. Ends with a line break.
+    pub fn text(&self, width: usize, color: bool) -> String {
+        text::write(self, width, color)
+    }
+
+    /// For programs: a JSON object with `schema_version` 1. Every time is in ns and says so in its name; times
+    /// of events count from release 0. Ends with a line break.
+    pub fn json(&self) -> String {
+        json::write(self)
+    }
+
+    /// For a browser: one file that loads nothing else.
+    pub fn html(&self, about: &About<'_>) -> String {
+        html::write(self, about)
+    }
+
+    /// For Perfetto: jobs per task, CPU lanes, response times, flows of values; Protobuf bytes.
+    pub fn perfetto(&self) -> Vec<u8> {
+        perfetto::write(self)
+    }
+}
+
+/// `key = value` lines; quotes around a value are taken off.
+pub(crate) fn facts(text: &str) -> Vec<(String, String)> {
+    let lines = text.lines().filter_map(|line| line.split_once('='));
+    let clean = |text: &str| text.trim().trim_matches('"').to_owned();
+    lines.map(|(key, value)| (clean(key), clean(value))).collect()
+}
+
+/// When the run began and how its records end.
+pub(crate) fn frame(records: &[Record]) -> (u64, u64, Ending) {
+    let of = |kind| records.iter().find(move |record| record.kind == kind);
+    let times = records.iter().filter(|record| record.kind != Kind::Counted).map(|record| record.at.as_ns());
+    let begin = of(Kind::Begin).map(|record| record.at.as_ns());
+    let begin = begin.or_else(|| times.clone().min()).unwrap_or(0);
+    let ending = match of(Kind::End).map(|record| record.value) {
+        Some(0) => Ending::Done,
+        Some(signal) => Ending::Signal(signal),
+        None => Ending::Killed,
+    };
+    (begin, times.max().unwrap_or(begin), ending)
+}

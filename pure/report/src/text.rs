@@ -1,0 +1,483 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use std::fmt::Write;
+
+use crate::figures::Spread;
+use crate::report::{Ending, Report};
+use crate::table::{Table, number, word};
+use crate::verdict::{Breach, Cause, Verdict, Warning};
+
+const GREEN: &str = "32";
+const YELLOW: &str = "33";
+const RED: &str = "31";
+const BOLD: &str = "1";
+const DIM: &str = "2";
+
+/// Breaches told one by one before the rest is counted.
+const BREACHES_TOLD: usize = 8;
+
+struct Page {
+    text: String,
+    width: usize,
+    color: bool,
+}
+
+/// What a bar tells: the largest value, its limit, and how many were beyond it by whose fault.
+struct Tail {
+    max: Option<u64>,
+    limit: Option<u64>,
+    machine: u64,
+    ours: u64,
+}
+
+impl Tail {
+    fn note(&self) -> String {
+        match (self.ours, self.machine) {
+            (0, 0) => String::new(),
+            (0, late) => format!(" ⚑ machine {late}"),
+            (late, 0) => format!(" ✘ ours {late}"),
+            (ours, machine) => format!(" ✘ ours {ours}, machine {machine}"),
+        }
+    }
+}
+
+pub(crate) fn write(report: &Report, width: usize, color: bool) -> String {
+    let mut page = Page { text: String::new(), width: width.clamp(60, 160), color };
+    page.verdict(report);
+    page.tasks(report);
+    page.channels(report);
+    page.chains(report);
+    page.conduct(report);
+    page.probes(report);
+    page.text
+}
+
+impl Page {
+    fn line(&mut self, line: &str) {
+        self.text.push_str(line.trim_end());
+        self.text.push('\n');
+    }
+
+    fn paint(&self, style: &str, text: &str) -> String {
+        if self.color { format!("\x1b[{style}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    fn heading(&mut self, name: &str, note: &str) {
+        let line = format!("{}  {}", self.paint(BOLD, name), self.paint(DIM, note));
+        self.line("");
+        self.line(&line);
+    }
+
+    /// Lines of at most the width, the first behind `mark`, the others under it.
+    fn item(&mut self, style: &str, mark: &str, text: &str) {
+        let room = self.width.saturating_sub(3).max(20);
+        let mut line = String::new();
+        let mut first = true;
+        for piece in text.split(' ').chain(["\n"]) {
+            if piece == "\n" || line.chars().count() + piece.chars().count() + 1 > room {
+                let mark = if first { self.paint(style, mark) } else { " ".to_owned() };
+                let whole = format!("{mark} {line}");
+                self.line(&whole);
+                first = false;
+                line.clear();
+                line.push_str(piece);
+            } else {
+                if !line.is_empty() {
+                    line.push(' ');
+                }
+                line.push_str(piece);
+            }
+        }
+    }
+
+    fn verdict(&mut self, report: &Report) {
+        let seconds = span(report.duration);
+        let jobs: u64 = report.tasks.iter().map(|task| task.completions).sum();
+        let (style, mark, claim) = match &report.verdict {
+            Verdict::Kept => (GREEN, "✔ kept", "every bound held".to_owned()),
+            Verdict::KeptButMachine(late) => {
+                (YELLOW, "✔ kept, but for the machine", format!("{late} late, each explained by a stall"))
+            }
+            Verdict::Broken(breaches) => {
+                (RED, "✘ broken", plural(breaches.len() as u64, "breach", "breaches"))
+            }
+        };
+        let mark = self.paint(&format!("{BOLD};{style}"), mark);
+        let app = self.paint(BOLD, &report.plan.app);
+        self.line(&format!("{mark}  {app}"));
+        self.line(&format!("  {claim}; {} in {seconds}", plural(jobs, "job", "jobs")));
+        if let Verdict::Broken(breaches) = &report.verdict {
+            for breach in breaches.iter().take(BREACHES_TOLD) {
+                self.item(RED, "✘", &breach_text(breach));
+            }
+            if let Some(more) = breaches.len().checked_sub(BREACHES_TOLD).filter(|more| *more > 0) {
+                self.item(RED, "✘", &format!("and {more} more, in report.json"));
+            }
+        }
+        if let Ending::Signal(signal) = report.ending {
+            self.item(DIM, "·", &format!("ended by signal {signal}, orderly"));
+        }
+        for warning in &report.warnings {
+            self.item(YELLOW, "!", &warning_text(warning));
+        }
+    }
+
+    fn tasks(&mut self, report: &Report) {
+        let mut table = Table::new(
+            vec![
+                word("task", 0),
+                number("cpu", 7),
+                number("prio", 8),
+                number("jobs", 2),
+                number("skipped", 6),
+                number("missed", 1),
+                number("p50", 3),
+                number("p99", 3),
+                number("p99.9", 5),
+                number("max", 0),
+                number("bound", 0),
+                number("deadline", 4),
+                number("jitter p99", 9),
+                number("cpu max", 10),
+                number("wcet", 10),
+            ],
+            "max / bound",
+            26,
+        );
+        let mut tails = Vec::new();
+        for task in &report.tasks {
+            let Some(cpu) = task.cpu else { continue };
+            let of = |spread: Option<Spread>, get: fn(Spread) -> u64| micros(spread.map(get));
+            table.row(vec![
+                task.name.clone(),
+                cpu.to_string(),
+                task.priority.map(|p| p.to_string()).unwrap_or_default(),
+                task.completions.to_string(),
+                task.skipped.to_string(),
+                task.missed.to_string(),
+                of(task.response, |s| s.p50_ns),
+                of(task.response, |s| s.p99_ns),
+                of(task.response, |s| s.p999_ns),
+                of(task.response, |s| s.max_ns),
+                micros(task.bound_ns),
+                micros(task.deadline_ns),
+                of(task.jitter, |s| s.p99_ns),
+                of(task.execution, |s| s.max_ns),
+                micros(task.wcet_ns),
+            ]);
+            let limit = task.bound_ns.or(task.deadline_ns);
+            let max = task.response.map(|s| s.max_ns);
+            tails.push(Tail { max, limit, machine: task.late_machine, ours: task.late_ours });
+        }
+        self.heading("tasks", "response time from release to completion, in µs");
+        self.bars(&table, &tails);
+    }
+
+    fn bars(&mut self, table: &Table, tails: &[Tail]) {
+        let (head, rows) = table.lines(self.width);
+        let head = self.paint(DIM, &head);
+        self.line(&head);
+        let longest = tails.iter().map(|tail| tail.note().chars().count()).max().unwrap_or(0);
+        for ((line, left), tail) in rows.iter().zip(tails) {
+            // " 100%" and the notes stand right of the bars, all of one length.
+            let room = left.saturating_sub(6 + longest).min(24);
+            let bar = self.bar(tail, room);
+            self.line(&format!("{line}{bar}"));
+        }
+    }
+
+    /// `max / limit` as a bar and in percent, rounded up, with whose fault an excess was.
+    fn bar(&self, tail: &Tail, room: usize) -> String {
+        let (Some(max), Some(limit)) = (tail.max, tail.limit) else { return self.paint(DIM, "-") };
+        let percent = u128::from(max).saturating_mul(100).div_ceil(u128::from(limit.max(1)));
+        let style = match (tail.ours, tail.machine) {
+            (0, 0) => GREEN,
+            (0, _) => YELLOW,
+            _ => RED,
+        };
+        let full = usize::try_from(percent).unwrap_or(usize::MAX).min(100) * room / 100;
+        let bar = format!("{}{}", "█".repeat(full), "░".repeat(room - full));
+        let note = self.paint(style, &tail.note());
+        format!("{} {percent:>4}%{note}", self.paint(style, &bar))
+    }
+
+    fn channels(&mut self, report: &Report) {
+        if report.channels.is_empty() {
+            return;
+        }
+        let mut table = Table::new(
+            vec![
+                word("channel", 0),
+                word("from → to", 4),
+                word("mechanism", 3),
+                number("slots", 5),
+                number("sent", 2),
+                number("received", 6),
+                number("dropped", 0),
+                number("p50", 7),
+                number("p99", 1),
+                number("max", 0),
+                number("bound", 0),
+            ],
+            "max / bound",
+            26,
+        );
+        let mut tails = Vec::new();
+        for channel in &report.channels {
+            let of = |get: fn(Spread) -> u64| micros(channel.latency.map(get));
+            table.row(vec![
+                channel.name.clone(),
+                format!("{} → {}", channel.writer, channel.readers.join(", ")),
+                channel.mechanism.to_owned(),
+                channel.capacity.to_string(),
+                channel.sent.to_string(),
+                channel.received.to_string(),
+                channel.dropped.to_string(),
+                of(|s| s.p50_ns),
+                of(|s| s.p99_ns),
+                of(|s| s.max_ns),
+                micros(channel.bound_ns),
+            ]);
+            let max = channel.latency.map(|s| s.max_ns);
+            let (limit, machine, ours) = (channel.bound_ns, channel.late_machine, channel.late_ours);
+            tails.push(Tail { max, limit, machine, ours });
+        }
+        self.heading("channels", "latency from send to receive, in µs");
+        self.bars(&table, &tails);
+    }
+
+    fn chains(&mut self, report: &Report) {
+        if report.chains.is_empty() {
+            return;
+        }
+        let columns =
+            vec![word("chain", 0), number("ends", 2), number("p50", 3), number("p99", 3), number("max", 0)];
+        let more = [number("bound", 0), number("limit", 4)];
+        let mut table = Table::new(columns.into_iter().chain(more).collect(), "max / bound", 26);
+        let mut tails = Vec::new();
+        for chain in &report.chains {
+            let of = |get: fn(Spread) -> u64| micros(chain.age.map(get));
+            table.row(vec![
+                chain.name.clone(),
+                chain.age.map_or(0, |age| age.count).to_string(),
+                of(|s| s.p50_ns),
+                of(|s| s.p99_ns),
+                of(|s| s.max_ns),
+                micros(chain.bound_ns),
+                micros(Some(chain.limit_ns)),
+            ]);
+            let limit = chain.bound_ns.or(Some(chain.limit_ns));
+            let max = chain.age.map(|s| s.max_ns);
+            tails.push(Tail { max, limit, machine: chain.late_machine, ours: chain.late_ours });
+        }
+        self.heading("chains", "age of the data at the end, in µs");
+        self.bars(&table, &tails);
+    }
+
+    fn conduct(&mut self, report: &Report) {
+        self.heading("real-time threads", "after release 0");
+        let mut table = Table::new(
+            vec![
+                word("task", 0),
+                number("heap use", 0),
+                number("page faults", 0),
+                number("blocked", 0),
+                number("preempted", 1),
+            ],
+            "",
+            0,
+        );
+        for task in report.tasks.iter().filter(|task| task.cpu.is_some()) {
+            let of =
+                |get: fn(crate::Counts) -> u64| task.counts.map_or("-".to_owned(), |c| get(c).to_string());
+            table.row(vec![
+                task.name.clone(),
+                of(|c| c.heap_use),
+                of(|c| c.minor_faults + c.major_faults),
+                of(|c| c.blocked),
+                of(|c| c.preempted),
+            ]);
+        }
+        let (head, rows) = table.lines(self.width);
+        let head = self.paint(DIM, &head);
+        self.line(&head);
+        for (row, _) in rows {
+            self.line(&row);
+        }
+    }
+
+    fn probes(&mut self, report: &Report) {
+        self.line("");
+        for probe in &report.probes {
+            let found = match probe.stalls {
+                0 => "never late: a late job here would be ours".to_owned(),
+                stalls => format!(
+                    "{} above 100 µs, {} in all, the longest {}",
+                    plural(stalls, "stall", "stalls"),
+                    span(probe.total_ns),
+                    span(probe.max_ns)
+                ),
+            };
+            let name = self.paint(BOLD, &format!("machine, cpu {}", probe.cpu));
+            self.line(&format!("{name}  {found}"));
+        }
+    }
+}
+
+/// Whole µs, rounded up; below 10 µs with a decimal. `-` for none.
+fn micros(ns: Option<u64>) -> String {
+    match ns {
+        None => "-".to_owned(),
+        Some(ns) if ns < 10_000 => {
+            let tenths = ns.div_ceil(100);
+            format!("{}.{}", tenths / 10, tenths % 10)
+        }
+        Some(ns) => ns.div_ceil(1_000).to_string(),
+    }
+}
+
+/// For reading: three digits or so and a unit, rounded up.
+pub(crate) fn span(ns: u64) -> String {
+    let (unit, size) = match ns {
+        1_000_000_000.. => ("s", 1_000_000_000),
+        1_000_000.. => ("ms", 1_000_000),
+        1_000.. => ("µs", 1_000),
+        _ => return format!("{ns} ns"),
+    };
+    let mut text = String::new();
+    let hundredths = (u128::from(ns) * 100).div_ceil(size);
+    let _ = match hundredths {
+        0..1_000 => write!(text, "{}.{:02}", hundredths / 100, hundredths % 100),
+        1_000..10_000 => {
+            let tenths = hundredths.div_ceil(10);
+            write!(text, "{}.{}", tenths / 10, tenths % 10)
+        }
+        _ => write!(text, "{}", hundredths.div_ceil(100)),
+    };
+    format!("{text} {unit}")
+}
+
+fn plural(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+pub(crate) fn breach_text(breach: &Breach) -> String {
+    match breach {
+        Breach::Response {
+            task,
+            job,
+            at_ns,
+            response_ns,
+            limit_ns,
+            missed,
+            unfinished,
+            stolen_ns,
+            cause,
+        } => {
+            let took = if *unfinished { "was not done after" } else { "took" };
+            let over = if *missed { "missed its deadline" } else { "is beyond its bound" };
+            let why = match cause {
+                Cause::Wcet { of, wcet_ns, used_ns } => {
+                    format!(
+                        "the WCET of `{of}` is too small: {} used, {} planned",
+                        span(*used_ns),
+                        span(*wcet_ns)
+                    )
+                }
+                Cause::NotProven => "the plan does not prove a bound for it".to_owned(),
+                Cause::Unknown => {
+                    "no WCET was exceeded: an overhead or a blocking is larger than planned".to_owned()
+                }
+            };
+            let stolen = match stolen_ns {
+                0 => "no stall there".to_owned(),
+                stolen => format!("stalls explain {} at most", span(*stolen)),
+            };
+            format!(
+                "`{task}` job {job} at {} {over}: it {took} {}, bound {}; {why}; {stolen}",
+                span(*at_ns),
+                span(*response_ns),
+                span(*limit_ns)
+            )
+        }
+        Breach::Latency { channel, at_ns, latency_ns, limit_ns } => format!(
+            "a value in `{channel}` waited {} until {}, bound {}; no stall explains it",
+            span(*latency_ns),
+            span(*at_ns),
+            span(*limit_ns)
+        ),
+        Breach::Age { chain, at_ns, age_ns, limit_ns } => format!(
+            "the data at the end of `{chain}` at {} were {} old, bound {}; no stall explains it",
+            span(*at_ns),
+            span(*age_ns),
+            span(*limit_ns)
+        ),
+        Breach::Drop { channel, at_ns, dropped } => format!(
+            "`{channel}` lost {} at {}, though its capacity was proven",
+            plural(*dropped, "value", "values"),
+            span(*at_ns)
+        ),
+        Breach::Lost { task, records } => format!(
+            "{} of `{task}` lost: what is not recorded cannot be shown to be kept",
+            plural(*records, "record was", "records were")
+        ),
+        Breach::Nothing => "no job of a real-time task completed: nothing was shown".to_owned(),
+    }
+}
+
+pub(crate) fn warning_text(warning: &Warning) -> String {
+    match warning {
+        Warning::Killed => {
+            "the run has no end: it was killed. Counts of its threads, and its last moments, are missing"
+                .to_owned()
+        }
+        Warning::NotProven => "the plan does not prove every deadline and chain".to_owned(),
+        Warning::Wcet { task, wcet_ns, used_ns, jobs } => format!(
+            "the WCET of `{task}` is too small: {} {} used up to {}, {} planned",
+            jobs,
+            if *jobs == 1 { "job" } else { "jobs" },
+            span(*used_ns),
+            span(*wcet_ns)
+        ),
+        Warning::Conduct { task, what, count } => {
+            format!("`{task}` had {count} {what} after release 0; should be none")
+        }
+        Warning::Failed { task, jobs } => {
+            format!("{} of `{task}` returned an error", plural(*jobs, "job", "jobs"))
+        }
+        Warning::ScopeExceeded { task, times } => {
+            format!(
+                "`{task}` asked its release scope for more than it has, {}",
+                plural(*times, "time", "times")
+            )
+        }
+        Warning::Dropped { channel, values } => {
+            format!("`{channel}` lost {}", plural(*values, "value", "values"))
+        }
+        Warning::Lost { task, records } => {
+            format!("{} of `{task}` lost", plural(*records, "record was", "records were"))
+        }
+        Warning::Unknown { records } => {
+            format!("{} of a newer version left out", plural(*records, "record was", "records were"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_rounded_up() {
+        assert_eq!(span(999), "999 ns");
+        assert_eq!(span(1_001), "1.01 µs");
+        assert_eq!(span(12_340_001), "12.4 ms");
+        assert_eq!(span(9_999_999), "10.0 ms");
+        assert_eq!(span(123_000_000), "123 ms");
+        assert_eq!(span(10_000_000_000), "10.0 s");
+        assert_eq!(micros(Some(9_901)), "10.0");
+        assert_eq!(micros(Some(10_001)), "11");
+        assert_eq!(micros(None), "-");
+    }
+}

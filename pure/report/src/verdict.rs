@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use serde::Serialize;
+
+/// What the records say about the proof.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Everything recorded stayed within its bound.
+    Kept,
+    /// So it did, but for this many responses, latencies or ages, each of which the platform probe accounts for
+    /// in full.
+    KeptButMachine(u64),
+    /// Something exceeded its bound and it was ours, or what was recorded cannot show that all was kept.
+    Broken(Vec<Breach>),
+}
+
+impl Verdict {
+    /// Whether nothing of ours broke a bound.
+    pub fn holds(&self) -> bool {
+        !matches!(self, Self::Broken(_))
+    }
+
+    /// `kept`, `kept-but-machine` or `broken`.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Kept => "kept",
+            Self::KeptButMachine(_) => "kept-but-machine",
+            Self::Broken(_) => "broken",
+        }
+    }
+}
+
+/// Why a response was late, as far as the records tell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "cause", rename_all = "kebab-case")]
+pub enum Cause {
+    /// A job in the same busy window used more processor time than its WCET.
+    Wcet {
+        /// Whose WCET was too small.
+        of: String,
+        /// The WCET of the plan, margin included.
+        wcet_ns: u64,
+        /// What the job used.
+        used_ns: u64,
+    },
+    /// The plan has no bound for it, or one beyond its deadline.
+    NotProven,
+    /// No job exceeded its WCET: an overhead or a blocking is larger than the plan's, or the machine stood
+    /// still without its probe noticing.
+    Unknown,
+}
+
+/// Something that was promised and not kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "breach", rename_all = "kebab-case")]
+pub enum Breach {
+    /// A job took longer than its bound.
+    Response {
+        /// Whose job.
+        task: String,
+        /// Which job.
+        job: u64,
+        /// Its release, after release 0.
+        at_ns: u64,
+        /// Its response time; of an unfinished job, until the records end.
+        response_ns: u64,
+        /// The bound, or the deadline where that is shorter.
+        limit_ns: u64,
+        /// Whether it missed its deadline as well.
+        missed: bool,
+        /// Whether the records end before it completed.
+        unfinished: bool,
+        /// What the machine took at most in its busy window; less than what would explain it.
+        stolen_ns: u64,
+        /// Why.
+        #[serde(flatten)]
+        cause: Cause,
+    },
+    /// A value waited in a channel longer than its bound.
+    Latency {
+        /// Which channel.
+        channel: String,
+        /// When it was received, after release 0.
+        at_ns: u64,
+        /// How long it waited.
+        latency_ns: u64,
+        /// The bound.
+        limit_ns: u64,
+    },
+    /// The data at the end of a chain were older than its bound.
+    Age {
+        /// Which chain.
+        chain: String,
+        /// When they reached the end, after release 0.
+        at_ns: u64,
+        /// How old they were.
+        age_ns: u64,
+        /// The bound, or the manifest's limit where that is shorter.
+        limit_ns: u64,
+    },
+    /// A value was lost in a queue between real-time tasks, whose capacity was proven to suffice.
+    Drop {
+        /// Which channel.
+        channel: String,
+        /// When, after release 0.
+        at_ns: u64,
+        /// How many values.
+        dropped: u64,
+    },
+    /// Records of a real-time task were lost: what is not recorded cannot be shown to be kept.
+    Lost {
+        /// Whose records.
+        task: String,
+        /// How many.
+        records: u64,
+    },
+    /// There are real-time tasks, and no job of any of them completed.
+    Nothing,
+}
+
+/// Something that a reader must know beside the verdict.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "warning", rename_all = "kebab-case")]
+pub enum Warning {
+    /// The run has no end: it was killed, or its record was cut. Counts at its end are missing.
+    Killed,
+    /// The plan does not prove every deadline and chain.
+    NotProven,
+    /// Jobs used more processor time than their WCET, and no stall explains it.
+    Wcet {
+        /// Whose.
+        task: String,
+        /// The plan's WCET, margin included.
+        wcet_ns: u64,
+        /// The most that a job used.
+        used_ns: u64,
+        /// In how many jobs.
+        jobs: u64,
+    },
+    /// A real-time thread did after release 0 what it must not.
+    Conduct {
+        /// Which thread.
+        task: String,
+        /// Heap use, page faults, or blocking.
+        what: &'static str,
+        /// How often.
+        count: u64,
+    },
+    /// Jobs returned an error.
+    Failed {
+        /// Whose.
+        task: String,
+        /// How many.
+        jobs: u64,
+    },
+    /// Jobs asked their release scope for more than it has.
+    ScopeExceeded {
+        /// Whose.
+        task: String,
+        /// How many times.
+        times: u64,
+    },
+    /// Values were lost in a channel that may lose some.
+    Dropped {
+        /// Which.
+        channel: String,
+        /// How many.
+        values: u64,
+    },
+    /// Records of a thread without deadlines were lost.
+    Lost {
+        /// Whose.
+        task: String,
+        /// How many.
+        records: u64,
+    },
+    /// Records of a newer version were left out.
+    Unknown {
+        /// How many.
+        records: u64,
+    },
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Runs whose truth is known, and what the report makes of them.
+
+mod recorded;
+
+use recorded::{MS, OUTPUT, PROCESSING, RECORDING, Script, plan, run};
+use taut_event::{Kind, Record};
+use taut_report::{Breach, Cause, Ending, Report, Verdict, Warning};
+use taut_time::Instant;
+
+fn report(script: Script) -> Report {
+    Report::new(&plan(), &run(script))
+}
+
+#[test]
+fn a_quiet_run_is_kept() {
+    let report = report(Script::quiet());
+    assert_eq!(report.verdict(), &Verdict::Kept);
+    assert_eq!(report.warnings(), []);
+    assert_eq!(report.ending(), Ending::Done);
+    for task in &report.tasks()[..3] {
+        assert_eq!((task.releases, task.completions, task.missed), (1250, 1250, 0), "{}", task.name);
+        assert!(task.response.unwrap().max_ns < task.bound_ns.unwrap());
+        assert_eq!(task.counts.unwrap().heap_use, 0);
+    }
+    assert_eq!(report.chains()[0].age.unwrap().count, 1250);
+}
+
+/// A stall of 9 ms over a release of the recording.
+fn stalled() -> Script {
+    Script { stalls: vec![(3_999 * MS + 900_000, 9 * MS)], ..Script::quiet() }
+}
+
+#[test]
+fn a_stall_is_the_machines() {
+    let report = report(stalled());
+    let Verdict::KeptButMachine(late) = report.verdict() else { panic!("{:?}", report.verdict()) };
+    assert!(*late >= 2, "recording and, queued behind it, processing: {late}");
+    assert!(report.tasks()[0].missed >= 1 && report.tasks()[0].late_ours == 0);
+    assert_eq!(report.warnings(), [], "CPU time that a stall inflated is no WCET of ours");
+}
+
+#[test]
+fn the_same_lateness_without_a_stall_is_ours() {
+    let mut run = run(stalled());
+    run.records.retain(|record| record.kind != Kind::Stall);
+    let report = Report::new(&plan(), &run);
+    let Verdict::Broken(breaches) = report.verdict() else { panic!("{:?}", report.verdict()) };
+    assert!(breaches.iter().any(|breach| matches!(breach,
+        Breach::Response { task, missed: true, stolen_ns: 0, .. } if task == "recording")));
+    assert_eq!(report.tasks()[0].late_machine, 0);
+}
+
+#[test]
+fn a_wcet_that_is_too_small_is_named_even_by_its_victims() {
+    let report = report(Script { slow: vec![(PROCESSING, 400, 5_200_000)], ..Script::quiet() });
+    let Verdict::Broken(breaches) = report.verdict() else { panic!("{:?}", report.verdict()) };
+    let Breach::Response { task, job: 400, missed: true, cause, .. } = &breaches[0] else { panic!() };
+    assert_eq!(task, "processing");
+    assert!(matches!(cause, Cause::Wcet { of, wcet_ns: 1_500_000, .. } if of == "processing"), "{cause:?}");
+    let victim = report_of_victim();
+    let Verdict::Broken(breaches) = victim.verdict() else { panic!("{:?}", victim.verdict()) };
+    let of_processing = breaches.iter().find_map(|breach| match breach {
+        Breach::Response { task, cause, .. } if task == "processing" => Some(cause),
+        _ => None,
+    });
+    assert!(matches!(of_processing, Some(Cause::Wcet { of, .. }) if of == "recording"), "{of_processing:?}");
+}
+
+/// The recording overruns into the processing, which is late because of it.
+fn report_of_victim() -> Report {
+    report(Script { slow: vec![(RECORDING, 300, 4_500_000)], ..Script::quiet() })
+}
+
+#[test]
+fn a_stall_elsewhere_is_no_excuse() {
+    let script = Script {
+        stalls: vec![(6_000 * MS + 100_000, 5 * MS)],
+        slow: vec![(PROCESSING, 400, 5_200_000)],
+        ..Script::quiet()
+    };
+    let report = report(script);
+    assert!(!report.verdict().holds());
+    assert_eq!(report.tasks()[1].late_ours, 1);
+    assert!(report.late_machine() >= 1);
+}
+
+#[test]
+fn a_killed_run_says_so() {
+    let report = report(Script { killed: true, ..Script::quiet() });
+    assert_eq!(report.ending(), Ending::Killed);
+    assert_eq!(report.warnings(), [Warning::Killed]);
+    assert!(report.tasks().iter().all(|task| task.counts.is_none()));
+    assert!(report.verdict().holds());
+}
+
+#[test]
+fn no_evidence_is_no_verdict() {
+    let mut run = run(Script { releases: 3, ..Script::quiet() });
+    run.records.retain(|record| record.kind == Kind::Begin);
+    let report = Report::new(&plan(), &run);
+    assert_eq!(report.verdict(), &Verdict::Broken(vec![Breach::Nothing]));
+    run.records.clear();
+    assert!(!Report::new(&plan(), &run).verdict().holds());
+}
+
+#[test]
+fn what_was_lost_is_not_kept() {
+    let mut run = run(Script::quiet());
+    let at = run.records[0].at;
+    let lost = |subject| Record { at, kind: Kind::Lost, cpu: 0, subject, job: 0, value: 5 };
+    run.records.push(lost(3));
+    let report = Report::new(&plan(), &run);
+    assert_eq!(report.verdict(), &Verdict::Kept, "a best-effort thread proves nothing");
+    assert_eq!(report.warnings(), [Warning::Lost { task: "source".to_owned(), records: 5 }]);
+    run.records.push(lost(OUTPUT));
+    let breach = Breach::Lost { task: "output".to_owned(), records: 5 };
+    assert_eq!(Report::new(&plan(), &run).verdict(), &Verdict::Broken(vec![breach]));
+}
+
+#[test]
+fn a_job_that_never_ends_is_late() {
+    let mut run = run(Script::quiet());
+    run.records.retain(|r| !(r.kind == Kind::Complete && r.subject == OUTPUT && r.job == 10));
+    let report = Report::new(&plan(), &run);
+    let Verdict::Broken(breaches) = report.verdict() else { panic!() };
+    assert!(matches!(&breaches[..], [Breach::Response { job: 10, unfinished: true, .. }]), "{breaches:?}");
+}
+
+#[test]
+fn a_drop_between_real_time_tasks_is_a_breach_and_elsewhere_a_warning() {
+    let mut run = run(Script::quiet());
+    let drop = |subject| Record {
+        at: Instant::from_ns(recorded::BEGIN + 80 * MS),
+        kind: Kind::Drop,
+        cpu: 0,
+        subject,
+        job: 0,
+        value: 1,
+    };
+    run.records.push(drop(0));
+    let report = Report::new(&plan(), &run);
+    assert_eq!(report.warnings(), [Warning::Dropped { channel: "samples".to_owned(), values: 1 }]);
+    run.records.push(drop(1));
+    let breach = Breach::Drop { channel: "audio".to_owned(), at_ns: 80 * MS, dropped: 1 };
+    assert_eq!(Report::new(&plan(), &run).verdict(), &Verdict::Broken(vec![breach]));
+}
+
+#[test]
+fn records_of_another_plan_do_no_harm() {
+    let run = run(Script::quiet());
+    let mut smaller = plan();
+    smaller.tasks.truncate(1);
+    smaller.channels.clear();
+    smaller.chains.clear();
+    smaller.cores.clear();
+    let report = Report::new(&smaller, &run);
+    assert_eq!(report.tasks().len(), 1);
+    assert!(!report.text(80, false).is_empty() && !report.json().is_empty());
+}
