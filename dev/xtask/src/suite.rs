@@ -140,17 +140,18 @@ fn applications() -> Vec<Step> {
 
 /// Every interleaving of small configurations, on the real code.
 fn loom() -> Vec<Step> {
-    let of = |package: &'static str| {
+    let of = |package: &'static str, which: &'static str| {
         Step::new(format!("loom {package}"), move |tree| {
-            let test = Command::line("cargo test --locked --release --test loom -p")
-                .args([package, "--target-dir"])
-                .args([tree.target().join("loom")])
+            let test = Command::line("cargo test --locked --release -p")
+                .args([package])
+                .args(which.split(' '))
+                .args(["--target-dir".as_ref(), tree.target().join("loom").as_os_str()])
                 .env("RUSTFLAGS", "--cfg loom")
                 .limit(Duration::from_secs(15 * 60));
             Outcome::of_tests(test.dir(tree.root()).run())
         })
     };
-    vec![of("taut-share"), of("taut-trace")]
+    vec![of("taut-share", "--test loom"), of("taut-trace", "--lib")]
 }
 
 /// Undefined behaviour, in what does not call Linux.

@@ -30,7 +30,7 @@ const fn edge(folder: &'static str, ours: &'static [&'static str]) -> Room {
 pub(super) const ROOMS: &[Room] = &[
     room("pure/time", &[], &["serde"]),
     room("pure/event", &["time"], &["serde"]),
-    room("pure/model", &["time"], &["serde"]),
+    room("pure/model", &["time"], &["serde", "strsim"]),
     room(
         "pure/manifest",
         &["time", "model"],
