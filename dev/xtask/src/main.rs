@@ -60,6 +60,8 @@ enum Task {
     Deps,
     /// Commands in documents exist, and all commands are documented
     Commands,
+    /// What sources cite is in docs/bibliography.md
+    Citations,
     /// A comparison, printed with its spread
     Bench {
         /// Which
@@ -103,6 +105,7 @@ fn main() -> ExitCode {
         Task::Spdx => closing(&tree, &[suite::spdx()]),
         Task::Deps => closing(&tree, &[suite::dependencies()]),
         Task::Commands => closing(&tree, &[suite::commands()]),
+        Task::Citations => closing(&tree, &[suite::citations()]),
         Task::Bench { name } => bench::run(&tree, &name),
         Task::Bars { name } => bars::run(&tree, &name),
         Task::Soak { minutes } => suite::soak(&tree, minutes),

@@ -9,8 +9,8 @@
 use crate::absence::source::{Texts, lines_with, shipped};
 use crate::tree::{Finding, Tree};
 
-/// Where protocols live.
-const ROOM: &str = "live/share/src/";
+/// Where protocols live; each of these holds at least one.
+const ROOMS: &[&str] = &["live/share/src/", "live/trace/src/"];
 
 /// The headings of a protocol file, in order.
 const HEADINGS: &[&str] = &[
@@ -40,13 +40,17 @@ struct Pair {
     text: String,
 }
 
-/// The rule over all files of `live/share/src`.
+/// The rule over all files where protocols live.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
-    let sources = tree.files(|path| path.starts_with(ROOM) && path.ends_with(".rs"));
+    ROOMS.iter().flat_map(|room| check_room(tree, room)).collect()
+}
+
+fn check_room(tree: &Tree, room: &str) -> Vec<Finding> {
+    let sources = tree.files(|path| path.starts_with(room) && path.ends_with(".rs"));
     let sources = sources.into_iter().map(|path| (tree.read(&path), path));
     let protocols: Vec<_> = sources.filter(|(source, _)| is_protocol(source)).collect();
     if protocols.is_empty() {
-        return vec![Finding::at(ROOM, 0, "holds no protocol: this rule looks in the wrong place")];
+        return vec![Finding::at(room, 0, "holds no protocol: this rule looks in the wrong place")];
     }
     protocols.iter().flat_map(|(source, path)| check_protocol(path, source)).collect()
 }

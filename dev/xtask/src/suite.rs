@@ -36,7 +36,8 @@ pub(crate) fn ci() -> Vec<Step> {
     steps.extend(tests());
     steps.extend(documentation());
     steps.extend(applications());
-    steps.extend([loom(), miri(), thread_sanitizer()]);
+    steps.extend(loom());
+    steps.extend([miri(), thread_sanitizer()]);
     steps
 }
 
@@ -55,7 +56,7 @@ fn set_up() -> Step {
 /// Rules about sources and documents: no build needed.
 fn rules() -> Vec<Step> {
     let mut steps = absence::steps();
-    steps.extend([orderings(), links(), spdx(), dependencies(), commands()]);
+    steps.extend([orderings(), links(), spdx(), dependencies(), commands(), citations()]);
     steps
 }
 
@@ -82,6 +83,10 @@ pub(crate) fn commands() -> Step {
     Step::new("commands", |tree| Outcome::of_findings(&document::commands::check(tree, &names())))
 }
 
+pub(crate) fn citations() -> Step {
+    Step::new("citations", |tree| Outcome::of_findings(&document::citations::check(tree)))
+}
+
 fn tests() -> Vec<Step> {
     let tests = |what: &str| Command::line(what).limit(Duration::from_secs(25 * 60));
     vec![
@@ -93,7 +98,7 @@ fn tests() -> Vec<Step> {
             "examples in documentation",
             tests("cargo test --workspace --locked --no-fail-fast --doc"),
         ),
-        Step::tests("steps of the protocols", bars::step_tests()),
+        Step::new("steps of the protocols", |tree| Outcome::of_tests(bars::step_tests(tree).run())),
     ]
 }
 
@@ -133,15 +138,20 @@ fn applications() -> Vec<Step> {
     vec![ask("applications are proven", &["check"]), ask("plans are up to date", &["plan", "--check"])]
 }
 
-/// Every interleaving of the small configurations, on the real code.
-fn loom() -> Step {
-    Step::new("loom", |tree| {
-        let test = Command::line("cargo test --locked -p taut-share --release --test loom --target-dir")
-            .args([tree.target().join("loom")])
-            .env("RUSTFLAGS", "--cfg loom")
-            .limit(Duration::from_secs(15 * 60));
-        Outcome::of_tests(test.dir(tree.root()).run())
-    })
+/// Every interleaving of small configurations, on the real code.
+fn loom() -> Vec<Step> {
+    let of = |package: &'static str, which: &'static str| {
+        Step::new(format!("loom {package}"), move |tree| {
+            let test = Command::line("cargo test --locked --release -p")
+                .args([package])
+                .args(which.split(' '))
+                .args(["--target-dir".as_ref(), tree.target().join("loom").as_os_str()])
+                .env("RUSTFLAGS", "--cfg loom")
+                .limit(Duration::from_secs(15 * 60));
+            Outcome::of_tests(test.dir(tree.root()).run())
+        })
+    };
+    vec![of("taut-share", "--test loom"), of("taut-trace", "--lib")]
 }
 
 /// Undefined behaviour, in what does not call Linux.

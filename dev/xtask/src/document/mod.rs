@@ -3,6 +3,7 @@
 
 //! The documents: their links lead somewhere, their commands exist, their lists are complete.
 
+pub(crate) mod citations;
 pub(crate) mod commands;
 pub(crate) mod dependencies;
 pub(crate) mod links;
