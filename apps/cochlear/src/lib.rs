@@ -16,6 +16,7 @@ pub mod electrodogram;
 pub mod inspection;
 pub mod payload;
 pub mod speech;
+pub mod ui;
 pub mod vocoder;
 
 pub use chain::{Map, Params, Processor};
