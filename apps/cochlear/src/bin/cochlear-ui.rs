@@ -49,7 +49,12 @@ fn show(link: &mut impl Link, arguments: &Arguments) -> ExitCode {
             ExitCode::FAILURE
         }
         Err(error) => {
-            eprintln!("error: {error}");
+            let (what, help) = if arguments.headless {
+                ("cannot write to standard output", "")
+            } else {
+                ("no usable terminal", "\nhelp: --headless needs none")
+            };
+            eprintln!("error: {what}: {error}{help}");
             ExitCode::from(3)
         }
     }
