@@ -16,7 +16,7 @@ use super::{Connection, Screen};
 use crate::chain::band_centre_hz;
 use crate::{ELECTRODES, Settings};
 
-/// Smallest terminal [cells].
+/// Smallest terminal (cells).
 const SMALLEST: (u16, u16) = (60, 20);
 const EIGHTHS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 const LABEL: u16 = 13;

@@ -14,7 +14,7 @@ const HOLD: Duration = Duration::from_millis(800);
 const FALL_PER_SECOND: f32 = 60.0;
 /// One press of an arrow.
 const VOLUME_STEP: f32 = 0.05;
-/// One press of an arrow [dB].
+/// One press of an arrow (dB).
 const SENSITIVITY_STEP: f32 = 1.0;
 
 /// Keys that mean something here.
@@ -68,7 +68,7 @@ pub(super) struct Peak {
 }
 
 impl Peak {
-    /// Where the mark stands at `now` [current level].
+    /// Where the mark stands at `now` (current level).
     pub(super) fn height(self, now: Duration) -> f32 {
         let falling = now.saturating_sub(self.at).saturating_sub(HOLD).as_secs_f32();
         (f32::from(self.level) - FALL_PER_SECOND * falling).max(0.0)
