@@ -8,6 +8,19 @@
 //! 128-point FFT every 16 samples, 22 bands, the 8 largest of them, loudness growth, current levels.
 //! The mathematics stand at the head of each file of [`chain`]; sources are in the README.
 //!
+//! ```
+//! use taut_cochlear::{Params, Processor, Settings, Stimulation, speech::Speech};
+//!
+//! let mut processor = Processor::new(&Params::default()); // allocates; nothing below does
+//! let mut loudest = 0;
+//! for (number, sound) in (0..).zip(Speech::bundled()) {
+//!     let mut stimulation = Stimulation::silent(number);
+//!     processor.process(&sound.0, Settings::default(), &mut stimulation.levels);
+//!     loudest = loudest.max(stimulation.peaks()[21]); // electrode 22: the lowest tones
+//! }
+//! assert_eq!(loudest, 180); // the default map's comfort level
+//! ```
+//!
 //! Nothing here prints, and nothing here knows about threads or real time: the binaries do.
 //! **This is not a medical device.** Nobody's hearing may depend on it.
 
@@ -16,12 +29,13 @@ pub mod electrodogram;
 pub mod inspection;
 pub mod payload;
 pub mod speech;
+pub mod ui;
 pub mod vocoder;
 
 pub use chain::{Map, Params, Processor};
 pub use payload::{AudioFrame, Levels, Settings, Stimulation};
 
-/// Samples per second of the input [Hz].
+/// Samples per second of the input (Hz).
 pub const SAMPLE_RATE: u32 = 16_000;
 /// Samples in one frame (8 ms).
 pub const FRAME_SAMPLES: usize = 128;

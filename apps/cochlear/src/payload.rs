@@ -65,13 +65,13 @@ taut::payload! {
     pub struct Settings {
         /// Part of the range from threshold to comfort that is used, 0..=1.
         pub volume: f32,
-        /// Gain before the automatic gain control [dB], -18..=18.
+        /// Gain before the automatic gain control (dB), -18..=18.
         pub sensitivity: f32,
     }
 }
 
 impl Settings {
-    /// Smallest and largest sensitivity [dB].
+    /// Smallest and largest sensitivity (dB).
     pub const SENSITIVITY: (f32, f32) = (-18.0, 18.0);
 
     /// The same settings with every field in its range. NaN becomes the default, anything else the nearest

@@ -101,7 +101,7 @@ impl Speech {
         &self.samples
     }
 
-    /// RMS level where a full-scale sine is `full_scale_db` [dB SPL]; −∞ for silence.
+    /// RMS level where a full-scale sine is `full_scale_db` (dB SPL); −∞ for silence.
     pub fn level_db_spl(&self, full_scale_db: f64) -> f64 {
         let power: f64 = self.samples.iter().map(|&s| f64::from(s).powi(2)).sum();
         let mean = power / self.samples.len().max(1) as f64 / 32_768.0_f64.powi(2);
@@ -165,7 +165,7 @@ pub enum SpeechError {
     Long {
         /// The file.
         path: PathBuf,
-        /// Its length [s].
+        /// Its length (s).
         seconds: usize,
     },
 }

@@ -34,7 +34,7 @@ const FIRST_BIN: usize = 2;
 /// Bins of the half spectrum.
 const BINS: usize = WINDOW / 2 + 1;
 
-/// Centre frequency of a band, 0 = lowest [Hz].
+/// Centre frequency of a band, 0 = lowest (Hz).
 ///
 /// # Panics
 /// If `band` is not below 22.

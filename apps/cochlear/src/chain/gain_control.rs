@@ -28,9 +28,13 @@ use crate::{FRAME_SAMPLES, SAMPLE_RATE};
 const HOLD: usize = 32;
 /// −120 dB: keeps the detector out of subnormal numbers, which cost a hundred cycles each.
 const FLOOR: f32 = 1e-6;
-/// Size of the step that defines the times [dB].
+/// From the step up until the output has settled (ms).
+const ATTACK_MS: f64 = 5.0;
+/// From the step down until the output has settled (ms).
+const RELEASE_MS: f64 = 75.0;
+/// Size of the step that defines the times (dB).
 const STEP_DB: f64 = 25.0;
-/// How close to the steady level the output has settled [dB].
+/// How close to the steady level the output has settled (dB).
 const SETTLED_DB: f64 = 2.0;
 
 /// State of the gain control.
@@ -44,12 +48,12 @@ pub(crate) struct GainControl {
 }
 
 impl GainControl {
-    /// A gain control at rest. `knee` is an amplitude (full scale = 1), times are in ms.
-    pub(crate) fn new(knee: f64, attack_ms: f64, release_ms: f64) -> Self {
+    /// A gain control at rest. `knee` is an amplitude (full scale = 1).
+    pub(crate) fn new(knee: f64) -> Self {
         let (step, settled) = (decibels(STEP_DB), decibels(SETTLED_DB));
-        let attack_tau = attack_ms / -((step - step / settled) / (step - 1.0)).ln();
+        let attack_tau = ATTACK_MS / -((step - step / settled) / (step - 1.0)).ln();
         let hold_ms = HOLD as f64 * 1000.0 / f64::from(SAMPLE_RATE);
-        let release_tau = (release_ms - hold_ms) / -((settled - 1.0) / (step - 1.0)).ln();
+        let release_tau = (RELEASE_MS - hold_ms) / -((settled - 1.0) / (step - 1.0)).ln();
         let coefficient = |tau_ms: f64| (-(-1000.0 / (tau_ms * f64::from(SAMPLE_RATE))).exp_m1()) as f32;
         Self {
             knee: knee as f32,
@@ -96,7 +100,7 @@ mod tests {
 
     /// Peak output of each millisecond for a 1 kHz sine whose amplitude `amplitude(ms)` gives.
     fn output(amplitude: impl Fn(usize) -> f64, ms: usize) -> Vec<f64> {
-        let mut control = GainControl::new(KNEE, 5.0, 75.0);
+        let mut control = GainControl::new(KNEE);
         let mut out = Vec::new();
         for frame in 0..ms.div_ceil(8) {
             let mut samples: [f32; FRAME_SAMPLES] = std::array::from_fn(|i| {
@@ -145,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_minute_of_silence_leaves_no_subnormal_number() {
-        let mut control = GainControl::new(KNEE, 5.0, 75.0);
+        let mut control = GainControl::new(KNEE);
         control.apply(&mut [1.0; FRAME_SAMPLES]);
         for _ in 0..7_500 {
             control.apply(&mut [0.0; FRAME_SAMPLES]);
@@ -155,7 +159,7 @@ mod tests {
 
     #[test]
     fn held_peak_is_the_maximum_over_32_samples() {
-        let mut control = GainControl::new(1.0, 5.0, 75.0);
+        let mut control = GainControl::new(1.0);
         control.attack = 1.0;
         control.release = 1.0;
         control.knee = 0.25;

@@ -4,7 +4,7 @@
 //! Loudness growth: envelope to loudness, logarithmic between two levels.
 //!
 //! ```text
-//! r = clamp((u − b) / (s − b), 0, 1)      u envelope, b base, s saturation [same unit]
+//! r = clamp((u − b) / (s − b), 0, 1)      u envelope, b base, s saturation (same unit)
 //! v = ln(1 + α r) / ln(1 + α)             0..=1; u < b gives no pulse
 //! Q: v(s · 10^(−10/20)) = 1 − Q/100       α follows from Q by bisection
 //! ```
@@ -22,7 +22,7 @@ pub struct Growth {
 }
 
 impl Growth {
-    /// The function from its base and saturation levels and Q [%], the drop of loudness 10 dB below saturation.
+    /// The function from its base and saturation levels and Q (%), the drop of loudness 10 dB below saturation.
     ///
     /// # Errors
     /// [`Fault::Growth`] unless 0 < base < saturation · 10^(−10/20) and some α in 1e−6..=1e12 gives Q.

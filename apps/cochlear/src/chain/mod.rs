@@ -56,7 +56,7 @@ pub struct Processor {
     maxima: usize,
     /// Threshold, and comfort minus threshold, by band.
     ranges: [(f32, f32); ELECTRODES],
-    /// Sensitivity in force at the end of the last frame: [dB] and as a factor.
+    /// Sensitivity in force at the end of the last frame: (dB) and as a factor.
     sensitivity: (f32, f32),
     frame: [f32; FRAME_SAMPLES],
     samples: [f32; HISTORY + FRAME_SAMPLES],
@@ -69,11 +69,7 @@ impl Processor {
         let map = params.map();
         Self {
             pre_emphasis: params.pre_emphasis_hz.map(PreEmphasis::new),
-            gain_control: GainControl::new(
-                params.calibration.speech_peak(),
-                params.attack_ms,
-                params.release_ms,
-            ),
+            gain_control: GainControl::new(params.calibration.speech_peak()),
             filter_bank: FilterBank::new(),
             curve: params.growth.curve(),
             gain: params.gain() as f32,
@@ -105,9 +101,10 @@ impl Processor {
         self.samples.copy_within(FRAME_SAMPLES.., 0);
         self.samples[HISTORY..].copy_from_slice(&self.frame);
 
-        let cycles = levels.chunks_exact_mut(ELECTRODES).zip(&mut self.envelopes);
-        for (cycle, (levels, envelopes)) in cycles.enumerate() {
-            if let Some(block) = self.samples[cycle * HOP..].first_chunk::<WINDOW>() {
+        // Fixed-size pieces throughout: every index below is in range by its type, so none can panic.
+        let (cycles, _) = levels.as_chunks_mut::<ELECTRODES>();
+        for (cycle, (levels, envelopes)) in cycles.iter_mut().zip(&mut self.envelopes).enumerate() {
+            if let Some(block) = self.samples.get(cycle * HOP..).and_then(|rest| rest.first_chunk()) {
                 self.filter_bank.analyse(block, envelopes);
             }
             for envelope in envelopes.iter_mut() {

@@ -33,12 +33,12 @@ impl Map {
         Ok(Self { threshold, comfort })
     }
 
-    /// Lowest level of each electrode that is heard [current level].
+    /// Lowest level of each electrode that is heard (current level).
     pub fn threshold(&self) -> &[u8; ELECTRODES] {
         &self.threshold
     }
 
-    /// Highest level of each electrode that is comfortable [current level].
+    /// Highest level of each electrode that is comfortable (current level).
     pub fn comfort(&self) -> &[u8; ELECTRODES] {
         &self.comfort
     }
@@ -51,7 +51,7 @@ impl Default for Map {
     }
 }
 
-/// Current of a pulse of the given level on a CIC4 implant [µA]: `17.5 · 100^(level / 255)`, 17.5..=1750.
+/// Current of a pulse of the given level on a CIC4 implant (µA): `17.5 · 100^(level / 255)`, 17.5..=1750.
 /// Level 0 is "no pulse" in this application, thus 0 µA.
 pub fn pulse_current_ua(level: u8) -> f32 {
     if level == 0 { 0.0 } else { 17.5 * 100_f32.powf(f32::from(level) / 255.0) }
@@ -60,15 +60,15 @@ pub fn pulse_current_ua(level: u8) -> f32 {
 /// Sound pressure to numbers. A sine of amplitude ±1.0 (±32768 in the file) is `full_scale_db` loud.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Calibration {
-    /// Level of a full-scale sine [dB SPL].
+    /// Level of a full-scale sine (dB SPL).
     pub full_scale_db: f64,
-    /// Level of speech that reaches comfort [dB SPL].
+    /// Level of speech that reaches comfort (dB SPL).
     pub comfort_db: f64,
-    /// Level of speech that reaches threshold [dB SPL].
+    /// Level of speech that reaches threshold (dB SPL).
     pub threshold_db: f64,
-    /// Peak of speech above its RMS level [dB].
+    /// Peak of speech above its RMS level (dB).
     pub crest_db: f64,
-    /// How far the peak of one band lies below the peak of all [dB].
+    /// How far the peak of one band lies below the peak of all (dB).
     pub bandwidth_db: f64,
 }
 
@@ -105,8 +105,6 @@ pub struct Params {
     pub(crate) growth: Growth,
     pub(crate) maxima: usize,
     pub(crate) pre_emphasis_hz: Option<f64>,
-    pub(crate) attack_ms: f64,
-    pub(crate) release_ms: f64,
 }
 
 impl Params {
@@ -120,12 +118,11 @@ impl Params {
             calibration,
             maxima: 8,
             pre_emphasis_hz: None,
-            attack_ms: 5.0,
-            release_ms: 75.0,
         }
     }
 
-    /// With another calibration, and loudness growth from its dynamic range.
+    /// With another calibration, and loudness growth from its dynamic range: this replaces a growth that was set
+    /// before.
     ///
     /// # Errors
     /// [`Fault::Calibration`] unless all levels are finite and threshold < comfort, and the speech peak at
@@ -237,7 +234,7 @@ pub enum Fault {
     },
     /// Not 50..=4000 Hz.
     PreEmphasis {
-        /// The corner asked for [Hz].
+        /// The corner asked for (Hz).
         corner_hz: f64,
     },
     /// A level is not finite, threshold is not below comfort, or comfortable speech would pass full scale.
@@ -248,7 +245,7 @@ pub enum Fault {
         base: f64,
         /// Saturation level.
         saturation: f64,
-        /// Drop of loudness at −10 dB [%].
+        /// Drop of loudness at −10 dB (%).
         q: f64,
     },
 }

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! `cochlear-ui`: the wearer's screen, a process of its own.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+use std::process::ExitCode;
+
+use taut_cochlear::Map;
+use taut_cochlear::ui::{self, Arguments, Link, RealClock, Replay, Screen};
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::parse(std::env::args().skip(1)) {
+        Ok(arguments) if arguments.help => {
+            print!("{}", ui::HELP);
+            return ExitCode::SUCCESS;
+        }
+        Ok(arguments) => arguments,
+        Err(message) => {
+            eprintln!("error: {message}");
+            return ExitCode::from(2);
+        }
+    };
+    if arguments.demo {
+        return show(&mut Replay::start(), &arguments);
+    }
+    eprintln!(
+        "error: cannot attach to `{}`: this build has no client for running applications\n\
+         help: cochlear-ui --demo shows the screen on bundled speech",
+        arguments.app
+    );
+    ExitCode::from(3)
+}
+
+/// Shows what `link` sees, as the arguments ask for.
+fn show(link: &mut impl Link, arguments: &Arguments) -> ExitCode {
+    let screen = Screen::new(Map::default(), arguments.settings);
+    let length = arguments.length;
+    let result = if arguments.headless {
+        let mut output = std::io::stdout().lock();
+        ui::headless(link, screen, &mut RealClock::start(), length, &mut output)
+    } else {
+        ui::interactive(link, screen, length).map(|()| true)
+    };
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => {
+            eprintln!("never attached to `{}`", arguments.app);
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            let (what, help) = if arguments.headless {
+                ("cannot write to standard output", "")
+            } else {
+                ("no usable terminal", "\nhelp: --headless needs none")
+            };
+            eprintln!("error: {what}: {error}{help}");
+            ExitCode::from(3)
+        }
+    }
+}

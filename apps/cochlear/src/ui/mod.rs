@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The wearer's side: electrode levels live, volume and sensitivity at hand.
+//!
+//! ```text
+//! Link ── Observation ──> Screen ── draw ──> terminal
+//!   ^                       │  └─── headless ──> JSON lines
+//!   └────── Settings ───────┘ <── keys
+//! ```
+//! Not real-time: it may stall or be killed at any moment. What it needs of the application is one [`Link`].
+
+mod arguments;
+mod draw;
+mod headless;
+mod replay;
+mod screen;
+mod terminal;
+
+pub use arguments::{Arguments, HELP};
+pub use draw::draw;
+pub use headless::{Clock, RealClock, headless};
+pub use replay::Replay;
+pub use screen::{Action, Key, Screen};
+pub use terminal::interactive;
+
+use crate::{Settings, Stimulation};
+
+/// What connects the screen to a running application.
+pub trait Link {
+    /// Looks once, without waiting: attaches if there is something to attach to, and reads the latest frame.
+    fn look(&mut self) -> Observation;
+
+    /// Hands settings over. Called while attached: when the wearer changed something, and again after attaching
+    /// to a new application. Always sanitised.
+    fn send(&mut self, settings: Settings);
+}
+
+/// What one look at the application found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Observation {
+    /// State of the connection.
+    pub connection: Connection,
+    /// The latest frame; `None` before the first. The same frame may be seen many times.
+    pub latest: Option<Stimulation>,
+    /// Reads that found no consistent value since the link was made.
+    pub torn: u64,
+}
+
+/// State of the connection to the application.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Connection {
+    /// No application has been found yet.
+    #[default]
+    Waiting,
+    /// Attached to a running application.
+    Attached,
+    /// The application ended in order; waiting for the next one.
+    Ended,
+    /// The application died without ending; waiting for the next one.
+    Died,
+}
+
+impl Connection {
+    /// One word for machines.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Attached => "attached",
+            Self::Ended => "ended",
+            Self::Died => "died",
+        }
+    }
+}
+
+/// A link that plays a script: one observation per look, the last one for ever.
+#[cfg(test)]
+pub(crate) struct Script {
+    observations: Vec<Observation>,
+    next: usize,
+    pub(crate) sent: Vec<Settings>,
+}
+
+#[cfg(test)]
+impl Script {
+    pub(crate) fn new(observations: Vec<Observation>) -> Self {
+        Self { observations, next: 0, sent: Vec::new() }
+    }
+}
+
+#[cfg(test)]
+impl Link for Script {
+    fn look(&mut self) -> Observation {
+        let at = self.next.min(self.observations.len() - 1);
+        self.next += 1;
+        self.observations[at]
+    }
+
+    fn send(&mut self, settings: Settings) {
+        self.sent.push(settings);
+    }
+}
