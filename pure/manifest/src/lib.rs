@@ -33,6 +33,7 @@ mod spec;
 mod syntax;
 mod tree;
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use taut_model::{Code, Fault, Model, Severity};
@@ -78,13 +79,13 @@ impl Loaded {
 ///
 /// Takes any text; time and memory grow with its length.
 pub fn load(manifest: &Source, overlays: &[Source]) -> Loaded {
-    let text = syntax::readable(&manifest.text);
-    let texts = overlays.iter().map(|overlay| syntax::readable(&overlay.text)).collect::<Vec<_>>();
-    let syntax::Parsed { mut root, mut diagnostics, damaged, mut lost } = syntax::parse(0, &text);
+    let rooms = std::iter::repeat_with(OnceCell::new).take(1 + overlays.len()).collect::<Vec<_>>();
+    let syntax::Parsed { mut root, mut diagnostics, damaged, mut lost } =
+        syntax::parse(0, &manifest.text, &rooms[0]);
     let tasks_known = damaged.is_empty();
     let mut damaged = damaged.into_iter().map(|start| (0, start)).collect::<BTreeSet<_>>();
-    for (file, text) in (1..).zip(&texts) {
-        let parsed = syntax::parse(file, text);
+    for ((file, overlay), room) in (1..).zip(overlays).zip(&rooms[1..]) {
+        let parsed = syntax::parse(file, &overlay.text, room);
         diagnostics.extend(parsed.diagnostics);
         damaged.extend(parsed.damaged.into_iter().map(|start| (file, start)));
         lost |= parsed.lost;

@@ -4,6 +4,7 @@
 //! What the TOML reader says, without what only follows from it.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -32,8 +33,8 @@ struct Complaint {
 }
 
 /// A text without the lines at which the reader gives up, which are blanked, and what it says about them.
-pub(crate) struct Readable<'t> {
-    text: Cow<'t, str>,
+pub(crate) struct Blanked {
+    text: String,
     complaints: Vec<Complaint>,
 }
 
@@ -41,21 +42,20 @@ pub(crate) struct Readable<'t> {
 const BLANKED_MAX: usize = 8;
 
 /// Makes a text readable to its end, if a few lines stand in the way.
-pub(crate) fn readable(text: &str) -> Readable<'_> {
-    let mut readable = Readable { text: Cow::Borrowed(text), complaints: Vec::new() };
+fn blank(text: &str) -> Blanked {
+    let mut blanked = Blanked { text: text.to_owned(), complaints: Vec::new() };
     for _ in 0..BLANKED_MAX {
-        let (table, complaints) = read(&readable.text);
-        let root = Node::root(0, table, &[]);
-        if !stopped(&root, &readable.text, &complaints) {
+        let (table, complaints) = read(&blanked.text);
+        if !stopped(&Node::root(0, table, &[]), &blanked.text, &complaints) {
             break;
         }
         let Some(last) = complaints.into_iter().next_back() else { break };
-        let start = readable.text[..last.at.start].rfind('\n').map_or(0, |newline| newline + 1);
-        let end = readable.text[start..].find('\n').map_or(readable.text.len(), |length| start + length);
-        readable.complaints.push(last);
-        readable.text.to_mut().replace_range(start..end, &" ".repeat(end - start));
+        let start = blanked.text[..last.at.start].rfind('\n').map_or(0, |newline| newline + 1);
+        let end = blanked.text[start..].find('\n').map_or(blanked.text.len(), |length| start + length);
+        blanked.complaints.push(last);
+        blanked.text.replace_range(start..end, &" ".repeat(end - start));
     }
-    readable
+    blanked
 }
 
 fn read(text: &str) -> (DeTable<'_>, Vec<Complaint>) {
@@ -71,12 +71,15 @@ fn read(text: &str) -> (DeTable<'_>, Vec<Complaint>) {
     (table.into_inner(), complaints)
 }
 
-/// Reads a text as far as it goes.
-pub(crate) fn parse<'t>(file: usize, readable: &'t Readable<'_>) -> Parsed<'t> {
-    let text = readable.text.as_ref();
-    let (table, mut complaints) = read(text);
-    complaints.extend(readable.complaints.iter().cloned());
-    complaints.sort_by_key(|complaint| complaint.at.start);
+/// Reads a text as far as it goes. `room` holds another text of the same length, if that goes further.
+pub(crate) fn parse<'t>(file: usize, text: &'t str, room: &'t OnceCell<Blanked>) -> Parsed<'t> {
+    let (mut table, mut complaints) = read(text);
+    if !complaints.is_empty() {
+        let blanked = room.get_or_init(|| blank(text));
+        (table, complaints) = read(&blanked.text);
+        complaints.extend(blanked.complaints.iter().cloned());
+        complaints.sort_by_key(|complaint| complaint.at.start);
+    }
     let (doubles, mut complaints): (Vec<_>, Vec<_>) =
         complaints.into_iter().partition(|complaint| complaint.message == "duplicate key");
 

@@ -29,18 +29,18 @@ pub(super) enum Want {
 impl<'d> Names<'d> {
     pub(super) fn new(draft: &'d Draft) -> Self {
         let mut parties = HashMap::new();
-        for (id, task) in (0..).zip(&draft.tasks) {
+        for (id, task) in (0..u16::MAX).zip(&draft.tasks) {
             parties.entry(task.name.as_str()).or_insert(Party::Task(TaskId(id)));
         }
-        for (id, client) in (0..).zip(&draft.clients) {
+        for (id, client) in (0..u16::MAX).zip(&draft.clients) {
             parties.entry(client.name.as_str()).or_insert(Party::Client(ClientId(id)));
         }
         let mut channels = HashMap::new();
-        for (id, channel) in (0..).zip(&draft.channels) {
+        for (id, channel) in (0..u16::MAX).zip(&draft.channels) {
             channels.entry(channel.name.as_str()).or_insert(ChannelId(id));
         }
         let mut services = HashMap::new();
-        for (id, service) in (0..).zip(&draft.services) {
+        for (id, service) in (0..u16::MAX).zip(&draft.services) {
             services.entry(service.name.as_str()).or_insert(ServiceId(id));
         }
         let mut payloads = HashMap::new();

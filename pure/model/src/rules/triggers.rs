@@ -10,7 +10,7 @@ use crate::{ArrivalDraft, ClassDraft, Draft, Fault, Kind, Party, Place, TaskId, 
 pub(super) fn check(draft: &Draft, names: &Names<'_>, links: &[Link], faults: &mut Vec<Fault>) {
     // Who releases whom; each task has at most one that does.
     let mut released_by = vec![None; draft.tasks.len()];
-    for (id, task) in (0..).map(TaskId).zip(&draft.tasks) {
+    for (id, task) in (0..u16::MAX).map(TaskId).zip(&draft.tasks) {
         let ClassDraft::RealTime(real_time) = &task.class else { continue };
         let ArrivalDraft::Sporadic { trigger, .. } = &real_time.arrival else { continue };
         let place = Place::value(format!("tasks.{}.arrival.trigger", task.name));

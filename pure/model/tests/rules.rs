@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Rules on drafts that no manifest can spell, at the ends of the number ranges, and without cascades.
+
+use std::collections::BTreeSet;
+
+use taut_model::{
+    App, ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, ClientKind, Code, Cost,
+    Draft, Evidence, Kind, Mechanism, OnMissingPrivilege, Overflow, Overheads, Overrun, Payload,
+    PayloadField, Platform, RealTimeDraft, Scalar, Scheduler, ServiceDraft, Size, TaskDraft, codes,
+};
+use taut_time::Duration;
+
+fn empty() -> Draft {
+    Draft {
+        app: App { name: "demo".into(), ..App::default() },
+        platform: Platform {
+            cores: vec![1],
+            housekeeping: vec![0],
+            scheduler: Scheduler::FixedPriority,
+            memory: Size::from_bytes(1 << 30),
+            overheads: Overheads {
+                release: Duration::ZERO,
+                context_switch: Duration::ZERO,
+                kernel_blocking: Duration::ZERO,
+            },
+            on_missing_privilege: OnMissingPrivilege::Fail,
+            group: None,
+        },
+        payloads: vec![Payload {
+            name: "Sample".into(),
+            fields: vec![PayloadField { name: String::new(), scalar: Scalar::F32, len: 1 }],
+        }],
+        services: Vec::new(),
+        tasks: Vec::new(),
+        clients: Vec::new(),
+        channels: Vec::new(),
+        chains: Vec::new(),
+        incomplete: BTreeSet::new(),
+    }
+}
+
+fn task(name: &str, period: Duration) -> TaskDraft {
+    TaskDraft {
+        name: name.into(),
+        service: None,
+        class: ClassDraft::RealTime(RealTimeDraft {
+            arrival: ArrivalDraft::Periodic { period, offset: Duration::ZERO },
+            deadline: period,
+            jitter: Duration::ZERO,
+            wcet: Cost { value: Duration::from_ns(1), source: Evidence::Guess, margin_permille: 0 },
+            non_preemptive: Duration::ZERO,
+            core: None,
+            priority: None,
+            persistent: Size::ZERO,
+            release: Size::ZERO,
+            on_overrun: Overrun::RunOn,
+        }),
+    }
+}
+
+fn real_time(task: &mut TaskDraft) -> &mut RealTimeDraft {
+    match &mut task.class {
+        ClassDraft::RealTime(real_time) => real_time,
+        ClassDraft::BestEffort(_) => panic!("not real-time"),
+    }
+}
+
+fn queue(name: &str, from: &str, to: &str) -> ChannelDraft {
+    ChannelDraft {
+        name: name.into(),
+        kind: Kind::Queue,
+        from: vec![from.into()],
+        to: vec![to.into()],
+        payload: "Sample".into(),
+        capacity: None,
+        overflow: Overflow::Reject,
+        mechanism: None,
+        sends_per_release: 1,
+        takes_per_release: 1,
+    }
+}
+
+fn pair(sent_every: Duration, taken_every: Duration) -> Draft {
+    let mut draft = empty();
+    draft.tasks = vec![task("writer", sent_every), task("reader", taken_every)];
+    draft.channels = vec![queue("values", "writer", "reader")];
+    draft
+}
+
+/// The codes, and a model exactly if none of them is an error.
+fn check(draft: Draft) -> Vec<Code> {
+    let complete = draft.incomplete.is_empty();
+    let (model, faults) = draft.build();
+    let warnings = [codes::UNUSED, codes::LATE_OFFSET];
+    assert_eq!(
+        model.is_some(),
+        complete && faults.iter().all(|fault| warnings.contains(&fault.code)),
+        "{faults:?}"
+    );
+    faults.into_iter().map(|fault| fault.code).collect()
+}
+
+#[test]
+fn a_draft_without_fault_is_a_model() {
+    let mut draft = pair(Duration::from_ms(8), Duration::from_ms(8));
+    draft.chains.push(ChainDraft {
+        name: "through".into(),
+        path: vec!["writer".into(), "values".into(), "reader".into()],
+        max_latency: Duration::from_ms(9),
+    });
+    let (model, faults) = draft.build();
+    assert!(faults.is_empty(), "{faults:?}");
+    let model = model.unwrap();
+    assert_eq!(model.chains()[0].path.len(), 3);
+    assert_eq!(model.party_name(model.channels()[0].writer), "writer");
+}
+
+#[test]
+fn rates_are_compared_exactly() {
+    let ns = Duration::from_ns;
+    assert_eq!(check(pair(ns(1_000_000_007), ns(1_000_000_007))), []);
+    assert_eq!(check(pair(ns(1_000_000_006), ns(1_000_000_007))), [codes::RATE_OVERFLOW]);
+    assert_eq!(check(pair(ns(1_000_000_008), ns(1_000_000_007))), []);
+    // The products are far above 64 bits.
+    let mut draft = pair(ns(u64::MAX - 1), Duration::MAX);
+    draft.platform.memory = Size::from_bytes(u64::MAX);
+    draft.channels[0].sends_per_release = u32::MAX;
+    draft.channels[0].takes_per_release = u32::MAX;
+    assert_eq!(check(draft.clone()), [codes::RATE_OVERFLOW]);
+    draft.channels[0].sends_per_release -= 1;
+    assert_eq!(check(draft), []);
+}
+
+#[test]
+fn a_writer_without_a_gap_may_be_refused() {
+    let mut draft = pair(Duration::from_ms(1), Duration::from_ms(8));
+    draft.tasks[0].class = ClassDraft::BestEffort(BestEffort { min_gap: None });
+    assert_eq!(check(draft.clone()), []);
+    draft.tasks[0].class = ClassDraft::BestEffort(BestEffort { min_gap: Some(Duration::from_ms(7)) });
+    assert_eq!(check(draft.clone()), [codes::RATE_OVERFLOW]);
+    draft.tasks[0].class = ClassDraft::BestEffort(BestEffort { min_gap: Some(Duration::ZERO) });
+    assert_eq!(check(draft), [codes::ZERO_PERIOD]);
+}
+
+#[test]
+fn sums_do_not_wrap() {
+    let mut draft = empty();
+    for name in ["a", "b", "c"] {
+        let mut task = task(name, Duration::from_ms(1));
+        real_time(&mut task).persistent = Size::from_bytes(u64::MAX);
+        draft.tasks.push(task);
+    }
+    draft.platform.memory = Size::from_bytes(u64::MAX);
+    assert!(check(draft).contains(&codes::MEMORY_EXCEEDED));
+
+    let mut draft = empty();
+    draft.tasks.push(task("a", Duration::MAX));
+    let a = real_time(&mut draft.tasks[0]);
+    a.wcet = Cost { value: Duration::from_ns(u64::MAX - 1), source: Evidence::Guess, margin_permille: 1 };
+    assert!(check(draft).contains(&codes::BAD_WCET));
+
+    let mut draft = empty();
+    draft.payloads[0].fields[0].len = u32::MAX;
+    assert!(check(draft).contains(&codes::BAD_LAYOUT));
+}
+
+#[test]
+fn names_are_unique_where_the_format_does_not_see_to_it() {
+    let mut draft = pair(Duration::from_ms(8), Duration::from_ms(8));
+    draft.tasks.push(task("reader", Duration::from_ms(8)));
+    draft.channels.push(queue("values", "writer", "reader"));
+    draft.payloads.push(draft.payloads[0].clone());
+    draft.services = vec![ServiceDraft { name: "s".into(), persistent: Size::ZERO }; 2];
+    draft.clients = vec![ClientDraft { name: "writer".into(), kind: ClientKind::Process, min_gap: None }; 2];
+    let found = check(draft);
+    assert_eq!(found.iter().filter(|code| **code == codes::DUPLICATE_NAME).count(), 7, "{found:?}");
+}
+
+#[test]
+fn numbers_that_a_manifest_refuses_are_refused_here_too() {
+    let mut draft = pair(Duration::from_ms(8), Duration::from_ms(8));
+    draft.channels[0].sends_per_release = 0;
+    draft.channels[0].takes_per_release = 0;
+    assert_eq!(check(draft), [codes::OUT_OF_RANGE, codes::OUT_OF_RANGE]);
+    for capacity in [i64::MIN, 0, 65_537, i64::MAX] {
+        let mut draft = pair(Duration::from_ms(8), Duration::from_ms(8));
+        draft.channels[0].capacity = Some(capacity);
+        assert_eq!(check(draft), [codes::BAD_CAPACITY], "{capacity}");
+    }
+    for priority in [i64::MIN, 0, 100, i64::MAX] {
+        let mut draft = pair(Duration::from_ms(8), Duration::from_ms(8));
+        real_time(&mut draft.tasks[0]).priority = Some(priority);
+        assert_eq!(check(draft), [codes::PRIORITY_RANGE], "{priority}");
+    }
+}
+
+#[test]
+fn a_core_has_99_priorities() {
+    let mut draft = empty();
+    draft.payloads.clear();
+    draft.tasks = (0..99).map(|i| task(&format!("t{i}"), Duration::from_ms(1))).collect();
+    assert_eq!(check(draft.clone()), []);
+    draft.tasks.push(task("one-more", Duration::from_ms(1)));
+    assert_eq!(check(draft.clone()), [codes::CORE_FULL]);
+    draft.platform.cores.push(2);
+    assert_eq!(check(draft), [], "the plan chooses a core");
+}
+
+#[test]
+fn equal_priorities_on_different_cores_are_no_tie() {
+    let mut draft = pair(Duration::from_ms(8), Duration::from_ms(8));
+    for task in &mut draft.tasks {
+        real_time(task).priority = Some(5);
+    }
+    assert_eq!(check(draft.clone()), [codes::PRIORITY_SHARED]);
+    draft.platform.cores = vec![1, 2];
+    real_time(&mut draft.tasks[0]).core = Some(1);
+    real_time(&mut draft.tasks[1]).core = Some(2);
+    assert_eq!(check(draft), []);
+}
+
+#[test]
+fn more_than_can_be_numbered() {
+    let mut draft = empty();
+    draft.clients = (0..=u32::from(u16::MAX))
+        .map(|i| ClientDraft { name: format!("c{i}"), kind: ClientKind::Process, min_gap: None })
+        .collect();
+    assert_eq!(check(draft.clone()), [codes::TOO_MANY]);
+    draft.clients.pop();
+    draft.payloads.clear();
+    assert!(check(draft).iter().all(|code| *code == codes::UNUSED));
+}
+
+#[test]
+fn what_is_incomplete_is_not_reported_again() {
+    let mut draft = pair(Duration::from_ms(8), Duration::from_ms(8));
+    draft.tasks.clear();
+    draft.tasks.push(task("writer", Duration::from_ms(8)));
+    draft.payloads.clear();
+    draft.services.push(ServiceDraft { name: "unused".into(), persistent: Size::ZERO });
+    let path = vec!["writer".into(), "values".into(), "reader".into()];
+    draft.chains.push(ChainDraft { name: "through".into(), path, max_latency: Duration::from_ms(9) });
+    assert_eq!(check(draft.clone()).len(), 3, "reader twice, payload once");
+    draft.incomplete.insert("tasks.reader".into());
+    draft.incomplete.insert("payloads".into());
+    assert_eq!(check(draft), []);
+}
+
+#[test]
+fn the_table_of_mechanisms() {
+    let of = Mechanism::for_parties;
+    assert_eq!(of(Kind::State, false, 1, 1), Some(Mechanism::Sdrtr));
+    assert_eq!(of(Kind::State, true, 3, 0), Some(Mechanism::Sdrtw));
+    assert_eq!(of(Kind::Queue, false, 1, 1), Some(Mechanism::Qrtr));
+    assert_eq!(of(Kind::Queue, true, 1, 1), Some(Mechanism::Qrtr));
+    for (kind, writer, readers, real_time) in [
+        (Kind::State, true, 1, 1),
+        (Kind::State, true, 2, 1),
+        (Kind::State, true, 0, 0),
+        (Kind::State, false, 2, 1),
+        (Kind::State, false, 2, 2),
+        (Kind::State, false, 1, 0),
+        (Kind::Queue, true, 1, 0),
+        (Kind::Queue, false, 1, 0),
+        (Kind::Queue, true, 2, 2),
+    ] {
+        assert_eq!(of(kind, writer, readers, real_time), None, "{kind:?} {writer} {readers} {real_time}");
+    }
+}
