@@ -6,7 +6,7 @@ use taut_time::Duration;
 
 use crate::uni::fp::{blocking, preemptive};
 use crate::uni::utilisation::Utilisation;
-use crate::{Overflow, Verdict};
+use crate::{Overflow, Verdict, Why};
 
 /// Execution time of the platform probe: the thread on every real-time core, more urgent than all tasks, that
 /// sleeps for [`PROBE_PERIOD`] and logs how late the machine woke it. One clock read and one store in a ring; the
@@ -140,33 +140,25 @@ impl Core {
     /// [`Overflow`] if a value past the deadline does not fit in 64 bits.
     pub fn response(&self, task: usize) -> Result<Verdict<Bound>, Overflow> {
         let higher: Vec<usize> = self.higher(task).collect();
-        self.response_below(task, &higher)
-    }
-
-    /// The same below `higher`, with all others less urgent, whatever their priorities.
-    ///
-    /// # Errors
-    /// [`Overflow`] as for [`Core::response`].
-    pub fn response_below(&self, task: usize, higher: &[usize]) -> Result<Verdict<Bound>, Overflow> {
-        let (subject, section, above) = self.question(task, higher)?;
+        let (subject, section, above) = self.question(task, &higher)?;
         let verdict = preemptive::response(&subject, &above)?;
-        let Some(response) = response_in(&verdict) else {
-            return Ok(verdict.map(|r| Bound {
-                from_release: r.from_release,
-                from_arrival: r.from_arrival,
-                terms: Vec::new(),
-            }));
+        let terms = match &verdict {
+            Verdict::Schedulable(r) | Verdict::Unschedulable(r) | Verdict::NotShown(Why::Passes(r)) => {
+                self.terms(task, &higher, section, r)?
+            }
+            Verdict::NotShown(_) | Verdict::NotApplicable(_) => Vec::new(),
         };
-        let terms = self.terms(task, higher, section, response)?;
         Ok(verdict.map(|r| Bound { from_release: r.from_release, from_arrival: r.from_arrival, terms }))
     }
 
-    /// Whether a task keeps its deadline below `higher`, with all others less urgent.
-    pub fn passes_below(&self, task: usize, higher: &[usize]) -> bool {
-        let verdict = self
-            .question(task, higher)
-            .and_then(|(subject, _, above)| preemptive::response(&subject, &above));
-        verdict.is_ok_and(|verdict| verdict.holds())
+    /// Whether the test is exact for a task: a bound past its deadline means that some run misses it.
+    ///
+    /// # Errors
+    /// [`Overflow`] as for [`Core::response`].
+    pub fn is_exact(&self, task: usize) -> Result<bool, Overflow> {
+        let higher: Vec<usize> = self.higher(task).collect();
+        let (subject, _, above) = self.question(task, &higher)?;
+        Ok(preemptive::is_exact(&subject, &above))
     }
 
     /// More urgent or as urgent tasks.
@@ -232,15 +224,5 @@ impl Core {
         terms.push(Term { part: Part::Release, count: None, time: self.overheads.release });
         terms.retain(|term| !term.time.is_zero() || term.part == Part::Own);
         Ok(terms)
-    }
-}
-
-/// The response in a verdict: the bound, or the first value past the deadline.
-fn response_in(verdict: &Verdict<preemptive::Response>) -> Option<&preemptive::Response> {
-    match verdict {
-        Verdict::Schedulable(r) | Verdict::Unschedulable(r) | Verdict::NotShown(crate::Why::Passes(r)) => {
-            Some(r)
-        }
-        Verdict::NotShown(_) | Verdict::NotApplicable(_) => None,
     }
 }

@@ -12,7 +12,7 @@
 //! |---|---|---|
 //! | [`uni::fp::preemptive`] | response time | exact for free releases, else sufficient |
 //! | [`uni::fp::blocking`] | waiting for less urgent tasks | sufficient |
-//! | [`uni::fp::assignment`] | priorities that meet all deadlines, if there are any | exact for the test used |
+//! | [`uni::fp::assignment`] | priorities that keep all deadlines, if any do | exact for the test used |
 //! | [`uni::fp::largest_cost`] | the largest cost that fits | exact for the test used |
 //! | [`uni::utilisation`] | share of a core | exact |
 //! | [`queue`] | capacity, latency | sufficient |

@@ -12,15 +12,15 @@ pub enum Verdict<B> {
     NotShown(Why<B>),
     /// The theorem says nothing here: an assumption does not hold.
     NotApplicable(Assumption),
-    /// Some run that the model allows breaks the limit; only an exact test says so. The value is the first one
-    /// past the limit, so the truth is at least that.
+    /// Some run that the model allows breaks the limit; only an exact test says so. The value is past the limit,
+    /// and the truth is at least that.
     Unschedulable(B),
 }
 
 /// Why nothing could be shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Why<B> {
-    /// The bound passes the limit; the value is the first one past it. The test is only sufficient here.
+    /// The bound passes the limit: it is at least this value. The test is only sufficient here.
     Passes(B),
     /// More arrives than is served, so there is no bound.
     Rate,

@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Priorities that meet all deadlines, fixed priority, one core.
+//! Priorities that keep all deadlines, fixed priority, preemptive, one core.
 //!
 //! ```text
-//! Algorithm   from the least urgent level up: give the level to a task that keeps its deadline there while all
-//!             that have no level yet are more urgent; if no task does, there is no assignment
-//! Assumes     A1 the test depends on which tasks are more and which are less urgent, not on their order among
-//!                themselves   A2 a task that passes at a level passes at every more urgent one
-//! Verdict     exact for the test used: finds an assignment that it accepts, if there is one
-//! Cost        at most n (n + 1) / 2 tests
-//! Source      [Audsley91] "Optimal priority assignment and feasibility of static priority tasks with arbitrary
-//!             start times", University of York YCS 164
-//!             [LeungWhitehead82] deadline-monotonic order is optimal without blocking and jitter;
-//!             [ZuhilyBurns07] with jitter, the order by D − J is
+//! Order       the longer D − J, the less urgent; tasks that come with a number keep it
+//! Symbols     [ns] D deadline, J jitter, S longest non-preemptive section, C cost
+//! Assumes     A1 the test is that of [`super::preemptive`] with B of [`super::blocking`]; D ≤ T and S ≤ C
+//! Verdict     exact for that test: if any order keeps all deadlines, this one does
+//! Cost        n² steps; no test is run
+//! Source      [LeungWhitehead82] deadline-monotonic order; [ZuhilyBurns07] D − J with jitter; [Audsley91] the
+//!             argument by levels. With S and fixed numbers: below
 //! ```
 //!
-//! At each level the task with the longest D − J is tried first, so the answer is the deadline-monotonic order
-//! wherever that one passes, and departs from it only where blocking breaks it.
+//! **Why.** Fill the levels from the least urgent up. Which tasks can have a level depends on who is above and who
+//! is below, not on their order there, and a task that passes at a level passes at every higher one; so any task
+//! that passes may take the level, and nothing is lost \[Audsley91\]. Now let x pass at the lowest level left, in a
+//! window w: w + J_x ≤ D_x, and let y have D_y − J_y ≥ D_x − J_x. Then w + J_x ≤ T_x and w + J_y ≤ D_y ≤ T_y, so w
+//! holds one job of each: w = B + C_x + C_y + the others', with the same B, since those below are the same. That is
+//! y's equation as well, so y passes there too: the longest D − J can be taken every time. What the section of the
+//! task below costs the one above is S_y ≤ C_y, less than what y costs x from above.
 //!
-//! **Fixed numbers.** Tasks may come with a number. Their order among themselves is then given, and a level may
-//! go to the least urgent of them that is left, or to a free task as long as a number is left in the gap.
-//! Moving a task that passes to the lowest level keeps the order of the others, so the exchange argument of the
-//! algorithm still holds; only a gap that runs out of numbers can hide an assignment.
+//! **Fixed numbers.** Tasks may come with a number; their order among themselves is then given. A level goes to the
+//! least urgent of them that is left, or to a free task as long as a number is left in the gap: the argument holds
+//! for this choice as well. Only a gap that runs out of numbers can hide an order.
 
 use taut_time::Duration;
 
@@ -41,55 +42,16 @@ pub struct Candidate {
     pub laxity: Duration,
 }
 
-/// How an order was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
-    /// By D − J.
-    DeadlineMonotonic,
-    /// By the algorithm above, where the order by D − J misses a deadline.
-    Audsley,
-    /// None passes; by D − J nevertheless, so that there is something to show.
-    NonePasses,
-}
-
-/// An answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Assignment {
-    /// A number for each task, in the order given; larger = more urgent, no two equal.
-    pub priorities: Vec<u8>,
-    /// How it was found.
-    pub rule: Rule,
-}
-
-/// Gives every task a number. `passes(task, higher)` says whether a task keeps its deadline below `higher`, with
-/// all others below it.
+/// A number for each task, in the order given; larger = more urgent, no two equal. Among equals the earlier one is
+/// more urgent.
 ///
-/// `None` if there are more tasks than numbers between two fixed ones.
-pub fn assign(tasks: &[Candidate], mut passes: impl FnMut(usize, &[usize]) -> bool) -> Option<Assignment> {
-    let mut rule = Rule::DeadlineMonotonic;
-    let passing = order(tasks, |choices, left| {
-        let found = choices.iter().position(|&task| {
-            let above: Vec<usize> = left.iter().copied().filter(|&other| other != task).collect();
-            passes(task, &above)
-        })?;
-        if found > 0 {
-            rule = Rule::Audsley;
-        }
-        Some(found)
-    });
-    if let Some(order) = passing {
-        return Some(Assignment { priorities: numbers(tasks, &order), rule });
-    }
-    let order = order(tasks, |_, _| Some(0))?;
-    Some(Assignment { priorities: numbers(tasks, &order), rule: Rule::NonePasses })
+/// `None` if there are more tasks than numbers.
+pub fn assign(tasks: &[Candidate]) -> Option<Vec<u8>> {
+    Some(numbers(tasks, &order(tasks)?))
 }
 
-/// Fills levels from the least urgent: `choose(choices, all that are left)` picks one of the choices, which are
-/// sorted by D − J, the longest first.
-fn order(
-    tasks: &[Candidate],
-    mut choose: impl FnMut(&[usize], &[usize]) -> Option<usize>,
-) -> Option<Vec<usize>> {
+/// The least urgent first.
+fn order(tasks: &[Candidate]) -> Option<Vec<usize>> {
     // The longest D − J first; among equals the later one, so that the earlier one is more urgent.
     let mut left: Vec<usize> = (0..tasks.len()).collect();
     left.sort_by_key(|&i| (core::cmp::Reverse(tasks[i].laxity), core::cmp::Reverse(i)));
@@ -99,22 +61,15 @@ fn order(
     let mut order = Vec::with_capacity(tasks.len());
     while !left.is_empty() {
         let next_fixed = fixed.last().copied();
-        let choices: Vec<usize> = left
-            .iter()
-            .copied()
-            .filter(|&i| if tasks[i].fixed.is_some() { next_fixed == Some(i) } else { room > 0 })
-            .collect();
-        if choices.is_empty() {
-            return None;
-        }
-        let task = choices[choose(&choices, &left)?];
+        let open = |&i: &usize| if tasks[i].fixed.is_some() { next_fixed == Some(i) } else { room > 0 };
+        let at = left.iter().position(open)?;
+        let task = left.remove(at);
         if next_fixed == Some(task) {
             fixed.pop();
             room = gap(tasks[task].fixed, fixed.last().and_then(|&i| tasks[i].fixed));
         } else {
             room -= 1;
         }
-        left.retain(|&i| i != task);
         order.push(task);
     }
     Some(order)
@@ -158,7 +113,7 @@ mod tests {
     }
 
     fn priorities(list: &[(Option<u8>, u64)]) -> Option<Vec<u8>> {
-        assign(&tasks(list), |_, _| true).map(|a| a.priorities)
+        assign(&tasks(list))
     }
 
     #[test]
@@ -195,46 +150,5 @@ mod tests {
     #[test]
     fn the_probe_s_number_may_be_fixed() {
         assert_eq!(priorities(&[(Some(99), 1), (None, 2)]), Some(vec![99, 98]));
-    }
-
-    #[test]
-    fn departs_from_laxity_only_where_it_must() {
-        // Task 0 does not pass below task 1, whatever their deadlines say.
-        let passes = |task: usize, higher: &[usize]| !(task == 0 && higher.contains(&1));
-        let found = assign(&tasks(&[(None, 9), (None, 5), (None, 1)]), passes);
-        let expected = Assignment { priorities: vec![89, 88, 90], rule: Rule::Audsley };
-        assert_eq!(found, Some(expected));
-        let found = assign(&tasks(&[(None, 9), (None, 5)]), |_, _| false);
-        assert_eq!(found, Some(Assignment { priorities: vec![89, 90], rule: Rule::NonePasses }));
-    }
-
-    #[test]
-    fn finds_one_whenever_brute_force_does() {
-        // Any test that satisfies A1 and A2: a task passes if the weights above it fit its allowance.
-        let mut found = 0;
-        for seed in 0..3_000u64 {
-            let draw = |k: u64, n: u64| {
-                seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(k * 7_919) / 97 % n
-            };
-            let weight: Vec<u64> = (0..4).map(|i| 1 + draw(i, 4)).collect();
-            let allowance: Vec<u64> = (0..4).map(|i| draw(i + 10, 11)).collect();
-            let passes = |task: usize, higher: &[usize]| {
-                higher.iter().map(|&j| weight[j]).sum::<u64>() <= allowance[task]
-            };
-            let list: Vec<_> = (0..4).map(|i| (None, draw(i + 20, 50))).collect();
-            let any = permutations(4).into_iter().any(|p| (0..4).all(|i| passes(p[i], &p[..i])));
-            let rule = assign(&tasks(&list), passes).expect("numbers").rule;
-            assert_eq!(any, rule != Rule::NonePasses, "seed {seed}");
-            found += u32::from(any);
-        }
-        assert!((300..2_700).contains(&found), "both answers occur: {found}");
-    }
-
-    fn permutations(n: usize) -> Vec<Vec<usize>> {
-        if n == 0 {
-            return vec![vec![]];
-        }
-        let shorter = permutations(n - 1);
-        shorter.iter().flat_map(|p| (0..n).map(|at| [&p[..at], &[n - 1], &p[at..]].concat())).collect()
     }
 }

@@ -32,6 +32,8 @@
 //!
 //! **It ends.** w never falls and grows by at least 1 ns a step, and the first value with R > D ends the search;
 //! [`STEPS_MAX`] ends it sooner where that would take too long, with an answer of its own.
+//! Past D the equation's value for the window that ends at D is given: more than D, at most the truth, and made of
+//! all jobs that come before the deadline.
 
 use taut_time::Duration;
 
@@ -105,38 +107,34 @@ pub fn response(subject: &Subject, higher: &[Task]) -> Result<Verdict<Response>,
     if subject.deadline.is_zero() || subject.deadline > own.period {
         return Ok(Verdict::NotApplicable(Assumption::ConstrainedDeadline));
     }
-    // 1. What is there in any case: every more urgent task is released at least once.
     let fixed = u128::from(own.cost.as_ns()) + u128::from(subject.blocking.as_ns());
-    let once = higher.iter().fold(fixed, |sum, j| sum + u128::from(j.cost.as_ns()));
-    let mut w = once;
-    let limit = u128::from(subject.deadline.as_ns());
-    let jitter = u128::from(own.jitter.as_ns());
-    if once + jitter > limit {
-        let past = answer(once, own, 0, higher, |_| 1)?;
-        return Ok(verdict_past(subject, higher, past));
-    }
+    let demand = |w: u128| {
+        higher.iter().try_fold(fixed, |sum, j| {
+            jobs(w, j).checked_mul(u128::from(j.cost.as_ns())).and_then(|time| sum.checked_add(time))
+        })
+    };
+    // 1. The longest window that keeps the deadline; below it the value is the least one that solves the equation.
+    let limit = u128::from(subject.deadline.as_ns().saturating_sub(own.jitter.as_ns()));
+    // 2. What is there in any case: every more urgent task is released at least once.
+    let mut w = higher.iter().fold(fixed, |sum, j| sum + u128::from(j.cost.as_ns()));
     let mut steps = 0;
-    loop {
+    while w <= limit && own.jitter < subject.deadline {
         if steps == STEPS_MAX {
             return Ok(Verdict::NotShown(Why::Steps(steps)));
         }
         steps += 1;
-        // 2. The equation, until it gives back what went in.
-        let next = higher.iter().try_fold(fixed, |sum, j| {
-            jobs(w, j).checked_mul(u128::from(j.cost.as_ns())).and_then(|time| sum.checked_add(time))
-        });
-        let next = next.ok_or(Overflow)?;
+        // 3. The equation, until it gives back what went in.
+        let next = demand(w).ok_or(Overflow)?;
         if next == w {
             let found = answer(w, own, steps, higher, |j| jobs(w, j))?;
             return Ok(Verdict::Schedulable(found));
         }
-        if next + jitter > limit {
-            // 3. Past the deadline: this step's counts sum to the value.
-            let past = answer(next, own, steps, higher, |j| jobs(w, j))?;
-            return Ok(verdict_past(subject, higher, past));
-        }
         w = next;
     }
+    // 4. No window up to the limit is long enough. What the limit alone asks for is more than the limit, and no
+    //    more than the truth; it counts every job that comes before the deadline.
+    let past = answer(demand(limit).ok_or(Overflow)?, own, steps, higher, |j| jobs(limit, j))?;
+    Ok(verdict_past(subject, higher, past))
 }
 
 /// ⌈(w + J) / T⌉, and at least 1: a busy window is longer than nothing. `w` fits in 64 bits.
