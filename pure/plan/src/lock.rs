@@ -5,7 +5,7 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 
-use crate::Plan;
+use crate::{Plan, text};
 
 /// The digest of a text, as [`crate::Input::hash`] holds it.
 pub fn digest(bytes: &[u8]) -> String {
@@ -51,8 +51,8 @@ impl Plan {
     /// # Errors
     /// [`LockError::Malformed`] if a value cannot be written as TOML.
     pub fn to_lock(&self) -> Result<String, LockError> {
-        let body = toml::to_string(self).map_err(|e| LockError::Malformed(e.to_string()))?;
-        Ok(format!("{HEAD}{body}"))
+        let table = toml::Table::try_from(self).map_err(|e| LockError::Malformed(e.to_string()))?;
+        Ok(format!("{HEAD}{}", text::write(&table)))
     }
 
     /// Reads the text of a `taut.lock`.
