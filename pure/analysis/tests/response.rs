@@ -238,6 +238,22 @@ proptest! {
     }
 
     #[test]
+    fn asking_for_all_is_asking_for_each(
+        mut tasks in prop::collection::vec(core_task(), 1..10),
+        levels in 1u8..10,
+    ) {
+        // Few levels, so that there are ties, and light tasks, so that many sets pass.
+        for task in &mut tasks {
+            task.priority %= levels;
+            task.cost = Duration::from_ns(task.cost.as_ns() / 20);
+            task.non_preemptive = task.non_preemptive.min(task.cost);
+        }
+        let core = Core::new(tasks.clone(), OVERHEADS).unwrap();
+        let each = (0..tasks.len()).all(|i| response_on(&tasks, i).holds());
+        prop_assert_eq!(core.holds(), each);
+    }
+
+    #[test]
     fn a_cost_that_grows_never_helps(
         tasks in prop::collection::vec(core_task(), 1..8),
         which in any::<prop::sample::Index>(),
@@ -355,6 +371,7 @@ fn no_order_is_better_than_the_assigned_one() {
             task.priority = priority;
         }
         let assigned = passes(&tasks);
+        assert_eq!(assigned, Core::new(tasks.clone(), OVERHEADS).unwrap().holds());
         // Every order that keeps the fixed ones in theirs.
         let any = orders(count).into_iter().any(|order| {
             let respects = |a: usize, b: usize| match (fixed[order[a]], fixed[order[b]]) {

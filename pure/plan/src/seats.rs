@@ -130,8 +130,7 @@ fn admits(model: &Model, seats: &[Seat<'_>], members: &[usize], new: usize) -> b
     together.sort_unstable();
     let Some(priorities) = assign(seats, &together) else { return false };
     let Ok(core) = analysis(model, seats, &together, &priorities) else { return false };
-    core.utilisation().is_some_and(|u| u.fits())
-        && (0..together.len()).all(|task| core.response(task).is_ok_and(|verdict| verdict.holds()))
+    core.utilisation().is_some_and(|u| u.fits()) && core.holds()
 }
 
 /// Whether its fixed priority is somebody else's there.

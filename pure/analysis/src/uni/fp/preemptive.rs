@@ -100,6 +100,21 @@ pub struct Response {
 /// # Errors
 /// [`Overflow`] if the first value past the deadline does not fit in 64 bits.
 pub fn response(subject: &Subject, higher: &[Task]) -> Result<Verdict<Response>, Overflow> {
+    response_from(Duration::ZERO, subject, higher)
+}
+
+/// The same, where w is known to be at least `least`: the iteration starts there, and finds the same sooner.
+///
+/// A window below which nothing else changes is one: if a task is added above, the old w and its C; for the next
+/// task in order of urgency, the w of the one before and the next one's C, if B does not fall.
+///
+/// # Errors
+/// As for [`response`].
+pub fn response_from(
+    least: Duration,
+    subject: &Subject,
+    higher: &[Task],
+) -> Result<Verdict<Response>, Overflow> {
     let own = subject.task;
     if own.period.is_zero() || higher.iter().any(|j| j.period.is_zero()) {
         return Ok(Verdict::NotApplicable(Assumption::PositivePeriod));
@@ -116,7 +131,8 @@ pub fn response(subject: &Subject, higher: &[Task]) -> Result<Verdict<Response>,
     // 1. The longest window that keeps the deadline; below it the value is the least one that solves the equation.
     let limit = u128::from(subject.deadline.as_ns().saturating_sub(own.jitter.as_ns()));
     // 2. What is there in any case: every more urgent task is released at least once.
-    let mut w = higher.iter().fold(fixed, |sum, j| sum + u128::from(j.cost.as_ns()));
+    let once = higher.iter().fold(fixed, |sum, j| sum + u128::from(j.cost.as_ns()));
+    let mut w = once.max(u128::from(least.as_ns()));
     let mut steps = 0;
     while w <= limit && own.jitter < subject.deadline {
         if steps == STEPS_MAX {
