@@ -2,4 +2,32 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! Response times and other bounds, one file per theorem.
+//!
+//! A file states its equation, what it assumes, whether it is exact, and where it comes from; the path lists
+//! the assumptions: [`uni::fp::preemptive`] is one core, fixed priority, preemptive. Every answer is a
+//! [`Verdict`]; nothing here uses floating point, and costs are rounded up, supply down. What does not fit in
+//! 64 bits is an [`Overflow`], never a small number.
+//!
+//! | file | bounds | verdict |
+//! |---|---|---|
+//! | [`uni::fp::preemptive`] | response time | exact for free releases, else sufficient |
+//! | [`uni::fp::blocking`] | waiting for less urgent tasks | sufficient |
+//! | [`uni::fp::assignment`] | priorities that keep all deadlines, if any do | exact for the test used |
+//! | [`uni::fp::largest_cost`] | the largest cost that fits | exact for the test used |
+//! | [`uni::utilisation`] | share of a core | exact |
+//! | [`queue`] | capacity, latency | sufficient |
+//! | [`chain`] | age of data | sufficient |
+//! | [`memory`] | bytes per component | exact |
+//!
+//! [`Core`] charges the machine's overheads and the platform probe, and names every term of a bound.
 #![forbid(unsafe_code)]
+
+pub mod chain;
+mod core;
+pub mod memory;
+pub mod queue;
+pub mod uni;
+mod verdict;
+
+pub use crate::core::{Bound, Core, CoreTask, PROBE_COST, PROBE_PERIOD, PROBE_PRIORITY, Part, Term};
+pub use verdict::{Assumption, Overflow, Verdict, Why};

@@ -7,10 +7,21 @@
 //! manifest. It is made from a model alone, so the same model gives the same plan, byte for byte.
 #![forbid(unsafe_code)]
 
+mod difference;
+mod explain;
+mod flow;
 mod lock;
+mod make;
+mod map;
+mod seats;
 mod shape;
+mod text;
+mod timing;
 
+pub use difference::InputChange;
+pub use explain::{explain_chain, explain_channel, explain_task};
 pub use lock::{LockError, digest};
+pub use make::Planned;
 pub use shape::{
     ArrivalPlan, ChainPlan, ChannelPlan, ClassPlan, CorePlan, Input, MemoryPlan, Place, Plan, ReaderPlan,
     Region, ScopePlan, ServicePlan, StepPlan, TaskPlan, Term, WriterPlan,

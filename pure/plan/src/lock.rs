@@ -5,7 +5,7 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 
-use crate::Plan;
+use crate::{Plan, text};
 
 /// The digest of a text, as [`crate::Input::hash`] holds it.
 pub fn digest(bytes: &[u8]) -> String {
@@ -51,8 +51,8 @@ impl Plan {
     /// # Errors
     /// [`LockError::Malformed`] if a value cannot be written as TOML.
     pub fn to_lock(&self) -> Result<String, LockError> {
-        let body = toml::to_string(self).map_err(|e| LockError::Malformed(e.to_string()))?;
-        Ok(format!("{HEAD}{body}"))
+        let table = toml::Table::try_from(self).map_err(|e| LockError::Malformed(e.to_string()))?;
+        Ok(format!("{HEAD}{}", text::write(&table)))
     }
 
     /// Reads the text of a `taut.lock`.
@@ -60,16 +60,20 @@ impl Plan {
     /// # Errors
     /// [`LockError`] if it is of another format or damaged.
     pub fn from_lock(text: &str) -> Result<Self, LockError> {
-        let malformed = |e: toml::de::Error| LockError::Malformed(e.to_string());
         #[derive(serde::Deserialize)]
         struct Version {
             lock: u32,
         }
-        let version = toml::from_str::<Version>(text).map_err(malformed)?.lock;
-        if version != Self::FORMAT {
-            return Err(LockError::Version(version));
+        let read = toml::from_str::<Self>(text);
+        // Another format may have the same shape or another one; which it is, it says itself.
+        let version = match &read {
+            Ok(plan) => Some(plan.lock),
+            Err(_) => toml::from_str::<Version>(text).ok().map(|v| v.lock),
+        };
+        match version {
+            Some(version) if version != Self::FORMAT => Err(LockError::Version(version)),
+            _ => read.map_err(|e| LockError::Malformed(e.to_string())),
         }
-        toml::from_str(text).map_err(malformed)
     }
 }
 

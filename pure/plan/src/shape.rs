@@ -138,7 +138,7 @@ pub struct TaskPlan {
 
 /// Whether a task has a deadline.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "class", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
+#[serde(tag = "class", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum ClassPlan {
     /// It has one, and a bound.
     RealTime {
@@ -165,7 +165,8 @@ pub enum ClassPlan {
         response: Option<Duration>,
         /// The analysis that gave R.
         test: String,
-        /// R in parts, in the order of the equation; they sum to R.
+        /// R in parts, in the order of the equation; they sum to R. Without R, what is asked for until the deadline,
+        /// which sums to more than that.
         terms: Vec<Term>,
         /// What happens on an overrun.
         on_overrun: Overrun,

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Age of data along a chain of tasks and channels.
+//!
+//! ```text
+//! Equation    L = R_1 + Σ_{i≥2} (W_i + R_i)
+//! Symbols     [ns] L from the arrival of the first task's job to the completion of the last task's job that used
+//!             its data; R_i response time from arrival; W_i what the channel in front of task i adds
+//!             queue   W as [`crate::queue::wait`] says: a periodic reader's period (one value a job), nothing for
+//!                     a triggered reader whose gap is not longer than the writer's period
+//!             state   W = T of the writer: a value may be read until the writer's next job has replaced it
+//! Assumes     A1 a job takes its input after its arrival and sends what it made of it before it completes
+//!             A2 the assumptions of the queue   A3 the writer of a state is periodic
+//! Verdict     sufficient
+//! Cost        one pass
+//! Source      own; periodic chains: [Davare07] "Period optimization for hard real-time distributed automotive
+//!             systems", DAC 2007, Σ (T_i + R_i)
+//! ```
+//!
+//! **Why.** Say P_i bounds the time from the first arrival to the arrival of the job of task i that uses the data;
+//! it completes by P_i + R_i. Queue: that job sends within R_i of its arrival, and the reader's job arrives within
+//! W of that: P_{i+1} = P_i + R_i + W. State: the value of a job that arrived at A is replaced by
+//! A + T + R_i, so whoever reads it arrived before: P_{i+1} = P_i + R_i + T.
+//!
+//! **Age, not reaction.** The bound is about data that arrive at the end, the oldest of them. A reader of a state
+//! that runs less often than its writer never sees some values: nothing is said about when a change of the input
+//! shows for the first time.
+
+use taut_time::Duration;
+
+use crate::queue::{self, Reader, Writer};
+use crate::{Assumption, Overflow, Verdict};
+
+/// A channel of a chain, with the task that writes and the one that reads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Link {
+    /// Every value, in order.
+    Queue(Writer, Reader),
+    /// The latest value.
+    State {
+        /// T of the writer.
+        period: Duration,
+        /// Whether it is periodic.
+        periodic: bool,
+        /// R of the reader.
+        response: Duration,
+    },
+}
+
+/// What one link adds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// W: in the channel.
+    pub wait: Duration,
+    /// R: in the task that reads it.
+    pub response: Duration,
+}
+
+/// L in parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Age {
+    /// L.
+    pub total: Duration,
+    /// What each link adds, in order; with the first task's response they sum to L.
+    pub steps: Vec<Step>,
+}
+
+/// Bounds the age of data behind `links`, after a first task with response time `first`.
+///
+/// # Errors
+/// [`Overflow`].
+pub fn age(first: Duration, links: &[Link]) -> Result<Verdict<Age>, Overflow> {
+    let mut total = first;
+    let mut steps = Vec::with_capacity(links.len());
+    for link in links {
+        let (wait, response) = match link {
+            Link::Queue(writer, reader) => (queue::wait(writer, reader)?, reader.response),
+            Link::State { periodic: false, .. } => {
+                return Ok(Verdict::NotApplicable(Assumption::PeriodicWriter));
+            }
+            Link::State { period, response, .. } => (Verdict::Schedulable(*period), *response),
+        };
+        let wait = match wait {
+            Verdict::Schedulable(wait) => wait,
+            other => return Ok(other.map(|_| Age { total, steps })),
+        };
+        total = total.checked_add(wait).and_then(|t| t.checked_add(response)).ok_or(Overflow)?;
+        steps.push(Step { wait, response });
+    }
+    Ok(Verdict::Schedulable(Age { total, steps }))
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use taut_model::Overheads;
+use taut_time::Duration;
+
+use crate::uni::fp::{blocking, preemptive};
+use crate::uni::utilisation::Utilisation;
+use crate::{Overflow, Verdict, Why};
+
+/// Execution time of the platform probe: the thread on every real-time core, more urgent than all tasks, that
+/// sleeps for [`PROBE_PERIOD`] and logs how late the machine woke it. One clock read and one store in a ring; the
+/// two context switches are charged on top, as for every job.
+pub const PROBE_COST: Duration = Duration::from_us(10);
+/// How often the platform probe wakes.
+pub const PROBE_PERIOD: Duration = Duration::from_ms(1);
+/// The platform probe's priority.
+pub const PROBE_PRIORITY: u8 = 99;
+
+/// A task on a core, as its manifest states it: no overheads yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CoreTask {
+    /// C, its margin included.
+    pub cost: Duration,
+    /// T: the period, or the least time between arrivals.
+    pub period: Duration,
+    /// D, from the arrival.
+    pub deadline: Duration,
+    /// J, without the machine's part.
+    pub jitter: Duration,
+    /// S: its longest section that a more urgent task must wait for.
+    pub non_preemptive: Duration,
+    /// Larger = more urgent. Equal counts as more urgent, for each of the two.
+    pub priority: u8,
+    /// When its jobs arrive.
+    pub release: preemptive::Release,
+}
+
+/// One core with its tasks, the machine's overheads and the platform probe: what is put into
+/// [`preemptive::response`].
+///
+/// | term | charged as |
+/// |---|---|
+/// | context switch x | C' = C + 2x, for every job: one to it, one from it |
+/// | release y | J' = J + y: timer expiry to first instruction |
+/// | kernel blocking k | B = S + k |
+/// | probe | a task, C = [`PROBE_COST`], T = [`PROBE_PERIOD`], above all others |
+#[derive(Clone, Debug)]
+pub struct Core {
+    tasks: Vec<CoreTask>,
+    /// The same, charged; the probe is last.
+    charged: Vec<preemptive::Task>,
+    overheads: Overheads,
+    switches: Duration,
+}
+
+/// A part of a bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Its own execution.
+    Own,
+    /// The longest non-preemptive section of this less urgent task.
+    Section(usize),
+    /// The kernel keeps the core.
+    Kernel,
+    /// Jobs of this task, which is more urgent or as urgent.
+    Interference(usize),
+    /// Jobs of the platform probe.
+    Probe,
+    /// Context switches of all jobs in the busy window.
+    Switches,
+    /// Its own release jitter.
+    Jitter,
+    /// From the timer's expiry to its first instruction.
+    Release,
+}
+
+/// A part of a bound, with its length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Term {
+    /// Which.
+    pub part: Part,
+    /// How many times, where it is counted.
+    pub count: Option<u64>,
+    /// How long in all.
+    pub time: Duration,
+}
+
+/// A bound on a response time, in parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// From the release to the completion.
+    pub from_release: Duration,
+    /// From the arrival to the completion: what a deadline is about.
+    pub from_arrival: Duration,
+    /// What it is made of; parts of zero length are left out. They sum to `from_arrival`, exactly.
+    pub terms: Vec<Term>,
+}
+
+impl Core {
+    /// Charges overheads and probe to tasks.
+    ///
+    /// # Errors
+    /// [`Overflow`] if a cost or jitter with its overhead does not fit in 64 bits.
+    pub fn new(tasks: Vec<CoreTask>, overheads: Overheads) -> Result<Self, Overflow> {
+        let switches = overheads.context_switch.checked_mul(2).ok_or(Overflow)?;
+        let charge = |cost: Duration, period, jitter: Duration, release| {
+            let cost = cost.checked_add(switches).ok_or(Overflow)?;
+            let jitter = jitter.checked_add(overheads.release).ok_or(Overflow)?;
+            Ok(preemptive::Task { cost, period, jitter, release })
+        };
+        let mut charged = tasks
+            .iter()
+            .map(|task| charge(task.cost, task.period, task.jitter, task.release))
+            .collect::<Result<Vec<_>, _>>()?;
+        charged.push(charge(PROBE_COST, PROBE_PERIOD, Duration::ZERO, preemptive::Release::Free)?);
+        Ok(Self { tasks, charged, overheads, switches })
+    }
+
+    /// The tasks, as given.
+    pub fn tasks(&self) -> &[CoreTask] {
+        &self.tasks
+    }
+
+    /// U of all tasks and the probe, context switches included; `None` if a period is zero.
+    pub fn utilisation(&self) -> Option<Utilisation> {
+        Utilisation::of(self.charged.iter().map(|task| (task.cost, task.period)))
+    }
+
+    /// U of what a task may have to wait for, itself and the probe included; `None` if a period is zero. Above 1
+    /// the task's deadline cannot be kept for ever, whatever its length.
+    pub fn utilisation_at(&self, task: usize) -> Option<Utilisation> {
+        let level = self.higher(task).chain([task, self.tasks.len()]);
+        Utilisation::of(level.map(|i| (self.charged[i].cost, self.charged[i].period)))
+    }
+
+    /// Bounds the response time of a task under the priorities that the tasks have.
+    ///
+    /// # Errors
+    /// [`Overflow`] if a value past the deadline does not fit in 64 bits.
+    pub fn response(&self, task: usize) -> Result<Verdict<Bound>, Overflow> {
+        let higher: Vec<usize> = self.higher(task).collect();
+        let (subject, section, above) = self.question(task, &higher)?;
+        let verdict = preemptive::response(&subject, &above)?;
+        let terms = match &verdict {
+            Verdict::Schedulable(r) | Verdict::Unschedulable(r) | Verdict::NotShown(Why::Passes(r)) => {
+                self.terms(task, &higher, section, r)?
+            }
+            Verdict::NotShown(_) | Verdict::NotApplicable(_) => Vec::new(),
+        };
+        Ok(verdict.map(|r| Bound { from_release: r.from_release, from_arrival: r.from_arrival, terms }))
+    }
+
+    /// Whether all tasks keep their deadlines; stops at the first that is not shown to. Faster than asking for each.
+    pub fn holds(&self) -> bool {
+        let mut order: Vec<usize> = (0..self.tasks.len()).collect();
+        order.sort_by_key(|&task| core::cmp::Reverse(self.tasks[task].priority));
+        let mut before: Option<(Duration, Duration, u8)> = None;
+        order.into_iter().all(|task| {
+            let higher: Vec<usize> = self.higher(task).collect();
+            let Ok((subject, _, above)) = self.question(task, &higher) else { return false };
+            let priority = self.tasks[task].priority;
+            // The task before and all above it are above this one, so its window is longer by this one's cost at
+            // least, unless less blocks it or they are as urgent.
+            let least = match before {
+                Some((window, blocking, above)) if subject.blocking >= blocking && priority < above => {
+                    window.checked_add(subject.task.cost).unwrap_or(window)
+                }
+                _ => Duration::ZERO,
+            };
+            let found = preemptive::response_from(least, &subject, &above);
+            let Ok(Verdict::Schedulable(response)) = found else { return false };
+            before = Some((response.from_release, subject.blocking, priority));
+            true
+        })
+    }
+
+    /// Whether the test is exact for a task: a bound past its deadline means that some run misses it.
+    ///
+    /// # Errors
+    /// [`Overflow`] as for [`Core::response`].
+    pub fn is_exact(&self, task: usize) -> Result<bool, Overflow> {
+        let higher: Vec<usize> = self.higher(task).collect();
+        let (subject, _, above) = self.question(task, &higher)?;
+        Ok(preemptive::is_exact(&subject, &above))
+    }
+
+    /// More urgent or as urgent tasks.
+    pub fn higher(&self, task: usize) -> impl Iterator<Item = usize> + '_ {
+        let priority = self.tasks[task].priority;
+        (0..self.tasks.len()).filter(move |&j| j != task && self.tasks[j].priority >= priority)
+    }
+
+    /// Tasks that it interferes with: less urgent ones, and as urgent ones, since a tie counts against both.
+    pub fn lower(&self, task: usize) -> impl Iterator<Item = usize> + '_ {
+        let priority = self.tasks[task].priority;
+        (0..self.tasks.len()).filter(move |&j| j != task && self.tasks[j].priority <= priority)
+    }
+
+    fn question(
+        &self,
+        task: usize,
+        higher: &[usize],
+    ) -> Result<(preemptive::Subject, blocking::Section, Vec<preemptive::Task>), Overflow> {
+        let mut below = vec![true; self.tasks.len()];
+        higher.iter().chain([&task]).for_each(|&j| below[j] = false);
+        let others = self.tasks.iter().enumerate().filter(|&(j, _)| below[j]);
+        let section = blocking::longest(others.map(|(j, other)| (j, other.non_preemptive)));
+        let blocking = section.time.checked_add(self.overheads.kernel_blocking).ok_or(Overflow)?;
+        // A section is in the way at the critical instant if its task's phase is free.
+        let free = |j: usize| self.tasks[j].release == preemptive::Release::Free;
+        let subject = preemptive::Subject {
+            task: self.charged[task],
+            deadline: self.tasks[task].deadline,
+            blocking,
+            blocking_attained: section.of.is_none_or(free),
+            preemptible: self.tasks[task].non_preemptive.is_zero(),
+        };
+        let probe = self.tasks.len();
+        let above = higher.iter().chain([&probe]).map(|&j| self.charged[j]).collect();
+        Ok((subject, section, above))
+    }
+
+    fn terms(
+        &self,
+        task: usize,
+        higher: &[usize],
+        section: blocking::Section,
+        response: &preemptive::Response,
+    ) -> Result<Vec<Term>, Overflow> {
+        let own = &self.tasks[task];
+        let mut terms = vec![Term { part: Part::Own, count: None, time: own.cost }];
+        if let Some(of) = section.of {
+            terms.push(Term { part: Part::Section(of), count: Some(1), time: section.time });
+        }
+        terms.push(Term { part: Part::Kernel, count: None, time: self.overheads.kernel_blocking });
+        let mut switched = 1u64;
+        let tasks = higher.iter().map(|&j| (Part::Interference(j), self.tasks[j].cost));
+        for ((part, cost), &count) in tasks.chain([(Part::Probe, PROBE_COST)]).zip(&response.jobs) {
+            let time = cost.checked_mul(count).ok_or(Overflow)?;
+            terms.push(Term { part, count: Some(count), time });
+            switched = switched.checked_add(count).ok_or(Overflow)?;
+        }
+        let time = self.switches.checked_mul(switched).ok_or(Overflow)?;
+        let count = switched.checked_mul(2).ok_or(Overflow)?;
+        terms.push(Term { part: Part::Switches, count: Some(count), time });
+        terms.push(Term { part: Part::Jitter, count: None, time: own.jitter });
+        terms.push(Term { part: Part::Release, count: None, time: self.overheads.release });
+        terms.retain(|term| !term.time.is_zero() || term.part == Part::Own);
+        Ok(terms)
+    }
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Bytes per component.
+//!
+//! ```text
+//! Equation    service   persistent scope + Σ tasks of it
+//!             task      persistent scope + release scope
+//!             channel   Mechanism::bytes(payload + stamp, capacity) + a line if it releases a task
+//!             runtime   (tasks + cores) · (stack + ring)
+//! Assumes     A1 nothing is allocated after boot: a scope and a channel are as large as they ever get
+//! Verdict     exact: it is what is mapped, alignment included
+//! Cost        one pass
+//! Source      scopes and their bounds: [Yan18] RTDroid, chapter 5; sizes of objects: taut-share's own formulas
+//! ```
+//!
+//! Every object starts at a multiple of [`LINE_BYTES`], so sizes are counted rounded up to it.
+
+use taut_model::{Class, LINE_BYTES, Mechanism, Model, Payload, STAMP_BYTES, Service, ServiceId, Size, Task};
+
+use crate::Overflow;
+
+/// Stack of a real-time thread. Locked and prefaulted, so all of it counts.
+pub const STACK_BYTES: u64 = 256 << 10;
+/// Trace ring of a real-time thread.
+pub const RING_BYTES: u64 = 64 << 10;
+
+/// Rounded up to where the next object may start.
+///
+/// # Errors
+/// [`Overflow`].
+pub fn aligned(bytes: u64) -> Result<u64, Overflow> {
+    bytes.checked_next_multiple_of(LINE_BYTES).ok_or(Overflow)
+}
+
+/// A task's own scopes; none for a best-effort task, which uses the heap.
+///
+/// # Errors
+/// [`Overflow`].
+pub fn task(task: &Task) -> Result<u64, Overflow> {
+    match &task.class {
+        Class::RealTime(rt) => sum([aligned(rt.persistent.as_bytes())?, aligned(rt.release.as_bytes())?]),
+        Class::BestEffort(_) => Ok(0),
+    }
+}
+
+/// A service's persistent scope and its tasks' scopes.
+///
+/// # Errors
+/// [`Overflow`].
+pub fn service(model: &Model, id: ServiceId, service: &Service) -> Result<u64, Overflow> {
+    let mut bytes = aligned(service.persistent.as_bytes())?;
+    for member in model.tasks().iter().filter(|member| member.service == Some(id)) {
+        bytes = sum([bytes, task(member)?])?;
+    }
+    Ok(bytes)
+}
+
+/// A channel's object: slots for stamped values, and the line that wakes a receiver.
+///
+/// # Errors
+/// [`Overflow`].
+pub fn channel(
+    payload: &Payload,
+    mechanism: Mechanism,
+    capacity: u32,
+    triggers: bool,
+) -> Result<u64, Overflow> {
+    let value = payload.size().and_then(|size| size.checked_add(STAMP_BYTES)).ok_or(Overflow)?;
+    let object = mechanism.bytes(value, capacity).ok_or(Overflow)?;
+    sum([aligned(object)?, if triggers { LINE_BYTES } else { 0 }])
+}
+
+/// Stacks and trace rings: one of each per real-time task, and per core for its platform probe.
+///
+/// # Errors
+/// [`Overflow`].
+pub fn runtime(model: &Model) -> Result<Size, Overflow> {
+    let threads = model.real_time().count() + model.platform().cores.len();
+    let threads = u64::try_from(threads).map_err(|_| Overflow)?;
+    threads.checked_mul(STACK_BYTES + RING_BYTES).map(Size::from_bytes).ok_or(Overflow)
+}
+
+/// A sum of bytes.
+///
+/// # Errors
+/// [`Overflow`].
+pub fn sum(parts: impl IntoIterator<Item = u64>) -> Result<u64, Overflow> {
+    parts.into_iter().try_fold(0u64, u64::checked_add).ok_or(Overflow)
+}

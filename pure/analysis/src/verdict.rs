@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use core::fmt;
+
+/// What an analysis can say. `B` is what it bounds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict<B> {
+    /// The limit holds in every run that the model allows, and here are the bounds.
+    Schedulable(B),
+    /// The analysis could not show it. Nothing is said about real runs.
+    NotShown(Why<B>),
+    /// The theorem says nothing here: an assumption does not hold.
+    NotApplicable(Assumption),
+    /// Some run that the model allows breaks the limit; only an exact test says so. The value is past the limit,
+    /// and the truth is at least that.
+    Unschedulable(B),
+}
+
+/// Why nothing could be shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Why<B> {
+    /// The bound passes the limit: it is at least this value. The test is only sufficient here.
+    Passes(B),
+    /// More arrives than is served, so there is no bound.
+    Rate,
+    /// The iteration was given up after this many steps.
+    Steps(u32),
+}
+
+/// What a theorem needs and an input did not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Assumption {
+    /// Every period, and every least time between arrivals, is more than zero.
+    PositivePeriod,
+    /// 0 < D ≤ T: a job is due before the next one arrives.
+    ConstrainedDeadline,
+    /// The writer of a state is periodic: it replaces an old value within a period.
+    PeriodicWriter,
+    /// At least one value is sent and taken per job.
+    PositiveCount,
+}
+
+impl fmt::Display for Assumption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::PositivePeriod => "a period is zero",
+            Self::ConstrainedDeadline => "a deadline is zero or longer than the period",
+            Self::PeriodicWriter => "the writer of a state is not periodic, so a value may stay for ever",
+            Self::PositiveCount => "a job sends or takes nothing",
+        })
+    }
+}
+
+/// A value does not fit in 64 bits: a time over 584 years, or as many bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overflow;
+
+impl fmt::Display for Overflow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a bound does not fit in 64 bits")
+    }
+}
+
+impl core::error::Error for Overflow {}
+
+impl<B> Verdict<B> {
+    /// The bound, if the limit holds.
+    pub fn bound(&self) -> Option<&B> {
+        match self {
+            Self::Schedulable(bound) => Some(bound),
+            _ => None,
+        }
+    }
+
+    /// Whether the limit holds.
+    pub fn holds(&self) -> bool {
+        self.bound().is_some()
+    }
+
+    /// The same verdict about something that follows from `B`.
+    pub fn map<C>(self, f: impl FnOnce(B) -> C) -> Verdict<C> {
+        match self {
+            Self::Schedulable(bound) => Verdict::Schedulable(f(bound)),
+            Self::Unschedulable(past) => Verdict::Unschedulable(f(past)),
+            Self::NotShown(Why::Passes(past)) => Verdict::NotShown(Why::Passes(f(past))),
+            Self::NotShown(Why::Rate) => Verdict::NotShown(Why::Rate),
+            Self::NotShown(Why::Steps(n)) => Verdict::NotShown(Why::Steps(n)),
+            Self::NotApplicable(assumption) => Verdict::NotApplicable(assumption),
+        }
+    }
+}

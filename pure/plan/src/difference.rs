@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use toml::{Table, Value};
+
+use crate::{Plan, digest};
+
+/// How a text that a plan was made from has changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InputChange {
+    /// It says something else now.
+    Changed(String),
+    /// The plan was made from it, and it is not there now.
+    Missing(String),
+    /// It is there now, and the plan was not made from it.
+    Added(String),
+    /// The same texts, in another order; a later overlay wins.
+    Reordered,
+}
+
+impl std::fmt::Display for InputChange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Changed(path) => write!(f, "{path} has changed"),
+            Self::Missing(path) => write!(f, "{path} was part of it and is not given now"),
+            Self::Added(path) => write!(f, "{path} is given now and was not part of it"),
+            Self::Reordered => f.write_str("the overlays come in another order"),
+        }
+    }
+}
+
+impl Plan {
+    /// What has changed in the texts that this was made from, given as (path, bytes) in order; nothing if the plan
+    /// is up to date.
+    pub fn changed_inputs<'a>(
+        &self,
+        inputs: impl IntoIterator<Item = (&'a str, &'a [u8])>,
+    ) -> Vec<InputChange> {
+        let now: Vec<(&str, String)> =
+            inputs.into_iter().map(|(path, bytes)| (path, digest(bytes))).collect();
+        let mut changes = Vec::new();
+        for input in &self.inputs {
+            match now.iter().find(|(path, _)| *path == input.path) {
+                None => changes.push(InputChange::Missing(input.path.clone())),
+                Some((_, hash)) if *hash != input.hash => {
+                    changes.push(InputChange::Changed(input.path.clone()));
+                }
+                Some(_) => {}
+            }
+        }
+        for (path, _) in &now {
+            if self.inputs.iter().all(|input| input.path != *path) {
+                changes.push(InputChange::Added((*path).to_owned()));
+            }
+        }
+        let same_order = self.inputs.iter().map(|i| i.path.as_str()).eq(now.iter().map(|(path, _)| *path));
+        if changes.is_empty() && !same_order {
+            changes.push(InputChange::Reordered);
+        }
+        changes
+    }
+
+    /// What a reader of both would have to know, a line each, from this plan to `newer`:
+    /// `tasks.processing.priority: 70 -> 72`. Nothing if they are equal.
+    ///
+    /// The texts that they were made from are left out: see [`Plan::changed_inputs`].
+    pub fn differences(&self, newer: &Self) -> Vec<String> {
+        let table = |plan: &Self| Table::try_from(plan).unwrap_or_default();
+        let (mut old, mut new) = (table(self), table(newer));
+        old.remove("inputs");
+        new.remove("inputs");
+        let mut lines = Vec::new();
+        tables("", &old, &new, &mut lines);
+        lines
+    }
+}
+
+fn tables(path: &str, old: &Table, new: &Table, lines: &mut Vec<String>) {
+    for (key, value) in old {
+        let path = join(path, key);
+        match new.get(key) {
+            Some(newer) => values(&path, value, newer, lines),
+            None => lines.push(format!("{path}: {} -> none", short(value))),
+        }
+    }
+    for (key, value) in new.iter().filter(|(key, _)| !old.contains_key(*key)) {
+        lines.push(format!("{}: none -> {}", join(path, key), short(value)));
+    }
+}
+
+fn values(path: &str, old: &Value, new: &Value, lines: &mut Vec<String>) {
+    match (old, new) {
+        _ if old == new => {}
+        (Value::Table(old), Value::Table(new)) => tables(path, old, new, lines),
+        (Value::Array(old), Value::Array(new)) if named(old) && named(new) => {
+            named_lists(path, old, new, lines);
+        }
+        // A list of parts is one thing.
+        (Value::Array(_), Value::Array(_)) if old.get(0).is_some_and(Value::is_table) => {
+            lines.push(format!("{path}: changed"));
+        }
+        _ => lines.push(format!("{path}: {} -> {}", short(old), short(new))),
+    }
+}
+
+/// Lists whose items have a name that is theirs alone.
+fn named(list: &[Value]) -> bool {
+    let names: Vec<_> = list.iter().map(name).collect();
+    names.iter().enumerate().all(|(at, name)| name.is_some() && !names[..at].contains(name))
+}
+
+fn name(item: &Value) -> Option<String> {
+    let table = item.as_table()?;
+    // A step of a chain has a name as well, but its place in the list counts.
+    if table.contains_key("adds") {
+        return None;
+    }
+    let key = table.get("name").or_else(|| table.get("cpu"))?;
+    Some(key.as_str().map_or_else(|| key.to_string(), str::to_owned))
+}
+
+fn named_lists(path: &str, old: &[Value], new: &[Value], lines: &mut Vec<String>) {
+    for item in old {
+        let Some(name) = name(item) else { continue };
+        let path = join(path, &name);
+        match new.iter().find(|newer| self::name(newer).as_deref() == Some(&name)) {
+            Some(newer) => values(&path, item, newer, lines),
+            None => lines.push(format!("{path}: removed")),
+        }
+    }
+    for item in new {
+        let Some(name) = name(item) else { continue };
+        if !old.iter().any(|older| self::name(older).as_deref() == Some(&name)) {
+            lines.push(format!("{}: added", join(path, &name)));
+        }
+    }
+    let order = |list: &[Value]| list.iter().filter_map(name).collect::<Vec<_>>();
+    let (before, after) = (order(old), order(new));
+    let kept = |list: &[String], other: &[String]| {
+        list.iter().filter(|name| other.contains(name)).cloned().collect::<Vec<_>>()
+    };
+    if kept(&before, &after) != kept(&after, &before) {
+        lines.push(format!("{path}: in another order"));
+    }
+}
+
+fn join(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+}
+
+fn short(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Bounds, broken down for people.
+
+use std::fmt::Write;
+
+use crate::{ArrivalPlan, ChannelPlan, ClassPlan, Plan, Term};
+
+/// Rows of (what, detail, time), columns aligned, a rule and the sum below.
+fn table(rows: &[[String; 3]], sum: &[String; 3]) -> String {
+    let width =
+        |column: usize| rows.iter().chain([sum]).map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let (what, detail, time) = (width(0), width(1), width(2));
+    let line = |row: &[String; 3]| format!("  {:what$}  {:detail$}  {:>time$}\n", row[0], row[1], row[2]);
+    let mut text: String = rows.iter().map(line).collect();
+    let _ = writeln!(text, "  {}", "-".repeat(what + detail + time + 4));
+    text + &line(sum)
+}
+
+/// How the bound of a task is made up; `None` if there is no such task.
+///
+/// One row per part, in the order of the equation, and their sum: the bound, or where none is proven what is asked
+/// for until the deadline, which is more than that.
+pub fn explain_task(plan: &Plan, name: &str) -> Option<String> {
+    let task = &plan.tasks[plan.task(name)?];
+    let ClassPlan::RealTime { cpu, priority, arrival, deadline, response, test, terms, .. } = &task.class
+    else {
+        return Some(format!("{name} is best-effort: it has no deadline, and nothing bounds its response\n"));
+    };
+    let arrival = match arrival {
+        ArrivalPlan::Periodic { periodic, .. } => format!("every {periodic}"),
+        ArrivalPlan::Sporadic { sporadic, trigger } => format!("by `{trigger}`, at most every {sporadic}"),
+    };
+    let mut text = format!("{name}: CPU {cpu}, priority {priority}, {arrival}\n");
+    let _ = match response {
+        Some(response) => writeln!(text, "responds within {response}, deadline {deadline}"),
+        None => writeln!(text, "NOT PROVEN: deadline {deadline}"),
+    };
+    if terms.is_empty() {
+        let _ = writeln!(text, "the test found no value");
+    } else {
+        let sum = terms.iter().fold(taut_time::Duration::ZERO, |sum, term| {
+            sum.checked_add(term.time).unwrap_or(taut_time::Duration::MAX)
+        });
+        let label = if response.is_some() { "bound" } else { "at least" };
+        let from = String::from("arrival to completion");
+        text.push('\n');
+        let rows: Vec<_> = terms.iter().map(row).collect();
+        text += &table(&rows, &[label.into(), from, sum.to_string()]);
+    }
+    let _ = writeln!(text, "\n{test}");
+    Some(text)
+}
+
+fn row(term: &Term) -> [String; 3] {
+    let of = term.of.as_deref().unwrap_or("");
+    let detail = match (of, term.count) {
+        (of, Some(count)) if term.kind != "blocking" => format!("{of}, {count}x"),
+        (of, _) => of.to_owned(),
+    };
+    [term.kind.clone(), detail, term.time.to_string()]
+}
+
+/// How the latency of a chain is made up; `None` if there is no such chain.
+pub fn explain_chain(plan: &Plan, name: &str) -> Option<String> {
+    let chain = plan.chains.iter().find(|chain| chain.name == name)?;
+    let Some(latency) = chain.latency else {
+        return Some(format!("{name}: NOT PROVEN, at most {} allowed\n", chain.max_latency));
+    };
+    let verdict = if latency <= chain.max_latency { "" } else { "NOT KEPT: " };
+    let mut text = format!(
+        "{name}\n{verdict}data are at most {latency} old at the end, {} allowed\n\n",
+        chain.max_latency
+    );
+    let rows: Vec<_> =
+        chain.path.iter().map(|step| [step.name.clone(), step.adds.clone(), step.time.to_string()]).collect();
+    text += &table(&rows, &["bound".into(), "arrival to completion".into(), latency.to_string()]);
+    Some(text)
+}
+
+/// What a channel is and why; `None` if there is no such channel.
+pub fn explain_channel(plan: &Plan, name: &str) -> Option<String> {
+    let channel = &plan.channels[plan.channel(name)?];
+    let readers: Vec<&str> = channel.readers.iter().map(|reader| reader.name.as_str()).collect();
+    let mut text = format!("{name}: {} -> {}\n", channel.writer.name, readers.join(", "));
+    let _ = writeln!(text, "{}: {}", channel.mechanism.paper_name(), channel.reason);
+    let _ = writeln!(text, "holds {}", holds(channel));
+    if let Some(latency) = channel.latency {
+        let _ = writeln!(text, "a value is taken within {latency} of its sending");
+    }
+    let region = channel.region;
+    let _ = writeln!(
+        text,
+        "{} bytes at {} of the {} map",
+        region.size,
+        region.offset,
+        match channel.place {
+            crate::Place::Process => "process's",
+            crate::Place::Segment => "segment's",
+        }
+    );
+    Some(text)
+}
+
+fn holds(channel: &ChannelPlan) -> String {
+    let value = format!("{} bytes each ({})", channel.size, channel.layout);
+    match &channel.capacity_reason {
+        Some(reason) => format!("{}, {value}; {reason}", channel.capacity),
+        None => format!("{}, {value}", channel.capacity),
+    }
+}

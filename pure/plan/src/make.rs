@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use taut_analysis::{Bound, Part, Verdict, Why};
+use taut_model::{Arrival, ChannelId, Fault, Model, Party, Severity, codes};
+
+use crate::flow::{self, Promise, Promises, Realisation};
+use crate::map::{self, Map};
+use crate::seats::Seats;
+use crate::{
+    ArrivalPlan, ChannelPlan, ClassPlan, CorePlan, Input, MemoryPlan, Plan, ReaderPlan, Region, ServicePlan,
+    TaskPlan, Term, WriterPlan, timing,
+};
+
+/// The largest number that TOML can hold; stands for any utilisation above it.
+const PPM_MAX: u64 = i64::MAX as u64;
+
+/// A plan, and what is wrong with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Planned {
+    /// The decisions, even where they are not proven: then [`Plan::proven`] is false.
+    pub plan: Plan,
+    /// Why it is not proven; in the order cores, tasks, channels, chains, memory.
+    pub faults: Vec<Fault>,
+}
+
+impl Plan {
+    /// Decides what the manifest left open, and proves the whole.
+    ///
+    /// Depends on the model alone, `inputs` being copied: the same model gives the same plan. 100 tasks with 100
+    /// channels take a few milliseconds.
+    pub fn make(model: &Model, inputs: Vec<Input>) -> Planned {
+        let mut faults = Vec::new();
+        let seats = Seats::choose(model, None);
+        timing::cores(model, &seats, &mut faults);
+        let mut promises: Promises = vec![None; model.tasks().len()];
+        for (i, seat) in seats.seats.iter().enumerate() {
+            let bound = seats.verdict(i).ok().and_then(|v| v.bound().map(|bound| bound.from_arrival));
+            let response = bound.unwrap_or(seat.task.deadline);
+            promises[seat.id.index()] = Some(Promise { response, proven: bound.is_some() });
+            timing::deadline(model, &seats, i, &mut faults);
+        }
+        let channels: Vec<Realisation> =
+            model.channel_ids().map(|id| flow::realise(model, id, &promises, &mut faults)).collect();
+        let chains = model.chains().iter().enumerate();
+        let chains: Vec<_> =
+            chains.map(|(at, chain)| flow::follow(model, at, chain, &promises, &mut faults)).collect();
+        let (map, memory) = memory(model, &channels, &mut faults);
+        let shown = promises.iter().flatten().all(|promise| promise.proven)
+            && chains.iter().all(|chain| chain.latency.is_some_and(|latency| latency <= chain.max_latency));
+        let platform = model.platform();
+        let cores = seats.cores.iter().zip(&platform.cores).map(|(core, &cpu)| CorePlan {
+            cpu,
+            scheduler: platform.scheduler,
+            utilisation_ppm: core
+                .analysis
+                .as_ref()
+                .ok()
+                .and_then(|core| core.utilisation())
+                .map_or(PPM_MAX, |u| u.ppm().min(PPM_MAX)),
+        });
+        let plan = Self {
+            lock: Self::FORMAT,
+            app: model.app().name.clone(),
+            description: model.app().description.clone(),
+            proven: shown && faults.iter().all(|fault| fault.severity != Severity::Error),
+            on_missing_privilege: platform.on_missing_privilege,
+            group: platform.group.clone(),
+            housekeeping: platform.housekeeping.clone(),
+            inputs,
+            memory,
+            cores: cores.collect(),
+            services: services(model, &map),
+            tasks: tasks(model, &seats, &map),
+            clients: model.clients().iter().map(|client| client.name.clone()).collect(),
+            channels: channel_plans(model, &channels, &map),
+            chains,
+        };
+        Planned { plan, faults }
+    }
+}
+
+/// The map and its sums; an empty one, with a fault, if they do not fit in 64 bits.
+fn memory(model: &Model, channels: &[Realisation], faults: &mut Vec<Fault>) -> (Map, MemoryPlan) {
+    let found = map::lay_out(model, channels)
+        .and_then(|map| map::totals(model, &map, faults).map(|memory| (map, memory)));
+    found.unwrap_or_else(|_| {
+        let place = taut_model::Place::value("platform.memory");
+        let message = "the memory map does not fit in 64 bits";
+        let fault = Fault::error(codes::MEMORY_EXCEEDED, message, place, "less than is needed");
+        faults.push(fault.help("shrink the largest scope"));
+        let zero = taut_model::Size::ZERO;
+        let limit = model.platform().memory;
+        let memory = MemoryPlan { process: zero, segment: zero, runtime: zero, total: zero, limit };
+        (Map::empty(model), memory)
+    })
+}
+
+fn services(model: &Model, map: &Map) -> Vec<ServicePlan> {
+    let plans = model.services().iter().zip(&map.services);
+    plans
+        .map(|(service, &(persistent, memory))| ServicePlan {
+            name: service.name.clone(),
+            persistent,
+            memory,
+        })
+        .collect()
+}
+
+fn tasks(model: &Model, seats: &Seats<'_>, map: &Map) -> Vec<TaskPlan> {
+    let tasks = model.task_ids().zip(model.tasks());
+    tasks
+        .map(|(id, task)| {
+            let seat = seats.seats.iter().position(|seat| seat.id == id);
+            TaskPlan {
+                name: task.name.clone(),
+                service: task.service.map(|id| model.services()[id.index()].name.clone()),
+                class: match seat.zip(map.tasks[id.index()]) {
+                    Some((seat, scopes)) => real_time(model, seats, seat, scopes),
+                    None => ClassPlan::BestEffort {},
+                },
+            }
+        })
+        .collect()
+}
+
+fn real_time(
+    model: &Model,
+    seats: &Seats<'_>,
+    at: usize,
+    (persistent, release): (Region, Region),
+) -> ClassPlan {
+    let seat = &seats.seats[at];
+    let verdict = seats.verdict(at);
+    let (bound, holds) = match &verdict {
+        Ok(Verdict::Schedulable(bound)) => (Some(bound), true),
+        Ok(Verdict::Unschedulable(past) | Verdict::NotShown(Why::Passes(past))) => (Some(past), false),
+        _ => (None, false),
+    };
+    let analysis = seats.cores[seat.core].analysis.as_ref().ok();
+    let exact = analysis.and_then(|core| core.is_exact(seat.at).ok()).unwrap_or(false);
+    let kind = if exact { "exact" } else { "sufficient: takes all tasks to be at their worst together" };
+    ClassPlan::RealTime {
+        cpu: model.platform().cores[seat.core],
+        cpu_reason: seat.core_reason.clone(),
+        priority: seat.priority,
+        priority_reason: seat.priority_reason.clone(),
+        arrival: match &seat.task.arrival {
+            Arrival::Periodic { period, offset } => {
+                ArrivalPlan::Periodic { periodic: *period, offset: *offset }
+            }
+            Arrival::Sporadic { min_gap, trigger } => {
+                ArrivalPlan::Sporadic { sporadic: *min_gap, trigger: model.channel(*trigger).name.clone() }
+            }
+        },
+        deadline: seat.task.deadline,
+        wcet: seat.cost,
+        wcet_source: seat.task.wcet.source,
+        response: bound.filter(|_| holds).map(|bound| bound.from_arrival),
+        test: format!("{} ({kind})", timing::TEST),
+        terms: bound.map_or_else(Vec::new, |bound| terms(seats, seat.core, bound)),
+        on_overrun: seat.task.on_overrun,
+        persistent,
+        release,
+    }
+}
+
+/// The parts of a bound, by name, in the order of the equation.
+fn terms(seats: &Seats<'_>, core: usize, bound: &Bound) -> Vec<Term> {
+    let members = &seats.cores[core].members;
+    let term = |term: &taut_analysis::Term| {
+        let task = |local: usize| Some(seats.seats[members[local]].name.to_owned());
+        let (kind, of) = match term.part {
+            Part::Own => ("own", None),
+            Part::Section(j) => ("blocking", task(j)),
+            Part::Kernel => ("blocking", Some("kernel".to_owned())),
+            Part::Interference(j) => ("interference", task(j)),
+            Part::Probe => ("interference", Some("platform probe".to_owned())),
+            Part::Switches => ("overhead", Some("context switch".to_owned())),
+            Part::Jitter => ("jitter", None),
+            Part::Release => ("overhead", Some("release".to_owned())),
+        };
+        Term { kind: kind.to_owned(), of, count: term.count, time: term.time }
+    };
+    bound.terms.iter().map(term).collect()
+}
+
+fn channel_plans(model: &Model, channels: &[Realisation], map: &Map) -> Vec<ChannelPlan> {
+    let client = |party: &Party| matches!(party, Party::Client(_));
+    let one = |id: ChannelId| {
+        let channel = model.channel(id);
+        let (realisation, (place, region)) = (&channels[id.index()], map.channels[id.index()]);
+        let payload = &model.payloads()[channel.payload];
+        let reader = |party: &Party| ReaderPlan {
+            name: model.party_name(*party).to_owned(),
+            client: client(party),
+            triggered: matches!(party, Party::Task(task) if model.trigger(*task) == Some(id)),
+        };
+        ChannelPlan {
+            name: channel.name.clone(),
+            kind: channel.kind,
+            writer: WriterPlan {
+                name: model.party_name(channel.writer).to_owned(),
+                client: client(&channel.writer),
+            },
+            readers: channel.readers.iter().map(reader).collect(),
+            layout: payload.layout(),
+            // The model has refused payloads that are larger.
+            size: payload.size().unwrap_or(u32::MAX),
+            mechanism: realisation.mechanism,
+            reason: realisation.reason.clone(),
+            capacity: realisation.capacity,
+            capacity_reason: realisation.capacity_reason.clone(),
+            overflow: channel.overflow,
+            place,
+            region,
+            latency: realisation.latency,
+        }
+    };
+    model.channel_ids().map(one).collect()
+}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Which task runs on which core at which priority, and what the analysis says about it.
+
+use std::cmp::Ordering;
+
+use taut_analysis::uni::fp::assignment::{self, Candidate};
+use taut_analysis::uni::fp::preemptive::Release;
+use taut_analysis::{Bound, Core, CoreTask, Overflow, Verdict};
+use taut_model::{Arrival, Model, RealTime, TaskId};
+use taut_time::Duration;
+
+/// The least urgent priority of SCHED_FIFO.
+const LOWEST: u8 = 1;
+
+/// A real-time task in its place.
+#[derive(Clone, Debug)]
+pub(crate) struct Seat<'m> {
+    pub(crate) id: TaskId,
+    pub(crate) name: &'m str,
+    pub(crate) task: &'m RealTime,
+    /// C, margin included; the longest time there is if it does not fit.
+    pub(crate) cost: Duration,
+    /// Position in the platform's list.
+    pub(crate) core: usize,
+    pub(crate) core_reason: Option<String>,
+    pub(crate) priority: u8,
+    pub(crate) priority_reason: Option<String>,
+    /// Position among the tasks of its core.
+    pub(crate) at: usize,
+}
+
+/// All real-time tasks in their places.
+pub(crate) struct Seats<'m> {
+    /// In the manifest's order.
+    pub(crate) seats: Vec<Seat<'m>>,
+    pub(crate) cores: Vec<CoreSeats>,
+}
+
+/// The tasks of one core.
+pub(crate) struct CoreSeats {
+    /// Positions in [`Seats::seats`].
+    pub(crate) members: Vec<usize>,
+    /// The same for the analysis, in the same order.
+    pub(crate) analysis: Result<Core, Overflow>,
+    /// Whether there were numbers for all.
+    pub(crate) numbered: bool,
+}
+
+impl<'m> Seats<'m> {
+    /// Takes what the manifest says and chooses the rest. `instead` replaces the execution time of one task, by its
+    /// position among the real-time tasks: what would be if.
+    pub(crate) fn choose(model: &'m Model, instead: Option<(usize, Duration)>) -> Self {
+        let mut seats: Vec<Seat<'m>> = model
+            .real_time()
+            .map(|(id, task, real_time)| Seat {
+                id,
+                name: &task.name,
+                task: real_time,
+                cost: real_time.wcet.bound().unwrap_or(Duration::MAX),
+                core: 0,
+                core_reason: None,
+                priority: 0,
+                priority_reason: None,
+                at: 0,
+            })
+            .collect();
+        if let Some((task, cost)) = instead {
+            seats[task].cost = cost;
+        }
+        let members = place(model, &mut seats);
+        let cores = members.into_iter().map(|members| number(model, &mut seats, members)).collect();
+        Self { seats, cores }
+    }
+
+    /// What the analysis says about a task.
+    pub(crate) fn verdict(&self, seat: usize) -> Result<Verdict<Bound>, Overflow> {
+        let seat = &self.seats[seat];
+        self.cores[seat.core].analysis.as_ref().map_err(|e| *e)?.response(seat.at)
+    }
+}
+
+/// Fills the cores: fixed tasks first, then the others by falling utilisation, each on the first core on which all
+/// deadlines are then kept.
+fn place(model: &Model, seats: &mut [Seat<'_>]) -> Vec<Vec<usize>> {
+    let mut members: Vec<Vec<usize>> = vec![Vec::new(); model.platform().cores.len()];
+    let (fixed, mut open): (Vec<usize>, Vec<usize>) =
+        (0..seats.len()).partition(|&i| seats[i].task.core.is_some());
+    for i in fixed {
+        seats[i].core = seats[i].task.core.map_or(0, |core| core.index());
+        members[seats[i].core].push(i);
+    }
+    open.sort_by(|&a, &b| by_falling_utilisation(&seats[a], &seats[b]));
+    for i in open {
+        let found = if members.len() == 1 {
+            seats[i].core_reason = Some("the only real-time core".into());
+            Some(0)
+        } else {
+            let reason = "first fit: the first core that keeps all deadlines, tasks by falling utilisation";
+            seats[i].core_reason = Some(reason.into());
+            (0..members.len()).find(|&core| admits(model, seats, &members[core], i))
+        };
+        let core = found.unwrap_or_else(|| {
+            seats[i].core_reason = Some("no core keeps all deadlines with it; the least loaded one".into());
+            least_loaded(model, seats, &members, i)
+        });
+        seats[i].core = core;
+        members[core].push(i);
+    }
+    // The manifest's order, so that ties are broken the same way wherever a task came from.
+    for list in &mut members {
+        list.sort_unstable();
+    }
+    members
+}
+
+/// C / T, the larger first, by cross-multiplication; then the manifest's order.
+fn by_falling_utilisation(a: &Seat<'_>, b: &Seat<'_>) -> Ordering {
+    let product = |a: Duration, b: Duration| u128::from(a.as_ns()) * u128::from(b.as_ns());
+    let (ta, tb) = (a.task.arrival.period(), b.task.arrival.period());
+    product(b.cost, ta).cmp(&product(a.cost, tb)).then(a.id.cmp(&b.id))
+}
+
+fn admits(model: &Model, seats: &[Seat<'_>], members: &[usize], new: usize) -> bool {
+    if taken(seats, members, new) {
+        return false;
+    }
+    let mut together = [members, &[new]].concat();
+    together.sort_unstable();
+    let Some(priorities) = assign(seats, &together) else { return false };
+    let Ok(core) = analysis(model, seats, &together, &priorities) else { return false };
+    core.utilisation().is_some_and(|u| u.fits()) && core.holds()
+}
+
+/// Whether its fixed priority is somebody else's there.
+fn taken(seats: &[Seat<'_>], members: &[usize], new: usize) -> bool {
+    let priority = seats[new].task.priority;
+    priority.is_some() && members.iter().any(|&i| seats[i].task.priority == priority)
+}
+
+fn least_loaded(model: &Model, seats: &[Seat<'_>], members: &[Vec<usize>], new: usize) -> usize {
+    let load = |core: &usize| {
+        let list = &members[*core];
+        let analysis = analysis(model, seats, list, &vec![0; list.len()]).ok();
+        let load = analysis.and_then(|core| core.utilisation()).map_or(u64::MAX, |u| u.ppm());
+        (taken(seats, list, new), load)
+    };
+    (0..members.len()).min_by_key(load).unwrap_or(0)
+}
+
+fn analysis(
+    model: &Model,
+    seats: &[Seat<'_>],
+    members: &[usize],
+    priorities: &[u8],
+) -> Result<Core, Overflow> {
+    let task = |(&i, &priority): (&usize, &u8)| {
+        let seat = &seats[i];
+        CoreTask {
+            cost: seat.cost,
+            period: seat.task.arrival.period(),
+            deadline: seat.task.deadline,
+            jitter: seat.task.jitter,
+            non_preemptive: seat.task.non_preemptive,
+            priority,
+            release: release(model, seat.task),
+        }
+    };
+    Core::new(members.iter().zip(priorities).map(task).collect(), model.platform().overheads)
+}
+
+/// How free a task's arrivals are: a receiver of a real-time task follows that one.
+fn release(model: &Model, task: &RealTime) -> Release {
+    match &task.arrival {
+        Arrival::Periodic { offset, .. } => Release::Phase(*offset),
+        Arrival::Sporadic { trigger, .. } if model.is_real_time(model.channel(*trigger).writer) => {
+            Release::Driven
+        }
+        Arrival::Sporadic { .. } => Release::Free,
+    }
+}
+
+fn assign(seats: &[Seat<'_>], members: &[usize]) -> Option<Vec<u8>> {
+    let candidate = |&i: &usize| Candidate {
+        fixed: seats[i].task.priority,
+        laxity: seats[i].task.deadline.saturating_sub(seats[i].task.jitter),
+    };
+    assignment::assign(&members.iter().map(candidate).collect::<Vec<_>>())
+}
+
+/// Gives the tasks of a core their priorities.
+fn number(model: &Model, seats: &mut [Seat<'_>], members: Vec<usize>) -> CoreSeats {
+    let found = assign(seats, &members);
+    let numbered = found.is_some();
+    // Without a number for each, those without one share the lowest: the analysis counts a tie against both.
+    let priorities =
+        found.unwrap_or_else(|| members.iter().map(|&i| seats[i].task.priority.unwrap_or(LOWEST)).collect());
+    for (at, (&i, &priority)) in members.iter().zip(&priorities).enumerate() {
+        let seat = &mut seats[i];
+        (seat.at, seat.priority) = (at, priority);
+        if seat.task.priority.is_none() {
+            let reason =
+                if numbered { "deadline-monotonic, by deadline minus jitter" } else { "no number is left" };
+            seat.priority_reason = Some(reason.into());
+        }
+    }
+    let analysis = analysis(model, seats, &members, &priorities);
+    CoreSeats { members, analysis, numbered }
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What is said when a deadline is not proven.
+
+use taut_analysis::uni::fp::largest_cost;
+use taut_analysis::{Bound, Core, Part, Verdict, Why};
+use taut_model::{Cost, Fault, Model, Place, codes};
+use taut_time::Duration;
+
+use crate::seats::Seats;
+
+/// The test's name, as the plan and the faults say it.
+pub(crate) const TEST: &str = "response-time analysis, fixed priority, preemptive";
+const SOURCE: &str = "(Joseph & Pandya 1986; jitter and blocking: Audsley et al. 1993)";
+
+fn task(name: &str, key: &str) -> Place {
+    Place::value(format!("tasks.{name}.{key}"))
+}
+
+/// Parts per million as a percentage with one decimal, rounded up.
+pub(crate) fn percent(ppm: u64) -> String {
+    let tenths = ppm.div_ceil(1_000);
+    format!("{}.{} %", tenths / 10, tenths % 10)
+}
+
+/// Cores that are asked for more than they have, and tasks that nobody has a number for.
+pub(crate) fn cores(model: &Model, seats: &Seats<'_>, faults: &mut Vec<Fault>) {
+    for (at, core) in seats.cores.iter().enumerate() {
+        let cpu = model.platform().cores[at];
+        let place = || Place::value(format!("platform.cores.{at}"));
+        if !core.numbered {
+            let message = format!("core {cpu} has no priority left for all of its tasks");
+            faults.push(
+                Fault::error(codes::CORE_FULL, message, place(), "too many tasks")
+                    .note("priorities are given out from 1 to 98, around those that the manifest fixes")
+                    .help("let more of them be \"auto\", or use another core"),
+            );
+        }
+        let utilisation = core.analysis.as_ref().ok().and_then(Core::utilisation);
+        let Some(utilisation) = utilisation.filter(|u| !u.fits()) else { continue };
+        let ppm = utilisation.ppm();
+        let message = format!("core {cpu} is overloaded");
+        let mut fault =
+            Fault::error(codes::CORE_OVERLOADED, message, place(), format!("needed to {}", percent(ppm)));
+        for &i in &core.members {
+            let seat = &seats.seats[i];
+            let share =
+                taut_analysis::uni::utilisation::Utilisation::of([(seat.cost, seat.task.arrival.period())]);
+            let share = percent(share.map_or(u64::MAX, |share| share.ppm()));
+            let text =
+                format!("`{}` takes {share}: {} per {}", seat.name, seat.cost, seat.task.arrival.period());
+            fault = fault.also(task(seat.name, "wcet.value"), text);
+        }
+        let over = percent(ppm.saturating_sub(1_000_000));
+        faults.push(
+            fault
+                .note("test: utilisation, context switches and the platform probe included (Liu & Layland 1973)")
+                .help(format!("take {over} away: shorter execution, longer periods, or another core")),
+        );
+    }
+}
+
+/// A task whose deadline is not proven.
+pub(crate) fn deadline(model: &Model, seats: &Seats<'_>, seat: usize, faults: &mut Vec<Fault>) {
+    let at = &seats.seats[seat];
+    let name = at.name;
+    let core = &seats.cores[at.core];
+    let other = |text: String| {
+        let message = format!("the response time of task `{name}` is not shown");
+        Fault::error(codes::NOT_SHOWN, message, task(name, "deadline"), text)
+            .note(format!("test: {TEST} {SOURCE}"))
+    };
+    let (bound, exact) = match seats.verdict(seat) {
+        Ok(Verdict::Schedulable(_)) => return,
+        Ok(Verdict::Unschedulable(past)) => (past, true),
+        Ok(Verdict::NotShown(Why::Passes(past))) => (past, false),
+        Ok(Verdict::NotShown(Why::Steps(steps))) => {
+            let text = format!("given up after {steps} steps of the iteration");
+            faults.push(other(text).help("use a shorter deadline, or periods that are not so far apart"));
+            return;
+        }
+        Ok(Verdict::NotShown(Why::Rate)) => return faults.push(other("no bound".into())),
+        Ok(Verdict::NotApplicable(assumption)) => return faults.push(other(assumption.to_string())),
+        Err(overflow) => return faults.push(other(overflow.to_string())),
+    };
+    let Ok(analysis) = &core.analysis else { return };
+    // Where the core is overloaded up to this task, that has been said, and no deadline could be kept.
+    if analysis.utilisation_at(at.at).is_some_and(|u| !u.fits()) {
+        return;
+    }
+    let cpu = model.platform().cores[at.core];
+    let message = if exact {
+        format!("task `{name}` can miss its deadline on core {cpu}")
+    } else {
+        format!("task `{name}` is not shown to keep its deadline on core {cpu}")
+    };
+    let text = format!("{} passed: the bound is at least {}", at.task.deadline, bound.from_arrival);
+    let mut fault = Fault::error(codes::DEADLINE_MISSED, message, task(name, "deadline"), text);
+    fault = terms(fault, seats, seat, &bound);
+    fault = fault.note(format!("test: {TEST} {SOURCE}"));
+    if !exact {
+        fault = fault.note(
+            "the test takes all tasks to be at their worst together, which offsets and triggers may rule out",
+        );
+    }
+    faults.push(match largest_value(model, seats, seat) {
+        Some(value) => {
+            let margin = match at.task.wcet.margin_permille {
+                0 => String::new(),
+                m => format!(" (with its margin of {}.{} % on top)", m / 10, m % 10),
+            };
+            fault.help(format!(
+                "it fits, with all that it delays, if its wcet is at most `value = \"{value}\"`{margin}"
+            ))
+        }
+        None => fault.help(other_help(model, seats, seat, &bound)),
+    });
+}
+
+fn times(count: Option<u64>) -> String {
+    count.map_or_else(String::new, |count| format!(" {count}x,"))
+}
+
+/// A label at whatever each term comes from.
+fn terms(mut fault: Fault, seats: &Seats<'_>, seat: usize, bound: &Bound) -> Fault {
+    let own = seats.seats[seat].name;
+    let members = &seats.cores[seats.seats[seat].core].members;
+    let name = |local: usize| seats.seats[members[local]].name;
+    let overhead = |key: &str| Place::value(format!("platform.overheads.{key}"));
+    for term in &bound.terms {
+        let (time, times) = (term.time, times(term.count));
+        let (place, text) = match term.part {
+            Part::Own => (task(own, "wcet.value"), format!("own execution, {time} with its margin")),
+            Part::Section(j) => {
+                (task(name(j), "non-preemptive"), format!("`{}` blocks{times} {time}", name(j)))
+            }
+            Part::Interference(j) => {
+                (task(name(j), "wcet.value"), format!("`{}` preempts{times} {time} in all", name(j)))
+            }
+            Part::Kernel => (overhead("kernel-blocking"), format!("the kernel blocks, {time}")),
+            Part::Switches => {
+                (overhead("context-switch"), format!("{}, {time} in all", times_of_switches(term.count)))
+            }
+            Part::Jitter => (task(own, "jitter"), format!("released up to {time} late")),
+            Part::Release => (overhead("release"), format!("timer to first instruction, {time}")),
+            Part::Probe => {
+                let text = format!("the platform probe preempts{times} {time} in all");
+                fault = fault.note(text);
+                continue;
+            }
+        };
+        fault = fault.also(place, text);
+    }
+    fault
+}
+
+fn times_of_switches(count: Option<u64>) -> String {
+    format!("{} context switches", count.unwrap_or(0))
+}
+
+/// The largest `value` that a task's manifest may state, before the margin, so that it and all that it delays keep
+/// their deadlines; none if there is none, and those that miss theirs without it do not count.
+///
+/// Whole microseconds where it is longer than one.
+pub(crate) fn largest_value(model: &Model, seats: &Seats<'_>, seat: usize) -> Option<Duration> {
+    let at = &seats.seats[seat];
+    let core = seats.cores[at.core].analysis.as_ref().ok()?;
+    let cost = |value: u64| Cost { value: Duration::from_ns(value), ..at.task.wcet }.bound();
+    let passes = |task: usize, value: u64| {
+        let Some(cost) = cost(value) else { return false };
+        let mut tasks = core.tasks().to_vec();
+        tasks[at.at].cost = cost;
+        let changed = Core::new(tasks, model.platform().overheads);
+        changed.and_then(|core| core.response(task)).is_ok_and(|verdict| verdict.holds())
+    };
+    let delayed = core.lower(at.at).filter(|&task| passes(task, 0));
+    let tests: Vec<usize> = [at.at].into_iter().chain(delayed).collect();
+    let largest = largest_cost::largest(at.task.wcet.value.as_ns(), tests.len(), |test, value| {
+        passes(tests[test], value)
+    })?;
+    let largest = if largest >= 1_000 { largest - largest % 1_000 } else { largest };
+    // A job is not shorter than its longest section, and not nothing.
+    let fits = largest > 0 && cost(largest)? >= at.task.non_preemptive;
+    (fits && holds_when_chosen_anew(model, seats, seat, cost(largest)?)).then(|| Duration::from_ns(largest))
+}
+
+/// Whether a task keeps its deadline with another cost, and nobody else loses theirs, after all that is open was
+/// chosen again: a smaller cost can move tasks between cores.
+fn holds_when_chosen_anew(model: &Model, seats: &Seats<'_>, seat: usize, cost: Duration) -> bool {
+    if seats.cores.len() == 1 || seats.seats.iter().all(|seat| seat.task.core.is_some()) {
+        return true;
+    }
+    let holds = |seats: &Seats<'_>, i| seats.verdict(i).is_ok_and(|verdict| verdict.holds());
+    let anew = Seats::choose(model, Some((seat, cost)));
+    (0..seats.seats.len()).all(|i| holds(&anew, i) || (i != seat && !holds(seats, i)))
+}
+
+fn other_help(model: &Model, seats: &Seats<'_>, seat: usize, bound: &Bound) -> String {
+    let members = &seats.cores[seats.seats[seat].core].members;
+    let others = bound.terms.iter().filter_map(|term| match term.part {
+        Part::Interference(j) | Part::Section(j) => Some((term.time, seats.seats[members[j]].name)),
+        _ => None,
+    });
+    let elsewhere =
+        if model.platform().cores.len() > 1 { ", or move one of them to another core" } else { "" };
+    match others.rev().max_by_key(|(time, _)| *time) {
+        Some((time, name)) => {
+            format!("no wcet of its own would do: `{name}` takes most, {time}; shorten that{elsewhere}")
+        }
+        None => "no wcet would do: the machine's overheads alone are too long for this deadline".into(),
+    }
+}
