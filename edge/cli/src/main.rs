@@ -1,6 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The taut command.
+//! The `taut` command: checks, plans, runs and reports.
 
-fn main() {}
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "edge: this is where people are told")]
+
+mod arguments;
+mod build;
+mod check;
+mod doctor;
+mod explain;
+mod input;
+mod outcome;
+mod plan;
+mod report;
+mod run;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::arguments::{Arguments, Command};
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let screen = arguments.screen();
+    let outcome = match arguments.command {
+        Command::Check(arguments) => check::check(&arguments, &screen),
+        Command::Plan(arguments) => plan::plan(&arguments, &screen),
+        Command::Run(arguments) => run::run(&arguments, &screen),
+        Command::Report(arguments) => report::report(&arguments, &screen),
+        Command::Explain(arguments) => explain::explain(&arguments, &screen),
+        Command::Schema => explain::schema(),
+        Command::Doctor(arguments) => doctor::doctor(&arguments, &screen),
+    };
+    outcome
+        .unwrap_or_else(|failure| {
+            eprintln!("error: {failure}");
+            failure.outcome()
+        })
+        .code()
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use taut_time::Duration;
+
+/// Real-time applications, proven before they run.
+///
+/// Exit codes: 0 yes, 1 the answer is no (unschedulable, a bound broken, a plan out of date), 2 usage or
+/// manifest, 3 privilege or environment, 4 internal, 130 interrupted.
+#[derive(Debug, Parser)]
+#[command(name = "taut", version, arg_required_else_help = true, max_term_width = 100)]
+#[command(after_help = "Examples:\n  \
+    taut run apps/cochlear            check, plan, build, boot, run for 10s, report\n  \
+    taut check                        is the manifest of this folder sound, and does every deadline hold?\n  \
+    taut explain --task processing    what its response time is made of")]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// When to colour what is shown.
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto)]
+    color: Color,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Proves every rule and every deadline of a manifest, or shows the guilty line.
+    Check(Check),
+    /// Decides cores, priorities, mechanisms and the memory map, and writes taut.lock.
+    Plan(Plan),
+    /// Checks, plans, builds, boots and reports an application.
+    Run(Run),
+    /// Sets bound and measured side by side, for a recorded run.
+    Report(Report),
+    /// Says more about a code (TAUT0201), or breaks a bound into its terms.
+    Explain(Explain),
+    /// Prints the JSON schema of taut.toml.
+    Schema,
+    /// Says what this machine and this user can guarantee, and what would give the rest.
+    Doctor(Doctor),
+}
+
+/// Which manifest.
+#[derive(Debug, Args)]
+pub(crate) struct Manifest {
+    /// A taut.toml, or a folder that has one.
+    #[arg(default_value = ".")]
+    pub(crate) path: PathBuf,
+    /// A file that changes cores, memory and WCETs for a machine; may be given several times.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) overlay: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    #[command(flatten)]
+    pub(crate) manifest: Manifest,
+    /// How to print the answer.
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Plan {
+    #[command(flatten)]
+    pub(crate) manifest: Manifest,
+    /// Write nothing; exit with 1 if taut.lock is out of date.
+    #[arg(long)]
+    pub(crate) check: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    pub(crate) manifest: Manifest,
+    /// How long to run, with a unit: 10s, 500ms.
+    #[arg(long = "for", value_name = "DURATION", default_value = "10s", conflicts_with = "forever")]
+    pub(crate) duration: Duration,
+    /// Run until Ctrl-C.
+    #[arg(long)]
+    pub(crate) forever: bool,
+    /// The folder for the recording and the report [default: target/taut beside the manifest].
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print every privileged action, and do nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Arguments for the application.
+    #[arg(last = true)]
+    pub(crate) arguments: Vec<std::ffi::OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Report {
+    /// A recorded run (run.taut), the folder that has it, or an application's folder.
+    #[arg(default_value = ".")]
+    pub(crate) path: PathBuf,
+    /// What to print.
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Explain {
+    /// A code, as in TAUT0201.
+    #[arg(required_unless_present_any = ["task", "channel", "chain"])]
+    pub(crate) code: Option<String>,
+    /// Break the response time of a task into its terms.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) task: Option<String>,
+    /// Say how a channel is realised, and why.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) channel: Option<String>,
+    /// Break the latency of a chain into its steps.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) chain: Option<String>,
+    /// The taut.toml, or a folder that has one.
+    #[arg(long, value_name = "PATH", default_value = ".")]
+    pub(crate) manifest: PathBuf,
+    /// A file that changes cores, memory and WCETs for a machine; may be given several times.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) overlay: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// A taut.toml, or a folder that has one: what it needs is looked at too.
+    pub(crate) path: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    Human,
+    /// For programs; has a schema_version.
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+/// How to show things: on stdout and on stderr.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Screen {
+    pub(crate) color_out: bool,
+    pub(crate) color_err: bool,
+    pub(crate) width: usize,
+}
+
+impl Arguments {
+    pub(crate) fn screen(&self) -> Screen {
+        let wants = |terminal: bool| match self.color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => {
+                let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+                !set("NO_COLOR") && (terminal || set("CLICOLOR_FORCE"))
+            }
+        };
+        let width = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+        let width = width.or_else(taut_sys::terminal::width).unwrap_or(100);
+        Screen {
+            color_out: wants(std::io::stdout().is_terminal()),
+            color_err: wants(std::io::stderr().is_terminal()),
+            width: width.clamp(60, 160),
+        }
+    }
+}

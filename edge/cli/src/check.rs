@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! `taut check`: is the manifest sound, and does every deadline hold?
+
+use taut_plan::{ClassPlan, Plan};
+
+use crate::arguments::{Check, Format, Screen};
+use crate::input::Files;
+use crate::outcome::{Failure, Outcome};
+
+pub(crate) fn check(arguments: &Check, screen: &Screen) -> Result<Outcome, Failure> {
+    let text = Files::find(&arguments.manifest)?.load()?;
+    let planned = text.model().map(|model| text.plan(model));
+    let proven = planned.as_ref().map(|planned| planned.plan.proven);
+    match arguments.format {
+        Format::Human => {
+            text.show(planned.as_ref(), screen);
+            match &planned {
+                Some(planned) if planned.plan.proven => print!("{}", summary(&planned.plan)),
+                Some(_) => eprintln!("not proven: no plan is written and nothing is run"),
+                None => {}
+            }
+        }
+        Format::Json => {
+            let mut answer = text.json(planned.as_ref());
+            answer["proven"] = proven.unwrap_or(false).into();
+            println!("{answer:#}");
+        }
+    }
+    Ok(match proven {
+        Some(true) => Outcome::Yes,
+        Some(false) => Outcome::No,
+        None => Outcome::Usage,
+    })
+}
+
+/// Every bound in a few lines.
+pub(crate) fn summary(plan: &Plan) -> String {
+    use std::fmt::Write;
+    let mut text = String::new();
+    let mut line = |arguments: std::fmt::Arguments<'_>| {
+        let _ = writeln!(text, "{arguments}");
+    };
+    line(format_args!("{}: every deadline is proven", plan.app));
+    line(format_args!(
+        "  {:<16} {:>4} {:>4} {:>10} {:>10} {:>10}",
+        "task", "core", "prio", "wcet", "bound", "deadline"
+    ));
+    for task in &plan.tasks {
+        if let ClassPlan::RealTime { cpu, priority, wcet, response, deadline, .. } = &task.class {
+            let response = response.map_or_else(|| "-".to_owned(), |response| response.to_string());
+            line(format_args!(
+                "  {:<16} {cpu:>4} {priority:>4} {wcet:>10} {response:>10} {deadline:>10}",
+                task.name
+            ));
+        }
+    }
+    for chain in &plan.chains {
+        let latency = chain.latency.map_or_else(|| "-".to_owned(), |latency| latency.to_string());
+        line(format_args!("  chain {}: at most {latency} of {}", chain.name, chain.max_latency));
+    }
+    for core in &plan.cores {
+        let (whole, tenths) = (core.utilisation_ppm / 10_000, core.utilisation_ppm / 1_000 % 10);
+        line(format_args!("  core {}: {whole}.{tenths} % used", core.cpu));
+    }
+    line(format_args!("  memory: {} of {}", plan.memory.total, plan.memory.limit));
+    text
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! From a path on the command line to a model, or to diagnostics on stderr.
+
+use std::path::{Path, PathBuf};
+
+use taut_manifest::{Diagnostic, Loaded, Source};
+use taut_model::{Model, Severity};
+use taut_plan::{Input, Plan, Planned, digest};
+
+use crate::arguments::{Manifest, Screen};
+use crate::outcome::Failure;
+
+/// A manifest that was found, with its overlays.
+#[derive(Debug)]
+pub(crate) struct Files {
+    /// The manifest's folder.
+    pub(crate) folder: PathBuf,
+    /// Where its plan stands.
+    pub(crate) lock: PathBuf,
+    manifest: PathBuf,
+    overlays: Vec<PathBuf>,
+}
+
+/// A manifest and its overlays, read.
+#[derive(Debug)]
+pub(crate) struct Text {
+    loaded: Loaded,
+    /// The manifest, then the overlays.
+    sources: Vec<Source>,
+    inputs: Vec<Input>,
+}
+
+impl Files {
+    pub(crate) fn find(manifest: &Manifest) -> Result<Self, Failure> {
+        Self::at(&manifest.path, &manifest.overlay)
+    }
+
+    pub(crate) fn at(path: &Path, overlays: &[PathBuf]) -> Result<Self, Failure> {
+        let manifest = if path.is_dir() { path.join("taut.toml") } else { path.to_owned() };
+        if !manifest.is_file() {
+            let what = if path.is_dir() {
+                format!("{} has no taut.toml", path.display())
+            } else {
+                format!("{} does not exist", path.display())
+            };
+            return Err(Failure::Usage(what));
+        }
+        let folder = match manifest.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+            _ => PathBuf::from("."),
+        };
+        let mut name = String::from("taut");
+        for overlay in overlays {
+            name.push('+');
+            name.push_str(&overlay.file_stem().unwrap_or_default().to_string_lossy());
+        }
+        let lock = folder.join(name + ".lock");
+        Ok(Self { folder, lock, manifest, overlays: overlays.to_vec() })
+    }
+
+    pub(crate) fn load(&self) -> Result<Text, Failure> {
+        let paths = || std::iter::once(&self.manifest).chain(&self.overlays);
+        let mut sources = Vec::new();
+        let mut inputs = Vec::new();
+        for path in paths() {
+            let bytes = std::fs::read(path).map_err(Failure::read(path))?;
+            inputs.push(Input { path: self.relative(path), hash: digest(&bytes) });
+            let text = String::from_utf8(bytes).map_err(|error| {
+                let at = error.utf8_error().valid_up_to();
+                Failure::Usage(format!("{} is not UTF-8 text: byte {at}", path.display()))
+            })?;
+            sources.push(Source { name: path.display().to_string(), text });
+        }
+        let Some((manifest, overlays)) = sources.split_first() else {
+            return Err(Failure::Internal("no manifest was read".to_owned()));
+        };
+        let loaded = taut_manifest::load(manifest, overlays);
+        Ok(Text { loaded, sources, inputs })
+    }
+
+    /// A path as the lock names it: relative to the lock's folder if it lies below, else absolute.
+    fn relative(&self, path: &Path) -> String {
+        if path == self.manifest {
+            return path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        }
+        let (Ok(folder), Ok(path)) = (self.folder.canonicalize(), path.canonicalize()) else {
+            return path.display().to_string();
+        };
+        path.strip_prefix(&folder).unwrap_or(&path).display().to_string()
+    }
+}
+
+impl Text {
+    /// The model; without one, diagnostics were shown.
+    pub(crate) fn model(&self) -> Option<&Model> {
+        self.loaded.model.as_ref()
+    }
+
+    /// Plans the model.
+    pub(crate) fn plan(&self, model: &Model) -> Planned {
+        Plan::make(model, self.inputs.clone())
+    }
+
+    /// Shows diagnostics on stderr.
+    pub(crate) fn show(&self, planned: Option<&Planned>, screen: &Screen) {
+        let diagnostics = self.diagnostics(planned);
+        let sources: Vec<&Source> = self.sources.iter().collect();
+        eprint!("{}", taut_manifest::render(&diagnostics, &sources, screen.color_err, screen.width));
+        let count =
+            |severity| diagnostics.iter().filter(|diagnostic| diagnostic.severity == severity).count();
+        let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+        if errors + warnings > 0 {
+            let plural = |number: usize, what: &str| match number {
+                1 => format!("1 {what}"),
+                number => format!("{number} {what}s"),
+            };
+            eprintln!("{}, {}", plural(errors, "error"), plural(warnings, "warning"));
+        }
+    }
+
+    /// What there is to say, for programs.
+    pub(crate) fn json(&self, planned: Option<&Planned>) -> serde_json::Value {
+        let sources: Vec<&Source> = self.sources.iter().collect();
+        taut_manifest::to_json(&self.diagnostics(planned), &sources)
+    }
+
+    /// What there is to say of the manifest, then of its plan.
+    fn diagnostics(&self, planned: Option<&Planned>) -> Vec<Diagnostic> {
+        let mut diagnostics = self.loaded.diagnostics.clone();
+        if let Some(planned) = planned {
+            diagnostics.extend(self.loaded.diagnose(&planned.faults));
+        }
+        diagnostics
+    }
+}

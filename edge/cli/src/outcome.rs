@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What a command says to the shell.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// The answer of a command, as its exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Yes.
+    Yes,
+    /// The answer is no: unschedulable, a bound broken, a plan out of date.
+    No,
+    /// Bad usage or a faulty manifest.
+    Usage,
+    /// A privilege or something of the machine lacks.
+    Environment,
+    /// We are at fault.
+    Internal,
+    /// Ctrl-C.
+    Interrupted,
+    /// The code of a program that was started.
+    Program(u8),
+}
+
+impl Outcome {
+    pub(crate) fn code(self) -> ExitCode {
+        ExitCode::from(match self {
+            Self::Yes => 0,
+            Self::No => 1,
+            Self::Usage => 2,
+            Self::Environment => 3,
+            Self::Internal => 4,
+            Self::Interrupted => 130,
+            Self::Program(code) => code,
+        })
+    }
+}
+
+/// Why a command could not do its work.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// A file cannot be read.
+    Read(PathBuf, std::io::Error),
+    /// A file cannot be written.
+    Write(PathBuf, std::io::Error),
+    /// What was asked for does not exist or makes no sense.
+    Usage(String),
+    /// The machine lacks something.
+    Environment(String),
+    /// The application cannot be built or started.
+    Program(String),
+    /// We are at fault.
+    Internal(String),
+}
+
+impl Failure {
+    pub(crate) fn read(path: &Path) -> impl FnOnce(std::io::Error) -> Self + '_ {
+        |error| Self::Read(path.to_owned(), error)
+    }
+
+    pub(crate) fn write(path: &Path) -> impl FnOnce(std::io::Error) -> Self + '_ {
+        |error| Self::Write(path.to_owned(), error)
+    }
+
+    pub(crate) fn outcome(&self) -> Outcome {
+        match self {
+            Self::Read(..) | Self::Usage(_) | Self::Program(_) => Outcome::Usage,
+            Self::Write(..) | Self::Environment(_) => Outcome::Environment,
+            Self::Internal(_) => Outcome::Internal,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read(path, error) => write!(f, "cannot read {}: {error}", path.display()),
+            Self::Write(path, error) => write!(f, "cannot write {}: {error}", path.display()),
+            Self::Usage(text) | Self::Environment(text) | Self::Program(text) => f.write_str(text),
+            Self::Internal(text) => write!(f, "{text} (this is a fault of taut; please report it)"),
+        }
+    }
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! `taut plan`: decides, and writes taut.lock.
+
+use std::path::Path;
+
+use crate::arguments::{Plan, Screen};
+use crate::input::Files;
+use crate::outcome::{Failure, Outcome};
+
+pub(crate) fn plan(arguments: &Plan, screen: &Screen) -> Result<Outcome, Failure> {
+    let files = Files::find(&arguments.manifest)?;
+    let text = files.load()?;
+    let planned = text.model().map(|model| text.plan(model));
+    text.show(planned.as_ref(), screen);
+    let Some(planned) = planned else {
+        return Ok(Outcome::Usage);
+    };
+    if !planned.plan.proven {
+        eprintln!("not proven: {} is not written", files.lock.display());
+        return Ok(Outcome::No);
+    }
+    let new = planned.plan;
+    let lock = new.to_lock().map_err(|error| Failure::Internal(error.to_string()))?;
+    let old = std::fs::read_to_string(&files.lock).ok();
+    if old.as_ref() == Some(&lock) {
+        println!("{} is up to date", files.lock.display());
+        return Ok(Outcome::Yes);
+    }
+    let changes = match old.as_deref().map(taut_plan::Plan::from_lock) {
+        Some(Ok(old)) => old.differences(&new),
+        Some(Err(error)) => vec![error.to_string()],
+        None => Vec::new(),
+    };
+    if arguments.check {
+        let state = if old.is_some() { "is out of date" } else { "is missing" };
+        eprintln!("error[TAUT0601]: {} {state}; run `taut plan`", files.lock.display());
+        for change in &changes {
+            eprintln!("  {change}");
+        }
+        return Ok(Outcome::No);
+    }
+    write(&files.lock, &lock)?;
+    println!("wrote {}", files.lock.display());
+    for change in &changes {
+        println!("  {change}");
+    }
+    Ok(Outcome::Yes)
+}
+
+/// Writes a file whole or not at all.
+pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".new");
+    let fresh = path.with_file_name(name);
+    std::fs::write(&fresh, content).map_err(Failure::write(&fresh))?;
+    std::fs::rename(&fresh, path).map_err(Failure::write(path))
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The `taut` command as a person types it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+struct Answer {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+fn taut(folder: &Path, line: &str) -> Answer {
+    let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_taut"))
+        .args(line.split_whitespace())
+        .current_dir(folder)
+        .env("NO_COLOR", "1")
+        .env_remove("CLICOLOR_FORCE")
+        .env("COLUMNS", "100")
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Answer { code: status.code(), out: text(stdout), err: text(stderr) }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A folder with a manifest.
+fn folder(manifest: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("taut.toml"), manifest).unwrap();
+    folder
+}
+
+const HEAD: &str = "manifest = 1\n[app]\nname = \"two\"\n[platform]\ncores = [0]\nmemory = \"16MiB\"\n";
+
+fn two_tasks(wcet: &str) -> String {
+    format!(
+        "{HEAD}[tasks.fast]\narrival = {{ periodic = \"5ms\" }}\ndeadline = \"5ms\"\n\
+         wcet = {{ value = \"2ms\", source = \"measured\", margin = \"10%\" }}\ncore = 0\npriority = 20\n\
+         [tasks.slow]\narrival = {{ periodic = \"20ms\" }}\ndeadline = \"15ms\"\n\
+         wcet = {{ value = \"{wcet}\", source = \"measured\", margin = \"10%\" }}\ncore = 0\npriority = 10\n"
+    )
+}
+
+#[test]
+fn check_says_yes_no_and_faulty() {
+    let good = folder(&two_tasks("2ms"));
+    let answer = taut(good.path(), "check");
+    assert_eq!(answer.code, Some(0), "{}{}", answer.out, answer.err);
+    assert!(answer.out.contains("every deadline is proven"));
+
+    let bad = folder(&two_tasks("12ms"));
+    let answer = taut(bad.path(), "check");
+    assert_eq!(answer.code, Some(1));
+    assert!(answer.err.contains("error[TAUT0201]"), "{}", answer.err);
+    assert!(answer.err.contains("fast"), "the interfering task is shown: {}", answer.err);
+
+    let faulty = folder(&two_tasks("2 minutes").replace("deadline", "dedline"));
+    let answer = taut(faulty.path(), "check");
+    assert_eq!(answer.code, Some(2));
+    assert!(answer.err.contains("deadline"), "the nearest key is suggested: {}", answer.err);
+
+    let answer = taut(good.path(), "check nowhere");
+    assert_eq!(answer.code, Some(2));
+    assert!(answer.err.contains("nowhere does not exist"));
+}
+
+#[test]
+fn check_answers_programs_too() {
+    let bad = folder(&two_tasks("12ms"));
+    let answer = taut(bad.path(), "check --format json");
+    assert_eq!(answer.code, Some(1));
+    let json: serde_json::Value = serde_json::from_str(&answer.out).unwrap();
+    assert_eq!(json["schema_version"], 1);
+    assert_eq!(json["proven"], false);
+    assert!(answer.out.contains("TAUT0201"));
+}
+
+/// What an unschedulable manifest is told to do is enough.
+#[test]
+fn the_suggested_wcet_makes_it_pass() {
+    let bad = folder(&two_tasks("12ms"));
+    let manifest = bad.path().join("taut.toml");
+    for command in ["check", "plan", "run"] {
+        let answer = taut(bad.path(), command);
+        assert_eq!(answer.code, Some(1), "{command}: {}", answer.err);
+    }
+    assert!(!bad.path().join("taut.lock").exists());
+    let err = taut(bad.path(), "check").err;
+    let help = err.lines().find(|line| line.contains("help:")).unwrap();
+    // The first quantity of the help is the value to write.
+    let words = help.split(|c: char| !c.is_ascii_alphanumeric() && c != '.');
+    let value = words.into_iter().find(|word| word.parse::<taut_time::Duration>().is_ok()).unwrap();
+    std::fs::write(&manifest, two_tasks(value)).unwrap();
+    let answer = taut(bad.path(), "check");
+    assert_eq!(answer.code, Some(0), "{value}: {}", answer.err);
+}
+
+#[test]
+fn plan_writes_a_lock_and_knows_when_it_is_old() {
+    let folder = folder(&two_tasks("2ms"));
+    assert_eq!(taut(folder.path(), "plan --check").code, Some(1));
+    assert_eq!(taut(folder.path(), "plan").code, Some(0));
+    let lock = std::fs::read_to_string(folder.path().join("taut.lock")).unwrap();
+    assert_eq!(taut(folder.path(), "plan --check").code, Some(0));
+    assert_eq!(taut(folder.path(), "plan").code, Some(0));
+    assert_eq!(std::fs::read_to_string(folder.path().join("taut.lock")).unwrap(), lock);
+    std::fs::write(folder.path().join("taut.toml"), two_tasks("3ms")).unwrap();
+    let answer = taut(folder.path(), "plan --check");
+    assert_eq!(answer.code, Some(1));
+    assert!(answer.err.contains("TAUT0601") && answer.err.contains("slow"), "{}", answer.err);
+}
+
+#[test]
+fn explain_and_schema() {
+    let folder = folder(&two_tasks("2ms"));
+    let answer = taut(folder.path(), "explain TAUT0201");
+    assert_eq!(answer.code, Some(0));
+    assert!(answer.out.contains("deadline"));
+    assert_eq!(taut(folder.path(), "explain TAUT9999").code, Some(2));
+    let answer = taut(folder.path(), "explain --task slow");
+    assert_eq!(answer.code, Some(0), "{}", answer.err);
+    assert!(answer.out.contains("fast"), "{}", answer.out);
+    assert_eq!(taut(folder.path(), "explain --task slo").code, Some(2));
+    let answer = taut(folder.path(), "schema");
+    let schema: serde_json::Value = serde_json::from_str(&answer.out).unwrap();
+    assert!(schema.to_string().contains("non-preemptive"));
+}
+
+#[test]
+fn a_dry_run_says_what_it_would_do() {
+    let answer = taut(&root(), "run apps/cochlear --dry-run");
+    assert_eq!(answer.code, Some(0), "{}", answer.err);
+    for action in ["mlockall", "SCHED_FIFO, 80", "memfd_create", "sched_setaffinity"] {
+        assert!(answer.out.contains(action), "{action}: {}", answer.out);
+    }
+}
+
+#[test]
+fn usage_errors_exit_with_2() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(taut(folder.path(), "check").code, Some(2));
+    assert_eq!(taut(folder.path(), "chekc").code, Some(2));
+    assert_eq!(taut(folder.path(), "run . --for 10").code, Some(2));
+    assert_eq!(taut(folder.path(), "report").code, Some(2));
+    let folder = self::folder(&two_tasks("2ms"));
+    let answer = taut(folder.path(), "run");
+    assert_eq!(answer.code, Some(2));
+    assert!(answer.err.contains("no Cargo.toml"), "{}", answer.err);
+}
+
+/// The least application, from nothing to its report.
+#[test]
+fn run_builds_boots_and_reports() {
+    let out = tempfile::tempdir().unwrap();
+    let line = format!("run dev/jitter --for 300ms --out {}", out.path().display());
+    let answer = taut(&root(), &line);
+    if answer.code == Some(3) {
+        println!("skipped: {}", answer.err);
+        return;
+    }
+    // A stall of the machine is told apart; anything else would be ours.
+    assert_eq!(answer.code, Some(0), "{}{}", answer.out, answer.err);
+    assert!(answer.out.contains("tick"), "{}", answer.out);
+    for name in ["run.taut", "report.json", "report.html", "run.perfetto-trace"] {
+        assert!(out.path().join(name).metadata().unwrap().len() > 100, "{name}");
+    }
+    let again = taut(&root(), &format!("report {}", out.path().display()));
+    assert_eq!((again.code, again.out), (Some(0), answer.out));
+    std::fs::write(out.path().join("run.taut"), "rubbish").unwrap();
+    assert_eq!(taut(&root(), &format!("report {}", out.path().display())).code, Some(2));
+}

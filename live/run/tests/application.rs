@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Small applications, really booted: threads, memory, signals and files are the system's. Without the
+//! privilege to be real-time they run degraded, and what is checked here holds all the same.
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use taut_boot::Posture;
+use taut_event::file::Run;
+use taut_event::{Count, Kind, Record};
+use taut_manifest::Source;
+use taut_plan::{Input, Plan, digest};
+use taut_run::{
+    App, Component, Config, CountingAllocator, Ending, Error, Failure, Job, Observer, QueueReader,
+    QueueWriter, RECORDING, Reason, Receiver, StateReader, StateWriter, Task,
+};
+use taut_time::Duration;
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+/// One application at a time: they share the process's signals.
+static TURN: Mutex<()> = Mutex::new(());
+
+#[derive(Default)]
+struct Told {
+    started: bool,
+    stopping: Option<Reason>,
+    unfinished: Vec<String>,
+}
+
+impl Observer for Told {
+    fn posture(&mut self, _: &Posture) {}
+    fn removed_stale(&mut self, what: &str) {
+        panic!("nothing was left behind, yet {what}");
+    }
+    fn started(&mut self, _: &Plan, _: Option<Duration>) {
+        self.started = true;
+    }
+    fn stopping(&mut self, reason: Reason) {
+        self.stopping = Some(reason);
+    }
+    fn stuck(&mut self, task: &str) {
+        panic!("{task} is stuck");
+    }
+    fn unfinished(&mut self, task: &str, error: &dyn std::error::Error) {
+        self.unfinished.push(format!("{task}: {error}"));
+    }
+}
+
+struct Outcome {
+    ending: Result<Ending, Error>,
+    told: Told,
+    records: Vec<Record>,
+}
+
+impl Outcome {
+    fn of(&self, kind: Kind) -> Vec<&Record> {
+        self.records.iter().filter(|record| record.kind == kind).collect()
+    }
+
+    fn of_task(&self, kind: Kind, task: u16) -> Vec<&Record> {
+        self.of(kind).into_iter().filter(|record| record.subject == task).collect()
+    }
+}
+
+fn plan(tables: &str) -> (Plan, String) {
+    let text = format!(
+        "manifest = 1\n[app]\nname = \"test\"\n[platform]\ncores = [0]\nmemory = \"32MiB\"\n\
+         on-missing-privilege = \"degrade\"\n{tables}"
+    );
+    let source = Source { name: "taut.toml".to_owned(), text: text.clone() };
+    let loaded = taut_manifest::load(&source, &[]);
+    let shown = taut_manifest::render(&loaded.diagnostics, &[&source], false, 100);
+    let model = loaded.model.unwrap_or_else(|| panic!("{shown}"));
+    let input = Input { path: "taut.toml".to_owned(), hash: digest(text.as_bytes()) };
+    (Plan::make(&model, vec![input]).plan, text)
+}
+
+fn run(
+    tables: &str,
+    duration: Option<Duration>,
+    setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>,
+) -> Outcome {
+    let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let folder = tempfile::tempdir().unwrap();
+    let (plan, manifest) = plan(tables);
+    std::fs::write(folder.path().join("taut.toml"), manifest).unwrap();
+    let lock = folder.path().join("taut.lock");
+    std::fs::write(&lock, plan.to_lock().unwrap()).unwrap();
+    let out = folder.path().join("out");
+    let config = Config { lock, out: Some(out.clone()), duration, spawned_ns: None };
+    let mut told = Told::default();
+    let ending = taut_run::run(&config, &mut told, setup);
+    let records =
+        std::fs::read(out.join(RECORDING)).ok().map(|bytes| Run::from_bytes(&bytes).unwrap().records);
+    Outcome { ending, told, records: records.unwrap_or_default() }
+}
+
+const TICK: &str = r#"
+[tasks.tick]
+arrival = { periodic = "2ms" }
+deadline = "2ms"
+wcet = { value = "100us", source = "guess" }
+core = 0
+priority = 50
+memory = { release = "4KiB" }
+on-overrun = "skip-next"
+"#;
+
+/// A task whose job is a closure.
+struct Each<F>(F);
+
+impl<F: Send> Component for Each<F> {}
+
+impl<F: FnMut(&mut Job<'_>) -> Result<(), Failure> + Send> Task for Each<F> {
+    fn release(&mut self, job: &mut Job<'_>) -> Result<(), Failure> {
+        (self.0)(job)
+    }
+}
+
+fn each<F: FnMut(&mut Job<'_>) -> Result<(), Failure> + Send>(job: F) -> Each<F> {
+    Each(job)
+}
+
+#[test]
+fn releases_stand_on_an_absolute_clock() {
+    let jobs = AtomicU64::new(0);
+    let outcome = run(TICK, Some(Duration::from_ms(200)), |app| {
+        app.task("tick", |_| {
+            Ok(each(|job| {
+                assert_eq!(job.number(), jobs.fetch_add(1, Ordering::Relaxed));
+                Ok(())
+            }))
+        })
+    });
+    let ending = outcome.ending.as_ref().unwrap();
+    assert!(ending.orderly && outcome.told.started);
+    assert_eq!(outcome.told.stopping, Some(Reason::Elapsed));
+    let origin = outcome.of(Kind::Begin)[0].at.as_ns();
+    for record in outcome.of(Kind::Release).iter().chain(&outcome.of(Kind::Skip)) {
+        assert_eq!(record.at.as_ns(), origin + record.job * 2_000_000, "no drift, whatever came before");
+    }
+    // The machine may stall, so releases may be skipped; none is lost without a word.
+    let told = outcome.of(Kind::Release).len() + outcome.of(Kind::Skip).len();
+    assert!((99..=101).contains(&told), "{told}");
+    assert_eq!(outcome.of(Kind::Start).len(), outcome.of(Kind::Complete).len());
+    let count = |count| outcome.of(Kind::Counted).iter().find(|r| r.job == count as u64).unwrap().value;
+    for counted in [Count::HeapUse, Count::MinorFaults, Count::MajorFaults, Count::Blocked] {
+        assert_eq!(count(counted), 0, "{counted:?}");
+    }
+    assert_eq!(outcome.of(Kind::End).len(), 1);
+}
+
+#[test]
+fn a_heap_use_is_counted() {
+    let outcome = run(TICK, Some(Duration::from_ms(30)), |app| {
+        app.task("tick", |_| {
+            Ok(each(|job| {
+                if job.number() == 3 {
+                    std::hint::black_box(Box::new(job.number()));
+                }
+                Ok(())
+            }))
+        })
+    });
+    let heap = outcome.of(Kind::Counted).into_iter().find(|r| r.job == Count::HeapUse as u64).unwrap();
+    assert_eq!(heap.value, 2, "one allocation and one free");
+}
+
+#[test]
+fn an_exceeded_scope_fails_the_job_and_no_other() {
+    let outcome = run(TICK, Some(Duration::from_ms(60)), |app| {
+        app.task("tick", |_| {
+            Ok(each(|job| {
+                let bytes = if job.number() % 4 == 1 { 4_097 } else { 4_096 };
+                job.scope().slice(bytes, 1u8)?[0] = 2;
+                Ok(())
+            }))
+        })
+    });
+    let exceeded = outcome.of(Kind::ScopeExceeded);
+    assert!(!exceeded.is_empty());
+    assert!(exceeded.iter().all(|record| record.job % 4 == 1 && record.value == 4_097));
+    let failed: Vec<u64> = exceeded.iter().map(|record| record.job).collect();
+    let expected = outcome.of(Kind::Complete).iter().map(|r| r.job).filter(|job| job % 4 == 1).count();
+    assert_eq!(failed.len(), expected);
+}
+
+#[test]
+fn an_overrun_skips_and_is_told() {
+    let outcome = run(TICK, Some(Duration::from_ms(60)), |app| {
+        app.task("tick", |_| {
+            Ok(each(|job| {
+                while job.number() == 5 && job.now().since(job.release()) < Duration::from_ms(5) {}
+                Ok(())
+            }))
+        })
+    });
+    assert!(outcome.of(Kind::Overrun).iter().any(|record| record.job == 5));
+    let skipped: Vec<u64> = outcome.of(Kind::Skip).iter().map(|record| record.job).collect();
+    assert!(skipped.contains(&6) && skipped.contains(&7), "{skipped:?}");
+    let miss = outcome.of(Kind::Miss).into_iter().find(|record| record.job == 5).unwrap();
+    assert!(miss.value >= 5_000_000);
+}
+
+#[test]
+fn stop_app_stops_the_application() {
+    let tables = TICK.replace("skip-next", "stop-app");
+    let outcome = run(&tables, None, |app| {
+        app.task("tick", |_| {
+            Ok(each(|job| {
+                while job.number() == 9 && job.now().since(job.release()) < Duration::from_ms(3) {}
+                Ok(())
+            }))
+        })
+    });
+    assert_eq!(outcome.ending.unwrap().reason, Reason::Overrun(0));
+}
+
+const FLOW: &str = r#"
+[payloads]
+Sample = { type = "u64", len = 4 }
+[services.sound]
+persistent = "4KiB"
+[tasks.source]
+service = "sound"
+arrival = { periodic = "4ms" }
+deadline = "4ms"
+wcet = { value = "100us", source = "guess" }
+core = 0
+priority = 60
+[tasks.sink]
+arrival = { sporadic = "2ms", trigger = "samples" }
+deadline = "2ms"
+wcet = { value = "100us", source = "guess" }
+core = 0
+priority = 50
+on-overrun = "run-on"
+[tasks.knob]
+class = "best-effort"
+[channels.samples]
+kind = "queue"
+from = "source"
+to = "sink"
+payload = "Sample"
+capacity = 4
+[channels.gain]
+kind = "state"
+from = "knob"
+to = "source"
+payload = "Sample"
+[channels.level]
+kind = "state"
+from = "source"
+to = "knob"
+payload = "Sample"
+"#;
+
+type Sample = [u64; 4];
+
+struct Source<'p> {
+    count: &'p mut u64,
+    samples: QueueWriter<'p, Sample>,
+    gain: StateReader<'p, Sample>,
+    level: StateWriter<'p, Sample>,
+    changes: &'p Mutex<Vec<&'static str>>,
+}
+
+impl Component for Source<'_> {
+    fn start(&mut self) {
+        self.changes.lock().unwrap().push("start");
+    }
+    fn pause(&mut self) {
+        self.changes.lock().unwrap().push("pause");
+    }
+    fn resume(&mut self) {
+        self.changes.lock().unwrap().push("resume");
+    }
+    fn stop(&mut self) {
+        self.changes.lock().unwrap().push("stop");
+    }
+    fn finish(&mut self) -> Result<(), Box<dyn std::error::Error>> {
+        self.changes.lock().unwrap().push("finish");
+        Ok(())
+    }
+}
+
+impl Task for Source<'_> {
+    fn release(&mut self, job: &mut Job<'_>) -> Result<(), Failure> {
+        *self.count += 1;
+        let gain = self.gain.latest(job).unwrap_or([1; 4]);
+        assert!(gain.iter().all(|word| *word == gain[0]), "torn");
+        let _ = self.level.publish(job, [*self.count; 4]);
+        self.samples.send(job, [*self.count * gain[0]; 4]).map_err(|_| Failure::Code(7))
+    }
+}
+
+struct Sink(u64);
+
+impl Component for Sink {}
+
+impl Receiver<Sample> for Sink {
+    fn receive(&mut self, _job: &mut Job<'_>, sample: Sample) -> Result<(), Failure> {
+        assert!(sample.iter().all(|word| *word == sample[0]), "torn");
+        self.0 += 1;
+        Ok(())
+    }
+}
+
+#[test]
+fn values_flow_and_services_live() {
+    let changes = Box::leak(Box::new(Mutex::new(Vec::new())));
+    let changes = &*changes;
+    let outcome = run(FLOW, Some(Duration::from_ms(400)), |app| {
+        app.service("sound", |service| {
+            let count = service.scope().alloc(0u64)?;
+            service.task("source", |create| {
+                Ok(Source {
+                    count,
+                    samples: create.queue_writer("samples")?,
+                    gain: create.state_reader("gain")?,
+                    level: create.state_writer("level")?,
+                    changes,
+                })
+            })
+        })?;
+        app.receiver::<Sample, _>("sink", |_| Ok(Sink(0)))?;
+        app.best_effort("knob", |create| {
+            let mut gain = create.state_writer::<Sample>("gain")?;
+            let mut level = create.state_reader::<Sample>("level")?;
+            Ok(move |context: &mut taut_run::Context<'_>| {
+                let mut step = 0;
+                while context.sleep(Duration::from_ms(10)) {
+                    step += 1;
+                    gain.publish(context, [step; 4]).unwrap();
+                    let seen = level.latest(context);
+                    assert!(seen.is_none_or(|level| level.iter().all(|word| *word == level[0])));
+                    match step {
+                        10 => context.control().pause("sound").unwrap(),
+                        20 => context.control().resume("sound").unwrap(),
+                        _ => {}
+                    }
+                }
+                assert!(context.control().pause("light").is_err());
+            })
+        })
+    });
+    assert!(outcome.ending.unwrap().orderly);
+    assert_eq!(*changes.lock().unwrap(), ["start", "pause", "resume", "stop", "finish"]);
+    let sent: Vec<u64> = outcome.of_task(Kind::Send, 0).iter().map(|record| record.value).collect();
+    let received: Vec<u64> = outcome.of_task(Kind::Receive, 0).iter().map(|record| record.job).collect();
+    assert!(sent.len() > 40, "{}", sent.len());
+    assert!(received.len() + 1 >= sent.len() && received.len() <= sent.len());
+    assert!(received.iter().zip(1..).all(|(got, expected)| *got == expected), "all, once, in order");
+    assert!(outcome.of_task(Kind::Skip, 0).len() >= 20, "releases of a paused service are skipped");
+    let states: Vec<u64> = outcome.of(Kind::Service).iter().map(|record| record.value).collect();
+    assert_eq!(states, [2, 1]);
+    // The sink's releases are two milliseconds apart at least, whatever the source does.
+    let releases: Vec<u64> = outcome.of_task(Kind::Release, 1).iter().map(|r| r.at.as_ns()).collect();
+    assert!(releases.windows(2).all(|pair| pair[1] - pair[0] >= 2_000_000));
+    assert!(outcome.of_task(Kind::Receive, 1).len() > 10, "the newest gain is read");
+}
+
+/// Asks for each end wrongly, one mistake at a time.
+#[test]
+fn mistakes_are_refused_before_release_0() {
+    struct Nobody;
+    impl Component for Nobody {}
+    impl Task for Nobody {
+        fn release(&mut self, _: &mut Job<'_>) -> Result<(), Failure> {
+            Ok(())
+        }
+    }
+    type Setup = Box<dyn for<'a, 'p> FnOnce(&'a mut App<'p>) -> Result<(), Error>>;
+    let source = |create: fn(&mut taut_run::Create<'_, '_>) -> Result<(), Error>| -> Setup {
+        Box::new(move |app| {
+            app.service("sound", |service| service.task("source", |c| create(c).map(|()| Nobody)))
+        })
+    };
+    let cases: Vec<(Setup, &str)> = vec![
+        (Box::new(|_| Ok(())), "task `source` is in the manifest, but the code does not use it"),
+        (Box::new(|app| app.task("sauce", |_| Ok(Nobody))), "the manifest has no task `sauce`"),
+        (Box::new(|app| app.task("sink", |_| Ok(Nobody))), "the manifest has no periodic task `sink`"),
+        (Box::new(|app| app.task("source", |_| Ok(Nobody))), "belongs to service `sound`"),
+        (Box::new(|app| app.service("light", |_| Ok(()))), "the manifest has no service `light`"),
+        (source(|_| Ok(())), "task `sink` is in the manifest"),
+        (source(|c| c.queue_writer::<Sample>("gain").map(drop)), "the manifest has no queue `gain`"),
+        (source(|c| c.queue_reader::<Sample>("samples").map(drop)), "belongs to `sink` in the manifest"),
+        (source(|c| c.queue_writer::<[u32; 8]>("samples").map(drop)), "manifest: u64*4\n  code:     u32*8"),
+        (
+            source(|c| {
+                c.queue_writer::<Sample>("samples")?;
+                c.queue_writer::<Sample>("samples").map(drop)
+            }),
+            "asked for twice",
+        ),
+    ];
+    for (setup, expected) in cases {
+        let outcome = run(FLOW, Some(Duration::from_ms(20)), setup);
+        let error = outcome.ending.unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}\nexpected: {expected}");
+        assert!(!outcome.told.started);
+    }
+}
+
+#[test]
+fn a_stale_or_unproven_plan_is_refused() {
+    let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let folder = tempfile::tempdir().unwrap();
+    let (mut plan, manifest) = plan(TICK);
+    let lock: PathBuf = folder.path().join("taut.lock");
+    let boot = |expected: &str| {
+        let config = Config { lock: lock.clone(), out: None, duration: None, spawned_ns: None };
+        let error = taut_run::run(&config, &mut Told::default(), |_| Ok(())).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    };
+    boot("cannot read");
+    std::fs::write(&lock, "lock = 99").unwrap();
+    boot("format 99");
+    std::fs::write(&lock, plan.to_lock().unwrap()).unwrap();
+    std::fs::write(folder.path().join("taut.toml"), format!("{manifest}\n# changed")).unwrap();
+    boot("TAUT0601");
+    std::fs::write(folder.path().join("taut.toml"), manifest).unwrap();
+    plan.proven = false;
+    std::fs::write(&lock, plan.to_lock().unwrap()).unwrap();
+    boot("does not keep every deadline");
+}
+
+#[test]
+fn a_long_period_does_not_delay_the_end() {
+    let tables = TICK.replace("\"2ms\"", "\"1000s\"");
+    let before = std::time::Instant::now();
+    let outcome = run(&tables, Some(Duration::from_ms(50)), |app| app.task("tick", |_| Ok(each(|_| Ok(())))));
+    assert!(outcome.ending.unwrap().orderly);
+    assert!(before.elapsed().as_secs() < 20);
+}
