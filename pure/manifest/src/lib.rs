@@ -120,3 +120,19 @@ pub fn parse_code(text: &str) -> Option<Code> {
     };
     digits.parse().ok().map(Code)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_read_as_people_write_them() {
+        for text in ["TAUT0201", "taut0201", "taut201", "0201", " 201 "] {
+            assert_eq!(parse_code(text), Some(taut_model::codes::DEADLINE_MISSED), "{text}");
+        }
+        for text in ["", "TAUT", "TAUTx", "-1", "70000", "µµ1"] {
+            assert_eq!(parse_code(text), None, "{text}");
+        }
+        assert!(explain(Code(9999)).is_none());
+    }
+}
