@@ -89,7 +89,9 @@ pub fn load(manifest: &Source, overlays: &[Source]) -> Loaded {
         diagnostics.extend(parsed.diagnostics);
         damaged.extend(parsed.damaged.into_iter().map(|start| (file, start)));
         lost |= parsed.lost;
-        diagnostics.extend(overlay::apply(&mut root, &parsed.root, tasks_known));
+        if !parsed.lost {
+            diagnostics.extend(overlay::apply(&mut root, &parsed.root, tasks_known));
+        }
     }
     let places = PlaceMap::new(&root);
     let mut model = None;
