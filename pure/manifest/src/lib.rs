@@ -89,7 +89,9 @@ pub fn load(manifest: &Source, overlays: &[Source]) -> Loaded {
         diagnostics.extend(parsed.diagnostics);
         damaged.extend(parsed.damaged.into_iter().map(|start| (file, start)));
         lost |= parsed.lost;
-        diagnostics.extend(overlay::apply(&mut root, &parsed.root, tasks_known));
+        if !parsed.lost {
+            diagnostics.extend(overlay::apply(&mut root, &parsed.root, tasks_known));
+        }
     }
     let places = PlaceMap::new(&root);
     let mut model = None;
@@ -119,4 +121,20 @@ pub fn parse_code(text: &str) -> Option<Code> {
         _ => text,
     };
     digits.parse().ok().map(Code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_read_as_people_write_them() {
+        for text in ["TAUT0201", "taut0201", "taut201", "0201", " 201 "] {
+            assert_eq!(parse_code(text), Some(taut_model::codes::DEADLINE_MISSED), "{text}");
+        }
+        for text in ["", "TAUT", "TAUTx", "-1", "70000", "µµ1"] {
+            assert_eq!(parse_code(text), None, "{text}");
+        }
+        assert!(explain(Code(9999)).is_none());
+    }
 }

@@ -50,7 +50,7 @@ fn put<'t>(base: &mut Node<'t>, name: &'static str, node: &Node<'t>) {
 fn tasks<'t>(base: &mut Node<'t>, over: &Node<'t>, known: bool, diagnostics: &mut Vec<Diagnostic>) {
     let Value::Table(others) = &over.value else {
         if !matches!(over.value, Value::Broken) {
-            let message = format!("`tasks` is a table, not {}", over.type_name());
+            let message = format!("`tasks` must be a table, not {}", over.type_name());
             let fault = Fault::error(codes::WRONG_TYPE, message, Place::value(""), "not a table");
             diagnostics.push(at_value(over, fault.help("as in `[tasks.NAME]`")));
         }

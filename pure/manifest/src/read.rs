@@ -124,8 +124,10 @@ impl<'d> Reader<'d> {
             Value::Broken => None,
             _ => {
                 let message = match own_name(path) {
-                    Some(name) => format!("`{}` is a table, not {}", name.escape_debug(), node.type_name()),
-                    None => format!("a {noun} is a table, not {}", node.type_name()),
+                    Some(name) => {
+                        format!("`{}` must be a table, not {}", name.escape_debug(), node.type_name())
+                    }
+                    None => format!("a {noun} must be a table, not {}", node.type_name()),
                 };
                 self.faults.push(
                     Fault::error(codes::WRONG_TYPE, message, Place::value(path), "not a table")
@@ -445,7 +447,7 @@ fn wrong_type(name: &str, node: &Node<'_>, kind: &Type, place: Place) -> Fault {
         (Type::Percent, Value::Integer(_) | Value::Float) => codes::BAD_PERCENT,
         _ => codes::WRONG_TYPE,
     };
-    let message = format!("`{}` is {}, not {}", name.escape_debug(), kind.name(), node.type_name());
+    let message = format!("`{}` must be {}, not {}", name.escape_debug(), kind.name(), node.type_name());
     let label = match code {
         codes::WRONG_TYPE => node.type_name(),
         _ => "a quantity needs quotes and a unit",

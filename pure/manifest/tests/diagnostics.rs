@@ -319,3 +319,47 @@ fn json_form() {
     let loaded = load(&source, &[]);
     insta::assert_snapshot!(serde_json::to_string_pretty(&to_json(&loaded.diagnostics, &[&source])).unwrap());
 }
+
+#[test]
+fn figures_at_their_ends() {
+    let task = |name: &str, deadline: &str, value: &str, margin: &str| {
+        format!(
+            "[tasks.{name}]\narrival = {{ periodic = \"8ms\" }}\ndeadline = \"{deadline}\"\n\
+             wcet = {{ value = \"{value}\", source = \"guess\", margin = \"{margin}\" }}\n"
+        )
+    };
+    let text = [
+        "[payloads]\nEnd = { fields = { a = \"u32\", b = \"u8\" } }\nLarge = { type = \"u64\", len = 200000 }\n".to_owned(),
+        "Names = { fields = { Level = \"u8\" } }\n\"3d\" = { type = \"f32\" }\n".to_owned(),
+        task("no-deadline", "0ms", "1ms", "0%"),
+        task("too-long", "8ms", "18446744073s", "20%"),
+        task("odd-margin", "8ms", "1ms", "1.25%"),
+        task("fraction", "1.5ns", "1ms", "0%"),
+    ];
+    insta::assert_snapshot!(shown(&format!("{HEAD}{}", text.concat())));
+}
+
+#[test]
+fn a_core_with_too_many_tasks() {
+    let mut text = HEAD.to_owned();
+    for i in 0..100 {
+        text.push_str(&format!(
+            "[tasks.t{i}]\narrival = {{ periodic = \"8ms\" }}\ndeadline = \"8ms\"\nwcet = {{ value = \"1us\", source = \"guess\" }}\n"
+        ));
+    }
+    insta::assert_snapshot!(shown(&text));
+}
+
+#[test]
+fn overlays_of_the_wrong_shape() {
+    let source = |name: &str, text: &str| Source { name: name.into(), text: text.into() };
+    let manifest = source("taut.toml", &format!("{HEAD}[tasks.a]\nclass = \"best-effort\"\n"));
+    let first = source("first.toml", "manifest = 2\ntasks = 3\nplatform = \"pi\"\n");
+    let second = source("second.toml", "[tasks]\na = 1\n[tasks.a]\npriority = 3\n[x\n");
+    for (overlays, name) in [(vec![first], "first"), (vec![second], "second")] {
+        let loaded = load(&manifest, &overlays);
+        assert!(loaded.model.is_none());
+        let sources = std::iter::once(&manifest).chain(&overlays).collect::<Vec<_>>();
+        insta::assert_snapshot!(format!("overlay_{name}"), render(&loaded.diagnostics, &sources, false, 120));
+    }
+}

@@ -128,7 +128,7 @@ fn cost(name: &str, task: &RealTimeDraft, sound_deadline: bool, faults: &mut Vec
         let message = format!("the execution time of task `{name}` with its margin cannot be told");
         faults.push(
             Fault::error(codes::BAD_WCET, message, at("wcet.value"), "too long")
-                .help(format!("with its margin it is at most {}", Duration::MAX)),
+                .help("is the unit right? This is centuries"),
         );
         return;
     };
