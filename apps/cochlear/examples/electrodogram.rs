@@ -5,16 +5,27 @@
 //!
 //! `cargo run --release -p taut-cochlear --example electrodogram -- [FILE.wav] [OUTPUT DIRECTORY]`
 //! Without a file: the bundled speech. Without a directory: the current one.
-#![allow(clippy::print_stdout)]
+#![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use std::error::Error;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use taut_cochlear::inspection::Inspector;
 use taut_cochlear::speech::Speech;
 use taut_cochlear::{Params, Processor, Settings, Stimulation, electrodogram, vocoder};
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let (file, directory) = match arguments.as_slice() {
         [] => (None, "."),

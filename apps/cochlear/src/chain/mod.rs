@@ -44,7 +44,7 @@ const HISTORY: usize = WINDOW - HOP;
 /// Full scale of the input.
 const FULL_SCALE: f32 = 32_768.0;
 
-/// The whole chain with its state and buffers (about 4 KiB and the FFT's tables).
+/// The whole chain with its state and buffers (about 5 KiB and the FFT's tables).
 ///
 /// Holding one proves that its parameters are valid and that everything it needs is allocated.
 pub struct Processor {
