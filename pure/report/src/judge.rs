@@ -320,7 +320,7 @@ impl Judge<'_> {
         let counts = figures.counts.unwrap_or_default();
         for (what, count) in [
             ("heap use", counts.heap_use),
-            ("page faults", counts.minor_faults + counts.major_faults),
+            ("page faults", counts.minor_faults.saturating_add(counts.major_faults)),
             ("blocking calls", counts.blocked),
         ] {
             if count > 0 {

@@ -294,7 +294,7 @@ impl Page {
             table.row(vec![
                 task.name.clone(),
                 of(|c| c.heap_use),
-                of(|c| c.minor_faults + c.major_faults),
+                of(|c| c.minor_faults.saturating_add(c.major_faults)),
                 of(|c| c.blocked),
                 of(|c| c.preempted),
             ]);

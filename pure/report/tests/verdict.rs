@@ -160,3 +160,42 @@ fn records_of_another_plan_do_no_harm() {
     assert_eq!(report.tasks().len(), 1);
     assert!(!report.text(80, false).is_empty() && !report.json().is_empty());
 }
+
+/// A quiet run with one more record, 4.005 s after release 0.
+fn with(kind: Kind, subject: u16, value: u64, stall: Option<u64>) -> Report {
+    let mut run = run(Script::quiet());
+    let at = Instant::from_ns(recorded::BEGIN + 4_005 * MS);
+    let record = |kind, subject, value| Record { at, kind, cpu: 0, subject, job: 9_999, value };
+    run.records.push(record(kind, subject, value));
+    run.records.extend(stall.map(|lateness| record(Kind::Stall, 0, lateness)));
+    Report::new(&plan(), &run)
+}
+
+#[test]
+fn a_value_that_waited_too_long_is_judged() {
+    let latency_ns = 900_000; // of `electrodes`, whose reader it triggers: no period to wait for
+    let limit_ns = 580_000;
+    let breach =
+        Breach::Latency { channel: "electrodes".to_owned(), at_ns: 4_005 * MS, latency_ns, limit_ns };
+    assert_eq!(with(Kind::Receive, 2, latency_ns, None).verdict(), &Verdict::Broken(vec![breach]));
+    let report = with(Kind::Receive, 2, latency_ns, Some(200_000));
+    assert_eq!(report.verdict(), &Verdict::KeptButMachine(1));
+    assert_eq!(report.channels()[2].late_machine, 1);
+    assert!(
+        with(Kind::Receive, 2, 3 * MS, Some(200_000)).channels()[2].late_ours == 1,
+        "a small stall, a long wait"
+    );
+    assert_eq!(with(Kind::Receive, 2, limit_ns, None).verdict(), &Verdict::Kept, "at its bound");
+}
+
+#[test]
+fn an_age_beyond_its_bound_is_judged() {
+    let (age_ns, limit_ns) = (13 * MS, 11_090_000);
+    let chain = "microphone-to-electrode".to_owned();
+    let breach = Breach::Age { chain, at_ns: 4_005 * MS, age_ns, limit_ns };
+    assert_eq!(with(Kind::ChainEnd, 0, age_ns, None).verdict(), &Verdict::Broken(vec![breach]));
+    assert_eq!(with(Kind::ChainEnd, 0, age_ns, Some(MS)).verdict(), &Verdict::KeptButMachine(1));
+    // One stall of 1 ms: 2 ms at most, and the processing's next period of 8 ms.
+    assert_eq!(with(Kind::ChainEnd, 0, limit_ns + 10 * MS, Some(MS)).chains()[0].late_machine, 1);
+    assert_eq!(with(Kind::ChainEnd, 0, limit_ns + 10 * MS + 1, Some(MS)).chains()[0].late_ours, 1);
+}
