@@ -108,6 +108,7 @@ pub(crate) fn deadline(model: &Model, seats: &Seats<'_>, seat: usize, faults: &m
         Some(value) => {
             let margin = match at.task.wcet.margin_permille {
                 0 => String::new(),
+                m if m % 10 == 0 => format!(" (with its margin of {} % on top)", m / 10),
                 m => format!(" (with its margin of {}.{} % on top)", m / 10, m % 10),
             };
             fault.help(format!(

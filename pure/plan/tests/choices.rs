@@ -316,3 +316,38 @@ fn the_advised_value_is_the_largest() {
     assert_eq!(with(value), 0);
     assert_eq!(with(value.checked_add(Duration::from_us(1)).unwrap()), 1);
 }
+
+/// Nothing real-time: nothing to prove, and a lock all the same.
+#[test]
+fn nothing_real_time() {
+    let mut draft = empty(&[]);
+    draft.tasks = vec![best_effort("writer", None)];
+    let planned = plan(&draft);
+    assert_eq!(planned.faults, []);
+    assert!(planned.plan.proven);
+    assert_eq!(planned.plan.memory.total, taut_model::Size::ZERO);
+    let bare = Plan::make(&model(&draft), vec![]).plan;
+    assert_eq!(Plan::from_lock(&bare.to_lock().unwrap()), Ok(bare));
+}
+
+/// Times of centuries: a bound that does not fit is said to be so, and nothing wraps.
+#[test]
+fn centuries() {
+    let mut draft = empty(&[0]);
+    let long = |name| {
+        periodic(name, "1ms", "1ms", "1us").with(|task| {
+            task.arrival = ArrivalDraft::Periodic { period: Duration::MAX, offset: Duration::ZERO };
+            task.deadline = Duration::MAX;
+            task.wcet.value = Duration::from_ns(u64::MAX / 4);
+        })
+    };
+    draft.tasks = vec![long("a"), long("b")];
+    let planned = plan(&draft);
+    assert!(planned.plan.proven, "{}", shown(&planned.faults));
+    draft.tasks.extend([long("c"), long("d"), long("e")]);
+    let planned = plan(&draft);
+    assert!(!planned.plan.proven);
+    let codes: Vec<_> = planned.faults.iter().map(|fault| fault.code).collect();
+    assert!(codes.contains(&codes::CORE_OVERLOADED), "{}", shown(&planned.faults));
+    assert!(codes.contains(&codes::NOT_SHOWN), "{}", shown(&planned.faults));
+}
