@@ -73,9 +73,8 @@
 //! # Source
 //!
 //! [Perez Ruiz 2020, Listing 5]. We differ: counters that never wrap, so that every slot is used and n mod capacity
-//! is its name; own counters private; the other's counter remembered, which only saves loads (Lamport's queue with
-//! the cached index of FastForward's successors, as in rtrb); the printed prose waits when full, the code refuses:
-//! so do we.
+//! is its name; own counters private; the other's counter remembered, which only saves loads (as in the crate rtrb);
+//! the printed prose waits when full, the code refuses: so do we.
 //!
 //! # Checked
 //!
