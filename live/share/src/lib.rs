@@ -23,6 +23,10 @@
 //! ([`Memory::from_raw`]). All-zero memory is an empty object, so a fresh shared file needs no set-up. Values are
 //! [`Plain`]: any bit pattern is one, there is no padding, no address inside.
 //!
+//! A process that can write the mapping can break the protocol. Then the ends keep their step bounds and stay inside
+//! of the memory, and get wrong bits at worst. What no protocol can do is to keep two ends of *one* process apart on
+//! memory that a third party spoils: an object between threads belongs into memory of the process.
+//!
 //! # The newest value, read by real-time code
 //!
 //! ```
@@ -146,6 +150,19 @@
 //! let memory = Memory::new(&mut lines);
 //! let one = sdrtr::pair::<u64>(memory).unwrap();
 //! let two = sdrtr::pair::<u64>(memory).unwrap();
+//! ```
+//!
+//! # How it is checked
+//!
+//! Each protocol's file says by what, how far, and what is left open. The commands, beside `cargo test -p taut-share`:
+//!
+//! ```text
+//! RUSTFLAGS="--cfg loom"    cargo test -p taut-share --release --test loom      every execution of small runs
+//! RUSTFLAGS="--cfg shuttle" cargo test -p taut-share --release --test shuttle   longer random ones
+//! RUSTFLAGS="--cfg steps"   cargo test -p taut-share --test steps --test deaths --test hostile
+//! MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p taut-share --lib --test behaviour --test printed --test stress
+//! RUSTFLAGS=-Zsanitizer=thread cargo +nightly test -Zbuild-std --target x86_64-unknown-linux-gnu -p taut-share --release --test stress
+//! cargo bench -p taut-share --bench cost                                        ns beside a plain copy
 //! ```
 #![no_std]
 

@@ -6,9 +6,11 @@
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
+use core::ptr::NonNull;
+
 use taut_share::queue::qrtr;
 use taut_share::state::{sdrtr, sdrtw};
-use taut_share::{Line, Memory};
+use taut_share::{LINE_BYTES, Line, Memory};
 
 /// Listing 1, single steps in the order that a test chooses.
 struct PrintedSdrtr {
@@ -48,7 +50,7 @@ fn the_printed_mask_stops_the_second_write_for_ever() {
     let mut printed = PrintedSdrtr { index: 0, mask: 0xFFFF_F000, buffers: [0; 2] };
     assert!(printed.write(1, 1));
     // No reader has ever run; nothing that the loop waits for can happen.
-    assert!(!printed.write(2, 1_000_000));
+    assert!(!printed.write(2, 10_000));
     // The mask that was meant.
     let mut meant = PrintedSdrtr { index: 0, mask: 0xFFFF_FFFE, buffers: [0; 2] };
     assert!((1..100).all(|n| meant.write(n, 1)));
@@ -71,8 +73,11 @@ fn two_printed_readers_leave_the_buffers() {
     // Ours: the second reader does not compile (`Reader` is not Clone: see the crate's documentation), and a word
     // that two readers have left is masked.
     let mut lines = [const { Line::new() }; 3];
-    let idx = lines.as_mut_ptr().cast::<u64>();
-    let (mut writer, mut reader) = sdrtr::pair::<u32>(Memory::new(&mut lines)).unwrap();
+    let start = NonNull::from(&mut lines).cast::<u8>();
+    let idx = start.cast::<u64>().as_ptr();
+    // SAFETY: aligned lines, of that length, which outlive the ends; touched through `start` alone.
+    let memory = unsafe { Memory::from_raw(start, 3 * LINE_BYTES) };
+    let (mut writer, mut reader) = sdrtr::pair::<u32>(memory).unwrap();
     writer.try_publish(&7).unwrap();
     // SAFETY: the word outlives the test's use of it, and is touched atomically alone.
     let idx = unsafe { taut_atomic::AtomicU64::from_ptr(idx) };

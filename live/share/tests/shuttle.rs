@@ -15,7 +15,7 @@ use taut_share::queue::qrtr;
 use taut_share::state::{sdrtr, sdrtw};
 use taut_share::{Line, Memory};
 
-const RUNS: usize = 3_000;
+const RUNS: usize = 20_000;
 
 fn explore(lines: usize, run: fn(Memory<'static>)) {
     shuttle::check_random(

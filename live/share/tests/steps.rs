@@ -6,11 +6,13 @@
 #![cfg(steps)]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
+use core::ptr::NonNull;
+
 use taut_atomic::Ordering::Relaxed;
 use taut_atomic::steps::{Steps, count};
 use taut_share::queue::qrtr;
 use taut_share::state::{sdrtr, sdrtw};
-use taut_share::{Line, Memory};
+use taut_share::{LINE_BYTES, Line, Memory};
 
 const NONE: Steps = Steps { loads: 0, stores: 0, exchanges: 0, fences: 0, words: 0 };
 
@@ -25,8 +27,11 @@ fn steps(work: impl FnOnce()) -> Steps {
 fn sdrtr_takes<const N: usize>() {
     let words = N.div_ceil(8) as u64;
     let mut lines = lines();
-    let idx = lines.as_mut_ptr().cast::<u64>();
-    let (mut writer, mut reader) = sdrtr::pair::<[u8; N]>(Memory::new(&mut lines)).unwrap();
+    let start = NonNull::from(lines.as_mut_slice()).cast::<u8>();
+    let idx = start.cast::<u64>().as_ptr();
+    // SAFETY: aligned lines, of that length, which outlive the ends; touched through `start` alone.
+    let memory = unsafe { Memory::from_raw(start, 40 * LINE_BYTES) };
+    let (mut writer, mut reader) = sdrtr::pair::<[u8; N]>(memory).unwrap();
     assert_eq!(steps(|| assert!(reader.read().is_none())), Steps { exchanges: 2, ..NONE });
     let publish = Steps { words, exchanges: 1, ..NONE };
     assert_eq!(steps(|| assert!(writer.try_publish(&[1; N]).is_ok())), publish);
@@ -42,8 +47,11 @@ fn sdrtr_takes<const N: usize>() {
 fn sdrtw_takes<const N: usize>() {
     let words = N.div_ceil(8) as u64;
     let mut lines = lines();
-    let counter = lines.as_mut_ptr().cast::<u64>();
-    let (mut writer, mut reader) = sdrtw::pair::<[u8; N]>(Memory::new(&mut lines)).unwrap();
+    let start = NonNull::from(lines.as_mut_slice()).cast::<u8>();
+    let counter = start.cast::<u64>().as_ptr();
+    // SAFETY: aligned lines, of that length, which outlive the ends; touched through `start` alone.
+    let memory = unsafe { Memory::from_raw(start, 40 * LINE_BYTES) };
+    let (mut writer, mut reader) = sdrtw::pair::<[u8; N]>(memory).unwrap();
     let look = Steps { loads: 1, ..NONE };
     assert_eq!(steps(|| assert_eq!(reader.try_read(), Ok(None))), look);
     assert_eq!(steps(|| writer.write(&[1; N])), Steps { stores: 2, fences: 1, words, ..NONE });

@@ -152,6 +152,7 @@ fn sdrtr_holds_at_64_bytes() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "slow; the same code as at 64 bytes")]
 fn sdrtr_holds_at_4_kib() {
     sdrtr_holds::<512>();
 }
@@ -162,6 +163,7 @@ fn sdrtw_holds_at_64_bytes() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "slow; the same code as at 64 bytes")]
 fn sdrtw_holds_at_4_kib() {
     sdrtw_holds::<512>();
 }
@@ -177,6 +179,7 @@ fn qrtr_holds_at_24_bytes_and_one_slot() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "slow; the same code as at 64 bytes")]
 fn qrtr_holds_at_4_kib() {
     qrtr_holds::<512>(4);
 }
