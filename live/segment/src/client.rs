@@ -221,6 +221,13 @@ fn open(file: &OwnedFd, reply: Reply, directory: &Directory) -> Result<(Mapping,
     Ok((map, header))
 }
 
+impl Drop for Attached {
+    fn drop(&mut self) {
+        // Frees the name at once, also while a child of ours that is being forked has the descriptor too.
+        let _ = socket::shutdown(self.connection.as_fd());
+    }
+}
+
 impl Attached {
     /// Whether the owner is there. One short system call, no allocation: cheap enough for every frame.
     ///

@@ -104,7 +104,8 @@ fn client_is_killed_100_times() {
     let granted: u64 = report["granted"].parse().unwrap();
     assert!((150..=200).contains(&granted), "{granted}");
     assert_eq!(report["refused"], "0");
-    assert_eq!(report.get("open"), open.as_ref(), "descriptors leak");
+    // One that died between connecting and asking may still wait to be served.
+    eventually("no descriptor leaks", || ask(&mut keeper).get("open") == open.as_ref());
     keeper.release();
     assert_eq!(contents(folder.path()), Vec::<std::path::PathBuf>::new());
 }

@@ -110,6 +110,15 @@ fn send_timeout(fd: &OwnedFd, us: u64) -> Result {
     check("setsockopt(SO_SNDTIMEO)", result).map(drop)
 }
 
+/// Ends the conversation for both sides, also where a child that was just forked still has the descriptor.
+///
+/// # Errors
+/// ENOTCONN if it is over already.
+pub fn shutdown(fd: BorrowedFd<'_>) -> Result {
+    // SAFETY: plain integers.
+    check("shutdown", unsafe { libc::shutdown(fd.as_raw_fd(), libc::SHUT_RDWR) }).map(drop)
+}
+
 /// Two ends that are connected to each other.
 ///
 /// # Errors
@@ -432,12 +441,14 @@ mod tests {
 
         let mut alive = [Poll::hung_up(client.as_fd())];
         assert_eq!(poll(&mut alive, Some(Duration::ZERO)), Ok(0));
+        let copy = server.try_clone().unwrap();
+        shutdown(server.as_fd()).unwrap();
         drop(server);
-        assert_eq!(poll(&mut alive, Some(Duration::from_secs(5))), Ok(1));
+        assert_eq!(poll(&mut alive, Some(Duration::from_secs(5))), Ok(1), "in spite of the copy");
         assert!(alive[0].gone());
         assert_eq!(receive(client.as_fd(), &mut buffer).unwrap().bytes, 0);
         assert_eq!(send(client.as_fd(), b"x", &[]).unwrap_err().errno, libc::EPIPE);
-        drop(listener);
+        drop((copy, listener));
         assert_eq!(
             connect(&path, Duration::ZERO).unwrap_err().errno,
             libc::ECONNREFUSED,
