@@ -127,6 +127,9 @@ fn silence_times_out_and_the_door_stays_open() {
         }
     }
     others_still_attach(folder.path());
+    let number = |text: Option<&String>| text.unwrap().parse::<usize>().unwrap();
+    let held = number(ask(&mut keeper).get("open")) - number(open.as_ref());
+    assert!(held <= 34, "{held} descriptors of 200 are held");
     eventually("they are shown out", || ask(&mut keeper).get("open") == open.as_ref());
     let report = ask(&mut keeper);
     assert!(report["dropped"].parse::<u32>().unwrap() >= 200, "{report:?}");
