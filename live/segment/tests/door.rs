@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use support::*;
 use taut_segment::{HEADER_BYTES, Liveness, attach_in};
 use taut_sys::memory::{self, Seals};
-use taut_sys::socket;
+use taut_sys::{signals, socket};
 
 #[test]
 fn role() {
@@ -190,6 +190,26 @@ fn who_never_reads_holds_up_nobody() {
     }
     others_still_attach(folder.path());
     eventually("they are shown out", || ask(&mut keeper).get("open") == open.as_ref());
+    keeper.release();
+}
+
+#[test]
+fn an_end_and_a_successor_in_one_round() {
+    let folder = folder();
+    let mut keeper = keeper(folder.path());
+    let open: usize = ask(&mut keeper)["open"].parse().unwrap();
+    let first = attach_in(folder.path(), APP, "ui").unwrap();
+    let mut second = knock(folder.path());
+    eventually("both are inside", || ask(&mut keeper)["open"] == (open + 2).to_string());
+    // The door sleeps while the one ends and the other asks: it finds both at once.
+    signals::kill(keeper.child.id(), signals::SIGSTOP).unwrap();
+    drop(first);
+    second.write_all(&request(b"ui")).unwrap();
+    signals::kill(keeper.child.id(), signals::SIGCONT).unwrap();
+    let mut head = [0; 40];
+    second.read_exact(&mut head).unwrap();
+    assert_eq!(&head[..12], b"TAUTDOOR\x01\x00\x00\x00", "granted");
+    eventually("the second is listed", || ask(&mut keeper)["attached"] == "ui");
     keeper.release();
 }
 
