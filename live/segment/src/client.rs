@@ -74,7 +74,7 @@ fn attach_to(path: &Path, own: bool, app: &str, client: &str) -> Result<Attached
         Err(error) => return Err(error),
     };
     loop {
-        let attempt = match socket::connect(&door) {
+        let attempt = match socket::connect(&door, deadline.saturating_duration_since(Instant::now())) {
             Ok(connection) => {
                 let owner = socket::peer(connection.as_fd())?;
                 if owner.uid != user {
@@ -82,7 +82,7 @@ fn attach_to(path: &Path, own: bool, app: &str, client: &str) -> Result<Attached
                 }
                 converse(connection, owner.pid, app, client, deadline)
             }
-            // More wait already than the owner's backlog holds.
+            // All the time more have waited than the owner's backlog holds.
             Err(error) if error.would_block() => Err(Error::TurnedAway { app: app.to_owned() }),
             Err(error) if is_missing(error) => Err(not_running()),
             Err(error) if error.is_privilege() => {
@@ -219,6 +219,13 @@ fn open(file: &OwnedFd, reply: Reply, directory: &Directory) -> Result<(Mapping,
         return Err(Error::Inconsistent { what: "epoch" });
     }
     Ok((map, header))
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        // Frees the name at once, also while a child of ours that is being forked has the descriptor too.
+        let _ = socket::shutdown(self.connection.as_fd());
+    }
 }
 
 impl Attached {

@@ -95,6 +95,14 @@ struct Connection {
     stage: Stage,
 }
 
+impl Drop for Connection {
+    fn drop(&mut self) {
+        // Closing would do, but for a child that the application is forking at this moment: until it executes its
+        // program it holds everything that we hold.
+        let _ = socket::shutdown(self.fd.as_fd());
+    }
+}
+
 enum Stage {
     Greeting { request: Vec<u8> },
     Answering { reply: Vec<u8>, sent: usize, grant: Option<usize> },

@@ -148,7 +148,7 @@ pub(crate) fn behind(door: &Path) -> Result<Option<u32>, taut_sys::Error> {
         [std::io::ErrorKind::ConnectionRefused, std::io::ErrorKind::NotFound]
             .contains(&std::io::Error::from_raw_os_error(errno).kind())
     };
-    match socket::connect(door) {
+    match socket::connect(door, Duration::ZERO) {
         Ok(connection) => Ok(Some(socket::peer(connection.as_fd())?.pid)),
         // So many wait that we would have to: someone lives there.
         Err(error) if error.would_block() => Ok(Some(0)),

@@ -201,7 +201,8 @@ impl Owner {
         // In this order: who sees the connection end then knows that it was in order.
         State::Ended.store(&self.map);
         let removed = self.remove_door();
-        drop(stop);
+        // Shut down, not only closed: a child that is being forked at this moment has it too.
+        let _ = socket::shutdown(stop.as_fd());
         if let Some(thread) = self.thread.take() {
             // A panic of the door's thread has closed all connections too.
             let _ = thread.join();

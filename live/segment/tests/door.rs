@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use support::*;
 use taut_segment::{HEADER_BYTES, Liveness, attach_in};
 use taut_sys::memory::{self, Seals};
-use taut_sys::socket;
+use taut_sys::{signals, socket};
 
 #[test]
 fn role() {
@@ -58,13 +58,12 @@ fn code(folder: &Path, request: &[u8]) -> u16 {
     u16::from_le_bytes([reply[10], reply[11]])
 }
 
+/// Within the two seconds that attaching has.
 fn others_still_attach(folder: &Path) {
-    let start = Instant::now();
     for client in ["ui", "viewer"] {
         let attached = attach_in(folder, APP, client).unwrap();
         assert_eq!(attached.alive(), Liveness::Alive);
     }
-    assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
 }
 
 #[test]
@@ -128,6 +127,9 @@ fn silence_times_out_and_the_door_stays_open() {
         }
     }
     others_still_attach(folder.path());
+    let number = |text: Option<&String>| text.unwrap().parse::<usize>().unwrap();
+    let held = number(ask(&mut keeper).get("open")) - number(open.as_ref());
+    assert!(held <= 34, "{held} descriptors of 200 are held");
     eventually("they are shown out", || ask(&mut keeper).get("open") == open.as_ref());
     let report = ask(&mut keeper);
     assert!(report["dropped"].parse::<u32>().unwrap() >= 200, "{report:?}");
@@ -148,7 +150,7 @@ fn a_flood_of_connections() {
             let mut held = Vec::new();
             let mut count = 0;
             while !stop.load(std::sync::atomic::Ordering::Relaxed) {
-                if let Ok(fd) = socket::connect(&folder.path().join("cochlear.sock")) {
+                if let Ok(fd) = socket::connect(&folder.path().join("cochlear.sock"), Duration::ZERO) {
                     count += 1;
                     let _ = socket::send(fd.as_fd(), &request(b"stranger"), &[]);
                     held.push(fd);
@@ -159,14 +161,17 @@ fn a_flood_of_connections() {
             }
             count
         });
-        let mut attached = 0;
+        let mut attempts = Vec::new();
         let end = Instant::now() + Duration::from_secs(1);
         while Instant::now() < end {
-            drop(attach_in(folder.path(), APP, "ui").unwrap());
-            attached += 1;
+            attempts.push(attach_in(folder.path(), APP, "ui").map(drop));
         }
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
-        eprintln!("{attached} attached beside {} strangers in 1 s", flood.join().unwrap());
+        let strangers = flood.join().unwrap();
+        let attached = attempts.iter().filter(|attempt| attempt.is_ok()).count();
+        eprintln!("{attached} of {} attached beside {strangers} strangers", attempts.len());
+        // A flood by our own user can win for two seconds; it must not win always, nor break the door.
+        assert!(attached > 0, "{attempts:?}");
     });
     eventually("all have left", || ask(&mut keeper)["attached"].is_empty());
     others_still_attach(folder.path());
@@ -185,6 +190,26 @@ fn who_never_reads_holds_up_nobody() {
     }
     others_still_attach(folder.path());
     eventually("they are shown out", || ask(&mut keeper).get("open") == open.as_ref());
+    keeper.release();
+}
+
+#[test]
+fn an_end_and_a_successor_in_one_round() {
+    let folder = folder();
+    let mut keeper = keeper(folder.path());
+    let open: usize = ask(&mut keeper)["open"].parse().unwrap();
+    let first = attach_in(folder.path(), APP, "ui").unwrap();
+    let mut second = knock(folder.path());
+    eventually("both are inside", || ask(&mut keeper)["open"] == (open + 2).to_string());
+    // The door sleeps while the one ends and the other asks: it finds both at once.
+    signals::kill(keeper.child.id(), signals::SIGSTOP).unwrap();
+    drop(first);
+    second.write_all(&request(b"ui")).unwrap();
+    signals::kill(keeper.child.id(), signals::SIGCONT).unwrap();
+    let mut head = [0; 40];
+    second.read_exact(&mut head).unwrap();
+    assert_eq!(&head[..12], b"TAUTDOOR\x01\x00\x00\x00", "granted");
+    eventually("the second is listed", || ask(&mut keeper)["attached"] == "ui");
     keeper.release();
 }
 
@@ -223,7 +248,7 @@ fn descriptors_sent_to_the_door_are_closed() {
 
 /// Attaches by hand, for what [`taut_segment::Attached`] does not let one do.
 fn handed_out(folder: &Path, client: &[u8]) -> (OwnedFd, OwnedFd) {
-    let connection = socket::connect(&folder.join("cochlear.sock")).unwrap();
+    let connection = socket::connect(&folder.join("cochlear.sock"), PATIENCE).unwrap();
     socket::send(connection.as_fd(), &request(client), &[]).unwrap();
     socket::poll(&mut [socket::Poll::readable(connection.as_fd())], Some(PATIENCE)).unwrap();
     let mut received = socket::receive(connection.as_fd(), &mut [0; 4096]).unwrap();

@@ -13,7 +13,7 @@
 //! | [`clock`] | monotonic and CPU time, sleeping until an instant |
 //! | [`thread`] | policy, affinity, name, stack of the calling thread |
 //! | [`memory`] | locking, anonymous and shared mappings, sealed memory files |
-//! | [`file`] | folders that are what they seem |
+//! | [`mod@file`] | folders that are what they seem |
 //! | [`futex`] | waiting for a word to change, within or across processes |
 //! | [`usage`] | page faults and context switches of the calling thread |
 //! | [`signals`] | blocking and awaiting termination |

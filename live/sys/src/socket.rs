@@ -54,17 +54,69 @@ pub fn accept(fd: BorrowedFd<'_>) -> Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(accepted) })
 }
 
-/// Connects to the socket at `path`.
+/// Connects to the socket at `path`, waiting for at most `patience` (zero: not at all) while as many wait already as
+/// the listener's backlog holds.
 ///
 /// # Errors
-/// ENOENT if there is none; ECONNREFUSED if nobody listens any more; EACCES if its mode forbids; EAGAIN if too
-/// many wait already; ENAMETOOLONG beyond [`PATH_LIMIT`].
-pub fn connect(path: &Path) -> Result<OwnedFd> {
+/// ENOENT if there is none; ECONNREFUSED if nobody listens any more; EACCES if its mode forbids; EAGAIN if there was
+/// no place in time; ENAMETOOLONG beyond [`PATH_LIMIT`].
+pub fn connect(path: &Path, patience: Duration) -> Result<OwnedFd> {
     let (address, len) = address("connect", path)?;
     let fd = stream_socket()?;
-    // SAFETY: the address is ours, initialised, and `len` bytes long.
-    check("connect", unsafe { libc::connect(fd.as_raw_fd(), std::ptr::from_ref(&address).cast(), len) })?;
-    Ok(fd)
+    let once = || {
+        // SAFETY: the address is ours, initialised, and `len` bytes long.
+        check("connect", unsafe { libc::connect(fd.as_raw_fd(), std::ptr::from_ref(&address).cast(), len) })
+    };
+    // In the kernel's queue rather than by asking again and again: who only asks again starves beside a flood.
+    let deadline =
+        crate::clock::monotonic_ns().saturating_add(u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX));
+    let mut result = once();
+    while result.is_err_and(|error| error.would_block() || error.errno == libc::EINTR) {
+        let left = deadline.saturating_sub(crate::clock::monotonic_ns()) / 1000;
+        if left == 0 {
+            break;
+        }
+        send_timeout(&fd, left)?;
+        blocking(&fd, true)?;
+        result = once();
+        blocking(&fd, false)?;
+    }
+    result.map(|_| fd)
+}
+
+fn blocking(fd: &OwnedFd, blocking: bool) -> Result {
+    let flags = if blocking { 0 } else { libc::O_NONBLOCK };
+    // SAFETY: plain integers; no other flag of a fresh socket can be changed this way.
+    check("fcntl(F_SETFL)", unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETFL, flags) }).map(drop)
+}
+
+/// How long a blocking connect waits, µs, not 0 (which would be for ever).
+fn send_timeout(fd: &OwnedFd, us: u64) -> Result {
+    let time = libc::timeval {
+        tv_sec: (us / 1_000_000) as libc::time_t,
+        tv_usec: (us % 1_000_000) as libc::suseconds_t,
+    };
+    let len = size_of_val(&time) as libc::socklen_t;
+    // SAFETY: the value is ours, readable and as long as we say.
+    let result = unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_SNDTIMEO,
+            std::ptr::from_ref(&time).cast(),
+            len,
+        )
+    };
+    check("setsockopt(SO_SNDTIMEO)", result).map(drop)
+}
+
+/// Ends the conversation for both sides, also where a child that was just forked still has the descriptor.
+///
+/// # Errors
+/// ENOTCONN if it is over already.
+pub fn shutdown(fd: BorrowedFd<'_>) -> Result {
+    // SAFETY: plain integers.
+    check("shutdown", unsafe { libc::shutdown(fd.as_raw_fd(), libc::SHUT_RDWR) }).map(drop)
 }
 
 /// Two ends that are connected to each other.
@@ -351,12 +403,16 @@ mod tests {
         let folder = folder("socket");
         let path = folder.join("door");
         let listener = bind(&path).unwrap();
-        assert_eq!(connect(&path).unwrap_err().errno, libc::ECONNREFUSED, "bound, not listening");
+        assert_eq!(
+            connect(&path, Duration::ZERO).unwrap_err().errno,
+            libc::ECONNREFUSED,
+            "bound, not listening"
+        );
         listen(listener.as_fd(), 4).unwrap();
         assert!(accept(listener.as_fd()).unwrap_err().would_block());
         assert_eq!(bind(&path).unwrap_err().errno, libc::EADDRINUSE);
 
-        let client = connect(&path).unwrap();
+        let client = connect(&path, Duration::ZERO).unwrap();
         let mut waiting = [Poll::readable(listener.as_fd())];
         assert_eq!(poll(&mut waiting, Some(Duration::from_secs(5))), Ok(1));
         let server = accept(listener.as_fd()).unwrap();
@@ -385,15 +441,42 @@ mod tests {
 
         let mut alive = [Poll::hung_up(client.as_fd())];
         assert_eq!(poll(&mut alive, Some(Duration::ZERO)), Ok(0));
+        let copy = server.try_clone().unwrap();
+        shutdown(server.as_fd()).unwrap();
         drop(server);
-        assert_eq!(poll(&mut alive, Some(Duration::from_secs(5))), Ok(1));
+        assert_eq!(poll(&mut alive, Some(Duration::from_secs(5))), Ok(1), "in spite of the copy");
         assert!(alive[0].gone());
         assert_eq!(receive(client.as_fd(), &mut buffer).unwrap().bytes, 0);
         assert_eq!(send(client.as_fd(), b"x", &[]).unwrap_err().errno, libc::EPIPE);
-        drop(listener);
-        assert_eq!(connect(&path).unwrap_err().errno, libc::ECONNREFUSED, "nobody there any more");
+        drop((copy, listener));
+        assert_eq!(
+            connect(&path, Duration::ZERO).unwrap_err().errno,
+            libc::ECONNREFUSED,
+            "nobody there any more"
+        );
         std::fs::remove_dir_all(folder).unwrap();
-        assert_eq!(connect(&path).unwrap_err().errno, libc::ENOENT);
+        assert_eq!(connect(&path, Duration::ZERO).unwrap_err().errno, libc::ENOENT);
+    }
+
+    #[test]
+    fn connecting_waits_for_a_place() {
+        let folder = folder("backlog");
+        let path = folder.join("door");
+        let listener = bind(&path).unwrap();
+        listen(listener.as_fd(), 0).unwrap();
+        let _first = connect(&path, Duration::ZERO).unwrap();
+        assert!(connect(&path, Duration::ZERO).unwrap_err().would_block());
+        let start = crate::clock::monotonic_ns();
+        assert!(connect(&path, Duration::from_millis(20)).unwrap_err().would_block());
+        assert!(crate::clock::monotonic_ns() - start >= 19_000_000);
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| connect(&path, Duration::from_secs(10)));
+            std::thread::sleep(Duration::from_millis(10));
+            drop(accept(listener.as_fd()).unwrap());
+            let second = waiting.join().unwrap().unwrap();
+            assert!(receive(second.as_fd(), &mut [0; 1]).unwrap_err().would_block(), "does not block again");
+        });
+        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
@@ -433,7 +516,7 @@ mod tests {
     fn paths_are_bounded() {
         let long = "x".repeat(PATH_LIMIT + 1);
         assert_eq!(bind(Path::new(&long)).unwrap_err().errno, libc::ENAMETOOLONG);
-        assert_eq!(connect(Path::new("")).unwrap_err().errno, libc::EINVAL);
-        assert_eq!(connect(Path::new("\0abstract")).unwrap_err().errno, libc::EINVAL);
+        assert_eq!(connect(Path::new(""), Duration::ZERO).unwrap_err().errno, libc::EINVAL);
+        assert_eq!(connect(Path::new("\0abstract"), Duration::ZERO).unwrap_err().errno, libc::EINVAL);
     }
 }

@@ -82,7 +82,16 @@ impl Process {
         command.env(ROLE, role).env("TAUT_RUNTIME_DIR", folder);
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
         change(&mut command);
-        let mut child = command.spawn().unwrap();
+        let mut child = loop {
+            match command.spawn() {
+                Ok(child) => break child,
+                // Another test forked while we wrote the program, and has it open for writing until it executes.
+                Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                Err(error) => panic!("{error}"),
+            }
+        };
         let (send, lines) = channel();
         let errors = BufReader::new(child.stderr.take().unwrap());
         std::thread::spawn(move || {
