@@ -8,7 +8,7 @@ use taut_time::Instant;
 #[repr(u8)]
 #[non_exhaustive]
 pub enum Kind {
-    /// Release 0 is due at this instant. Subject 0; value 0.
+    /// Release 0 is due at this instant. Subject 0; value: time since the process was started [ns], 0 if unknown.
     Begin = 1,
     /// A job may run from now on. Subject: task; value: 0. The record's time is the nominal release.
     Release = 2,
@@ -27,7 +27,7 @@ pub enum Kind {
     Failed = 8,
     /// A job asked its release scope for more than was left. Subject: task; value: bytes asked for.
     ScopeExceeded = 9,
-    /// A value was sent. Subject: channel; value: sequence number.
+    /// A value was sent. Subject: channel; value: sequence number; job: the job that sent it, 0 of a task without jobs.
     Send = 10,
     /// A value was received. Subject: channel; value: time since it was sent [ns]; job: sequence number.
     Receive = 11,

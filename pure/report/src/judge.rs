@@ -10,6 +10,7 @@ use taut_event::{Count, Kind, Record};
 use taut_plan::{ArrivalPlan, ClassPlan, Plan};
 use taut_time::Duration;
 
+use crate::ages;
 use crate::blame::{self, CoreJobs, Finding, Pending, Stalls};
 use crate::figures::{ChannelFigures, Counts, ProbeFigures, ServiceChange, TaskFigures, Values};
 use crate::jobs::{self, Job, TaskJobs};
@@ -71,7 +72,9 @@ pub(crate) struct Judge<'a> {
 }
 
 pub(crate) fn judge(plan: &Plan, run: &Run) -> Report {
-    let records = run.records.as_slice();
+    let mut records = run.records.clone();
+    records.extend(ages::chain_ends(plan, &run.records));
+    let records = records.as_slice();
     let (begin, last, ending) = frame(records);
     let cpu_of = |core: u16| plan.cores.get(usize::from(core)).map(|core| core.cpu);
     let of_kind = |kind| records.iter().filter(move |record| record.kind == kind);

@@ -9,6 +9,7 @@
 //! ([`Report::html`]) and a trace viewer ([`Report::perfetto`]). Nothing here reads a clock or a file.
 #![forbid(unsafe_code)]
 
+mod ages;
 pub mod blame;
 mod figures;
 mod flows;

@@ -199,3 +199,18 @@ fn an_age_beyond_its_bound_is_judged() {
     assert_eq!(with(Kind::ChainEnd, 0, limit_ns + 10 * MS, Some(MS)).chains()[0].late_machine, 1);
     assert_eq!(with(Kind::ChainEnd, 0, limit_ns + 10 * MS + 1, Some(MS)).chains()[0].late_ours, 1);
 }
+
+/// What sequence numbers tell of the age of data is what the simulation knew of it.
+#[test]
+fn ages_are_found_from_who_received_what() {
+    let (plan, known) = (plan(), run(stalled()));
+    let mut bare = known.clone();
+    bare.records.retain(|record| record.kind != Kind::ChainEnd);
+    assert!(bare.records.len() < known.records.len());
+    let (known, found) = (Report::new(&plan, &known), Report::new(&plan, &bare));
+    assert_eq!(found.chains()[0].age, known.chains()[0].age);
+    assert_eq!(found.verdict(), known.verdict());
+    // Without the first task's records no age can be told.
+    bare.records.retain(|record| !(record.kind == Kind::Release && record.subject == RECORDING));
+    assert_eq!(Report::new(&plan, &bare).chains()[0].age, None);
+}

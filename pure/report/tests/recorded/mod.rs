@@ -160,7 +160,7 @@ pub(crate) fn run(script: Script) -> Run {
         }
         (job.left, job.cpu, now) = (job.left - work, job.cpu + (end - now), end);
         if job.send_at.take().is_some() {
-            core.put(Kind::Send, now, 2, 0, job.job);
+            core.put(Kind::Send, now, 2, job.job, job.job);
             let mut output = core.arrival(OUTPUT, job.job, now);
             let latency = core.chance.between(1_000, 3_000);
             output.ready = core.awake(now + latency);
@@ -199,7 +199,7 @@ fn receive(core: &mut Core, job: &Active, now: u64) {
 
 fn complete(core: &mut Core, job: &Active, now: u64) {
     if job.task == RECORDING {
-        core.put(Kind::Send, now - 1_200, 1, 0, job.job);
+        core.put(Kind::Send, now - 1_200, 1, job.job, job.job);
     }
     core.put(Kind::Complete, now, job.task, job.job, job.cpu);
     let response = now - job.release;

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! How old data are at the end of a chain, found from who received what.
+//!
+//! A job of a chain's last task worked on the values that it received; each was sent by some job of the task
+//! before it, which had received others, and so on to the first task, whose release is when the data began. The
+//! age at the end is the last job's completion less that release. Nothing of it is measured at run time: sends
+//! and receptions carry sequence numbers, which is enough.
+//!
+//! A job that received several values has one age, that of the oldest. Reading a state again is not recorded, so a
+//! job that received none worked on the value that its task received last. A value that cannot be traced back, since
+//! its records were lost or it was sent before the recording began, has none.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use taut_event::{Kind, Record};
+use taut_plan::{ChainPlan, Kind as ChannelKind, Plan};
+
+/// A [`Kind::ChainEnd`] record for every end of every chain that has none in the recording: a program that knows
+/// the age of its data better may record it itself.
+pub(crate) fn chain_ends(plan: &Plan, records: &[Record]) -> Vec<Record> {
+    let history = History::of(plan, records);
+    let mut ends = Vec::new();
+    for (at, chain) in (0u16..).zip(&plan.chains) {
+        if records.iter().any(|record| record.kind == Kind::ChainEnd && record.subject == at) {
+            continue;
+        }
+        let Some(links) = links(plan, chain) else { continue };
+        ends.extend(history.ends(&links).map(|end| Record { subject: at, ..end }));
+    }
+    ends
+}
+
+/// A hop of a chain: from a task through a channel to the next.
+struct Link {
+    from: u16,
+    channel: u16,
+    /// Whether the channel keeps its value when it was read.
+    state: bool,
+    to: u16,
+}
+
+/// The hops of a chain; `None` if the plan does not know one of its names.
+fn links(plan: &Plan, chain: &ChainPlan) -> Option<Vec<Link>> {
+    let number = |at: Option<usize>| at.and_then(|at| u16::try_from(at).ok());
+    let task = |name: &str| number(plan.task(name));
+    let hops = chain.path.windows(3).step_by(2);
+    hops.map(|hop| match hop {
+        [from, channel, to] => {
+            let at = plan.channel(&channel.name)?;
+            let state = plan.channels[at].kind == ChannelKind::State;
+            let channel = number(Some(at))?;
+            Some(Link { from: task(&from.name)?, channel, state, to: task(&to.name)? })
+        }
+        _ => None,
+    })
+    .collect()
+}
+
+/// What a run's records say, by task and by channel.
+struct History<'r> {
+    /// (task, job) → its release.
+    releases: HashMap<(u16, u64), u64>,
+    /// task → its completions, in order.
+    completions: HashMap<u16, Vec<&'r Record>>,
+    /// (channel, sequence) → the sender's job.
+    senders: HashMap<(u16, u64), u64>,
+    /// (channel, reader) → job → the oldest sequence it received.
+    received: HashMap<(u16, u16), BTreeMap<u64, u64>>,
+}
+
+impl<'r> History<'r> {
+    fn of(plan: &Plan, records: &'r [Record]) -> Self {
+        let mut history = Self {
+            releases: HashMap::new(),
+            completions: HashMap::new(),
+            senders: HashMap::new(),
+            received: HashMap::new(),
+        };
+        let mut started = HashSet::new();
+        for record in records {
+            match record.kind {
+                Kind::Release => {
+                    history.releases.insert((record.subject, record.job), record.at.as_ns());
+                }
+                Kind::Start => {
+                    started.insert((record.subject, record.job));
+                }
+                Kind::Complete => history.completions.entry(record.subject).or_default().push(record),
+                Kind::Send => {
+                    history.senders.insert((record.subject, record.value), record.job);
+                }
+                _ => {}
+            }
+        }
+        let readers: Vec<Vec<u16>> = plan
+            .channels
+            .iter()
+            .map(|channel| {
+                let own = channel.readers.iter().filter(|reader| !reader.client);
+                own.filter_map(|reader| u16::try_from(plan.task(&reader.name)?).ok()).collect()
+            })
+            .collect();
+        for record in records.iter().filter(|record| record.kind == Kind::Receive) {
+            for reader in readers.get(usize::from(record.subject)).into_iter().flatten() {
+                // A job receives before it completes, and no other of its task completes in between.
+                let Some(completions) = history.completions.get(reader) else { continue };
+                let next = completions.partition_point(|complete| complete.at < record.at);
+                let Some(job) = completions.get(next).map(|complete| complete.job) else { continue };
+                if !started.contains(&(*reader, job)) {
+                    continue;
+                }
+                let jobs = history.received.entry((record.subject, *reader)).or_default();
+                let oldest = jobs.entry(job).or_insert(record.job);
+                *oldest = record.job.min(*oldest);
+            }
+        }
+        history
+    }
+
+    fn ends(&self, links: &[Link]) -> impl Iterator<Item = Record> {
+        let last = links.last().map(|link| link.to);
+        let completions = last.and_then(|task| self.completions.get(&task)).into_iter().flatten();
+        completions.filter_map(|complete| {
+            let mut job = complete.job;
+            for link in links.iter().rev() {
+                let jobs = self.received.get(&(link.channel, link.to))?;
+                let (_, sequence) = jobs.range(if link.state { 0 } else { job }..=job).next_back()?;
+                job = *self.senders.get(&(link.channel, *sequence))?;
+            }
+            let began = self.releases.get(&(links.first()?.from, job))?;
+            let value = complete.at.as_ns().saturating_sub(*began);
+            Some(Record { kind: Kind::ChainEnd, job: complete.job, value, ..**complete })
+        })
+    }
+}
