@@ -50,6 +50,8 @@ impl<'c> Context<'c> {
 }
 
 impl sealed::Caller for Context<'_> {
+    const REAL_TIME: bool = false;
+
     #[expect(private_interfaces, reason = "sealed: nobody else implements or calls it")]
     fn scribe(&mut self) -> (&mut Scribe, u64) {
         (&mut self.scribe, 0)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use taut_plan::Plan;
 
@@ -59,13 +59,15 @@ pub struct Control {
     services: Vec<(String, AtomicU32)>,
     /// 0 while running, then the reason: kind in the high half, its number in the low one.
     stop: AtomicU32,
+    /// No job is released at or after this instant.
+    end_ns: AtomicU64,
 }
 
 impl Control {
     pub(crate) fn new(plan: &Plan) -> Self {
         let running = || AtomicU32::new(State::Running as u32);
         let services = plan.services.iter().map(|service| (service.name.clone(), running()));
-        Self { services: services.collect(), stop: AtomicU32::new(0) }
+        Self { services: services.collect(), stop: AtomicU32::new(0), end_ns: AtomicU64::new(u64::MAX) }
     }
 
     /// Skips the releases of a service's tasks until it is resumed. A stopped service stays stopped.
@@ -109,6 +111,16 @@ impl Control {
     /// Whether the application is stopping.
     pub fn stopping(&self) -> bool {
         self.stop.load(Ordering::Acquire) != 0
+    }
+
+    /// Ends releases at an instant; to be told before release 0.
+    pub(crate) fn end_at(&self, end_ns: u64) {
+        self.end_ns.store(end_ns, Ordering::Release);
+    }
+
+    /// Whether a release at an instant is past the end.
+    pub(crate) fn is_past(&self, release_ns: u64) -> bool {
+        release_ns >= self.end_ns.load(Ordering::Acquire)
     }
 
     pub(crate) fn stop_because(&self, reason: Reason) {

@@ -51,8 +51,9 @@ impl<P: Payload> QueueWriter<'_, P> {
     /// that sleeps, one futex wake.
     ///
     /// # Errors
-    /// [`Full`] gives the value back if as many wait as fit; that is traced as a drop.
-    pub fn send(&mut self, by: &mut impl Caller, value: P) -> Result<(), Full<P>> {
+    /// [`Full`] gives the value back if as many wait as fit. Of a job that is traced as a drop; a best-effort task
+    /// may try again.
+    pub fn send<C: Caller>(&mut self, by: &mut C, value: P) -> Result<(), Full<P>> {
         let sent_ns = clock::monotonic_ns();
         let (scribe, job) = by.scribe();
         match self.ring.push(Stamped { sent_ns, sequence: self.sequence + 1, value }) {
@@ -65,7 +66,9 @@ impl<P: Payload> QueueWriter<'_, P> {
                 Ok(())
             }
             Err(refused) => {
-                scribe.other(sent_ns, Kind::Drop, self.channel, job, 1);
+                if C::REAL_TIME {
+                    scribe.other(sent_ns, Kind::Drop, self.channel, job, 1);
+                }
                 Err(Full(refused.0.value))
             }
         }

@@ -68,6 +68,9 @@ pub(crate) mod sealed {
     use super::Scribe;
 
     pub trait Caller {
+        /// Whether a value that does not fit is lost: a job cannot wait and try again.
+        const REAL_TIME: bool;
+
         #[expect(private_interfaces, reason = "sealed: nobody else implements or calls it")]
         fn scribe(&mut self) -> (&mut Scribe, u64);
     }
@@ -126,6 +129,8 @@ impl<'j> Job<'j> {
 }
 
 impl sealed::Caller for Job<'_> {
+    const REAL_TIME: bool = true;
+
     #[expect(private_interfaces, reason = "sealed: nobody else implements or calls it")]
     fn scribe(&mut self) -> (&mut Scribe, u64) {
         (self.scribe, self.number)

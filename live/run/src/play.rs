@@ -108,6 +108,8 @@ impl<'p> Play<'p> {
                 return Err(error);
             }
             let origin_ns = clock::monotonic_ns().saturating_add(LEAD_NS);
+            let end_ns = config.duration.map(|duration| origin_ns.saturating_add(duration.as_ns()));
+            self.control.end_at(end_ns.unwrap_or(u64::MAX));
             gate.open(origin_ns);
             for ((task, run, scribe), hand) in extras.into_iter().zip(&best_effort) {
                 if let Err(error) = self.spawn_best_effort(threads, task, run, scribe, hand) {
@@ -122,7 +124,6 @@ impl<'p> Play<'p> {
             writer.append(mark(Kind::Begin, origin_ns, boot.map_or(0, Duration::as_ns)));
             observer.started(self.plan, boot);
 
-            let end_ns = config.duration.map(|duration| origin_ns.saturating_add(duration.as_ns()));
             let watched = self.watch(end_ns, &mut writer);
             self.control.stop();
             let reason = self.control.reason().unwrap_or(Reason::Asked);

@@ -72,8 +72,11 @@ impl<'s> Stage<'s> {
         }
     }
 
-    /// Sleeps until an instant; `false` if the application stops.
+    /// Sleeps until an instant; `false` if the application stops before it.
     fn sleep_until(&mut self, due_ns: u64) -> bool {
+        if self.control.is_past(due_ns) {
+            return false;
+        }
         while !self.control.stopping() {
             if clock::monotonic_ns() >= due_ns {
                 return true;
@@ -200,10 +203,12 @@ impl<T: Task> Body for PeriodicBody<T> {
                         stage.scribe.own(end_ns, Kind::Overrun, number, policy as u64);
                         match policy {
                             Overrun::SkipNext => {
-                                while due_ns.saturating_add(period_ns) <= end_ns {
-                                    due_ns = due_ns.saturating_add(period_ns);
+                                let mut next_ns = due_ns.saturating_add(period_ns);
+                                while next_ns <= end_ns && !stage.control.is_past(next_ns) {
                                     number += 1;
-                                    stage.scribe.own(due_ns, Kind::Skip, number, 0);
+                                    stage.scribe.own(next_ns, Kind::Skip, number, 0);
+                                    due_ns = next_ns;
+                                    next_ns = due_ns.saturating_add(period_ns);
                                 }
                             }
                             Overrun::StopApp => {

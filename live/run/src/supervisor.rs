@@ -74,6 +74,8 @@ pub fn run(
     signals::block(&signals::TERMINATION)?;
     interrupt::allow()?;
     let mut posture = Posture::find(&plan);
+    // The thread at the segment's door inherits this.
+    keep_house(&plan);
     let maps = Maps::take(&plan)?;
     if let Err(error) = memory::lock_all() {
         posture.lose(Guarantee::Memory, error);
@@ -90,7 +92,6 @@ pub fn run(
     if let Some(stale) = maps.segment().and_then(|segment| segment.replaced()) {
         observer.removed_stale(&stale.display().to_string());
     }
-    keep_house(&plan);
 
     let control = Control::new(&plan);
     let (service_scopes, task_scopes) = scopes(&plan, &maps)?;

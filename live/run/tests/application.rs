@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use taut_boot::Posture;
 use taut_event::file::Run;
 use taut_event::{Count, Kind, Record};
-use taut_manifest::Source;
 use taut_plan::{Input, Plan, digest};
 use taut_run::{
     App, Component, Config, CountingAllocator, Ending, Error, Failure, Job, Observer, QueueReader,
@@ -72,7 +71,7 @@ fn plan(tables: &str) -> (Plan, String) {
         "manifest = 1\n[app]\nname = \"test\"\n[platform]\ncores = [0]\nmemory = \"32MiB\"\n\
          on-missing-privilege = \"degrade\"\n{tables}"
     );
-    let source = Source { name: "taut.toml".to_owned(), text: text.clone() };
+    let source = taut_manifest::Source { name: "taut.toml".to_owned(), text: text.clone() };
     let loaded = taut_manifest::load(&source, &[]);
     let shown = taut_manifest::render(&loaded.diagnostics, &[&source], false, 100);
     let model = loaded.model.unwrap_or_else(|| panic!("{shown}"));
@@ -128,11 +127,12 @@ fn each<F: FnMut(&mut Job<'_>) -> Result<(), Failure> + Send>(job: F) -> Each<F>
 
 #[test]
 fn releases_stand_on_an_absolute_clock() {
-    let jobs = AtomicU64::new(0);
+    // The application's memory lives longer than the closure that sets it up.
+    static JOBS: AtomicU64 = AtomicU64::new(0);
     let outcome = run(TICK, Some(Duration::from_ms(200)), |app| {
         app.task("tick", |_| {
             Ok(each(|job| {
-                assert_eq!(job.number(), jobs.fetch_add(1, Ordering::Relaxed));
+                assert_eq!(job.number(), JOBS.fetch_add(1, Ordering::Relaxed));
                 Ok(())
             }))
         })
@@ -146,7 +146,7 @@ fn releases_stand_on_an_absolute_clock() {
     }
     // The machine may stall, so releases may be skipped; none is lost without a word.
     let told = outcome.of(Kind::Release).len() + outcome.of(Kind::Skip).len();
-    assert!((99..=101).contains(&told), "{told}");
+    assert_eq!(told, 100);
     assert_eq!(outcome.of(Kind::Start).len(), outcome.of(Kind::Complete).len());
     let count = |count| outcome.of(Kind::Counted).iter().find(|r| r.job == count as u64).unwrap().value;
     for counted in [Count::HeapUse, Count::MinorFaults, Count::MajorFaults, Count::Blocked] {
@@ -349,7 +349,7 @@ fn values_flow_and_services_live() {
             })
         })
     });
-    assert!(outcome.ending.unwrap().orderly);
+    assert!(outcome.ending.as_ref().unwrap().orderly);
     assert_eq!(*changes.lock().unwrap(), ["start", "pause", "resume", "stop", "finish"]);
     let sent: Vec<u64> = outcome.of_task(Kind::Send, 0).iter().map(|record| record.value).collect();
     let received: Vec<u64> = outcome.of_task(Kind::Receive, 0).iter().map(|record| record.job).collect();
