@@ -68,9 +68,12 @@ impl Observed {
         Ok(Self { report })
     }
 
-    /// From the start of the application's process to release 0 [ms].
+    /// From the start of the application's process to release 0 [ms]: the fact `boot_ns` of the run.
     pub(crate) fn boot_ms(&self) -> Result<f64, String> {
-        Ok(number(&self.report, "/boot_ns")? / 1e6)
+        let facts = self.report["machine"].as_array().ok_or("the report has no facts")?;
+        let fact = facts.iter().find(|fact| fact[0] == "boot_ns").and_then(|fact| fact[1].as_str());
+        let ns = fact.and_then(|text| text.parse::<f64>().ok());
+        Ok(ns.ok_or("the report has no fact `boot_ns`")? / 1e6)
     }
 
     /// The largest count over all real-time threads, of what must not happen after release 0. `name` is one of
@@ -86,14 +89,14 @@ impl Observed {
     pub(crate) fn jitter(&self, task: &str) -> Result<Jitter, String> {
         let tasks = self.real_time()?;
         let found = tasks.iter().find(|found| found["name"] == task);
-        let jitter = &found.ok_or_else(|| format!("the report has no task `{task}`"))?["release_jitter"];
+        let jitter = &found.ok_or_else(|| format!("the report has no task `{task}`"))?["jitter"];
         let [p50, p99, p999] = ["/p50_ns", "/p99_ns", "/p999_ns"].map(|at| number(jitter, at));
         Ok(Jitter { p50: p50?, p99: p99?, p999: p999? })
     }
 
     fn real_time(&self) -> Result<Vec<&Value>, String> {
         let tasks = self.report["tasks"].as_array().ok_or("the report has no list of tasks")?;
-        Ok(tasks.iter().filter(|task| task["class"] != "best-effort").collect())
+        Ok(tasks.iter().filter(|task| !task["deadline_ns"].is_null()).collect())
     }
 }
 
@@ -112,12 +115,12 @@ mod tests {
         let counts =
             |heap: u64| json!({ "heap_use": heap, "minor_faults": 0, "major_faults": 0, "blocked": 0 });
         let report = json!({
-            "boot_ns": 41_500_000,
+            "machine": [["kernel", "6"], ["boot_ns", "41500000"]],
             "tasks": [
-                { "name": "a", "class": "real-time", "counts": counts(0),
-                  "release_jitter": { "p50_ns": 14_000, "p99_ns": 40_000, "p999_ns": 90_000 } },
-                { "name": "b", "class": "real-time", "counts": counts(3) },
-                { "name": "c", "class": "best-effort" },
+                { "name": "a", "deadline_ns": 5, "counts": counts(0),
+                  "jitter": { "p50_ns": 14_000, "p99_ns": 40_000, "p999_ns": 90_000 } },
+                { "name": "b", "deadline_ns": 5, "counts": counts(3) },
+                { "name": "c", "deadline_ns": null },
             ],
         });
         let observed = Observed { report };
