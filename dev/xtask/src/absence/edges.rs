@@ -52,8 +52,12 @@ pub(super) const ROOMS: &[Room] = &[
         &["zerocopy"],
     ),
     edge("edge/taut", &["time", "event", "plan", "sys", "segment", "share", "scope", "trace", "boot", "run"]),
-    edge("edge/cli", &["time", "event", "model", "manifest", "analysis", "plan", "report", "sys", "segment"]),
+    edge(
+        "edge/cli",
+        &["time", "event", "model", "manifest", "analysis", "plan", "report", "sys", "segment", "boot"],
+    ),
     edge("apps/cochlear", &["taut"]),
+    edge("dev/jitter", &["taut"]),
     edge("dev/xtask", &["sys"]),
 ];
 

@@ -53,7 +53,7 @@ impl Observed {
         let run = Command::new(taut(tree))
             .args(["run".as_ref(), app.as_os_str()])
             .args(["--for".to_owned(), format!("{seconds}s")])
-            .args(["--output".as_ref(), results.as_os_str()])
+            .args(["--out".as_ref(), results.as_os_str()])
             .dir(tree.root())
             .limit(Duration::from_secs(seconds + 180));
         let report = results.join("report.json");
