@@ -58,7 +58,7 @@ pub(super) const ROOMS: &[Room] = &[
     ),
     edge("apps/cochlear", &["taut"]),
     edge("dev/jitter", &["taut"]),
-    edge("dev/xtask", &["sys"]),
+    edge("dev/xtask", &["event", "sys"]),
 ];
 
 /// The crates of `pure/` that the running side knows: the plan goes there, events come back, and time is in both.

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A run of an application, as its report tells it: the figures that bars are held against.
+//! A run of an application, as its recording and its report tell it: the figures that bars are held against.
 
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
+use taut_event::Kind;
+use taut_event::file::Run;
 
 use crate::command::Command;
 use crate::tree::Tree;
 
-/// The report of one run.
+/// One run.
 #[derive(Clone, Debug)]
 pub(crate) struct Observed {
+    boot_ns: Option<u64>,
     report: Value,
 }
 
@@ -42,7 +45,7 @@ pub(crate) fn taut(tree: &Tree) -> std::path::PathBuf {
 }
 
 impl Observed {
-    /// Runs the application of a folder for some seconds and reads `report.json` of the folder of results.
+    /// Runs the application of a folder for some seconds and reads `report.json` and `run.taut`, which it leaves.
     ///
     /// # Errors
     /// The run's last lines if it could not start or left no report. A run that missed a deadline (code 1) did
@@ -57,7 +60,11 @@ impl Observed {
             .dir(tree.root())
             .limit(Duration::from_secs(seconds + 180));
         let report = results.join("report.json");
-        let _ = fs::remove_file(&report);
+        let recording = results.join("run.taut");
+        // What an earlier run left must not be taken for this one's.
+        for old in [&report, &recording] {
+            let _ = fs::remove_file(old);
+        }
         let output = run.run();
         let text = fs::read_to_string(&report).map_err(|error| {
             let lines: Vec<_> = output.text.lines().collect();
@@ -65,15 +72,16 @@ impl Observed {
             format!("`{}` {} and left no report ({error}): {tail}", run.shown(), output.reason())
         })?;
         let report = serde_json::from_str(&text).map_err(|error| format!("{}: {error}", report.display()))?;
-        Ok(Self { report })
+        let recording = fs::read(&recording).map_err(|error| format!("run.taut: {error}"))?;
+        let run = Run::from_bytes(&recording).map_err(|error| format!("run.taut: {error}"))?;
+        Ok(Self { boot_ns: boot_ns(&run), report })
     }
 
-    /// From the start of the application's process to release 0 [ms]: the fact `boot_ns` of the run.
+    /// From the start of the application's process to release 0 [ms].
     pub(crate) fn boot_ms(&self) -> Result<f64, String> {
-        let facts = self.report["machine"].as_array().ok_or("the report has no facts")?;
-        let fact = facts.iter().find(|fact| fact[0] == "boot_ns").and_then(|fact| fact[1].as_str());
-        let ns = fact.and_then(|text| text.parse::<f64>().ok());
-        Ok(ns.ok_or("the report has no fact `boot_ns`")? / 1e6)
+        self.boot_ns
+            .map(|ns| ns as f64 / 1e6)
+            .ok_or_else(|| "the run does not know when it was started".to_owned())
     }
 
     /// The largest count over all real-time threads, of what must not happen after release 0. `name` is one of
@@ -100,6 +108,12 @@ impl Observed {
     }
 }
 
+/// The value of a run's `Begin`: from the start of the process to release 0, 0 where that was not known.
+fn boot_ns(run: &Run) -> Option<u64> {
+    let begin = run.records.iter().find(|record| record.kind == Kind::Begin)?;
+    Some(begin.value).filter(|&ns| ns > 0)
+}
+
 fn number(value: &Value, pointer: &str) -> Result<f64, String> {
     value.pointer(pointer).and_then(Value::as_f64).ok_or_else(|| format!("the report has no `{pointer}`"))
 }
@@ -115,7 +129,6 @@ mod tests {
         let counts =
             |heap: u64| json!({ "heap_use": heap, "minor_faults": 0, "major_faults": 0, "blocked": 0 });
         let report = json!({
-            "machine": [["kernel", "6"], ["boot_ns", "41500000"]],
             "tasks": [
                 { "name": "a", "deadline_ns": 5, "counts": counts(0),
                   "jitter": { "p50_ns": 14_000, "p99_ns": 40_000, "p999_ns": 90_000 } },
@@ -123,7 +136,7 @@ mod tests {
                 { "name": "c", "deadline_ns": null },
             ],
         });
-        let observed = Observed { report };
+        let observed = Observed { boot_ns: Some(41_500_000), report };
         assert_eq!(observed.boot_ms(), Ok(41.5));
         assert_eq!(observed.count("heap_use"), Ok(3.0));
         assert_eq!(observed.count("blocked"), Ok(0.0));
@@ -135,8 +148,22 @@ mod tests {
 
     #[test]
     fn a_report_without_tasks_proves_nothing() {
-        let observed = Observed { report: json!({ "tasks": [] }) };
+        let observed = Observed { boot_ns: None, report: json!({ "tasks": [] }) };
         assert!(observed.count("heap_use").is_err());
         assert!(observed.boot_ms().is_err());
+    }
+
+    #[test]
+    fn boot_is_the_value_of_begin() {
+        let run = |value: u64| {
+            // A record's layout: at, job, value (8 bytes each), subject (2), kind, cpu, 4 of zero.
+            let mut record = [0; taut_event::Record::SIZE];
+            record[16..24].copy_from_slice(&value.to_le_bytes());
+            record[26] = Kind::Begin as u8;
+            let mut bytes = taut_event::file::head("", "").unwrap();
+            bytes.extend_from_slice(&record);
+            boot_ns(&Run::from_bytes(&bytes).unwrap())
+        };
+        assert_eq!((run(5_000), run(0)), (Some(5_000), None));
     }
 }
