@@ -21,7 +21,7 @@ pub(crate) struct Observed {
     report: Value,
 }
 
-/// Release jitter of a task [ns].
+/// Release jitter of a task, in ns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Jitter {
     pub(crate) p50: f64,
@@ -77,7 +77,7 @@ impl Observed {
         Ok(Self { boot_ns: boot_ns(&run), report })
     }
 
-    /// From the start of the application's process to release 0 [ms].
+    /// From the start of the application's process to release 0, in ms.
     pub(crate) fn boot_ms(&self) -> Result<f64, String> {
         self.boot_ns
             .map(|ns| ns as f64 / 1e6)
