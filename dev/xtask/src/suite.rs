@@ -14,9 +14,6 @@ use crate::toolchain::{self, Component};
 use crate::tree::Tree;
 use crate::{absence, document, names, orderings, spdx, step};
 
-/// Crates whose tests Miri can run: they call nothing of Linux.
-const MIRI: &[&str] = &["taut-time", "taut-event", "taut-atomic", "taut-share", "taut-scope"];
-
 /// What a contributor must see pass.
 pub(crate) fn test() -> Vec<Step> {
     let mut steps = rules();
@@ -36,8 +33,9 @@ pub(crate) fn ci() -> Vec<Step> {
     steps.extend(tests());
     steps.extend(documentation());
     steps.extend(applications());
-    steps.extend(loom());
-    steps.extend([miri(), thread_sanitizer()]);
+    steps.extend(interleavings());
+    steps.extend(miri());
+    steps.push(thread_sanitizer());
     steps
 }
 
@@ -98,7 +96,7 @@ fn tests() -> Vec<Step> {
             "examples in documentation",
             tests("cargo test --workspace --locked --no-fail-fast --doc"),
         ),
-        Step::new("steps of the protocols", |tree| Outcome::of_tests(bars::step_tests(tree).run())),
+        built_with("steps", "taut-share", "--test steps --test deaths --test hostile"),
     ]
 }
 
@@ -138,32 +136,45 @@ fn applications() -> Vec<Step> {
     vec![ask("applications are proven", &["check"]), ask("plans are up to date", &["plan", "--check"])]
 }
 
-/// Every interleaving of small configurations, on the real code.
-fn loom() -> Vec<Step> {
-    let of = |package: &'static str, which: &'static str| {
-        Step::new(format!("loom {package}"), move |tree| {
-            let test = Command::line("cargo test --locked --release -p")
-                .args([package])
+/// Tests of a crate that is built another way, in a folder of its own: other flags build everything anew.
+fn built_with(flag: &'static str, package: &'static str, which: &'static str) -> Step {
+    Step::new(format!("{flag} {package}"), move |tree| {
+        let test = Command::line("cargo test --locked --release -p")
+            .args([package])
+            .args(which.split(' '))
+            .args(["--target-dir".as_ref(), tree.target().join(flag).as_os_str()])
+            .env("RUSTFLAGS", format!("--cfg {flag}"))
+            .limit(Duration::from_secs(15 * 60));
+        Outcome::of_tests(test.dir(tree.root()).run())
+    })
+}
+
+/// Every interleaving of small configurations on the real code, and random ones of longer runs.
+fn interleavings() -> Vec<Step> {
+    vec![
+        built_with("loom", "taut-share", "--test loom"),
+        built_with("loom", "taut-trace", "--lib"),
+        built_with("shuttle", "taut-share", "--test shuttle"),
+    ]
+}
+
+/// Undefined behaviour, in what does not call Linux.
+fn miri() -> Vec<Step> {
+    let of = |name: &str, which: &'static str| {
+        with(toolchain::MIRI, name, move |tree| {
+            let test = Command::line("cargo +nightly miri test --locked")
                 .args(which.split(' '))
-                .args(["--target-dir".as_ref(), tree.target().join("loom").as_os_str()])
-                .env("RUSTFLAGS", "--cfg loom")
+                .args(["--target-dir".as_ref(), tree.target().join("miri").as_os_str()])
+                // Tests that look at the clock may.
+                .env("MIRIFLAGS", "-Zmiri-disable-isolation")
                 .limit(Duration::from_secs(15 * 60));
             Outcome::of_tests(test.dir(tree.root()).run())
         })
     };
-    vec![of("taut-share", "--test loom"), of("taut-trace", "--lib")]
-}
-
-/// Undefined behaviour, in what does not call Linux.
-fn miri() -> Step {
-    with(toolchain::MIRI, "miri", |tree| {
-        let packages = MIRI.iter().flat_map(|name| ["-p", name]);
-        let test = Command::line("cargo +nightly miri test --locked --lib")
-            .args(packages)
-            .args(["--target-dir".as_ref(), tree.target().join("miri").as_os_str()])
-            .limit(Duration::from_secs(15 * 60));
-        Outcome::of_tests(test.dir(tree.root()).run())
-    })
+    vec![
+        of("miri", "-p taut-time -p taut-event -p taut-atomic -p taut-scope --lib"),
+        of("miri taut-share", "-p taut-share --lib --test behaviour --test printed --test stress"),
+    ]
 }
 
 /// Data races, with real threads. The standard library is instrumented too, or its locks would be invisible.

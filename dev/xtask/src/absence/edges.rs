@@ -52,9 +52,13 @@ pub(super) const ROOMS: &[Room] = &[
         &["zerocopy"],
     ),
     edge("edge/taut", &["time", "event", "plan", "sys", "segment", "share", "scope", "trace", "boot", "run"]),
-    edge("edge/cli", &["time", "event", "model", "manifest", "analysis", "plan", "report", "sys", "segment"]),
+    edge(
+        "edge/cli",
+        &["time", "event", "model", "manifest", "analysis", "plan", "report", "sys", "segment", "boot"],
+    ),
     edge("apps/cochlear", &["taut"]),
-    edge("dev/xtask", &["sys"]),
+    edge("dev/jitter", &["taut"]),
+    edge("dev/xtask", &["event", "sys"]),
 ];
 
 /// The crates of `pure/` that the running side knows: the plan goes there, events come back, and time is in both.

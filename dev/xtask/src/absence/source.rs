@@ -89,7 +89,8 @@ pub(crate) fn lines_with(code: &str, word: &str) -> Vec<usize> {
         let hit = line.match_indices(word).any(|(at, _)| {
             let before = line[..at].chars().next_back();
             let after = line[at + word.len()..].chars().next();
-            let open = word.starts_with(is_word) && before.is_some_and(is_word);
+            // A quote before a word makes it a lifetime.
+            let open = word.starts_with(is_word) && before.is_some_and(|c| is_word(c) || c == '\'');
             let goes_on = word.ends_with(is_word) && after.is_some_and(is_word);
             !open && !goes_on
         });
@@ -292,6 +293,6 @@ use std::thread;
     #[test]
     fn words_stand_alone() {
         assert_eq!(lines_with("eprintln!()\nprintln!()\nmy_println!()", "println!"), [2]);
-        assert_eq!(lines_with("static mut X\nstatic mutable", "static mut"), [1]);
+        assert_eq!(lines_with("static mut X\nstatic mutable\n&'static mut T", "static mut"), [1]);
     }
 }

@@ -110,8 +110,8 @@ fn steps(tree: &Tree) -> Row {
 }
 
 /// The tests that count the steps of SDrtR, SDrtW and QrtR. Counting is compiled in for them alone.
-pub(crate) fn step_tests(tree: &Tree) -> Command {
-    Command::line("cargo test --locked -p taut-share --test steps --target-dir")
+fn step_tests(tree: &Tree) -> Command {
+    Command::line("cargo test --locked --release -p taut-share --test steps --target-dir")
         .args([tree.target().join("steps")])
         .env("RUSTFLAGS", "--cfg steps")
         .dir(tree.root())

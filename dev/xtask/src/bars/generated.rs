@@ -13,7 +13,7 @@ const PERIODS_MS: [u64; 5] = [5, 10, 20, 40, 80];
 
 /// A manifest of `count` tasks and `count` channels; `count` is a multiple of 4.
 ///
-/// Rate-monotonic priorities and harmonic periods, each core loaded to 65 to 80 % with overheads. Half of the
+/// Rate-monotonic priorities and harmonic periods, each core loaded to about 60 % with overheads. Half of the
 /// channels are queues between neighbours of one period, a quarter states to clients, a quarter states from
 /// clients, so that each protocol is chosen.
 pub(crate) fn manifest(count: usize) -> String {

@@ -9,7 +9,6 @@ mod observed;
 mod row;
 pub(crate) mod spread;
 
-pub(crate) use first::step_tests;
 pub(crate) use observed::{Jitter, Observed, build, taut};
 pub(crate) use row::{Row, figure};
 

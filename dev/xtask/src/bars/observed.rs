@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A run of an application, as its report tells it: the figures that bars are held against.
+//! A run of an application, as its recording and its report tell it: the figures that bars are held against.
 
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
+use taut_event::Kind;
+use taut_event::file::Run;
 
 use crate::command::Command;
 use crate::tree::Tree;
 
-/// The report of one run.
+/// One run.
 #[derive(Clone, Debug)]
 pub(crate) struct Observed {
+    boot_ns: Option<u64>,
     report: Value,
 }
 
-/// Release jitter of a task [ns].
+/// Release jitter of a task, in ns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Jitter {
     pub(crate) p50: f64,
@@ -42,7 +45,7 @@ pub(crate) fn taut(tree: &Tree) -> std::path::PathBuf {
 }
 
 impl Observed {
-    /// Runs the application of a folder for some seconds and reads `report.json` of the folder of results.
+    /// Runs the application of a folder for some seconds and reads `report.json` and `run.taut`, which it leaves.
     ///
     /// # Errors
     /// The run's last lines if it could not start or left no report. A run that missed a deadline (code 1) did
@@ -53,11 +56,15 @@ impl Observed {
         let run = Command::new(taut(tree))
             .args(["run".as_ref(), app.as_os_str()])
             .args(["--for".to_owned(), format!("{seconds}s")])
-            .args(["--output".as_ref(), results.as_os_str()])
+            .args(["--out".as_ref(), results.as_os_str()])
             .dir(tree.root())
             .limit(Duration::from_secs(seconds + 180));
         let report = results.join("report.json");
-        let _ = fs::remove_file(&report);
+        let recording = results.join("run.taut");
+        // What an earlier run left must not be taken for this one's.
+        for old in [&report, &recording] {
+            let _ = fs::remove_file(old);
+        }
         let output = run.run();
         let text = fs::read_to_string(&report).map_err(|error| {
             let lines: Vec<_> = output.text.lines().collect();
@@ -65,12 +72,16 @@ impl Observed {
             format!("`{}` {} and left no report ({error}): {tail}", run.shown(), output.reason())
         })?;
         let report = serde_json::from_str(&text).map_err(|error| format!("{}: {error}", report.display()))?;
-        Ok(Self { report })
+        let recording = fs::read(&recording).map_err(|error| format!("run.taut: {error}"))?;
+        let run = Run::from_bytes(&recording).map_err(|error| format!("run.taut: {error}"))?;
+        Ok(Self { boot_ns: boot_ns(&run), report })
     }
 
-    /// From the start of the application's process to release 0 [ms].
+    /// From the start of the application's process to release 0, in ms.
     pub(crate) fn boot_ms(&self) -> Result<f64, String> {
-        Ok(number(&self.report, "/boot_ns")? / 1e6)
+        self.boot_ns
+            .map(|ns| ns as f64 / 1e6)
+            .ok_or_else(|| "the run does not know when it was started".to_owned())
     }
 
     /// The largest count over all real-time threads, of what must not happen after release 0. `name` is one of
@@ -86,15 +97,21 @@ impl Observed {
     pub(crate) fn jitter(&self, task: &str) -> Result<Jitter, String> {
         let tasks = self.real_time()?;
         let found = tasks.iter().find(|found| found["name"] == task);
-        let jitter = &found.ok_or_else(|| format!("the report has no task `{task}`"))?["release_jitter"];
+        let jitter = &found.ok_or_else(|| format!("the report has no task `{task}`"))?["jitter"];
         let [p50, p99, p999] = ["/p50_ns", "/p99_ns", "/p999_ns"].map(|at| number(jitter, at));
         Ok(Jitter { p50: p50?, p99: p99?, p999: p999? })
     }
 
     fn real_time(&self) -> Result<Vec<&Value>, String> {
         let tasks = self.report["tasks"].as_array().ok_or("the report has no list of tasks")?;
-        Ok(tasks.iter().filter(|task| task["class"] != "best-effort").collect())
+        Ok(tasks.iter().filter(|task| !task["deadline_ns"].is_null()).collect())
     }
+}
+
+/// The value of a run's `Begin`: from the start of the process to release 0, 0 where that was not known.
+fn boot_ns(run: &Run) -> Option<u64> {
+    let begin = run.records.iter().find(|record| record.kind == Kind::Begin)?;
+    Some(begin.value).filter(|&ns| ns > 0)
 }
 
 fn number(value: &Value, pointer: &str) -> Result<f64, String> {
@@ -112,15 +129,14 @@ mod tests {
         let counts =
             |heap: u64| json!({ "heap_use": heap, "minor_faults": 0, "major_faults": 0, "blocked": 0 });
         let report = json!({
-            "boot_ns": 41_500_000,
             "tasks": [
-                { "name": "a", "class": "real-time", "counts": counts(0),
-                  "release_jitter": { "p50_ns": 14_000, "p99_ns": 40_000, "p999_ns": 90_000 } },
-                { "name": "b", "class": "real-time", "counts": counts(3) },
-                { "name": "c", "class": "best-effort" },
+                { "name": "a", "deadline_ns": 5, "counts": counts(0),
+                  "jitter": { "p50_ns": 14_000, "p99_ns": 40_000, "p999_ns": 90_000 } },
+                { "name": "b", "deadline_ns": 5, "counts": counts(3) },
+                { "name": "c", "deadline_ns": null },
             ],
         });
-        let observed = Observed { report };
+        let observed = Observed { boot_ns: Some(41_500_000), report };
         assert_eq!(observed.boot_ms(), Ok(41.5));
         assert_eq!(observed.count("heap_use"), Ok(3.0));
         assert_eq!(observed.count("blocked"), Ok(0.0));
@@ -132,8 +148,22 @@ mod tests {
 
     #[test]
     fn a_report_without_tasks_proves_nothing() {
-        let observed = Observed { report: json!({ "tasks": [] }) };
+        let observed = Observed { boot_ns: None, report: json!({ "tasks": [] }) };
         assert!(observed.count("heap_use").is_err());
         assert!(observed.boot_ms().is_err());
+    }
+
+    #[test]
+    fn boot_is_the_value_of_begin() {
+        let run = |value: u64| {
+            // A record's layout: at, job, value (8 bytes each), subject (2), kind, cpu, 4 of zero.
+            let mut record = [0; taut_event::Record::SIZE];
+            record[16..24].copy_from_slice(&value.to_le_bytes());
+            record[26] = Kind::Begin as u8;
+            let mut bytes = taut_event::file::head("", "").unwrap();
+            bytes.extend_from_slice(&record);
+            boot_ns(&Run::from_bytes(&bytes).unwrap())
+        };
+        assert_eq!((run(5_000), run(0)), (Some(5_000), None));
     }
 }

@@ -22,7 +22,7 @@ pub(crate) struct Loop {
     pub(crate) releases: usize,
 }
 
-/// Runs the loop in a thread of its own: for each release, the first instruction after it minus the release [ns].
+/// Runs the loop in a thread of its own: for each release, the first instruction after it minus the release, in ns.
 ///
 /// # Errors
 /// Without the privilege to be real-time, or if the CPU is not there.

@@ -3,8 +3,9 @@
 
 //! What an operation of each protocol costs beside a plain copy of the same bytes.
 //!
-//! The figures come from the bench `cost` of `taut-share`, which with `--json` prints a list of objects
-//! `{"what", "bytes", "ns", "copy_ns"}` on its standard output: medians, uncontended, in one process.
+//! The figures come from the bench `cost` of `taut-share`, which with `--json` prints a list of objects with
+//! `protocol`, `operation`, `bytes`, `ns_median`, `ns_min`, `ns_max` and `over_memcpy` on its standard output:
+//! uncontended, the copy among the rows, all in turns in one process.
 
 use serde_json::Value;
 
@@ -16,8 +17,10 @@ use crate::tree::Tree;
 pub(crate) struct Cost {
     what: String,
     bytes: u64,
-    ns: f64,
-    copy_ns: f64,
+    median: f64,
+    min: f64,
+    max: f64,
+    over_copy: f64,
 }
 
 /// Runs the bench.
@@ -37,10 +40,12 @@ fn parse(text: &str) -> Result<Vec<Cost>, String> {
     let rows: Vec<Value> = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
     let cost = |row: &Value| {
         Some(Cost {
-            what: row["what"].as_str()?.to_owned(),
+            what: format!("{} {}", row["protocol"].as_str()?, row["operation"].as_str()?),
             bytes: row["bytes"].as_u64()?,
-            ns: row["ns"].as_f64()?,
-            copy_ns: row["copy_ns"].as_f64()?,
+            median: row["ns_median"].as_f64()?,
+            min: row["ns_min"].as_f64()?,
+            max: row["ns_max"].as_f64()?,
+            over_copy: row["over_memcpy"].as_f64()?,
         })
     };
     rows.iter().map(|row| cost(row).ok_or_else(|| format!("not a cost: {row}"))).collect()
@@ -48,11 +53,13 @@ fn parse(text: &str) -> Result<Vec<Cost>, String> {
 
 /// One line per operation and size.
 pub(crate) fn table(rows: &[Cost], figure: &dyn Fn(f64) -> String) -> String {
-    let mut text = String::from("cost of an operation beside a plain copy, uncontended, medians\n");
+    let mut text =
+        String::from("cost of an operation, uncontended: median, (least / largest), times a plain copy\n");
     let width = rows.iter().map(|row| row.what.chars().count()).max().unwrap_or(0);
-    for Cost { what, bytes, ns, copy_ns } in rows {
-        let (ns, copy_ns) = (figure(*ns), figure(*copy_ns));
-        text += &format!("  {what:width$} {bytes:>6} B {ns:>8} ns   copy {copy_ns:>8} ns\n");
+    for row in rows {
+        let [median, min, max, over] = [row.median, row.min, row.max, row.over_copy].map(figure);
+        let spread = format!("({min} / {max})");
+        text += &format!("  {:width$} {:>6} B {median:>8} ns  {spread:<18} x {over}\n", row.what, row.bytes);
     }
     text
 }
@@ -63,11 +70,13 @@ mod tests {
 
     #[test]
     fn reads_and_shows() {
-        let text = r#"[{"what":"SDrtR read","bytes":64,"ns":12.5,"copy_ns":1.25}]"#;
+        let text = r#"[{"protocol":"SDrtR","operation":"read","bytes":64,"rounds":31,
+            "ns_median":12.5,"ns_min":12.0,"ns_max":20.25,"over_memcpy":9.5}]"#;
         let rows = parse(text).unwrap();
-        assert_eq!(rows, [Cost { what: "SDrtR read".into(), bytes: 64, ns: 12.5, copy_ns: 1.25 }]);
+        assert_eq!((rows[0].what.as_str(), rows[0].bytes, rows[0].max), ("SDrtR read", 64, 20.25));
         let table = table(&rows, &|value| format!("{value:.1}"));
-        assert!(table.ends_with("  SDrtR read     64 B     12.5 ns   copy      1.2 ns\n"), "{table}");
+        let line = table.lines().nth(1).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(line, "SDrtR read 64 B 12.5 ns (12.0 / 20.2) x 9.5");
         assert!(parse("[{}]").unwrap_err().starts_with("not a cost"));
         assert!(parse("running").unwrap_err().starts_with("not JSON"));
     }

@@ -4,7 +4,7 @@
 //! Release jitter: from a task's nominal release to the first instruction of its job, beside a [`bare`] loop.
 //!
 //! The side of taut is the application of `dev/jitter`: one periodic task, `tick`, of 1 ms, alone on CPU 0 at
-//! priority [`PRIORITY`], whose job does nothing. Its report has `release_jitter` with `p50_ns`, `p99_ns` and
+//! priority [`PRIORITY`], whose job does nothing. Its report has `jitter` with `p50_ns`, `p99_ns` and
 //! `p999_ns`. Both sides take turns on the same CPU within one run of this command, with wake-up latency held
 //! down for both, so that neither owes its result to the power state of the machine. The ratio is taken per round.
 //!

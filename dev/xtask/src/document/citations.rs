@@ -46,21 +46,21 @@ fn citations(source: &str) -> Vec<(usize, String)> {
         }
         for part in comment.split('[').skip(1) {
             let key = part.split([']', ',']).next().unwrap_or_default();
-            if is_key(key) {
-                found.push((number + 1, key.to_owned()));
-            }
+            found.extend(canonical(key).map(|key| (number + 1, key)));
         }
     }
     found
 }
 
-/// A name and a year: `Kopetz93`. `Kopetz 1993` counts too, so that a key of another form is found out.
-fn is_key(text: &str) -> bool {
+/// The key that a name and a year mean: `Kopetz93` itself, or `Kopetz 1993`, which rustdoc does not take for a link.
+fn canonical(text: &str) -> Option<String> {
     let name = text.trim_end_matches(|c: char| c.is_ascii_digit());
-    let year = text.len() - name.len();
+    let year = &text[name.len()..];
     let letters = name.chars().all(|c| c.is_alphabetic() || c == ' ');
     let ends = name.ends_with(|c: char| c.is_lowercase() || c == ' ');
-    name.starts_with(char::is_uppercase) && letters && ends && (year == 2 || year == 4)
+    let whole =
+        name.starts_with(char::is_uppercase) && letters && ends && (year.len() == 2 || year.len() == 4);
+    whole.then(|| format!("{}{}", name.replace(' ', ""), &year[year.len() - 2..]))
 }
 
 #[cfg(test)]
@@ -74,7 +74,7 @@ mod tests {
 /// As in [Perez Ruiz 2020, Listing 1].
 let x = y[Some12]; // [Not99]
 ";
-        let wanted = [(1, "Kopetz93"), (2, "Perez Ruiz 2020")];
+        let wanted = [(1, "Kopetz93"), (2, "PerezRuiz20")];
         assert_eq!(citations(source), wanted.map(|(line, key)| (line, key.to_owned())));
     }
 
