@@ -132,7 +132,8 @@ fn dry_run(plan: &Plan, out: &Path) -> String {
             plan.group.as_ref().map_or_else(|| "0600".to_owned(), |group| format!("0660, group {group}"));
         line(format_args!(
             "  memfd_create and seal {}; listen on {}.sock (mode {mode})",
-            plan.memory.segment, plan.app
+            about(plan.memory.segment),
+            plan.app
         ));
     }
     if !plan.housekeeping.is_empty() {
