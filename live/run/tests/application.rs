@@ -3,6 +3,7 @@
 
 //! Small applications, really booted: threads, memory, signals and files are the system's. Without the
 //! privilege to be real-time they run degraded, and what is checked here holds all the same.
+#![allow(clippy::unwrap_used, reason = "test code")]
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -13,8 +14,8 @@ use taut_event::file::Run;
 use taut_event::{Count, Kind, Record};
 use taut_plan::{Input, Plan, digest};
 use taut_run::{
-    App, Component, Config, CountingAllocator, Ending, Error, Failure, Job, Observer, QueueReader,
-    QueueWriter, RECORDING, Reason, Receiver, StateReader, StateWriter, Task,
+    App, Component, Config, CountingAllocator, Ending, Error, Failure, Job, Observer, QueueWriter, RECORDING,
+    Reason, Receiver, StateReader, StateWriter, Task,
 };
 use taut_time::Duration;
 
