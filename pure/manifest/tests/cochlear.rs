@@ -54,7 +54,7 @@ fn says_what_it_says() {
     );
     assert!(matches!(model.tasks()[3].class, Class::BestEffort(_)));
     assert_eq!(model.party_name(model.channels()[3].readers[0]), "ui");
-    assert_eq!((model.channels()[0].capacity, model.channels()[1].capacity), (Some(64), None));
+    assert_eq!((model.channels()[0].capacity, model.channels()[3].capacity), (Some(64), None));
     let chain = &model.chains()[0];
     assert_eq!((chain.path.len(), chain.path[4]), (5, Step::Task(output)));
 }
