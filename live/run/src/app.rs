@@ -349,7 +349,7 @@ impl<'p> Create<'_, 'p> {
             Mechanism::Sdrtw => StateView::Sdrtw(unsafe { sdrtw::reader(memory) }.map_err(misfit)?),
             Mechanism::Qrtr => return Err(Error::Region(channel.to_owned())),
         };
-        Ok(StateReader { slot, channel: crate::app::position(position), seen: 0 })
+        Ok(StateReader { slot, channel: crate::app::position(position), seen: (0, 0) })
     }
 
     fn trigger<P: Payload>(
