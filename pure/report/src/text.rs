@@ -309,6 +309,9 @@ impl Page {
 
     fn probes(&mut self, report: &Report) {
         self.line("");
+        if report.probes.is_empty() && report.tasks.iter().any(|task| task.deadline_ns.is_some()) {
+            self.line("machine  not watched: without priorities nothing can tell its stalls from ours");
+        }
         for probe in &report.probes {
             let found = match probe.stalls {
                 0 => "never late: a late job here would be ours".to_owned(),
@@ -433,6 +436,9 @@ pub(crate) fn warning_text(warning: &Warning) -> String {
                 .to_owned()
         }
         Warning::NotProven => "the plan does not prove every deadline and chain".to_owned(),
+        Warning::Degraded { guarantee, why } => {
+            format!("ran without the guarantee of {guarantee}, so the proof did not hold: {why}")
+        }
         Warning::Wcet { task, wcet_ns, used_ns, jobs } => format!(
             "the WCET of `{task}` is too small: {} {} used up to {}, {} planned",
             jobs,

@@ -127,6 +127,13 @@ pub enum Warning {
     Killed,
     /// The plan does not prove every deadline and chain.
     NotProven,
+    /// The process lacked what a guarantee needs, so the proof did not hold for this run.
+    Degraded {
+        /// Which: `priorities`, `cores`, `memory`, …
+        guarantee: String,
+        /// What the system said.
+        why: String,
+    },
     /// Jobs used more processor time than their WCET, and no stall explains it.
     Wcet {
         /// Whose.
