@@ -30,7 +30,7 @@ fn says_what_it_says() {
     let platform = model.platform();
     assert_eq!((&platform.cores[..], &platform.housekeeping[..]), (&[0][..], &[1][..]));
     assert_eq!(platform.memory, Size::from_bytes(64 << 20));
-    assert_eq!(platform.overheads.release, Duration::from_us(500));
+    assert_eq!(platform.overheads.release, Duration::from_us(550));
     assert_eq!(platform.on_missing_privilege, OnMissingPrivilege::Degrade);
 
     let layouts = model.payloads().iter().map(|p| p.layout()).collect::<Vec<_>>();
