@@ -84,13 +84,14 @@ fn kept(place: &Place, out: &str) -> Report {
         assert!(unseen_ns < 100_000_000, "task {task}: no release in the last {unseen_ns} ns");
     }
     let (processing, output) = (&report.tasks()[1], &report.tasks()[2]);
-    // The end may come between a frame's computing and its output.
+    // The end may come between a frame's computing and its output; an output that is not real-time may be behind.
+    let real_time = !run.machine.contains("lost-");
     let underway = processing.completions - output.completions;
-    assert!(underway <= 1, "{underway} frames did not reach the electrodes");
+    assert!(underway <= if real_time { 1 } else { 8 }, "{underway} frames did not reach the electrodes");
     for channel in report.channels() {
         assert_eq!(channel.dropped, 0, "{}", channel.name);
     }
-    if !run.machine.contains("lost-") {
+    if real_time {
         assert!(report.verdict().holds(), "{}", report.text(120, false));
     }
     report
