@@ -96,7 +96,7 @@ impl<'a, 'p> Create<'a, 'p> {
             Mechanism::Sdrtw => StateView::Sdrtw(unsafe { sdrtw::reader(memory) }.map_err(misfit)?),
             Mechanism::Qrtr => return Err(Error::Region(channel.to_owned())),
         };
-        Ok(StateReader { slot, channel: index(position), seen: 0 })
+        Ok(StateReader { slot, channel: index(position), seen: (0, 0) })
     }
 
     /// What a receiver's runtime reads and waits for.

@@ -28,7 +28,7 @@ mod supervisor;
 
 pub use app::{App, Service};
 pub use best_effort::Context;
-pub use client_end::ClientEnd;
+pub use client_end::{Attachment, ClientEnd, EndError, Overtaken};
 pub use component::{Component, Receiver, Task};
 pub use control::{Control, Reason, State, Unknown};
 pub use create::Create;

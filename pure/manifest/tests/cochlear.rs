@@ -30,7 +30,7 @@ fn says_what_it_says() {
     let platform = model.platform();
     assert_eq!((&platform.cores[..], &platform.housekeeping[..]), (&[0][..], &[1][..]));
     assert_eq!(platform.memory, Size::from_bytes(64 << 20));
-    assert_eq!(platform.overheads.release, Duration::from_us(60));
+    assert_eq!(platform.overheads.release, Duration::from_us(550));
     assert_eq!(platform.on_missing_privilege, OnMissingPrivilege::Degrade);
 
     let layouts = model.payloads().iter().map(|p| p.layout()).collect::<Vec<_>>();
@@ -40,7 +40,7 @@ fn says_what_it_says() {
     assert_eq!(names, ["recording", "processing", "output", "source"]);
     let (id, task, processing) = model.real_time().nth(1).unwrap();
     assert_eq!((task.service.unwrap().index(), processing.priority), (0, Some(70)));
-    assert_eq!(processing.wcet.bound(), Some(Duration::from_us(1500)));
+    assert_eq!(processing.wcet.bound(), Some(Duration::from_us(150)));
     assert_eq!(processing.wcet.source, Evidence::Measured);
     assert_eq!(
         processing.arrival,
@@ -54,7 +54,7 @@ fn says_what_it_says() {
     );
     assert!(matches!(model.tasks()[3].class, Class::BestEffort(_)));
     assert_eq!(model.party_name(model.channels()[3].readers[0]), "ui");
-    assert_eq!((model.channels()[0].capacity, model.channels()[3].capacity), (Some(64), None));
+    assert_eq!((model.channels()[0].capacity, model.channels()[1].capacity), (Some(64), Some(8)));
     let chain = &model.chains()[0];
     assert_eq!((chain.path.len(), chain.path[4]), (5, Step::Task(output)));
 }
@@ -70,7 +70,7 @@ fn places_fall_back_to_parents() {
     };
     assert_eq!(at(Place::value("tasks.output.deadline")), "\"1ms\"");
     assert_eq!(at(Place::key("tasks.output.deadline")), "deadline");
-    assert_eq!(at(Place::value("tasks.output.wcet.margin")), "\"50%\"");
+    assert_eq!(at(Place::value("tasks.output.wcet.margin")), "\"100%\"");
     assert_eq!(at(Place::value("chains.0.path.2")), "\"processing\"");
     assert_eq!(at(Place::value("tasks.output.jitter")), "[tasks.output]");
     assert_eq!(at(Place::key("tasks.output.jitter.x.y")), "[tasks.output]");
@@ -95,7 +95,7 @@ fn overlay_changes_the_machine() {
     assert_eq!(model.platform().overheads.release, Duration::from_us(30));
     assert_eq!(model.platform().overheads.context_switch, Duration::from_us(5), "kept");
     let real_time = model.real_time().map(|(_, _, real_time)| real_time).collect::<Vec<_>>();
-    assert_eq!(real_time[0].wcet.bound(), Some(Duration::from_us(600)), "new value, old margin");
+    assert_eq!(real_time[0].wcet.bound(), Some(Duration::from_us(800)), "new value, old margin");
     assert_eq!(real_time[1].priority, None);
     assert_eq!(model.cpu(real_time[1].core.unwrap()), 3);
     assert_eq!(
