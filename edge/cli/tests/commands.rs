@@ -147,6 +147,21 @@ fn a_dry_run_says_what_it_would_do() {
     }
 }
 
+/// An overlay changes the machine, not the application; its plan stands beside the other.
+#[test]
+fn an_overlay_is_another_plan() {
+    let folder = folder(&two_tasks("2ms"));
+    std::fs::write(folder.path().join("board.toml"), "[tasks.slow]\nwcet = { value = \"12ms\" }\n").unwrap();
+    let answer = taut(folder.path(), "check --overlay board.toml");
+    assert_eq!(answer.code, Some(1));
+    assert!(answer.err.contains("board.toml:2"), "the guilty line is the overlay's: {}", answer.err);
+    std::fs::write(folder.path().join("board.toml"), "[tasks.slow]\nwcet = { value = \"1ms\" }\n").unwrap();
+    assert_eq!(taut(folder.path(), "plan --overlay board.toml").code, Some(0));
+    assert!(folder.path().join("taut+board.lock").exists() && !folder.path().join("taut.lock").exists());
+    let answer = taut(&root(), "check apps/cochlear --overlay apps/cochlear/bare-metal.toml");
+    assert_eq!(answer.code, Some(0), "{}", answer.err);
+}
+
 #[test]
 fn usage_errors_exit_with_2() {
     let folder = tempfile::tempdir().unwrap();
