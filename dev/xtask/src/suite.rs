@@ -6,7 +6,6 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use crate::bars;
 use crate::command::Command;
 use crate::step::{Outcome, Step};
 use crate::tally::Tally;
@@ -100,32 +99,36 @@ fn tests() -> Vec<Step> {
     ]
 }
 
-/// The documentation builds without a warning. The command and the library are both called `taut`, so the
-/// command's pages go to a folder of their own.
+/// The documentation builds without a warning. A command and a library are both called `taut`, so the pages of
+/// commands go to a folder of their own; what was compiled for the libraries' serves them too.
 pub(crate) fn documentation() -> Vec<Step> {
     let strict = |what: &str| Command::line(what).env("RUSTDOCFLAGS", "-D warnings");
     vec![
-        Step::command("documentation", strict("cargo doc --workspace --no-deps --locked --exclude taut-cli")),
-        Step::new("documentation of the command", move |tree| {
-            let target = tree.target().join("doc-cli");
-            let build = strict("cargo doc --no-deps --locked -p taut-cli --target-dir").args([target]);
+        Step::command("documentation", strict("cargo doc --workspace --no-deps --locked --lib")),
+        Step::new("documentation of commands", move |tree| {
+            let build = strict("cargo doc --workspace --no-deps --locked --bins --target-dir")
+                .args([tree.target().join("doc-commands")])
+                .env("CARGO_BUILD_BUILD_DIR", tree.target());
             Outcome::of(build.dir(tree.root()).run())
         }),
     ]
 }
 
-/// Each application is proven, and its plan is the one that its manifest gives.
+/// Each application of ours is proven, and its plan is the one that its manifest gives. The command that is asked is
+/// built as the tests were, so that nothing is compiled for it.
 fn applications() -> Vec<Step> {
     let ask = |name: &str, question: &'static [&'static str]| {
         Step::new(name, move |tree| {
-            if let Err(why) = bars::build(tree) {
-                return Outcome::failed("no command to ask", why);
+            let build = Command::line("cargo build --workspace --locked --bin taut").dir(tree.root()).run();
+            if !build.success() {
+                return Outcome::failed("no command to ask", build.text);
             }
-            let manifests = tree.files(|path| path.starts_with("apps/") && path.ends_with("/taut.toml"));
+            let ours = |path: &str| path.starts_with("apps/") || path.starts_with("dev/");
+            let manifests = tree.files(|path| ours(path) && path.ends_with("/taut.toml"));
             let mut all = Outcome::default();
             for manifest in manifests {
                 let folder = manifest.trim_end_matches("/taut.toml");
-                let ask = Command::new(bars::taut(tree)).args(question).args([folder]);
+                let ask = Command::new(tree.target().join("debug/taut")).args(question).args([folder]);
                 let one = Outcome::of(ask.dir(tree.root()).run());
                 all.tally += one.tally;
                 all.log += &one.log;

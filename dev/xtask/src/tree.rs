@@ -62,7 +62,8 @@ impl Tree {
 
     /// Where builds go.
     pub(crate) fn target(&self) -> PathBuf {
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| self.root.join("target"), PathBuf::from)
+        std::env::var_os("CARGO_TARGET_DIR")
+            .map_or_else(|| self.join("target"), |target| self.root.join(target))
     }
 
     /// The text of a file, by its path from the root; empty if it cannot be read as text.

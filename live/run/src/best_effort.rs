@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use std::time;
-
 use taut_sys::clock;
 use taut_time::{Duration, Instant};
 
@@ -39,11 +37,11 @@ impl<'c> Context<'c> {
     pub fn sleep(&self, duration: Duration) -> bool {
         let end_ns = clock::monotonic_ns().saturating_add(duration.as_ns());
         while !self.stopping() {
-            let left_ns = end_ns.saturating_sub(clock::monotonic_ns());
-            if left_ns == 0 {
+            let now_ns = clock::monotonic_ns();
+            if now_ns >= end_ns {
                 return true;
             }
-            std::thread::sleep(time::Duration::from_nanos(left_ns.min(SLICE.as_ns())));
+            clock::sleep_until(end_ns.min(now_ns.saturating_add(SLICE.as_ns())));
         }
         false
     }

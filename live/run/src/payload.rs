@@ -73,7 +73,7 @@ macro_rules! payload_with {
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C, packed)]
 pub(crate) struct Stamped<T> {
-    /// When it was sent, on the monotonic clock [ns]. Written by the sender, so not to be trusted across
+    /// When it was sent, on the monotonic clock (ns). Written by the sender, so not to be trusted across
     /// processes.
     pub(crate) sent_ns: u64,
     /// Counts the sender's values from 1.

@@ -25,7 +25,7 @@ pub struct Config {
     pub out: Option<PathBuf>,
     /// How long; `None` until a signal.
     pub duration: Option<Duration>,
-    /// When the process was started, on the monotonic clock [ns], as its parent saw it.
+    /// When the process was started, on the monotonic clock (ns), as its parent saw it.
     pub spawned_ns: Option<u64>,
 }
 

@@ -3,6 +3,7 @@
 
 //! Small applications, really booted: threads, memory, signals and files are the system's. Without the
 //! privilege to be real-time they run degraded, and what is checked here holds all the same.
+#![allow(clippy::unwrap_used, reason = "test code")]
 
 use std::path::PathBuf;
 use std::sync::Mutex;

@@ -8,15 +8,15 @@ use taut_time::Instant;
 #[repr(u8)]
 #[non_exhaustive]
 pub enum Kind {
-    /// Release 0 is due at this instant. Subject 0; value: time since the process was started [ns], 0 if unknown.
+    /// Release 0 is due at this instant. Subject 0; value: time since the process was started (ns), 0 if unknown.
     Begin = 1,
     /// A job may run from now on. Subject: task; value: 0. The record's time is the nominal release.
     Release = 2,
     /// A job runs its first instruction. Subject: task; value: 0.
     Start = 3,
-    /// A job is done. Subject: task; value: processor time it used [ns].
+    /// A job is done. Subject: task; value: processor time it used (ns).
     Complete = 4,
-    /// A job was done after its deadline. Subject: task; value: response time [ns]. Follows its `Complete`.
+    /// A job was done after its deadline. Subject: task; value: response time (ns). Follows its `Complete`.
     Miss = 5,
     /// A release fell due while the previous job still ran. Subject: task; value: the overrun policy, in the
     /// order of `taut_model::Overrun`.
@@ -29,11 +29,11 @@ pub enum Kind {
     ScopeExceeded = 9,
     /// A value was sent. Subject: channel; value: sequence number; job: the job that sent it, 0 of a task without jobs.
     Send = 10,
-    /// A value was received. Subject: channel; value: time since it was sent [ns]; job: sequence number.
+    /// A value was received. Subject: channel; value: time since it was sent (ns); job: sequence number.
     Receive = 11,
     /// A value could not be sent or was lost. Subject: channel; value: how many.
     Drop = 12,
-    /// The machine itself was late on a core. Subject: core (position in the plan); value: lateness [ns].
+    /// The machine itself was late on a core. Subject: core (position in the plan); value: lateness (ns).
     Stall = 13,
     /// The state of a service changed. Subject: service; value: `State as u64` of `taut_run`.
     Service = 14,
@@ -43,7 +43,7 @@ pub enum Kind {
     Lost = 16,
     /// The last record of an orderly run. Subject 0; value: the signal that ended it, 0 for none.
     End = 17,
-    /// A chain's output was produced. Subject: chain; value: age of the data at its end [ns].
+    /// A chain's output was produced. Subject: chain; value: age of the data at its end (ns).
     ChainEnd = 18,
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use taut_event::file::Run;
 use taut_event::{Count, Kind, Record};
-use taut_plan::{ArrivalPlan, ClassPlan, Plan};
+use taut_plan::{ArrivalPlan, ClassPlan, Plan, Term};
 use taut_time::Duration;
 
 use crate::ages;
@@ -27,18 +27,23 @@ pub(crate) struct Promise {
     wcet: u64,
     /// R, if shown and within the deadline.
     bound: Option<u64>,
+    /// What the plan allows from a release to the first instruction.
+    release_overhead: u64,
 }
 
 impl Promise {
     fn of(class: &ClassPlan) -> Option<Self> {
-        let ClassPlan::RealTime { cpu, priority, arrival, deadline, wcet, response, .. } = class else {
+        let ClassPlan::RealTime { cpu, priority, arrival, deadline, wcet, response, terms, .. } = class
+        else {
             return None;
         };
         let (period, periodic) = match arrival {
             ArrivalPlan::Periodic { periodic, .. } => (*periodic, true),
             ArrivalPlan::Sporadic { sporadic, .. } => (*sporadic, false),
         };
+        let release = |term: &&Term| term.kind == "overhead" && term.of.as_deref() == Some("release");
         Some(Self {
+            release_overhead: terms.iter().filter(release).map(|term| term.time.as_ns()).sum(),
             cpu: *cpu,
             priority: *priority,
             period: period.as_ns(),
@@ -312,7 +317,11 @@ impl Judge<'_> {
                 used_ns,
             },
             (None, None) => Cause::NotProven,
-            (None, Some(_)) => Cause::Unknown,
+            (None, Some(_)) => {
+                let (late_ns, planned_ns) =
+                    (on_core.stood_free(&promise.pending(job)), promise.release_overhead);
+                if late_ns > planned_ns { Cause::Release { late_ns, planned_ns } } else { Cause::Unknown }
+            }
         };
         let breach = Breach::Response {
             task: figures.name.clone(),

@@ -388,6 +388,11 @@ pub(crate) fn breach_text(breach: &Breach) -> String {
                         span(*wcet_ns)
                     )
                 }
+                Cause::Release { late_ns, planned_ns } => format!(
+                    "it started {} after its core was free for it, where platform.overheads.release allows {}",
+                    span(*late_ns),
+                    span(*planned_ns)
+                ),
                 Cause::NotProven => "the plan does not prove a bound for it".to_owned(),
                 Cause::Unknown => {
                     "no WCET was exceeded: an overhead or a blocking is larger than planned".to_owned()

@@ -9,7 +9,7 @@ mod observed;
 mod row;
 pub(crate) mod spread;
 
-pub(crate) use observed::{Jitter, Observed, build, taut};
+pub(crate) use observed::{Jitter, Observed, build};
 pub(crate) use row::{Row, figure};
 
 use std::fs;

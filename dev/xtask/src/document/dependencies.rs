@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Each crate of others has one line of reason, and each line its crate.
+//! Each crate of others has one line of reason, and each line its crate; and a crate that is depended on is named.
 
 use std::collections::BTreeSet;
 
-use crate::absence::Graph;
-use crate::tree::{Finding, Tree};
+use crate::absence::source::{Texts, code, lines_with, shipped};
+use crate::absence::{Edge, Graph};
+use crate::tree::{Finding, Tree, has_extension};
 
 const LIST: &str = "docs/dependencies.md";
 const ROOT: &str = "Cargo.toml";
@@ -14,8 +15,33 @@ const ROOT: &str = "Cargo.toml";
 /// The rule: declared in the workspace = used by a crate of ours = explained in the list.
 pub(crate) fn check(tree: &Tree) -> Result<Vec<Finding>, String> {
     let graph = Graph::read(tree)?;
+    let mut findings = idle(tree, &graph.edges);
     let used = graph.edges.into_iter().filter(|edge| edge.to_folder.is_none()).map(|edge| edge.to).collect();
-    Ok(compare(&declared(&tree.read(ROOT)), &used, &explained(&tree.read(LIST))))
+    findings.extend(compare(&declared(&tree.read(ROOT)), &used, &explained(&tree.read(LIST))));
+    Ok(findings)
+}
+
+/// Dependencies that no source names: of what ships if they ship, else of tests too.
+fn idle(tree: &Tree, edges: &[Edge]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for edge in edges {
+        let folder = if edge.development { edge.from.clone() } else { format!("{}/src", edge.from) };
+        let sources =
+            tree.files(|path| path.starts_with(&format!("{folder}/")) && has_extension(path, &["rs"]));
+        let texts = sources.iter().map(|path| tree.read(path));
+        if !texts.into_iter().any(|text| names(&text, edge)) {
+            let message = format!("depends on `{}`, which no source of it names", edge.to);
+            findings.push(Finding::at(&format!("{}/Cargo.toml", edge.from), 0, message));
+        }
+    }
+    findings
+}
+
+/// Whether a source names a crate that it depends on.
+fn names(source: &str, edge: &Edge) -> bool {
+    let name = edge.to.replace('-', "_");
+    let code = if edge.development { code(source, Texts::Blank) } else { shipped(source, Texts::Blank) };
+    !lines_with(&code, &name).is_empty()
 }
 
 fn compare(
@@ -53,6 +79,21 @@ fn explained(list: &str) -> BTreeSet<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_crate_is_named_where_it_is_needed() {
+        let edge = |development| Edge {
+            from: "pure/plan".into(),
+            to: "taut-model".into(),
+            to_folder: Some("pure/model".into()),
+            development,
+        };
+        let test = "// taut_model\n#[cfg(test)]\nmod tests { use taut_model::Model; }";
+        assert!(names("use taut_model::Model;", &edge(false)));
+        assert!(!names(test, &edge(false)), "tests alone need it");
+        assert!(names(test, &edge(true)));
+        assert!(!names("use taut_models::Model; // taut_model", &edge(true)));
+    }
 
     #[test]
     fn three_lists_agree() {
