@@ -27,7 +27,7 @@ pub fn start(setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>) -> E
             ExitCode::from(match error {
                 Error::Load(LoadError::Stale { .. } | LoadError::Unproven(_)) => 1,
                 Error::Load(_) => 2,
-                Error::Maps(_) | Error::Privilege(_) | Error::System(_) => 3,
+                Error::Maps(_) | Error::Privilege(_) | Error::System(_) | Error::Output(..) => 3,
                 _ => 4,
             })
         }

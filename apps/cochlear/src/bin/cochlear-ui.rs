@@ -40,7 +40,11 @@ fn show(link: &mut impl Link, arguments: &Arguments) -> ExitCode {
     match result {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => {
-            eprintln!("never attached to `{}`", arguments.app);
+            eprintln!(
+                "never attached to `{}`\n\
+                 help: start it; if it runs, set TAUT_RUNTIME_DIR here as it was set for it",
+                arguments.app
+            );
             ExitCode::FAILURE
         }
         Err(Failure::Refused(refused)) => {

@@ -79,9 +79,9 @@ fn kept(place: &Place, out: &str) -> Report {
         releases.sort_unstable();
         let expected: Vec<_> = (0..releases.len() as u64).map(|job| (job, due(job))).collect();
         assert_eq!(releases, expected, "task {task}");
-        // The threads are told to end some time before the end is recorded.
+        // The threads are told to end some time before the end is recorded, by a main thread that is not real-time.
         let unseen_ns = at(Kind::End).saturating_sub(due(releases.len() as u64));
-        assert!(unseen_ns < 100_000_000, "task {task}: no release in the last {unseen_ns} ns");
+        assert!(unseen_ns < 1_000_000_000, "task {task}: no release in the last {unseen_ns} ns");
     }
     let (processing, output) = (&report.tasks()[1], &report.tasks()[2]);
     // The end may come between a frame's computing and its output; an output that is not real-time may be behind.
