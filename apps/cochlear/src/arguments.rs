@@ -4,8 +4,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use taut::Error;
-use taut_cochlear::speech::Speech;
+use taut_cochlear::speech::{Speech, SpeechError};
 
 /// What the application was asked for.
 #[derive(Debug, Default)]
@@ -14,32 +13,45 @@ pub(crate) struct Arguments {
     out: Option<PathBuf>,
 }
 
-const USAGE: &str = "\
+/// What `--help` says.
+pub(crate) const USAGE: &str = "\
 usage: cochlear [--wav FILE] [--out FOLDER]
   --wav FILE    16 kHz mono WAV to process, once; without it the bundled speech, again and again
   --out FOLDER  for electrodogram.svg and vocoded.wav; without it the folder of the recording (TAUT_OUT)
-By `taut run`: taut run apps/cochlear -- --wav FILE";
+By `taut run`: taut run apps/cochlear -- --wav FILE
+";
 
 impl Arguments {
-    pub(crate) fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Self, String> {
+    /// Parses arguments, without the program's name; `None` if only the usage is wanted.
+    ///
+    /// # Errors
+    /// What is wrong, and the usage.
+    pub(crate) fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Option<Self>, String> {
         let mut parsed = Self::default();
         while let Some(argument) = arguments.next() {
-            let mut value =
-                |name| arguments.next().map(PathBuf::from).ok_or(format!("{name} needs a value\n{USAGE}"));
+            let mut value = |name| {
+                arguments
+                    .next()
+                    .map(PathBuf::from)
+                    .ok_or(format!("{name} needs a value\n{}", USAGE.trim_end()))
+            };
             match argument.to_str() {
                 Some("--wav") => parsed.wav = Some(value("--wav")?),
                 Some("--out") => parsed.out = Some(value("--out")?),
-                Some("--help" | "-h") => return Err(USAGE.to_owned()),
-                _ => return Err(format!("unknown argument {}\n{USAGE}", argument.display())),
+                Some("--help" | "-h") => return Ok(None),
+                _ => return Err(format!("unknown argument {}\n{}", argument.display(), USAGE.trim_end())),
             }
         }
-        Ok(parsed)
+        Ok(Some(parsed))
     }
 
     /// The recording to process.
-    pub(crate) fn speech(&self) -> Result<Speech, Error> {
+    ///
+    /// # Errors
+    /// [`SpeechError`] if the file is no 16 kHz mono 16-bit WAV.
+    pub(crate) fn speech(&self) -> Result<Speech, SpeechError> {
         match &self.wav {
-            Some(path) => Speech::open(path).map_err(|error| Error::Application(Box::new(error))),
+            Some(path) => Speech::open(path),
             None => Ok(Speech::bundled().repeated()),
         }
     }
@@ -57,10 +69,12 @@ mod tests {
     #[test]
     fn arguments() {
         let parse = |line: &str| Arguments::parse(line.split_whitespace().map(OsString::from));
-        assert_eq!(parse("--wav a.wav --out b").unwrap().wav, Some(PathBuf::from("a.wav")));
+        let parsed = |line| parse(line).unwrap().unwrap();
+        assert_eq!(parsed("--wav a.wav --out b").wav, Some(PathBuf::from("a.wav")));
         assert!(parse("--wav").unwrap_err().starts_with("--wav needs a value"));
         assert!(parse("--volume 3").unwrap_err().starts_with("unknown argument --volume"));
-        assert!(parse("").unwrap().speech().is_ok());
-        assert!(parse("--wav /nonexistent.wav").unwrap().speech().is_err());
+        assert!(parse("--wav x --help").unwrap().is_none());
+        assert!(parsed("").speech().is_ok());
+        assert!(parsed("--wav /nonexistent.wav").speech().is_err());
     }
 }

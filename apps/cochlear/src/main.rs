@@ -10,19 +10,23 @@
 //!                                       cochlear-ui
 //! ```
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program tells its user")]
+
 mod arguments;
 mod output;
 mod source;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use taut::{
     App, Component, CountingAllocator, Error, Failure, Job, QueueReader, QueueWriter, StateReader,
     StateWriter, Task,
 };
+use taut_cochlear::speech::Speech;
 use taut_cochlear::{AudioFrame, FRAME_SAMPLES, Map, Params, Processor, Settings, Stimulation};
 
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, USAGE};
 use crate::output::Output;
 
 #[global_allocator]
@@ -75,9 +79,8 @@ impl Task for Processing<'_> {
     }
 }
 
-fn setup(app: &mut App<'_>, arguments: &Arguments) -> Result<(), Error> {
+fn setup(app: &mut App<'_>, speech: Speech, out: Option<PathBuf>) -> Result<(), Error> {
     let params = Params::new(Map::default());
-    let speech = arguments.speech()?;
     app.service("sound", |service| {
         service.task("recording", |create| {
             let (samples, audio) = (create.queue_reader("samples")?, create.queue_writer("audio")?);
@@ -94,20 +97,27 @@ fn setup(app: &mut App<'_>, arguments: &Arguments) -> Result<(), Error> {
             })
         })
     })?;
-    app.receiver("output", |create| Output::new(create, &params, arguments.out()))?;
+    app.receiver("output", |create| Output::new(create, &params, out))?;
     app.best_effort("source", |create| source::source(create, speech))
 }
 
 fn main() -> ExitCode {
     let arguments = match Arguments::parse(std::env::args_os().skip(1)) {
-        Ok(arguments) => arguments,
-        Err(message) => {
-            #[expect(clippy::print_stderr, reason = "a program tells its user")]
-            {
-                eprintln!("{message}");
-            }
-            return ExitCode::from(2);
+        Ok(Some(arguments)) => arguments,
+        Ok(None) => {
+            print!("{USAGE}");
+            return ExitCode::SUCCESS;
         }
+        Err(message) => return refuse(&message),
     };
-    taut::start(|app| setup(app, &arguments))
+    // Before anything is booted for it.
+    match arguments.speech() {
+        Ok(speech) => taut::start(|app| setup(app, speech, arguments.out())),
+        Err(error) => refuse(&error.to_string()),
+    }
+}
+
+fn refuse(message: &str) -> ExitCode {
+    eprintln!("error: {message}");
+    ExitCode::from(2)
 }

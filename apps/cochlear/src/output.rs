@@ -15,6 +15,10 @@ use taut_cochlear::{Params, Stimulation, electrodogram};
 /// A frame has a defect: a gap in the numbers, a level out of range, too many pulses.
 const DEFECT: u32 = 2;
 
+/// The files that it writes.
+const PICTURE: &str = "electrodogram.svg";
+const SOUND: &str = "vocoded.wav";
+
 /// The receiver of frames.
 pub(crate) struct Output<'p> {
     inspector: Inspector,
@@ -32,6 +36,10 @@ impl<'p> Output<'p> {
         params: &Params,
         folder: Option<PathBuf>,
     ) -> Result<Self, Error> {
+        if let Some(folder) = &folder {
+            // Told now, not after an hour's run.
+            writable(folder)?;
+        }
         let scope = create.scope();
         let frames = scope.slice(scope.size() / size_of::<Stimulation>(), Stimulation::silent(0))?;
         let inspector = Inspector::new(params.map().clone(), params.maxima());
@@ -49,12 +57,20 @@ impl<'p> Output<'p> {
         if frames.is_empty() {
             return Ok(());
         }
-        std::fs::create_dir_all(folder)?;
         let picture = electrodogram::render(&frames, self.params.map(), "What the electrodes got");
-        std::fs::write(folder.join("electrodogram.svg"), picture)?;
-        write_wav(folder.join("vocoded.wav"), &vocode(&frames, &self.params))?;
+        std::fs::write(folder.join(PICTURE), picture)?;
+        write_wav(folder.join(SOUND), &vocode(&frames, &self.params))?;
         Ok(())
     }
+}
+
+/// Makes the folder, and files that can be written in it.
+fn writable(folder: &Path) -> Result<(), Error> {
+    let make = |name| {
+        std::fs::create_dir_all(folder)?;
+        std::fs::File::create(folder.join(name)).map(drop)
+    };
+    [PICTURE, SOUND].into_iter().try_for_each(make).map_err(|error| Error::Output(folder.to_owned(), error))
 }
 
 impl Component for Output<'_> {

@@ -3,7 +3,7 @@
 
 //! `taut check`: is the manifest sound, and does every deadline hold?
 
-use taut_plan::{ClassPlan, Plan};
+use taut_plan::{ClassPlan, Plan, Size};
 
 use crate::arguments::{Check, Format, Screen};
 use crate::input::Files;
@@ -64,6 +64,37 @@ pub(crate) fn summary(plan: &Plan) -> String {
         let (whole, tenths) = (core.utilisation_ppm / 10_000, core.utilisation_ppm / 1_000 % 10);
         line(format_args!("  core {}: {whole}.{tenths} % used", core.cpu));
     }
-    line(format_args!("  memory: {} of {}", plan.memory.total, plan.memory.limit));
+    line(format_args!("  memory: {} of {}", about(plan.memory.total), plan.memory.limit));
     text
+}
+
+/// A size for people: rounded up to a tenth of the largest unit it reaches.
+pub(crate) fn about(size: Size) -> String {
+    let bytes = size.as_bytes();
+    let units = [("GiB", 1u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    match units.into_iter().find(|(_, unit)| bytes >= *unit) {
+        None => format!("{bytes} B"),
+        Some((name, unit)) => {
+            let tenths = (u128::from(bytes) * 10).div_ceil(u128::from(unit));
+            format!("{}.{} {name}", tenths / 10, tenths % 10)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_for_people() {
+        for (bytes, text) in [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.0 KiB"),
+            (10_283_136, "9.9 MiB"),
+            ((1 << 30) + 1, "1.1 GiB"),
+        ] {
+            assert_eq!(about(Size::from_bytes(bytes)), text);
+        }
+    }
 }

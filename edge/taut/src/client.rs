@@ -4,18 +4,20 @@
 //! The side of a process outside of the application.
 
 use std::fmt;
-use std::marker::PhantomData;
 
-use taut_run::{ClientEnd, Payload};
-use taut_segment::{Attached, Role};
+use taut_run::{Attachment, ClientEnd, EndError, Overtaken, Payload};
+use taut_segment::{Error as SegmentError, Role};
 
 /// A process that is attached to a running application under one of the manifest's client names.
 ///
 /// It may be killed at any instruction: the application does not notice but for the values that stay out. If
 /// the application dies, values stop coming and [`Client::liveness`] says so; attach anew then.
+///
+/// The ends of channels may outlive it and move to other threads. The name is taken until the client and all of its
+/// ends are dropped.
 #[derive(Debug)]
 pub struct Client {
-    attached: Attached,
+    attachment: Attachment,
 }
 
 /// Whether the application lives.
@@ -30,20 +32,51 @@ pub enum Liveness {
 }
 
 /// Why a client cannot attach, or not to a channel.
-#[derive(Debug)]
-pub enum AttachError {
-    /// What the segment says: it does not run, the name is taken, the layouts differ, …
-    Segment(taut_segment::Error),
-    /// The channel's mechanism or region is not one that this version knows.
-    Mechanism(String),
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttachError {
+    why: Why,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Why {
+    Segment(SegmentError),
+    End(EndError),
+}
+
+/// What is to be done about an [`AttachError`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remedy {
+    /// The application does not run: start it, or wait.
+    Start,
+    /// Another process has the client's name: end it, or wait.
+    Release,
+    /// The application runs, but did not answer: wait.
+    Wait,
+    /// Waiting does not help: the program, its arguments, the manifest or a right has to change, as the text says.
+    Change,
+}
+
+impl AttachError {
+    /// What is to be done.
+    pub fn remedy(&self) -> Remedy {
+        match &self.why {
+            Why::Segment(SegmentError::NotRunning { .. } | SegmentError::Stale { .. }) => Remedy::Start,
+            Why::Segment(SegmentError::NameTaken { .. }) => Remedy::Release,
+            Why::Segment(SegmentError::NoAnswer { .. } | SegmentError::TurnedAway { .. }) => Remedy::Wait,
+            _ => Remedy::Change,
+        }
+    }
 }
 
 impl fmt::Display for AttachError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Segment(error) => error.fmt(f),
-            Self::Mechanism(channel) => {
+        match &self.why {
+            Why::Segment(error) | Why::End(EndError::Segment(error)) => error.fmt(f),
+            Why::End(EndError::Mechanism(channel)) => {
                 write!(f, "the application's channel `{channel}` needs another version of taut")
+            }
+            Why::End(EndError::Twice(channel)) => {
+                write!(f, "this process holds an end that writes channel `{channel}` already")
             }
         }
     }
@@ -51,62 +84,54 @@ impl fmt::Display for AttachError {
 
 impl std::error::Error for AttachError {}
 
-impl From<taut_segment::Error> for AttachError {
-    fn from(error: taut_segment::Error) -> Self {
-        Self::Segment(error)
-    }
-}
-
 impl Client {
-    /// Attaches to the running application `app` as `client`.
+    /// Attaches to the running application `app` as `client`. Waits for at most two seconds, and only if the
+    /// application is busy or stopped.
     ///
     /// # Errors
-    /// [`AttachError::Segment`] says why not: it does not run, the name is taken or unknown, permission.
+    /// [`AttachError`] says why not: it does not run, the name is taken or unknown, permission.
     pub fn attach(app: &str, client: &str) -> Result<Self, AttachError> {
-        Ok(Self { attached: taut_segment::attach(app, client)? })
+        match taut_segment::attach(app, client) {
+            Ok(attached) => Ok(Self { attachment: Attachment::new(attached) }),
+            Err(error) => Err(AttachError { why: Why::Segment(error) }),
+        }
     }
 
     /// Whether the application lives; a system call that does not block.
     pub fn liveness(&self) -> Liveness {
-        match self.attached.alive() {
+        match self.attachment.attached().alive() {
             taut_segment::Liveness::Alive => Liveness::Running,
             taut_segment::Liveness::Ended => Liveness::Ended,
             taut_segment::Liveness::Died => Liveness::Died,
         }
     }
 
-    /// The end of a channel that this client writes. At most one per channel.
+    /// The end of a channel that this client writes. One at a time per channel.
+    ///
+    /// # Errors
+    /// [`AttachError`] if there is no such channel, it carries other values, or its end lives already.
+    pub fn writer<P: Payload>(&self, channel: &str) -> Result<ClientWriter<P>, AttachError> {
+        let end = self.attachment.end(channel, Role::Writes);
+        end.map(|end| ClientWriter { end }).map_err(|error| AttachError { why: Why::End(error) })
+    }
+
+    /// The end of a state that this client reads. Any number of them.
     ///
     /// # Errors
     /// [`AttachError`] if there is no such channel or it carries other values.
-    pub fn writer<P: Payload>(&self, channel: &str) -> Result<ClientWriter<'_, P>, AttachError> {
-        let end = self.end::<P>(channel, Role::Writes)?;
-        Ok(ClientWriter { end, client: PhantomData })
-    }
-
-    /// The end of a state that this client reads.
-    ///
-    /// # Errors
-    /// [`AttachError`] if there is no such channel or it carries other values.
-    pub fn reader<P: Payload>(&self, channel: &str) -> Result<ClientReader<'_, P>, AttachError> {
-        let end = self.end::<P>(channel, Role::Reads)?;
-        Ok(ClientReader { end, client: PhantomData })
-    }
-
-    fn end<P: Payload>(&self, channel: &str, role: Role) -> Result<ClientEnd<'_, P>, AttachError> {
-        let entry = self.attached.entry_as(channel, role, &P::layout())?;
-        ClientEnd::new(&self.attached, entry).ok_or_else(|| AttachError::Mechanism(channel.to_owned()))
+    pub fn reader<P: Payload>(&self, channel: &str) -> Result<ClientReader<P>, AttachError> {
+        let end = self.attachment.end(channel, Role::Reads);
+        end.map(|end| ClientReader { end }).map_err(|error| AttachError { why: Why::End(error) })
     }
 }
 
 /// The end of a channel that a client writes.
 #[derive(Debug)]
-pub struct ClientWriter<'c, P: Payload> {
-    end: ClientEnd<'c, P>,
-    client: PhantomData<&'c Client>,
+pub struct ClientWriter<P: Payload> {
+    end: ClientEnd<P>,
 }
 
-impl<P: Payload> ClientWriter<'_, P> {
+impl<P: Payload> ClientWriter<P> {
     /// Publishes a value. Waits, for a bounded number of attempts, while the application's reader is inside.
     ///
     /// # Errors
@@ -118,15 +143,16 @@ impl<P: Payload> ClientWriter<'_, P> {
 
 /// The end of a state that a client reads.
 #[derive(Debug)]
-pub struct ClientReader<'c, P: Payload> {
-    end: ClientEnd<'c, P>,
-    client: PhantomData<&'c Client>,
+pub struct ClientReader<P: Payload> {
+    end: ClientEnd<P>,
 }
 
-impl<P: Payload> ClientReader<'_, P> {
-    /// The newest value and its number, counted by the writer from 1; `None` before the first, or if the
-    /// application wrote faster than it could be read, a thousand times in a row.
-    pub fn latest(&mut self) -> Option<(u64, P)> {
+impl<P: Payload> ClientReader<P> {
+    /// The newest value and its number, counted by the writer from 1; `None` before the first.
+    ///
+    /// # Errors
+    /// [`Overtaken`] if a thousand attempts found no value that stood still.
+    pub fn latest(&mut self) -> Result<Option<(u64, P)>, Overtaken> {
         self.end.latest()
     }
 }

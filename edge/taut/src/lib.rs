@@ -32,12 +32,12 @@
 mod client;
 mod start;
 
-pub use client::{AttachError, Client, ClientReader, ClientWriter, Liveness};
+pub use client::{AttachError, Client, ClientReader, ClientWriter, Liveness, Remedy};
 pub use start::start;
 pub use taut_run::{
     App, Busy, Caller, Component, Context, Control, CountingAllocator, Create, Error, Failure, Full, Job,
-    Payload, QueueReader, QueueWriter, Receiver, Service, State, StateReader, StateWriter, Task, Unknown,
-    payload_with, zerocopy,
+    Overtaken, Payload, QueueReader, QueueWriter, Receiver, Service, State, StateReader, StateWriter, Task,
+    Unknown, payload_with, zerocopy,
 };
 pub use taut_scope::{Exceeded, Scope};
 pub use taut_time::{Duration, Instant};

@@ -19,7 +19,7 @@ pub fn start(setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>) -> E
             return ExitCode::from(2);
         }
     };
-    match taut_run::run(&config, &mut Teller, setup) {
+    match taut_run::run(&config, &mut Teller::default(), setup) {
         Ok(ending) if ending.orderly => ExitCode::SUCCESS,
         Ok(_) => ExitCode::from(4),
         Err(error) => {
@@ -35,7 +35,17 @@ pub fn start(setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>) -> E
 }
 
 /// Tells people on stderr.
-struct Teller;
+#[derive(Default)]
+struct Teller {
+    /// The tasks' names, once they are known.
+    tasks: Vec<String>,
+}
+
+impl Teller {
+    fn name(&self, task: u32) -> &str {
+        self.tasks.get(task as usize).map_or("?", String::as_str)
+    }
+}
 
 impl Observer for Teller {
     fn posture(&mut self, posture: &Posture) {
@@ -52,6 +62,7 @@ impl Observer for Teller {
     }
 
     fn started(&mut self, plan: &Plan, boot: Option<Duration>) {
+        self.tasks = plan.tasks.iter().map(|task| task.name.clone()).collect();
         match boot {
             Some(boot) => {
                 let ms = boot.as_ns() / 1_000_000;
@@ -65,7 +76,10 @@ impl Observer for Teller {
         match reason {
             Reason::Elapsed | Reason::Asked => {}
             Reason::Signal(signal) => eprintln!("stopping: signal {signal}"),
-            Reason::Overrun(task) => eprintln!("stopping: task {task} overran and says stop-app"),
+            Reason::Overrun(task) => {
+                eprintln!("stopping: task `{}` overran and says stop-app", self.name(task))
+            }
+            Reason::Panic(task) => eprintln!("stopping: task `{}` panicked", self.name(task)),
         }
     }
 

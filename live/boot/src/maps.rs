@@ -85,7 +85,7 @@ impl Maps {
         Ok(unsafe { Scope::from_raw(base, size) })
     }
 
-    /// The memory of a channel.
+    /// The memory of a channel's protocol: its region, but for the last line if it wakes a reader.
     ///
     /// # Errors
     /// [`MapError::Outside`].
@@ -93,10 +93,13 @@ impl Maps {
     /// # Safety
     /// No other kind of object is made over an overlapping region while the result lives.
     pub unsafe fn channel(&self, channel: &ChannelPlan) -> Result<Memory<'_>, MapError> {
-        let (base, size) = self.locate(channel.place, channel.region, &channel.name)?;
+        let (base, mut size) = self.locate(channel.place, channel.region, &channel.name)?;
+        if channel.readers.iter().any(|reader| reader.triggered) {
+            size = size.saturating_sub(LINE_BYTES);
+        }
         // SAFETY:
         // - as in `scope`; regions start at multiples of 128 bytes of a page-aligned map
-        // - both maps are zeroed when taken
+        // - both maps are zeroed when taken; the last line of a triggering channel is left out
         Ok(unsafe { Memory::from_raw(base, size) })
     }
 

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use taut_plan::{ClassPlan, Plan};
+use taut_sys::{machine, thread};
 
 /// A guarantee that needs a privilege or a machine that has what the plan asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,11 +125,20 @@ impl Posture {
     }
 
     fn cores(&mut self, plan: &Plan) {
-        let online = taut_sys::thread::online_cpus();
+        let before = thread::affinity();
         for core in &plan.cores {
-            if !online.contains(&core.cpu) {
-                self.lose(Guarantee::Cores, format_args!("this machine has no CPU {}", core.cpu));
+            if let Err(error) = thread::set_affinity(&[core.cpu]) {
+                let online = thread::online_cpus();
+                if online.contains(&core.cpu) {
+                    self.lose(Guarantee::Cores, format_args!("CPU {}: {error}", core.cpu));
+                } else {
+                    self.lose(Guarantee::Cores, format_args!("this machine has no CPU {}", core.cpu));
+                }
             }
+        }
+        if let Ok(before) = before {
+            // They were allowed a moment ago.
+            let _ = thread::set_affinity(&before);
         }
     }
 
@@ -143,16 +153,16 @@ impl Posture {
     }
 
     fn priority(&mut self, priority: u8) {
-        if let Err(error) = taut_sys::thread::set_fifo(priority) {
+        if let Err(error) = thread::set_fifo(priority) {
             self.lose(Guarantee::Priorities, error);
         }
         // A thread may always give its priority up.
-        let _ = taut_sys::thread::set_other();
+        let _ = thread::set_other();
     }
 
     /// The throttle matters to who needs more of a core than it leaves.
     fn throttle(&mut self, utilisation_ppm: u64) {
-        if let Some((runtime_us, period_us)) = taut_sys::machine::rt_throttle()
+        if let Some((runtime_us, period_us)) = machine::rt_throttle()
             && u128::from(runtime_us) * 1_000_000 < u128::from(period_us) * u128::from(utilisation_ppm)
         {
             self.lose(

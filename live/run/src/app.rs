@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Putting an application together: code for every task of the manifest, each with its ends of channels.
+//! Putting an application together: code for every task of the manifest.
 
 use std::collections::HashSet;
 
 use taut_boot::Maps;
 use taut_boot::thread::Station;
-use taut_plan::{ArrivalPlan, ChannelPlan, ClassPlan, Plan};
-use taut_plan::{Kind, Mechanism};
+use taut_plan::{ArrivalPlan, ClassPlan, Plan};
 use taut_scope::Scope;
-use taut_share::queue::qrtr;
-use taut_share::state::{sdrtr, sdrtw};
 
-use crate::bell::Bell;
 use crate::best_effort::Context;
-use crate::endpoint::{QueueReader, QueueWriter, StateReader, StateSlot, StateView, StateWriter};
+use crate::create::Create;
 use crate::stage::{Body, PeriodicBody, ReceiverBody, Timing};
 use crate::{Control, Error, Payload, Receiver, Task};
 
@@ -33,7 +29,8 @@ pub struct App<'p> {
     /// Of the tasks, in the plan's order; empty for best-effort ones.
     pub(crate) task_scopes: &'p [Scope<'p>],
     pub(crate) parts: Vec<Part<'p>>,
-    taken: HashSet<(usize, String)>,
+    /// Ends of channels that were handed out: channel and party.
+    pub(crate) taken: HashSet<(usize, String)>,
 }
 
 /// A task with its code.
@@ -127,7 +124,7 @@ impl<'p> App<'p> {
         if !matches!(self.plan.tasks[task].class, ClassPlan::BestEffort {}) {
             return Err(no_such("best-effort task", name));
         }
-        let run = create(&mut Create { app: self, task })?;
+        let run = create(&mut Create::new(self, task))?;
         self.parts.push(Part { task, code: Code::BestEffort(Box::new(run)) });
         Ok(())
     }
@@ -141,7 +138,7 @@ impl<'p> App<'p> {
         let task = self.find(name, service)?;
         let timing = self.timing(task).filter(|timing| timing.trigger.is_none());
         let timing = timing.ok_or_else(|| no_such("periodic task", name))?;
-        let code = create(&mut Create { app: self, task })?;
+        let code = create(&mut Create::new(self, task))?;
         self.add_real_time(task, timing, Box::new(PeriodicBody::new(code)))
     }
 
@@ -154,7 +151,7 @@ impl<'p> App<'p> {
         let task = self.find(name, service)?;
         let timing = self.timing(task).ok_or_else(|| no_such("receiver", name))?;
         let trigger = timing.trigger.clone().ok_or_else(|| no_such("receiver", name))?;
-        let mut create_ends = Create { app: self, task };
+        let mut create_ends = Create::new(self, task);
         let code = create(&mut create_ends)?;
         let (ring, bell, channel) = create_ends.trigger::<P>(&trigger)?;
         let trusted = !self.plan.channels[channel].writer.client;
@@ -271,162 +268,7 @@ impl<'p> Service<'_, 'p> {
     }
 }
 
-/// A task being made: gives it its memory and its ends of channels.
-#[derive(Debug)]
-pub struct Create<'a, 'p> {
-    app: &'a mut App<'p>,
-    task: usize,
-}
-
-impl<'p> Create<'_, 'p> {
-    /// The task's own persistent scope; of size 0 if the manifest gives it none.
-    pub fn scope(&self) -> &'p Scope<'p> {
-        &self.app.task_scopes[self.task]
-    }
-
-    /// The sending end of a queue that this task writes.
-    ///
-    /// # Errors
-    /// If the manifest has no such queue, another party writes it, the end was taken already, or it carries
-    /// other values than `P`.
-    pub fn queue_writer<P: Payload>(&mut self, channel: &str) -> Result<QueueWriter<'p, P>, Error> {
-        let (position, plan) = self.end::<P>(channel, Kind::Queue, true)?;
-        let memory = self.memory(plan)?;
-        // SAFETY:
-        // - `end` hands out the writing end of each channel once per process, and only to its own party
-        // - the reader is this process's or one that attached by the segment's directory
-        let ring = unsafe { qrtr::writer(memory, plan.capacity) };
-        let ring = ring.map_err(|_| Error::Region(channel.to_owned()))?;
-        let triggers = plan.readers.iter().any(|reader| reader.triggered);
-        let bell = if triggers { Some(self.bell(plan)?) } else { None };
-        Ok(QueueWriter { ring, bell, channel: crate::app::position(position), sequence: 0 })
-    }
-
-    /// The receiving end of a queue that this task reads. A receiver's trigger is read by the runtime.
-    ///
-    /// # Errors
-    /// As [`Create::queue_writer`].
-    pub fn queue_reader<P: Payload>(&mut self, channel: &str) -> Result<QueueReader<'p, P>, Error> {
-        let (position, plan) = self.end::<P>(channel, Kind::Queue, false)?;
-        let ring = self.queue_ring(plan)?;
-        Ok(QueueReader { ring, channel: crate::app::position(position) })
-    }
-
-    /// The writing end of a state that this task writes.
-    ///
-    /// # Errors
-    /// As [`Create::queue_writer`].
-    pub fn state_writer<P: Payload>(&mut self, channel: &str) -> Result<StateWriter<'p, P>, Error> {
-        let (position, plan) = self.end::<P>(channel, Kind::State, true)?;
-        let memory = self.memory(plan)?;
-        let misfit = |_| Error::Region(channel.to_owned());
-        let slot = match plan.mechanism {
-            // SAFETY:
-            // - as in `queue_writer`
-            Mechanism::Sdrtr => StateSlot::Sdrtr(unsafe { sdrtr::writer(memory) }.map_err(misfit)?),
-            // SAFETY:
-            // - as in `queue_writer`
-            Mechanism::Sdrtw => StateSlot::Sdrtw(unsafe { sdrtw::writer(memory) }.map_err(misfit)?),
-            Mechanism::Qrtr => return Err(Error::Region(channel.to_owned())),
-        };
-        Ok(StateWriter { slot, channel: crate::app::position(position), sequence: 0 })
-    }
-
-    /// A reading end of a state that this task reads.
-    ///
-    /// # Errors
-    /// As [`Create::queue_writer`].
-    pub fn state_reader<P: Payload>(&mut self, channel: &str) -> Result<StateReader<'p, P>, Error> {
-        let (position, plan) = self.end::<P>(channel, Kind::State, false)?;
-        let memory = self.memory(plan)?;
-        let misfit = |_| Error::Region(channel.to_owned());
-        let slot = match plan.mechanism {
-            // SAFETY:
-            // - as in `queue_writer`, with the sides exchanged: the planner gives SDrtR one reader
-            Mechanism::Sdrtr => StateView::Sdrtr(unsafe { sdrtr::reader(memory) }.map_err(misfit)?),
-            // SAFETY:
-            // - as in `queue_writer`; SDrtW may have many readers
-            Mechanism::Sdrtw => StateView::Sdrtw(unsafe { sdrtw::reader(memory) }.map_err(misfit)?),
-            Mechanism::Qrtr => return Err(Error::Region(channel.to_owned())),
-        };
-        Ok(StateReader { slot, channel: crate::app::position(position), seen: 0 })
-    }
-
-    fn trigger<P: Payload>(
-        &mut self,
-        channel: &str,
-    ) -> Result<(qrtr::Reader<'p, crate::payload::Stamped<P>>, &'p Bell, usize), Error> {
-        let (position, plan) = self.end::<P>(channel, Kind::Queue, false)?;
-        Ok((self.queue_ring(plan)?, self.bell(plan)?, position))
-    }
-
-    fn queue_ring<P: Payload>(
-        &self,
-        plan: &'p ChannelPlan,
-    ) -> Result<qrtr::Reader<'p, crate::payload::Stamped<P>>, Error> {
-        let memory = self.memory(plan)?;
-        // SAFETY:
-        // - as in `queue_writer`, with the sides exchanged: a queue has one reader, checked by the planner
-        let ring = unsafe { qrtr::reader(memory, plan.capacity) };
-        ring.map_err(|_| Error::Region(plan.name.clone()))
-    }
-
-    fn memory(&self, plan: &ChannelPlan) -> Result<taut_share::Memory<'p>, Error> {
-        // SAFETY:
-        // - the planner gives every channel a region of its own; only this protocol is laid over it
-        Ok(unsafe { self.app.maps.channel(plan)? })
-    }
-
-    fn bell(&self, plan: &ChannelPlan) -> Result<&'p Bell, Error> {
-        let line = self.app.maps.last_line(plan)?;
-        // SAFETY:
-        // - the line lies inside the map, which lives as long as 'p, and is aligned to 128 bytes
-        // - the planner adds a line at the end of a triggering channel's region, which the protocol in front of
-        //   it does not use; a Bell is two atomics, for which all bytes are valid
-        Ok(unsafe { line.cast::<Bell>().as_ref() })
-    }
-
-    /// Takes an end of a channel for this task, once.
-    fn end<P: Payload>(
-        &mut self,
-        channel: &str,
-        kind: Kind,
-        writes: bool,
-    ) -> Result<(usize, &'p ChannelPlan), Error> {
-        let what = if kind == Kind::Queue { "queue" } else { "state" };
-        let position = self.app.plan.channel(channel).ok_or_else(|| no_such("channel", channel))?;
-        let plan = &self.app.plan.channels[position];
-        if plan.kind != kind {
-            return Err(no_such(what, channel));
-        }
-        let me = &self.app.plan.tasks[self.task].name;
-        let mine = if writes {
-            !plan.writer.client && plan.writer.name == *me
-        } else {
-            plan.readers.iter().any(|reader| !reader.client && reader.name == *me)
-        };
-        if !mine {
-            let readers = plan.readers.iter().map(|reader| format!("`{}`", reader.name));
-            let of = if writes {
-                format!("`{}`", plan.writer.name)
-            } else {
-                readers.collect::<Vec<_>>().join(", ")
-            };
-            return Err(Error::NotYours { channel: channel.to_owned(), of, by: me.clone() });
-        }
-        let code = P::layout();
-        if code != plan.layout {
-            let (channel, manifest) = (channel.to_owned(), plan.layout.clone());
-            return Err(Error::Layout { channel, manifest, code });
-        }
-        if !self.app.taken.insert((position, me.clone())) {
-            return Err(Error::Twice(format!("the end of channel `{channel}` that belongs to `{me}`")));
-        }
-        Ok((position, plan))
-    }
-}
-
-fn no_such(what: &'static str, name: &str) -> Error {
+pub(crate) fn no_such(what: &'static str, name: &str) -> Error {
     Error::NoSuch { what, name: name.to_owned() }
 }
 

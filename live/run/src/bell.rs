@@ -51,3 +51,45 @@ impl Bell {
         !matches!(woken, Ok(futex::Waited::Changed))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+
+    /// I1, with a producer that pauses anywhere: a lost wake-up would leave the receiver asleep for ever.
+    #[test]
+    fn no_ring_is_lost() {
+        const VALUES: u64 = 200_000;
+        let (bell, pushed) = (Bell::default(), AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut chance = 1u64;
+                for value in 1..=VALUES {
+                    pushed.store(value, Ordering::Release);
+                    bell.ring();
+                    chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    for _ in 0..chance >> 58 {
+                        std::hint::spin_loop();
+                    }
+                }
+            });
+            let (mut seen, mut slept) = (0, 0u64);
+            while seen < VALUES {
+                let count = bell.count();
+                let now = pushed.load(Ordering::Acquire);
+                if now == seen {
+                    slept += u64::from(bell.wait(count));
+                } else {
+                    assert!(now > seen);
+                    seen = now;
+                }
+            }
+            assert_eq!(seen, VALUES);
+            assert!(slept <= VALUES);
+        });
+        // Nothing more comes: a wait since an old count returns at once, without a sleep.
+        assert!(!bell.wait(bell.count().wrapping_sub(1)));
+    }
+}

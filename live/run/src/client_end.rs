@@ -1,9 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The end of a channel in a client's process.
+//! A client's process: its place at the application, and its ends of channels.
+//!
+//! State      an [`Attachment`] holds the connection and the memory; every end of a channel holds the
+//!            attachment. So the memory outlives the ends, and the client's name stays ours until the last
+//!            of them is gone.
+//! Invariants I1 of each channel that the client writes, one end lives at a time.
+//!            I2 an end's protocol is gone before its hold: fields fall in the order of their declaration.
+//! Crash      the system ends the connection and frees the name; what the application then sees stands in the
+//!            protocols' files.
 
+use std::collections::HashSet;
 use std::fmt;
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use taut_plan::Mechanism;
 use taut_segment::{Attached, Entry, Role};
@@ -14,68 +25,156 @@ use taut_sys::clock;
 
 use crate::Payload;
 use crate::bell::Bell;
-use crate::endpoint::{StateSlot, StateView, publish, read};
+use crate::endpoint::{ATTEMPTS, StateSlot, publish};
 use crate::payload::Stamped;
 
-/// The end of a channel in a client's process: the same protocols as inside, without a trace.
-pub struct ClientEnd<'c, P: Payload> {
-    kind: EndKind<'c, P>,
-    sequence: u64,
+/// A client's place at a running application, shared by its ends of channels.
+#[derive(Debug)]
+pub struct Attachment(Arc<Place>);
+
+#[derive(Debug)]
+struct Place {
+    attached: Attached,
+    /// Channels of which an end that writes lives.
+    written: Mutex<HashSet<String>>,
 }
 
-enum EndKind<'c, P: Payload> {
-    Write(StateSlot<'c, P>),
-    Send(qrtr::Writer<'c, Stamped<P>>, Option<&'c Bell>),
-    Read(StateView<'c, P>),
+/// Why a client cannot have an end of a channel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EndError {
+    /// There is no such channel, or it carries other values, or goes the other way.
+    Segment(taut_segment::Error),
+    /// Its mechanism or its region is not one that this version knows.
+    Mechanism(String),
+    /// An end that writes it lives already.
+    Twice(String),
 }
 
-impl<P: Payload> fmt::Debug for ClientEnd<'_, P> {
+/// The application wrote, or was stopped in the middle of writing, at each of a thousand attempts to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overtaken;
+
+impl fmt::Display for Overtaken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ClientEnd")
+        f.write_str("the application was writing at every attempt to read")
     }
 }
 
-impl<'c, P: Payload> ClientEnd<'c, P> {
-    /// The end that a directory's entry describes; `None` if this version does not know its mechanism, or the
-    /// region does not fit it.
+impl std::error::Error for Overtaken {}
+
+impl Attachment {
+    /// Holds what was attached.
+    pub fn new(attached: Attached) -> Self {
+        Self(Arc::new(Place { attached, written: Mutex::default() }))
+    }
+
+    /// The segment and its owner.
+    pub fn attached(&self) -> &Attached {
+        &self.0.attached
+    }
+
+    /// An end of a channel: of one that we read any number, of one that we write one at a time.
     ///
-    /// The application grants each client's name to one connection at a time, so there is one writer.
-    pub fn new(attached: &'c Attached, entry: &Entry) -> Option<Self> {
+    /// # Errors
+    /// [`EndError`].
+    pub fn end<P: Payload>(&self, channel: &str, role: Role) -> Result<ClientEnd<P>, EndError> {
+        let entry = self.0.attached.entry_as(channel, role, &P::layout()).map_err(EndError::Segment)?;
+        let hold = Hold::take(&self.0, entry).ok_or_else(|| EndError::Twice(channel.to_owned()))?;
+        let kind = hold.protocol(entry).ok_or_else(|| EndError::Mechanism(channel.to_owned()))?;
+        Ok(ClientEnd { kind, sequence: 0, hold })
+    }
+}
+
+/// Keeps an end's memory mapped and, if it writes, other ends away.
+struct Hold {
+    place: Arc<Place>,
+    channel: String,
+    writes: bool,
+}
+
+impl Hold {
+    /// `None` if an end that writes the channel lives (I1).
+    fn take(place: &Arc<Place>, entry: &Entry) -> Option<Self> {
+        let (channel, writes) = (entry.channel.clone(), entry.role == Role::Writes);
+        let mut written = place.written.lock().unwrap_or_else(PoisonError::into_inner);
+        (!writes || written.insert(channel.clone())).then(|| Self {
+            place: Arc::clone(place),
+            channel,
+            writes,
+        })
+    }
+
+    /// The protocol over the channel's region. It lives for `'static` as far as its type says; in truth as long
+    /// as this hold, which [`ClientEnd`] sees to.
+    fn protocol<P: Payload>(&self, entry: &Entry) -> Option<EndKind<P>> {
         let mechanism = [Mechanism::Sdrtr, Mechanism::Sdrtw, Mechanism::Qrtr];
         let mechanism = mechanism.into_iter().find(|known| known.paper_name() == entry.mechanism)?;
         if entry.value_size as usize != size_of::<P>() {
             return None;
         }
-        let region = attached.region(&entry.channel).ok()?;
+        let region = self.place.attached.region(&self.channel).ok()?;
         let (base, size) = (region.cast::<u8>(), region.len());
         // SAFETY:
-        // - `region` checked that it lies inside the mapping, which lives as long as 'c, at a multiple of 128
+        // - `region` checked that it lies inside the mapping, at a multiple of 128; the mapping stays where it is
+        //   as long as `self.place`, hence longer than the protocol (I2), and its file is sealed against shrinking
         // - the application made it for this channel alone; that the application could lie is accepted: a
         //   client trusts the application that it attaches to
-        // - mapped read-only for a client that writes nothing, and then only `reader`s are made below
+        // - mapped read-only for a client that writes nothing, and then only readers are made below
         let memory = unsafe { Memory::from_raw(base, size) };
         // SAFETY:
-        // - one connection at a time has this client's name, and our caller takes each end once
-        let kind = unsafe {
-            match (mechanism, entry.role) {
+        // - one connection at a time has this client's name, and holds it as long as `self.place`
+        // - of the channels that we write, this is the only end that lives (I1); the last one has ended, since
+        //   the lock of `written` orders its hold's fall before ours
+        unsafe {
+            Some(match (mechanism, entry.role) {
                 (Mechanism::Sdrtr, Role::Writes) => {
                     EndKind::Write(StateSlot::Sdrtr(sdrtr::writer(memory).ok()?))
                 }
-                (Mechanism::Sdrtw, Role::Reads) => {
-                    EndKind::Read(StateView::Sdrtw(sdrtw::reader(memory).ok()?))
-                }
+                (Mechanism::Sdrtw, Role::Reads) => EndKind::Read(sdrtw::reader(memory).ok()?),
                 (Mechanism::Qrtr, Role::Writes) => {
                     let ring = qrtr::writer(memory, entry.capacity).ok()?;
                     let bell = if entry.triggered { Some(bell(base, size)?) } else { None };
                     EndKind::Send(ring, bell)
                 }
                 _ => return None,
-            }
-        };
-        Some(Self { kind, sequence: 0 })
+            })
+        }
     }
+}
 
+impl Drop for Hold {
+    fn drop(&mut self) {
+        if self.writes {
+            self.place.written.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.channel);
+        }
+    }
+}
+
+/// The end of a channel in a client's process: the same protocols as inside, without a trace.
+pub struct ClientEnd<P: Payload> {
+    // Before `hold` (I2).
+    kind: EndKind<P>,
+    sequence: u64,
+    hold: Hold,
+}
+
+enum EndKind<P: Payload> {
+    Write(StateSlot<'static, P>),
+    Send(qrtr::Writer<'static, Stamped<P>>, Option<&'static Bell>),
+    Read(sdrtw::Reader<'static, Stamped<P>>),
+}
+
+impl<P: Payload> fmt::Debug for ClientEnd<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ClientEnd").field(&self.hold.channel).finish()
+    }
+}
+
+impl<P: Payload> ClientEnd<P> {
     /// Publishes or sends a value; gives it back if it did not get in.
+    ///
+    /// # Errors
+    /// The value.
     pub fn publish(&mut self, value: P) -> Result<(), P> {
         let sent_ns = clock::monotonic_ns();
         match &mut self.kind {
@@ -93,24 +192,22 @@ impl<'c, P: Payload> ClientEnd<'c, P> {
         }
     }
 
-    /// The newest value and its number.
-    pub fn latest(&mut self) -> Option<(u64, P)> {
-        match &mut self.kind {
-            EndKind::Read(view) => {
-                let stamped = read(view)?;
-                let sequence = stamped.sequence;
-                Some((sequence, stamped.value))
-            }
-            EndKind::Write(_) | EndKind::Send(..) => None,
-        }
+    /// The newest value and its number; `None` before the first.
+    ///
+    /// # Errors
+    /// [`Overtaken`].
+    pub fn latest(&mut self) -> Result<Option<(u64, P)>, Overtaken> {
+        let EndKind::Read(reader) = &mut self.kind else { return Ok(None) };
+        let sample = reader.read_bounded(ATTEMPTS).map_err(|_| Overtaken)?;
+        Ok(sample.map(|sample| (sample.value.sequence, sample.value.value)))
     }
 }
 
 /// The last line of a region.
 ///
 /// # Safety
-/// The region is valid for `'c` and ends with a bell.
-unsafe fn bell<'c>(base: std::ptr::NonNull<u8>, size: usize) -> Option<&'c Bell> {
+/// The region is valid for as long as the answer is used, and ends with a bell.
+unsafe fn bell(base: NonNull<u8>, size: usize) -> Option<&'static Bell> {
     let offset = size.checked_sub(size_of::<Bell>())?;
     // SAFETY:
     // - offset + size_of::<Bell>() = size, and both base and size are multiples of 128

@@ -36,6 +36,8 @@ pub enum Reason {
     Signal(u32),
     /// A task with `on-overrun = "stop-app"` overran: its position in the plan.
     Overrun(u32),
+    /// A task panicked: its position in the plan.
+    Panic(u32),
     /// The application asked for it.
     Asked,
 }
@@ -129,6 +131,7 @@ impl Control {
             Reason::Signal(signal) => 2 << 16 | signal & 0xffff,
             Reason::Overrun(task) => 3 << 16 | task & 0xffff,
             Reason::Asked => 4 << 16,
+            Reason::Panic(task) => 5 << 16 | task & 0xffff,
         };
         // The first reason stands.
         let _ = self.stop.compare_exchange(0, number, Ordering::AcqRel, Ordering::Acquire);
@@ -141,6 +144,7 @@ impl Control {
             1 => Some(Reason::Elapsed),
             2 => Some(Reason::Signal(number & 0xffff)),
             3 => Some(Reason::Overrun(number & 0xffff)),
+            5 => Some(Reason::Panic(number & 0xffff)),
             _ => Some(Reason::Asked),
         }
     }

@@ -109,7 +109,7 @@ pub(crate) enum StateSlot<'p, P: Payload> {
 
 /// Attempts of a writer that is not real-time before it gives up; a reader is inside for well under a
 /// microsecond unless it was preempted there, so this spans some milliseconds with the yields between them.
-const ATTEMPTS: u32 = 1_000;
+pub(crate) const ATTEMPTS: u32 = 1_000;
 
 impl<P: Payload> StateWriter<'_, P> {
     /// Publishes a value. A real-time writer is wait-free (SDrtW) and always succeeds; another waits for the
@@ -157,7 +157,8 @@ pub(crate) fn publish<P: Payload>(
 pub struct StateReader<'p, P: Payload> {
     pub(crate) slot: StateView<'p, P>,
     pub(crate) channel: u16,
-    pub(crate) seen: u64,
+    /// When the value that was traced last was sent, and its number: another client counts anew.
+    pub(crate) seen: (u64, u64),
 }
 
 pub(crate) enum StateView<'p, P: Payload> {
@@ -172,8 +173,8 @@ impl<P: Payload> StateReader<'_, P> {
     pub fn latest(&mut self, by: &mut impl Caller) -> Option<P> {
         let stamped = read(&mut self.slot)?;
         let (sent_ns, sequence) = (stamped.sent_ns, stamped.sequence);
-        if sequence != self.seen {
-            self.seen = sequence;
+        if (sent_ns, sequence) != self.seen {
+            self.seen = (sent_ns, sequence);
             let (scribe, _) = by.scribe();
             let now_ns = clock::monotonic_ns();
             scribe.other(now_ns, Kind::Receive, self.channel, sequence, now_ns.saturating_sub(sent_ns));

@@ -4,6 +4,7 @@
 //! The threads of an application, from their start to their end.
 
 use std::io::Write;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread::{Builder, Scope as ThreadScope, ScopedJoinHandle};
 
@@ -47,16 +48,13 @@ pub(crate) struct Play<'p> {
     pub(crate) maps: &'p Maps,
 }
 
-/// A real-time thread as the main thread sees it.
+/// A thread as the main thread sees it.
+#[derive(Default)]
 struct Hand {
     tid: AtomicI32,
     done: AtomicBool,
-}
-
-impl Default for Hand {
-    fn default() -> Self {
-        Self { tid: AtomicI32::new(0), done: AtomicBool::new(false) }
-    }
+    /// What the system refused on the way to its station.
+    refused: OnceLock<taut_sys::Error>,
 }
 
 impl<'p> Play<'p> {
@@ -101,10 +99,12 @@ impl<'p> Play<'p> {
             let gathered = self
                 .gather(threads, actors, probes, &real_time, &gate)
                 .map(|gathered| joins = gathered)
-                .and_then(|()| self.all_ready(real_time.len(), &gate));
+                .and_then(|()| self.all_ready(&real_time, &gate));
             if let Err(error) = gathered {
                 self.control.stop();
                 gate.call_off();
+                // A panic is told by the thread's own message; its join must not panic again.
+                joins.into_iter().for_each(|(_, join)| drop(join.join()));
                 return Err(error);
             }
             let origin_ns = clock::monotonic_ns().saturating_add(LEAD_NS);
@@ -171,13 +171,34 @@ impl<'p> Play<'p> {
         Ok(joins)
     }
 
-    fn all_ready(&self, threads: usize, gate: &Gate) -> Result<(), Error> {
-        let expected = u32::try_from(threads).unwrap_or(u32::MAX);
-        let deadline_ns = clock::monotonic_ns().saturating_add(GATHER_NS);
-        if gate.gathered(expected, deadline_ns) < expected {
-            return Err(Error::Thread("a real-time thread did not get ready within 30s".to_owned()));
+    /// Takes the calling thread to its station. What fails here was possible when the posture was found; the
+    /// main thread calls the start off then.
+    fn take_station(&self, station: Station, hand: &Hand) {
+        if let Err(error) = take_station(station, self.posture) {
+            let _ = hand.refused.set(error);
         }
-        Ok(())
+    }
+
+    /// Waits until all real-time threads stand at the gate, at their stations.
+    fn all_ready(&self, hands: &[Hand], gate: &Gate) -> Result<(), Error> {
+        let expected = u32::try_from(hands.len()).unwrap_or(u32::MAX);
+        let give_up_ns = clock::monotonic_ns().saturating_add(GATHER_NS);
+        loop {
+            let now_ns = clock::monotonic_ns();
+            if gate.gathered(expected, now_ns.saturating_add(ROUND_NS)) >= expected {
+                break;
+            }
+            if self.control.stopping() {
+                return Err(Error::Thread("a task ended before release 0".to_owned()));
+            }
+            if now_ns >= give_up_ns {
+                return Err(Error::Thread("a real-time thread did not get ready within 30s".to_owned()));
+            }
+        }
+        match hands.iter().find_map(|hand| hand.refused.get()) {
+            Some(error) => Err(Error::System(*error)),
+            None => Ok(()),
+        }
     }
 
     /// Joins the real-time threads and lets their components finish; whether all did.
@@ -209,12 +230,11 @@ impl<'p> Play<'p> {
         let name = &self.plan.tasks[task].name;
         let spawned =
             Builder::new().name(name.clone()).stack_size(STACK_BYTES).spawn_scoped(threads, move || {
-                let _done = Done(hand);
+                let _done = Done { hand, control: self.control, task };
                 let Actor { mut body, scope, station, timing, scribe } = actor;
                 hand.tid.store(thread::tid(), Ordering::Release);
                 body.start();
-                // What fails here was possible a moment ago; the thread runs on and the report shows it.
-                let _ = take_station(station, self.posture);
+                self.take_station(station, hand);
                 if let Some(origin_ns) = gate.wait() {
                     Stage::new(scope, scribe, self.control, timing, origin_ns).play(&mut *body);
                 }
@@ -237,9 +257,9 @@ impl<'p> Play<'p> {
         let name = format!("probe-{}", station.cpu);
         let builder = Builder::new().name(name).stack_size(STACK_BYTES);
         let spawned = builder.spawn_scoped(threads, move || {
-            let _done = Done(hand);
+            let _done = Done { hand, control: self.control, task: usize::MAX };
             hand.tid.store(thread::tid(), Ordering::Release);
-            let _ = take_station(station, self.posture);
+            self.take_station(station, hand);
             if let Some(origin_ns) = gate.wait() {
                 probe::watch(origin_ns, self.control, &mut scribe);
             }
@@ -260,7 +280,7 @@ impl<'p> Play<'p> {
     {
         let name = &self.plan.tasks[task].name;
         let spawned = Builder::new().name(name.clone()).spawn_scoped(threads, move || {
-            let _done = Done(hand);
+            let _done = Done { hand, control: self.control, task };
             hand.tid.store(thread::tid(), Ordering::Release);
             run(&mut Context { control: self.control, scribe });
         });
@@ -327,11 +347,19 @@ struct Actor<'p> {
 
 type Join<'scope, 'p> = (usize, ScopedJoinHandle<'scope, Box<dyn Body + 'p>>);
 
-/// Says that a thread has ended, also if it panicked.
-struct Done<'h>(&'h Hand);
+/// Says that a thread has ended. One that panicked ends the application: without it, what was proven is not what
+/// runs.
+struct Done<'h> {
+    hand: &'h Hand,
+    control: &'h Control,
+    task: usize,
+}
 
 impl Drop for Done<'_> {
     fn drop(&mut self) {
-        self.0.done.store(true, Ordering::Release);
+        if std::thread::panicking() {
+            self.control.stop_because(Reason::Panic(crate::app::position(self.task).into()));
+        }
+        self.hand.done.store(true, Ordering::Release);
     }
 }

@@ -30,10 +30,13 @@ struct Told {
     started: bool,
     stopping: Option<Reason>,
     unfinished: Vec<String>,
+    lost: Vec<String>,
 }
 
 impl Observer for Told {
-    fn posture(&mut self, _: &Posture) {}
+    fn posture(&mut self, posture: &Posture) {
+        self.lost = posture.lost.iter().map(ToString::to_string).collect();
+    }
     fn removed_stale(&mut self, what: &str) {
         panic!("nothing was left behind, yet {what}");
     }
@@ -68,8 +71,9 @@ impl Outcome {
 }
 
 fn plan(tables: &str) -> (Plan, String) {
+    let cores = if tables.contains("core = 1000") { "[0, 1000]" } else { "[0]" };
     let text = format!(
-        "manifest = 1\n[app]\nname = \"test\"\n[platform]\ncores = [0]\nmemory = \"32MiB\"\n\
+        "manifest = 1\n[app]\nname = \"test\"\n[platform]\ncores = {cores}\nmemory = \"32MiB\"\n\
          on-missing-privilege = \"degrade\"\n{tables}"
     );
     let source = taut_manifest::Source { name: "taut.toml".to_owned(), text: text.clone() };
@@ -429,6 +433,55 @@ fn a_stale_or_unproven_plan_is_refused() {
     plan.proven = false;
     std::fs::write(&lock, plan.to_lock().unwrap()).unwrap();
     boot("does not keep every deadline");
+}
+
+#[test]
+fn a_panic_ends_the_application() {
+    for in_job in [3, u64::MAX] {
+        let outcome = run(TICK, None, |app| {
+            app.task("tick", |_| {
+                Ok(each(move |job| {
+                    assert!(job.number() != in_job, "on purpose");
+                    // Without a panic the test would not end.
+                    assert!(job.number() < 400, "on purpose");
+                    Ok(())
+                }))
+            })
+        });
+        let ending = outcome.ending.unwrap();
+        assert_eq!((ending.reason, ending.orderly), (Reason::Panic(0), false));
+        assert_eq!(outcome.told.unfinished, ["tick: it panicked"]);
+    }
+}
+
+/// Panics before release 0.
+struct Early;
+
+impl Component for Early {
+    fn start(&mut self) {
+        panic!("on purpose");
+    }
+}
+
+impl Task for Early {
+    fn release(&mut self, _: &mut Job<'_>) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_panic_before_release_0_is_an_error() {
+    let outcome = run(TICK, None, |app| app.task("tick", |_| Ok(Early)));
+    assert!(outcome.ending.unwrap_err().to_string().contains("ended before release 0"));
+    assert!(!outcome.told.started);
+}
+
+#[test]
+fn a_core_that_is_not_there_is_a_lost_guarantee() {
+    let tables = TICK.replace("core = 0", "core = 1000");
+    let outcome = run(&tables, Some(Duration::from_ms(20)), |app| app.task("tick", |_| Ok(each(|_| Ok(())))));
+    assert!(outcome.ending.unwrap().orderly);
+    assert!(outcome.told.lost.iter().any(|lost| lost.contains("has no CPU 1000")), "{:?}", outcome.told.lost);
 }
 
 #[test]

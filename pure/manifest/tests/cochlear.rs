@@ -30,7 +30,7 @@ fn says_what_it_says() {
     let platform = model.platform();
     assert_eq!((&platform.cores[..], &platform.housekeeping[..]), (&[0][..], &[1][..]));
     assert_eq!(platform.memory, Size::from_bytes(64 << 20));
-    assert_eq!(platform.overheads.release, Duration::from_us(60));
+    assert_eq!(platform.overheads.release, Duration::from_us(550));
     assert_eq!(platform.on_missing_privilege, OnMissingPrivilege::Degrade);
 
     let layouts = model.payloads().iter().map(|p| p.layout()).collect::<Vec<_>>();
@@ -40,7 +40,7 @@ fn says_what_it_says() {
     assert_eq!(names, ["recording", "processing", "output", "source"]);
     let (id, task, processing) = model.real_time().nth(1).unwrap();
     assert_eq!((task.service.unwrap().index(), processing.priority), (0, Some(70)));
-    assert_eq!(processing.wcet.bound(), Some(Duration::from_us(1500)));
+    assert_eq!(processing.wcet.bound(), Some(Duration::from_us(150)));
     assert_eq!(processing.wcet.source, Evidence::Measured);
     assert_eq!(
         processing.arrival,
@@ -54,7 +54,7 @@ fn says_what_it_says() {
     );
     assert!(matches!(model.tasks()[3].class, Class::BestEffort(_)));
     assert_eq!(model.party_name(model.channels()[3].readers[0]), "ui");
-    assert_eq!((model.channels()[0].capacity, model.channels()[3].capacity), (Some(64), None));
+    assert_eq!((model.channels()[0].capacity, model.channels()[1].capacity), (Some(64), Some(8)));
     let chain = &model.chains()[0];
     assert_eq!((chain.path.len(), chain.path[4]), (5, Step::Task(output)));
 }
@@ -70,7 +70,7 @@ fn places_fall_back_to_parents() {
     };
     assert_eq!(at(Place::value("tasks.output.deadline")), "\"1ms\"");
     assert_eq!(at(Place::key("tasks.output.deadline")), "deadline");
-    assert_eq!(at(Place::value("tasks.output.wcet.margin")), "\"50%\"");
+    assert_eq!(at(Place::value("tasks.output.wcet.margin")), "\"100%\"");
     assert_eq!(at(Place::value("chains.0.path.2")), "\"processing\"");
     assert_eq!(at(Place::value("tasks.output.jitter")), "[tasks.output]");
     assert_eq!(at(Place::key("tasks.output.jitter.x.y")), "[tasks.output]");
@@ -95,7 +95,7 @@ fn overlay_changes_the_machine() {
     assert_eq!(model.platform().overheads.release, Duration::from_us(30));
     assert_eq!(model.platform().overheads.context_switch, Duration::from_us(5), "kept");
     let real_time = model.real_time().map(|(_, _, real_time)| real_time).collect::<Vec<_>>();
-    assert_eq!(real_time[0].wcet.bound(), Some(Duration::from_us(600)), "new value, old margin");
+    assert_eq!(real_time[0].wcet.bound(), Some(Duration::from_us(800)), "new value, old margin");
     assert_eq!(real_time[1].priority, None);
     assert_eq!(model.cpu(real_time[1].core.unwrap()), 3);
     assert_eq!(
@@ -115,4 +115,40 @@ fn overlay_faults_point_into_the_right_file() {
     let loaded = load(&source, std::slice::from_ref(&overlay));
     assert!(loaded.model.is_none());
     insta::assert_snapshot!(shown(&loaded, &[&source, &overlay]));
+}
+
+/// Everything that is wrong in an overlay is told in one go, where it stands in the overlay.
+#[test]
+fn an_overlay_with_several_mistakes() {
+    let text = "manifest = 2\n[platform]\ncores = [0, 0]\nhousekeeping = [\"1\"]\nmemory = \"60\"\n\
+                on-missing-privilege = \"panic\"\n[platform.overheads]\nrelease = 60\ncontext-swich = \"1us\"\n\
+                [tasks.recording]\npriority = 99\ncore = 5\nwcet = { value = \"9ms\", source = \"hope\" }\n\
+                deadline = \"1ms\"\n[tasks.processing]\npriority = 75\nmemory = { release = \"1KB\" }\n\
+                [tasks.outptu]\ncore = 0\n[clients.other]\n";
+    let overlay = board(text);
+    let loaded = load(&cochlear(), &[overlay]);
+    let found = loaded.diagnostics.iter().map(|d| {
+        assert_eq!(d.primary.file, 1, "{d:?}");
+        format!("{} {}", d.code, &text[d.primary.range.clone()])
+    });
+    let expected = [
+        "TAUT0109 2",
+        "TAUT0502 0",
+        "TAUT0104 \"1\"",
+        "TAUT0106 \"60\"",
+        "TAUT0108 \"panic\"",
+        "TAUT0105 60",
+        "TAUT0102 context-swich",
+        "TAUT0505 99",
+        "TAUT0501 5",
+        "TAUT0213 \"9ms\"",
+        "TAUT0108 \"hope\"",
+        "TAUT0309 deadline",
+        "TAUT0506 75",
+        "TAUT0106 \"1KB\"",
+        "TAUT0308 outptu",
+        "TAUT0309 clients",
+    ];
+    assert_eq!(found.collect::<Vec<_>>(), expected);
+    assert!(loaded.model.is_none());
 }

@@ -134,6 +134,15 @@ impl CoreJobs {
         begin
     }
 
+    /// How long the core stood free for a job before it started: from its release, or from the completion of the
+    /// last job at least as urgent after that.
+    pub(crate) fn stood_free(&self, job: &Pending) -> u64 {
+        let others = self.jobs.iter().take_while(|other| other.release <= job.start);
+        let urgent = others.filter(|other| other.priority >= job.priority && other.complete <= job.start);
+        let since = urgent.map(|other| other.complete).max().unwrap_or(0).max(job.release);
+        job.start.saturating_sub(since)
+    }
+
     /// Applies the rule to a late job with its proven bound; `None` if none was proven.
     pub(crate) fn judge(&self, late: &Pending, bound: Option<u64>, stalls: &Stalls) -> Finding {
         let begin = self.busy_since(late.priority, late.release);
@@ -224,6 +233,16 @@ mod tests {
         let far = job(0, 5, 10 * P, 13 * P + 300_001, 100);
         let found = CoreJobs::new(vec![far, urgent(900_000)]).judge(&far, Some(P), &stalls);
         assert!(matches!(found, Finding::Ours { .. }), "no more than the WCET");
+    }
+
+    #[test]
+    fn a_core_that_stood_free_is_seen() {
+        let late = Pending { start: 15 * P, ..job(0, 5, 10 * P, 16 * P, 100) };
+        let free = |others: &[Pending]| CoreJobs::new([others, &[late]].concat()).stood_free(&late);
+        assert_eq!(free(&[]), 5 * P);
+        assert_eq!(free(&[job(1, 9, 11 * P, 12 * P, 100)]), 3 * P);
+        assert_eq!(free(&[job(1, 4, 11 * P, 12 * P, 100)]), 5 * P, "less urgent work does not keep it");
+        assert_eq!(free(&[job(1, 9, 8 * P, 9 * P, 100)]), 5 * P, "done before the release");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use taut_event::file::Run;
 use taut_event::{Count, Kind, Record};
-use taut_plan::{ArrivalPlan, ClassPlan, Plan};
+use taut_plan::{ArrivalPlan, ClassPlan, Plan, Term};
 use taut_time::Duration;
 
 use crate::ages;
@@ -27,18 +27,23 @@ pub(crate) struct Promise {
     wcet: u64,
     /// R, if shown and within the deadline.
     bound: Option<u64>,
+    /// What the plan allows from a release to the first instruction.
+    release_overhead: u64,
 }
 
 impl Promise {
     fn of(class: &ClassPlan) -> Option<Self> {
-        let ClassPlan::RealTime { cpu, priority, arrival, deadline, wcet, response, .. } = class else {
+        let ClassPlan::RealTime { cpu, priority, arrival, deadline, wcet, response, terms, .. } = class
+        else {
             return None;
         };
         let (period, periodic) = match arrival {
             ArrivalPlan::Periodic { periodic, .. } => (*periodic, true),
             ArrivalPlan::Sporadic { sporadic, .. } => (*sporadic, false),
         };
+        let release = |term: &&Term| term.kind == "overhead" && term.of.as_deref() == Some("release");
         Some(Self {
+            release_overhead: terms.iter().filter(release).map(|term| term.time.as_ns()).sum(),
             cpu: *cpu,
             priority: *priority,
             period: period.as_ns(),
@@ -71,6 +76,9 @@ pub(crate) struct Judge<'a> {
     pub(crate) machine: u64,
 }
 
+/// The fact that says that no probe watched the machine.
+const NO_PROBE: &str = "lost-priorities";
+
 pub(crate) fn judge(plan: &Plan, run: &Run) -> Report {
     let mut records = run.records.clone();
     records.extend(ages::chain_ends(plan, &run.records));
@@ -101,7 +109,9 @@ pub(crate) fn judge(plan: &Plan, run: &Run) -> Report {
         warnings: Vec::new(),
         machine: 0,
     };
+    let machine = facts(&run.machine);
     judge.about_the_run(ending, run.unknown);
+    judge.about_the_machine(&machine);
     let joined = jobs::join(records, plan.tasks.len());
     let (tasks, found) = judge.tasks(&joined, ending);
     let channels: Vec<ChannelFigures> = (0..plan.channels.len()).map(|at| judge.channel(at)).collect();
@@ -118,7 +128,9 @@ pub(crate) fn judge(plan: &Plan, run: &Run) -> Report {
     let mut values: Vec<Record> =
         run.records.iter().filter(|r| matches!(r.kind, Kind::Send | Kind::Receive)).copied().collect();
     values.sort_by_key(|record| record.at);
-    let probes = plan.cores.iter().map(|core| {
+    // Without priorities there is no probe: nobody was above the tasks to tell how late the machine was.
+    let watched = machine.iter().all(|(key, _)| key != NO_PROBE);
+    let probes = plan.cores.iter().filter(|_| watched).map(|core| {
         let of_core = stalls.iter().filter(|&&(cpu, _, _)| cpu == core.cpu).map(|&(_, _, lateness)| lateness);
         ProbeFigures {
             cpu: core.cpu,
@@ -142,7 +154,7 @@ pub(crate) fn judge(plan: &Plan, run: &Run) -> Report {
         chains,
         probes,
         services,
-        machine: facts(&run.machine),
+        machine,
         begin,
         duration: last.saturating_sub(begin),
         ending,
@@ -172,6 +184,16 @@ impl Judge<'_> {
         }
         if unknown > 0 {
             self.warnings.push(Warning::Unknown { records: unknown });
+        }
+    }
+
+    /// The runtime writes what it lacked among the machine's facts: `lost-priorities = why`.
+    fn about_the_machine(&mut self, facts: &[(String, String)]) {
+        for (key, why) in facts {
+            if let Some(guarantee) = key.strip_prefix("lost-") {
+                let (guarantee, why) = (guarantee.to_owned(), why.clone());
+                self.warnings.push(Warning::Degraded { guarantee, why });
+            }
         }
     }
 
@@ -295,7 +317,11 @@ impl Judge<'_> {
                 used_ns,
             },
             (None, None) => Cause::NotProven,
-            (None, Some(_)) => Cause::Unknown,
+            (None, Some(_)) => {
+                let (late_ns, planned_ns) =
+                    (on_core.stood_free(&promise.pending(job)), promise.release_overhead);
+                if late_ns > planned_ns { Cause::Release { late_ns, planned_ns } } else { Cause::Unknown }
+            }
         };
         let breach = Breach::Response {
             task: figures.name.clone(),

@@ -309,6 +309,9 @@ impl Page {
 
     fn probes(&mut self, report: &Report) {
         self.line("");
+        if report.probes.is_empty() && report.tasks.iter().any(|task| task.deadline_ns.is_some()) {
+            self.line("machine  not watched: without priorities nothing can tell its stalls from ours");
+        }
         for probe in &report.probes {
             let found = match probe.stalls {
                 0 => "never late: a late job here would be ours".to_owned(),
@@ -385,6 +388,11 @@ pub(crate) fn breach_text(breach: &Breach) -> String {
                         span(*wcet_ns)
                     )
                 }
+                Cause::Release { late_ns, planned_ns } => format!(
+                    "it started {} after its core was free for it, where platform.overheads.release allows {}",
+                    span(*late_ns),
+                    span(*planned_ns)
+                ),
                 Cause::NotProven => "the plan does not prove a bound for it".to_owned(),
                 Cause::Unknown => {
                     "no WCET was exceeded: an overhead or a blocking is larger than planned".to_owned()
@@ -433,6 +441,9 @@ pub(crate) fn warning_text(warning: &Warning) -> String {
                 .to_owned()
         }
         Warning::NotProven => "the plan does not prove every deadline and chain".to_owned(),
+        Warning::Degraded { guarantee, why } => {
+            format!("ran without the guarantee of {guarantee}, so the proof did not hold: {why}")
+        }
         Warning::Wcet { task, wcet_ns, used_ns, jobs } => format!(
             "the WCET of `{task}` is too small: {} {} used up to {}, {} planned",
             jobs,

@@ -46,6 +46,13 @@ pub enum Cause {
     },
     /// The plan has no bound for it, or one beyond its deadline.
     NotProven,
+    /// The core stood free for the job for longer than the plan allows from a release to the first instruction.
+    Release {
+        /// How long it stood free.
+        late_ns: u64,
+        /// The plan's overhead of a release.
+        planned_ns: u64,
+    },
     /// No job exceeded its WCET: an overhead or a blocking is larger than the plan's, or the machine stood
     /// still without its probe noticing.
     Unknown,
@@ -127,6 +134,13 @@ pub enum Warning {
     Killed,
     /// The plan does not prove every deadline and chain.
     NotProven,
+    /// The process lacked what a guarantee needs, so the proof did not hold for this run.
+    Degraded {
+        /// Which: `priorities`, `cores`, `memory`, …
+        guarantee: String,
+        /// What the system said.
+        why: String,
+    },
     /// Jobs used more processor time than their WCET, and no stall explains it.
     Wcet {
         /// Whose.

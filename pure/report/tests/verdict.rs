@@ -214,3 +214,18 @@ fn ages_are_found_from_who_received_what() {
     bare.records.retain(|record| !(record.kind == Kind::Release && record.subject == RECORDING));
     assert_eq!(Report::new(&plan, &bare).chains()[0].age, None);
 }
+
+#[test]
+fn what_the_process_lacked_is_told() {
+    let mut run = run(Script::quiet());
+    run.machine.push_str("lost-priorities = sched_setscheduler: Operation not permitted (EPERM)\n");
+    let report = Report::new(&plan(), &run);
+    let why = "sched_setscheduler: Operation not permitted (EPERM)".to_owned();
+    assert_eq!(report.warnings(), [Warning::Degraded { guarantee: "priorities".to_owned(), why }]);
+    assert!(report.probes().is_empty());
+    let text = report.text(100, false);
+    assert!(
+        text.contains("ran without the guarantee of priorities") && text.contains("not watched"),
+        "{text}"
+    );
+}

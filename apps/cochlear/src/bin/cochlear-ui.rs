@@ -7,7 +7,7 @@
 use std::process::ExitCode;
 
 use taut_cochlear::Map;
-use taut_cochlear::ui::{self, Arguments, Link, RealClock, Replay, Screen};
+use taut_cochlear::ui::{self, Arguments, Attached, Failure, Link, RealClock, Replay, Screen};
 
 fn main() -> ExitCode {
     let arguments = match Arguments::parse(std::env::args().skip(1)) {
@@ -24,12 +24,7 @@ fn main() -> ExitCode {
     if arguments.demo {
         return show(&mut Replay::start(), &arguments);
     }
-    eprintln!(
-        "error: cannot attach to `{}`: this build has no client for running applications\n\
-         help: cochlear-ui --demo shows the screen on bundled speech",
-        arguments.app
-    );
-    ExitCode::from(3)
+    show(&mut Attached::new(&arguments.app), &arguments)
 }
 
 /// Shows what `link` sees, as the arguments ask for.
@@ -48,7 +43,11 @@ fn show(link: &mut impl Link, arguments: &Arguments) -> ExitCode {
             eprintln!("never attached to `{}`", arguments.app);
             ExitCode::FAILURE
         }
-        Err(error) => {
+        Err(Failure::Refused(refused)) => {
+            eprintln!("error: {}", refused.0);
+            ExitCode::from(3)
+        }
+        Err(Failure::Output(error)) => {
             let (what, help) = if arguments.headless {
                 ("cannot write to standard output", "")
             } else {

@@ -22,7 +22,8 @@ Usage: cochlear-ui [OPTIONS]
   -h, --help          this text
 
 Keys: up and down volume, left and right sensitivity, r reset, q quit.
-Exit code: 0 attached (or screen left), 1 never attached (--headless), 2 usage, 3 terminal or output.
+Exit code: 0 attached (or screen left), 1 never attached (--headless), 2 usage, 3 terminal, output,
+or an application that this screen cannot use.
 ";
 
 /// A parsed command line.

@@ -57,6 +57,7 @@ pub fn draw(frame: &mut Frame<'_>, screen: &Screen, now: Duration) {
 fn connection(screen: &Screen) -> Line<'static> {
     let (mark, text, colour) = match screen.connection {
         Connection::Waiting => ("○", "waiting for the application", Color::Yellow),
+        Connection::Taken => ("○", "another screen is attached, waiting for it to leave", Color::Yellow),
         Connection::Attached => ("●", "attached", Color::Green),
         Connection::Ended => ("○", "application ended, waiting for the next", Color::Yellow),
         Connection::Died => ("✕", "application died, waiting for the next", Color::Red),
@@ -226,9 +227,13 @@ mod tests {
     fn other_connections_are_told_in_words() {
         let mut screen = Screen::new(Map::default(), None);
         assert!(picture(&screen, 60, 20, 0).contains("○ waiting for the application"));
-        let ended = Observation { connection: Connection::Ended, latest: None, torn: 0 };
-        screen.observe(&ended, Duration::ZERO);
-        assert!(picture(&screen, 60, 20, 0).contains("○ application ended, waiting for the next"));
+        for (connection, words) in [
+            (Connection::Ended, "○ application ended, waiting for the next"),
+            (Connection::Taken, "○ another screen is attached, waiting for it to leave"),
+        ] {
+            screen.observe(&Observation { connection, latest: None, torn: 0 }, Duration::ZERO);
+            assert!(picture(&screen, 60, 20, 0).contains(words));
+        }
     }
 
     #[test]

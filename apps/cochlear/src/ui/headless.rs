@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::{Action, Connection, Link, Screen};
+use super::{Action, Connection, Failure, Link, Screen};
 
 /// Time for a loop that has to be testable.
 pub trait Clock {
@@ -40,14 +40,14 @@ impl Clock for RealClock {
 /// was attached.
 ///
 /// # Errors
-/// The output's, but a closed pipe ends the watch in order.
+/// The output's, but a closed pipe ends the watch in order; the link's, if looking again is of no use.
 pub fn headless(
     link: &mut impl Link,
     mut screen: Screen,
     clock: &mut impl Clock,
     length: Option<Duration>,
     output: &mut impl Write,
-) -> io::Result<bool> {
+) -> Result<bool, Failure> {
     let mut attached = false;
     let mut last: Option<(Connection, Option<u64>)> = None;
     loop {
@@ -55,7 +55,7 @@ pub fn headless(
         if length.is_some_and(|length| now >= length) {
             return Ok(attached);
         }
-        if let Action::Send(settings) = screen.observe(&link.look(), now) {
+        if let Action::Send(settings) = screen.observe(&link.look()?, now) {
             link.send(settings);
         }
         attached |= screen.connection == Connection::Attached;

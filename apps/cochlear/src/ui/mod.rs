@@ -11,13 +11,18 @@
 //! Not real-time: it may stall or be killed at any moment. What it needs of the application is one [`Link`].
 
 mod arguments;
+mod attached;
 mod draw;
 mod headless;
 mod replay;
 mod screen;
 mod terminal;
 
+use std::fmt;
+use std::io;
+
 pub use arguments::{Arguments, HELP};
+pub use attached::Attached;
 pub use draw::draw;
 pub use headless::{Clock, RealClock, headless};
 pub use replay::Replay;
@@ -28,12 +33,51 @@ use crate::{Settings, Stimulation};
 
 /// What connects the screen to a running application.
 pub trait Link {
-    /// Looks once, without waiting: attaches if there is something to attach to, and reads the latest frame.
-    fn look(&mut self) -> Observation;
+    /// Looks once: attaches if there is something to attach to, and reads the latest frame.
+    ///
+    /// # Errors
+    /// Why looking again is of no use, in words for the wearer.
+    fn look(&mut self) -> Result<Observation, Refused>;
 
     /// Hands settings over. Called while attached: when the wearer changed something, and again after attaching
     /// to a new application. Always sanitised.
     fn send(&mut self, settings: Settings);
+}
+
+/// The application cannot be used by this screen, now or later.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused(pub String);
+
+/// Why a screen ended before its time.
+#[derive(Debug)]
+pub enum Failure {
+    /// The application cannot be used.
+    Refused(Refused),
+    /// There is no terminal, or the output cannot be written.
+    Output(io::Error),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(Refused(reason)) => f.write_str(reason),
+            Self::Output(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<Refused> for Failure {
+    fn from(refused: Refused) -> Self {
+        Self::Refused(refused)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
 }
 
 /// What one look at the application found.
@@ -53,6 +97,8 @@ pub enum Connection {
     /// No application has been found yet.
     #[default]
     Waiting,
+    /// An application runs, and another screen is attached to it; waiting for that one to leave.
+    Taken,
     /// Attached to a running application.
     Attached,
     /// The application ended in order; waiting for the next one.
@@ -66,6 +112,7 @@ impl Connection {
     pub fn word(self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
+            Self::Taken => "taken",
             Self::Attached => "attached",
             Self::Ended => "ended",
             Self::Died => "died",
@@ -90,10 +137,10 @@ impl Script {
 
 #[cfg(test)]
 impl Link for Script {
-    fn look(&mut self) -> Observation {
+    fn look(&mut self) -> Result<Observation, Refused> {
         let at = self.next.min(self.observations.len() - 1);
         self.next += 1;
-        self.observations[at]
+        Ok(self.observations[at])
     }
 
     fn send(&mut self, settings: Settings) {

@@ -7,7 +7,7 @@
 
 use std::time::Instant;
 
-use super::{Connection, Link, Observation};
+use super::{Connection, Link, Observation, Refused};
 use crate::speech::Speech;
 use crate::{FRAME_SAMPLES, Params, Processor, SAMPLE_RATE, Settings, Stimulation};
 
@@ -52,9 +52,9 @@ impl Replay {
 }
 
 impl Link for Replay {
-    fn look(&mut self) -> Observation {
+    fn look(&mut self) -> Result<Observation, Refused> {
         self.advance((self.start.elapsed().as_secs_f64() * f64::from(SAMPLE_RATE)) as u64);
-        Observation { connection: Connection::Attached, latest: self.latest, torn: 0 }
+        Ok(Observation { connection: Connection::Attached, latest: self.latest, torn: 0 })
     }
 
     fn send(&mut self, settings: Settings) {

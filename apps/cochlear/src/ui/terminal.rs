@@ -3,12 +3,11 @@
 
 //! The terminal: raw mode on, keys in, pictures out, and everything put back however it ends.
 
-use std::io;
 use std::time::{Duration, Instant};
 
 use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use super::{Action, Key, Link, Screen, draw};
+use super::{Action, Failure, Key, Link, Screen, draw};
 
 /// Longest wait for a key before the link is looked at again: one frame of sound.
 const LOOK_EVERY: Duration = Duration::from_millis(8);
@@ -27,8 +26,12 @@ impl Drop for Restore {
 /// Runs the screen until `q`, or for `length`.
 ///
 /// # Errors
-/// The terminal's: there is none, or it went away.
-pub fn interactive(link: &mut impl Link, mut screen: Screen, length: Option<Duration>) -> io::Result<()> {
+/// The terminal's: there is none, or it went away. The link's, if looking again is of no use.
+pub fn interactive(
+    link: &mut impl Link,
+    mut screen: Screen,
+    length: Option<Duration>,
+) -> Result<(), Failure> {
     let mut terminal = ratatui::try_init()?;
     let _restore = Restore;
     let start = Instant::now();
@@ -38,7 +41,7 @@ pub fn interactive(link: &mut impl Link, mut screen: Screen, length: Option<Dura
         if length.is_some_and(|length| now >= length) {
             return Ok(());
         }
-        if let Action::Send(settings) = screen.observe(&link.look(), now) {
+        if let Action::Send(settings) = screen.observe(&link.look()?, now) {
             link.send(settings);
         }
         if drawn.is_none_or(|last| now - last >= DRAW_EVERY) {

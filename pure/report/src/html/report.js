@@ -195,10 +195,10 @@
     let path = `M${x(curve[0][0]).toFixed(1)} ${y(total).toFixed(1)}`;
     for (const [v, above] of curve) path += `H${x(v).toFixed(1)}V${y(above).toFixed(1)}`;
     svg.append(make("path", { class: "curve", d: path, style: { stroke: hue } }));
-    let end = 0;
-    for (const [name, v] of [...limits].sort((a, b) => a[1] - b[1])) {
-      const at = x(v), w = name.length * 6, place = Math.min(Math.max(at, end + w / 2), W - w / 2);
-      svg.append(make("line", { class: "limit", x1: at, x2: at, y1: T - 4, y2: H - B }), make("text", { class: "limit-text", x: place, y: T - 10, "text-anchor": "middle" }, name)); end = place + w / 2 + 6;
+    let start = W;
+    for (const [name, v] of [...limits].sort((a, b) => b[1] - a[1])) {
+      const at = x(v), w = name.length * 6.5, place = Math.min(at, start - w / 2);
+      svg.append(make("line", { class: "limit", x1: at, x2: at, y1: T - 4, y2: H - B }), make("text", { class: "limit-text", x: place, y: T - 10, "text-anchor": "middle" }, name)); start = place - w / 2 - 6;
     }
     return svg;
   };
@@ -256,8 +256,8 @@
     make("div", { class: "legend" }, memory.map(([name, n], i) => make("span", null, make("i", { style: { background: color(i) } }), `${name} ${bytes(n)}`))),
     table([["map"], ["what", "name"], ["kind"], ["offset", "n"], ["size", "n"]], data.regions.map(r => [r.place, r.name, r.what, count(r.offset), bytes(r.bytes)])));
 
-  section("The machine", "A probe above every task wakes each millisecond on every real-time core and tells how late it was: what it cannot account for is ours.");
-  add(table([["core", "name"], ["stalls above 100 µs", "n"], ["in all", "n"], ["longest", "n"]], data.probes.map(p => ["cpu " + p.cpu, count(p.stalls), span(p.total_ns), span(p.max_ns)])));
+  section("The machine", data.probes.length ? "A probe above every task wakes each millisecond on every real-time core and tells how late it was: what it cannot account for is ours." : "Not watched: without priorities no probe stands above the tasks, so nothing can tell the machine's stalls from ours.");
+  if (data.probes.length) add(table([["core", "name"], ["stalls above 100 µs", "n"], ["in all", "n"], ["longest", "n"]], data.probes.map(p => ["cpu " + p.cpu, count(p.stalls), span(p.total_ns), span(p.max_ns)])));
   if (data.stalls.length) add(make("p", { class: "note gap" }, "The longest:"), table([["core", "name"], ["until", "n"], ["late by", "n"]], data.stalls.slice(0, 8).map(([cpu, at, late]) => ["cpu " + cpu, span(at), span(late)])));
   if (data.machine.length) add(make("div", { class: "gap" }), table([["fact", "name"], ["value"]], data.machine));
 

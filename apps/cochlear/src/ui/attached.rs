@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The link to a running application: finds it by name, reads its levels, writes its settings, finds the next one.
+//!
+//! ```text
+//!   looking ──attach──> attached ──ends, dies──> looking
+//!      └─ told why it never will: the screen ends
+//! ```
+
+use std::time::{Duration, Instant};
+
+use taut::{AttachError, Client, ClientReader, ClientWriter, Liveness, Remedy};
+
+use super::{Connection, Link, Observation, Refused};
+use crate::{Settings, Stimulation};
+
+/// The screen's name in the manifest.
+const CLIENT: &str = "ui";
+/// How often to look for an application: often enough for a person, seldom enough for its door.
+const LOOK_FOR_EVERY: Duration = Duration::from_millis(50);
+
+/// The link.
+#[derive(Debug)]
+pub struct Attached {
+    app: String,
+    line: Option<Line>,
+    /// Why there is no line, or `Attached`.
+    connection: Connection,
+    next_attempt: Instant,
+    latest: Option<Stimulation>,
+    torn: u64,
+}
+
+/// What is there while attached.
+#[derive(Debug)]
+struct Line {
+    client: Client,
+    levels: ClientReader<Stimulation>,
+    settings: ClientWriter<Settings>,
+    /// Settings that did not get in yet.
+    unsent: Option<Settings>,
+}
+
+impl Line {
+    fn open(app: &str) -> Result<Self, AttachError> {
+        let client = Client::attach(app, CLIENT)?;
+        let (levels, settings) = (client.reader("levels")?, client.writer("settings")?);
+        Ok(Self { client, levels, settings, unsent: None })
+    }
+
+    fn send(&mut self) {
+        if let Some(settings) = self.unsent.take() {
+            self.unsent = self.settings.publish(settings).err();
+        }
+    }
+}
+
+impl Attached {
+    /// A link to the application `app`, which need not run yet.
+    pub fn new(app: &str) -> Self {
+        Self {
+            app: app.to_owned(),
+            line: None,
+            connection: Connection::Waiting,
+            next_attempt: Instant::now(),
+            latest: None,
+            torn: 0,
+        }
+    }
+
+    /// Attaches if an application is there.
+    fn look_for(&mut self) -> Result<(), Refused> {
+        let now = Instant::now();
+        if now < self.next_attempt {
+            return Ok(());
+        }
+        self.next_attempt = now + LOOK_FOR_EVERY;
+        match Line::open(&self.app) {
+            Ok(line) => {
+                self.line = Some(line);
+                self.connection = Connection::Attached;
+                self.latest = None;
+            }
+            Err(error) => match error.remedy() {
+                Remedy::Release => self.connection = Connection::Taken,
+                // The other screen and the application are gone.
+                Remedy::Start if self.connection == Connection::Taken => {
+                    self.connection = Connection::Waiting
+                }
+                Remedy::Start | Remedy::Wait => {}
+                Remedy::Change => return Err(Refused(error.to_string())),
+            },
+        }
+        Ok(())
+    }
+}
+
+impl Link for Attached {
+    fn look(&mut self) -> Result<Observation, Refused> {
+        match &mut self.line {
+            None => self.look_for()?,
+            Some(line) => match line.client.liveness() {
+                Liveness::Running => {}
+                gone => {
+                    self.line = None;
+                    let died = gone == Liveness::Died;
+                    self.connection = if died { Connection::Died } else { Connection::Ended };
+                }
+            },
+        }
+        if let Some(line) = &mut self.line {
+            line.send();
+            match line.levels.latest() {
+                Ok(latest) => self.latest = latest.map(|(_, stimulation)| stimulation),
+                // The previous frame stays.
+                Err(_) => self.torn += 1,
+            }
+        }
+        Ok(Observation { connection: self.connection, latest: self.latest, torn: self.torn })
+    }
+
+    fn send(&mut self, settings: Settings) {
+        if let Some(line) = &mut self.line {
+            line.unsent = Some(settings);
+            line.send();
+        }
+    }
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The application and its screen as processes that are started, stopped and killed.
+//!
+//! Without the privilege to be real-time the application runs degraded: then nothing is said about its timing, and
+//! all else holds.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "test code")]
+
+mod clients;
+mod support;
+mod tone;
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+use support::{Chance, Place, Process, names};
+use taut_event::{Kind, Record};
+use taut_report::Report;
+use tone::Tone;
+
+/// This binary as a client's process: see [`clients`].
+#[test]
+fn role() {
+    match std::env::var(support::ROLE).as_deref() {
+        Ok("volume") => clients::change_volume(),
+        Ok("writer") => clients::write_for_ever(),
+        Ok(other) => panic!("no role {other}"),
+        Err(_) => {}
+    }
+}
+
+/// A line of `cochlear-ui --headless`.
+fn line(text: &str) -> Option<Value> {
+    serde_json::from_str(text).ok()
+}
+
+fn says(connection: &str) -> impl Fn(&str) -> bool {
+    move |text| line(text).is_some_and(|line| line["connection"] == connection)
+}
+
+fn peaks(line: &Value) -> Vec<u8> {
+    let levels = line["levels"].as_array().unwrap();
+    levels.iter().map(|level| u8::try_from(level.as_u64().unwrap()).unwrap()).collect()
+}
+
+/// A place with a running application that hears the tone, once all of it is heard.
+fn hearing(out: &str) -> (Place, Process) {
+    let place = Place::new();
+    tone::write(&place.path("tone.wav"));
+    let application = hear(&place, out);
+    (place, application)
+}
+
+fn hear(place: &Place, out: &str) -> Process {
+    let application = place.application(out, &["--wav", place.path("tone.wav").to_str().unwrap()]);
+    let tone = Tone::new();
+    let heard = |text: &str| {
+        line(text).is_some_and(|line| {
+            line["connection"] == "attached" && tone.volume_of_peaks(&peaks(&line)).is_some()
+        })
+    };
+    place.screen(&[]).until(heard);
+    application
+}
+
+/// Every release happened, nothing was dropped and, if it was real-time, everything was in time.
+fn kept(place: &Place, out: &str) -> Report {
+    let (run, report) = place.recorded(out);
+    let at = |kind| run.records.iter().find(|record| record.kind == kind).unwrap().at.as_ns();
+    for (task, offset_ns) in [(0, 0), (1, 2_000_000)] {
+        let due = |job: u64| at(Kind::Begin) + offset_ns + job * 8_000_000;
+        let released =
+            |record: &&Record| record.subject == task && [Kind::Release, Kind::Skip].contains(&record.kind);
+        let mut releases: Vec<_> =
+            run.records.iter().filter(released).map(|record| (record.job, record.at.as_ns())).collect();
+        releases.sort_unstable();
+        let expected: Vec<_> = (0..releases.len() as u64).map(|job| (job, due(job))).collect();
+        assert_eq!(releases, expected, "task {task}");
+        // The threads are told to end some time before the end is recorded.
+        let unseen_ns = at(Kind::End).saturating_sub(due(releases.len() as u64));
+        assert!(unseen_ns < 100_000_000, "task {task}: no release in the last {unseen_ns} ns");
+    }
+    let (processing, output) = (&report.tasks()[1], &report.tasks()[2]);
+    // The end may come between a frame's computing and its output; an output that is not real-time may be behind.
+    let real_time = !run.machine.contains("lost-");
+    let underway = processing.completions - output.completions;
+    assert!(underway <= if real_time { 1 } else { 8 }, "{underway} frames did not reach the electrodes");
+    for channel in report.channels() {
+        assert_eq!(channel.dropped, 0, "{}", channel.name);
+    }
+    if real_time {
+        assert!(report.verdict().holds(), "{}", report.text(120, false));
+    }
+    report
+}
+
+#[test]
+fn volume_is_heard_within_two_frames() {
+    let (place, mut application) = hearing("out");
+    let mut client = place.client("volume");
+    let status = client.end();
+    println!("{}", client.seen.join("\n"));
+    assert!(status.success(), "{}", client.seen.join("\n"));
+    application.stop();
+    kept(&place, "out");
+}
+
+/// The screen, and a client that does nothing but write and read, are killed at any instruction.
+#[test]
+fn clients_die_a_hundred_times() {
+    let tone = Tone::new();
+    let mut chance = Chance(0x7461_7574);
+    let ours = |name: &String| name.starts_with("taut") && !name.starts_with("taut-");
+    let shared = || names(Path::new("/dev/shm")).into_iter().filter(ours).collect::<Vec<_>>();
+    let before = shared();
+    let (place, mut application) = hearing("out");
+    let holdings = settled(&application);
+    let (mut frames, mut written) = (0, 0);
+    for round in 0..100 {
+        if round % 2 == 0 {
+            let mut screen = place.screen(&["--volume", "0.5"]);
+            screen.until(says("attached"));
+            std::thread::sleep(chance.below(Duration::from_millis(20)));
+            assert_eq!(screen.kill().signal(), Some(libc::SIGKILL), "{}", screen.seen.join("\n"));
+            let mut last = None;
+            for line in screen.seen.iter().filter_map(|text| line(text)) {
+                let frame = line["frame"].as_u64();
+                if line["connection"] == "attached" && frame.is_some() {
+                    assert!(frame > last, "{line}");
+                    assert!(tone.volume_of_peaks(&peaks(&line)).is_some(), "no frame of the tone: {line}");
+                    (last, frames) = (frame, frames + 1);
+                }
+            }
+        } else {
+            let mut client = place.client("writer");
+            // After what the test harness says on the same line.
+            client.until(|line| line.ends_with("writing"));
+            std::thread::sleep(chance.below(Duration::from_millis(20)));
+            assert_eq!(client.kill().signal(), Some(libc::SIGKILL), "{}", client.seen.join("\n"));
+            written += 1;
+        }
+    }
+    println!("{frames} frames seen by screens; {written} writers killed");
+    assert!(frames >= 50, "{frames} frames");
+
+    // A last screen finds everything as ever, and nothing of the others.
+    let mut screen = place.screen(&["--volume", "0.25"]);
+    let quiet = |text: &str| {
+        line(text).is_some_and(|line| {
+            line["connection"] == "attached" && tone.volume_of_peaks(&peaks(&line)) == Some(0.25)
+        })
+    };
+    screen.until(quiet);
+    assert_eq!(place.doors(), ["cochlear.sock"]);
+    screen.kill();
+    assert_eq!(settled(&application), holdings);
+    application.stop();
+    assert_eq!(place.doors(), [""; 0]);
+    assert_eq!(shared(), before);
+    let report = kept(&place, "out");
+    println!("{}", report.text(100, false));
+}
+
+/// What an application holds that has no client: once its door's thread has seen that the last one is gone, that is
+/// the least that it holds for a while.
+fn settled(application: &Process) -> (usize, usize) {
+    let looks = (0..50).map(|_| {
+        std::thread::sleep(Duration::from_millis(4));
+        application.holdings()
+    });
+    looks.min().unwrap()
+}
+
+#[test]
+fn the_screen_outlives_an_application_that_dies_and_one_that_ends() {
+    let (place, mut first) = hearing("first");
+    let tone = Tone::new();
+    let half = |text: &str| {
+        line(text).is_some_and(|line| {
+            line["connection"] == "attached" && tone.volume_of_peaks(&peaks(&line)) == Some(0.5)
+        })
+    };
+    let mut screen = place.screen(&["--volume", "0.5"]);
+    screen.until(half);
+    assert_eq!(first.kill().signal(), Some(libc::SIGKILL));
+    assert_eq!(line(&screen.until(says("died"))).unwrap()["levels"], Value::from(vec![0; 22]));
+    assert_eq!(place.doors(), ["cochlear.sock"], "what a dead application leaves");
+
+    let mut second = place.application("second", &["--wav", place.path("tone.wav").to_str().unwrap()]);
+    assert!(second.seen.iter().any(|line| line.starts_with("note: removed")), "{:?}", second.seen);
+    // The settings are handed over again without the wearer.
+    screen.until(half);
+    second.stop();
+    screen.until(says("ended"));
+    assert_eq!(place.doors(), [""; 0]);
+    let mut third = hear_beside(&place);
+    screen.until(half);
+    third.stop();
+
+    // What the first had recorded can still be read.
+    let (run, _) = place.recorded("first");
+    assert!(run.records.iter().all(|record| record.kind != Kind::End));
+    kept(&place, "second");
+}
+
+fn hear_beside(place: &Place) -> Process {
+    place.application("third", &["--wav", place.path("tone.wav").to_str().unwrap()])
+}
+
+#[test]
+fn a_second_screen_waits_for_the_first_to_leave() {
+    let (place, mut application) = hearing("out");
+    let mut first = place.screen(&[]);
+    first.until(says("attached"));
+    let mut second = place.screen(&[]);
+    second.until(says("taken"));
+    first.kill();
+    second.until(says("attached"));
+    second.kill();
+    application.stop();
+}
+
+#[test]
+fn a_second_application_is_refused() {
+    let (place, mut first) = hearing("first");
+    let mut second = Process::start(&mut place.application_command("second", &[]));
+    let status = second.end();
+    assert_ne!(status.code(), Some(0));
+    let said = second.seen.join("\n");
+    assert!(said.contains("running already") || said.contains("already run"), "{said}");
+    first.stop();
+}
+
+#[test]
+fn signals_end_the_application_in_order() {
+    let place = Place::new();
+    for (signal, out) in [(libc::SIGTERM, "term"), (libc::SIGINT, "int")] {
+        let mut application = place.application(out, &[]);
+        std::thread::sleep(Duration::from_millis(300));
+        application.signal(signal);
+        assert_eq!(application.end().code(), Some(0), "{}", application.seen.join("\n"));
+        let (run, _) = place.recorded(out);
+        let end = run.records.iter().find(|record| record.kind == Kind::End).unwrap();
+        assert_eq!(end.value, u64::try_from(signal).unwrap());
+        assert_eq!(names(&place.path(out)), ["electrodogram.svg", "run.taut", "vocoded.wav"]);
+        let picture = std::fs::read_to_string(place.path(out).join("electrodogram.svg")).unwrap();
+        assert!(picture.trim_end().ends_with("</svg>"));
+        assert!(taut_cochlear::speech::Speech::open(place.path(out).join("vocoded.wav")).is_ok());
+    }
+}
+
+#[test]
+fn sounds_of_another_kind_are_refused_before_anything_runs() {
+    let place = Place::new();
+    let wav = |name: &str, channels, sample_rate, bits_per_sample| {
+        let sample_format = hound::SampleFormat::Int;
+        let spec = hound::WavSpec { channels, sample_rate, bits_per_sample, sample_format };
+        let mut writer = hound::WavWriter::create(place.path(name), spec).unwrap();
+        (0..64 * i32::from(channels)).for_each(|_| writer.write_sample(0).unwrap());
+        writer.finalize().unwrap();
+    };
+    wav("fast.wav", 1, 44_100, 16);
+    wav("stereo.wav", 2, 16_000, 16);
+    wav("coarse.wav", 1, 16_000, 8);
+    std::fs::write(place.path("none.wav"), "no sound").unwrap();
+    for (name, why) in [
+        ("fast.wav", "44100"),
+        ("stereo.wav", "2 channels"),
+        ("coarse.wav", "8"),
+        ("none.wav", "none.wav"),
+        ("missing.wav", "missing.wav"),
+    ] {
+        let path = place.path(name);
+        let arguments = ["--wav", path.to_str().unwrap()];
+        let mut application = Process::start(&mut place.application_command("out", &arguments));
+        assert_eq!(application.end().code(), Some(2), "{name}");
+        let said = application.seen.join("\n");
+        assert!(said.starts_with("error: ") && said.contains(why), "{name}: {said}");
+        assert!(!place.path("out").exists() && place.doors().is_empty());
+    }
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Making a task: its memory and its ends of channels, each handed out once and to its own party only.
+
+use taut_plan::{ChannelPlan, Kind, Mechanism};
+use taut_scope::Scope;
+use taut_share::queue::qrtr;
+use taut_share::state::{sdrtr, sdrtw};
+
+use crate::app::{App, no_such, position as index};
+use crate::bell::Bell;
+use crate::endpoint::{QueueReader, QueueWriter, StateReader, StateSlot, StateView, StateWriter};
+use crate::payload::Stamped;
+use crate::{Error, Payload};
+
+/// A task being made: gives it its memory and its ends of channels.
+#[derive(Debug)]
+pub struct Create<'a, 'p> {
+    app: &'a mut App<'p>,
+    task: usize,
+}
+
+impl<'a, 'p> Create<'a, 'p> {
+    pub(crate) fn new(app: &'a mut App<'p>, task: usize) -> Self {
+        Self { app, task }
+    }
+
+    /// The task's own persistent scope; of size 0 if the manifest gives it none.
+    pub fn scope(&self) -> &'p Scope<'p> {
+        &self.app.task_scopes[self.task]
+    }
+
+    /// The sending end of a queue that this task writes.
+    ///
+    /// # Errors
+    /// If the manifest has no such queue, another party writes it, the end was taken already, or it carries
+    /// other values than `P`.
+    pub fn queue_writer<P: Payload>(&mut self, channel: &str) -> Result<QueueWriter<'p, P>, Error> {
+        let (position, plan) = self.end::<P>(channel, Kind::Queue, true)?;
+        let memory = self.memory(plan)?;
+        // SAFETY:
+        // - `end` hands out the writing end of each channel once per process, and only to its own party
+        // - the reader is this process's or one that attached by the segment's directory
+        let ring = unsafe { qrtr::writer(memory, plan.capacity) };
+        let ring = ring.map_err(|_| Error::Region(channel.to_owned()))?;
+        let triggers = plan.readers.iter().any(|reader| reader.triggered);
+        let bell = if triggers { Some(self.bell(plan)?) } else { None };
+        Ok(QueueWriter { ring, bell, channel: index(position), sequence: 0 })
+    }
+
+    /// The receiving end of a queue that this task reads. A receiver's trigger is read by the runtime.
+    ///
+    /// # Errors
+    /// As [`Create::queue_writer`].
+    pub fn queue_reader<P: Payload>(&mut self, channel: &str) -> Result<QueueReader<'p, P>, Error> {
+        let (position, plan) = self.end::<P>(channel, Kind::Queue, false)?;
+        let ring = self.queue_ring(plan)?;
+        Ok(QueueReader { ring, channel: index(position) })
+    }
+
+    /// The writing end of a state that this task writes.
+    ///
+    /// # Errors
+    /// As [`Create::queue_writer`].
+    pub fn state_writer<P: Payload>(&mut self, channel: &str) -> Result<StateWriter<'p, P>, Error> {
+        let (position, plan) = self.end::<P>(channel, Kind::State, true)?;
+        let memory = self.memory(plan)?;
+        let misfit = |_| Error::Region(channel.to_owned());
+        let slot = match plan.mechanism {
+            // SAFETY:
+            // - as in `queue_writer`
+            Mechanism::Sdrtr => StateSlot::Sdrtr(unsafe { sdrtr::writer(memory) }.map_err(misfit)?),
+            // SAFETY:
+            // - as in `queue_writer`
+            Mechanism::Sdrtw => StateSlot::Sdrtw(unsafe { sdrtw::writer(memory) }.map_err(misfit)?),
+            Mechanism::Qrtr => return Err(Error::Region(channel.to_owned())),
+        };
+        Ok(StateWriter { slot, channel: index(position), sequence: 0 })
+    }
+
+    /// A reading end of a state that this task reads.
+    ///
+    /// # Errors
+    /// As [`Create::queue_writer`].
+    pub fn state_reader<P: Payload>(&mut self, channel: &str) -> Result<StateReader<'p, P>, Error> {
+        let (position, plan) = self.end::<P>(channel, Kind::State, false)?;
+        let memory = self.memory(plan)?;
+        let misfit = |_| Error::Region(channel.to_owned());
+        let slot = match plan.mechanism {
+            // SAFETY:
+            // - as in `queue_writer`, with the sides exchanged: the planner gives SDrtR one reader
+            Mechanism::Sdrtr => StateView::Sdrtr(unsafe { sdrtr::reader(memory) }.map_err(misfit)?),
+            // SAFETY:
+            // - as in `queue_writer`; SDrtW may have many readers
+            Mechanism::Sdrtw => StateView::Sdrtw(unsafe { sdrtw::reader(memory) }.map_err(misfit)?),
+            Mechanism::Qrtr => return Err(Error::Region(channel.to_owned())),
+        };
+        Ok(StateReader { slot, channel: index(position), seen: (0, 0) })
+    }
+
+    /// What a receiver's runtime reads and waits for.
+    pub(crate) fn trigger<P: Payload>(
+        &mut self,
+        channel: &str,
+    ) -> Result<(qrtr::Reader<'p, Stamped<P>>, &'p Bell, usize), Error> {
+        let (position, plan) = self.end::<P>(channel, Kind::Queue, false)?;
+        Ok((self.queue_ring(plan)?, self.bell(plan)?, position))
+    }
+
+    fn queue_ring<P: Payload>(&self, plan: &'p ChannelPlan) -> Result<qrtr::Reader<'p, Stamped<P>>, Error> {
+        let memory = self.memory(plan)?;
+        // SAFETY:
+        // - as in `queue_writer`, with the sides exchanged: a queue has one reader, checked by the planner
+        let ring = unsafe { qrtr::reader(memory, plan.capacity) };
+        ring.map_err(|_| Error::Region(plan.name.clone()))
+    }
+
+    fn memory(&self, plan: &ChannelPlan) -> Result<taut_share::Memory<'p>, Error> {
+        // SAFETY:
+        // - the planner gives every channel a region of its own; only this protocol is laid over it
+        Ok(unsafe { self.app.maps.channel(plan)? })
+    }
+
+    fn bell(&self, plan: &ChannelPlan) -> Result<&'p Bell, Error> {
+        let line = self.app.maps.last_line(plan)?;
+        // SAFETY:
+        // - the line lies inside the map, which lives as long as 'p, and is aligned to 128 bytes
+        // - the planner adds a line at the end of a triggering channel's region, which the protocol in front of
+        //   it does not use; a Bell is two atomics, for which all bytes are valid
+        Ok(unsafe { line.cast::<Bell>().as_ref() })
+    }
+
+    /// Takes an end of a channel for this task, once.
+    fn end<P: Payload>(
+        &mut self,
+        channel: &str,
+        kind: Kind,
+        writes: bool,
+    ) -> Result<(usize, &'p ChannelPlan), Error> {
+        let what = if kind == Kind::Queue { "queue" } else { "state" };
+        let position = self.app.plan.channel(channel).ok_or_else(|| no_such("channel", channel))?;
+        let plan = &self.app.plan.channels[position];
+        if plan.kind != kind {
+            return Err(no_such(what, channel));
+        }
+        let me = &self.app.plan.tasks[self.task].name;
+        let mine = if writes {
+            !plan.writer.client && plan.writer.name == *me
+        } else {
+            plan.readers.iter().any(|reader| !reader.client && reader.name == *me)
+        };
+        if !mine {
+            let readers = plan.readers.iter().map(|reader| format!("`{}`", reader.name));
+            let of = if writes {
+                format!("`{}`", plan.writer.name)
+            } else {
+                readers.collect::<Vec<_>>().join(", ")
+            };
+            return Err(Error::NotYours { channel: channel.to_owned(), of, by: me.clone() });
+        }
+        let code = P::layout();
+        if code != plan.layout {
+            let (channel, manifest) = (channel.to_owned(), plan.layout.clone());
+            return Err(Error::Layout { channel, manifest, code });
+        }
+        if !self.app.taken.insert((position, me.clone())) {
+            return Err(Error::Twice(format!("the end of channel `{channel}` that belongs to `{me}`")));
+        }
+        Ok((position, plan))
+    }
+}
