@@ -62,6 +62,17 @@ impl Diagnostic {
         }
     }
 
+    /// What an overlay says is the guilty part of a conflict with the manifest, which was right before: its place
+    /// comes first.
+    pub(crate) fn in_overlay(mut self) -> Self {
+        if self.primary.file == 0
+            && let Some(other) = self.secondary.iter_mut().find(|span| span.file > 0)
+        {
+            std::mem::swap(&mut self.primary, other);
+        }
+        self
+    }
+
     /// With a second place.
     pub(crate) fn also(mut self, file: usize, range: Range<usize>, text: impl Into<String>) -> Self {
         self.secondary.push(Span { file, range, text: text.into() });

@@ -214,7 +214,7 @@ static REAL_TIME: Table = Table {
         key("deadline", Type::Duration, Need::Required, "From a job's arrival; at most the period."),
         key("wcet", Type::Table(&WCET), Need::Required, "A job's execution time and where it comes from."),
         key("core", CORE, Need::Default("auto"), "The CPU's number."),
-        key("priority", PRIORITY, Need::Default("auto"), "1 to 99, larger = more urgent."),
+        key("priority", PRIORITY, Need::Default("auto"), "1 to 98, larger = more urgent."),
         key("memory", Type::Table(&MEMORY), Need::Optional, "Its scopes."),
         key(
             "on-overrun",
@@ -238,7 +238,7 @@ static REAL_TIME: Table = Table {
 };
 
 const CORE: Type = Type::Auto(&CPU);
-const PRIORITY: Type = Type::Auto(&Type::Ruled { min: 1, max: 99 });
+const PRIORITY: Type = Type::Auto(&Type::Ruled { min: 1, max: taut_model::PRIORITY_MAX as i64 });
 
 static BEST_EFFORT: Table = Table {
     noun: "best-effort task",

@@ -100,11 +100,11 @@ pub fn load(manifest: &Source, overlays: &[Source]) -> Loaded {
         let fields = reader.table("", &root, &keys::ROOT);
         let mut faults = reader.faults;
         if let Some(fields) = fields {
-            let (built, found) = lower::draft(&fields).build();
+            let (built, found) = lower::draft(&fields, reader.faulty).build();
             model = built;
             faults.extend(found);
         }
-        diagnostics.extend(faults.into_iter().map(|fault| Diagnostic::new(fault, &places)));
+        diagnostics.extend(faults.into_iter().map(|fault| Diagnostic::new(fault, &places).in_overlay()));
     }
     diagnostic::sort(&mut diagnostics);
     if diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {

@@ -8,89 +8,68 @@ use std::collections::BTreeSet;
 use taut_model::{
     App, ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, ClientKind, Cost,
     Draft, Evidence, Kind, Mechanism, OnMissingPrivilege, Overflow, Overheads, Overrun, Payload,
-    PayloadField, Platform, RealTimeDraft, Scheduler, ServiceDraft, Size, TaskDraft,
+    PayloadField, Platform, RealTimeDraft, Scalar, Scheduler, ServiceDraft, Size, TaskDraft,
 };
 use taut_time::Duration;
 
 use crate::keys;
 use crate::read::{Fields, Item};
 
-/// The draft of a manifest. What could not be read is left out and noted as incomplete.
-pub(crate) fn draft(root: &Fields<'_>) -> Draft {
-    let mut incomplete = root.wrong.iter().map(|key| (*key).to_owned()).collect::<BTreeSet<_>>();
-    let app = match root.fields("app").map(|fields| (fields, fields.text("name"))) {
-        Some((fields, Some(name))) => {
-            note("app", fields, &mut incomplete);
-            App {
-                name: name.to_owned(),
-                description: fields.text("description").unwrap_or_default().to_owned(),
-                exec: fields.text("exec").map(str::to_owned),
-            }
-        }
-        _ => {
-            incomplete.insert("app".to_owned());
-            App::default()
-        }
-    };
-    let platform = platform(root.fields("platform"), &mut incomplete);
+/// The draft of a manifest. For what could not be read stands a neutral value; `faulty` says where.
+pub(crate) fn draft(root: &Fields<'_>, faulty: BTreeSet<String>) -> Draft {
+    let app = root.fields("app");
+    let text = |key: &str| app.and_then(|app| app.text(key)).map(str::to_owned);
     Draft {
-        app,
-        platform,
-        payloads: all(root, "payloads", &mut incomplete, payload),
-        services: all(root, "services", &mut incomplete, |name, item, _| {
-            let Item::Fields(fields) = item else { return None };
-            Some(ServiceDraft { name: name.to_owned(), persistent: fields.size("persistent")? })
+        app: App {
+            name: text("name").unwrap_or_default(),
+            description: text("description").unwrap_or_default(),
+            exec: text("exec"),
+        },
+        platform: platform(root.fields("platform")),
+        payloads: all(root, "payloads", payload),
+        services: all(root, "services", |name, fields| {
+            let persistent = fields.and_then(|fields| fields.size("persistent"));
+            ServiceDraft { name, persistent: persistent.unwrap_or(Size::ZERO) }
         }),
-        tasks: all(root, "tasks", &mut incomplete, task),
-        clients: all(root, "clients", &mut incomplete, |name, item, _| {
-            let Item::Fields(fields) = item else { return None };
-            let min_gap = fields.duration("min-gap");
-            Some(ClientDraft { name: name.to_owned(), kind: ClientKind::Process, min_gap })
+        tasks: all(root, "tasks", |name, fields| TaskDraft {
+            name,
+            service: fields.and_then(|fields| fields.text("service")).map(str::to_owned),
+            class: class(fields),
         }),
-        channels: all(root, "channels", &mut incomplete, channel),
-        chains: chains(root, &mut incomplete),
-        incomplete,
+        clients: all(root, "clients", |name, fields| ClientDraft {
+            name,
+            kind: ClientKind::Process,
+            min_gap: fields.and_then(|fields| fields.duration("min-gap")),
+        }),
+        channels: all(root, "channels", channel),
+        chains: root.many("chains").iter().map(chain).collect(),
+        faulty,
     }
 }
 
-/// Notes wrong keys, so that no model is built.
-fn note(path: &str, fields: &Fields<'_>, incomplete: &mut BTreeSet<String>) {
-    incomplete.extend(fields.wrong.iter().map(|key| format!("{path}.{key}")));
+/// The entries of a table by name; no fields stand for one that is not a table.
+fn all<'t, T>(root: &Fields<'t>, table: &str, read: impl Fn(String, Option<&Fields<'t>>) -> T) -> Vec<T> {
+    let entries = root.entries(table).iter();
+    entries
+        .map(|(name, item)| match item {
+            Some(Item::Fields(fields)) => read((*name).to_owned(), Some(fields)),
+            _ => read((*name).to_owned(), None),
+        })
+        .collect()
 }
 
-/// The entries of a table by name; those that could not be read are noted.
-fn all<'t, T>(
-    root: &Fields<'t>,
-    table: &str,
-    incomplete: &mut BTreeSet<String>,
-    read: impl Fn(&str, &Item<'t>, &mut BTreeSet<String>) -> Option<T>,
-) -> Vec<T> {
-    let mut found = Vec::new();
-    for (name, item) in root.entries(table) {
-        let path = format!("{table}.{name}");
-        if let Some(Item::Fields(fields)) = item {
-            note(&path, fields, incomplete);
-        }
-        match item.as_ref().and_then(|item| read(name, item, incomplete)) {
-            Some(entry) => found.push(entry),
-            None => _ = incomplete.insert(path),
-        }
-    }
-    found
-}
-
-fn platform(fields: Option<&Fields<'_>>, incomplete: &mut BTreeSet<String>) -> Platform {
+fn platform(fields: Option<&Fields<'_>>) -> Platform {
     let defaults = Fields::of_defaults(&keys::PLATFORM);
     let platform = fields.unwrap_or(&defaults);
-    note("platform", platform, incomplete);
     let defaults = Fields::of_defaults(&keys::OVERHEADS);
     let overheads = platform.fields("overheads").unwrap_or(&defaults);
-    note("platform.overheads", overheads, incomplete);
     let cores = |key: &str| {
-        let items = platform.many(key).iter();
-        items
-            .filter_map(|item| if let Item::Integer(n) = item { u16::try_from(*n).ok() } else { None })
-            .collect()
+        // Items keep their positions, and no CPU has the number that stands for a wrong one.
+        let number = |item: &Item<'_>| match item {
+            Item::Integer(number) => u16::try_from(*number).unwrap_or(u16::MAX),
+            _ => u16::MAX,
+        };
+        platform.many(key).iter().map(number).collect()
     };
     // Every one of these has a default, which stands for a wrong value, too.
     let overhead = |key: &str| overheads.duration(key).unwrap_or_default();
@@ -112,139 +91,120 @@ fn platform(fields: Option<&Fields<'_>>, incomplete: &mut BTreeSet<String>) -> P
     }
 }
 
-fn payload(name: &str, item: &Item<'_>, incomplete: &mut BTreeSet<String>) -> Option<Payload> {
-    let Item::Fields(fields) = item else { return None };
+fn payload(name: String, fields: Option<&Fields<'_>>) -> Payload {
     let mut list = Vec::new();
-    if fields.variant == "type" {
-        let len = u32::try_from(fields.integer("len")?).ok()?;
-        list.push(PayloadField { name: String::new(), scalar: fields.scalar("type")?, len });
-    } else {
-        if !fields.wrong.is_empty() {
-            return None;
-        }
-        for (field, item) in fields.entries("fields") {
-            match item {
-                Some(Item::Scalar(scalar, len)) => {
-                    list.push(PayloadField { name: (*field).to_owned(), scalar: *scalar, len: *len });
-                }
-                _ => {
-                    incomplete.insert(format!("payloads.{name}"));
-                    return None;
-                }
+    let unknown = (Scalar::U8, 1);
+    match fields {
+        Some(fields) if fields.variant == "fields" => {
+            for (field, item) in fields.entries("fields") {
+                let (scalar, len) = match item {
+                    Some(Item::Scalar(scalar, len)) => (*scalar, *len),
+                    _ => unknown,
+                };
+                list.push(PayloadField { name: (*field).to_owned(), scalar, len });
             }
         }
-    }
-    Some(Payload { name: name.to_owned(), fields: list })
-}
-
-fn task(name: &str, item: &Item<'_>, incomplete: &mut BTreeSet<String>) -> Option<TaskDraft> {
-    let Item::Fields(fields) = item else { return None };
-    let class = if fields.variant == "best-effort" {
-        ClassDraft::BestEffort(BestEffort { min_gap: fields.duration("min-gap") })
-    } else {
-        let path = format!("tasks.{name}");
-        let arrival = fields.fields("arrival")?;
-        note(&format!("{path}.arrival"), arrival, incomplete);
-        let wcet = fields.fields("wcet")?;
-        note(&format!("{path}.wcet"), wcet, incomplete);
-        let memory = fields.fields("memory");
-        if let Some(memory) = memory {
-            note(&format!("{path}.memory"), memory, incomplete);
+        fields => {
+            let scalar = fields.and_then(|fields| fields.scalar("type")).unwrap_or(unknown.0);
+            let len = fields.and_then(|fields| u32::try_from(fields.integer("len")?).ok());
+            list.push(PayloadField { name: String::new(), scalar, len: len.unwrap_or(unknown.1) });
         }
-        let size = |key: &str| memory.and_then(|memory| memory.size(key)).unwrap_or(Size::ZERO);
-        ClassDraft::RealTime(RealTimeDraft {
-            arrival: if arrival.variant == "periodic" {
-                ArrivalDraft::Periodic {
-                    period: arrival.duration("periodic")?,
-                    offset: arrival.duration("offset").unwrap_or(Duration::ZERO),
-                }
-            } else {
-                ArrivalDraft::Sporadic {
-                    min_gap: arrival.duration("sporadic")?,
-                    trigger: arrival.text("trigger")?.to_owned(),
-                }
-            },
-            deadline: fields.duration("deadline")?,
-            jitter: fields.duration("jitter")?,
-            wcet: Cost {
-                value: wcet.duration("value")?,
-                source: match wcet.word("source")? {
-                    "measured" => Evidence::Measured,
-                    "static" => Evidence::Static,
-                    _ => Evidence::Guess,
-                },
-                margin_permille: wcet.permille("margin")?,
-            },
-            non_preemptive: fields.duration("non-preemptive")?,
-            core: fields.integer("core").and_then(|core| u16::try_from(core).ok()),
-            priority: fields.integer("priority"),
-            persistent: size("persistent"),
-            release: size("release"),
-            on_overrun: match fields.word("on-overrun")? {
-                "run-on" => Overrun::RunOn,
-                "kill-job" => Overrun::KillJob,
-                "stop-app" => Overrun::StopApp,
-                _ => Overrun::SkipNext,
-            },
-        })
-    };
-    Some(TaskDraft { name: name.to_owned(), service: fields.text("service").map(str::to_owned), class })
-}
-
-fn texts(items: &[Item<'_>]) -> Vec<String> {
-    items
-        .iter()
-        .filter_map(|item| if let Item::Text(text) = item { Some((*text).to_owned()) } else { None })
-        .collect()
-}
-
-fn channel(name: &str, item: &Item<'_>, _: &mut BTreeSet<String>) -> Option<ChannelDraft> {
-    let Item::Fields(fields) = item else { return None };
-    // Without these, a rule would speak about something that nobody wrote.
-    if ["from", "to", "sends-per-release", "takes-per-release"].iter().any(|key| fields.wrong.contains(key)) {
-        return None;
     }
-    let count = |key: &str| fields.integer(key).and_then(|count| u32::try_from(count).ok());
-    Some(ChannelDraft {
-        name: name.to_owned(),
-        kind: match fields.word("kind")? {
-            "state" => Kind::State,
-            _ => Kind::Queue,
+    Payload { name, fields: list }
+}
+
+fn class(fields: Option<&Fields<'_>>) -> ClassDraft {
+    let Some(fields) = fields.filter(|fields| fields.variant == "real-time") else {
+        let min_gap = fields.and_then(|fields| fields.duration("min-gap"));
+        return ClassDraft::BestEffort(BestEffort { min_gap });
+    };
+    let wcet = fields.fields("wcet");
+    let memory = fields.fields("memory");
+    let size = |key: &str| memory.and_then(|memory| memory.size(key)).unwrap_or(Size::ZERO);
+    let time = |key: &str| fields.duration(key).unwrap_or(Duration::ZERO);
+    ClassDraft::RealTime(RealTimeDraft {
+        arrival: arrival(fields.fields("arrival")),
+        deadline: time("deadline"),
+        jitter: time("jitter"),
+        wcet: Cost {
+            value: wcet.and_then(|wcet| wcet.duration("value")).unwrap_or(Duration::ZERO),
+            source: match wcet.and_then(|wcet| wcet.word("source")) {
+                Some("measured") => Evidence::Measured,
+                Some("static") => Evidence::Static,
+                _ => Evidence::Guess,
+            },
+            margin_permille: wcet.and_then(|wcet| wcet.permille("margin")).unwrap_or(0),
         },
-        from: texts(fields.many("from")),
-        to: texts(fields.many("to")),
-        payload: fields.text("payload")?.to_owned(),
-        capacity: fields.integer("capacity"),
-        overflow: match fields.word("overflow")? {
-            "drop-oldest" => Overflow::DropOldest,
-            "clear" => Overflow::Clear,
-            _ => Overflow::Reject,
+        non_preemptive: time("non-preemptive"),
+        core: fields.integer("core").and_then(|core| u16::try_from(core).ok()),
+        priority: fields.integer("priority"),
+        persistent: size("persistent"),
+        release: size("release"),
+        on_overrun: match fields.word("on-overrun") {
+            Some("run-on") => Overrun::RunOn,
+            Some("kill-job") => Overrun::KillJob,
+            Some("stop-app") => Overrun::StopApp,
+            _ => Overrun::SkipNext,
         },
-        mechanism: match fields.word("mechanism")? {
-            "sdrtr" => Some(Mechanism::Sdrtr),
-            "sdrtw" => Some(Mechanism::Sdrtw),
-            "qrtr" => Some(Mechanism::Qrtr),
-            _ => None,
-        },
-        sends_per_release: count("sends-per-release")?,
-        takes_per_release: count("takes-per-release")?,
     })
 }
 
-/// Chains go by position, so that one that could not be read keeps its place, noted as incomplete.
-fn chains(root: &Fields<'_>, incomplete: &mut BTreeSet<String>) -> Vec<ChainDraft> {
-    let mut found = Vec::new();
-    for (at, item) in root.many("chains").iter().enumerate() {
-        let mut chain = ChainDraft { name: String::new(), path: Vec::new(), max_latency: Duration::ZERO };
-        match item {
-            Item::Fields(fields) if fields.wrong.is_empty() => {
-                chain.name = fields.text("name").unwrap_or_default().to_owned();
-                chain.path = texts(fields.many("path"));
-                chain.max_latency = fields.duration("max-latency").unwrap_or_default();
-            }
-            _ => _ = incomplete.insert(format!("chains.{at}")),
-        }
-        found.push(chain);
+fn arrival(fields: Option<&Fields<'_>>) -> ArrivalDraft {
+    let time = |key: &str| fields.and_then(|fields| fields.duration(key)).unwrap_or(Duration::ZERO);
+    match fields {
+        Some(fields) if fields.variant == "sporadic" => ArrivalDraft::Sporadic {
+            min_gap: time("sporadic"),
+            trigger: fields.text("trigger").unwrap_or_default().to_owned(),
+        },
+        _ => ArrivalDraft::Periodic { period: time("periodic"), offset: time("offset") },
     }
-    found
+}
+
+/// Texts at their positions; an empty one stands for what is not a text.
+fn texts(items: &[Item<'_>]) -> Vec<String> {
+    let text = |item: &Item<'_>| if let Item::Text(text) = item { (*text).to_owned() } else { String::new() };
+    items.iter().map(text).collect()
+}
+
+fn channel(name: String, fields: Option<&Fields<'_>>) -> ChannelDraft {
+    let word = |key: &str| fields.and_then(|fields| fields.word(key));
+    let parties = |key: &str| fields.map_or(Vec::new(), |fields| texts(fields.many(key)));
+    let count = |key: &str| {
+        let count = fields.and_then(|fields| u32::try_from(fields.integer(key)?).ok());
+        count.unwrap_or(1)
+    };
+    ChannelDraft {
+        name,
+        kind: match word("kind") {
+            Some("state") => Kind::State,
+            _ => Kind::Queue,
+        },
+        from: parties("from"),
+        to: parties("to"),
+        payload: fields.and_then(|fields| fields.text("payload")).unwrap_or_default().to_owned(),
+        capacity: fields.and_then(|fields| fields.integer("capacity")),
+        overflow: match word("overflow") {
+            Some("drop-oldest") => Overflow::DropOldest,
+            Some("clear") => Overflow::Clear,
+            _ => Overflow::Reject,
+        },
+        mechanism: match word("mechanism") {
+            Some("sdrtr") => Some(Mechanism::Sdrtr),
+            Some("sdrtw") => Some(Mechanism::Sdrtw),
+            Some("qrtr") => Some(Mechanism::Qrtr),
+            _ => None,
+        },
+        sends_per_release: count("sends-per-release"),
+        takes_per_release: count("takes-per-release"),
+    }
+}
+
+/// Chains go by position, so that one that could not be read keeps its place.
+fn chain(item: &Item<'_>) -> ChainDraft {
+    let fields = if let Item::Fields(fields) = item { Some(fields) } else { None };
+    ChainDraft {
+        name: fields.and_then(|fields| fields.text("name")).unwrap_or_default().to_owned(),
+        path: fields.map_or(Vec::new(), |fields| texts(fields.many("path"))),
+        max_latency: fields.and_then(|fields| fields.duration("max-latency")).unwrap_or(Duration::ZERO),
+    }
 }

@@ -27,16 +27,14 @@ pub(crate) enum Item<'t> {
     Fields(Fields<'t>),
     /// Entries by name, in the order of the text; `None` for those that could not be read.
     Entries(Vec<(&'t str, Option<Item<'t>>)>),
-    /// A table of a list that could not be read.
+    /// An item of a list that could not be read.
     Unread,
 }
 
-/// A table that was read.
+/// A table that was read. The default of a key stands for a wrong value, too, and nothing if it has none.
 #[derive(Debug)]
 pub(crate) struct Fields<'t> {
     items: Vec<(&'static str, Item<'t>)>,
-    /// Keys whose value was wrong; their default stands for them, if they have one.
-    pub(crate) wrong: Vec<&'static str>,
     /// The variant's selector, if this table was chosen.
     pub(crate) variant: &'static str,
 }
@@ -48,7 +46,7 @@ impl<'t> Fields<'t> {
             Need::Default(text) => Some((key.name, default(&key.kind, text)?)),
             _ => None,
         });
-        Self { items: items.collect(), wrong: Vec::new(), variant: "" }
+        Self { items: items.collect(), variant: "" }
     }
     fn item(&self, name: &str) -> Option<&Item<'t>> {
         self.items.iter().find(|(key, _)| *key == name).map(|(_, item)| item)
@@ -89,8 +87,21 @@ impl<'t> Fields<'t> {
 /// Reads, and collects faults.
 pub(crate) struct Reader<'d> {
     pub(crate) faults: Vec<Fault>,
+    /// Paths of values that are not the author's: wrong, missing, or written under a name that is not known.
+    pub(crate) faulty: BTreeSet<String>,
     /// Tables in which keys are not missed, by file and start of header.
     damaged: &'d BTreeSet<(usize, usize)>,
+}
+
+/// A table among others, and how sure that is.
+#[derive(Clone, Copy)]
+struct Chosen {
+    choice: &'static Choice,
+    variant: &'static Variant,
+    /// Whether the author said so; then keys of another variant are misplaced.
+    said: bool,
+    /// Whether it is that one or it would be nothing; then its keys can be missing.
+    evident: bool,
 }
 
 /// The last name of a path, unless it is a position in a list.
@@ -104,7 +115,7 @@ fn join(path: &str, name: &str) -> String {
 
 impl<'d> Reader<'d> {
     pub(crate) fn new(damaged: &'d BTreeSet<(usize, usize)>) -> Self {
-        Self { faults: Vec::new(), damaged }
+        Self { faults: Vec::new(), faulty: BTreeSet::new(), damaged }
     }
 
     /// A table; `None` if it is not one.
@@ -144,27 +155,38 @@ impl<'d> Reader<'d> {
         node: &Node<'_>,
         entries: &'t Entries<'_>,
         table: &'static Table,
-        choice: Option<(&'static Choice, &'static str)>,
+        chosen: Option<Chosen>,
     ) -> Fields<'t> {
-        let variant = choice.map_or("", |(_, variant)| variant);
-        let mut fields = Fields { items: Vec::with_capacity(table.keys.len()), wrong: Vec::new(), variant };
-        for (name, _) in entries {
+        let variant = chosen.map_or("", |chosen| chosen.variant.selector);
+        let mut fields = Fields { items: Vec::with_capacity(table.keys.len()), variant };
+        // Keys that are there under a name that is not theirs.
+        let mut misnamed = Vec::new();
+        for (name, entry) in entries {
             if !table.keys.iter().any(|key| key.name == name) {
-                self.unknown(path, name, table, choice);
+                let meant = self.unknown(path, name, table, chosen);
+                if let Some(meant) = meant {
+                    self.meant(path, name, entry, meant, node.get(meant.name));
+                    misnamed.push(meant.name);
+                }
             }
         }
+        let hurt = self.hurt(path, node);
         for key in table.keys {
             let found = entries.iter().find(|(name, _)| name == key.name).map(|(_, node)| node);
             let item = match found {
-                Some(node) => {
-                    let item = self.value(&join(path, key.name), node, key);
-                    if item.is_none() {
-                        fields.wrong.push(key.name);
-                    }
-                    item
-                }
+                Some(node) => self.value(&join(path, key.name), node, key),
                 None => {
-                    self.missing(path, node, table, key, &mut fields);
+                    let place = join(path, key.name);
+                    let told = hurt || misnamed.contains(&key.name) || self.faulty.contains(&place);
+                    let wanted = matches!(key.need, Need::Required);
+                    if wanted && !told && chosen.is_none_or(|chosen| chosen.evident) {
+                        self.missing(path, table, key);
+                    }
+                    // Entries of a misnamed map are known by their names.
+                    let named = path.is_empty() && matches!(key.kind, Type::Map(..)) && !hurt;
+                    if (wanted || told) && !named {
+                        self.faulty.insert(place);
+                    }
                     None
                 }
             };
@@ -179,26 +201,37 @@ impl<'d> Reader<'d> {
         fields
     }
 
-    fn missing(
+    /// Whether something in a table could not be read, so that what is missing in it may be just that.
+    fn hurt(&self, path: &str, node: &Node<'_>) -> bool {
+        // The header of the table, or of the one that it stands in.
+        let of_table = |(file, start): &(usize, usize)| {
+            *file == node.file && (*start == node.span.start || path.is_empty())
+        };
+        !self.damaged.is_empty() && self.damaged.iter().any(of_table)
+    }
+
+    /// What follows from a name that is not known, but certainly meant for a key: the entries of a table like
+    /// `[task.control]` or `[plaform]` are there, if at the wrong place. Those of a map are read, too, to see what
+    /// else is wrong with them. `own` stands under the key itself, and keeps what it says.
+    fn meant(
         &mut self,
         path: &str,
+        name: &str,
         node: &Node<'_>,
-        table: &'static Table,
-        key: &'static Key,
-        fields: &mut Fields<'_>,
+        meant: &'static Key,
+        own: Option<&Node<'_>>,
     ) {
-        if !matches!(key.need, Need::Required) {
-            return;
+        let Value::Table(entries) = &node.value else { return };
+        if matches!(meant.kind, Type::Map(..)) {
+            let _ = self.value(&join(path, name), node, meant);
         }
-        fields.wrong.push(key.name);
-        // The header of the table, or of the one that it stands in.
-        let hurt = self
-            .damaged
-            .iter()
-            .any(|(file, start)| *file == node.file && (*start == node.span.start || path.is_empty()));
-        if hurt {
-            return;
-        }
+        let right = join(path, meant.name);
+        let entries = entries.iter().map(|(entry, _)| entry);
+        let absent = entries.filter(|entry| own.is_none_or(|own| own.get(entry).is_none()));
+        self.faulty.extend(absent.map(|entry| join(&right, entry)));
+    }
+
+    fn missing(&mut self, path: &str, table: &'static Table, key: &'static Key) {
         let name = key.name;
         let (code, message, label) = if path.is_empty() && name == "manifest" {
             (
@@ -219,19 +252,28 @@ impl<'d> Reader<'d> {
         self.faults.push(Fault::error(code, message, Place::value(path), label).help(help));
     }
 
+    /// Reports a key that the table does not have; the key that it is most likely meant for.
     fn unknown(
         &mut self,
         path: &str,
         name: &str,
         table: &'static Table,
-        choice: Option<(&'static Choice, &'static str)>,
-    ) {
+        chosen: Option<Chosen>,
+    ) -> Option<&'static Key> {
         let shown = name.escape_debug();
         let place = Place::key(join(path, name));
-        let other = choice.and_then(|(choice, _)| {
-            choice.variants.iter().find(|variant| variant.table.keys.iter().any(|key| key.name == name))
+        let other = chosen.and_then(|chosen| {
+            chosen
+                .choice
+                .variants
+                .iter()
+                .find(|variant| variant.table.keys.iter().any(|key| key.name == name))
         });
-        if let (Some(other), Some((choice, chosen))) = (other, choice) {
+        if let (Some(other), Some(Chosen { choice, variant, said, .. })) = (other, chosen) {
+            if !said {
+                return None;
+            }
+            let chosen = variant.selector;
             let fault = match choice.by {
                 By::Word(key) => {
                     let message = format!("`{shown}` does not go with `{key} = \"{chosen}\"`");
@@ -257,26 +299,43 @@ impl<'d> Reader<'d> {
                 }
             };
             self.faults.push(fault);
-            return;
+            return None;
         }
         let what = if path.is_empty() { "table or key" } else { "key" };
         let message = format!("unknown {what} `{shown}` in the {}", table.noun);
         let fault = Fault::error(codes::UNKNOWN_KEY, message, place, "unknown");
         let keys = table.keys.iter().map(|key| key.name);
-        self.faults.push(match nearest(name, keys.clone()) {
+        let near = nearest(name, keys.clone());
+        self.faults.push(match near {
             Some(near) => fault.help(format!("did you mean `{near}`?")),
             None => {
                 let list = keys.map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
                 fault.help(format!("known are {list}"))
             }
         });
+        table.keys.iter().find(|key| Some(key.name) == near)
     }
 
     fn value<'t>(&mut self, path: &str, node: &'t Node<'_>, key: &'static Key) -> Option<Item<'t>> {
         self.typed(path, node, key.name, &key.kind)
     }
 
+    /// A value of a type; `None` if it is not of that type, which is reported, and its path noted.
     fn typed<'t>(
+        &mut self,
+        path: &str,
+        node: &'t Node<'_>,
+        name: &str,
+        kind: &'static Type,
+    ) -> Option<Item<'t>> {
+        let item = self.read(path, node, name, kind);
+        if item.is_none() {
+            self.faulty.insert(path.to_owned());
+        }
+        item
+    }
+
+    fn read<'t>(
         &mut self,
         path: &str,
         node: &'t Node<'_>,
@@ -350,14 +409,11 @@ impl<'d> Reader<'d> {
             }
             (Type::OneOrMany(inner) | Type::List(inner), Value::List(items)) => {
                 let mut many = Vec::with_capacity(items.len());
-                let mut sound = true;
                 for (at, item) in items.iter().enumerate() {
                     let item = self.typed(&format!("{path}.{at}"), item, &format!("{name}[{at}]"), inner);
-                    sound &= item.is_some();
                     many.push(item.unwrap_or(Item::Unread));
                 }
-                // Tables stand for themselves; of any other list, every item must be readable.
-                (sound || matches!(inner, Type::Table(_))).then_some(Item::Many(many))
+                Some(Item::Many(many))
             }
             (Type::OneOrMany(inner), _) if matches!(node.value, Value::Text(_)) => {
                 Some(Item::Many(vec![self.typed(path, node, name, inner)?]))
@@ -384,36 +440,77 @@ impl<'d> Reader<'d> {
 
     fn choice<'t>(&mut self, path: &str, node: &'t Node<'_>, choice: &'static Choice) -> Option<Fields<'t>> {
         let entries = self.entries(path, node, choice.variants[0].table.noun)?;
-        let mut chosen: Option<&'static Variant> = None;
-        match choice.by {
-            By::Presence => {
-                chosen = choice.variants.iter().find(|variant| node.get(variant.selector).is_some());
-                if chosen.is_none() && !self.damaged.contains(&(node.file, node.span.start)) {
-                    let selectors =
-                        choice.variants.iter().map(|v| format!("`{}`", v.selector)).collect::<Vec<_>>();
-                    let message = format!("neither {} is given", selectors.join(" nor "));
-                    let fault = Fault::error(codes::MISSING_KEY, message, Place::value(path), "missing here");
-                    let ways = choice.variants.iter();
-                    let ways = ways.map(|v| format!("`{}` ({})", v.selector, lower_first(v.table.doc)));
-                    let help = format!("use {}", ways.collect::<Vec<_>>().join(" or "));
-                    self.faults.push(fault.help(help));
+        let said = match choice.by {
+            By::Presence => choice.variants.iter().find(|variant| node.get(variant.selector).is_some()),
+            By::Word(key) => match word_of(choice, key, node).map(|(name, word)| (name, &word.value)) {
+                None => choice.variants.first(),
+                Some((name, Value::Text(text))) if name == key => {
+                    choice.variants.iter().find(|variant| variant.selector == text)
                 }
-            }
-            By::Word(key) => match node.get(key) {
-                None => chosen = choice.variants.first(),
-                Some(word) => {
-                    let kind = choice.variants[0].table.keys.iter().find(|k| k.name == key);
-                    if let Some(Item::Word(word)) =
-                        kind.and_then(|kind| self.typed(&join(path, key), word, key, &kind.kind))
-                    {
-                        chosen = choice.variants.iter().find(|variant| variant.selector == word);
-                    }
-                }
+                Some(_) => None,
             },
-        }
-        let chosen = chosen?;
-        Some(self.keys(path, node, entries, chosen.table, Some((choice, chosen.selector))))
+        };
+        let chosen = match said {
+            Some(variant) => Chosen { choice, variant, said: true, evident: true },
+            None => self.guess(path, node, choice),
+        };
+        Some(self.keys(path, node, entries, chosen.variant.table, Some(chosen)))
     }
+
+    /// The table that is most likely meant, where the author did not say it: by what stands where it should be
+    /// said, or by the other keys.
+    fn guess(&mut self, path: &str, node: &Node<'_>, choice: &'static Choice) -> Chosen {
+        let selectors = choice.variants.iter().map(|variant| variant.selector);
+        let names = match &node.value {
+            Value::Table(entries) => entries.iter().map(|(name, _)| name.as_ref()).collect(),
+            _ => Vec::new(),
+        };
+        let has = |variant: &Variant, name: &str| variant.table.keys.iter().any(|key| key.name == name);
+        let known = |name: &str| choice.variants.iter().any(|variant| has(variant, name));
+        let near = match choice.by {
+            By::Presence => {
+                names.iter().filter(|name| !known(name)).find_map(|name| nearest(name, selectors.clone()))
+            }
+            By::Word(key) => match word_of(choice, key, node).map(|(_, word)| &word.value) {
+                Some(Value::Text(text)) => nearest(&text.to_lowercase(), selectors.clone()),
+                _ => None,
+            },
+        };
+        if let Some(variant) = choice.variants.iter().find(|variant| Some(variant.selector) == near) {
+            return Chosen { choice, variant, said: false, evident: true };
+        }
+        if matches!(choice.by, By::Presence) {
+            self.faulty.insert(path.to_owned());
+            if !self.hurt(path, node) {
+                let selectors = selectors.map(|name| format!("`{name}`")).collect::<Vec<_>>();
+                let message = format!("neither {} is given", selectors.join(" nor "));
+                let fault = Fault::error(codes::MISSING_KEY, message, Place::value(path), "missing here");
+                let ways = choice.variants.iter();
+                let ways = ways.map(|v| format!("`{}` ({})", v.selector, lower_first(v.table.doc)));
+                let help = format!("use {}", ways.collect::<Vec<_>>().join(" or "));
+                self.faults.push(fault.help(help));
+            }
+        }
+        // The one with the most keys that no other has; the first of equals.
+        let own = |variant: &&'static Variant| {
+            let others = |name: &str| choice.variants.iter().filter(|other| has(other, name)).count();
+            names.iter().filter(|name| has(variant, name) && others(name) == 1).count()
+        };
+        let variant = choice.variants.iter().rev().max_by_key(own).unwrap_or(&choice.variants[0]);
+        // By presence, the missing key is told already.
+        let evident = matches!(choice.by, By::Word(_)) && own(&variant) > 0;
+        Chosen { choice, variant, said: false, evident }
+    }
+}
+
+/// The key that chooses a table and what it says, or what stands under a name that is most likely meant for it.
+fn word_of<'n, 't>(choice: &Choice, key: &str, node: &'n Node<'t>) -> Option<(&'n str, &'n Node<'t>)> {
+    let Value::Table(entries) = &node.value else { return None };
+    let known = || choice.variants.iter().flat_map(|variant| variant.table.keys).map(|key| key.name);
+    let exact = entries.iter().find(|(name, _)| name == key);
+    let meant =
+        || entries.iter().find(|(name, _)| known().all(|k| k != name) && nearest(name, known()) == Some(key));
+    exact.or_else(meant).map(|(name, node)| (name.as_ref(), node))
 }
 
 /// The word, or the known word that is not in this version.

@@ -88,6 +88,10 @@ pub(crate) fn parse<'t>(file: usize, text: &'t str, room: &'t OnceCell<Blanked>)
     let mut headers = Vec::new();
     collect_headers(&root, text, &mut headers);
     headers.sort_by_key(|(start, _)| *start);
+    let mut broken = Vec::new();
+    collect_broken(&root, &mut broken);
+    // One that goes on over lines may hold more keys than its own.
+    broken.retain(|span| !text[clamp(text, span.clone())].contains('\n'));
 
     let mut lost = within_values(&root, text, &mut complaints);
     let mut damaged = BTreeSet::new();
@@ -95,7 +99,10 @@ pub(crate) fn parse<'t>(file: usize, text: &'t str, room: &'t OnceCell<Blanked>)
     let mut line_before = None;
     for complaint in &complaints {
         let line = text[..complaint.at.start].rfind('\n');
-        damaged.insert(owner(&headers, complaint.at.start).map_or(0, |(start, _)| *start));
+        // A key whose value could not be read is there.
+        if !broken.iter().any(|span| (span.start..=span.end).contains(&complaint.at.start)) {
+            damaged.insert(owner(&headers, complaint.at.start).map_or(0, |(start, _)| *start));
+        }
         lost |= line_of(text, complaint.at.start).trim_start().starts_with('[');
         // One per line: the second usually follows from the first.
         if line_before != Some(line) {
@@ -141,6 +148,16 @@ fn collect_headers<'n, 't>(node: &'n Node<'t>, text: &str, headers: &mut Vec<(us
             entries.iter().for_each(|(_, node)| collect_headers(node, text, headers));
         }
         Value::List(items) => items.iter().for_each(|node| collect_headers(node, text, headers)),
+        _ => {}
+    }
+}
+
+/// Where the values stand that could not be read.
+fn collect_broken(node: &Node<'_>, broken: &mut Vec<Range<usize>>) {
+    match &node.value {
+        Value::Broken => broken.push(node.span.clone()),
+        Value::Table(entries) => entries.iter().for_each(|(_, node)| collect_broken(node, broken)),
+        Value::List(items) => items.iter().for_each(|node| collect_broken(node, broken)),
         _ => {}
     }
 }

@@ -54,7 +54,7 @@ fn says_what_it_says() {
     );
     assert!(matches!(model.tasks()[3].class, Class::BestEffort(_)));
     assert_eq!(model.party_name(model.channels()[3].readers[0]), "ui");
-    assert_eq!((model.channels()[0].capacity, model.channels()[1].capacity), (Some(64), None));
+    assert_eq!((model.channels()[0].capacity, model.channels()[1].capacity), (Some(64), Some(8)));
     let chain = &model.chains()[0];
     assert_eq!((chain.path.len(), chain.path[4]), (5, Step::Task(output)));
 }
@@ -115,4 +115,40 @@ fn overlay_faults_point_into_the_right_file() {
     let loaded = load(&source, std::slice::from_ref(&overlay));
     assert!(loaded.model.is_none());
     insta::assert_snapshot!(shown(&loaded, &[&source, &overlay]));
+}
+
+/// Everything that is wrong in an overlay is told in one go, where it stands in the overlay.
+#[test]
+fn an_overlay_with_several_mistakes() {
+    let text = "manifest = 2\n[platform]\ncores = [0, 0]\nhousekeeping = [\"1\"]\nmemory = \"60\"\n\
+                on-missing-privilege = \"panic\"\n[platform.overheads]\nrelease = 60\ncontext-swich = \"1us\"\n\
+                [tasks.recording]\npriority = 99\ncore = 5\nwcet = { value = \"9ms\", source = \"hope\" }\n\
+                deadline = \"1ms\"\n[tasks.processing]\npriority = 75\nmemory = { release = \"1KB\" }\n\
+                [tasks.outptu]\ncore = 0\n[clients.other]\n";
+    let overlay = board(text);
+    let loaded = load(&cochlear(), &[overlay]);
+    let found = loaded.diagnostics.iter().map(|d| {
+        assert_eq!(d.primary.file, 1, "{d:?}");
+        format!("{} {}", d.code, &text[d.primary.range.clone()])
+    });
+    let expected = [
+        "TAUT0109 2",
+        "TAUT0502 0",
+        "TAUT0104 \"1\"",
+        "TAUT0106 \"60\"",
+        "TAUT0108 \"panic\"",
+        "TAUT0105 60",
+        "TAUT0102 context-swich",
+        "TAUT0505 99",
+        "TAUT0501 5",
+        "TAUT0213 \"9ms\"",
+        "TAUT0108 \"hope\"",
+        "TAUT0309 deadline",
+        "TAUT0506 75",
+        "TAUT0106 \"1KB\"",
+        "TAUT0308 outptu",
+        "TAUT0309 clients",
+    ];
+    assert_eq!(found.collect::<Vec<_>>(), expected);
+    assert!(loaded.model.is_none());
 }

@@ -149,6 +149,29 @@ fn many_mistakes_in_one_go() {
     insta::assert_snapshot!(shown(MANY));
 }
 
+/// A mistake in a table hides none of the others in it, and its name is known to those that refer to it.
+#[test]
+fn several_in_one_table() {
+    let text = format!(
+        "{HEAD}[payloads]\nP = {{ type = \"f32\" }}\n[tasks.fast]\narrival = {{ periodic = \"8 minutes\" }}\n\
+         deadline = \"5ms\"\nwcet = {{ value = \"6ms\", source = \"measurd\" }}\ncore = 3\npriority = 120\n\
+         service = \"none\"\n[tasks.slow]\ndeadline = 5\narrival = {{ periodic = \"9ms\", offset = \"9ms\" }}\n\
+         [channels.q]\nkind = \"queue\"\nfrom = \"fast\"\nto = \"slwo\"\npayload = \"P\"\ncapacity = 0\n"
+    );
+    insta::assert_snapshot!(shown(&text));
+}
+
+#[test]
+fn names_have_at_most_63_characters() {
+    let text = |name: String| format!("manifest = 1\n[app]\nname = \"{name}\"\n");
+    for name in ["".to_owned(), "-a".into(), "a_b".into(), "a b".into(), "é".into(), "a".repeat(64)] {
+        assert_eq!(places(&text(name.clone())), [format!("TAUT0303 3:8 \"{name}\"")]);
+    }
+    for name in ["a".to_owned(), "a-1".into(), "a".repeat(63)] {
+        assert_eq!(places(&text(name)), Vec::<String>::new());
+    }
+}
+
 /// What follows a mistake in a text is found all the same.
 #[test]
 fn mistakes_around_a_line_that_cannot_be_read() {
@@ -161,13 +184,27 @@ fn mistakes_around_a_line_that_cannot_be_read() {
     );
 }
 
+/// Keys that an unclosed text has swallowed are not missed.
+#[test]
+fn an_unclosed_text() {
+    let text = format!(
+        "{HEAD}[tasks.a]\nservice = \"\"\"sound\narrival = {{ periodic = \"8ms\" }}\ndeadline = \"5ms\"\n"
+    );
+    assert_eq!(places(&text).len(), 1, "{:?}", places(&text));
+}
+
 /// A comma that is missing in a list of several lines swallows nothing.
 #[test]
 fn a_comma_is_missing() {
     let text = format!(
         "{HEAD}housekeeping = [\n  0\n  2,\n]\nmemory = \"1\"\n[tasks.a]\nwcet = {{ value = \"1ms\" source = \"guess\" }}\n"
     );
-    assert_eq!(places(&text), ["TAUT0101 8:3 ", "TAUT0106 10:10 \"1\"", "TAUT0101 12:24 "]);
+    let missing = "TAUT0103 11:1 [tasks.a]";
+    assert_eq!(
+        places(&text),
+        ["TAUT0101 8:3 ", "TAUT0106 10:10 \"1\"", missing, missing, "TAUT0101 12:24 "],
+        "it has no arrival and no deadline"
+    );
 }
 
 const HEAD: &str = "manifest = 1\n[app]\nname = \"demo\"\n[platform]\ncores = [1]\n";

@@ -64,6 +64,7 @@ codes! {
     411 MECHANISM_MISFIT "the mechanism does not fit the parties"
     412 BAD_OVERFLOW "an overflow policy that the mechanism does not have"
     413 BAD_LAYOUT "a payload whose layout has holes"
+    414 RECEIVER_TAKES "a receiver that takes more than one value"
     501 CORE_NOT_OWNED "a core that is not the application's"
     502 CORE_TWICE "a core is listed twice"
     503 NO_CORES "real-time tasks without a core"

@@ -28,11 +28,11 @@ pub struct Draft {
     pub channels: Vec<ChannelDraft>,
     /// The chains.
     pub chains: Vec<ChainDraft>,
-    /// Paths of tables (`tasks.recording`) whose definition was faulty and reported already: they are missing
-    /// above, and what refers to them is not reported again. A chain (`chains.0`) goes by its position and stays
-    /// above, empty. A path of a key (`platform.cores`) means that its value is not the author's. While there is
-    /// one, no model is built.
-    pub incomplete: BTreeSet<String>,
+    /// Paths of what was faulty and reported already: a key (`tasks.recording.deadline`), an item of a list
+    /// (`platform.cores.1`) or a whole table (`tasks.recording`). Above stands some neutral value for it, under its
+    /// name if it has one, so that what refers to it is found; no fault that rests on such a value is reported.
+    /// While there is one, no model is built.
+    pub faulty: BTreeSet<String>,
 }
 
 /// A service, by name.

@@ -37,4 +37,4 @@ pub use size::{ParseSizeError, Size};
 pub use system::{
     App, Chain, ChannelId, Client, ClientId, CoreId, Model, Party, Service, ServiceId, Step, TaskId,
 };
-pub use task::{Arrival, BestEffort, Class, Cost, Evidence, Overrun, RealTime, Task};
+pub use task::{Arrival, BestEffort, Class, Cost, Evidence, Overrun, PRIORITY_MAX, RealTime, Task};

@@ -6,6 +6,10 @@ use taut_time::Duration;
 
 use crate::{ChannelId, CoreId, ServiceId, Size};
 
+/// The most urgent priority of a task. SCHED_FIFO on Linux has 1 to 99, sched(7); 99 is the platform probe's, which
+/// must be above every task to tell a stall of the machine from one of the application.
+pub const PRIORITY_MAX: u8 = 98;
+
 /// A recurring activity of ours: a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
@@ -41,7 +45,7 @@ pub struct RealTime {
     pub non_preemptive: Duration,
     /// The core; `None` lets the plan choose.
     pub core: Option<CoreId>,
-    /// 1 to 99, larger = more urgent; `None` lets the plan choose.
+    /// 1 to [`PRIORITY_MAX`], larger = more urgent; `None` lets the plan choose.
     pub priority: Option<u8>,
     /// Memory that lives as long as the task (or its service).
     pub persistent: Size,

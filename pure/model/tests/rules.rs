@@ -37,7 +37,7 @@ fn empty() -> Draft {
         clients: Vec::new(),
         channels: Vec::new(),
         chains: Vec::new(),
-        incomplete: BTreeSet::new(),
+        faulty: BTreeSet::new(),
     }
 }
 
@@ -91,7 +91,7 @@ fn pair(sent_every: Duration, taken_every: Duration) -> Draft {
 
 /// The codes, and a model exactly if none of them is an error.
 fn check(draft: Draft) -> Vec<Code> {
-    let complete = draft.incomplete.is_empty();
+    let complete = draft.faulty.is_empty();
     let (model, faults) = draft.build();
     let warnings = [codes::UNUSED, codes::LATE_OFFSET];
     assert_eq!(
@@ -189,7 +189,7 @@ fn numbers_that_a_manifest_refuses_are_refused_here_too() {
         draft.channels[0].capacity = Some(capacity);
         assert_eq!(check(draft), [codes::BAD_CAPACITY], "{capacity}");
     }
-    for priority in [i64::MIN, 0, 100, i64::MAX] {
+    for priority in [i64::MIN, 0, 99, 100, i64::MAX] {
         let mut draft = pair(Duration::from_ms(8), Duration::from_ms(8));
         real_time(&mut draft.tasks[0]).priority = Some(priority);
         assert_eq!(check(draft), [codes::PRIORITY_RANGE], "{priority}");
@@ -197,10 +197,10 @@ fn numbers_that_a_manifest_refuses_are_refused_here_too() {
 }
 
 #[test]
-fn a_core_has_99_priorities() {
+fn a_core_has_98_priorities() {
     let mut draft = empty();
     draft.payloads.clear();
-    draft.tasks = (0..99).map(|i| task(&format!("t{i}"), Duration::from_ms(1))).collect();
+    draft.tasks = (0..98).map(|i| task(&format!("t{i}"), Duration::from_ms(1))).collect();
     assert_eq!(check(draft.clone()), []);
     draft.tasks.push(task("one-more", Duration::from_ms(1)));
     assert_eq!(check(draft.clone()), [codes::CORE_FULL]);
@@ -234,7 +234,7 @@ fn more_than_can_be_numbered() {
 }
 
 #[test]
-fn what_is_incomplete_is_not_reported_again() {
+fn what_is_faulty_is_not_reported_again() {
     let mut draft = pair(Duration::from_ms(8), Duration::from_ms(8));
     draft.tasks.clear();
     draft.tasks.push(task("writer", Duration::from_ms(8)));
@@ -242,10 +242,47 @@ fn what_is_incomplete_is_not_reported_again() {
     draft.services.push(ServiceDraft { name: "unused".into(), persistent: Size::ZERO });
     let path = vec!["writer".into(), "values".into(), "reader".into()];
     draft.chains.push(ChainDraft { name: "through".into(), path, max_latency: Duration::from_ms(9) });
-    assert_eq!(check(draft.clone()).len(), 3, "reader twice, payload once");
-    draft.incomplete.insert("tasks.reader".into());
-    draft.incomplete.insert("payloads".into());
+    assert_eq!(check(draft.clone()).len(), 4, "reader twice, the payload, and the service that nobody uses");
+    draft.faulty.insert("tasks.reader".into());
+    draft.faulty.insert("payloads".into());
     assert_eq!(check(draft), []);
+}
+
+/// A neutral value stands for what is faulty: no rule speaks about it, and every other rule speaks.
+#[test]
+fn every_rule_runs_around_what_is_faulty() {
+    let ms = Duration::from_ms;
+    let mut draft = pair(ms(8), ms(8));
+    {
+        let writer = real_time(&mut draft.tasks[0]);
+        writer.arrival = ArrivalDraft::Periodic { period: Duration::ZERO, offset: Duration::ZERO };
+        writer.wcet.value = ms(9);
+        writer.core = Some(7);
+        writer.priority = Some(120);
+    }
+    let given = check(draft.clone());
+    assert!(given.contains(&codes::ZERO_PERIOD) && given.contains(&codes::WCET_OVER_DEADLINE), "{given:?}");
+    for path in ["tasks.writer.arrival.periodic", "tasks.writer.arrival"] {
+        draft.faulty = BTreeSet::from([path.into()]);
+        let rest = [codes::CORE_NOT_OWNED, codes::PRIORITY_RANGE, codes::WCET_OVER_DEADLINE];
+        assert_eq!(check(draft.clone()), rest, "{path}");
+    }
+    draft.faulty = BTreeSet::from(["tasks.writer".into()]);
+    assert_eq!(check(draft), []);
+}
+
+#[test]
+fn a_receiver_takes_one_value() {
+    let ms = Duration::from_ms;
+    let mut draft = pair(ms(8), ms(8));
+    real_time(&mut draft.tasks[1]).arrival =
+        ArrivalDraft::Sporadic { min_gap: ms(8), trigger: "values".into() };
+    assert_eq!(check(draft.clone()), []);
+    draft.channels[0].takes_per_release = 2;
+    assert_eq!(check(draft.clone()), [codes::RECEIVER_TAKES]);
+    // What it says that it takes does not make up for the rate.
+    draft.channels[0].sends_per_release = 2;
+    assert_eq!(check(draft), [codes::RECEIVER_TAKES, codes::RATE_OVERFLOW]);
 }
 
 #[test]

@@ -147,7 +147,7 @@ pub enum ClassPlan {
         /// Why that CPU, if the plan chose.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cpu_reason: Option<String>,
-        /// SCHED_FIFO priority, 1 to 99.
+        /// SCHED_FIFO priority, 1 to 98.
         priority: u8,
         /// Why that priority, if the plan chose.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -94,12 +94,16 @@ fn two_cores_hold_one_priority_each() {
 #[test]
 fn more_tasks_than_numbers() {
     let mut draft = empty(&[0]);
-    draft.tasks = (0..99).map(|i| periodic(&format!("t{i}"), "1s", "1s", "10us")).collect();
+    draft.tasks = (0..98).map(|i| periodic(&format!("t{i}"), "1s", "1s", "10us")).collect();
+    assert!(plan(&draft).plan.proven);
+    // As many, but above the least urgent one there is no number left.
+    draft.tasks = vec![
+        periodic("fixed", "1s", "1s", "10us").with(|task| task.priority = Some(98)),
+        periodic("urgent", "10ms", "10ms", "10us"),
+    ];
     let planned = plan(&draft);
     assert_eq!(planned.faults.iter().map(|f| f.code).collect::<Vec<_>>(), [codes::CORE_FULL]);
     assert!(!planned.plan.proven);
-    draft.tasks.pop();
-    assert!(plan(&draft).plan.proven);
 }
 
 fn best_effort(name: &str, min_gap: Option<&str>) -> TaskDraft {

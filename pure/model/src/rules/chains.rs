@@ -4,14 +4,14 @@
 //! Chains: task, channel, task, …, task, each channel from the task before it to the task after it.
 
 use super::channels::is_real_time;
+use super::faults::Faults;
 use super::names::{Names, Want};
-use crate::{Chain, Draft, Fault, Party, Place, Step, codes};
+use crate::{Chain, ChainDraft, Draft, Fault, Party, Place, Step, codes};
 
-pub(super) fn check(draft: &Draft, names: &Names<'_>, faults: &mut Vec<Fault>) -> Vec<Option<Chain>> {
+pub(super) fn check(draft: &Draft, names: &Names<'_>, faults: &mut Faults<'_>) -> Vec<Option<Chain>> {
     let mut chains = Vec::with_capacity(draft.chains.len());
     for (at, chain) in draft.chains.iter().enumerate() {
-        let unread = draft.incomplete.contains(&format!("chains.{at}"));
-        let steps = if unread { None } else { steps(draft, names, at, faults) };
+        let steps = steps(draft, names, at, faults);
         chains.push(steps.map(|path| Chain {
             name: chain.name.clone(),
             path,
@@ -21,55 +21,66 @@ pub(super) fn check(draft: &Draft, names: &Names<'_>, faults: &mut Vec<Fault>) -
     chains
 }
 
-fn steps(draft: &Draft, names: &Names<'_>, chain: usize, faults: &mut Vec<Fault>) -> Option<Vec<Step>> {
-    let name = &draft.chains[chain].name;
-    let path = &draft.chains[chain].path;
+fn broken(message: String, at: Place, text: &str) -> Fault {
+    Fault::error(codes::BROKEN_CHAIN, message, at, text)
+}
+
+fn steps(draft: &Draft, names: &Names<'_>, chain: usize, faults: &mut Faults<'_>) -> Option<Vec<Step>> {
+    let ChainDraft { name, path, .. } = &draft.chains[chain];
     let place = |step: usize| Place::value(format!("chains.{chain}.path.{step}"));
-    let broken =
-        |message: String, at: Place, text: &str| Fault::error(codes::BROKEN_CHAIN, message, at, text);
     if path.is_empty() {
         let at = Place::value(format!("chains.{chain}.path"));
         let message = format!("chain `{name}` has no step");
         faults.push(broken(message, at, "empty").help("name its tasks and the channels between them"));
         return None;
     }
-    let before = faults.len();
+    // One step too few or too many puts all that follow at the wrong turn: that is told once.
+    let mut shifted = false;
     let mut steps = Vec::with_capacity(path.len());
     for (i, step) in path.iter().enumerate() {
-        steps.push(if i % 2 == 0 {
-            task(draft, names, name, step, place(i), faults)
-        } else {
-            channel(names, name, step, place(i), faults)
+        let task_wanted = i.is_multiple_of(2);
+        let known = names.party(step).is_some() || names.channel(step).is_some();
+        steps.push(match (known, task_wanted) {
+            (true, _) if shifted => None,
+            (true, true) => task(draft, names, name, step, place(i), &mut shifted, faults),
+            (true, false) => channel(names, name, step, place(i), &mut shifted, faults),
+            (false, _) => {
+                let want = if task_wanted != shifted { Want::Party } else { Want::Channel };
+                names.dangling(want, step, place(i), faults);
+                None
+            }
         });
     }
-    if path.len().is_multiple_of(2) && faults.len() == before {
+    if path.len().is_multiple_of(2) && !shifted {
         let message = format!("chain `{name}` ends with a channel");
         let fault = broken(message, place(path.len() - 1), "the last step");
         faults.push(fault.help("end it with the task that reads the channel"));
     }
+    let mut connected = true;
     for i in (1..path.len()).step_by(2) {
         let Some(Step::Channel(id)) = steps[i] else { continue };
         let channel = &draft.channels[id.index()];
-        let ends = [(i.checked_sub(1), "from", "write", "writer"), (Some(i + 1), "to", "read", "reader")];
+        let ends = [(i - 1, "from", "write", "writer"), (i + 1, "to", "read", "reader")];
         for (end, key, verb, noun) in ends {
-            let Some(end) = end.filter(|end| *end < path.len()) else { continue };
-            let Some(Step::Task(_)) = steps[end] else { continue };
-            // By name: who a faulty channel should connect is known all the same.
+            let Some(Some(Step::Task(_))) = steps.get(end) else { continue };
             let parties = if key == "from" { &channel.from } else { &channel.to };
-            if !parties.is_empty() && !parties.contains(&path[end]) {
+            // A name that nothing has may be a slip for this task.
+            let resolved = !parties.is_empty() && parties.iter().all(|party| names.party(party).is_some());
+            if resolved && !parties.contains(&path[end]) {
+                connected = false;
                 let (task, channel) = (&path[end], &path[i]);
                 let message = format!("chain `{name}`: `{task}` does not {verb} channel `{channel}`");
-                faults.push(
-                    broken(message, place(end), "not connected")
-                        .also(Place::value(format!("channels.{channel}.{key}")), format!("its {noun}"))
-                        .help(format!(
-                            "put the {noun} of `{channel}` here, or connect the channel to `{task}`"
-                        )),
-                );
+                let of_channel = format!("channels.{channel}.{key}");
+                let help = format!("put the {noun} of `{channel}` here, or connect the channel to `{task}`");
+                let fault = broken(message, place(end), "not connected")
+                    .also(Place::value(of_channel.as_str()), format!("its {noun}"))
+                    .help(help);
+                faults.push_resting_on(fault, &[&of_channel]);
             }
         }
     }
-    (faults.len() == before).then(|| steps.into_iter().collect()).flatten()
+    let complete = connected && !path.len().is_multiple_of(2);
+    complete.then(|| steps.into_iter().collect()).flatten()
 }
 
 fn task(
@@ -78,7 +89,8 @@ fn task(
     chain: &str,
     step: &str,
     place: Place,
-    faults: &mut Vec<Fault>,
+    shifted: &mut bool,
+    faults: &mut Faults<'_>,
 ) -> Option<Step> {
     match names.party(step) {
         Some(party @ Party::Task(id)) => {
@@ -87,7 +99,7 @@ fn task(
             }
             let message = format!("chain `{chain}`: task `{step}` is not real-time");
             faults.push(
-                Fault::error(codes::BROKEN_CHAIN, message, place, "its response time has no bound")
+                broken(message, place, "its response time has no bound")
                     .also(Place::value(format!("tasks.{step}.class")), "best effort")
                     .help("let the chain start after it and end before it"),
             );
@@ -95,19 +107,16 @@ fn task(
         Some(Party::Client(_)) => {
             let message = format!("chain `{chain}`: `{step}` is a client");
             faults.push(
-                Fault::error(codes::BROKEN_CHAIN, message, place, "its response time has no bound")
+                broken(message, place, "its response time has no bound")
                     .also(Place::key(format!("clients.{step}")), "a process of its own")
                     .help("let the chain start after it and end before it"),
             );
         }
-        None if names.channel(step).is_some() => {
+        None => {
+            *shifted = true;
             let message = format!("chain `{chain}`: `{step}` is a channel where a task belongs");
-            faults.push(
-                Fault::error(codes::BROKEN_CHAIN, message, place, "a channel")
-                    .help("a path is task, channel, task, …, task"),
-            );
+            faults.push(broken(message, place, "a channel").help("a path is task, channel, task, …, task"));
         }
-        None => faults.extend(names.dangling(Want::Party, step, place)),
     }
     None
 }
@@ -117,19 +126,17 @@ fn channel(
     chain: &str,
     step: &str,
     place: Place,
-    faults: &mut Vec<Fault>,
+    shifted: &mut bool,
+    faults: &mut Faults<'_>,
 ) -> Option<Step> {
     if let Some(id) = names.channel(step) {
         return Some(Step::Channel(id));
     }
-    if names.party(step).is_some() {
-        let message = format!("chain `{chain}`: `{step}` is a task or client where a channel belongs");
-        faults.push(
-            Fault::error(codes::BROKEN_CHAIN, message, place, "not a channel")
-                .help("put the channel between its two tasks: a path is task, channel, task, …, task"),
-        );
-    } else {
-        faults.extend(names.dangling(Want::Channel, step, place));
-    }
+    *shifted = true;
+    let message = format!("chain `{chain}`: `{step}` is a task or client where a channel belongs");
+    faults.push(
+        broken(message, place, "not a channel")
+            .help("put the channel between its two tasks: a path is task, channel, task, …, task"),
+    );
     None
 }

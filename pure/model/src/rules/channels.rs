@@ -3,6 +3,9 @@
 
 //! A channel's parties, its payload, and the mechanism that serves them.
 
+use std::collections::HashSet;
+
+use super::faults::Faults;
 use super::names::{Names, Want};
 use crate::{
     CAPACITY_MAX, ChannelDraft, ClassDraft, Draft, Fault, Kind, Mechanism, Overflow, Party, Place, codes,
@@ -22,7 +25,7 @@ pub(super) struct Link {
     pub(super) sound: bool,
 }
 
-pub(super) fn check(draft: &Draft, names: &Names<'_>, faults: &mut Vec<Fault>) -> Vec<Link> {
+pub(super) fn check(draft: &Draft, names: &Names<'_>, faults: &mut Faults<'_>) -> Vec<Link> {
     let mut links = Vec::with_capacity(draft.channels.len());
     for channel in &draft.channels {
         let link = parties(channel, names, faults);
@@ -41,9 +44,14 @@ fn at(channel: &ChannelDraft, key: &str) -> Place {
     Place::value(format!("channels.{}.{key}", channel.name))
 }
 
-fn parties(channel: &ChannelDraft, names: &Names<'_>, faults: &mut Vec<Fault>) -> Link {
+fn distinct(names: &[String]) -> usize {
+    names.iter().collect::<HashSet<_>>().len()
+}
+
+fn parties(channel: &ChannelDraft, names: &Names<'_>, faults: &mut Faults<'_>) -> Link {
     let name = &channel.name;
     let whole = || Place::key(format!("channels.{name}"));
+    let path = |key: &str| format!("channels.{name}.{key}");
     let mut link =
         Link { writer: None, writers: Vec::new(), readers: Vec::new(), payload: None, sound: true };
     for (key, list) in [("from", &channel.from), ("to", &channel.to)] {
@@ -51,7 +59,7 @@ fn parties(channel: &ChannelDraft, names: &Names<'_>, faults: &mut Vec<Fault>) -
             let place = at(channel, &format!("{key}.{i}"));
             let Some(found) = names.party(party) else {
                 link.sound = false;
-                faults.extend(names.dangling(Want::Party, party, place));
+                names.dangling(Want::Party, party, place, faults);
                 continue;
             };
             let own = key == "to" && link.writers.contains(&found);
@@ -79,20 +87,16 @@ fn parties(channel: &ChannelDraft, names: &Names<'_>, faults: &mut Vec<Fault>) -
     match (channel.from.as_slice(), link.writers.as_slice()) {
         ([], _) => {
             link.sound = false;
-            faults.push(
-                Fault::error(
-                    codes::NO_WRITER,
-                    format!("channel `{name}` has no writer"),
-                    whole(),
-                    "nobody writes",
-                )
-                .help("name the task or client that writes: `from = \"…\"`"),
-            );
+            let message = format!("channel `{name}` has no writer");
+            let fault = Fault::error(codes::NO_WRITER, message, whole(), "nobody writes")
+                .help("name the task or client that writes: `from = \"…\"`");
+            faults.push_resting_on(fault, &[path("from").as_str()]);
         }
         ([_], [writer]) => link.writer = Some(*writer),
-        ([_, _, ..], [_, _, ..]) => {
+        // Counted by name: how many there are is known, even if one of them is not.
+        (names, _) if distinct(names) > 1 => {
             link.sound = false;
-            let message = format!("channel `{name}` has {} writers", link.writers.len());
+            let message = format!("channel `{name}` has {} writers", distinct(names));
             faults.push(
                 Fault::error(codes::MANY_WRITERS, message, at(channel, "from"), "one may write")
                     .note("wait-free writing is bounded because nobody else writes")
@@ -103,28 +107,22 @@ fn parties(channel: &ChannelDraft, names: &Names<'_>, faults: &mut Vec<Fault>) -
     }
     if channel.to.is_empty() {
         link.sound = false;
-        faults.push(
-            Fault::error(
-                codes::NO_READER,
-                format!("channel `{name}` has no reader"),
-                whole(),
-                "nobody reads",
-            )
-            .help("name who reads: `to = \"…\"`, or a list; or remove the channel"),
-        );
+        let message = format!("channel `{name}` has no reader");
+        let fault = Fault::error(codes::NO_READER, message, whole(), "nobody reads")
+            .help("name who reads: `to = \"…\"`, or a list; or remove the channel");
+        faults.push_resting_on(fault, &[path("to").as_str()]);
     }
-    if channel.kind == Kind::Queue && link.readers.len() > 1 {
+    if channel.kind == Kind::Queue && distinct(&channel.to) > 1 {
         link.sound = false;
-        let message = format!("queue `{name}` has {} readers", link.readers.len());
-        faults.push(
-            Fault::error(codes::MANY_READERS, message, at(channel, "to"), "one may read")
-                .note("each value of a queue is taken once")
-                .help("give each reader a queue of its own"),
-        );
+        let message = format!("queue `{name}` has {} readers", distinct(&channel.to));
+        let fault = Fault::error(codes::MANY_READERS, message, at(channel, "to"), "one may read")
+            .note("each value of a queue is taken once")
+            .help("give each reader a queue of its own");
+        faults.push_resting_on(fault, &[path("kind").as_str()]);
     }
     link.payload = names.payload(&channel.payload);
     if link.payload.is_none() {
-        faults.extend(names.dangling(Want::Payload, &channel.payload, at(channel, "payload")));
+        names.dangling(Want::Payload, &channel.payload, at(channel, "payload"), faults);
     }
     link
 }
@@ -143,8 +141,16 @@ pub(super) fn party_name(draft: &Draft, party: Party) -> &str {
     }
 }
 
-fn mechanism(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Vec<Fault>) {
+fn mechanism(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Faults<'_>) {
     let Some(writer) = link.writer else { return };
+    let unsure = |party: &Party| match party {
+        Party::Task(id) => faults.wrong(&format!("tasks.{}.class", draft.tasks[id.index()].name)),
+        Party::Client(_) => false,
+    };
+    let ends = ["kind", "from", "to"].map(|key| format!("channels.{}.{key}", channel.name));
+    if ends.iter().any(|end| faults.spoiled(end)) || unsure(&writer) || link.readers.iter().any(unsure) {
+        return;
+    }
     let from = is_real_time(draft, writer);
     let urgent = link.readers.iter().filter(|reader| is_real_time(draft, **reader)).count();
     let only = Mechanism::for_parties(channel.kind, from, link.readers.len(), urgent);
@@ -212,7 +218,7 @@ fn uncovered(draft: &Draft, channel: &ChannelDraft, link: &Link, from: bool, urg
     fault.also(at(channel, "to"), readers.collect::<Vec<_>>().join(", ")).help(help)
 }
 
-fn capacity(channel: &ChannelDraft, faults: &mut Vec<Fault>) {
+fn capacity(channel: &ChannelDraft, faults: &mut Faults<'_>) {
     let Some(capacity) = channel.capacity else { return };
     let (name, place) = (&channel.name, at(channel, "capacity"));
     if channel.kind == Kind::State {
@@ -241,7 +247,7 @@ fn capacity(channel: &ChannelDraft, faults: &mut Vec<Fault>) {
     }
 }
 
-fn overflow(channel: &ChannelDraft, faults: &mut Vec<Fault>) {
+fn overflow(channel: &ChannelDraft, faults: &mut Faults<'_>) {
     if channel.overflow == Overflow::Reject {
         return;
     }
@@ -255,7 +261,7 @@ fn overflow(channel: &ChannelDraft, faults: &mut Vec<Fault>) {
     faults.push(Fault::error(codes::BAD_OVERFLOW, message, at(channel, "overflow"), text).help(help));
 }
 
-fn counts(channel: &ChannelDraft, faults: &mut Vec<Fault>) {
+fn counts(channel: &ChannelDraft, faults: &mut Faults<'_>) {
     let counts =
         [("sends-per-release", channel.sends_per_release), ("takes-per-release", channel.takes_per_release)];
     for (key, count) in counts {

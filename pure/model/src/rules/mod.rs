@@ -4,12 +4,13 @@
 //! The rules that need no timing analysis, a file per part of the manifest.
 //!
 //! All faults are found in one go, and none because of another: what could not be read or resolved is reported
-//! once, and the rules that would need it are silent. All arithmetic is on whole numbers and checked.
+//! once, and what would rest on it is not (see `faults`). All arithmetic is on whole numbers and checked.
 //!
 //! Cost: O(n log n) in the size of the draft, apart from the search for the nearest name of a dangling one.
 
 mod chains;
 mod channels;
+mod faults;
 mod names;
 mod payloads;
 mod platform;
@@ -22,15 +23,16 @@ use crate::{
     Service, Severity, Task, codes,
 };
 use channels::Link;
+use faults::Faults;
 use names::Names;
 
 /// The most entries of one table: positions are numbered with 16 bits.
 const ENTRIES_MAX: usize = u16::MAX as usize;
 
 pub(crate) fn build(draft: Draft) -> (Option<Model>, Vec<Fault>) {
-    let mut faults = Vec::new();
+    let mut faults = Faults::new(&draft);
     if !counts(&draft, &mut faults) {
-        return (None, faults);
+        return (None, faults.into_found());
     }
     let names = Names::new(&draft);
     names.check(&mut faults);
@@ -43,15 +45,16 @@ pub(crate) fn build(draft: Draft) -> (Option<Model>, Vec<Fault>) {
     let chains = chains::check(&draft, &names, &mut faults);
     names.unused(&links, &mut faults);
 
+    let faults = faults.into_found();
     let refused = faults.iter().any(|fault| fault.severity == Severity::Error);
-    if refused || !draft.incomplete.is_empty() {
+    if refused || !draft.faulty.is_empty() {
         return (None, faults);
     }
     (model(&draft, &names, links, chains), faults)
 }
 
 /// Whether everything can be numbered.
-fn counts(draft: &Draft, faults: &mut Vec<Fault>) -> bool {
+fn counts(draft: &Draft, faults: &mut Faults<'_>) -> bool {
     let tables = [
         ("payloads", draft.payloads.len()),
         ("services", draft.services.len()),
@@ -70,7 +73,7 @@ fn counts(draft: &Draft, faults: &mut Vec<Fault>) -> bool {
             );
         }
     }
-    faults.is_empty()
+    faults.found().is_empty()
 }
 
 /// The model of a draft that has no fault; `None` only if a rule has let something through.

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use super::channels::Link;
+use super::faults::Faults;
 use crate::{ChannelId, ClientId, Draft, Fault, Party, Place, ServiceId, TaskId, codes, nearest};
 
 /// Who has which name; the first of duplicates.
@@ -18,7 +19,7 @@ pub(super) struct Names<'d> {
 }
 
 /// What a reference wants.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Want {
     Party,
     Channel,
@@ -66,24 +67,26 @@ impl<'d> Names<'d> {
         self.payloads.get(name).copied()
     }
 
-    /// Whether a missing name was reported already, where it is defined.
-    pub(super) fn reported(&self, want: Want, name: &str) -> bool {
-        want.tables().iter().any(|table| {
-            self.draft.incomplete.contains(*table)
-                || self.draft.incomplete.contains(&format!("{table}.{name}"))
-        })
+    /// Reports a name that nothing has, unless it is the name of something that could not be read.
+    pub(super) fn dangling(&self, want: Want, name: &str, place: Place, faults: &mut Faults<'_>) {
+        if !self.reported(want, name) {
+            faults.push(self.not_defined(want, name, place));
+        }
     }
 
-    /// The fault of a name that nothing has; `None` if its definition was reported already.
-    pub(super) fn dangling(&self, want: Want, name: &str, place: Place) -> Option<Fault> {
-        if self.reported(want, name) {
-            return None;
-        }
+    /// Whether a missing name was reported already, where it is defined.
+    fn reported(&self, want: Want, name: &str) -> bool {
+        let faulty = &self.draft.faulty;
+        let mut tables = want.tables().iter();
+        tables.any(|table| faulty.contains(*table) || faulty.contains(&format!("{table}.{name}")))
+    }
+
+    fn not_defined(&self, want: Want, name: &str, place: Place) -> Fault {
         let noun = want.noun();
         let fault =
             Fault::error(codes::DANGLING_NAME, format!("there is no {noun} `{name}`"), place, "not defined");
         let known = self.known(want);
-        Some(match nearest(name, known.iter().copied()) {
+        match nearest(name, known.iter().copied()) {
             Some(near) => fault.help(format!("did you mean `{near}`?")),
             None if known.is_empty() => fault.help(format!("define it: `[{}.{name}]`", want.tables()[0])),
             None => {
@@ -93,7 +96,7 @@ impl<'d> Names<'d> {
                 }
                 fault.help(format!("defined are {list}"))
             }
-        })
+        }
     }
 
     fn known(&self, want: Want) -> Vec<&'d str> {
@@ -107,11 +110,9 @@ impl<'d> Names<'d> {
     }
 
     /// Form and uniqueness.
-    pub(super) fn check(&self, faults: &mut Vec<Fault>) {
+    pub(super) fn check(&self, faults: &mut Faults<'_>) {
         let draft = self.draft;
-        if !draft.incomplete.contains("app") {
-            kebab("application", &draft.app.name, Place::value("app.name"), faults);
-        }
+        kebab("application", &draft.app.name, Place::value("app.name"), faults);
         let names = draft.payloads.iter().map(|p| p.name.as_str());
         for name in names.clone() {
             if !is_type_name(name) {
@@ -146,9 +147,6 @@ impl<'d> Names<'d> {
         }
         let mut seen = HashMap::new();
         for (at, chain) in draft.chains.iter().enumerate() {
-            if draft.incomplete.contains(&format!("chains.{at}")) {
-                continue;
-            }
             let place = Place::value(format!("chains.{at}.name"));
             kebab("chain", &chain.name, place.clone(), faults);
             if let Some(first) = seen.insert(chain.name.as_str(), at) {
@@ -163,13 +161,14 @@ impl<'d> Names<'d> {
         }
     }
 
-    /// Warns of definitions without use; silent while something could not be read.
-    pub(super) fn unused(&self, links: &[Link], faults: &mut Vec<Fault>) {
+    /// Warns of definitions without use. A reference that could not be read may be the use, and so may one to a
+    /// name that is not defined, unless another name is nearer to it.
+    pub(super) fn unused(&self, links: &[Link], faults: &mut Faults<'_>) {
         let draft = self.draft;
-        let hidden = |f: &Fault| [codes::DANGLING_NAME, codes::DUPLICATE_NAME].contains(&f.code);
-        if !draft.incomplete.is_empty() || faults.iter().any(hidden) {
-            return;
-        }
+        let unread_payload = faults.any_wrong("channels", &["payload"]);
+        let unread_party = faults.any_wrong("channels", &["from", "to"]);
+        let unread_service = faults.any_wrong("tasks", &["service"]);
+        let missed = self.missed();
         let mut payloads = vec![false; draft.payloads.len()];
         let mut clients = vec![false; draft.clients.len()];
         let mut services = vec![false; draft.services.len()];
@@ -188,7 +187,12 @@ impl<'d> Names<'d> {
                 services[id.index()] = true;
             }
         }
-        let mut warn = |table: &str, noun: &str, name: &str, what: &str| {
+        let mut warn = |want: Want, table: &str, noun: &str, name: &str, what: &str| {
+            let meant =
+                |(other, near): &(Want, Option<&str>)| *other == want && near.is_none_or(|near| near == name);
+            if missed.iter().any(meant) {
+                return;
+            }
             let place = Place::key(format!("{table}.{name}"));
             faults.push(
                 Fault::error(codes::UNUSED, format!("{noun} `{name}` is not used"), place, what)
@@ -196,21 +200,44 @@ impl<'d> Names<'d> {
                     .help("remove it, or use it"),
             );
         };
-        for (payload, used) in draft.payloads.iter().zip(payloads) {
-            if !used {
-                warn("payloads", "payload", &payload.name, "no channel carries it");
+        // Of two with one name, references mean the first.
+        for (at, (payload, used)) in draft.payloads.iter().zip(payloads).enumerate() {
+            if !used && !unread_payload && self.payload(&payload.name) == Some(at) {
+                warn(Want::Payload, "payloads", "payload", &payload.name, "no channel carries it");
             }
         }
-        for (service, used) in draft.services.iter().zip(services) {
-            if !used {
-                warn("services", "service", &service.name, "no task belongs to it");
+        for (at, (service, used)) in draft.services.iter().zip(services).enumerate() {
+            if !used && !unread_service && self.service(&service.name).is_some_and(|id| id.index() == at) {
+                warn(Want::Service, "services", "service", &service.name, "no task belongs to it");
             }
         }
-        for (client, used) in draft.clients.iter().zip(clients) {
-            if !used {
-                warn("clients", "client", &client.name, "no channel names it");
+        for (at, (client, used)) in draft.clients.iter().zip(clients).enumerate() {
+            let own = matches!(self.party(&client.name), Some(Party::Client(id)) if id.index() == at);
+            if !used && !unread_party && own {
+                warn(Want::Party, "clients", "client", &client.name, "no channel names it");
             }
         }
+    }
+
+    /// References to names that are not defined, with the name that each most likely means.
+    fn missed(&self) -> Vec<(Want, Option<&'d str>)> {
+        let draft = self.draft;
+        let mut missed = Vec::new();
+        let mut miss = |want: Want, name: &str, found: bool| {
+            if !found && !self.reported(want, name) {
+                missed.push((want, nearest(name, self.known(want))));
+            }
+        };
+        for service in draft.tasks.iter().filter_map(|task| task.service.as_deref()) {
+            miss(Want::Service, service, self.service(service).is_some());
+        }
+        for channel in &draft.channels {
+            miss(Want::Payload, &channel.payload, self.payload(&channel.payload).is_some());
+            for party in channel.from.iter().chain(&channel.to) {
+                miss(Want::Party, party, self.party(party).is_some());
+            }
+        }
+        missed
     }
 }
 
@@ -234,7 +261,7 @@ impl Want {
     }
 }
 
-fn duplicates<'n>(table: &str, names: impl Iterator<Item = &'n str>, faults: &mut Vec<Fault>) {
+fn duplicates<'n>(table: &str, names: impl Iterator<Item = &'n str>, faults: &mut Faults<'_>) {
     let mut seen = std::collections::HashSet::new();
     for name in names {
         if !seen.insert(name) {
@@ -263,7 +290,7 @@ fn is_type_name(name: &str) -> bool {
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
-fn kebab(noun: &str, name: &str, place: Place, faults: &mut Vec<Fault>) {
+fn kebab(noun: &str, name: &str, place: Place, faults: &mut Faults<'_>) {
     if is_kebab(name) {
         return;
     }

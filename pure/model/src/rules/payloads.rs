@@ -5,9 +5,10 @@
 
 use std::collections::HashSet;
 
+use super::faults::Faults;
 use crate::{Draft, Fault, PAYLOAD_BYTES_MAX, Payload, PayloadField, Place, codes};
 
-pub(super) fn check(draft: &Draft, faults: &mut Vec<Fault>) {
+pub(super) fn check(draft: &Draft, faults: &mut Faults<'_>) {
     for payload in &draft.payloads {
         check_one(payload, faults);
     }
@@ -21,7 +22,7 @@ fn place(payload: &Payload, field: &PayloadField) -> Place {
     }
 }
 
-fn check_one(payload: &Payload, faults: &mut Vec<Fault>) {
+fn check_one(payload: &Payload, faults: &mut Faults<'_>) {
     let name = &payload.name;
     let fault = |message: String, place, text: String| Fault::error(codes::BAD_LAYOUT, message, place, text);
     if payload.fields.is_empty() {
@@ -50,6 +51,8 @@ fn check_one(payload: &Payload, faults: &mut Vec<Fault>) {
                 .help("a length is at least 1"),
             );
         }
+        // Where a field without a size ends, and so where the next one stands, is not known.
+        aligned &= !faults.wrong(place(payload, field).path());
         let size = u64::from(field.scalar.size());
         if aligned && !offset.is_multiple_of(size) {
             aligned = false;
@@ -84,7 +87,7 @@ fn check_field_name<'p>(
     payload: &'p Payload,
     field: &'p PayloadField,
     seen: &mut HashSet<&'p str>,
-    faults: &mut Vec<Fault>,
+    faults: &mut Faults<'_>,
 ) {
     let (name, place) = (&field.name, Place::key(place(payload, field).path()));
     if !seen.insert(name) {

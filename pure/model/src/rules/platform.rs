@@ -5,23 +5,17 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::{ClassDraft, Draft, Fault, Kind, Mechanism, Place, RealTimeDraft, STAMP_BYTES, Size, codes};
+use super::faults::Faults;
+use crate::{
+    CAPACITY_MAX, ClassDraft, Draft, Fault, Kind, Mechanism, PAYLOAD_BYTES_MAX, PRIORITY_MAX, Place,
+    RealTimeDraft, STAMP_BYTES, Size, codes,
+};
 
-/// The least and the largest priority of SCHED_FIFO on Linux, sched(7).
-const PRIORITIES: std::ops::RangeInclusive<i64> = 1..=99;
-
-pub(super) fn check(draft: &Draft, faults: &mut Vec<Fault>) {
-    let readable = !["platform", "platform.cores", "platform.housekeeping"]
-        .iter()
-        .any(|path| draft.incomplete.contains(*path));
-    if readable {
-        lists(draft, faults);
-        owned(draft, faults);
-    }
-    priorities(draft, readable, faults);
-    if !draft.incomplete.contains("platform") && !draft.incomplete.contains("platform.memory") {
-        memory(draft, faults);
-    }
+pub(super) fn check(draft: &Draft, faults: &mut Faults<'_>) {
+    lists(draft, faults);
+    owned(draft, faults);
+    priorities(draft, faults);
+    memory(draft, faults);
 }
 
 fn real_time(draft: &Draft) -> impl Iterator<Item = (&str, &RealTimeDraft)> {
@@ -32,7 +26,7 @@ fn real_time(draft: &Draft) -> impl Iterator<Item = (&str, &RealTimeDraft)> {
 }
 
 /// No core twice, none on both sides, one at least if someone needs it.
-fn lists(draft: &Draft, faults: &mut Vec<Fault>) {
+fn lists(draft: &Draft, faults: &mut Faults<'_>) {
     let platform = &draft.platform;
     let mut seen = HashMap::new();
     for (list, cores) in [("cores", &platform.cores), ("housekeeping", &platform.housekeeping)] {
@@ -56,8 +50,9 @@ fn lists(draft: &Draft, faults: &mut Vec<Fault>) {
             }
         }
     }
+    let certain = |(name, _): &(&str, _)| !faults.wrong(&format!("tasks.{name}.class"));
     if platform.cores.is_empty()
-        && let Some((name, _)) = real_time(draft).next()
+        && let Some((name, _)) = real_time(draft).find(certain)
     {
         let message = "real-time tasks have no core to run on";
         faults.push(
@@ -69,9 +64,10 @@ fn lists(draft: &Draft, faults: &mut Vec<Fault>) {
 }
 
 /// Pinned cores are the application's.
-fn owned(draft: &Draft, faults: &mut Vec<Fault>) {
+fn owned(draft: &Draft, faults: &mut Faults<'_>) {
     let platform = &draft.platform;
-    if platform.cores.is_empty() {
+    // Without any core, that is what is told.
+    if platform.cores.is_empty() && !faults.spoiled("platform.cores") {
         return;
     }
     for (name, task) in real_time(draft) {
@@ -79,38 +75,52 @@ fn owned(draft: &Draft, faults: &mut Vec<Fault>) {
         let message = format!("task `{name}` runs on core {core}, which is not the application's");
         let place = Place::value(format!("tasks.{name}.core"));
         let fault = Fault::error(codes::CORE_NOT_OWNED, message, place, "not in `platform.cores`");
-        let fault = match platform.housekeeping.iter().position(|c| *c == core) {
-            Some(at) => {
-                fault.also(Place::value(format!("platform.housekeeping.{at}")), "a housekeeping core")
-            }
-            None => fault.also(Place::value("platform.cores"), "these are the application's"),
-        };
         let cores = platform.cores.iter().take(16).map(u16::to_string).collect::<Vec<_>>().join(", ");
-        faults.push(fault.help(format!("the application's cores are {cores}; use one of them, or \"auto\"")));
+        let fault = match faults.spoiled("platform.cores") {
+            true => fault.help("use a core of `platform.cores`, or \"auto\""),
+            false => {
+                let help = format!("the application's cores are {cores}; use one of them, or \"auto\"");
+                fault.help(help)
+            }
+        };
+        match platform.housekeeping.iter().position(|c| *c == core) {
+            // It is not the application's, whatever else is in its list.
+            Some(at) => faults
+                .push(fault.also(Place::value(format!("platform.housekeeping.{at}")), "a housekeeping core")),
+            None => {
+                let own = Place::value("platform.cores");
+                faults.push_resting_on(fault.also(own, "these are the application's"), &["platform.cores"]);
+            }
+        }
     }
 }
 
 /// In range, and no two alike on a core: there is no rule for ties.
-fn priorities(draft: &Draft, cores_readable: bool, faults: &mut Vec<Fault>) {
+fn priorities(draft: &Draft, faults: &mut Faults<'_>) {
+    // Where there is one core, every task is on it, whatever it says.
     let only = match draft.platform.cores.as_slice() {
-        [core] if cores_readable => Some(*core),
+        [core] if !faults.spoiled("platform.cores") => Some(*core),
         _ => None,
     };
     let mut taken = HashMap::new();
     let mut tasks_on = BTreeMap::<u16, usize>::new();
     for (name, task) in real_time(draft) {
-        let core = task.core.or(only);
+        let core = only.or(task.core);
         if let Some(core) = core {
             *tasks_on.entry(core).or_default() += 1;
         }
         let Some(priority) = task.priority else { continue };
         let place = Place::value(format!("tasks.{name}.priority"));
-        if !PRIORITIES.contains(&priority) {
+        if !(1..=i64::from(PRIORITY_MAX)).contains(&priority) {
             let message = format!("task `{name}` has priority {priority}");
-            faults.push(
-                Fault::error(codes::PRIORITY_RANGE, message, place, "not in 1 to 99")
-                    .help("use 1 to 99, larger = more urgent, or \"auto\""),
-            );
+            let text = format!("not in 1 to {PRIORITY_MAX}");
+            let fault = Fault::error(codes::PRIORITY_RANGE, message, place, text);
+            let fault = match priority {
+                99 => fault.note("99 is the platform probe's, which must be above every task"),
+                _ => fault,
+            };
+            let help = format!("use 1 to {PRIORITY_MAX}, larger = more urgent, or \"auto\"");
+            faults.push(fault.help(help));
             continue;
         }
         let Some(core) = core else { continue };
@@ -125,43 +135,46 @@ fn priorities(draft: &Draft, cores_readable: bool, faults: &mut Vec<Fault>) {
         }
     }
     for (core, count) in tasks_on {
-        if count > 99 {
+        if count > usize::from(PRIORITY_MAX) {
             let at = draft.platform.cores.iter().position(|c| *c == core);
             let path = at.map_or("platform.cores".to_owned(), |at| format!("platform.cores.{at}"));
             let message = format!("core {core} has {count} real-time tasks");
+            let text = format!("{PRIORITY_MAX} priorities");
             faults.push(
-                Fault::error(codes::CORE_FULL, message, Place::value(path), "99 priorities")
-                    .note("every real-time task of a core has a priority of its own, 1 to 99")
+                Fault::error(codes::CORE_FULL, message, Place::value(path), text)
+                    .note("every real-time task of a core has a priority of its own")
                     .help("move some to another core"),
             );
         }
     }
 }
 
-/// Scopes and channels fit into what may be locked. The runtime's own part is added by the plan.
-fn memory(draft: &Draft, faults: &mut Vec<Fault>) {
+/// Scopes and channels fit into what may be locked. The runtime's own part is added by the plan. What is faulty
+/// counts as nothing or as the least that it can be, so that what is told is true whatever it should have been.
+fn memory(draft: &Draft, faults: &mut Faults<'_>) {
     let sum =
         |sizes: &mut dyn Iterator<Item = Size>| -> u128 { sizes.map(|s| u128::from(s.as_bytes())).sum() };
     let services = sum(&mut draft.services.iter().map(|s| s.persistent));
     let persistent = sum(&mut real_time(draft).map(|(_, task)| task.persistent));
     let release = sum(&mut real_time(draft).map(|(_, task)| task.release));
-    let payloads = draft.payloads.iter().map(|p| (p.name.as_str(), p.size())).collect::<HashMap<_, _>>();
-    let channels = draft
-        .channels
-        .iter()
-        .map(|channel| {
-            let value = payloads.get(channel.payload.as_str()).copied().flatten().unwrap_or(0);
-            let mechanism = match channel.kind {
-                Kind::State => Mechanism::Sdrtw,
-                Kind::Queue => Mechanism::Qrtr,
-            };
-            let capacity = channel.capacity.map_or(channel.sends_per_release, |capacity| {
-                u32::try_from(capacity.clamp(0, i64::from(crate::CAPACITY_MAX))).unwrap_or(0)
-            });
-            let bytes = mechanism.bytes(value.saturating_add(STAMP_BYTES), capacity);
-            u128::from(bytes.unwrap_or(u64::MAX))
-        })
-        .sum::<u128>();
+    let payloads = draft.payloads.iter().map(|payload| {
+        let size = payload.size().filter(|size| *size <= PAYLOAD_BYTES_MAX);
+        (payload.name.as_str(), size.unwrap_or(0))
+    });
+    let payloads = payloads.collect::<HashMap<_, _>>();
+    let channels = draft.channels.iter().map(|channel| {
+        let value = payloads.get(channel.payload.as_str()).copied().unwrap_or(0).saturating_add(STAMP_BYTES);
+        let capacity = channel.capacity.and_then(|capacity| u32::try_from(capacity).ok());
+        let capacity = capacity.filter(|capacity| *capacity <= CAPACITY_MAX);
+        let capacity = capacity.unwrap_or(channel.sends_per_release.min(CAPACITY_MAX));
+        let bytes = match channel.kind {
+            _ if faults.wrong(&format!("channels.{}.kind", channel.name)) => Some(0),
+            Kind::State => Mechanism::Sdrtw.bytes(value, 1),
+            Kind::Queue => Mechanism::Qrtr.bytes(value, capacity),
+        };
+        u128::from(bytes.unwrap_or(u64::MAX))
+    });
+    let channels = channels.sum::<u128>();
     let total = services + persistent + release + channels;
     let limit = u128::from(draft.platform.memory.as_bytes());
     if total <= limit {

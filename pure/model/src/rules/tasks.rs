@@ -5,16 +5,17 @@
 
 use taut_time::Duration;
 
+use super::faults::Faults;
 use super::names::{Names, Want};
 use crate::{ArrivalDraft, ClassDraft, Draft, Fault, Overrun, Place, RealTimeDraft, codes};
 
-pub(super) fn check(draft: &Draft, names: &Names<'_>, faults: &mut Vec<Fault>) {
+pub(super) fn check(draft: &Draft, names: &Names<'_>, faults: &mut Faults<'_>) {
     for task in &draft.tasks {
         if let Some(service) = &task.service
             && names.service(service).is_none()
         {
             let place = Place::value(format!("tasks.{}.service", task.name));
-            faults.extend(names.dangling(Want::Service, service, place));
+            names.dangling(Want::Service, service, place, faults);
         }
         match &task.class {
             ClassDraft::RealTime(real_time) => figures(&task.name, real_time, faults),
@@ -28,7 +29,7 @@ pub(super) fn check(draft: &Draft, names: &Names<'_>, faults: &mut Vec<Fault>) {
     }
 }
 
-fn min_gap(gap: Option<Duration>, path: String, faults: &mut Vec<Fault>) {
+fn min_gap(gap: Option<Duration>, path: String, faults: &mut Faults<'_>) {
     if gap.is_some_and(Duration::is_zero) {
         let message = "a least gap of zero promises nothing";
         faults.push(
@@ -48,7 +49,7 @@ impl ArrivalDraft {
     }
 }
 
-fn figures(name: &str, task: &RealTimeDraft, faults: &mut Vec<Fault>) {
+fn figures(name: &str, task: &RealTimeDraft, faults: &mut Faults<'_>) {
     let at = |key: &str| Place::value(format!("tasks.{name}.{key}"));
     let (period, key) = task.arrival.period();
     let period_place = at(&format!("arrival.{key}"));
@@ -59,13 +60,15 @@ fn figures(name: &str, task: &RealTimeDraft, faults: &mut Vec<Fault>) {
                 .help("a period, or the least time between two releases, is longer than zero"),
         );
     }
+    let period_known = !period.is_zero() && !faults.wrong(period_place.path());
     if task.deadline.is_zero() {
         let message = format!("task `{name}` has a deadline of zero");
+        let most = if period_known { format!(", {period}") } else { String::new() };
         faults.push(
             Fault::error(codes::BAD_DEADLINE, message, at("deadline"), "zero")
-                .help(format!("a deadline is longer than zero and at most the period, {period}")),
+                .help(format!("a deadline is longer than zero and at most the period{most}")),
         );
-    } else if task.deadline > period && !period.is_zero() {
+    } else if period_known && task.deadline > period {
         let message = format!("task `{name}` has a deadline longer than its period");
         faults.push(
             Fault::error(codes::BAD_DEADLINE, message, at("deadline"), format!("deadline {}", task.deadline))
@@ -74,19 +77,24 @@ fn figures(name: &str, task: &RealTimeDraft, faults: &mut Vec<Fault>) {
                 .help(format!("use at most \"{period}\"")),
         );
     }
-    let sound_deadline = !task.deadline.is_zero() && task.deadline <= period;
-    cost(name, task, sound_deadline, faults);
-    if sound_deadline && task.jitter >= task.deadline {
-        let message = format!("task `{name}` may be released after its deadline");
+    // The longest that a response may take: a deadline that is too long can only become the period.
+    let deadline_known = !task.deadline.is_zero() && !faults.wrong(&format!("tasks.{name}.deadline"));
+    let limit = match (deadline_known, period_known) {
+        (true, true) if task.deadline > period => Some((period, "period", period_place.clone())),
+        (true, _) => Some((task.deadline, "deadline", at("deadline"))),
+        (false, true) => Some((period, "period", period_place.clone())),
+        (false, false) => None,
+    };
+    cost(name, task, limit.as_ref(), faults);
+    if let Some((limit, what, place)) = limit
+        && task.jitter >= limit
+    {
+        let message = format!("task `{name}` may be released after its {what}");
+        let text = format!("released up to {} late", task.jitter);
         faults.push(
-            Fault::error(
-                codes::BAD_JITTER,
-                message,
-                at("jitter"),
-                format!("released up to {} late", task.jitter),
-            )
-            .also(at("deadline"), format!("deadline {} after the arrival", task.deadline))
-            .help("the deadline counts from the arrival, so it must be longer than the jitter"),
+            Fault::error(codes::BAD_JITTER, message, at("jitter"), text)
+                .also(place, format!("{what} {limit} after the arrival"))
+                .help("the deadline counts from the arrival, so it must be longer than the jitter"),
         );
     }
     if let ArrivalDraft::Periodic { offset, .. } = &task.arrival
@@ -114,7 +122,7 @@ fn figures(name: &str, task: &RealTimeDraft, faults: &mut Vec<Fault>) {
     }
 }
 
-fn cost(name: &str, task: &RealTimeDraft, sound_deadline: bool, faults: &mut Vec<Fault>) {
+fn cost(name: &str, task: &RealTimeDraft, limit: Option<&(Duration, &str, Place)>, faults: &mut Faults<'_>) {
     let at = |key: &str| Place::value(format!("tasks.{name}.{key}"));
     if task.wcet.value.is_zero() {
         let message = format!("task `{name}` takes no time at all");
@@ -132,29 +140,30 @@ fn cost(name: &str, task: &RealTimeDraft, sound_deadline: bool, faults: &mut Vec
         );
         return;
     };
-    if sound_deadline && bound > task.deadline {
-        let message = format!("task `{name}` cannot be done by its deadline, even alone");
+    if let Some((limit, what, place)) = limit
+        && bound > *limit
+    {
+        let message = format!("task `{name}` cannot be done by its {what}, even alone");
         let text = match task.wcet.margin_permille {
             0 => format!("takes up to {bound}"),
             _ => format!("takes up to {bound} with its margin"),
         };
         // The largest value whose bound, rounded up, still fits.
-        let scaled = u128::from(task.deadline.as_ns()) * 1_000;
+        let scaled = u128::from(limit.as_ns()) * 1_000;
         let most = scaled / (1_000 + u128::from(task.wcet.margin_permille));
         let most = Duration::from_ns(u64::try_from(most).unwrap_or(u64::MAX));
         faults.push(
             Fault::error(codes::WCET_OVER_DEADLINE, message, at("wcet.value"), text)
-                .also(at("deadline"), format!("deadline {}", task.deadline))
+                .also(place.clone(), format!("{what} {limit}"))
                 .help(format!("at most {most} fits, before any other task and overhead")),
         );
     }
     if task.non_preemptive > bound {
         let message = format!("task `{name}` holds the core for longer than it runs");
         let text = format!("not preemptible for {}", task.non_preemptive);
-        faults.push(
-            Fault::error(codes::BAD_NON_PREEMPTIVE, message, at("non-preemptive"), text)
-                .also(at("wcet.value"), format!("runs for at most {bound}"))
-                .help("the longest non-preemptive stretch is part of the execution time"),
-        );
+        let fault = Fault::error(codes::BAD_NON_PREEMPTIVE, message, at("non-preemptive"), text)
+            .also(at("wcet.value"), format!("runs for at most {bound}"))
+            .help("the longest non-preemptive stretch is part of the execution time");
+        faults.push_resting_on(fault, &[&format!("tasks.{name}.wcet.margin")]);
     }
 }

@@ -10,7 +10,8 @@
 use taut_time::Duration;
 
 use super::channels::{Link, party_name};
-use crate::{ClassDraft, Draft, Fault, Kind, Party, Place, codes};
+use super::faults::Faults;
+use crate::{ArrivalDraft, ClassDraft, Draft, Fault, Kind, Party, Place, RealTimeDraft, codes};
 
 /// The least time between two activations of a party, and the key that says so.
 fn period(draft: &Draft, party: Party) -> Option<(Duration, Place)> {
@@ -35,7 +36,18 @@ fn period(draft: &Draft, party: Party) -> Option<(Duration, Place)> {
     gap.filter(|gap| !gap.is_zero()).map(|gap| (gap, Place::value(path)))
 }
 
-pub(super) fn check(draft: &Draft, links: &[Link], faults: &mut Vec<Fault>) {
+/// The channel that releases a party, if one does.
+fn released_by(draft: &Draft, party: Party) -> Option<&str> {
+    let Party::Task(id) = party else { return None };
+    match &draft.tasks[id.index()].class {
+        ClassDraft::RealTime(RealTimeDraft { arrival: ArrivalDraft::Sporadic { trigger, .. }, .. }) => {
+            Some(trigger)
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn check(draft: &Draft, links: &[Link], faults: &mut Faults<'_>) {
     for (channel, link) in draft.channels.iter().zip(links) {
         let (Kind::Queue, true, Some(writer), [reader]) =
             (channel.kind, link.sound, link.writer, link.readers.as_slice())
@@ -47,38 +59,48 @@ pub(super) fn check(draft: &Draft, links: &[Link], faults: &mut Vec<Fault>) {
         else {
             continue;
         };
-        let (sends, takes) = (u128::from(channel.sends_per_release), u128::from(channel.takes_per_release));
+        // A receiver takes the one value that releases it.
+        let released = released_by(draft, *reader) == Some(channel.name.as_str());
+        let taken_at_once = if released { 1 } else { channel.takes_per_release };
+        let (sends, takes) = (u128::from(channel.sends_per_release), u128::from(taken_at_once));
         let (tw, tr) = (u128::from(sent_every.as_ns()), u128::from(taken_every.as_ns()));
         if takes == 0 || sends * tr <= takes * tw {
             continue;
         }
         let needed = (sends * tr).div_ceil(tw);
         // The longest reader's period that keeps up, rounded down.
-        let fitting = takes * tw / sends;
-        let faster = match u64::try_from(fitting) {
-            Ok(ns @ 1..) => {
-                format!(
-                    "let `{}` run every {} or faster, or ",
-                    party_name(draft, *reader),
-                    Duration::from_ns(ns)
-                )
-            }
-            _ => String::new(),
+        let fitting = u64::try_from(takes * tw / sends).ok().filter(|ns| *ns > 0).map(Duration::from_ns);
+        let name = party_name(draft, *reader);
+        let faster = fitting.map(|every| match released {
+            true => format!("let `{name}` be released every {every} or faster: `sporadic = \"{every}\"`"),
+            false => format!("let `{name}` run every {every} or faster"),
+        });
+        let more =
+            (!released).then(|| format!("let it take {needed} per release: `takes-per-release = {needed}`"));
+        let help = match (faster, more) {
+            (None, None) => "let the writer send less".to_owned(),
+            (faster, more) => [faster, more].into_iter().flatten().collect::<Vec<_>>().join(", or "),
         };
         let message = format!("queue `{}` is sent more than is taken from it", channel.name);
         let text = format!("`{}` takes {takes} per {taken_every}", party_name(draft, *reader));
         let also = format!("`{}` sends {sends} per {sent_every}", party_name(draft, writer));
-        faults.push(
-            Fault::error(codes::RATE_OVERFLOW, message, taken, text)
-                .also(sent, also)
-                .also(Place::key(format!("channels.{}", channel.name)), "grows without bound")
-                .note(format!(
-                    "per second {} are sent and {} taken",
-                    per_second(sends, tw),
-                    per_second(takes, tr)
-                ))
-                .help(format!("{faster}let it take {needed} per release: `takes-per-release = {needed}`")),
-        );
+        let fault = Fault::error(codes::RATE_OVERFLOW, message, taken, text)
+            .also(sent, also)
+            .also(Place::key(format!("channels.{}", channel.name)), "grows without bound")
+            .note(format!(
+                "per second {} are sent and {} taken",
+                per_second(sends, tw),
+                per_second(takes, tr)
+            ))
+            .help(help);
+        let path = |key: &str| format!("channels.{}.{key}", channel.name);
+        let counts = [path("kind"), path("from"), path("to"), path("sends-per-release")];
+        let mut rests_on = counts.iter().map(String::as_str).collect::<Vec<_>>();
+        let takes = path("takes-per-release");
+        if !released {
+            rests_on.push(&takes);
+        }
+        faults.push_resting_on(fault, &rests_on);
     }
 }
 

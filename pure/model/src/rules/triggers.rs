@@ -4,10 +4,11 @@
 //! Receivers and the channels that release them.
 
 use super::channels::Link;
+use super::faults::Faults;
 use super::names::{Names, Want};
-use crate::{ArrivalDraft, ClassDraft, Draft, Fault, Kind, Party, Place, TaskId, codes};
+use crate::{ArrivalDraft, ChannelDraft, ClassDraft, Draft, Fault, Kind, Party, Place, TaskId, codes};
 
-pub(super) fn check(draft: &Draft, names: &Names<'_>, links: &[Link], faults: &mut Vec<Fault>) {
+pub(super) fn check(draft: &Draft, names: &Names<'_>, links: &[Link], faults: &mut Faults<'_>) {
     // Who releases whom; each task has at most one that does.
     let mut released_by = vec![None; draft.tasks.len()];
     for (id, task) in (0..u16::MAX).map(TaskId).zip(&draft.tasks) {
@@ -15,7 +16,7 @@ pub(super) fn check(draft: &Draft, names: &Names<'_>, links: &[Link], faults: &m
         let ArrivalDraft::Sporadic { trigger, .. } = &real_time.arrival else { continue };
         let place = Place::value(format!("tasks.{}.arrival.trigger", task.name));
         let Some(channel) = names.channel(trigger) else {
-            faults.extend(names.dangling(Want::Channel, trigger, place));
+            names.dangling(Want::Channel, trigger, place, faults);
             continue;
         };
         let (channel, link) = (&draft.channels[channel.index()], &links[channel.index()]);
@@ -35,15 +36,33 @@ pub(super) fn check(draft: &Draft, names: &Names<'_>, links: &[Link], faults: &m
                         .help(format!("let the channel lead to it: `to = \"{}\"`", task.name)),
                 );
             }
-        } else if let (true, Some(Party::Task(writer))) = (link.sound, link.writer) {
-            released_by[id.index()] = Some(writer);
+        } else {
+            takes(&task.name, channel, place, faults);
+            if let (true, Some(Party::Task(writer))) = (link.sound, link.writer) {
+                released_by[id.index()] = Some(writer);
+            }
         }
     }
     circles(draft, &released_by, faults);
 }
 
+/// A receiver's job handles the one value that released it.
+fn takes(task: &str, channel: &ChannelDraft, trigger: Place, faults: &mut Faults<'_>) {
+    let takes = channel.takes_per_release;
+    // None at all is reported with the channel.
+    if takes > 1 {
+        let message = format!("task `{task}` is released by each value, so it takes one, not {takes}");
+        let place = Place::value(format!("channels.{}.takes-per-release", channel.name));
+        faults.push(
+            Fault::error(codes::RECEIVER_TAKES, message, place, "not one")
+                .also(trigger, "each value releases a job")
+                .help("remove it, or make the task periodic"),
+        );
+    }
+}
+
 /// Reports every circle once, at its first task. Linear: each task is walked over once.
-fn circles(draft: &Draft, released_by: &[Option<TaskId>], faults: &mut Vec<Fault>) {
+fn circles(draft: &Draft, released_by: &[Option<TaskId>], faults: &mut Faults<'_>) {
     let mut walk_of = vec![usize::MAX; released_by.len()];
     for start in 0..released_by.len() {
         let mut path = Vec::new();

@@ -107,7 +107,7 @@ pub fn empty(cores: &[u16]) -> Draft {
         clients: vec![],
         channels: vec![],
         chains: vec![],
-        incomplete: BTreeSet::new(),
+        faulty: BTreeSet::new(),
     }
 }
 
