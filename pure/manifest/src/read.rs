@@ -422,6 +422,10 @@ impl<'d> Reader<'d> {
             (Type::Choice(choice), _) => self.choice(path, node, choice).map(Item::Fields),
             (Type::Map(noun, inner), Value::Table(entries)) => {
                 let mut items = Vec::with_capacity(entries.len());
+                // An entry that could not be read may be any that is referred to.
+                if self.hurt(path, node) {
+                    self.faulty.insert(path.to_owned());
+                }
                 for (name, node) in entries {
                     items.push((name.as_ref(), self.typed(&join(path, name), node, noun, inner)));
                 }
@@ -451,7 +455,13 @@ impl<'d> Reader<'d> {
             },
         };
         let chosen = match said {
-            Some(variant) => Chosen { choice, variant, said: true, evident: true },
+            Some(variant) => {
+                // With nothing but keys of another, the word for that one is missing, and not its own keys.
+                let own = |v: &Variant| entries.iter().filter(|(name, _)| choice.only(v, name)).count();
+                let other = choice.variants.iter().any(|other| own(other) > 0);
+                let evident = own(variant) > 0 || !other || matches!(choice.by, By::Presence);
+                Chosen { choice, variant, said: true, evident }
+            }
             None => self.guess(path, node, choice),
         };
         Some(self.keys(path, node, entries, chosen.variant.table, Some(chosen)))
@@ -492,10 +502,7 @@ impl<'d> Reader<'d> {
             }
         }
         // The one with the most keys that no other has; the first of equals.
-        let own = |variant: &&'static Variant| {
-            let others = |name: &str| choice.variants.iter().filter(|other| has(other, name)).count();
-            names.iter().filter(|name| has(variant, name) && others(name) == 1).count()
-        };
+        let own = |variant: &&'static Variant| names.iter().filter(|name| choice.only(variant, name)).count();
         let variant = choice.variants.iter().rev().max_by_key(own).unwrap_or(&choice.variants[0]);
         // By presence, the missing key is told already.
         let evident = matches!(choice.by, By::Word(_)) && own(&variant) > 0;

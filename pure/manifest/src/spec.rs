@@ -80,6 +80,14 @@ pub(crate) struct Choice {
     pub(crate) variants: &'static [Variant],
 }
 
+impl Choice {
+    /// Whether a key is one of this variant, and of no other.
+    pub(crate) fn only(&self, variant: &Variant, name: &str) -> bool {
+        let has = |table: &Table| table.keys.iter().any(|key| key.name == name);
+        has(variant.table) && self.variants.iter().filter(|other| has(other.table)).count() == 1
+    }
+}
+
 /// A table that may be chosen.
 pub(crate) struct Variant {
     /// The key, or the word, that chooses it.

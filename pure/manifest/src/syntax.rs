@@ -44,6 +44,8 @@ const BLANKED_MAX: usize = 8;
 /// Makes a text readable to its end, if a few lines stand in the way.
 fn blank(text: &str) -> Blanked {
     let mut blanked = Blanked { text: text.to_owned(), complaints: Vec::new() };
+    quote(&mut blanked);
+    close(&mut blanked);
     for _ in 0..BLANKED_MAX {
         let (table, complaints) = read(&blanked.text);
         if !stopped(&Node::root(0, table, &[]), &blanked.text, &complaints) {
@@ -56,6 +58,78 @@ fn blank(text: &str) -> Blanked {
         blanked.text.replace_range(start..end, &" ".repeat(end - start));
     }
     blanked
+}
+
+/// A text that does not end within `{ … }` or `[ … ]` takes the closing bracket with it, and then all that follows.
+/// Such a value becomes a text of its own, as long as the line goes.
+fn quote(blanked: &mut Blanked) {
+    for complaint in read(&blanked.text).1 {
+        let at = complaint.at.start;
+        let start = blanked.text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+        let line = line_of(&blanked.text, at).trim_end();
+        let value = line.find('=').map(|equals| {
+            let rest = &line[equals + 1..];
+            line.len() - rest.trim_start().len()
+        });
+        let Some(value) = value.filter(|value| line[*value..].starts_with(['{', '['])) else { continue };
+        let unended = complaint.message.contains("string") && complaint.message.starts_with("invalid");
+        let length = line.len() - value;
+        if unended && length >= 2 && start + value < at && at <= start + line.len() {
+            let quoted = format!("\"{}\"", " ".repeat(length - 2));
+            blanked.text.replace_range(start + value..start + value + length, &quoted);
+            blanked.complaints.push(complaint);
+        }
+    }
+}
+
+/// A `{ … }` or `[ … ]` whose line ends as if it were complete, and which goes on at none of the lines after it, is
+/// one that was not closed: the same becomes of it.
+fn close(blanked: &mut Blanked) {
+    if read(&blanked.text).1.is_empty() {
+        return;
+    }
+    let mut start = 0;
+    while start < blanked.text.len() {
+        let length = blanked.text[start..].find('\n').unwrap_or(blanked.text.len() - start);
+        let next = start + length + 1;
+        let line = blanked.text[start..start + length].trim_end();
+        let value = line.find('=').map(|equals| line.len() - line[equals + 1..].trim_start().len());
+        let value = value.filter(|value| line[*value..].starts_with(['{', '[']) && line.len() - value >= 2);
+        if let Some(value) = value {
+            let (open, last) = brackets(&line[value..]);
+            let after = blanked.text.get(next..).unwrap_or_default().trim_start();
+            let goes_on = ",{[".contains(last) || after.starts_with([',', '}', ']']);
+            if open > 0 && !goes_on {
+                let message = "something is opened here and never closed".to_owned();
+                let at = start + value;
+                blanked.complaints.push(Complaint { at: at..at + 1, message });
+                let quoted = format!("\"{}\"", " ".repeat(line.len() - value - 2));
+                let end = start + line.len();
+                blanked.text.replace_range(at..end, &quoted);
+            }
+        }
+        start = next;
+    }
+}
+
+/// How many brackets of a line stay open, and its last character; without texts and comments.
+fn brackets(line: &str) -> (i32, char) {
+    let (mut open, mut last, mut quote) = (0, ' ', None);
+    for c in line.chars() {
+        match (quote, c) {
+            (Some(end), _) if c == end => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '{' | '[') => open += 1,
+            (None, '}' | ']') => open -= 1,
+            (None, '#') => break,
+            _ => {}
+        }
+        if !c.is_whitespace() {
+            last = c;
+        }
+    }
+    (open, last)
 }
 
 fn read(text: &str) -> (DeTable<'_>, Vec<Complaint>) {
@@ -103,7 +177,8 @@ pub(crate) fn parse<'t>(file: usize, text: &'t str, room: &'t OnceCell<Blanked>)
         if !broken.iter().any(|span| (span.start..=span.end).contains(&complaint.at.start)) {
             damaged.insert(owner(&headers, complaint.at.start).map_or(0, |(start, _)| *start));
         }
-        lost |= line_of(text, complaint.at.start).trim_start().starts_with('[');
+        let header = line_of(text, complaint.at.start).split('#').next().unwrap_or_default().trim();
+        lost |= header.starts_with('[') || (header.ends_with(']') && !header.contains(['=', '[']));
         // One per line: the second usually follows from the first.
         if line_before != Some(line) {
             diagnostics.push(syntax(file, text, complaint));
@@ -113,7 +188,9 @@ pub(crate) fn parse<'t>(file: usize, text: &'t str, room: &'t OnceCell<Blanked>)
     lost |= stopped(&root, text, &complaints);
 
     let again = doubles.iter().map(|double| double.at.start).collect::<Vec<_>>();
-    for double in &doubles {
+    // Keys that stand where something has swallowed their header are not really there twice.
+    let swallowed = complaints.first().filter(|_| lost).map_or(text.len(), |first| first.at.start);
+    for double in doubles.iter().filter(|double| double.at.start < swallowed) {
         let in_header = line_of(text, double.at.start).trim_start().starts_with('[');
         let owner = owner(&headers, double.at.start);
         // The keys of a table that stands twice collide because the table does.

@@ -437,3 +437,20 @@ fn any_table_misnamed() {
     }
     assert!(wrong.is_empty(), "{wrong}");
 }
+
+/// A quote or a bracket that is not closed takes nothing with it.
+#[test]
+fn anything_unclosed() {
+    let quotes = values().into_iter().filter(|range| RICH[range.clone()].starts_with('"'));
+    let quotes = quotes.map(|range| range.end - 1);
+    let brackets = RICH.match_indices(['}', ']']).map(|(at, _)| at);
+    let in_value = |at: &usize| RICH[..*at].rfind('=') > RICH[..*at].rfind('\n');
+    let mut wrong = String::new();
+    let mut count = 0;
+    for at in quotes.chain(brackets.filter(in_value)) {
+        count += 1;
+        wrong.extend(told_once(&[(at..at + 1, String::new())], &[codes::SYNTAX]));
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+    assert!(count > 120, "{count}");
+}

@@ -219,7 +219,7 @@ fn several_syntax_errors() {
 }
 
 #[test]
-fn an_unclosed_list_swallows_the_rest() {
+fn an_unclosed_list_does_not_swallow_the_rest() {
     insta::assert_snapshot!(shown(&format!(
         "{HEAD}[[chains]]\npath = [\"a\", \"b\"\nname = \"c\"\n[tasks.a]\nx = 1\n"
     )));
