@@ -23,6 +23,8 @@ use clap::Parser;
 use crate::arguments::{Arguments, Command};
 
 fn main() -> ExitCode {
+    // If it cannot be had, printing into a closed pipe is loud, and nothing else is different.
+    let _ = taut_sys::signals::end_at_closed_pipe();
     let arguments = Arguments::parse();
     let screen = arguments.screen();
     let outcome = match arguments.command {

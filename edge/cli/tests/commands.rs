@@ -175,6 +175,23 @@ fn usage_errors_exit_with_2() {
     assert!(answer.err.contains("no Cargo.toml"), "{}", answer.err);
 }
 
+/// As in `taut schema | head -1`.
+#[test]
+fn a_closed_pipe_is_no_panic() {
+    use std::os::unix::process::ExitStatusExt;
+    let mut child = Command::new(env!("CARGO_BIN_EXE_taut"))
+        .arg("schema")
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let Output { status, stderr, .. } = child.wait_with_output().unwrap();
+    // It may have been done before the pipe was closed.
+    assert!(status.success() || status.signal() == Some(13), "{status:?}");
+    assert_eq!(String::from_utf8(stderr).unwrap(), "");
+}
+
 /// The least application, from nothing to its report.
 #[test]
 fn run_builds_boots_and_reports() {

@@ -88,6 +88,17 @@ pub fn kill(pid: u32, signal: i32) -> Result {
     check("kill", unsafe { libc::kill(pid, signal) }).map(drop)
 }
 
+/// Lets a closed pipe end the process without a word, as command-line tools do. Rust's start-up code ignores the
+/// signal, so that printing into `head` would panic.
+///
+/// # Errors
+/// None is expected.
+pub fn end_at_closed_pipe() -> Result {
+    // SAFETY: the default action runs no code of ours.
+    let before = unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+    if before == libc::SIG_ERR { Err(Error::last("signal")) } else { Ok(()) }
+}
+
 fn set(signals: &[i32]) -> Result<libc::sigset_t> {
     // SAFETY: a set of bits, for which zero is a value.
     let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
