@@ -60,6 +60,9 @@ impl<'p> Output<'p> {
         let picture = electrodogram::render(&frames, self.params.map(), "What the electrodes got");
         std::fs::write(folder.join(PICTURE), picture)?;
         write_wav(folder.join(SOUND), &vocode(&frames, &self.params))?;
+        for name in [PICTURE, SOUND] {
+            eprintln!("wrote {}", folder.join(name).display());
+        }
         Ok(())
     }
 }
