@@ -31,6 +31,8 @@ compile_error!("loom, shuttle and steps exclude each other: give one --cfg");
 mod memory;
 #[cfg(any(loom, shuttle))]
 mod modelled;
+#[cfg(not(any(loom, shuttle)))]
+mod racy;
 #[cfg(steps)]
 pub mod steps;
 

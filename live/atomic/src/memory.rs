@@ -3,11 +3,10 @@
 
 use core::marker::PhantomData;
 use core::mem::{MaybeUninit, size_of};
+use core::ops::Range;
 use core::ptr::NonNull;
-use core::sync::atomic::AtomicU64 as Word;
-use core::sync::atomic::Ordering::Relaxed;
 
-use crate::{AtomicU64, LINE_BYTES};
+use crate::{AtomicU64, LINE_BYTES, racy};
 
 /// 128 bytes of memory, zero at first: two cache lines, since processors fetch them in pairs.
 #[repr(C, align(128))]
@@ -55,6 +54,9 @@ impl<'m> Memory<'m> {
     ///   for `'m` (a shared file: sealed against shrinking, or truncation faults).
     /// - In this process nothing else touches them during `'m` but endpoints of the object that stands there.
     ///   Another process may, also a hostile one: see the protocols for what it can and cannot do.
+    /// - Forms of the protocols that lend a value where it lies (`read_with`, `write_with`) hold a reference into
+    ///   these bytes. They are for memory whose other processes keep to the protocol; against one that may not, use
+    ///   the forms that copy.
     pub unsafe fn from_raw(start: NonNull<u8>, bytes: usize) -> Self {
         debug_assert!(start.addr().get().is_multiple_of(LINE_BYTES));
         Self { start, bytes, life: PhantomData }
@@ -184,8 +186,71 @@ impl Slots<'_> {
         }
     }
 
-    /// Copies place `index` in relaxed words, ⌈size/8⌉ of them. The result may be torn: it is a `T` only after the
-    /// protocol's check.
+    /// Copies bytes `part` of place `index` to where they belong in `value`.
+    ///
+    /// # Safety
+    ///
+    /// - `index` is below the count; `part` lies inside of a `T`, begins at a multiple of 8, and a `T` fits in the
+    ///   stride.
+    /// - Exclusive: no write of this place in this process is concurrent.
+    #[inline(always)]
+    pub unsafe fn read_part<T>(&self, index: usize, part: Range<usize>, value: &mut MaybeUninit<T>) {
+        debug_assert!(part.start.is_multiple_of(8) && part.end <= size_of::<T>());
+        // SAFETY: caller's first duty.
+        let at = unsafe { self.at::<T>(index) };
+        let to = value.as_mut_ptr().cast::<u8>();
+        #[cfg(steps)]
+        (part.start..part.end).step_by(8).for_each(|_| crate::steps::payload());
+        // SAFETY: inside of both (caller); no concurrent write (caller); private and shared memory do not overlap.
+        unsafe { core::ptr::copy_nonoverlapping(at.add(part.start), to.add(part.start), part.len()) };
+    }
+
+    /// Copies the first `bytes` bytes of `value` into place `index`.
+    ///
+    /// # Safety
+    ///
+    /// - `index` is below the count; `T` fits in the stride; `bytes` is at most its size, and so many are
+    ///   initialised.
+    /// - Exclusive: no other access to this place in this process is concurrent.
+    #[inline(always)]
+    pub unsafe fn write_first<T>(&self, index: usize, value: &T, bytes: usize) {
+        debug_assert!(bytes <= size_of::<T>());
+        // SAFETY: caller's first duty.
+        let at = unsafe { self.at::<T>(index) };
+        #[cfg(steps)]
+        (0..bytes).step_by(8).for_each(|_| crate::steps::payload());
+        // SAFETY: inside of both (caller); exclusive (caller); a `&T` and shared memory do not overlap.
+        unsafe { core::ptr::copy_nonoverlapping(core::ptr::from_ref(value).cast::<u8>(), at, bytes) };
+    }
+
+    /// Lends place `index` for reading, where it lies.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Slots::read`], for as long as `look` runs; and so long no other process writes it either.
+    #[inline(always)]
+    pub unsafe fn lend<T, R>(&self, index: usize, look: impl FnOnce(&T) -> R) -> R {
+        #[cfg(steps)]
+        (0..size_of::<T>()).step_by(8).for_each(|_| crate::steps::payload());
+        // SAFETY: aligned, initialised, any bit pattern is a T, and nobody writes it (caller).
+        look(unsafe { &*self.at::<T>(index).cast::<T>() })
+    }
+
+    /// Lends place `index` for writing, where it lies: what stands there is an older value, or zeros.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Slots::write`], for as long as `fill` runs, every bit pattern is a `T`, and so long no other process
+    /// touches it either.
+    #[inline(always)]
+    pub unsafe fn lend_mut<T, R>(&self, index: usize, fill: impl FnOnce(&mut T) -> R) -> R {
+        #[cfg(steps)]
+        (0..size_of::<T>()).step_by(8).for_each(|_| crate::steps::payload());
+        // SAFETY: aligned, initialised, any bit pattern is a T, and nobody else touches it (caller).
+        fill(unsafe { &mut *self.at::<T>(index).cast::<T>() })
+    }
+
+    /// Copies place `index` as `racy.rs` says: the result may be torn, and is a `T` only after the protocol's check.
     ///
     /// # Safety
     ///
@@ -193,23 +258,30 @@ impl Slots<'_> {
     /// - In this process the place is written by [`Slots::store`] alone.
     #[inline(always)]
     pub unsafe fn load<T: Copy>(&self, index: usize) -> MaybeUninit<T> {
-        let mut value = MaybeUninit::<T>::uninit();
-        // SAFETY: caller's first duty.
-        let at = unsafe { self.at::<T>(index) };
-        let to = value.as_mut_ptr().cast::<u8>();
-        for word in 0..size_of::<T>().div_ceil(8) {
-            #[cfg(steps)]
-            crate::steps::payload();
-            // SAFETY: the stride is a multiple of 8, so the last word is inside too; all access is atomic (caller).
-            let bits = unsafe { Word::from_ptr(at.cast::<u64>().add(word)) }.load(Relaxed).to_ne_bytes();
-            let rest = (size_of::<T>() - word * 8).min(8);
-            // SAFETY: `rest` bytes from `word * 8` on are inside of `value`.
-            unsafe { core::ptr::copy_nonoverlapping(bits.as_ptr(), to.add(word * 8), rest) };
-        }
+        let mut value = MaybeUninit::uninit();
+        // SAFETY: the caller's duties; the whole of a T is inside of it.
+        unsafe { self.load_part::<T>(index, 0..size_of::<T>(), &mut value) };
         value
     }
 
-    /// Copies `value` into place `index` in relaxed words, ⌈size/8⌉ of them, the last filled up with zeros.
+    /// Copies bytes `part` of place `index` to where they belong in `value`, as [`Slots::load`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`Slots::load`]; `part` lies inside of a `T` and begins at a multiple of 8.
+    #[inline(always)]
+    pub unsafe fn load_part<T>(&self, index: usize, part: Range<usize>, value: &mut MaybeUninit<T>) {
+        debug_assert!(part.start.is_multiple_of(8) && part.end <= size_of::<T>());
+        // SAFETY: caller's first duty.
+        let at = unsafe { self.at::<T>(index) };
+        let to = value.as_mut_ptr().cast::<u8>();
+        // SAFETY:
+        // - places are multiples of 8 bytes, from an aligned start (`Memory::slots`), so the last word is inside too;
+        // - written atomically alone (caller); `value` is private and has room.
+        unsafe { racy::load(at.add(part.start), to.add(part.start), part.len()) };
+    }
+
+    /// Copies `value` into place `index` as `racy.rs` says.
     ///
     /// # Safety
     ///
@@ -217,19 +289,22 @@ impl Slots<'_> {
     /// - In this process the place is touched by [`Slots::store`] and [`Slots::load`] alone.
     #[inline(always)]
     pub unsafe fn store<T: Copy>(&self, index: usize, value: &T) {
+        // SAFETY: the caller's duties; the whole of a T is inside of it.
+        unsafe { self.store_first(index, value, size_of::<T>()) };
+    }
+
+    /// Copies the first `bytes` bytes of `value` into place `index`, as [`Slots::store`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`Slots::store`]; `bytes` is at most the size, and so many are initialised.
+    #[inline(always)]
+    pub unsafe fn store_first<T>(&self, index: usize, value: &T, bytes: usize) {
+        debug_assert!(bytes <= size_of::<T>());
         // SAFETY: caller's first duty.
         let at = unsafe { self.at::<T>(index) };
-        let from = core::ptr::from_ref(value).cast::<u8>();
-        for word in 0..size_of::<T>().div_ceil(8) {
-            let mut bits = [0; 8];
-            let rest = (size_of::<T>() - word * 8).min(8);
-            // SAFETY: `rest` bytes from `word * 8` on are inside of `value`, and initialised: no padding (caller).
-            unsafe { core::ptr::copy_nonoverlapping(from.add(word * 8), bits.as_mut_ptr(), rest) };
-            #[cfg(steps)]
-            crate::steps::payload();
-            // SAFETY: the stride is a multiple of 8, so the last word is inside too; all access is atomic (caller).
-            unsafe { Word::from_ptr(at.cast::<u64>().add(word)) }.store(u64::from_ne_bytes(bits), Relaxed);
-        }
+        // SAFETY: as in `load_part`, and `value` has the bytes (caller).
+        unsafe { racy::store(core::ptr::from_ref(value).cast(), at, bytes) };
     }
 }
 
@@ -256,11 +331,11 @@ mod tests {
     #[test]
     fn both_ways_copy_every_byte() {
         fn check<const N: usize>() {
-            let mut lines = [const { Line::new() }; 4];
+            let mut lines = [const { Line::new() }; 20];
             let memory = Memory::new(&mut lines);
             let stride = N.next_multiple_of(8);
             let slots = memory.slots(8, stride, 2);
-            let value: [u8; N] = core::array::from_fn(|i| u8::try_from(i + 1).unwrap());
+            let value: [u8; N] = core::array::from_fn(|i| (i % 251 + 1) as u8);
             // SAFETY: inside, one thread.
             unsafe {
                 slots.write(1, &value);
@@ -279,6 +354,9 @@ mod tests {
         check::<9>();
         check::<24>();
         check::<117>();
+        check::<130>();
+        check::<513>();
+        check::<1031>();
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! The memory of `memory.rs` under loom and shuttle, whose atomics do not live in plain bytes.
 
 use core::mem::{MaybeUninit, size_of};
+use core::ops::Range;
 use std::boxed::Box;
 
 use crate::{AtomicU64, LINE_BYTES, Ordering};
@@ -133,28 +134,34 @@ pub struct Slots<'m> {
 }
 
 impl Slots<'_> {
-    fn fetch<T>(&self, index: usize, word: impl Fn(&Content, usize) -> u64) -> MaybeUninit<T> {
-        let mut value = MaybeUninit::<T>::uninit();
+    fn fetch<T>(
+        &self,
+        index: usize,
+        part: Range<usize>,
+        value: &mut MaybeUninit<T>,
+        word: impl Fn(&Content, usize) -> u64,
+    ) {
+        assert!(part.start.is_multiple_of(8) && part.end <= size_of::<T>());
         let to = value.as_mut_ptr().cast::<u8>();
-        for start in (0..size_of::<T>()).step_by(8) {
+        for start in part.clone().step_by(8) {
             let offset = self.offset + index * self.stride + start;
             let bits = word(content(self.lines, offset), offset % LINE_BYTES / 8).to_ne_bytes();
-            let rest = (size_of::<T>() - start).min(8);
+            let rest = (part.end - start).min(8);
             // SAFETY: `rest` bytes from `start` on are inside of `value`.
             unsafe { core::ptr::copy_nonoverlapping(bits.as_ptr(), to.add(start), rest) };
         }
-        value
     }
 
     /// # Safety
     ///
-    /// `T` has no padding.
-    unsafe fn place<T>(&self, index: usize, value: &T, word: impl Fn(&Content, usize, u64)) {
+    /// The first `bytes` bytes are inside of a `T` and initialised.
+    unsafe fn place<T>(&self, index: usize, value: &T, bytes: usize, word: impl Fn(&Content, usize, u64)) {
+        assert!(bytes <= size_of::<T>());
         let from = core::ptr::from_ref(value).cast::<u8>();
-        for start in (0..size_of::<T>()).step_by(8) {
+        for start in (0..bytes).step_by(8) {
             let offset = self.offset + index * self.stride + start;
             let mut bits = [0; 8];
-            let rest = (size_of::<T>() - start).min(8);
+            let rest = (bytes - start).min(8);
             // SAFETY: `rest` bytes from `start` on are inside of `value` and initialised (caller).
             unsafe { core::ptr::copy_nonoverlapping(from.add(start), bits.as_mut_ptr(), rest) };
             word(content(self.lines, offset), offset % LINE_BYTES / 8, u64::from_ne_bytes(bits));
@@ -167,8 +174,20 @@ impl Slots<'_> {
     ///
     /// Every bit pattern is a `T`; no write of this place is concurrent.
     pub unsafe fn read<T: Copy>(&self, index: usize) -> T {
-        // SAFETY: every byte was written by `fetch`, and every bit pattern is a T (caller).
-        unsafe { self.fetch::<T>(index, |content, i| content.cells[i].get()).assume_init() }
+        let mut value = MaybeUninit::uninit();
+        // SAFETY: the caller's duties.
+        unsafe { self.read_part(index, 0..size_of::<T>(), &mut value) };
+        // SAFETY: every byte was written, and every bit pattern is a T (caller).
+        unsafe { value.assume_init() }
+    }
+
+    /// Copies bytes `part` of place `index`, exclusively.
+    ///
+    /// # Safety
+    ///
+    /// No write of this place is concurrent.
+    pub unsafe fn read_part<T>(&self, index: usize, part: Range<usize>, value: &mut MaybeUninit<T>) {
+        self.fetch(index, part, value, |content, i| content.cells[i].get());
     }
 
     /// Copies `value` into place `index`, exclusively.
@@ -178,7 +197,47 @@ impl Slots<'_> {
     /// `T` has no padding; no other access to this place is concurrent.
     pub unsafe fn write<T: Copy>(&self, index: usize, value: &T) {
         // SAFETY: no padding (caller).
-        unsafe { self.place(index, value, |content, i, bits| content.cells[i].set(bits)) };
+        unsafe { self.write_first(index, value, size_of::<T>()) };
+    }
+
+    /// Copies the first `bytes` bytes of `value` into place `index`, exclusively.
+    ///
+    /// # Safety
+    ///
+    /// They are initialised; no other access to this place is concurrent.
+    pub unsafe fn write_first<T>(&self, index: usize, value: &T, bytes: usize) {
+        // SAFETY: initialised (caller).
+        unsafe { self.place(index, value, bytes, |content, i, bits| content.cells[i].set(bits)) };
+    }
+
+    /// Lends place `index` for reading: a copy, as the words do not lie side by side here.
+    ///
+    /// # Safety
+    ///
+    /// Every bit pattern is a `T`; no write of this place is concurrent.
+    pub unsafe fn lend<T, R>(&self, index: usize, look: impl FnOnce(&T) -> R) -> R {
+        let mut value = MaybeUninit::<T>::uninit();
+        // SAFETY: the caller's duties.
+        unsafe { self.read_part(index, 0..size_of::<T>(), &mut value) };
+        // SAFETY: every byte was written, and every bit pattern is a T (caller).
+        look(unsafe { value.assume_init_ref() })
+    }
+
+    /// Lends place `index` for writing: a copy, which is put back.
+    ///
+    /// # Safety
+    ///
+    /// Every bit pattern is a `T`, and it has no padding; no other access to this place is concurrent.
+    pub unsafe fn lend_mut<T, R>(&self, index: usize, fill: impl FnOnce(&mut T) -> R) -> R {
+        let mut value = MaybeUninit::<T>::uninit();
+        // SAFETY: the caller's duties.
+        unsafe { self.read_part(index, 0..size_of::<T>(), &mut value) };
+        // SAFETY: every byte was written, and every bit pattern is a T (caller).
+        let value = unsafe { value.assume_init_mut() };
+        let result = fill(value);
+        // SAFETY: the caller's duties.
+        unsafe { self.write_first(index, value, size_of::<T>()) };
+        result
     }
 
     /// Copies place `index` in relaxed words; the result may be torn.
@@ -187,7 +246,19 @@ impl Slots<'_> {
     ///
     /// None here; the real one has conditions.
     pub unsafe fn load<T: Copy>(&self, index: usize) -> MaybeUninit<T> {
-        self.fetch(index, |content, i| content.words[i].load(Ordering::Relaxed))
+        let mut value = MaybeUninit::uninit();
+        // SAFETY: none is needed.
+        unsafe { self.load_part::<T>(index, 0..size_of::<T>(), &mut value) };
+        value
+    }
+
+    /// Copies bytes `part` of place `index` in relaxed words.
+    ///
+    /// # Safety
+    ///
+    /// None here; the real one has conditions.
+    pub unsafe fn load_part<T>(&self, index: usize, part: Range<usize>, value: &mut MaybeUninit<T>) {
+        self.fetch(index, part, value, |content, i| content.words[i].load(Ordering::Relaxed));
     }
 
     /// Copies `value` into place `index` in relaxed words.
@@ -197,8 +268,20 @@ impl Slots<'_> {
     /// `T` has no padding.
     pub unsafe fn store<T: Copy>(&self, index: usize, value: &T) {
         // SAFETY: no padding (caller).
+        unsafe { self.store_first(index, value, size_of::<T>()) };
+    }
+
+    /// Copies the first `bytes` bytes of `value` into place `index` in relaxed words.
+    ///
+    /// # Safety
+    ///
+    /// They are initialised.
+    pub unsafe fn store_first<T>(&self, index: usize, value: &T, bytes: usize) {
+        // SAFETY: initialised (caller).
         unsafe {
-            self.place(index, value, |content, i, bits| content.words[i].store(bits, Ordering::Relaxed))
+            self.place(index, value, bytes, |content, i, bits| {
+                content.words[i].store(bits, Ordering::Relaxed)
+            });
         };
     }
 }

@@ -8,7 +8,7 @@ use taut_share::Plain;
 /// A type of value that a channel can carry: plain data of a fixed layout, which the manifest states too.
 ///
 /// `taut::payload!` makes one from named fields; arrays of numbers are payloads already.
-pub trait Payload: Plain {
+pub trait Payload: Plain + FromBytes + IntoBytes + Immutable + KnownLayout {
     /// The layout in one line, as the manifest's: `frame:u64,levels:u8*176`, `i16*128`.
     fn layout() -> String;
 }

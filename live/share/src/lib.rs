@@ -166,9 +166,12 @@
 //! ```
 #![no_std]
 
+mod list;
+mod places;
 mod plain;
 pub mod queue;
 pub mod state;
 
+pub use list::List;
 pub use plain::{LayoutError, Plain};
 pub use taut_atomic::{LINE_BYTES, Line, Memory};

@@ -7,12 +7,38 @@ use taut_atomic::{LINE_BYTES, Memory};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// A value that can stand in shared memory: every bit pattern is one (so a peer that lies can at worst send a
-/// wrong value), no padding, no address, nothing to drop. Derive zerocopy's four traits and `Copy` to get it.
+/// wrong value), no padding, no address, nothing to drop. Derive zerocopy's four traits and `Copy` to get it; a
+/// [`List`](crate::List) of such values is one too.
 ///
 /// Aligned to at most 8 bytes; a type that is not, does not compile as soon as an object for it is built.
-pub trait Plain: FromBytes + IntoBytes + Immutable + KnownLayout + Copy + Send + 'static {}
+///
+/// # Safety
+///
+/// - Every initialised bit pattern is a value, and it holds no address.
+/// - The first [`Plain::used`] bytes of every value are initialised, and are not of padding.
+/// - If [`Plain::VARYING`]: bytes that were not among the first `used` may be uninitialised in a value; there are at
+///   least 8 bytes, the first 8 are a `u64` that [`Plain::used_by`] understands, and both say the same.
+pub unsafe trait Plain: Copy + Send + 'static {
+    /// Whether values use different numbers of bytes, so that fewer need to be copied.
+    const VARYING: bool = false;
 
-impl<T: FromBytes + IntoBytes + Immutable + KnownLayout + Copy + Send + 'static> Plain for T {}
+    /// Bytes of this value that need to be copied: those up to it.
+    #[inline(always)]
+    fn used(&self) -> usize {
+        size_of::<Self>()
+    }
+
+    /// The same, of a value whose first word is `head`, whatever `head` is: between 8 and the size.
+    #[inline(always)]
+    fn used_by(head: u64) -> usize {
+        let _ = head;
+        size_of::<Self>()
+    }
+}
+
+// SAFETY: FromBytes: every bit pattern; IntoBytes: no padding, all initialised; an address has a provenance, and
+// types that have are not FromBytes and IntoBytes.
+unsafe impl<T: FromBytes + IntoBytes + Immutable + KnownLayout + Copy + Send + 'static> Plain for T {}
 
 /// Why an object cannot be built there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +52,8 @@ pub enum LayoutError {
     },
     /// The capacity is 0, or so large that the object's size is not a number.
     Capacity,
+    /// The number of readers is 0 or more than the protocol takes, or there is no reader of that number.
+    Readers,
 }
 
 impl fmt::Display for LayoutError {
@@ -33,6 +61,9 @@ impl fmt::Display for LayoutError {
         match self {
             Self::TooSmall { needed, given } => write!(f, "the object needs {needed} bytes and gets {given}"),
             Self::Capacity => f.write_str("the capacity must be at least 1, and the size a number"),
+            Self::Readers => {
+                f.write_str("the number of readers, or of this reader, is not one that the object has")
+            }
         }
     }
 }
@@ -49,6 +80,12 @@ pub(crate) fn fit(memory: &Memory<'_>, needed: usize) -> Result<(), LayoutError>
 pub(crate) const fn word_bytes<T>() -> usize {
     const { assert!(align_of::<T>() <= 8, "a value in shared memory is aligned to at most 8 bytes") };
     size_of::<T>().next_multiple_of(8)
+}
+
+/// Bytes between values that stand in a row: close together below 64 bytes, else each on cache lines of its own.
+pub(crate) const fn slot_bytes<T>() -> usize {
+    let word = word_bytes::<T>();
+    if word < 64 { word } else { word.next_multiple_of(64) }
 }
 
 /// `bytes` rounded up to whole lines.

@@ -5,3 +5,13 @@
 
 pub mod sdrtr;
 pub mod sdrtw;
+
+/// A value with the number of its write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample<T> {
+    /// The value.
+    pub value: T,
+    /// The number of its write, from 1. A number may be missing where a writer died
+    /// in the middle of a write.
+    pub version: u64,
+}

@@ -94,29 +94,22 @@
 //! Not covered: larger capacities exhaustively; load buffering (the Release of O2 forbids what it could do to the
 //! copy); AArch64 hardware; counters past 2⁶⁴.
 
-use core::cell::Cell;
 use core::fmt;
-use core::marker::PhantomData;
 
 use taut_atomic::Ordering::{Acquire, Relaxed, Release};
-use taut_atomic::{AtomicU64, LINE_BYTES, Memory, Slots};
+use taut_atomic::{AtomicU64, LINE_BYTES, Memory};
 
-use crate::plain::{fit, word_bytes};
+use crate::places::Places;
+use crate::plain::{fit, slot_bytes};
 use crate::{LayoutError, Plain};
 
 const TAIL: usize = 0;
 const HEAD: usize = LINE_BYTES;
 const SLOTS: usize = 2 * LINE_BYTES;
 
-/// Bytes between slots: close together below a cache line, else each on lines of its own.
-const fn stride<T: Plain>() -> usize {
-    let word = word_bytes::<T>();
-    if word < 64 { word } else { word.next_multiple_of(64) }
-}
-
 /// Bytes that a queue of `capacity` values needs; `None` if that is not a number.
 pub const fn bytes<T: Plain>(capacity: u32) -> Option<usize> {
-    let Some(slots) = stride::<T>().checked_mul(capacity as usize) else { return None };
+    let Some(slots) = slot_bytes::<T>().checked_mul(capacity as usize) else { return None };
     let Some(slots) = slots.checked_next_multiple_of(LINE_BYTES) else { return None };
     slots.checked_add(SLOTS)
 }
@@ -221,11 +214,10 @@ impl Position {
 pub struct Writer<'m, T> {
     shared_tail: &'m AtomicU64,
     shared_head: &'m AtomicU64,
-    slots: Slots<'m>,
+    slots: Places<'m, T>,
     tail: Position,
     /// The head as last seen; within capacity below the tail (I3).
     head: u64,
-    values: PhantomData<Cell<T>>,
 }
 
 impl<'m, T: Plain> Writer<'m, T> {
@@ -235,11 +227,10 @@ impl<'m, T: Plain> Writer<'m, T> {
         Self {
             shared_tail,
             shared_head: memory.word(HEAD),
-            slots: memory.slots(SLOTS, stride::<T>(), capacity as usize),
+            slots: Places::new(memory, SLOTS, slot_bytes::<T>(), capacity as usize),
             // As if full: the first push looks.
             head: tail.counter.wrapping_sub(u64::from(capacity)),
             tail,
-            values: PhantomData,
         }
     }
 
@@ -293,11 +284,10 @@ impl<'m, T: Plain> Writer<'m, T> {
 pub struct Reader<'m, T> {
     shared_tail: &'m AtomicU64,
     shared_head: &'m AtomicU64,
-    slots: Slots<'m>,
+    slots: Places<'m, T>,
     head: Position,
     /// The tail as last seen; within capacity above the head (I3).
     tail: u64,
-    values: PhantomData<Cell<T>>,
 }
 
 impl<'m, T: Plain> Reader<'m, T> {
@@ -307,11 +297,10 @@ impl<'m, T: Plain> Reader<'m, T> {
         Self {
             shared_tail: memory.word(TAIL),
             shared_head,
-            slots: memory.slots(SLOTS, stride::<T>(), capacity as usize),
+            slots: Places::new(memory, SLOTS, slot_bytes::<T>(), capacity as usize),
             // As if empty: the first pop looks.
             tail: head.counter,
             head,
-            values: PhantomData,
         }
     }
 

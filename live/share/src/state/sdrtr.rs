@@ -95,13 +95,12 @@
 //! Not covered: more than 3 writes × 3 reads exhaustively; load buffering (no tool here has it; the Release of O2
 //! forbids what it could do to the copy); AArch64 hardware.
 
-use core::cell::Cell;
 use core::fmt;
-use core::marker::PhantomData;
 
 use taut_atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use taut_atomic::{AtomicU64, LINE_BYTES, Memory, Slots, spin_loop};
+use taut_atomic::{AtomicU64, LINE_BYTES, Memory, spin_loop};
 
+use crate::places::Places;
 use crate::plain::{fit, line_bytes, word_bytes};
 use crate::{LayoutError, Plain};
 
@@ -156,8 +155,8 @@ pub unsafe fn reader<T: Plain>(memory: Memory<'_>) -> Result<Reader<'_, T>, Layo
     Ok(Reader::attach(&memory))
 }
 
-fn slots<'m, T: Plain>(memory: &Memory<'m>) -> Slots<'m> {
-    memory.slots(LINE_BYTES, line_bytes(word_bytes::<T>()), 2)
+fn slots<'m, T: Plain>(memory: &Memory<'m>) -> Places<'m, T> {
+    Places::new(memory, LINE_BYTES, line_bytes(word_bytes::<T>()), 2)
 }
 
 fn slot(idx: u64) -> usize {
@@ -187,10 +186,9 @@ impl core::error::Error for NotPublished {}
 /// The end that publishes. Not real-time.
 pub struct Writer<'m, T> {
     idx: &'m AtomicU64,
-    slots: Slots<'m>,
+    slots: Places<'m, T>,
     /// The word as this writer left it: bits 1 and 2.
     current: u64,
-    values: PhantomData<Cell<T>>,
 }
 
 impl<'m, T: Plain> Writer<'m, T> {
@@ -199,7 +197,7 @@ impl<'m, T: Plain> Writer<'m, T> {
         // O2 return: the last writer's exchange had synchronised with the read that returned the slot we write
         // next; reading it, or what a reader added to it, we do too.
         let current = idx.load(Acquire) & (SLOT | DATA);
-        Self { idx, slots: slots::<T>(memory), current, values: PhantomData }
+        Self { idx, slots: slots(memory), current }
     }
 
     /// Publishes `value`, or not if the reader is copying at this moment. Then the value lies in the free slot,
@@ -261,8 +259,7 @@ impl<'m, T: Plain> Writer<'m, T> {
 /// The end that reads. Real-time.
 pub struct Reader<'m, T> {
     idx: &'m AtomicU64,
-    slots: Slots<'m>,
-    values: PhantomData<Cell<T>>,
+    slots: Places<'m, T>,
 }
 
 impl<'m, T: Plain> Reader<'m, T> {
@@ -271,7 +268,7 @@ impl<'m, T: Plain> Reader<'m, T> {
         // O2 return, for a reader that died inside: see `Writer::release_reader`. Left set, our first exchange
         // would carry into bit 1.
         idx.fetch_and(!READER_INSIDE, Release);
-        Self { idx, slots: slots::<T>(memory), values: PhantomData }
+        Self { idx, slots: slots(memory) }
     }
 
     /// The newest value; `None` before the first one. Wait-free: 2 exchanges and one copy.

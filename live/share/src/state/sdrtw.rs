@@ -93,13 +93,13 @@
 //! Not covered: more than 2 readers exhaustively; load buffering; AArch64 hardware. The thread sanitizer does not
 //! know fences, and every access here is atomic: it can say nothing.
 
-use core::cell::Cell;
 use core::fmt;
-use core::marker::PhantomData;
 
 use taut_atomic::Ordering::{Acquire, Relaxed, Release};
-use taut_atomic::{AtomicU64, Memory, Slots, fence, spin_loop};
+use taut_atomic::{AtomicU64, Memory, fence, spin_loop};
 
+pub use super::Sample;
+use crate::places::Places;
 use crate::plain::{fit, line_bytes, word_bytes};
 use crate::{LayoutError, Plain};
 
@@ -160,22 +160,12 @@ impl fmt::Display for Retry {
 
 impl core::error::Error for Retry {}
 
-/// A value with the number of its write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sample<T> {
-    /// The value.
-    pub value: T,
-    /// The number of its write, from 1. A number is missing where a writer died in the middle of a write.
-    pub version: u64,
-}
-
 /// The end that writes. Real-time.
 pub struct Writer<'m, T> {
     counter: &'m AtomicU64,
-    slot: Slots<'m>,
+    slot: Places<'m, T>,
     /// What the counter is between writes; even.
     written: u64,
-    values: PhantomData<Cell<T>>,
 }
 
 impl<'m, T: Plain> Writer<'m, T> {
@@ -183,7 +173,7 @@ impl<'m, T: Plain> Writer<'m, T> {
         let counter = memory.word(0);
         // Odd: the last writer died in a write. Its number is given up, so that no even value comes twice (I2).
         let written = counter.load(Relaxed).wrapping_add(1) & !1;
-        Self { counter, slot: memory.slots(8, word_bytes::<T>(), 1), written, values: PhantomData }
+        Self { counter, slot: Places::new(memory, 8, word_bytes::<T>(), 1), written }
     }
 
     /// Makes `value` the newest. Wait-free: 2 stores, one copy, and no load.
@@ -202,23 +192,22 @@ impl<'m, T: Plain> Writer<'m, T> {
 /// An end that reads. Not real-time.
 pub struct Reader<'m, T> {
     counter: &'m AtomicU64,
-    slot: Slots<'m>,
+    slot: Places<'m, T>,
     /// The counter of the value that was returned last.
     seen: u64,
-    values: PhantomData<Cell<T>>,
 }
 
 impl<T> Clone for Reader<'_, T> {
     /// One more reader, which has seen what this one has.
     fn clone(&self) -> Self {
-        Self { counter: self.counter, slot: self.slot, seen: self.seen, values: PhantomData }
+        Self { counter: self.counter, slot: self.slot, seen: self.seen }
     }
 }
 
 impl<'m, T: Plain> Reader<'m, T> {
     fn attach(memory: &Memory<'m>) -> Self {
-        let slot = memory.slots(8, word_bytes::<T>(), 1);
-        Self { counter: memory.word(0), slot, seen: 0, values: PhantomData }
+        let slot = Places::new(memory, 8, word_bytes::<T>(), 1);
+        Self { counter: memory.word(0), slot, seen: 0 }
     }
 
     /// The newest value; `None` before the first write.
@@ -274,7 +263,7 @@ impl<'m, T: Plain> Reader<'m, T> {
         }
         // SAFETY: place 0 of 1, and a T fits (layout); the slot is never touched otherwise than by `store` and
         // `load`.
-        let value = unsafe { self.slot.load::<T>(0) };
+        let value = unsafe { self.slot.load(0) };
         fence(Acquire); // O1 begin: the words before the second look at the counter.
         if self.counter.load(Relaxed) != counter {
             return Err(Retry);

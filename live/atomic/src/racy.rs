@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Copies between private memory and shared memory that somebody else may be writing: to the language, relaxed
+//! atomic accesses. What was copied may be torn; the protocol finds out afterwards.
+//!
+//! The specification is a loop over 64-bit words, which is what Miri, the step counter and the model checkers run
+//! (they have their own in `modelled.rs`). It costs twice a plain copy from about half a kibibyte on, for a compiler
+//! may neither join nor reorder the accesses as a copy would. So on processors that we know, larger values are
+//! copied by instructions that the compiler does not look into:
+//!
+//! - x86-64, from 512 bytes on: `rep movsb`, on every processor of the last ten years the fastest copy of such
+//!   sizes out of a line that another core has written. Each byte of it is an ordinary load and store; loads are not
+//!   reordered with later loads nor stores with later stores outside of the instruction (Intel SDM 3A, 9.2.4).
+//! - AArch64, from 128 bytes on: pairs of words. Each word of a pair is a single access (Arm ARM, B2.2.1).
+//!
+//! Both are accounted for as relaxed atomic accesses to the shared side, of bytes and of words. The fences that order
+//! them are the protocols', as for the loop: a fence orders every access of its processor.
+
+use core::sync::atomic::AtomicU64 as Word;
+use core::sync::atomic::Ordering::Relaxed;
+
+/// Copies `bytes` bytes out of shared memory.
+///
+/// # Safety
+///
+/// - `from` is aligned to 8, and the words of its first `bytes` bytes, the last one whole, are there.
+/// - In this process they are written through [`store`] and atomic words alone meanwhile.
+/// - `to` has room for `bytes` bytes, which nobody else touches.
+#[inline(always)]
+pub(crate) unsafe fn load(from: *const u8, to: *mut u8, bytes: usize) {
+    #[cfg(all(target_arch = "x86_64", not(any(miri, steps))))]
+    if bytes >= x86_64::LARGE {
+        // SAFETY: the caller's duties are the same.
+        return unsafe { x86_64::copy(from, to, bytes) };
+    }
+    #[cfg(all(target_arch = "aarch64", not(any(miri, steps))))]
+    let done = if bytes >= aarch64::LARGE { bytes & !15 } else { 0 };
+    #[cfg(all(target_arch = "aarch64", not(any(miri, steps))))]
+    if done > 0 {
+        // SAFETY: a multiple of 16, not 0; the caller's duties are the same.
+        unsafe { aarch64::copy(from, to, done) };
+    }
+    #[cfg(not(all(target_arch = "aarch64", not(any(miri, steps)))))]
+    let done = 0;
+    for at in (done..bytes).step_by(8) {
+        #[cfg(steps)]
+        crate::steps::payload();
+        // SAFETY: aligned and there (caller); all access in this process is atomic (caller).
+        let bits = unsafe { Word::from_ptr(from.add(at).cast_mut().cast()) }.load(Relaxed).to_ne_bytes();
+        // SAFETY: at most `bytes` in all, for which `to` has room.
+        unsafe { core::ptr::copy_nonoverlapping(bits.as_ptr(), to.add(at), (bytes - at).min(8)) };
+    }
+}
+
+/// Copies `bytes` bytes into shared memory. Of a last word that is not full, the rest becomes anything.
+///
+/// # Safety
+///
+/// - `to` is aligned to 8, and the words of its first `bytes` bytes, the last one whole, are there.
+/// - In this process they are touched by [`load`], [`store`] and as atomic words alone meanwhile.
+/// - `from` has `bytes` initialised bytes.
+#[inline(always)]
+pub(crate) unsafe fn store(from: *const u8, to: *mut u8, bytes: usize) {
+    #[cfg(all(target_arch = "x86_64", not(any(miri, steps))))]
+    if bytes >= x86_64::LARGE {
+        // SAFETY: the caller's duties are the same.
+        return unsafe { x86_64::copy(from, to, bytes) };
+    }
+    #[cfg(all(target_arch = "aarch64", not(any(miri, steps))))]
+    let done = if bytes >= aarch64::LARGE { bytes & !15 } else { 0 };
+    #[cfg(all(target_arch = "aarch64", not(any(miri, steps))))]
+    if done > 0 {
+        // SAFETY: a multiple of 16, not 0; the caller's duties are the same.
+        unsafe { aarch64::copy(from, to, done) };
+    }
+    #[cfg(not(all(target_arch = "aarch64", not(any(miri, steps)))))]
+    let done = 0;
+    for at in (done..bytes).step_by(8) {
+        let mut bits = [0; 8];
+        // SAFETY: at most `bytes` in all, which `from` has.
+        unsafe { core::ptr::copy_nonoverlapping(from.add(at), bits.as_mut_ptr(), (bytes - at).min(8)) };
+        #[cfg(steps)]
+        crate::steps::payload();
+        // SAFETY: aligned and there (caller); all access in this process is atomic (caller).
+        unsafe { Word::from_ptr(to.add(at).cast()) }.store(u64::from_ne_bytes(bits), Relaxed);
+    }
+}
+
+#[cfg(all(target_arch = "x86_64", not(any(miri, steps))))]
+mod x86_64 {
+    /// Bytes from which on the instruction is faster than the words: measured, see `docs/measured`.
+    pub(super) const LARGE: usize = 512;
+
+    /// # Safety
+    ///
+    /// `bytes` bytes are there at both places, which do not overlap.
+    #[inline(always)]
+    pub(super) unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
+        // SAFETY:
+        // - reads and writes what the caller says is there, and no stack;
+        // - the direction flag is clear, as the ABI has it at entry of every asm block;
+        // - not `nomem`: to the compiler it may touch any memory, so no access moves across it.
+        unsafe {
+            core::arch::asm!(
+                "rep movsb",
+                inout("rcx") bytes => _,
+                inout("rsi") from => _,
+                inout("rdi") to => _,
+                options(nostack, preserves_flags)
+            );
+        }
+    }
+}
+
+#[cfg(all(target_arch = "aarch64", not(any(miri, steps))))]
+mod aarch64 {
+    /// Bytes from which on pairs are worth the loop.
+    pub(super) const LARGE: usize = 128;
+
+    /// # Safety
+    ///
+    /// `bytes`, a multiple of 16 and not 0, are there at both places, which do not overlap.
+    #[inline(always)]
+    pub(super) unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
+        // SAFETY:
+        // - reads and writes what the caller says is there, and no stack;
+        // - not `nomem`: to the compiler it may touch any memory, so no access moves across it.
+        unsafe {
+            core::arch::asm!(
+                "2:",
+                "ldp {a}, {b}, [{from}], #16",
+                "stp {a}, {b}, [{to}], #16",
+                "subs {left}, {left}, #16",
+                "b.ne 2b",
+                from = inout(reg) from => _,
+                to = inout(reg) to => _,
+                left = inout(reg) bytes => _,
+                a = out(reg) _,
+                b = out(reg) _,
+                options(nostack)
+            );
+        }
+    }
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Places for values of one type: `taut_atomic::Slots`, of which only what a value uses is copied.
+
+use core::cell::Cell;
+use core::marker::PhantomData;
+use core::mem::MaybeUninit;
+
+use taut_atomic::{Memory, Slots};
+
+use crate::Plain;
+use crate::plain::word_bytes;
+
+/// Equal places for values in a [`Memory`]. An object touches one either exclusively or validated (see [`Slots`]).
+pub(crate) struct Places<'m, T> {
+    slots: Slots<'m>,
+    /// Ends move between threads, but are not shared.
+    values: PhantomData<Cell<T>>,
+}
+
+impl<T> Clone for Places<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Places<'_, T> {}
+
+impl<'m, T: Plain> Places<'m, T> {
+    /// `count` places, `stride` bytes apart, the first at byte `offset`.
+    ///
+    /// # Panics
+    ///
+    /// If a value does not fit in the stride, or the places not in the memory: for the construction of ends only.
+    pub(crate) fn new(memory: &Memory<'m>, offset: usize, stride: usize, count: usize) -> Self {
+        assert!(word_bytes::<T>() <= stride);
+        Self { slots: memory.slots(offset, stride, count), values: PhantomData }
+    }
+
+    /// Copies the value out of place `index`, exclusively. Every byte of it is fetched once.
+    ///
+    /// # Safety
+    ///
+    /// `index` is below the count; no write of this place in this process is concurrent.
+    #[inline(always)]
+    pub(crate) unsafe fn read(&self, index: usize) -> T {
+        if !T::VARYING {
+            // SAFETY: caller's; a T fits and is aligned to at most 8 (`new`); any bits are one (Plain).
+            return unsafe { self.slots.read(index) };
+        }
+        let mut value = MaybeUninit::uninit();
+        // SAFETY: as above; `used_by` is between 8 and the size (Plain). Memory is initialised, and what lies behind
+        // the used part may be uninitialised in a value (Plain).
+        unsafe {
+            self.slots.read_part::<T>(index, 0..8, &mut value);
+            let used = T::used_by(head(&value));
+            self.slots.read_part::<T>(index, 8..used, &mut value);
+            value.assume_init()
+        }
+    }
+
+    /// Copies `value` into place `index`, exclusively.
+    ///
+    /// # Safety
+    ///
+    /// `index` is below the count; no other access to this place in this process is concurrent.
+    #[inline(always)]
+    pub(crate) unsafe fn write(&self, index: usize, value: &T) {
+        if T::VARYING {
+            // SAFETY: caller's; the used bytes are initialised, and at most all (Plain).
+            unsafe { self.slots.write_first(index, value, value.used()) };
+        } else {
+            // SAFETY: caller's; a T fits (`new`) and has no padding (Plain).
+            unsafe { self.slots.write(index, value) };
+        }
+    }
+
+    /// Lends place `index` for reading, where it lies.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Places::read`], while `look` runs; and as [`Memory::from_raw`] says of places that are lent.
+    #[inline(always)]
+    #[expect(dead_code, reason = "the first protocol that lends takes this line away")]
+    pub(crate) unsafe fn lend<R>(&self, index: usize, look: impl FnOnce(&T) -> R) -> R {
+        // SAFETY: caller's.
+        unsafe { self.slots.lend(index, look) }
+    }
+
+    /// Lends place `index` for writing, where it lies: an older value, or zeros.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Places::write`], while `fill` runs; and as [`Memory::from_raw`] says of places that are lent.
+    #[inline(always)]
+    #[expect(dead_code, reason = "the first protocol that lends takes this line away")]
+    pub(crate) unsafe fn lend_mut<R>(&self, index: usize, fill: impl FnOnce(&mut T) -> R) -> R {
+        // SAFETY: caller's.
+        unsafe { self.slots.lend_mut(index, fill) }
+    }
+
+    /// Copies place `index` while it may be written: a `T` only after the protocol's check.
+    ///
+    /// # Safety
+    ///
+    /// `index` is below the count; in this process the place is written by [`Places::store`] alone.
+    #[inline(always)]
+    pub(crate) unsafe fn load(&self, index: usize) -> MaybeUninit<T> {
+        if !T::VARYING {
+            // SAFETY: caller's; a T fits (`new`).
+            return unsafe { self.slots.load(index) };
+        }
+        let mut value = MaybeUninit::uninit();
+        // SAFETY: as above; `used_by` is between 8 and the size, whatever the torn head is (Plain).
+        unsafe {
+            self.slots.load_part::<T>(index, 0..8, &mut value);
+            let used = T::used_by(head(&value));
+            self.slots.load_part::<T>(index, 8..used, &mut value);
+        }
+        value
+    }
+
+    /// Copies `value` into place `index` while it may be read.
+    ///
+    /// # Safety
+    ///
+    /// `index` is below the count; in this process the place is touched by [`Places::store`] and [`Places::load`]
+    /// alone.
+    #[inline(always)]
+    pub(crate) unsafe fn store(&self, index: usize, value: &T) {
+        if T::VARYING {
+            // SAFETY: caller's; the used bytes are initialised, and at most all (Plain).
+            unsafe { self.slots.store_first(index, value, value.used()) };
+        } else {
+            // SAFETY: caller's; a T fits (`new`) and has no padding (Plain).
+            unsafe { self.slots.store(index, value) };
+        }
+    }
+}
+
+/// The first word of a value that varies.
+///
+/// # Safety
+///
+/// It is initialised.
+unsafe fn head<T: Plain>(value: &MaybeUninit<T>) -> u64 {
+    const { assert!(!T::VARYING || size_of::<T>() >= 8) };
+    // SAFETY: there are 8 bytes (asserted; called for those that vary alone), initialised (caller).
+    unsafe { value.as_ptr().cast::<u64>().read_unaligned() }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use taut_share::Memory;
+use taut_share::state::sdrtw;
+
+use super::{Got, State};
+
+pub(crate) struct Sdrtw;
+
+impl<const N: usize> State<N> for Sdrtw {
+    const NAME: &'static str = "SDrtW";
+    const READERS: u32 = 2;
+    const ATOMIC: bool = true;
+    const WRITES_ALWAYS: bool = true;
+    const READS_ALWAYS: bool = false;
+    const READERS_MAY_DIE: bool = true;
+    const WRITE_STEPS: u64 = 3 + N as u64;
+    const READ_STEPS: u64 = 3 + N as u64;
+
+    type Writer = sdrtw::Writer<'static, [u64; N]>;
+    type Reader = sdrtw::Reader<'static, [u64; N]>;
+
+    fn bytes() -> usize {
+        sdrtw::bytes::<[u64; N]>()
+    }
+
+    unsafe fn writer(memory: Memory<'static>) -> Self::Writer {
+        // SAFETY: the caller's duties are the same.
+        unsafe { sdrtw::writer(memory) }.unwrap()
+    }
+
+    unsafe fn reader(memory: Memory<'static>, _: u32) -> Self::Reader {
+        // SAFETY: the caller's duties are the same.
+        unsafe { sdrtw::reader(memory) }.unwrap()
+    }
+
+    fn write(writer: &mut Self::Writer, value: &[u64; N]) -> bool {
+        writer.write(value);
+        true
+    }
+
+    fn read(reader: &mut Self::Reader) -> Got<[u64; N]> {
+        match reader.try_read() {
+            Ok(Some(sample)) => Got::Value(sample.value),
+            Ok(None) => Got::Nothing,
+            Err(sdrtw::Retry) => Got::Told,
+        }
+    }
+}
