@@ -60,8 +60,10 @@ impl<'p> Output<'p> {
         let picture = electrodogram::render(&frames, self.params.map(), "What the electrodes got");
         std::fs::write(folder.join(PICTURE), picture)?;
         write_wav(folder.join(SOUND), &vocode(&frames, &self.params))?;
+        let here = std::env::current_dir().unwrap_or_default();
+        let shown = folder.strip_prefix(here).unwrap_or(folder);
         for name in [PICTURE, SOUND] {
-            eprintln!("wrote {}", folder.join(name).display());
+            eprintln!("wrote {}", shown.join(name).display());
         }
         Ok(())
     }
