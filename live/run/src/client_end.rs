@@ -114,13 +114,14 @@ impl Hold {
         }
         let region = self.place.attached.region(&self.channel).ok()?;
         let (base, size) = (region.cast::<u8>(), region.len());
+        let last_line = if entry.triggered { size_of::<Bell>() } else { 0 };
         // SAFETY:
         // - `region` checked that it lies inside the mapping, at a multiple of 128; the mapping stays where it is
         //   as long as `self.place`, hence longer than the protocol (I2), and its file is sealed against shrinking
-        // - the application made it for this channel alone; that the application could lie is accepted: a
+        // - the application made it for this channel alone, and the bell's line is left out; that the application could lie is accepted: a
         //   client trusts the application that it attaches to
         // - mapped read-only for a client that writes nothing, and then only readers are made below
-        let memory = unsafe { Memory::from_raw(base, size) };
+        let memory = unsafe { Memory::from_raw(base, size.checked_sub(last_line)?) };
         // SAFETY:
         // - one connection at a time has this client's name, and holds it as long as `self.place`
         // - of the channels that we write, this is the only end that lives (I1); the last one has ended, since
