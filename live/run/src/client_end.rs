@@ -16,6 +16,7 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use taut_lock::{Bell, Ringer};
 use taut_plan::Mechanism;
 use taut_segment::{Attached, Entry, Role};
 use taut_share::Memory;
@@ -24,7 +25,6 @@ use taut_share::state::{sdrtr, sdrtw};
 use taut_sys::clock;
 
 use crate::Payload;
-use crate::bell::Bell;
 use crate::endpoint::{ATTEMPTS, StateSlot, publish};
 use crate::payload::Stamped;
 
@@ -134,7 +134,7 @@ impl Hold {
                 (Mechanism::Sdrtw, Role::Reads) => EndKind::Read(sdrtw::reader(memory).ok()?),
                 (Mechanism::Qrtr, Role::Writes) => {
                     let ring = qrtr::writer(memory, entry.capacity).ok()?;
-                    let bell = if entry.triggered { Some(bell(base, size)?) } else { None };
+                    let bell = if entry.triggered { Some(bell(base, size)?.ringer()) } else { None };
                     EndKind::Send(ring, bell)
                 }
                 _ => return None,
@@ -161,7 +161,7 @@ pub struct ClientEnd<P: Payload> {
 
 enum EndKind<P: Payload> {
     Write(StateSlot<'static, P>),
-    Send(qrtr::Writer<'static, Stamped<P>>, Option<&'static Bell>),
+    Send(qrtr::Writer<'static, Stamped<P>>, Option<Ringer<'static>>),
     Read(sdrtw::Reader<'static, Stamped<P>>),
 }
 

@@ -3,13 +3,13 @@
 
 //! Making a task: its memory and its ends of channels, each handed out once and to its own party only.
 
+use taut_lock::{Bell, Listener};
 use taut_plan::{ChannelPlan, Kind, Mechanism};
 use taut_scope::Scope;
 use taut_share::queue::qrtr;
 use taut_share::state::{sdrtr, sdrtw};
 
 use crate::app::{App, no_such, position as index};
-use crate::bell::Bell;
 use crate::endpoint::{QueueReader, QueueWriter, StateReader, StateSlot, StateView, StateWriter};
 use crate::payload::Stamped;
 use crate::{Error, Payload};
@@ -45,7 +45,7 @@ impl<'a, 'p> Create<'a, 'p> {
         let ring = unsafe { qrtr::writer(memory, plan.capacity) };
         let ring = ring.map_err(|_| Error::Region(channel.to_owned()))?;
         let triggers = plan.readers.iter().any(|reader| reader.triggered);
-        let bell = if triggers { Some(self.bell(plan)?) } else { None };
+        let bell = if triggers { Some(self.bell(plan)?.ringer()) } else { None };
         Ok(QueueWriter { ring, bell, channel: index(position), sequence: 0 })
     }
 
@@ -103,9 +103,9 @@ impl<'a, 'p> Create<'a, 'p> {
     pub(crate) fn trigger<P: Payload>(
         &mut self,
         channel: &str,
-    ) -> Result<(qrtr::Reader<'p, Stamped<P>>, &'p Bell, usize), Error> {
+    ) -> Result<(qrtr::Reader<'p, Stamped<P>>, Listener<'p>, usize), Error> {
         let (position, plan) = self.end::<P>(channel, Kind::Queue, false)?;
-        Ok((self.queue_ring(plan)?, self.bell(plan)?, position))
+        Ok((self.queue_ring(plan)?, self.bell(plan)?.listener(), position))
     }
 
     fn queue_ring<P: Payload>(&self, plan: &'p ChannelPlan) -> Result<qrtr::Reader<'p, Stamped<P>>, Error> {
@@ -127,7 +127,7 @@ impl<'a, 'p> Create<'a, 'p> {
         // SAFETY:
         // - the line lies inside the map, which lives as long as 'p, and is aligned to 128 bytes
         // - the planner adds a line at the end of a triggering channel's region, which the protocol in front of
-        //   it does not use; a Bell is two atomics, for which all bytes are valid
+        //   it does not use; a Bell is an atomic and filling, for which all bytes are valid
         Ok(unsafe { line.cast::<Bell>().as_ref() })
     }
 

@@ -6,12 +6,12 @@
 use std::fmt;
 
 use taut_event::Kind;
+use taut_lock::Ringer;
 use taut_share::queue::qrtr;
 use taut_share::state::{sdrtr, sdrtw};
 use taut_sys::clock;
 
 use crate::Caller;
-use crate::bell::Bell;
 use crate::payload::{Payload, Stamped};
 
 /// A value that did not fit, given back.
@@ -41,7 +41,7 @@ impl<P: fmt::Debug> std::error::Error for Busy<P> {}
 /// The sending end of a queue: every value arrives, in order. One per channel.
 pub struct QueueWriter<'p, P: Payload> {
     pub(crate) ring: qrtr::Writer<'p, Stamped<P>>,
-    pub(crate) bell: Option<&'p Bell>,
+    pub(crate) bell: Option<Ringer<'p>>,
     pub(crate) channel: u16,
     pub(crate) sequence: u64,
 }
@@ -60,7 +60,7 @@ impl<P: Payload> QueueWriter<'_, P> {
             Ok(()) => {
                 self.sequence += 1;
                 scribe.other(sent_ns, Kind::Send, self.channel, job, self.sequence);
-                if let Some(bell) = self.bell {
+                if let Some(bell) = &mut self.bell {
                     bell.ring();
                 }
                 Ok(())

@@ -10,7 +10,6 @@
 //! compiler or before release 0 here.
 
 mod app;
-mod bell;
 mod best_effort;
 mod client_end;
 mod component;

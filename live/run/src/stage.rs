@@ -6,13 +6,13 @@
 use std::error::Error;
 
 use taut_event::{Count, Kind};
+use taut_lock::{Listener, Woken};
 use taut_plan::Overrun;
 use taut_scope::Scope;
 use taut_share::queue::qrtr;
 use taut_sys::usage::{Usage, thread_usage};
 use taut_sys::{clock, interrupt};
 
-use crate::bell::Bell;
 use crate::control::{Control, Reason, State};
 use crate::guard::heap_uses;
 use crate::job::{Failure, Job, Scribe};
@@ -236,7 +236,7 @@ impl<T: Task> Body for PeriodicBody<T> {
 pub(crate) struct ReceiverBody<'p, P: Payload, R> {
     receiver: R,
     ring: qrtr::Reader<'p, Stamped<P>>,
-    bell: &'p Bell,
+    bell: Listener<'p>,
     channel: u16,
     /// Whether the writer is of this process: its stamps and its rings mean what they say.
     trusted: bool,
@@ -246,7 +246,7 @@ impl<'p, P: Payload, R: Receiver<P>> ReceiverBody<'p, P, R> {
     pub(crate) fn new(
         receiver: R,
         ring: qrtr::Reader<'p, Stamped<P>>,
-        bell: &'p Bell,
+        bell: Listener<'p>,
         channel: u16,
         trusted: bool,
     ) -> Self {
@@ -260,7 +260,7 @@ impl<'p, P: Payload, R: Receiver<P>> ReceiverBody<'p, P, R> {
             if !stage.sleep_until(earliest_ns) {
                 return None;
             }
-            let count = self.bell.count();
+            let rings = self.bell.rings();
             // A client that writes nonsense into the queue's words is a queue without values.
             if let Ok(Some(stamped)) = self.ring.pop() {
                 return Some(stamped);
@@ -275,7 +275,7 @@ impl<'p, P: Payload, R: Receiver<P>> ReceiverBody<'p, P, R> {
             if stage.control.stopping() {
                 return None;
             }
-            if self.bell.wait(count) {
+            if self.bell.wait(rings, None) != Woken::Rung {
                 stage.waits += 1;
             }
             rung_in_vain = true;

@@ -15,6 +15,7 @@
 //! | [`memory`] | locking, anonymous and shared mappings, sealed memory files |
 //! | [`mod@file`] | folders that are what they seem |
 //! | [`futex`] | waiting for a word to change, within or across processes |
+//! | [`mutex`] | the mutex with priority inheritance |
 //! | [`usage`] | page faults and context switches of the calling thread |
 //! | [`signals`] | blocking and awaiting termination |
 //! | [`process`] | identity, capabilities, limits |
@@ -31,6 +32,7 @@ pub mod futex;
 pub mod interrupt;
 pub mod machine;
 pub mod memory;
+pub mod mutex;
 pub mod process;
 pub mod signals;
 pub mod socket;

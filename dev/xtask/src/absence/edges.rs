@@ -41,11 +41,12 @@ pub(super) const ROOMS: &[Room] = &[
     room("live/sys", &[], &["libc"]),
     room("live/segment", &["sys"], &[]),
     room("live/scope", &[], &[]),
+    room("live/lock", &["sys"], &[]),
     room("live/trace", &["time", "event"], &["loom"]),
     room("live/boot", &["plan", "sys", "segment", "share", "scope"], &[]),
     room(
         "live/run",
-        &["time", "event", "plan", "sys", "segment", "share", "scope", "trace", "boot"],
+        &["time", "event", "plan", "sys", "segment", "lock", "share", "scope", "trace", "boot"],
         &["zerocopy"],
     ),
     edge("edge/taut", &["time", "plan", "segment", "scope", "boot", "run"]),

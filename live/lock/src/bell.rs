@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Wakes those who wait for a value: rung after it was written, listened to when there is none.
+//!
+//! # Use
+//!
+//! Beside an object of `taut-share`, on a line of its own, where somebody wants to sleep until the other side has
+//! done something. One rings (the real-time side, often), any number listen, in this process or others. A ringer
+//! that must not make a system call at all has no bell, and its readers poll.
+//!
+//! # Callers
+//!
+//! `-` may run at the same time, `X` may not (the types and the duty of [`Bell::ringer`] see to it).
+//!
+//! |                  | ring | listen: `rings`, `wait` |
+//! |------------------|------|-------------------------|
+//! | ring             | X    | -                       |
+//! | `rings`, `wait`  | -    | -                       |
+//!
+//! # Progress
+//!
+//! | operation | bound                                                                                         |
+//! |-----------|-----------------------------------------------------------------------------------------------|
+//! | `ring`    | wait-free: 1 exchange; one futex wake, which does not block, if somebody listens since the last |
+//! | `rings`   | 1 load                                                                                        |
+//! | `wait`    | 1 exchange; blocks until rung, the deadline, or a signal                                      |
+//!
+//! # State
+//!
+//! ```text
+//! bits 1..=31  rings so far, wrapping
+//! bit 0        somebody is about to sleep, or sleeps
+//! ```
+//!
+//! # Invariants
+//!
+//! - I1 Only the ringer changes bits 1..=31, and each time clears bit 0; only listeners set bit 0.
+//! - I2 Whoever sleeps, has slept on a word whose bit 0 was set and whose count is the one it named.
+//!
+//! # Orderings
+//!
+//! - O1 ring: Release of the ringer's swap ↔ Acquire of the listener's load and of its failing exchange.
+//!
+//! # Proof
+//!
+//! A listener takes the count, looks for a value, and sleeps on that count. Both sides change one word, so their
+//! changes have an order. A ring before the load: by O1 what was written before it is seen by the look. A ring after
+//! the load and before bit 0 is set: setting it fails, for the count has changed. A ring after it is set, before the
+//! kernel compares: the comparison fails, for the count has changed. A ring after that: its swap finds bit 0 and
+//! wakes. Between a load and its exchange 2³¹ rings would pass unseen; then the next one wakes.
+//!
+//! # Crash
+//!
+//! | who dies, where                     | what the others see                            | what goes on                   |
+//! |-------------------------------------|------------------------------------------------|--------------------------------|
+//! | ringer, between writing and ringing | the value, when they look; nobody is woken     | the next ring, or the deadline |
+//! | ringer, between swap and wake       | sleepers sleep on, bit 0 is clear              | as above: the count has moved, but who sleeps was told before; a deadline bounds it |
+//! | listener, anywhere                  | at most one wake in vain: bit 0 falls with it  | all others                     |
+//!
+//! A hostile party on the word can wake in vain or keep others asleep, up to their deadlines; the ringer's steps are
+//! as before.
+//!
+//! # Source
+//!
+//! The event count of Linux futexes [Drepper 2011, section 6], with the number of sleepers reduced to one bit that
+//! the ringer's exchange clears: so a listener that was killed in its sleep costs one wake, not one for ever.
+//!
+//! # Checked
+//!
+//! - `tests/interleavings.rs`: every interleaving of 3 rings and 2 listeners, on a model of the steps (kernel
+//!   included): nobody sleeps while a value waits; the same with a flag of its own that the ringer clears fails
+//! - here: 200 000 rings against a sleeping listener, threads; `tests/processes.rs`: listeners that are killed
+//!
+//! Not covered: weak memory by a model (there is one word); a count that wraps.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use taut_sys::futex;
+
+const ASLEEP: u32 = 1;
+
+/// A line of its own in memory that all parties map; all zero, nobody has rung.
+#[derive(Debug, Default)]
+#[repr(C, align(128))]
+pub struct Bell {
+    word: AtomicU32,
+}
+
+impl Bell {
+    /// A bell that has not rung.
+    pub const fn new() -> Self {
+        Self { word: AtomicU32::new(0) }
+    }
+
+    /// The end that rings. After the death of one, the next goes on.
+    ///
+    /// There may be one at a time, or a ring of one is taken back by the other and a listener may sleep through it:
+    /// no memory is at risk, so this is not `unsafe`.
+    pub fn ringer(&self) -> Ringer<'_> {
+        Ringer { word: &self.word, count: self.word.load(Ordering::Relaxed) & !ASLEEP }
+    }
+
+    /// An end that listens; any number.
+    pub fn listener(&self) -> Listener<'_> {
+        Listener { word: &self.word }
+    }
+
+    /// Interrupts all waits in progress, in vain as far as the listeners can tell.
+    pub(crate) fn stir(&self) {
+        // An error could only mean that the word is not mapped.
+        let _ = futex::wake(&self.word, u32::MAX, true);
+    }
+}
+
+/// The end that rings.
+#[derive(Debug)]
+pub struct Ringer<'m> {
+    word: &'m AtomicU32,
+    count: u32,
+}
+
+impl Ringer<'_> {
+    /// Wakes all who sleep. To be called after the value was written. Wait-free; gives whether it woke anyone.
+    #[inline]
+    pub fn ring(&mut self) -> bool {
+        self.count = self.count.wrapping_add(2);
+        let before = self.word.swap(self.count, Ordering::Release); // O1 ring
+        if before & ASLEEP == 0 {
+            return false;
+        }
+        wake(self.word);
+        true
+    }
+}
+
+#[cold]
+fn wake(word: &AtomicU32) {
+    // An error could only mean that the word is not mapped.
+    let _ = futex::wake(word, u32::MAX, true);
+}
+
+/// Rings so far, as [`Listener::rings`] saw them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rings(u32);
+
+/// Why a wait ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Woken {
+    /// It had rung before anybody slept.
+    Rung,
+    /// The thread slept, and was woken: by a ring, or in vain.
+    Slept,
+    /// The deadline passed.
+    TimedOut,
+    /// A signal arrived.
+    Interrupted,
+}
+
+/// An end that listens.
+#[derive(Clone, Debug)]
+pub struct Listener<'m> {
+    word: &'m AtomicU32,
+}
+
+impl Listener<'_> {
+    /// Rings so far: to be taken before looking for a value. 1 load.
+    #[inline]
+    pub fn rings(&self) -> Rings {
+        Rings(self.word.load(Ordering::Acquire) & !ASLEEP) // O1 ring
+    }
+
+    /// Sleeps unless it has rung since `rings`, until `deadline_ns` of CLOCK_MONOTONIC if there is one. May end in
+    /// vain: look for the value again.
+    pub fn wait(&self, rings: Rings, deadline_ns: Option<u64>) -> Woken {
+        let asleep = rings.0 | ASLEEP;
+        // O1 ring: a failing exchange has seen it.
+        match self.word.compare_exchange(rings.0, asleep, Ordering::Relaxed, Ordering::Acquire) {
+            Err(word) if word != asleep => return Woken::Rung,
+            _ => {}
+        }
+        match futex::wait(self.word, asleep, deadline_ns, true) {
+            Ok(futex::Waited::Changed) => Woken::Rung,
+            Ok(futex::Waited::TimedOut) => Woken::TimedOut,
+            Ok(futex::Waited::Interrupted) => Woken::Interrupted,
+            // An error could only mean that the word is not mapped.
+            Ok(futex::Waited::Woken) | Err(_) => Woken::Slept,
+        }
+    }
+
+    /// Calls `look` until it finds something, asleep in between; `None` if the deadline passes before.
+    pub fn until<T>(&self, deadline_ns: Option<u64>, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+        loop {
+            let rings = self.rings();
+            if let Some(found) = look() {
+                return Some(found);
+            }
+            if self.wait(rings, deadline_ns) == Woken::TimedOut {
+                return look();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    use taut_sys::clock::monotonic_ns;
+
+    use super::*;
+
+    /// A producer that pauses anywhere: a lost wake-up would leave the listener asleep for ever.
+    #[test]
+    fn no_ring_is_lost() {
+        const VALUES: u64 = 200_000;
+        let (bell, pushed) = (Bell::new(), AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let (mut ringer, mut chance) = (bell.ringer(), 1u64);
+                for value in 1..=VALUES {
+                    pushed.store(value, Ordering::Relaxed);
+                    ringer.ring();
+                    chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    for _ in 0..chance >> 58 {
+                        std::hint::spin_loop();
+                    }
+                }
+            });
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    let (listener, mut seen) = (bell.listener(), 0);
+                    while seen < VALUES {
+                        let last = seen;
+                        let new = || Some(pushed.load(Ordering::Relaxed)).filter(|now| *now > last);
+                        seen = listener.until(None, new).unwrap();
+                    }
+                    assert_eq!(seen, VALUES);
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn says_why_a_wait_ended() {
+        let bell = Bell::new();
+        let (mut ringer, listener) = (bell.ringer(), bell.listener());
+        let rings = listener.rings();
+        let soon = || Some(monotonic_ns() + 2_000_000);
+        assert_eq!(listener.wait(rings, soon()), Woken::TimedOut);
+        assert_eq!(listener.until(soon(), || None::<()>), None);
+        // The flag of the sleeper that timed out costs one wake in vain.
+        assert!(ringer.ring());
+        assert!(!ringer.ring());
+        assert_eq!(listener.wait(rings, None), Woken::Rung);
+        // A ringer that follows another counts on.
+        let rings = listener.rings();
+        bell.ringer().ring();
+        assert_eq!(listener.wait(rings, None), Woken::Rung);
+        assert_ne!(listener.rings(), rings);
+    }
+
+    #[test]
+    fn a_sleeper_is_woken() {
+        let bell = Bell::new();
+        std::thread::scope(|scope| {
+            let sleeper = scope.spawn(|| {
+                let listener = bell.listener();
+                listener.wait(listener.rings(), None)
+            });
+            let mut ringer = bell.ringer();
+            while !ringer.ring() {
+                if sleeper.is_finished() {
+                    break; // It took the count before a ring, and slept after it: not at all.
+                }
+                std::thread::yield_now();
+            }
+            assert!(matches!(sleeper.join().unwrap(), Woken::Slept | Woken::Rung));
+        });
+    }
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use std::future::Future;
+use std::ops::Deref;
+use std::pin::Pin;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::thread::JoinHandle;
+
+use taut_sys::clock;
+
+use crate::bell::{Bell, Rings, Woken};
+
+/// Listens to a bell for `async` functions, of any executor: a thread that sleeps in their stead.
+///
+/// It holds the bell by `B`: a reference, or whatever keeps its memory mapped. Not for real-time threads.
+pub struct Watch<B: Deref<Target = Bell> + Send + Sync + 'static> {
+    shared: Arc<Shared<B>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared<B> {
+    bell: B,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: Option<Waiting>,
+    ended: Option<Woken>,
+    stop: bool,
+}
+
+struct Waiting {
+    rings: Rings,
+    deadline_ns: Option<u64>,
+    waker: Waker,
+}
+
+impl<B> Shared<B> {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<B: Deref<Target = Bell> + Send + Sync + 'static> Watch<B> {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// The system's, if there can be no more threads.
+    pub fn new(bell: B) -> std::io::Result<Self> {
+        let shared = Arc::new(Shared { bell, state: Mutex::default(), changed: Condvar::new() });
+        let theirs = Arc::clone(&shared);
+        let thread =
+            std::thread::Builder::new().name("taut-watch".to_owned()).spawn(move || listen(&theirs))?;
+        Ok(Self { shared, thread: Some(thread) })
+    }
+
+    /// Rings so far: to be taken before looking for a value.
+    pub fn rings(&self) -> Rings {
+        self.shared.bell.listener().rings()
+    }
+
+    /// Ends when it has rung since `rings`, or at `deadline_ns` of CLOCK_MONOTONIC if there is one; perhaps in vain.
+    pub fn wait(&mut self, rings: Rings, deadline_ns: Option<u64>) -> Ring<'_, B> {
+        Ring { watch: self, rings, deadline_ns }
+    }
+
+    /// Calls `look` until it finds something; `None` if the deadline passes before.
+    pub async fn until<T>(
+        &mut self,
+        deadline_ns: Option<u64>,
+        mut look: impl FnMut() -> Option<T>,
+    ) -> Option<T> {
+        loop {
+            let rings = self.rings();
+            if let Some(found) = look() {
+                return Some(found);
+            }
+            if self.wait(rings, deadline_ns).await == Woken::TimedOut {
+                return look();
+            }
+        }
+    }
+}
+
+impl<B: Deref<Target = Bell> + Send + Sync + 'static> Drop for Watch<B> {
+    fn drop(&mut self) {
+        self.shared.state().stop = true;
+        self.shared.changed.notify_one();
+        if let Some(thread) = self.thread.take() {
+            while !thread.is_finished() {
+                // Again and again: it may be between looking at `stop` and its sleep.
+                self.shared.bell.stir();
+                std::thread::yield_now();
+            }
+            let _ = thread.join();
+        }
+    }
+}
+
+/// How long the thread sleeps at most before it looks whether its wait was given up.
+const GIVEN_UP_NS: u64 = 100_000_000;
+
+fn listen<B: Deref<Target = Bell>>(shared: &Shared<B>) {
+    let listener = shared.bell.listener();
+    let mut state = shared.state();
+    while !state.stop {
+        let Some(waiting) = &state.waiting else {
+            state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            continue;
+        };
+        let (rings, deadline_ns) = (waiting.rings, waiting.deadline_ns);
+        drop(state);
+        let look_ns = clock::monotonic_ns().saturating_add(GIVEN_UP_NS);
+        let _ = listener.wait(rings, Some(deadline_ns.map_or(look_ns, |end| end.min(look_ns))));
+        state = shared.state();
+        let woken = if listener.rings() != rings {
+            Woken::Rung
+        } else if deadline_ns.is_some_and(|end| clock::monotonic_ns() >= end) {
+            Woken::TimedOut
+        } else {
+            // In vain, or only time to look: the caller sees neither.
+            continue;
+        };
+        // Given up meanwhile, it may be another one's turn.
+        if let Some(waiting) = state.waiting.take_if(|waiting| waiting.rings == rings) {
+            state.ended = Some(woken);
+            waiting.waker.wake();
+        }
+    }
+}
+
+/// A wait in progress; given up when dropped.
+pub struct Ring<'w, B: Deref<Target = Bell> + Send + Sync + 'static> {
+    watch: &'w mut Watch<B>,
+    rings: Rings,
+    deadline_ns: Option<u64>,
+}
+
+impl<B: Deref<Target = Bell> + Send + Sync + 'static> Future for Ring<'_, B> {
+    type Output = Woken;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Woken> {
+        if self.watch.rings() != self.rings {
+            return Poll::Ready(Woken::Rung);
+        }
+        let mut state = self.watch.shared.state();
+        if let Some(woken) = state.ended.take() {
+            return Poll::Ready(woken);
+        }
+        state.waiting = Some(Waiting {
+            rings: self.rings,
+            deadline_ns: self.deadline_ns,
+            waker: context.waker().clone(),
+        });
+        drop(state);
+        self.watch.shared.changed.notify_one();
+        Poll::Pending
+    }
+}
+
+impl<B: Deref<Target = Bell> + Send + Sync + 'static> Drop for Ring<'_, B> {
+    fn drop(&mut self) {
+        let mut state = self.watch.shared.state();
+        (state.waiting, state.ended) = (None, None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::task::Wake;
+    use std::thread::Thread;
+
+    use super::*;
+
+    struct Unpark(Thread);
+
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+
+    /// The least executor: one future, this thread.
+    fn block_on<T>(future: impl Future<Output = T>) -> T {
+        let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+        let mut context = Context::from_waker(&waker);
+        let mut future = std::pin::pin!(future);
+        loop {
+            match future.as_mut().poll(&mut context) {
+                Poll::Ready(result) => return result,
+                Poll::Pending => std::thread::park(),
+            }
+        }
+    }
+
+    #[test]
+    fn every_value_is_waited_for() {
+        const VALUES: u64 = 2_000;
+        let (bell, written) = (Arc::new(Bell::new()), Arc::new(AtomicU64::new(0)));
+        let (theirs, count) = (Arc::clone(&bell), Arc::clone(&written));
+        let writer = std::thread::spawn(move || {
+            let mut ringer = theirs.ringer();
+            for value in 1..=VALUES {
+                count.store(value, Ordering::Relaxed);
+                ringer.ring();
+                if value % 7 == 0 {
+                    std::thread::yield_now();
+                }
+            }
+        });
+        let mut watch = Watch::new(bell).unwrap();
+        let mut last = 0;
+        while last < VALUES {
+            let newer = || Some(written.load(Ordering::Relaxed)).filter(|now| *now > last);
+            last = block_on(watch.until(None, newer)).unwrap();
+        }
+        writer.join().unwrap();
+    }
+
+    #[test]
+    fn a_deadline_ends_it_and_a_wait_can_be_given_up() {
+        let mut watch = Watch::new(Arc::new(Bell::new())).unwrap();
+        let soon = clock::monotonic_ns() + 5_000_000;
+        assert_eq!(block_on(watch.until(Some(soon), || None::<()>)), None);
+        assert!(clock::monotonic_ns() >= soon);
+        let rings = watch.rings();
+        {
+            let mut given_up = watch.wait(rings, None);
+            let mut context = Context::from_waker(Waker::noop());
+            assert!(Pin::new(&mut given_up).poll(&mut context).is_pending());
+        }
+        let soon = clock::monotonic_ns() + 5_000_000;
+        assert_eq!(block_on(watch.wait(rings, Some(soon))), Woken::TimedOut);
+        let bell = Arc::clone(&watch.shared.bell);
+        bell.ringer().ring();
+        assert_eq!(block_on(watch.wait(rings, None)), Woken::Rung);
+        drop(watch);
+    }
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Every interleaving of the steps of a ringer and two listeners, the kernel's among them, on a model: nobody may
+//! be asleep for good while a value waits. A design that is wrong must be found to be.
+
+use std::collections::HashSet;
+
+const RINGS: u8 = 3;
+const LISTENERS: usize = 2;
+
+/// How the sleepers' flag is kept.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Flag {
+    /// In the word that counts: swapped out by the ring.
+    InTheWord,
+    /// Beside it: the ringer reads and clears it after it has counted.
+    Beside,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Ringer {
+    Write,
+    Count,
+    /// Beside: look at the flag and clear it.
+    Clear,
+    Wake,
+    Done,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Listener {
+    /// Takes the count.
+    Take,
+    /// Looks for the last value.
+    Look,
+    /// Says that it is about to sleep.
+    Flag,
+    /// The kernel compares and puts it to sleep, in one step.
+    Compare,
+    Asleep,
+    Done,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct State {
+    value: u8,
+    count: u8,
+    flag: bool,
+    /// Whether the ringer has found the flag.
+    found: bool,
+    ringer: Ringer,
+    listeners: [(Listener, u8, u8); LISTENERS],
+}
+
+fn ring(state: &State, flag: Flag) -> Option<State> {
+    let mut next = state.clone();
+    match state.ringer {
+        Ringer::Write => {
+            next.value += 1;
+            next.ringer = Ringer::Count;
+        }
+        Ringer::Count => {
+            next.count += 1;
+            next.ringer = Ringer::Clear;
+            if flag == Flag::InTheWord {
+                (next.found, next.flag, next.ringer) = (state.flag, false, Ringer::Wake);
+            }
+        }
+        Ringer::Clear => (next.found, next.flag, next.ringer) = (state.flag, false, Ringer::Wake),
+        Ringer::Wake => {
+            if state.found {
+                for listener in &mut next.listeners {
+                    if listener.0 == Listener::Asleep {
+                        listener.0 = Listener::Take;
+                    }
+                }
+            }
+            next.ringer = if state.value == RINGS { Ringer::Done } else { Ringer::Write };
+        }
+        Ringer::Done => return None,
+    }
+    Some(next)
+}
+
+fn listen(state: &State, which: usize, flag: Flag) -> Option<State> {
+    let mut next = state.clone();
+    let (step, taken, seen) = state.listeners[which];
+    let again = (Listener::Take, taken, seen);
+    next.listeners[which] = match step {
+        Listener::Take => (Listener::Look, state.count, seen),
+        Listener::Look if state.value == RINGS => (Listener::Done, taken, state.value),
+        // Something new: come back for more.
+        Listener::Look if state.value > seen => (Listener::Take, taken, state.value),
+        Listener::Look => (Listener::Flag, taken, seen),
+        Listener::Flag if flag == Flag::InTheWord && state.count != taken => again,
+        Listener::Flag => {
+            next.flag = true;
+            (Listener::Compare, taken, seen)
+        }
+        // In the word the kernel compares the flag too.
+        Listener::Compare if state.count != taken || (flag == Flag::InTheWord && !state.flag) => again,
+        Listener::Compare => (Listener::Asleep, taken, seen),
+        Listener::Asleep | Listener::Done => return None,
+    };
+    Some(next)
+}
+
+/// States, and those where nobody can go on but somebody sleeps.
+fn explore(flag: Flag) -> (usize, usize) {
+    let first = State {
+        value: 0,
+        count: 0,
+        flag: false,
+        found: false,
+        ringer: Ringer::Write,
+        listeners: [(Listener::Take, 0, 0); LISTENERS],
+    };
+    let (mut seen, mut open, mut stuck) = (HashSet::from([first.clone()]), vec![first], 0);
+    while let Some(state) = open.pop() {
+        let listeners = (0..LISTENERS).filter_map(|which| listen(&state, which, flag));
+        let next: Vec<_> = ring(&state, flag).into_iter().chain(listeners).collect();
+        if next.is_empty() && state.listeners.iter().any(|listener| listener.0 != Listener::Done) {
+            stuck += 1;
+        }
+        open.extend(next.into_iter().filter(|state| seen.insert(state.clone())));
+    }
+    (seen.len(), stuck)
+}
+
+#[test]
+fn nobody_sleeps_while_a_value_waits() {
+    let (states, stuck) = explore(Flag::InTheWord);
+    assert!(states > 500, "{states}");
+    assert_eq!(stuck, 0);
+}
+
+#[test]
+fn a_flag_of_its_own_loses_a_wake_up() {
+    assert!(explore(Flag::Beside).1 > 0);
+}
