@@ -7,26 +7,11 @@
 
 mod objects;
 mod payload;
+mod place;
 
 use objects::{Got, Queue, State, WhenFull, every_queue, every_state};
 use payload::{marked, number};
-use taut_share::{LINE_BYTES, Line, Memory};
-
-/// Zeroed lines for an object, on which ends are attached one after the other; they stay for the rest of the process.
-struct Place(std::ptr::NonNull<u8>, usize);
-
-impl Place {
-    fn new(bytes: usize) -> Self {
-        let lines: Vec<Line> = (0..bytes.div_ceil(LINE_BYTES)).map(|_| Line::new()).collect();
-        let lines = Vec::leak(lines);
-        Self(std::ptr::NonNull::from(&mut *lines).cast(), size_of_val(lines))
-    }
-
-    fn memory(&self) -> Memory<'static> {
-        // SAFETY: aligned, of that length, leaked; the tests attach only ends that may be.
-        unsafe { Memory::from_raw(self.0, self.1) }
-    }
-}
+use place::Place;
 
 fn state<const N: usize, S: State<N>>() {
     let place = Place::new(S::bytes());
