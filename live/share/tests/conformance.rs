@@ -5,11 +5,13 @@
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
+mod account;
 mod objects;
 mod payload;
 mod place;
 
-use objects::{Got, Queue, State, WhenFull, every_queue, every_state};
+use account::Policy;
+use objects::{Got, Queue, State, every_queue, every_state};
 use payload::{marked, number};
 use place::Place;
 
@@ -46,34 +48,18 @@ fn queue<const N: usize, Q: Queue<N>>() {
         let (mut writer, mut reader) =
             unsafe { (Q::writer(place.memory(), capacity), Q::reader(place.memory(), capacity)) };
         assert_eq!(Q::pop(&mut reader), Got::Nothing, "{}: new", Q::NAME);
-        // The policy, on a list.
-        let (mut waiting, mut lost, mut random) = (std::collections::VecDeque::new(), 0, 7u64);
+        let (mut policy, mut random) = (Policy::new(Q::WHEN_FULL, capacity), 7u64);
         for n in 1..if cfg!(miri) { 40 } else { 500 } {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let full = waiting.len() == capacity as usize;
-            match Q::WHEN_FULL {
-                WhenFull::DropOldest if full => {
-                    waiting.pop_front();
-                    lost += 1;
-                }
-                WhenFull::Clear if full => lost += waiting.drain(..).count() as u64,
-                _ => {}
-            }
-            let taken = waiting.len() < capacity as usize;
+            let taken = policy.push(n);
             assert_eq!(Q::push(&mut writer, marked(n)), taken, "{} of {capacity} at {n}", Q::NAME);
-            if taken {
-                waiting.push_back(n);
-            }
             for _ in 0..(random >> 33) % 3 {
-                match Q::pop(&mut reader) {
-                    Got::Value((value, missed)) => {
-                        assert_eq!(Some(number(&value)), waiting.pop_front(), "{} of {capacity}", Q::NAME);
-                        assert_eq!(missed, lost, "{} of {capacity} at {n}: lost", Q::NAME);
-                        lost = 0;
-                    }
-                    Got::Nothing => assert_eq!(waiting.len(), 0, "{} of {capacity} at {n}", Q::NAME),
+                let popped = match Q::pop(&mut reader) {
+                    Got::Value((value, lost)) => Some((number(&value), lost)),
+                    Got::Nothing => None,
                     Got::Told => panic!("{}: nobody writes", Q::NAME),
-                }
+                };
+                assert_eq!(popped, policy.pop(), "{} of {capacity} at {n}: number and lost", Q::NAME);
             }
         }
     }

@@ -5,6 +5,8 @@
 //! from 1 in the order of their writes.
 #![allow(dead_code, reason = "each test binary uses its part of this module")]
 
+use std::collections::VecDeque;
+
 use crate::objects::{Got, Queue, State, WhenFull};
 use crate::payload::number;
 
@@ -106,5 +108,40 @@ impl Order {
                 None
             }
         }
+    }
+}
+
+/// A queue as its policy has it, on a list of numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Policy {
+    waiting: VecDeque<u64>,
+    lost: u64,
+    capacity: usize,
+    when_full: WhenFull,
+}
+
+impl Policy {
+    pub(crate) fn new(when_full: WhenFull, capacity: u32) -> Self {
+        Self { waiting: VecDeque::new(), lost: 0, capacity: capacity as usize, when_full }
+    }
+
+    /// Whether it is taken.
+    pub(crate) fn push(&mut self, n: u64) -> bool {
+        if self.waiting.len() == self.capacity {
+            let dropped = match self.when_full {
+                WhenFull::Refuse => return false,
+                WhenFull::DropOldest => self.waiting.drain(..1).count(),
+                WhenFull::Clear => self.waiting.drain(..).count(),
+            };
+            self.lost += dropped as u64;
+        }
+        self.waiting.push_back(n);
+        true
+    }
+
+    /// The oldest, and how many were lost since the last one.
+    pub(crate) fn pop(&mut self) -> Option<(u64, u64)> {
+        let n = self.waiting.pop_front()?;
+        Some((n, std::mem::take(&mut self.lost)))
     }
 }
