@@ -81,11 +81,11 @@
 //! # Checked
 //!
 //! - `tests/behaviour.rs`: values, errors, layout against the model, successors; also Miri
-//! - `tests/steps.rs`: the bounds above, counted
+//! - `tests/steps_first.rs`: the bounds above, counted; `tests/steps.rs`: never more, whatever stands in the memory
 //! - `tests/stress.rs`: threads on a payload that shows tearing; also Miri and the thread sanitizer
 //! - `tests/processes.rs`, `tests/deaths.rs`: SIGKILL at random moments, and before every step of every operation;
 //!   `tests/deaths_first.rs`: exactly what the table above says
-//! - `tests/hostile.rs`: a process scribbles at random
+//! - `tests/hostile.rs`, `tests/hostile_first.rs`: a process scribbles at random
 //! - `tests/printed.rs`: the mistakes of the listing
 //! - `tests/loom.rs`, `tests/shuttle.rs`: what all protocols run, with freshness by a flag; 20 000 random runs
 //!

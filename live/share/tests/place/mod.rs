@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! Zeroed memory of this process to which several ends attach, at once or one after the other, in every build.
+#![allow(dead_code, reason = "each test binary uses its part of this module")]
 
 use taut_share::{LINE_BYTES, Line, Memory};
 
@@ -35,6 +36,13 @@ impl Place {
             // only ends that may be.
             unsafe { Memory::from_raw(start, self.lines.len() * LINE_BYTES) }
         }
+    }
+
+    /// All of it as words, to spoil.
+    #[cfg(not(any(loom, shuttle)))]
+    pub(crate) fn words(&self) -> &[std::sync::atomic::AtomicU64] {
+        // SAFETY: aligned, of that length, there while self is; in one thread.
+        unsafe { std::slice::from_raw_parts(self.lines.cast(), self.lines.len() * LINE_BYTES / 8) }
     }
 }
 
