@@ -18,8 +18,9 @@ use std::time::{Duration, Instant};
 
 use objects::{Queue, State, every_queue, every_state};
 
-/// Seconds that a run may take; what has not been explored by then is left out, and the line printed says so.
-const LIMIT: Duration = Duration::from_secs(20);
+/// What a run may take: a few seconds are usual. What has not been explored by then is left out, and the line printed
+/// says so.
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// Explores `run` up to `preemptions` preemptions, and prints the number of executions.
 fn explore(name: &str, preemptions: Option<usize>, run: impl Fn() + Send + Sync + 'static) {

@@ -102,9 +102,9 @@ pub(crate) fn trio<const N: usize, S: State<N>>(writes: u64, reads: u64) {
     let floor = if S::ATOMIC { &told } else { &known };
     let seen = read::<N, S>(&mut first, &mut newest, reads, floor, None);
     let published = writing.join().unwrap();
+    let (mut second, mut newest_of_second, seen_by_second) = reading.join().unwrap();
     at_rest::<N, S>(&mut first, &mut newest, seen, published);
-    let (mut second, mut newest, seen) = reading.join().unwrap();
-    at_rest::<N, S>(&mut second, &mut newest, seen, published);
+    at_rest::<N, S>(&mut second, &mut newest_of_second, seen_by_second, published);
 }
 
 /// A queue of `capacity`, with so many attempts at either end.
