@@ -95,7 +95,7 @@ fn tests() -> Vec<Step> {
             "examples in documentation",
             tests("cargo test --workspace --locked --no-fail-fast --doc"),
         ),
-        built_with("steps", "taut-share", "--test steps --test deaths --test hostile"),
+        built_with("steps", "taut-share", "--test steps* --test deaths* --test hostile*"),
     ]
 }
 
@@ -155,9 +155,9 @@ fn built_with(flag: &'static str, package: &'static str, which: &'static str) ->
 /// Every interleaving of small configurations on the real code, and random ones of longer runs.
 fn interleavings() -> Vec<Step> {
     vec![
-        built_with("loom", "taut-share", "--test loom"),
+        built_with("loom", "taut-share", "--test loom*"),
         built_with("loom", "taut-trace", "--lib"),
-        built_with("shuttle", "taut-share", "--test shuttle"),
+        built_with("shuttle", "taut-share", "--test shuttle*"),
     ]
 }
 
@@ -176,7 +176,10 @@ fn miri() -> Vec<Step> {
     };
     vec![
         of("miri", "-p taut-time -p taut-event -p taut-atomic -p taut-scope --lib"),
-        of("miri taut-share", "-p taut-share --lib --test behaviour --test printed --test stress"),
+        of(
+            "miri taut-share",
+            "-p taut-share --lib --test conformance --test behaviour* --test printed* --test stress",
+        ),
     ]
 }
 
@@ -216,8 +219,13 @@ pub(crate) fn soak(tree: &Tree, minutes: u64) -> ExitCode {
         println!("round {round}");
         // Random tests begin elsewhere each time by themselves; more cases reach further.
         let random = Command::line("cargo test --workspace --locked --release --no-fail-fast --lib --tests");
+        let long = |what: &str, variable: &str, value: &str| {
+            let test = Command::line("cargo test --locked -p taut-share --release --test").args([what]);
+            Step::tests(what, test.env(variable, value).limit(Duration::from_secs(3600)))
+        };
         let steps = [
-            Step::tests("stress", Command::line("cargo test --locked -p taut-share --release --test stress")),
+            long("stress", "TAUT_STRESS_SECONDS", "5"),
+            long("processes", "TAUT_STRESS_DEATHS", "1000"),
             Step::tests("random", random.env("PROPTEST_CASES", "4096").limit(Duration::from_secs(3600))),
         ];
         total += step::run(tree, &steps);

@@ -93,6 +93,13 @@ impl<'m> Memory<'m> {
         self.lines.len() * LINE_BYTES
     }
 
+    /// The same stretch once more, for another end of the object there: what `from_raw` is for in the other builds.
+    /// Misuse is no undefined behaviour here, but what the run is to find.
+    #[doc(hidden)]
+    pub fn again(&self) -> Self {
+        Self { lines: self.lines }
+    }
+
     /// Cuts it in two: the first `bytes`, rounded up to whole lines, and the rest. `None` if it is too short.
     pub fn split(self, bytes: usize) -> Option<(Self, Self)> {
         let (first, second) = self.lines.split_at_checked(bytes.div_ceil(LINE_BYTES))?;

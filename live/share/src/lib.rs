@@ -154,15 +154,18 @@
 //!
 //! # How it is checked
 //!
-//! Each protocol's file says by what, how far, and what is left open. The commands, beside `cargo test -p taut-share`:
+//! Each protocol's file says by what, how far, and what is left open. Most checks are programs over all protocols, which
+//! know each by an adapter (`tests/objects`); files of tests whose names go on (`loom_first.rs`) are about some of them.
+//! The commands, beside `cargo test -p taut-share`:
 //!
 //! ```text
-//! RUSTFLAGS="--cfg loom"    cargo test -p taut-share --release --test loom      every execution of small runs
-//! RUSTFLAGS="--cfg shuttle" cargo test -p taut-share --release --test shuttle   longer random ones
-//! RUSTFLAGS="--cfg steps"   cargo test -p taut-share --test steps --test deaths --test hostile
-//! MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p taut-share --lib --test behaviour --test printed --test stress
+//! RUSTFLAGS="--cfg loom"    cargo test -p taut-share --release --test 'loom*'      every execution of small runs
+//! RUSTFLAGS="--cfg shuttle" cargo test -p taut-share --release --test 'shuttle*'   longer random ones
+//! RUSTFLAGS="--cfg steps"   cargo test -p taut-share --test 'steps*' --test 'deaths*' --test 'hostile*'
+//! MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p taut-share --lib --test conformance --test 'behaviour*' --test 'printed*' --test stress
 //! RUSTFLAGS=-Zsanitizer=thread cargo +nightly test -Zbuild-std --target x86_64-unknown-linux-gnu -p taut-share --release --test stress
-//! cargo bench -p taut-share --bench cost                                        ns beside a plain copy
+//! TAUT_STRESS_SECONDS=60 TAUT_STRESS_DEATHS=1000 cargo test -p taut-share --release --test stress --test processes
+//! cargo bench -p taut-share --bench cost                                           ns beside a plain copy
 //! ```
 #![no_std]
 

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A process that kills itself with SIGKILL before the n-th shared step of an operation, for every n: what the
-//! tables of the protocols' files say of a death there, and that a successor goes on.
-//! `RUSTFLAGS="--cfg steps" cargo test -p taut-share --test deaths`.
+//! A process that kills itself with SIGKILL before the n-th shared step of an operation, for every n, protocol and
+//! operation: the others go on, and so does a successor. `RUSTFLAGS="--cfg steps" cargo test -p taut-share --test deaths`.
 #![cfg(steps)]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
+mod account;
+mod objects;
 mod payload;
 mod process;
 
 use std::os::unix::process::ExitStatusExt;
 
+use account::{Newest, Policy};
+use objects::{Got, Queue, State, WhenFull, every_queue, every_state};
 use payload::{marked, number};
 use process::{Mapping, orders};
-use taut_atomic::steps::strike_at;
-use taut_share::queue::qrtr;
-use taut_share::state::{sdrtr, sdrtw};
+use taut_atomic::steps::{count, strike_at};
 
-type Value = [u64; 3];
-const W: u64 = 3;
+/// Words of a value.
+const N: usize = 3;
 const CAPACITY: u32 = 2;
 
 fn die() {
@@ -27,185 +28,412 @@ fn die() {
     unsafe { libc::raise(libc::SIGKILL) };
 }
 
-/// The started processes: attach, then one operation, dying before its n-th step.
+/// The started processes: attach, then one operation, dying before its n-th step. The number in their orders is n, and
+/// above 16 bits the value to write or the reader to be.
 #[test]
 fn process() {
-    let Some((role, mapping, n)) = orders() else { return };
-    let memory = mapping.memory();
-    match role.as_str() {
-        "sdrtr-writer" => {
-            // SAFETY: the test starts one at a time.
-            let mut writer = unsafe { sdrtr::writer::<Value>(memory) }.unwrap();
-            strike_at(n, die);
-            writer.try_publish(&marked(2)).unwrap();
-        }
-        "sdrtr-reader" => {
-            // SAFETY: the test starts one at a time.
-            let mut reader = unsafe { sdrtr::reader::<Value>(memory) }.unwrap();
-            strike_at(n, die);
-            assert_eq!(reader.read(), Some(marked(1)));
-        }
-        "sdrtw-writer" => {
-            // SAFETY: the test starts one at a time.
-            let mut writer = unsafe { sdrtw::writer::<Value>(memory) }.unwrap();
-            strike_at(n, die);
-            writer.write(&marked(2));
-        }
-        "sdrtw-reader" => {
-            // SAFETY: readers may be many.
-            let mut reader = unsafe { sdrtw::reader::<Value>(memory) }.unwrap();
-            strike_at(n, die);
-            assert_eq!(reader.try_read().unwrap().unwrap().value, marked(1));
-        }
-        "qrtr-writer" => {
-            // SAFETY: the test starts one at a time.
-            let mut writer = unsafe { qrtr::writer::<Value>(memory, CAPACITY) }.unwrap();
-            strike_at(n, die);
-            writer.push(marked(2)).unwrap();
-        }
-        "qrtr-reader" => {
-            // SAFETY: the test starts one at a time.
-            let mut reader = unsafe { qrtr::reader::<Value>(memory, CAPACITY) }.unwrap();
-            strike_at(n, die);
-            assert_eq!(reader.pop(), Ok(Some(marked(1))));
-        }
-        other => unreachable!("no role {other}"),
-    }
-}
-
-/// Lets a process in `role` die before step `n` of an operation of `steps`; at `steps` + 1 it must live through it.
-fn dies(mapping: &Mapping, role: &str, n: u64, steps: u64) {
-    let status = mapping.start(role, n).wait();
-    let expected = (n <= steps).then_some(libc::SIGKILL);
-    assert_eq!(status.signal(), expected, "{role} at step {n}: {status}");
-    assert!(n <= steps || status.success(), "{role}: {status}");
-}
-
-#[test]
-fn sdrtr_writer() {
-    for n in 1..=W + 2 {
-        let mapping = Mapping::create(sdrtr::bytes::<Value>());
-        let (mut first, mut reader) = sdrtr::pair::<Value>(mapping.memory()).unwrap();
-        first.try_publish(&marked(1)).unwrap();
-        dies(&mapping, "sdrtr-writer", n, W + 1);
-        let seen = if n <= W + 1 { 1 } else { 2 };
-        assert_eq!(reader.read().map(|value| number(&value)), Some(seen), "step {n}");
-        // SAFETY: the writers before have ended or are not used again.
-        let mut next = unsafe { sdrtr::writer::<Value>(mapping.memory()) }.unwrap();
-        for value in 3..7 {
-            assert_eq!(next.try_publish(&marked(value)), Ok(()), "step {n}");
-            assert_eq!(reader.read(), Some(marked(value)), "step {n}");
-        }
-    }
-}
-
-#[test]
-fn sdrtr_reader() {
-    for cleared_by_owner in [false, true] {
-        for n in 1..=W + 3 {
-            let mapping = Mapping::create(sdrtr::bytes::<Value>());
-            // SAFETY: the only writer.
-            let mut writer = unsafe { sdrtr::writer::<Value>(mapping.memory()) }.unwrap();
-            writer.try_publish(&marked(1)).unwrap();
-            dies(&mapping, "sdrtr-reader", n, W + 2);
-            let inside = (2..=W + 2).contains(&n);
-            let busy = if inside { Err(sdrtr::NotPublished::Busy) } else { Ok(()) };
-            assert_eq!(writer.publish_within(&marked(2), 3), busy, "step {n}");
-            if cleared_by_owner {
-                // SAFETY: the only reader has ended.
-                unsafe { writer.release_reader() };
-                assert_eq!(writer.try_publish(&marked(2)), Ok(()), "step {n}");
+    let Some((role, mapping, number)) = orders() else { return };
+    let (protocol, end) = role.split_once('-').unwrap();
+    let (n, what) = (number & 0xFFFF, number >> 16);
+    macro_rules! states {
+        ($($module:ident $object:ident)*) => {
+            match protocol {
+                $(stringify!($module) => state_process::<objects::$object>(end, &mapping, n, what),)*
+                _ => {}
             }
-            // SAFETY: the reader before has ended.
-            let mut next = unsafe { sdrtr::reader::<Value>(mapping.memory()) }.unwrap();
-            let seen = if inside && !cleared_by_owner { 1 } else { 2 };
-            assert_eq!(next.read(), Some(marked(seen)), "step {n}");
-            for value in 3..7 {
-                assert_eq!(writer.try_publish(&marked(value)), Ok(()), "step {n}");
-                assert_eq!(next.read(), Some(marked(value)), "step {n}");
-            }
-        }
-    }
-}
-
-#[test]
-fn sdrtw_writer() {
-    // Odd store, fence, words, even store.
-    for n in 1..=W + 4 {
-        let mapping = Mapping::create(sdrtw::bytes::<Value>());
-        let (mut first, mut reader) = sdrtw::pair::<Value>(mapping.memory()).unwrap();
-        first.write(&marked(1));
-        dies(&mapping, "sdrtw-writer", n, W + 3);
-        let inside = (2..=W + 3).contains(&n);
-        let seen = match n {
-            1 => Ok(Some(1)),
-            _ if inside => Err(sdrtw::Retry),
-            _ => Ok(Some(2)),
         };
-        let read = reader.read_bounded(10).map(|sample| sample.map(|sample| number(&sample.value)));
-        assert_eq!(read, seen, "step {n}");
-        // SAFETY: the writers before have ended or are not used again.
-        let mut next = unsafe { sdrtw::writer::<Value>(mapping.memory()) }.unwrap();
-        next.write(&marked(3));
-        let version = if n == 1 { 2 } else { 3 };
-        assert_eq!(reader.try_read(), Ok(Some(sdrtw::Sample { value: marked(3), version })), "step {n}");
     }
+    every_state!(states);
+    macro_rules! queues {
+        ($($module:ident $object:ident)*) => {
+            match protocol {
+                $(stringify!($module) => queue_process::<objects::$object>(end, &mapping, n, what),)*
+                _ => {}
+            }
+        };
+    }
+    every_queue!(queues);
 }
 
-#[test]
-fn sdrtw_reader() {
-    // Load, words, fence, load.
-    for n in 1..=W + 4 {
-        let mapping = Mapping::create(sdrtw::bytes::<Value>());
-        let (mut writer, mut reader) = sdrtw::pair::<Value>(mapping.memory()).unwrap();
-        writer.write(&marked(1));
-        let before: Vec<_> =
-            mapping.words().iter().map(|word| word.load(std::sync::atomic::Ordering::Relaxed)).collect();
-        dies(&mapping, "sdrtw-reader", n, W + 3);
-        let after: Vec<_> =
-            mapping.words().iter().map(|word| word.load(std::sync::atomic::Ordering::Relaxed)).collect();
-        assert_eq!(before, after, "a reader leaves no trace");
-        writer.write(&marked(2));
-        assert_eq!(reader.try_read().unwrap().unwrap().value, marked(2));
-    }
-}
-
-#[test]
-fn qrtr_writer() {
-    // Load of the head, words, store.
-    for n in 1..=W + 3 {
-        let mapping = Mapping::create(qrtr::bytes::<Value>(CAPACITY).unwrap());
-        let (mut first, mut reader) = qrtr::pair::<Value>(mapping.memory(), CAPACITY).unwrap();
-        first.push(marked(1)).unwrap();
-        dies(&mapping, "qrtr-writer", n, W + 2);
-        let arrived = n == W + 3;
-        // SAFETY: the writers before have ended or are not used again.
-        let mut next = unsafe { qrtr::writer::<Value>(mapping.memory(), CAPACITY) }.unwrap();
-        assert_eq!(next.push(marked(3)).is_err(), arrived, "step {n}");
-        assert_eq!(reader.pop(), Ok(Some(marked(1))), "step {n}");
-        assert_eq!(reader.pop(), Ok(Some(marked(if arrived { 2 } else { 3 }))), "step {n}");
-        assert_eq!(reader.pop(), Ok(None), "step {n}");
-    }
-}
-
-#[test]
-fn qrtr_reader() {
-    // Load of the tail, words, store.
-    for n in 1..=W + 3 {
-        let mapping = Mapping::create(qrtr::bytes::<Value>(CAPACITY).unwrap());
-        // SAFETY: the only writer.
-        let mut writer = unsafe { qrtr::writer::<Value>(mapping.memory(), CAPACITY) }.unwrap();
-        writer.push(marked(1)).unwrap();
-        writer.push(marked(2)).unwrap();
-        dies(&mapping, "qrtr-reader", n, W + 2);
-        let taken = n == W + 3;
-        assert_eq!(writer.push(marked(3)).is_ok(), taken, "step {n}");
-        // SAFETY: the reader before has ended.
-        let mut next = unsafe { qrtr::reader::<Value>(mapping.memory(), CAPACITY) }.unwrap();
-        if !taken {
-            assert_eq!(next.pop(), Ok(Some(marked(1))), "once more, step {n}");
+fn state_process<S: State<N>>(end: &str, mapping: &Mapping, n: u64, what: u64) {
+    if end == "writer" {
+        // SAFETY: the test starts one at a time.
+        let mut writer = unsafe { S::writer(mapping.memory()) };
+        strike_at(n, die);
+        S::write(&mut writer, &marked(what));
+    } else {
+        // SAFETY: the test starts one of each number at a time.
+        let mut reader = unsafe { S::reader(mapping.memory(), u32::try_from(what).unwrap()) };
+        strike_at(n, die);
+        if let Got::Value(value) = S::read(&mut reader) {
+            number(&value);
         }
-        assert_eq!(next.pop(), Ok(Some(marked(2))), "step {n}");
-        assert_eq!(next.pop(), Ok(taken.then_some(marked(3))), "step {n}");
     }
 }
+
+fn queue_process<Q: Queue<N>>(end: &str, mapping: &Mapping, n: u64, what: u64) {
+    if end == "writer" {
+        // SAFETY: the test starts one at a time.
+        let mut writer = unsafe { Q::writer(mapping.memory(), CAPACITY) };
+        strike_at(n, die);
+        Q::push(&mut writer, marked(what));
+    } else {
+        // SAFETY: the test starts one at a time.
+        let mut reader = unsafe { Q::reader(mapping.memory(), CAPACITY) };
+        strike_at(n, die);
+        if let Got::Value((value, _)) = Q::pop(&mut reader) {
+            number(&value);
+        }
+    }
+}
+
+/// Lets a process in `role` die before step `n` of an operation, and says whether it did: it has lived through fewer.
+fn dies(mapping: &Mapping, role: &str, n: u64, what: u64) -> bool {
+    let status = mapping.start(role, n | what << 16).wait();
+    let died = status.signal() == Some(libc::SIGKILL);
+    assert!(died || status.success(), "{role} at step {n}: {status}");
+    died
+}
+
+/// An object with all its readers but `absent`, which have seen all that was written.
+struct Scene<S: State<N>> {
+    readers: Vec<(S::Reader, Newest)>,
+    /// Number of the last write.
+    last: u64,
+    /// Behind the ends, so that it is dropped after them.
+    mapping: Mapping,
+}
+
+impl<S: State<N>> Scene<S> {
+    /// With values 1 to `history`.
+    fn new(history: u64, absent: Option<u32>) -> (Self, S::Writer) {
+        let mapping = Mapping::create(S::bytes());
+        // SAFETY: the only ends, each once.
+        let (mut writer, readers) = unsafe {
+            let present = (0..S::READERS).filter(|which| Some(*which) != absent);
+            let readers = present.map(|which| (S::reader(mapping.memory(), which), Newest::default()));
+            (S::writer(mapping.memory()), readers.collect())
+        };
+        let mut scene = Self { mapping, readers, last: 0 };
+        scene.writes_arrive(&mut writer, history, "before");
+        (scene, writer)
+    }
+
+    /// Lets every reader read: something from `complete` to `begun`, or it is told, and an atomic protocol lets none
+    /// go back behind another.
+    fn look(&mut self, mut complete: u64, begun: u64) {
+        for (reader, newest) in &mut self.readers {
+            if let Some(n) = newest.judge::<N, S>(S::read(reader), complete) {
+                assert!(n <= begun, "{}: {n} was never written", S::NAME);
+                if S::ATOMIC {
+                    complete = complete.max(n);
+                }
+            }
+        }
+    }
+
+    /// Writes `count` values, each of which arrives at every reader.
+    fn writes_arrive(&mut self, writer: &mut S::Writer, count: u64, at: &str) {
+        for _ in 0..count {
+            self.last += 1;
+            assert!(S::write(writer, &marked(self.last)), "{}, {at}: not written", S::NAME);
+            for (reader, newest) in &mut self.readers {
+                let got = newest.judge::<N, S>(S::read(reader), self.last);
+                assert_eq!(got, Some(self.last), "{}, {at}", S::NAME);
+            }
+        }
+    }
+
+    /// A write while a dead reader is not yet followed by another: it may be refused, if the protocol says so.
+    fn one_write_or_none(&mut self, writer: &mut S::Writer) {
+        let n = self.last + 1;
+        if S::write(writer, &marked(n)) {
+            self.last = n;
+        } else {
+            assert!(!S::WRITES_ALWAYS, "{}: a write that did not", S::NAME);
+        }
+        self.look(self.last, self.last);
+    }
+
+    fn successor(&self) -> S::Writer {
+        // SAFETY: the writer before has ended or is not used again.
+        unsafe { S::writer(self.mapping.memory()) }
+    }
+
+    /// The reader of number `which` comes (back), and gets the last value at once.
+    fn reader_comes(&mut self, which: u32, at: &str) {
+        // SAFETY: the reader before has ended.
+        let mut reader = unsafe { S::reader(self.mapping.memory(), which) };
+        let mut newest = Newest::default();
+        let got = newest.judge::<N, S>(S::read(&mut reader), self.last);
+        assert_eq!(got.unwrap_or(0), self.last, "{}, {at}: a new reader", S::NAME);
+        self.readers.push((reader, newest));
+    }
+}
+
+/// Values written before: none, so that the death is in the first write; one; and more than slots are taken in turn.
+const HISTORIES: [u64; 3] = [0, 1, 5];
+/// Values written afterwards: every slot comes round.
+const AFTERWARDS: u64 = 12;
+
+fn writer_dies<S: State<N>>(role: &str) {
+    for history in HISTORIES {
+        let (scene, _) = Scene::<S>::new(history, None);
+        let (written, steps) =
+            count_of(&mut scene.successor(), |writer| S::write(writer, &marked(history + 1)));
+        assert!(written && steps <= S::WRITE_STEPS, "{}: {steps} steps", S::NAME);
+        // At each step of an object of its own.
+        for n in 1..=steps + 1 {
+            let at = format!("step {n} of {steps} after {history}");
+            let (mut scene, _) = Scene::<S>::new(history, None);
+            let died = dies(&scene.mapping, role, n, history + 1);
+            assert_eq!(died, n <= steps, "{}, {at}", S::NAME);
+            for _ in 0..3 {
+                scene.look(history + u64::from(!died), history + 1);
+            }
+            scene.last = history + 1;
+            let mut next = scene.successor();
+            scene.writes_arrive(&mut next, AFTERWARDS, &at);
+        }
+        // One after the other, without a complete write in between.
+        let (mut scene, _) = Scene::<S>::new(history, None);
+        let mut complete = history;
+        for n in 1..=steps {
+            scene.last += 1;
+            // A successor may take fewer steps, and live.
+            if !dies(&scene.mapping, role, n, scene.last) {
+                complete = scene.last;
+            }
+            scene.look(complete, scene.last);
+        }
+        let mut next = scene.successor();
+        scene.writes_arrive(&mut next, AFTERWARDS, "all the deaths");
+    }
+}
+
+fn reader_dies<S: State<N>>(role: &str) {
+    for (history, which) in
+        HISTORIES.into_iter().flat_map(|history| [(history, 0), (history, S::READERS - 1)])
+    {
+        let (scene, _writer) = Scene::<S>::new(history, Some(which));
+        // SAFETY: the only one of its number.
+        let mut reader = unsafe { S::reader(scene.mapping.memory(), which) };
+        let (_, steps) = count_of(&mut reader, S::read);
+        assert!(steps <= S::READ_STEPS, "{}: {steps} steps", S::NAME);
+        for n in 1..=steps + 1 {
+            let at = format!("reader {which}, step {n} of {steps} after {history}");
+            let (mut scene, mut writer) = Scene::<S>::new(history, Some(which));
+            let died = dies(&scene.mapping, role, n, u64::from(which));
+            assert_eq!(died, n <= steps, "{}, {at}", S::NAME);
+            if S::READERS_MAY_DIE || !died {
+                scene.writes_arrive(&mut writer, AFTERWARDS, &at);
+            } else {
+                scene.one_write_or_none(&mut writer);
+            }
+            scene.reader_comes(which, &at);
+            scene.writes_arrive(&mut writer, AFTERWARDS, &at);
+        }
+        // One after the other: each is the successor of the one before, and the last one of all.
+        let (mut scene, mut writer) = Scene::<S>::new(history, Some(which));
+        for n in 1..=steps {
+            dies(&scene.mapping, role, n, u64::from(which));
+            if S::READERS_MAY_DIE {
+                scene.writes_arrive(&mut writer, 1, "so many deaths");
+            } else {
+                scene.one_write_or_none(&mut writer);
+            }
+        }
+        scene.reader_comes(which, "all the deaths");
+        scene.writes_arrive(&mut writer, AFTERWARDS, "all the deaths");
+    }
+}
+
+/// The steps that `operation` takes.
+fn count_of<E, R>(end: &mut E, operation: impl FnOnce(&mut E) -> R) -> (R, u64) {
+    let (result, steps) = count(|| operation(end));
+    (result, steps.total())
+}
+
+/// A queue, and what may be in it: a death leaves two possibilities, what is popped then excludes one.
+struct Line<Q: Queue<N>> {
+    may_be: Vec<Policy>,
+    /// Number of the last push.
+    last: u64,
+    mapping: Mapping,
+    queue: std::marker::PhantomData<Q>,
+}
+
+impl<Q: Queue<N>> Line<Q> {
+    /// After so many pushes, and pops.
+    fn new((pushes, pops): (u64, u64)) -> (Self, Q::Writer, Q::Reader) {
+        let mapping = Mapping::create(Q::bytes(CAPACITY));
+        // SAFETY: the only ends.
+        let (mut writer, mut reader) =
+            unsafe { (Q::writer(mapping.memory(), CAPACITY), Q::reader(mapping.memory(), CAPACITY)) };
+        let may_be = vec![Policy::new(Q::WHEN_FULL, CAPACITY)];
+        let mut line = Self { may_be, last: 0, mapping, queue: std::marker::PhantomData };
+        (0..pushes).for_each(|_| line.push(&mut writer, "before"));
+        (0..pops).for_each(|_| line.pop(&mut reader, "before"));
+        (line, writer, reader)
+    }
+
+    fn push(&mut self, writer: &mut Q::Writer, at: &str) {
+        self.last += 1;
+        let taken = Q::push(writer, marked(self.last));
+        self.may_be.retain_mut(|policy| policy.push(self.last) == taken);
+        assert!(!self.may_be.is_empty(), "{}, {at}: {}, taken: {taken}", Q::NAME, self.last);
+    }
+
+    fn pop(&mut self, reader: &mut Q::Reader, at: &str) {
+        let popped = match Q::pop(reader) {
+            Got::Value((value, lost)) => Some((number(&value), lost)),
+            Got::Nothing => None,
+            Got::Told => panic!("{}, {at}: nobody writes", Q::NAME),
+        };
+        let before = self.may_be.clone();
+        self.may_be.retain_mut(|policy| policy.pop() == popped);
+        assert!(!self.may_be.is_empty(), "{}, {at}: {popped:?} of {before:?}", Q::NAME);
+    }
+
+    /// Either what `operation` makes of it, or what was.
+    fn perhaps(&mut self, operation: impl Fn(&mut Policy)) {
+        for mut after in self.may_be.clone() {
+            operation(&mut after);
+            if !self.may_be.contains(&after) {
+                self.may_be.push(after);
+            }
+        }
+    }
+
+    /// More of both, through every slot, and at last empty.
+    fn goes_on(&mut self, writer: &mut Q::Writer, reader: &mut Q::Reader, at: &str) {
+        for round in 0..12 {
+            (0..round % 4).for_each(|_| self.push(writer, at));
+            (0..round % 3).for_each(|_| self.pop(reader, at));
+        }
+        (0..=CAPACITY).for_each(|_| self.pop(reader, at));
+    }
+}
+
+/// Empty and new, one, full, overfull, empty again, one again.
+const FILLS: [(u64, u64); 6] = [(0, 0), (1, 0), (2, 0), (5, 0), (2, 2), (3, 2)];
+
+fn pusher_dies<Q: Queue<N>>(role: &str) {
+    for fill in FILLS {
+        let (line, _, _) = Line::<Q>::new(fill);
+        // SAFETY: the writer before is gone.
+        let mut next = unsafe { Q::writer(line.mapping.memory(), CAPACITY) };
+        let (_, steps) = count_of(&mut next, |writer| Q::push(writer, marked(line.last + 1)));
+        assert!(steps <= Q::PUSH_STEPS, "{}: {steps} steps", Q::NAME);
+        for n in 1..=steps + 1 {
+            for look_first in [false, true] {
+                let at = format!("step {n} of {steps} after {fill:?}");
+                let (mut line, _, mut reader) = Line::<Q>::new(fill);
+                line.last += 1;
+                let value = line.last;
+                let died = dies(&line.mapping, role, n, value);
+                assert_eq!(died, n <= steps, "{}, {at}", Q::NAME);
+                if died {
+                    line.perhaps(|policy| {
+                        policy.push(value);
+                    });
+                } else {
+                    line.may_be[0].push(value);
+                }
+                if look_first {
+                    // A writer that stopped in the middle of a push may keep a reader from the value that it would
+                    // overwrite, if the protocol tells so.
+                    match Q::pop(&mut reader) {
+                        Got::Told => assert!(died && Q::WHEN_FULL != WhenFull::Refuse, "{}, {at}", Q::NAME),
+                        Got::Nothing => line.may_be.retain_mut(|policy| policy.pop().is_none()),
+                        Got::Value((value, lost)) => {
+                            line.may_be.retain_mut(|policy| policy.pop() == Some((number(&value), lost)));
+                        }
+                    }
+                    assert!(!line.may_be.is_empty(), "{}, {at}", Q::NAME);
+                }
+                // SAFETY: the writers before have ended or are not used again.
+                let mut next = unsafe { Q::writer(line.mapping.memory(), CAPACITY) };
+                line.push(&mut next, &at);
+                line.goes_on(&mut next, &mut reader, &at);
+            }
+        }
+    }
+}
+
+fn popper_dies<Q: Queue<N>>(role: &str) {
+    for fill in FILLS {
+        let (line, _writer, _) = Line::<Q>::new(fill);
+        // SAFETY: the reader before is gone.
+        let mut next = unsafe { Q::reader(line.mapping.memory(), CAPACITY) };
+        let (_, steps) = count_of(&mut next, Q::pop);
+        assert!(steps <= Q::POP_STEPS, "{}: {steps} steps", Q::NAME);
+        for n in 1..=steps + 1 {
+            for push_first in [false, true] {
+                let at = format!("step {n} of {steps} after {fill:?}");
+                let (mut line, mut writer, _) = Line::<Q>::new(fill);
+                let died = dies(&line.mapping, role, n, 0);
+                assert_eq!(died, n <= steps, "{}, {at}", Q::NAME);
+                if died {
+                    // The value that it was at comes once more, or not.
+                    line.perhaps(|policy| {
+                        policy.pop();
+                    });
+                } else {
+                    line.may_be[0].pop();
+                }
+                if push_first {
+                    line.push(&mut writer, &at);
+                }
+                // SAFETY: the readers before have ended or are not used again.
+                let mut next = unsafe { Q::reader(line.mapping.memory(), CAPACITY) };
+                line.goes_on(&mut writer, &mut next, &at);
+            }
+        }
+        // One after the other: never more than one value, or none, is taken by each.
+        let (mut line, mut writer, _) = Line::<Q>::new(fill);
+        for n in 1..=steps {
+            dies(&line.mapping, role, n, 0);
+            line.perhaps(|policy| {
+                policy.pop();
+            });
+        }
+        // SAFETY: the readers before have ended or are not used again.
+        let mut next = unsafe { Q::reader(line.mapping.memory(), CAPACITY) };
+        line.goes_on(&mut writer, &mut next, "all the deaths");
+    }
+}
+
+macro_rules! states {
+    ($($module:ident $object:ident)*) => {$(
+        mod $module {
+            #[test]
+            fn writer() {
+                super::writer_dies::<super::objects::$object>(concat!(stringify!($module), "-writer"));
+            }
+
+            #[test]
+            fn reader() {
+                super::reader_dies::<super::objects::$object>(concat!(stringify!($module), "-reader"));
+            }
+        }
+    )*};
+}
+every_state!(states);
+
+macro_rules! queues {
+    ($($module:ident $object:ident)*) => {$(
+        mod $module {
+            #[test]
+            fn writer() {
+                super::pusher_dies::<super::objects::$object>(concat!(stringify!($module), "-writer"));
+            }
+
+            #[test]
+            fn reader() {
+                super::popper_dies::<super::objects::$object>(concat!(stringify!($module), "-reader"));
+            }
+        }
+    )*};
+}
+every_queue!(queues);

@@ -1,194 +1,107 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Every execution of small runs, by loom: `RUSTFLAGS="--cfg loom" cargo test -p taut-share --release --test loom`.
+//! Every execution of small runs of every protocol, by loom: `RUSTFLAGS="--cfg loom" cargo test -p taut-share --release
+//! --test loom`. Larger and special runs of single protocols are in `loom_*.rs`.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
 
+mod account;
+mod objects;
 mod payload;
+mod place;
+mod runs;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
-use loom::thread;
-use payload::{marked, number};
-use taut_share::queue::qrtr;
-use taut_share::state::{sdrtr, sdrtw};
-use taut_share::{Line, Memory};
+use objects::{Queue, State, every_queue, every_state};
 
-/// Explores `run` on `lines` fresh lines, up to `preemptions` preemptions, and prints the number of executions.
-fn explore(name: &str, lines: usize, preemptions: Option<usize>, run: fn(Memory<'static>)) {
-    let executions = std::sync::Arc::new(AtomicUsize::new(0));
+/// What a run may take: a few seconds are usual. What has not been explored by then is left out, and the line printed
+/// says so.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Explores `run` up to `preemptions` preemptions, and prints the number of executions.
+fn explore(name: &str, preemptions: Option<usize>, run: impl Fn() + Send + Sync + 'static) {
+    let executions = Arc::new(AtomicUsize::new(0));
     let counted = executions.clone();
     let mut model = loom::model::Builder::new();
     model.preemption_bound = preemptions;
+    model.max_duration = Some(LIMIT);
+    // After so many executions the time is looked at.
+    model.checkpoint_interval = 1000;
+    let begin = Instant::now();
     model.check(move || {
         counted.fetch_add(1, Ordering::Relaxed);
-        let lines = Box::into_raw((0..lines).map(|_| Line::new()).collect::<Box<[Line]>>());
-        // SAFETY: just allocated, used by nobody else.
-        run(Memory::new(unsafe { &mut *lines }));
-        // SAFETY: from `into_raw`; `run` has joined its threads and dropped its ends.
-        drop(unsafe { Box::from_raw(lines) });
+        run();
     });
-    let executions = executions.load(Ordering::Relaxed);
-    println!("{name}: {executions} executions, preemption bound {preemptions:?}");
+    let (executions, time) = (executions.load(Ordering::Relaxed), begin.elapsed());
+    let all = if time < LIMIT { "all" } else { "STOPPED after" };
+    println!("{name}: {all} {executions} executions, preemption bound {preemptions:?}, {time:.1?}");
     assert!(executions > 10, "{name} was not explored");
 }
 
-#[test]
-fn sdrtr_three_writes_three_reads() {
-    explore("sdrtr", 3, None, |memory| {
-        let (mut writer, mut reader) = sdrtr::pair::<[u64; 2]>(memory).unwrap();
-        let writing = thread::spawn(move || {
-            let mut published = 0;
-            for n in 1..=3 {
-                if writer.try_publish(&marked(n)).is_ok() {
-                    published = n;
-                }
-            }
-            published
-        });
-        let mut last = 0;
-        for _ in 0..3 {
-            if let Some(value) = reader.read() {
-                let n = number(&value);
-                assert!(n >= last, "backwards");
-                last = n;
-            }
-        }
-        let published = writing.join().unwrap();
-        assert_eq!(reader.read().map_or(0, |value| number(&value)), published, "not the newest");
-    });
+fn small<S: State<2>>() {
+    explore(&format!("{} 2×1", S::NAME), None, || runs::pair::<2, S>(2, 1));
+    explore(&format!("{} 2×2", S::NAME), Some(3), || runs::pair::<2, S>(2, 2));
 }
 
-#[test]
-fn sdrtr_retries_until_published() {
-    explore("sdrtr, 3 attempts", 3, None, |memory| {
-        let (mut writer, mut reader) = sdrtr::pair::<[u64; 2]>(memory).unwrap();
-        let writing = thread::spawn(move || {
-            (1..=2).filter(|n| writer.publish_within(&marked(*n), 3).is_ok()).last().unwrap_or(0)
-        });
-        let last = reader.read().map_or(0, |value| number(&value));
-        let next = reader.read().map_or(0, |value| number(&value));
-        assert!(next >= last, "backwards");
-        let published = writing.join().unwrap();
-        assert_eq!(reader.read().map_or(0, |value| number(&value)), published, "not the newest");
-    });
+fn longer<S: State<2>>() {
+    explore(&format!("{} 3×1", S::NAME), Some(3), || runs::pair::<2, S>(3, 1));
+    explore(&format!("{} 3×2", S::NAME), Some(2), || runs::pair::<2, S>(3, 2));
 }
 
-fn sdrtw(writes: u64, reads: u64, memory: Memory<'static>) {
-    let (mut writer, mut reader) = sdrtw::pair::<[u64; 2]>(memory).unwrap();
-    let writing = thread::spawn(move || {
-        for n in 1..=writes {
-            writer.write(&marked(n));
-        }
-    });
-    let mut last = 0;
-    for _ in 0..reads {
-        if let Ok(Some(sample)) = reader.try_read() {
-            assert_eq!(number(&sample.value), sample.version, "another write's value");
-            assert!(sample.version >= last, "backwards");
-            last = sample.version;
-        }
+fn two_readers<S: State<2>>() {
+    if S::READERS > 1 {
+        explore(&format!("{} 2×1, 2 readers", S::NAME), Some(2), || runs::trio::<2, S>(2, 1));
     }
-    writing.join().unwrap();
-    let sample = reader.try_read().unwrap().unwrap();
-    assert_eq!((number(&sample.value), sample.version), (writes, writes), "not the newest");
 }
 
-#[test]
-fn sdrtw_two_writes_one_read() {
-    explore("sdrtw 2×1", 1, None, |memory| sdrtw(2, 1, memory));
+fn queue<Q: Queue<2>>(capacity: u32, pushes: u64) {
+    let name = format!("{} of {capacity}, {pushes}×3", Q::NAME);
+    explore(&name, Some(3), move || runs::queue::<2, Q>(capacity, pushes, 3));
 }
 
-#[test]
-fn sdrtw_three_writes_two_reads() {
-    explore("sdrtw 3×2", 1, Some(3), |memory| sdrtw(3, 2, memory));
-}
+macro_rules! states {
+    ($($module:ident $object:ident)*) => {$(
+        mod $module {
+            use super::objects::$object;
 
-#[test]
-fn sdrtw_two_readers() {
-    explore("sdrtw 2 readers", 1, Some(2), |memory| {
-        let (mut writer, mut reader) = sdrtw::pair::<[u64; 2]>(memory).unwrap();
-        let mut second = reader.clone();
-        let writing = thread::spawn(move || {
-            writer.write(&marked(1));
-            writer.write(&marked(2));
-        });
-        let reading = thread::spawn(move || {
-            if let Ok(Some(sample)) = second.try_read() {
-                assert_eq!(number(&sample.value), sample.version);
+            #[test]
+            fn small() {
+                super::small::<$object>();
             }
-        });
-        if let Ok(Some(sample)) = reader.read_bounded(2) {
-            assert_eq!(number(&sample.value), sample.version);
-        }
-        writing.join().unwrap();
-        reading.join().unwrap();
-        assert_eq!(reader.try_read().unwrap().unwrap().version, 2);
-    });
-}
 
-fn qrtr(capacity: u32, tries: usize, memory: Memory<'static>) {
-    let (mut writer, mut reader) = qrtr::pair::<[u64; 2]>(memory, capacity).unwrap();
-    let writing = thread::spawn(move || {
-        let mut pushed = 0;
-        for _ in 0..tries {
-            if writer.push(marked(pushed + 1)).is_ok() {
-                pushed += 1;
+            #[test]
+            fn longer() {
+                super::longer::<$object>();
+            }
+
+            #[test]
+            fn two_readers() {
+                super::two_readers::<$object>();
             }
         }
-        pushed
-    });
-    let mut popped = 0;
-    for _ in 0..tries {
-        if let Some(value) = reader.pop().expect("the writer is honest") {
-            popped += 1;
-            assert_eq!(number(&value), popped, "lost, twice, or out of order");
-        }
-    }
-    let pushed = writing.join().unwrap();
-    while let Some(value) = reader.pop().unwrap() {
-        popped += 1;
-        assert_eq!(number(&value), popped);
-    }
-    assert_eq!(popped, pushed, "lost");
+    )*};
 }
+every_state!(states);
 
-#[test]
-fn qrtr_of_one() {
-    explore("qrtr of 1, 4×4", 3, None, |memory| qrtr(1, 4, memory));
-}
+macro_rules! queues {
+    ($($module:ident $object:ident)*) => {$(
+        mod $module {
+            use super::objects::$object;
 
-#[test]
-fn qrtr_of_two() {
-    explore("qrtr of 2, 4×4", 3, None, |memory| qrtr(2, 4, memory));
-}
-
-#[test]
-fn qrtr_of_three() {
-    explore("qrtr of 3, 6×6", 3, Some(3), |memory| qrtr(3, 6, memory));
-}
-
-#[test]
-fn qrtr_len_promises() {
-    explore("qrtr len", 3, None, |memory| {
-        let (mut writer, mut reader) = qrtr::pair::<[u64; 2]>(memory, 2).unwrap();
-        let writing = thread::spawn(move || {
-            let mut pushed = 0;
-            for _ in 0..3 {
-                let room = writer.capacity() - writer.len();
-                match writer.push(marked(pushed + 1)) {
-                    Ok(()) => pushed += 1,
-                    Err(qrtr::Full(_)) => assert_eq!(room, 0, "len promised room"),
-                }
+            #[test]
+            fn of_one() {
+                super::queue::<$object>(1, 3);
             }
-        });
-        for _ in 0..2 {
-            let waiting = reader.len();
-            if reader.pop().unwrap().is_none() {
-                assert_eq!(waiting, 0, "len promised a value");
+
+            #[test]
+            fn of_two() {
+                super::queue::<$object>(2, 4);
             }
         }
-        writing.join().unwrap();
-    });
+    )*};
 }
+every_queue!(queues);

@@ -1,28 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Two processes on one file: either side is killed with SIGKILL at random moments and followed by another.
-//! (`deaths.rs` kills at every single step.)
+//! Two processes on one file, for every protocol: either side is killed with SIGKILL at random moments and followed by
+//! another. `TAUT_STRESS_DEATHS` says how often. (`deaths.rs` kills at every single step.)
 #![cfg(not(any(loom, shuttle, miri)))]
-#![allow(clippy::unwrap_used, reason = "a test: helpers too")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
 
+mod account;
+mod objects;
 mod payload;
 mod process;
 
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
 
+use account::{Newest, Order};
+use objects::{Got, Queue, State, WhenFull, every_queue, every_state};
 use payload::{marked, number};
 use process::{Mapping, orders};
-use taut_share::queue::qrtr;
-use taut_share::state::{sdrtr, sdrtw};
 
-type Value = [u64; 24];
+/// Words of a value.
+const N: usize = 24;
 const CAPACITY: u32 = 5;
 
-/// How often each side dies.
+/// How often each side of each protocol dies.
 fn deaths() -> u64 {
-    std::env::var("TAUT_STRESS_DEATHS").ok().and_then(|s| s.parse().ok()).unwrap_or(40)
+    std::env::var("TAUT_STRESS_DEATHS").ok().and_then(|s| s.parse().ok()).unwrap_or(10)
 }
 
 /// Runs `work` until `mapping` tells of more than `told`, then for a time that differs from round to round.
@@ -38,225 +41,274 @@ fn meanwhile(mapping: &Mapping, told: u64, round: u64, mut work: impl FnMut()) {
     }
 }
 
-/// The started processes. Word 0 of the line for telling: steps of work done, ever; word 1: the last value seen.
+/// A pause of 0 to 99 turns, so that sides fall out of step.
+fn pause(n: u64) {
+    (0..n % 100).for_each(|_| std::hint::spin_loop());
+}
+
+/// The started processes. Word 0 of the line for telling: steps of work done, ever; word 1: the last value seen by a
+/// reader, or written.
 #[test]
 fn process() {
     let Some((role, mapping, from)) = orders() else { return };
-    let memory = mapping.memory();
-    let tell = || mapping.told(0).fetch_add(1, Relaxed);
-    match role.as_str() {
-        "sdrtr-writer" => {
-            // SAFETY: the test starts one at a time.
-            let mut writer = unsafe { sdrtr::writer::<Value>(memory) }.unwrap();
-            for n in from.. {
-                if writer.try_publish(&marked(n)).is_ok() {
-                    tell();
-                }
+    let (protocol, end) = role.split_once('-').unwrap();
+    macro_rules! states {
+        ($($module:ident $object:ident)*) => {
+            match (protocol, end) {
+                $(
+                    (stringify!($module), "writer") => state_writer::<objects::$object>(&mapping, from),
+                    (stringify!($module), _) => state_reader::<objects::$object>(&mapping),
+                )*
+                _ => {}
             }
-        }
-        "sdrtr-reader" => {
-            // SAFETY: the test starts one at a time.
-            let mut reader = unsafe { sdrtr::reader::<Value>(memory) }.unwrap();
-            loop {
-                if let Some(value) = reader.read() {
-                    let last = mapping.told(1).swap(number(&value), Relaxed);
-                    assert!(number(&value) >= last, "backwards");
-                    tell();
-                }
+        };
+    }
+    every_state!(states);
+    macro_rules! queues {
+        ($($module:ident $object:ident)*) => {
+            match (protocol, end) {
+                $(
+                    (stringify!($module), "writer") => queue_writer::<objects::$object>(&mapping, from),
+                    (stringify!($module), _) => queue_reader::<objects::$object>(&mapping),
+                )*
+                _ => {}
             }
+        };
+    }
+    every_queue!(queues);
+}
+
+fn state_writer<S: State<N>>(mapping: &Mapping, from: u64) {
+    // SAFETY: the test starts one at a time.
+    let mut writer = unsafe { S::writer(mapping.memory()) };
+    for n in from.. {
+        if S::write(&mut writer, &marked(n)) {
+            mapping.told(1).store(n, Release);
+            mapping.told(0).fetch_add(1, Relaxed);
         }
-        "sdrtw-writer" => {
-            // SAFETY: the test starts one at a time.
-            let mut writer = unsafe { sdrtw::writer::<Value>(memory) }.unwrap();
-            for n in from.. {
-                writer.write(&marked(n));
-                tell();
-                (0..n % 100).for_each(|_| std::hint::spin_loop());
-            }
-        }
-        "sdrtw-reader" => {
-            // SAFETY: readers may be many.
-            let mut reader = unsafe { sdrtw::reader::<Value>(memory) }.unwrap();
-            loop {
-                if let Ok(Some(sample)) = reader.read_bounded(3) {
-                    assert_eq!(number(&sample.value), sample.version);
-                    tell();
-                }
-            }
-        }
-        "qrtr-writer" => {
-            // SAFETY: the test starts one at a time.
-            let mut writer = unsafe { qrtr::writer::<Value>(memory, CAPACITY) }.unwrap();
-            let mut n = from;
-            loop {
-                if writer.push(marked(n)).is_ok() {
-                    n += 1;
-                    tell();
-                }
-            }
-        }
-        "qrtr-reader" => {
-            // SAFETY: the test starts one at a time.
-            let mut reader = unsafe { qrtr::reader::<Value>(memory, CAPACITY) }.unwrap();
-            let mut first = true;
-            loop {
-                if let Some(value) = reader.pop().unwrap() {
-                    let (n, last) = (number(&value), mapping.told(1).load(Relaxed));
-                    // The one before us may have died after its pop and before it could tell.
-                    assert!(
-                        n == last + 1 || (first && n == last + 2),
-                        "lost or out of order: {n} after {last}"
-                    );
-                    mapping.told(1).store(n, Relaxed);
-                    first = false;
-                    tell();
-                }
-            }
-        }
-        other => unreachable!("no role {other}"),
+        pause(n);
     }
 }
 
-#[test]
-fn sdrtr_writer_dies() {
-    let mapping = Mapping::create(sdrtr::bytes::<Value>());
-    // SAFETY: the only reader.
-    let mut reader = unsafe { sdrtr::reader::<Value>(mapping.memory()) }.unwrap();
-    let mut last = 0;
-    let mut read = || {
-        if let Some(value) = reader.read() {
-            assert!(number(&value) >= last, "backwards");
-            last = number(&value);
+fn state_reader<S: State<N>>(mapping: &Mapping) {
+    // SAFETY: the test starts one at a time, and has none of this number itself.
+    let mut reader = unsafe { S::reader(mapping.memory(), 0) };
+    // Not behind those before it either: their reads are over.
+    let mut newest = Newest { last: if S::ATOMIC { mapping.told(1).load(Acquire) } else { 0 } };
+    loop {
+        if let Some(n) = newest.judge::<N, S>(S::read(&mut reader), 0) {
+            mapping.told(1).store(n, Release);
+            mapping.told(0).fetch_add(1, Relaxed);
         }
-        last
+    }
+}
+
+fn queue_writer<Q: Queue<N>>(mapping: &Mapping, from: u64) {
+    // SAFETY: the test starts one at a time.
+    let mut writer = unsafe { Q::writer(mapping.memory(), CAPACITY) };
+    let mut n = from;
+    loop {
+        if Q::push(&mut writer, marked(n)) {
+            mapping.told(1).store(n, Release);
+            n += 1;
+            mapping.told(0).fetch_add(1, Relaxed);
+        }
+        pause(n);
+    }
+}
+
+fn queue_reader<Q: Queue<N>>(mapping: &Mapping) {
+    // SAFETY: the test starts one at a time.
+    let mut reader = unsafe { Q::reader(mapping.memory(), CAPACITY) };
+    let mut order = Order { last: mapping.told(1).load(Acquire), ..Order::default() };
+    let mut first = true;
+    loop {
+        let got = Q::pop(&mut reader);
+        if let (true, Got::Value((value, lost))) = (first, got) {
+            // The one before us may have died after its pop and before it could tell: of one value, and of what was lost
+            // before that.
+            let before = number(&value) - 1 - lost;
+            let untold = if Q::WHEN_FULL == WhenFull::Refuse { 1 } else { u64::MAX - order.last };
+            let possible = order.last..=order.last + untold;
+            assert!(possible.contains(&before), "{}: {before}, not {possible:?}", Q::NAME);
+            order.last = before;
+            first = false;
+        }
+        if let Some(n) = order.judge::<N, Q>(got, 0, CAPACITY, || u64::MAX) {
+            mapping.told(1).store(n, Release);
+            mapping.told(0).fetch_add(1, Relaxed);
+        }
+    }
+}
+
+fn state_writer_dies<S: State<N>>(role: &str) {
+    let mapping = Mapping::create(S::bytes());
+    // SAFETY: the only ones, each once.
+    let mut readers: Vec<_> = (0..S::READERS)
+        .map(|which| (unsafe { S::reader(mapping.memory(), which) }, Newest::default(), 0u64))
+        .collect();
+    for round in 0..deaths() {
+        let told = mapping.told(0).load(Relaxed);
+        let writer = mapping.start(role, (round + 1) << 40);
+        let mut n = 0;
+        meanwhile(&mapping, told, round, || {
+            let mut complete = mapping.told(1).load(Acquire);
+            for (reader, newest, _) in &mut readers {
+                let got = newest.judge::<N, S>(S::read(reader), complete);
+                if S::ATOMIC {
+                    complete = complete.max(got.unwrap_or(0));
+                }
+            }
+            n += 1;
+            pause(n);
+        });
+        writer.kill();
+        let complete = mapping.told(1).load(Acquire);
+        assert_eq!(complete >> 40, round + 1);
+        for (reader, newest, untold) in &mut readers {
+            *untold += u64::from(newest.judge::<N, S>(S::read(reader), complete).is_none());
+        }
+    }
+    println!("{} of {} writers died where nothing can be read", readers[0].2, deaths());
+    let last = (deaths() + 1) << 40;
+    // SAFETY: the writers before were killed.
+    let mut writer = unsafe { S::writer(mapping.memory()) };
+    assert!(S::write(&mut writer, &marked(last)), "{}: nobody reads", S::NAME);
+    for (reader, newest, _) in &mut readers {
+        assert_eq!(newest.judge::<N, S>(S::read(reader), last), Some(last), "{}", S::NAME);
+    }
+}
+
+fn state_reader_dies<S: State<N>>(role: &str) {
+    let mapping = Mapping::create(S::bytes());
+    // SAFETY: the only ends of their numbers here.
+    let (mut writer, mut others) = unsafe {
+        let others = (1..S::READERS).map(|which| (S::reader(mapping.memory(), which), Newest::default()));
+        (S::writer(mapping.memory()), others.collect::<Vec<_>>())
+    };
+    let (mut n, mut last, mut refused_after) = (0, 0, 0);
+    let mut write = || {
+        n += 1;
+        let written = S::write(&mut writer, &marked(n));
+        if written {
+            last = n;
+        } else {
+            assert!(!S::WRITES_ALWAYS, "{}: a write that did not", S::NAME);
+        }
+        for (reader, newest) in &mut others {
+            // Nobody writes meanwhile.
+            assert_eq!(newest.judge::<N, S>(S::read(reader), last).unwrap_or(0), last, "{}", S::NAME);
+        }
+        pause(n);
+        (written, last)
     };
     for round in 0..deaths() {
         let told = mapping.told(0).load(Relaxed);
-        let writer = mapping.start("sdrtr-writer", (round + 1) << 40);
+        let reader = mapping.start(role, 0);
         meanwhile(&mapping, told, round, || {
-            read();
-            (0..50).for_each(|_| std::hint::spin_loop());
-        });
-        writer.kill();
-        assert_eq!(read() >> 40, round + 1, "its values arrived");
-    }
-}
-
-#[test]
-fn sdrtr_reader_dies() {
-    let mapping = Mapping::create(sdrtr::bytes::<Value>());
-    // SAFETY: the only writer.
-    let mut writer = unsafe { sdrtr::writer::<Value>(mapping.memory()) }.unwrap();
-    let mut n = 0;
-    let mut inside = 0;
-    for round in 0..deaths() {
-        let told = mapping.told(0).load(Relaxed);
-        let reader = mapping.start("sdrtr-reader", 0);
-        meanwhile(&mapping, told, round, || {
-            n += 1;
-            let _ = writer.publish_within(&marked(n), 20);
+            write();
         });
         reader.kill();
-        n += 1;
-        if writer.publish_within(&marked(n), 3) == Err(sdrtr::NotPublished::Busy) {
-            inside += 1;
-            // Every second time the next reader has to do it.
-            if inside % 2 == 0 {
-                // SAFETY: the only reader was killed and waited for.
-                unsafe { writer.release_reader() };
-                assert_eq!(writer.try_publish(&marked(n)), Ok(()));
-            }
-        }
+        refused_after += u64::from(!write().0);
+        assert!(refused_after == 0 || !S::READERS_MAY_DIE, "{}: a death costs the writer", S::NAME);
     }
-    println!("{inside} of {} readers died inside", deaths());
+    println!("{refused_after} of {} readers died where the writer needs a new one", deaths());
+    // SAFETY: the readers before were killed.
+    let mut reader = unsafe { S::reader(mapping.memory(), 0) };
+    let (written, last) = write();
+    assert!(written, "{}: nobody reads", S::NAME);
+    assert_eq!(Newest::default().judge::<N, S>(S::read(&mut reader), last), Some(last), "{}", S::NAME);
 }
 
-#[test]
-fn sdrtw_writer_dies() {
-    let mapping = Mapping::create(sdrtw::bytes::<Value>());
-    // SAFETY: readers may be many.
-    let mut reader = unsafe { sdrtw::reader::<Value>(mapping.memory()) }.unwrap();
-    let (mut last, mut version, mut inside) = (0, 0, 0);
-    for round in 0..deaths() {
-        let told = mapping.told(0).load(Relaxed);
-        let writer = mapping.start("sdrtw-writer", (round + 1) << 40);
-        let mut read = || {
-            let sample = reader.read_bounded(5);
-            if let Ok(Some(sample)) = sample {
-                assert!(number(&sample.value) >= last && sample.version >= version, "backwards");
-                (last, version) = (number(&sample.value), sample.version);
-            }
-            sample
-        };
-        meanwhile(&mapping, told, round, || {
-            let _ = read();
-        });
-        writer.kill();
-        match read() {
-            Ok(sample) => assert_eq!(number(&sample.unwrap().value) >> 40, round + 1, "its values arrived"),
-            Err(sdrtw::Retry) => inside += 1,
-        }
-    }
-    println!("{inside} of {} writers died inside", deaths());
-}
-
-#[test]
-fn sdrtw_reader_dies() {
-    let mapping = Mapping::create(sdrtw::bytes::<Value>());
-    // SAFETY: the only writer.
-    let mut writer = unsafe { sdrtw::writer::<Value>(mapping.memory()) }.unwrap();
-    let mut n = 0;
-    for round in 0..deaths() {
-        let told = mapping.told(0).load(Relaxed);
-        let reader = mapping.start("sdrtw-reader", 0);
-        meanwhile(&mapping, told, round, || {
-            n += 1;
-            writer.write(&marked(n));
-            (0..300).for_each(|_| std::hint::spin_loop());
-        });
-        reader.kill();
-    }
-    // SAFETY: readers may be many.
-    let mut reader = unsafe { sdrtw::reader::<Value>(mapping.memory()) }.unwrap();
-    assert_eq!(reader.try_read().unwrap().unwrap().version, n);
-}
-
-#[test]
-fn qrtr_writer_dies() {
-    let mapping = Mapping::create(qrtr::bytes::<Value>(CAPACITY).unwrap());
+fn queue_writer_dies<Q: Queue<N>>(role: &str) {
+    let mapping = Mapping::create(Q::bytes(CAPACITY));
     // SAFETY: the only reader.
-    let mut reader = unsafe { qrtr::reader::<Value>(mapping.memory(), CAPACITY) }.unwrap();
-    let mut popped = 0;
+    let mut reader = unsafe { Q::reader(mapping.memory(), CAPACITY) };
+    let mut order = Order::default();
     for round in 0..deaths() {
         let told = mapping.told(0).load(Relaxed);
-        let writer = mapping.start("qrtr-writer", popped + 1);
-        let mut pop = || {
-            if let Some(value) = reader.pop().unwrap() {
-                popped += 1;
-                assert_eq!(number(&value), popped, "lost, twice, or out of order");
-            }
-        };
-        meanwhile(&mapping, told, round, &mut pop);
+        let writer = mapping.start(role, order.last + 1);
+        let mut n = 0;
+        meanwhile(&mapping, told, round, || {
+            let complete = mapping.told(1).load(Acquire);
+            order.judge::<N, Q>(Q::pop(&mut reader), complete, CAPACITY, || u64::MAX);
+            n += 1;
+            pause(n);
+        });
         writer.kill();
-        (0..CAPACITY).for_each(|_| pop());
-        assert!(reader.is_empty());
+        let complete = mapping.told(1).load(Acquire);
+        // All that were pushed are there; of a push that was begun the reader may be told, if it is not.
+        let mut pop = || order.judge::<N, Q>(Q::pop(&mut reader), complete, CAPACITY, || u64::MAX);
+        while pop().is_some() {}
+        if order.last < complete {
+            assert_ne!(Q::WHEN_FULL, WhenFull::Refuse, "{}: {complete} is missing", Q::NAME);
+            // SAFETY: the writer was killed.
+            let mut next = unsafe { Q::writer(mapping.memory(), CAPACITY) };
+            // It is not known whether the push that was begun has happened; where it can be seen, it has not.
+            assert!(Q::push(&mut next, marked(complete + 1)), "{}", Q::NAME);
+            while order.judge::<N, Q>(Q::pop(&mut reader), complete + 1, CAPACITY, || u64::MAX).is_some() {}
+        }
+        assert!(order.last >= complete, "{}: {complete} is missing", Q::NAME);
     }
-    assert!(popped >= deaths());
+    assert!(order.popped > 0);
 }
 
-#[test]
-fn qrtr_reader_dies() {
-    let mapping = Mapping::create(qrtr::bytes::<Value>(CAPACITY).unwrap());
+fn queue_reader_dies<Q: Queue<N>>(role: &str) {
+    let mapping = Mapping::create(Q::bytes(CAPACITY));
     // SAFETY: the only writer.
-    let mut writer = unsafe { qrtr::writer::<Value>(mapping.memory(), CAPACITY) }.unwrap();
+    let mut writer = unsafe { Q::writer(mapping.memory(), CAPACITY) };
     let mut pushed = 0;
     for round in 0..deaths() {
         let told = mapping.told(0).load(Relaxed);
-        let reader = mapping.start("qrtr-reader", 0);
+        let reader = mapping.start(role, 0);
         meanwhile(&mapping, told, round, || {
-            pushed += u64::from(writer.push(marked(pushed + 1)).is_ok());
+            let taken = Q::push(&mut writer, marked(pushed + 1));
+            assert!(taken || Q::WHEN_FULL == WhenFull::Refuse, "{}: refused", Q::NAME);
+            pushed += u64::from(taken);
+            pause(pushed);
         });
         reader.kill();
     }
     assert!(pushed >= deaths());
+    // SAFETY: the readers before were killed.
+    let mut reader = unsafe { Q::reader(mapping.memory(), CAPACITY) };
+    let mut newest = 0;
+    while let Got::Value((value, _)) = Q::pop(&mut reader) {
+        newest = number(&value);
+    }
+    assert!(newest == pushed || (newest == 0 && mapping.told(1).load(Acquire) + 1 >= pushed), "{}", Q::NAME);
 }
+
+macro_rules! states {
+    ($($module:ident $object:ident)*) => {$(
+        mod $module {
+            #[test]
+            fn writer_dies() {
+                super::state_writer_dies::<super::objects::$object>(concat!(stringify!($module), "-writer"));
+            }
+
+            #[test]
+            fn reader_dies() {
+                super::state_reader_dies::<super::objects::$object>(concat!(stringify!($module), "-reader"));
+            }
+        }
+    )*};
+}
+every_state!(states);
+
+macro_rules! queues {
+    ($($module:ident $object:ident)*) => {$(
+        mod $module {
+            #[test]
+            fn writer_dies() {
+                super::queue_writer_dies::<super::objects::$object>(concat!(stringify!($module), "-writer"));
+            }
+
+            #[test]
+            fn reader_dies() {
+                super::queue_reader_dies::<super::objects::$object>(concat!(stringify!($module), "-reader"));
+            }
+        }
+    )*};
+}
+every_queue!(queues);

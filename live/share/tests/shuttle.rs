@@ -1,100 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Longer random runs, by shuttle: `RUSTFLAGS="--cfg shuttle" cargo test -p taut-share --release --test shuttle`.
-//! Sequentially consistent; here exclusive slots are copied word by word with a change of threads in between, so
-//! that an access that is not exclusive shows as a torn value.
+//! Longer random runs of every protocol, by shuttle: `RUSTFLAGS="--cfg shuttle" cargo test -p taut-share --release
+//! --test shuttle`. Sequentially consistent; here exclusive slots are copied word by word with a change of threads in
+//! between, so that an access that is not exclusive shows as a torn value.
 #![cfg(shuttle)]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
+mod account;
+mod objects;
 mod payload;
+mod place;
+mod runs;
 
-use payload::{marked, number};
-use shuttle::thread;
-use taut_share::queue::qrtr;
-use taut_share::state::{sdrtr, sdrtw};
-use taut_share::{Line, Memory};
+use objects::{State, every_queue, every_state};
 
 const RUNS: usize = 20_000;
 
-fn explore(lines: usize, run: fn(Memory<'static>)) {
-    shuttle::check_random(
-        move || {
-            let lines = Box::into_raw((0..lines).map(|_| Line::new()).collect::<Box<[Line]>>());
-            // SAFETY: just allocated, used by nobody else.
-            run(Memory::new(unsafe { &mut *lines }));
-            // SAFETY: from `into_raw`; `run` has joined its threads and dropped its ends.
-            drop(unsafe { Box::from_raw(lines) });
-        },
-        RUNS,
-    );
+fn explore(run: impl Fn() + Send + Sync + 'static) {
+    shuttle::check_random(run, RUNS);
 }
 
-#[test]
-fn sdrtr_stays_whole_and_forward() {
-    explore(3, |memory| {
-        let (mut writer, mut reader) = sdrtr::pair::<[u64; 4]>(memory).unwrap();
-        let writing = thread::spawn(move || {
-            (1..=12).filter(|n| writer.publish_within(&marked(*n), 2).is_ok()).last().unwrap_or(0)
-        });
-        let mut last = 0;
-        for _ in 0..12 {
-            let n = reader.read().map_or(0, |value| number(&value));
-            assert!(n >= last, "backwards");
-            last = n;
-        }
-        assert_eq!(writing.join().unwrap(), reader.read().map_or(0, |value| number(&value)));
-    });
+fn state<S: State<4>>() {
+    if S::READERS > 1 {
+        explore(|| runs::trio::<4, S>(12, 8));
+    } else {
+        explore(|| runs::pair::<4, S>(12, 12));
+    }
 }
 
-#[test]
-fn sdrtw_stays_whole_and_forward_for_two() {
-    explore(1, |memory| {
-        let (mut writer, reader) = sdrtw::pair::<[u64; 4]>(memory).unwrap();
-        let reading = [reader.clone(), reader].map(|mut reader| {
-            thread::spawn(move || {
-                let mut last = 0;
-                for _ in 0..8 {
-                    if let Ok(Some(sample)) = reader.read_bounded(2) {
-                        assert_eq!(number(&sample.value), sample.version);
-                        assert!(sample.version >= last, "backwards");
-                        last = sample.version;
-                    }
-                }
-            })
-        });
-        for n in 1..=12 {
-            writer.write(&marked(n));
+macro_rules! states {
+    ($($module:ident $object:ident)*) => {$(
+        #[test]
+        fn $module() {
+            state::<objects::$object>();
         }
-        for thread in reading {
-            thread.join().unwrap();
-        }
-    });
+    )*};
 }
+every_state!(states);
 
-#[test]
-fn qrtr_loses_nothing() {
-    explore(5, |memory| {
-        let (mut writer, mut reader) = qrtr::pair::<[u64; 4]>(memory, 3).unwrap();
-        let writing = thread::spawn(move || {
-            let mut pushed = 0;
-            for _ in 0..20 {
-                pushed += u64::from(writer.push(marked(pushed + 1)).is_ok());
+macro_rules! queues {
+    ($($module:ident $object:ident)*) => {$(
+        mod $module {
+            #[test]
+            fn of_one() {
+                super::explore(|| super::runs::queue::<4, super::objects::$object>(1, 12, 12));
             }
-            pushed
-        });
-        let mut popped = 0;
-        for _ in 0..20 {
-            if let Some(value) = reader.pop().unwrap() {
-                popped += 1;
-                assert_eq!(number(&value), popped);
+
+            #[test]
+            fn of_three() {
+                super::explore(|| super::runs::queue::<4, super::objects::$object>(3, 20, 20));
             }
         }
-        let pushed = writing.join().unwrap();
-        while let Some(value) = reader.pop().unwrap() {
-            popped += 1;
-            assert_eq!(number(&value), popped);
-        }
-        assert_eq!(popped, pushed);
-    });
+    )*};
 }
+every_queue!(queues);

@@ -1,92 +1,128 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The step bounds that the protocols' files state, counted exactly:
-//! `RUSTFLAGS="--cfg steps" cargo test -p taut-share --test steps`.
+//! No operation of any protocol takes more steps than its adapter says, whatever stands in the shared memory:
+//! `RUSTFLAGS="--cfg steps" cargo test -p taut-share --test steps`. (`steps_*.rs` count exactly.)
 #![cfg(steps)]
-#![allow(clippy::unwrap_used, reason = "a test: helpers too")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
 
-use core::ptr::NonNull;
+mod objects;
+mod payload;
+mod place;
 
-use taut_atomic::Ordering::Relaxed;
-use taut_atomic::steps::{Steps, count};
-use taut_share::queue::qrtr;
-use taut_share::state::{sdrtr, sdrtw};
-use taut_share::{LINE_BYTES, Line, Memory};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
-const NONE: Steps = Steps { loads: 0, stores: 0, exchanges: 0, fences: 0, words: 0 };
+use objects::{Queue, State, every_queue, every_state};
+use payload::marked;
+use place::Place;
+use taut_atomic::steps::count;
 
-fn lines() -> Vec<Line> {
-    (0..40).map(|_| Line::new()).collect()
+/// Spoils `words`: by turns one of them, some, and all; half of it small, where a wrong value is most believable.
+fn spoil(words: &[AtomicU64], random: &mut u64) {
+    let mut next = || {
+        // xorshift64
+        *random ^= *random << 13;
+        *random ^= *random >> 7;
+        *random ^= *random << 17;
+        *random
+    };
+    let some = [1, words.len() / 4, 4 * words.len()][next() as usize % 3];
+    for _ in 0..some {
+        let (at, value) = (next() as usize % words.len(), next());
+        words[at].store(if value & 1 == 0 { value } else { value >> 61 }, Relaxed);
+    }
 }
 
-fn steps(work: impl FnOnce()) -> Steps {
-    count(work).1
+/// Counts an operation into `most`.
+fn counted<R>(most: &mut u64, limit: u64, name: &str, operation: impl FnOnce() -> R) -> R {
+    let (result, steps) = count(operation);
+    assert!(steps.total() <= limit, "{name}: {steps:?} are more than {limit}");
+    *most = steps.total().max(*most);
+    result
 }
 
-fn sdrtr_takes<const N: usize>() {
-    let words = N.div_ceil(8) as u64;
-    let mut lines = lines();
-    let start = NonNull::from(lines.as_mut_slice()).cast::<u8>();
-    let idx = start.cast::<u64>().as_ptr();
-    // SAFETY: aligned lines, of that length, which outlive the ends; touched through `start` alone.
-    let memory = unsafe { Memory::from_raw(start, 40 * LINE_BYTES) };
-    let (mut writer, mut reader) = sdrtr::pair::<[u8; N]>(memory).unwrap();
-    assert_eq!(steps(|| assert!(reader.read().is_none())), Steps { exchanges: 2, ..NONE });
-    let publish = Steps { words, exchanges: 1, ..NONE };
-    assert_eq!(steps(|| assert!(writer.try_publish(&[1; N]).is_ok())), publish);
-    assert_eq!(steps(|| assert!(reader.read().is_some())), Steps { exchanges: 2, words, ..NONE });
-    assert_eq!(steps(|| assert!(writer.publish_within(&[2; N], 9).is_ok())), publish);
-    // SAFETY: the word outlives this function's use of it, and is touched atomically alone.
-    unsafe { taut_atomic::AtomicU64::from_ptr(idx) }.fetch_add(1, Relaxed);
-    assert_eq!(steps(|| assert!(writer.try_publish(&[3; N]).is_err())), publish);
-    let busy = Steps { words, exchanges: 9, ..NONE };
-    assert_eq!(steps(|| assert!(writer.publish_within(&[3; N], 9).is_err())), busy);
+/// Rounds in good order, and so many again on spoilt memory.
+const ROUNDS: u64 = 300;
+
+fn state<const N: usize, S: State<N>>() {
+    let place = Place::new(S::bytes());
+    let (mut random, mut writes, mut reads) = (1, [0, 0], [0, 0]);
+    for round in 0..2 * ROUNDS {
+        let spoilt = usize::from(round >= ROUNDS);
+        // SAFETY: the only ends, each once, in one thread.
+        let (mut writer, mut readers) = unsafe {
+            let readers: Vec<_> = (0..S::READERS).map(|which| S::reader(place.memory(), which)).collect();
+            (S::writer(place.memory()), readers)
+        };
+        for n in 1..20 {
+            if spoilt > 0 {
+                spoil(place.words(), &mut random);
+            }
+            if !(n + round).is_multiple_of(3) {
+                counted(&mut writes[spoilt], S::WRITE_STEPS, S::NAME, || S::write(&mut writer, &marked(n)));
+            }
+            for (i, reader) in readers.iter_mut().enumerate() {
+                if !(n + i as u64).is_multiple_of(4) {
+                    counted(&mut reads[spoilt], S::READ_STEPS, S::NAME, || S::read(reader));
+                }
+            }
+        }
+    }
+    println!("{} {N}: write {writes:?} of {}, read {reads:?} of {}", S::NAME, S::WRITE_STEPS, S::READ_STEPS);
+    // The words are copied at least: the count is one of this protocol.
+    assert!(writes[0] > N as u64 && reads[0] > N as u64);
 }
 
-fn sdrtw_takes<const N: usize>() {
-    let words = N.div_ceil(8) as u64;
-    let mut lines = lines();
-    let start = NonNull::from(lines.as_mut_slice()).cast::<u8>();
-    let counter = start.cast::<u64>().as_ptr();
-    // SAFETY: aligned lines, of that length, which outlive the ends; touched through `start` alone.
-    let memory = unsafe { Memory::from_raw(start, 40 * LINE_BYTES) };
-    let (mut writer, mut reader) = sdrtw::pair::<[u8; N]>(memory).unwrap();
-    let look = Steps { loads: 1, ..NONE };
-    assert_eq!(steps(|| assert_eq!(reader.try_read(), Ok(None))), look);
-    assert_eq!(steps(|| writer.write(&[1; N])), Steps { stores: 2, fences: 1, words, ..NONE });
-    let read = Steps { loads: 2, fences: 1, words, ..NONE };
-    assert_eq!(steps(|| assert!(reader.try_read().is_ok())), read);
-    assert_eq!(steps(|| assert!(reader.read_bounded(9).is_ok())), read);
-    assert_eq!(steps(|| assert_eq!(reader.read_if_newer(), Ok(None))), look);
-    assert_eq!(steps(|| assert_eq!(reader.version(), 1)), look);
-    writer.write(&[2; N]);
-    assert_eq!(steps(|| assert!(reader.read_if_newer().is_ok())), read);
-    // SAFETY: the word outlives this function's use of it, and is touched atomically alone.
-    unsafe { taut_atomic::AtomicU64::from_ptr(counter) }.store(5, Relaxed);
-    assert_eq!(steps(|| assert!(reader.try_read().is_err())), look);
-    assert_eq!(steps(|| assert!(reader.read_bounded(9).is_err())), Steps { loads: 9, ..NONE });
+fn queue<const N: usize, Q: Queue<N>>(capacity: u32) {
+    let place = Place::new(Q::bytes(capacity));
+    let (mut random, mut pushes, mut pops) = (1, [0, 0], [0, 0]);
+    for round in 0..2 * ROUNDS {
+        let spoilt = usize::from(round >= ROUNDS);
+        // SAFETY: the only ends, in one thread.
+        let (mut writer, mut reader) =
+            unsafe { (Q::writer(place.memory(), capacity), Q::reader(place.memory(), capacity)) };
+        for n in 1..20 {
+            if spoilt > 0 {
+                spoil(place.words(), &mut random);
+            }
+            if n % 7 < 4 {
+                counted(&mut pushes[spoilt], Q::PUSH_STEPS, Q::NAME, || Q::push(&mut writer, marked(n)));
+            }
+            if n % 5 < 3 {
+                counted(&mut pops[spoilt], Q::POP_STEPS, Q::NAME, || Q::pop(&mut reader));
+            }
+        }
+    }
+    let name = Q::NAME;
+    println!(
+        "{name} {capacity} × {N}: push {pushes:?} of {}, pop {pops:?} of {}",
+        Q::PUSH_STEPS,
+        Q::POP_STEPS
+    );
+    assert!(pushes[0] > N as u64 && pops[0] > N as u64);
 }
 
-fn qrtr_takes<const N: usize>() {
-    let words = N.div_ceil(8) as u64;
-    let mut lines = lines();
-    let (mut writer, mut reader) = qrtr::pair::<[u8; N]>(Memory::new(&mut lines), 2).unwrap();
-    let look = Steps { loads: 1, ..NONE };
-    let looked = Steps { loads: 1, stores: 1, words, ..NONE };
-    let known = Steps { stores: 1, words, ..NONE };
-    assert_eq!(steps(|| assert_eq!(reader.pop(), Ok(None))), look);
-    assert_eq!(steps(|| assert!(writer.push([1; N]).is_ok())), looked);
-    assert_eq!(steps(|| assert!(writer.push([2; N]).is_ok())), known);
-    assert_eq!(steps(|| assert!(writer.push([3; N]).is_err())), look);
-    assert_eq!(steps(|| assert!(reader.pop() == Ok(Some([1; N])))), looked);
-    assert_eq!(steps(|| assert!(reader.pop() == Ok(Some([2; N])))), known);
-    assert_eq!(steps(|| assert_eq!(reader.pop(), Ok(None))), look);
-    assert_eq!(steps(|| assert_eq!(reader.len() + writer.len(), 0)), Steps { loads: 2, ..NONE });
+macro_rules! states {
+    ($($module:ident $object:ident)*) => {$(
+        #[test]
+        fn $module() {
+            state::<1, objects::$object>();
+            state::<8, objects::$object>();
+            state::<40, objects::$object>();
+        }
+    )*};
 }
+every_state!(states);
 
-#[test]
-fn steps_are_as_documented() {
-    macro_rules! each { ($($n:literal)*) => { $( sdrtr_takes::<$n>(); sdrtw_takes::<$n>(); qrtr_takes::<$n>(); )* } }
-    each!(1 8 20 64 256 1000);
+macro_rules! queues {
+    ($($module:ident $object:ident)*) => {$(
+        #[test]
+        fn $module() {
+            queue::<1, objects::$object>(1);
+            queue::<8, objects::$object>(3);
+            queue::<40, objects::$object>(8);
+        }
+    )*};
 }
+every_queue!(queues);

@@ -1,32 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Two or three threads as fast as they can, on a payload that shows tearing. A second each;
+//! Every protocol by threads as fast as they can, on a payload that shows tearing. 0.3 s for each size of each;
 //! `TAUT_STRESS_SECONDS` makes it longer. Miri runs it short.
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
 
+mod account;
+mod objects;
 mod payload;
+mod place;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use payload::{marked, number};
-use taut_share::queue::qrtr;
-use taut_share::state::{sdrtr, sdrtw};
-use taut_share::{Line, Memory};
+use account::{Newest, Order};
+use objects::{Got, Queue, State, WhenFull, every_queue, every_state};
+use payload::marked;
+use place::Place;
 
-/// Calls `step` with 1, 2, 3 … for the time of a run, and a minute more at most until all threads of `met` have met
-/// it: where other programs are busy too, a thread may not get a processor for long. A few times under Miri.
-fn repeat(met: &[&AtomicBool], mut step: impl FnMut(u64)) -> u64 {
-    let seconds = std::env::var("TAUT_STRESS_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(1.0);
-    let end = Instant::now() + Duration::from_secs_f64(seconds);
+/// Calls `step` with 1, 2, 3 … for `share` of the time of a run, and a minute more at most until all threads of `met`
+/// have met it: where other programs are busy too, a thread may not get a processor for long. A few times under Miri.
+fn repeat(share: f64, met: &[AtomicBool], mut step: impl FnMut(u64)) -> u64 {
+    let seconds = std::env::var("TAUT_STRESS_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(0.3);
+    let end = Instant::now() + Duration::from_secs_f64(seconds * share);
     let limit = end + Duration::from_secs(60);
-    let over = |now| now > limit || now > end && met.iter().all(|met| met.load(Ordering::Relaxed));
+    let over = |now| now > limit || now > end && met.iter().all(|met| met.load(Relaxed));
     for n in 1.. {
-        if if cfg!(miri) { n > 150 } else { n % 64 == 0 && over(Instant::now()) } {
+        if if cfg!(miri) { n > 100 } else { n % 64 == 0 && over(Instant::now()) } {
             return n - 1;
         }
         step(n);
@@ -34,7 +38,16 @@ fn repeat(met: &[&AtomicBool], mut step: impl FnMut(u64)) -> u64 {
     unreachable!("the loop above has no end")
 }
 
-/// Reads after which a thread has met the writer.
+/// Lets others run after every `often`-th of `n` operations, so that a reader gets through, or a writer: some are starved
+/// by a side that never rests. But only in every second stretch of 2^`stretch` operations: threads that rest again and
+/// again take turns on one processor, and never meet inside of an operation.
+fn breathe(n: u64, often: u64, stretch: u32) {
+    if n.is_multiple_of(often) && (n >> stretch).is_multiple_of(2) {
+        thread::yield_now();
+    }
+}
+
+/// New values after which a reader has met the writer.
 const MET: u64 = 11;
 
 /// One test at a time, so that its threads have the processors.
@@ -43,158 +56,180 @@ fn alone() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn lines(bytes: usize) -> Vec<Line> {
-    (0..bytes.div_ceil(128)).map(|_| Line::new()).collect()
+/// Set when the writing thread is over, also by a panic: the others end too.
+struct Done<'a>(&'a AtomicBool);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Release);
+    }
 }
 
-fn sdrtr_holds<const N: usize>() {
-    let _turn = alone();
-    let mut lines = lines(sdrtr::bytes::<[u64; N]>());
-    let (mut writer, mut reader) = sdrtr::pair::<[u64; N]>(Memory::new(&mut lines)).unwrap();
-    let (done, met) = (AtomicBool::new(false), AtomicBool::new(false));
-    thread::scope(|scope| {
-        let reading = scope.spawn(|| {
-            let (mut last, mut reads) = (0, 0u64);
-            while !done.load(Ordering::Relaxed) {
-                if let Some(value) = reader.read() {
-                    let n = number(&value);
-                    assert!(n >= last, "backwards");
-                    (last, reads) = (n, reads + 1);
-                    if reads == MET {
-                        met.store(true, Ordering::Relaxed);
-                    }
-                }
-                if reads % 4 == 0 {
-                    thread::yield_now();
-                }
-            }
-            (last, reads)
-        });
-        let mut published = 0;
-        let tries = repeat(&[&met], |n| {
-            if writer.publish_within(&marked(n), 50).is_ok() {
-                published = n;
-            }
-        });
-        done.store(true, Ordering::Relaxed);
-        let (last, reads) = reading.join().unwrap();
-        println!("SDrtR {N}: {tries} publishes tried, last {published}; {reads} reads, last {last}");
-        assert!(published > 0 && last <= published);
-        assert!(cfg!(miri) || (reads >= MET && last > 0), "the threads did not meet");
-    });
-}
+/// A word on a line of its own, so that the account costs the object's lines nothing.
+#[repr(align(128))]
+#[derive(Default)]
+struct Apart(AtomicU64);
 
-fn sdrtw_holds<const N: usize>() {
+fn state<const N: usize, S: State<N>>() {
     let _turn = alone();
-    let mut lines = lines(sdrtw::bytes::<[u64; N]>());
-    let (mut writer, reader) = sdrtw::pair::<[u64; N]>(Memory::new(&mut lines)).unwrap();
-    let done = &AtomicBool::new(false);
-    let met = [&AtomicBool::new(false), &AtomicBool::new(false)];
+    let place = Place::new(S::bytes());
+    // SAFETY: the only ends, each once.
+    let (mut writer, readers) = unsafe {
+        let readers: Vec<_> = (0..S::READERS).map(|which| S::reader(place.memory(), which)).collect();
+        (S::writer(place.memory()), readers)
+    };
+    let met: Vec<_> = readers.iter().map(|_| AtomicBool::new(false)).collect();
+    // The last value that each reader has seen.
+    let seen: Vec<_> = readers.iter().map(|_| Apart::default()).collect();
+    let (begun, complete, done) = (Apart::default(), Apart::default(), AtomicBool::new(false));
+    let (begun, complete, done, seen) = (&begun.0, &complete.0, &done, seen.as_slice());
     thread::scope(|scope| {
-        let mut readers = met.into_iter();
-        let reading = [reader.clone(), reader].map(|mut reader| {
-            let met = readers.next().unwrap();
-            scope.spawn(move || {
-                let (mut last, mut reads, mut retries) = (0, 0u64, 0u64);
-                while !done.load(Ordering::Relaxed) {
-                    match reader.read_if_newer() {
-                        Ok(Some(sample)) => {
-                            assert_eq!(number(&sample.value), sample.version);
-                            assert!(sample.version > last, "not newer");
-                            (last, reads) = (sample.version, reads + 1);
-                            if reads == MET {
-                                met.store(true, Ordering::Relaxed);
+        let reading: Vec<_> = readers
+            .into_iter()
+            .zip(seen.iter().zip(&met))
+            .map(|(mut reader, (mine, met))| {
+                scope.spawn(move || {
+                    let (mut newest, mut reads, mut values, mut told) = (Newest::default(), 0u64, 0u64, 0u64);
+                    while !done.load(Relaxed) {
+                        let mut floor = complete.load(Acquire);
+                        if S::ATOMIC {
+                            floor = seen.iter().map(|seen| seen.0.load(Acquire)).fold(floor, u64::max);
+                        }
+                        let (before, got) = (newest.last, S::read(&mut reader));
+                        told += u64::from(got == Got::Told);
+                        if let Some(n) = newest.judge::<N, S>(got, floor) {
+                            assert!(n <= begun.load(Acquire), "{}: {n} from the future", S::NAME);
+                            mine.0.store(n, Release);
+                            values += u64::from(n > before);
+                            if values == MET {
+                                met.store(true, Relaxed);
                             }
                         }
-                        Ok(None) => {}
-                        Err(sdrtw::Retry) => retries += 1,
+                        reads += 1;
+                        breathe(reads, 4, 10);
                     }
-                }
-                (reads, retries)
+                    (reader, newest, reads, values, told)
+                })
             })
-        });
-        let writes = repeat(&met, |n| {
-            writer.write(&marked(n));
-            // Room for a reader to get through at times, and not to be preempted inside a write for a time slice.
-            if n % 8 == 0 {
-                thread::yield_now();
-            }
-        });
-        done.store(true, Ordering::Relaxed);
+            .collect();
+        let mut last = 0;
+        let tries = {
+            let _done = Done(done);
+            repeat(1.0, &met, |n| {
+                begun.store(n, Release);
+                if S::write(&mut writer, &marked(n)) {
+                    last = n;
+                    complete.store(n, Release);
+                } else {
+                    assert!(!S::WRITES_ALWAYS, "{}: a write that did not", S::NAME);
+                    (0..50).for_each(|_| std::hint::spin_loop());
+                }
+                breathe(n, 8, 9);
+            })
+        };
+        println!("{} {N}: {tries} writes tried, last {last}", S::NAME);
         for thread in reading {
-            let (reads, retries) = thread.join().unwrap();
-            println!("SDrtW {N}: {writes} writes; {reads} reads, {retries} retries");
-            assert!(cfg!(miri) || reads >= MET, "the threads did not meet");
+            let (mut reader, mut newest, reads, values, told) = thread.join().unwrap();
+            println!("    {reads} reads, {values} new values, {told} told");
+            assert!(cfg!(miri) || values >= MET, "{}: the threads did not meet", S::NAME);
+            let at_rest = newest.judge::<N, S>(S::read(&mut reader), last);
+            assert_eq!(at_rest, Some(last), "{}: not the newest", S::NAME);
         }
     });
 }
 
-fn qrtr_holds<const N: usize>(capacity: u32) {
+fn queue<const N: usize, Q: Queue<N>>(capacity: u32, share: f64) {
     let _turn = alone();
-    let mut lines = lines(qrtr::bytes::<[u64; N]>(capacity).unwrap());
-    let (mut writer, mut reader) = qrtr::pair::<[u64; N]>(Memory::new(&mut lines), capacity).unwrap();
-    let done = AtomicBool::new(false);
+    let place = Place::new(Q::bytes(capacity));
+    // SAFETY: the only ends.
+    let (mut writer, mut reader) =
+        unsafe { (Q::writer(place.memory(), capacity), Q::reader(place.memory(), capacity)) };
+    let met = [AtomicBool::new(false)];
+    let (begun, complete, popped) = (Apart::default(), Apart::default(), Apart::default());
+    let (begun, complete, popped, done) = (&begun.0, &complete.0, &popped.0, AtomicBool::new(false));
     thread::scope(|scope| {
         let reading = scope.spawn(|| {
-            let mut popped = 0;
+            let (mut order, mut pops, mut told) = (Order::default(), 0u64, 0u64);
             loop {
-                let last_look = done.load(Ordering::Acquire);
-                while let Some(value) = reader.pop().unwrap() {
-                    popped += 1;
-                    assert_eq!(number(&value), popped, "lost, twice, or out of order");
+                let last_look = done.load(Acquire);
+                let floor = complete.load(Acquire);
+                let got = Q::pop(&mut reader);
+                (pops, told) = (pops + 1, told + u64::from(got == Got::Told));
+                let nothing = got == Got::Nothing;
+                order.judge::<N, Q>(got, floor, capacity, || begun.load(Acquire));
+                popped.store(order.popped, Release);
+                if order.popped == MET {
+                    met[0].store(true, Relaxed);
                 }
-                if last_look {
-                    return popped;
+                if nothing && last_look {
+                    return (order, pops, told);
                 }
-                thread::yield_now();
+                breathe(if nothing { 0 } else { pops }, 16, 10);
             }
         });
         let mut pushed = 0;
-        let tries = repeat(&[], |_| match writer.push(marked(pushed + 1)) {
-            Ok(()) => pushed += 1,
-            Err(qrtr::Full(_)) => thread::yield_now(),
-        });
-        done.store(true, Ordering::Release);
-        assert_eq!(reading.join().unwrap(), pushed);
-        println!("QrtR {capacity} × {N}: {tries} tries, {pushed} through");
-        assert!(pushed > 0);
+        let tries = {
+            let _done = Done(&done);
+            repeat(share, &met, |n| {
+                let popped = popped.load(Acquire);
+                begun.store(pushed + 1, Release);
+                if Q::push(&mut writer, marked(pushed + 1)) {
+                    pushed += 1;
+                    complete.store(pushed, Release);
+                } else {
+                    assert_eq!(Q::WHEN_FULL, WhenFull::Refuse, "{}: refused", Q::NAME);
+                    assert!(pushed - popped >= u64::from(capacity), "{}: refused, not full", Q::NAME);
+                    thread::yield_now();
+                }
+                breathe(n, 16, 9);
+            })
+        };
+        let (order, pops, told) = reading.join().unwrap();
+        println!(
+            "{} {capacity} × {N}: {tries} tries, {pushed} pushed; {pops} tries, {} popped, {} lost, {told} told",
+            Q::NAME,
+            order.popped,
+            order.lost
+        );
+        assert_eq!(order.last, pushed, "{}: the newest ones are missing", Q::NAME);
+        assert_eq!(order.popped + order.lost, pushed, "{}: the account is wrong", Q::NAME);
+        assert!(cfg!(miri) || order.popped >= MET, "{}: the threads did not meet", Q::NAME);
     });
 }
 
-#[test]
-fn sdrtr_holds_at_64_bytes() {
-    sdrtr_holds::<8>();
-}
+macro_rules! states {
+    ($($module:ident $object:ident)*) => {$(
+        mod $module {
+            #[test]
+            fn holds_at_64_bytes() {
+                super::state::<8, super::objects::$object>();
+            }
 
-#[test]
-#[cfg_attr(miri, ignore = "slow; the same code as at 64 bytes")]
-fn sdrtr_holds_at_4_kib() {
-    sdrtr_holds::<512>();
+            #[test]
+            #[cfg_attr(miri, ignore = "slow; the same code as at 64 bytes")]
+            fn holds_at_4_kib() {
+                super::state::<512, super::objects::$object>();
+            }
+        }
+    )*};
 }
+every_state!(states);
 
-#[test]
-fn sdrtw_holds_at_64_bytes() {
-    sdrtw_holds::<8>();
-}
+macro_rules! queues {
+    ($($module:ident $object:ident)*) => {$(
+        mod $module {
+            #[test]
+            fn holds_at_64_bytes() {
+                super::queue::<8, super::objects::$object>(1, 0.5);
+                super::queue::<8, super::objects::$object>(7, 0.5);
+            }
 
-#[test]
-#[cfg_attr(miri, ignore = "slow; the same code as at 64 bytes")]
-fn sdrtw_holds_at_4_kib() {
-    sdrtw_holds::<512>();
+            #[test]
+            #[cfg_attr(miri, ignore = "slow; the same code as at 64 bytes")]
+            fn holds_at_4_kib() {
+                super::queue::<512, super::objects::$object>(4, 1.0);
+            }
+        }
+    )*};
 }
-
-#[test]
-fn qrtr_holds_at_64_bytes() {
-    qrtr_holds::<8>(7);
-}
-
-#[test]
-fn qrtr_holds_at_24_bytes_and_one_slot() {
-    qrtr_holds::<3>(1);
-}
-
-#[test]
-#[cfg_attr(miri, ignore = "slow; the same code as at 64 bytes")]
-fn qrtr_holds_at_4_kib() {
-    qrtr_holds::<512>(4);
-}
+every_queue!(queues);

@@ -79,13 +79,15 @@
 //! # Checked
 //!
 //! - `tests/behaviour.rs`: values, errors, layout against the model, successors; also Miri
-//! - `tests/steps.rs`: the bounds above, counted
+//! - `tests/steps_first.rs`: the bounds above, counted; `tests/steps.rs`: never more, whatever stands in the memory
 //! - `tests/stress.rs`: threads on a payload that shows tearing; also Miri and the thread sanitizer
-//! - `tests/processes.rs`, `tests/deaths.rs`: SIGKILL at random moments, and before every step of every operation
-//! - `tests/hostile.rs`: a process scribbles at random
-//! - `tests/printed.rs`: the mistakes of the listing; `tests/shuttle.rs`: 20 000 random runs
+//! - `tests/processes.rs`, `tests/deaths.rs`: SIGKILL at random moments, and before every step of every operation;
+//!   `tests/deaths_first.rs`: exactly what the table above says
+//! - `tests/hostile.rs`, `tests/hostile_first.rs`: a process scribbles at random
+//! - `tests/printed.rs`: the mistakes of the listing
+//! - `tests/loom.rs`, `tests/shuttle.rs`: what all protocols run, with freshness by a flag; 20 000 random runs
 //!
-//! `tests/loom.rs`, payload of 2 words: capacity 1 and 2, 4 pushes × 4 pops without preemption bound: 3 068 and
+//! `tests/loom_first.rs`, payload of 2 words: capacity 1 and 2, 4 pushes × 4 pops without preemption bound: 3 068 and
 //! 15 196 executions; capacity 3, 6 × 6 with bound 3: 35 224; what `len` promises: 13 386. Each of the four
 //! annotations weakened fails there. A separate checker of interleavings with the remembered index, capacities 1, 2,
 //! 3 and 4, 5, 6 pushes and as many pops: order, no race, exact EMPTY and FULL; 1 446, 6 398, 19 997 states

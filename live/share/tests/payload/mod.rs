@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! A payload that shows tearing: every word is made from one number, each in another way.
+#![allow(dead_code, reason = "each test binary uses its part of this module")]
 
 /// The payload of `number`.
 pub(crate) fn marked<const N: usize>(number: u64) -> [u64; N] {

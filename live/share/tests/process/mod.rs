@@ -53,8 +53,9 @@ impl Mapping {
     }
 
     /// The objects' part.
-    pub(crate) fn memory(&self) -> Memory<'_> {
-        // SAFETY: mapped at a page, of that length, while self lives; the tests attach only ends that may be.
+    pub(crate) fn memory<'m>(&self) -> Memory<'m> {
+        // SAFETY: mapped at a page, of that length, while self lives, which is longer than the ends do; the tests attach
+        // only ends that may be.
         unsafe { Memory::from_raw(self.start, self.bytes - LINE_BYTES) }
     }
 
