@@ -360,7 +360,7 @@ fn spinlock_successors_take_over() {
     lock.store(1, Relaxed);
     assert_eq!(reader.try_read(), Err(spinlock::Busy));
     // SAFETY: the writer before is not used again.
-    drop(unsafe { spinlock::writer::<u64>(place.memory()) }.unwrap());
+    assert!(unsafe { spinlock::writer::<u64>(place.memory()) }.is_ok());
     assert_eq!(reader.try_read(), Err(spinlock::Busy), "attaching alone makes nothing whole");
     // SAFETY: as above.
     let mut writer = unsafe { spinlock::writer::<u64>(place.memory()) }.unwrap();

@@ -241,6 +241,45 @@ fn emeralds_twice() {
 }
 
 #[test]
+fn emeralds_newer_is_newer() {
+    let size = lines(emeralds::bytes::<Value>(2, 1));
+    explore("emeralds, newer", size, Some(3), |memory| {
+        let (mut writer, _, mut slow) = emeralds::group::<Value>(memory, 2, 1).unwrap();
+        let mut slow = slow.next().unwrap();
+        let writing = thread::spawn(move || (1..=2).for_each(|n| writer.write(&marked(n))));
+        let mut last = 0;
+        for _ in 0..2 {
+            if let Ok(Some(sample)) = slow.read_if_newer() {
+                assert!(sample.version > last, "not newer");
+                last = newer(last, Some(sample));
+            }
+        }
+        writing.join().unwrap();
+    });
+}
+
+#[test]
+fn emeralds_is_helped_again() {
+    // The reader before has died having asked; the answer is there. It is taken by the first read, if that is
+    // overtaken, and the place is the writer's again as soon as the second asks.
+    let size = lines(emeralds::bytes::<Value>(2, 1));
+    explore("emeralds, again", size, Some(3), |memory| {
+        memory.word(2 * taut_share::LINE_BYTES).store(1, taut_atomic::Ordering::Relaxed);
+        let (mut writer, _, mut slow) = emeralds::group::<Value>(memory, 2, 1).unwrap();
+        let mut slow = slow.next().unwrap();
+        writer.write(&marked(1));
+        let writing = thread::spawn(move || (2..=4).for_each(|n| writer.write(&marked(n))));
+        let mut last = 1;
+        for _ in 0..2 {
+            if let Ok(sample) = slow.read_bounded(1) {
+                last = newer(last, sample);
+            }
+        }
+        writing.join().unwrap();
+    });
+}
+
+#[test]
 fn spinlock_excludes() {
     explore("spinlock", 2, None, |memory| {
         let (mut writer, mut readers) = spinlock::group::<Value>(memory, 2).unwrap();

@@ -100,13 +100,27 @@
 //!
 //! # Source
 //!
-//! [Huang 2002, section 2.3], after the EMERALDS kernel. We differ in what replaces the disabled interrupts, as said
+//! [Zuberi 1999], as told in [Huang 2002, section 2.3]. We differ in what replaces the disabled interrupts, as said
 //! above; so it is correct on several cores, for which the paper excludes the original. A slow reader tries for itself
 //! first, where the original always calls. Fast readers are checked, for one buffer more.
 //!
 //! # Checked
 //!
-//! CHECKED_EMERALDS
+//! - `tests/behaviour_temporal.rs`: values, numbers, layout, successors, lies; also Miri
+//! - `tests/steps_temporal.rs`: the bounds above, counted, also of reads that are overtaken
+//! - `tests/printed_temporal.rs`: an old answer; reads that are overtaken once, and each time
+//! - `tests/conformance.rs` and the other programs over all objects, with its slow readers
+//!
+//! `tests/loom_temporal.rs`, payload of 2 words, 2 buffers: 3 writes × 1 read of 3 attempts without preemption bound:
+//! 3 269 executions, in some of which the writer answers; 4 × 2 of 2 attempts, bound 3: 7 790. WEAKEN_EMERALDS A separate
+//! checker of interleavings, where an attempt may be the last of its read or not: 2 buffers, 5 writes × 3 attempts,
+//! 123 475 states sequentially consistent; 3 and 4 buffers, 7 and 9 × 3, in 292 831 and 649 484 states no read needs a
+//! third attempt, and with 2 buffers one does; 2 readers, 3 × 2, 3 534 721. In RC11 without load buffering: 2 buffers,
+//! 4 × 3, 85 734; 3 buffers, 5 × 2, 44 919; 3 buffers and a fast reader, 4 × 1, 143 169; 2 readers, 3 × 1, 332 954; every
+//! one of the orderings is needed. Without the comparison of numbers a stale value is returned.
+//!
+//! Not covered: the promise of two attempts outside of sequential consistency, which is not made; load buffering (the
+//! Release of O3 forbids what it could do to a copy); AArch64 hardware.
 //!
 //! Neither the writer nor a slow reader may be copied, nor shared between threads:
 //!
