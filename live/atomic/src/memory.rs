@@ -51,7 +51,8 @@ impl<'m> Memory<'m> {
     /// # Safety
     ///
     /// - `start` is aligned to 128, and `bytes` bytes behind it are mapped for reading and writing and stay so
-    ///   for `'m` (a shared file: sealed against shrinking, or truncation faults).
+    ///   for `'m` (a shared file: sealed against shrinking, or truncation faults). For an end whose module says that
+    ///   it needs no write access, a mapping for reading is enough.
     /// - In this process nothing else touches them during `'m` but endpoints of the object that stands there.
     ///   Another process may, also a hostile one: see the protocols for what it can and cannot do.
     /// - Forms of the protocols that lend a value where it lies (`read_with`, `write_with`) hold a reference into
@@ -91,6 +92,20 @@ impl<'m> Memory<'m> {
         unsafe { AtomicU64::from_ptr(self.start.as_ptr().add(offset).cast()) }
     }
 
+    /// `count` words, `stride` bytes apart, the first at byte `offset`.
+    ///
+    /// # Panics
+    ///
+    /// If `offset` or `stride` is not a multiple of 8, `stride` is 0, or a word is not inside: for the
+    /// construction of endpoints only.
+    pub fn words(&self, offset: usize, stride: usize, count: usize) -> Words<'m> {
+        assert!(offset.is_multiple_of(8) && stride.is_multiple_of(8) && stride > 0);
+        let last = stride.checked_mul(count.saturating_sub(1)).and_then(|all| all.checked_add(offset));
+        assert!(last.is_some_and(|last| last < self.bytes && self.bytes - last >= 8));
+        // SAFETY: offset is below the length (asserted).
+        Words { start: unsafe { self.start.add(offset) }, stride, count, life: PhantomData }
+    }
+
     /// `count` places for values, `stride` bytes apart, the first at byte `offset`.
     ///
     /// # Panics
@@ -103,6 +118,31 @@ impl<'m> Memory<'m> {
         assert!(end.is_some_and(|end| end <= self.bytes));
         // SAFETY: offset is at most the length (asserted).
         Slots { start: unsafe { self.start.add(offset) }, stride, count, life: PhantomData }
+    }
+}
+
+/// Equal words in a [`Memory`], as a rule one for each of several parties.
+#[derive(Clone, Copy)]
+pub struct Words<'m> {
+    start: NonNull<u8>,
+    stride: usize,
+    count: usize,
+    life: PhantomData<&'m [AtomicU64]>,
+}
+
+// SAFETY: a shared borrow of atomics.
+unsafe impl Send for Words<'_> {}
+
+impl<'m> Words<'m> {
+    /// Word `index`; `None` if there are not so many.
+    #[inline(always)]
+    pub fn get(&self, index: usize) -> Option<&'m AtomicU64> {
+        // SAFETY:
+        // - index < count, so the word is inside of what `Memory::words` asserted, and aligned: the start to 128,
+        //   offset and stride are multiples of 8;
+        // - whoever else in this process touches this word does so atomically, as `Memory::word` says.
+        (index < self.count)
+            .then(|| unsafe { AtomicU64::from_ptr(self.start.as_ptr().add(index * self.stride).cast()) })
     }
 }
 
@@ -326,6 +366,24 @@ mod tests {
         assert_eq!(unsafe { rest.slots(128, 128, 1).read::<[u8; 128]>(0) }, [0; 128]);
         assert!(rest.split(257).is_none());
         assert!(first.split(usize::MAX).is_none());
+    }
+
+    #[test]
+    fn words_are_apart_and_counted() {
+        let mut lines = [const { Line::new() }; 3];
+        let memory = Memory::new(&mut lines);
+        let words = memory.words(8, 128, 2);
+        words.get(1).unwrap().store(7, crate::Ordering::Relaxed);
+        assert_eq!(memory.word(136).load(crate::Ordering::Relaxed), 7);
+        assert!(words.get(0).is_some() && words.get(2).is_none());
+        memory.words(376, 128, 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "assertion failed")]
+    fn words_outside_are_refused() {
+        let mut lines = [const { Line::new() }; 2];
+        Memory::new(&mut lines).words(8, 128, 3);
     }
 
     #[test]

@@ -116,6 +116,17 @@ impl<'m> Memory<'m> {
         &content(self.lines, offset).words[offset % LINE_BYTES / 8]
     }
 
+    /// `count` words, `stride` bytes apart, the first at byte `offset`.
+    ///
+    /// # Panics
+    ///
+    /// If `offset` or `stride` is not a multiple of 8, `stride` is 0, or a word is not inside.
+    pub fn words(&self, offset: usize, stride: usize, count: usize) -> Words<'m> {
+        assert!(offset.is_multiple_of(8) && stride.is_multiple_of(8) && stride > 0);
+        assert!(offset + stride * count.saturating_sub(1) + 8 <= self.bytes());
+        Words { lines: self.lines, offset, stride, count }
+    }
+
     /// `count` places for values, `stride` bytes apart, the first at byte `offset`.
     ///
     /// # Panics
@@ -130,6 +141,23 @@ impl<'m> Memory<'m> {
 
 fn content(lines: &[Line], offset: usize) -> &Content {
     lines[offset / LINE_BYTES].0.as_deref().expect("Memory::new has filled it")
+}
+
+/// Equal words in a [`Memory`].
+#[derive(Clone, Copy)]
+pub struct Words<'m> {
+    lines: &'m [Line],
+    offset: usize,
+    stride: usize,
+    count: usize,
+}
+
+impl<'m> Words<'m> {
+    /// Word `index`; `None` if there are not so many.
+    pub fn get(&self, index: usize) -> Option<&'m AtomicU64> {
+        let offset = self.offset + index * self.stride;
+        (index < self.count).then(|| &content(self.lines, offset).words[offset % LINE_BYTES / 8])
+    }
 }
 
 /// Equal places for values in a [`Memory`]; see the real one for its promises.

@@ -11,6 +11,11 @@
 //! |----------------------|----------------|-------------------|---------------------|--------------------------------|
 //! | the newest value     | one reader     | [`state::sdrtr`]  | 2 exchanges + copy  | publishes, or is told `Busy`   |
 //! | the newest value     | the writer     | [`state::sdrtw`]  | 2 stores + copy     | reads, or is told `Retry`      |
+//! | the newest value     | all, by time   | [`state::nbw_temporal`] | 1 store + copy | 2 loads + copy, or is told `Overrun` |
+//! | the newest value     | all            | [`state::peterson`] | fence, load and at most one copy for each reader | at most 2 copies |
+//! | the newest value     | all, fast readers by time | [`state::improved_peterson`] | as Peterson, slow readers alone | as both |
+//! | the newest value     | writer, fast readers by time | [`state::emeralds`] | load for each slow reader, copy when it was overtaken | slow ones may be told `Overrun` |
+//! | a baseline           | none           | [`state::spinlock`] | unbounded       | unbounded                      |
 //! | every value in order | one reader, or both | [`queue::qrtr`] | 1 load + 1 store + copy | pushes, or gets the value back |
 //!
 //! The real-time side never waits, never retries and never depends on what the other side wrote beyond the value

@@ -54,6 +54,8 @@ pub enum LayoutError {
     Capacity,
     /// The number of readers is 0 or more than the protocol takes, or there is no reader of that number.
     Readers,
+    /// The number of buffers is not one that the protocol takes, or the object's size with so many is not a number.
+    Buffers,
 }
 
 impl fmt::Display for LayoutError {
@@ -64,6 +66,7 @@ impl fmt::Display for LayoutError {
             Self::Readers => {
                 f.write_str("the number of readers, or of this reader, is not one that the object has")
             }
+            Self::Buffers => f.write_str("the number of buffers is not one that the protocol takes"),
         }
     }
 }

@@ -7,13 +7,23 @@
 //! its documented bounds.
 #![allow(dead_code, unused_macros, unused_imports, reason = "each test binary uses its part of this module")]
 
+mod emeralds;
+mod improved_peterson;
+mod nbw_temporal;
+mod peterson;
 mod qrtr;
 mod sdrtr;
 mod sdrtw;
+mod spinlock;
 
+pub(crate) use emeralds::Emeralds;
+pub(crate) use improved_peterson::ImprovedPeterson;
+pub(crate) use nbw_temporal::NbwTemporal;
+pub(crate) use peterson::Peterson;
 pub(crate) use qrtr::Qrtr;
 pub(crate) use sdrtr::Sdrtr;
 pub(crate) use sdrtw::Sdrtw;
+pub(crate) use spinlock::Spinlock;
 use taut_share::Memory;
 
 /// Hands all protocols of the newest value to the macro `$then`: for each the name of a module and the adapter.
@@ -22,6 +32,11 @@ macro_rules! every_state {
         $then! {
             sdrtr Sdrtr
             sdrtw Sdrtw
+            nbw_temporal NbwTemporal
+            peterson Peterson
+            improved_peterson ImprovedPeterson
+            emeralds Emeralds
+            spinlock Spinlock
         }
     };
 }

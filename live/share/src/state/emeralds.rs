@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! EMERALDS, in user space: newest value; one real-time writer, fast readers by time, slow ones helped by the writer.
+//!
+//! # Use
+//!
+//! As [`super::improved_peterson`], where slow readers are rare or seldom overtaken, and have the time for a second
+//! attempt. Then the writer needs no fence that waits, a read that is not disturbed stores nothing, and the writer
+//! copies for a slow reader only after it was overtaken. Must a slow reader end in one attempt: improved Peterson.
+//!
+//! In EMERALDS a slow reader makes a system call, which copies with interrupts disabled. What that gave, nobody in user
+//! space can have: that no write comes between the copy's begin and end. There are two to give it instead. A copier of
+//! a priority above the writer's, on its core, is exclusive by luck of the priorities: wrong on a second core, and after
+//! the first change of a priority. The *writer* is exclusive by construction: between two of its writes there is no
+//! write. So the writer copies for those who ask, at the end of its next write. No third party and no helper is
+//! needed, for a slow reader is overtaken only by writes: as long as there are none, its own attempts succeed.
+//!
+//! It costs the writer a load for each slow reader, and one more copy for each that has asked; it costs the slow reader
+//! a copy in vain, and a wait for the next write when it was overtaken, which has just begun to come often.
+//!
+//! # Callers
+//!
+//! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] and [`slow_reader`] see to it).
+//! Fast readers are those of [`super::nbw_temporal`]; any number of them may run with everything.
+//!
+//! |                                       | write | slow read of one number | of another |
+//! |---------------------------------------|-------|-------------------------|------------|
+//! | `write`                               | X     | -                       | -          |
+//! | `read`, `read_bounded`, `read_if_newer`, `version` | - | X              | -          |
+//!
+//! # Progress
+//!
+//! W = ⌈size of a value / 8⌉ words, M slow readers.
+//!
+//! | operation                     | bound                                                                    |
+//! |-------------------------------|--------------------------------------------------------------------------|
+//! | `write`                       | wait-free: 1 store + W words + 1 fence (free on x86-64) + M loads, and W words + 1 store for each slow reader that was overtaken since its last answer |
+//! | `SlowReader::read_bounded(n)` | n attempts; each 2 loads + 1 fence + W words and, if overtaken, 1 load and 1 store, or W words and the end |
+//! | `SlowReader::read`            | 2 attempts: 2 loads + 1 fence + W words undisturbed, 6 loads + 2 fences + 1 store + 3 W words at most |
+//! | `SlowReader::read_if_newer`   | `read`; 1 load when there is nothing newer                               |
+//! | `FastReader::read`            | as in [`super::nbw_temporal`]                                            |
+//!
+//! With 3 buffers or more, *the second attempt succeeds* wherever a store is seen by the others within the time of one
+//! write: on one core always, since a change of threads is a full fence. Then slow reads are wait-free too. For had
+//! the second attempt been overtaken, two writes would have ended during it, and the first of them had answered.
+//! Between cores the language gives no time within which a store is seen, so there it is no promise; neither is it with 2
+//! buffers, where the write that overtakes may not have come to answering. What a reader never waits for is a writer
+//! that does not write: dead, or without news.
+//!
+//! # State
+//!
+//! ```text
+//! byte 0    latest: number of the newest write << 8 | its buffer; 0 before the first (the writer's)
+//! byte 128  buffers, each on cache lines of its own
+//! then      of each slow reader, a line: asked, one bit (the reader's)
+//! then      of each slow reader, whole lines: its copy, and behind it answered: number of the write << 1 | bit (the
+//!           writer's)
+//! ```
+//!
+//! A slow reader asks by making its bit another one than that of the answer, only while they are equal.
+//!
+//! # Invariants
+//!
+//! - I1 The numbers in `latest` grow by one from write to write; while it has number j, only the buffer of write j + 1
+//!   is written.
+//! - I2 A slow reader's copy is written only while the bits differ, and read only while they are equal.
+//! - I3 Only the reader makes its bits differ; only the writer makes them equal, once for each, after `latest` has the
+//!   number that it answers with.
+//!
+//! # Orderings
+//!
+//! - O1 publish: Release of the store of `latest` ↔ Acquire of the slow reader's first load of it.
+//! - O2 reuse: Release fence before the words of a write ↔ Acquire fence between a reader's words and its second load.
+//! - O3 ask: Release of the reader's store of its bit ↔ Acquire of the writer's load of it.
+//! - O4 answer: Release of the writer's store of the answer ↔ Acquire of the reader's load of it.
+//!
+//! # Proof
+//!
+//! *A value out of a buffer*: the proof of [`super::nbw_temporal`].
+//!
+//! *A value out of the copy*: the bits are equal, so it is the reader's (I2): O4 orders the writer's copying before
+//! ours, and O3 ours before its next. It is accepted only if its number is at least that of `latest` at the first
+//! attempt of this read: so it is not older than the newest value then, and as it was published before it was copied
+//! (I3), it has been the newest since. An answer that comes after its read has ended stays in the copy, and the number
+//! tells the next read that it is old; without that comparison a stale value is returned (`tests/printed_temporal.rs`).
+//!
+//! # Crash
+//!
+//! | who dies, where                      | what the others see | what goes on                                           |
+//! |--------------------------------------|---------------------|--------------------------------------------------------|
+//! | writer, before its store of `latest` | the value before    | slow readers' own attempts succeed; a new [`writer`] writes the same buffer, number |
+//! | writer, after it, within an answer   | the new value       | as above; a new [`writer`] answers with its first write |
+//! | slow reader, after it has asked      | nothing             | the next write copies once in vain; a new [`slow_reader`] asks as if it had been the one |
+//! | slow reader elsewhere, fast reader   | nothing             | a new one goes on                                      |
+//!
+//! A hostile reader can make the writer copy once for each of its own attempts, which is in the bound, and spoil all
+//! values for the others; the writer names buffers and answers by private numbers. A hostile writer can make a reader
+//! return any bits or say `Overrun`: the number of a buffer is bounded, the steps are the same.
+//!
+//! # Source
+//!
+//! [Zuberi 1999], as told in [Huang 2002, section 2.3]. We differ in what replaces the disabled interrupts, as said
+//! above; so it is correct on several cores, for which the paper excludes the original. A slow reader tries for itself
+//! first, where the original always calls. Fast readers are checked, for one buffer more.
+//!
+//! # Checked
+//!
+//! - `tests/behaviour_temporal.rs`: values, numbers, layout, successors, lies; also Miri
+//! - `tests/steps_temporal.rs`: the bounds above, counted, also of reads that are overtaken
+//! - `tests/printed_temporal.rs`: an old answer; reads that are overtaken once, and each time
+//! - `tests/conformance.rs` and the other programs over all objects, with its slow readers
+//!
+//! `tests/loom_temporal.rs`, payload of 2 words, 2 buffers: 3 writes × 1 read of 3 attempts without preemption bound:
+//! 3 269 executions, in some of which the writer answers; 4 × 2 of 2 attempts, bound 3: 7 790. WEAKEN_EMERALDS A separate
+//! checker of interleavings, where an attempt may be the last of its read or not: 2 buffers, 5 writes × 3 attempts,
+//! 123 475 states sequentially consistent; 3 and 4 buffers, 7 and 9 × 3, in 292 831 and 649 484 states no read needs a
+//! third attempt, and with 2 buffers one does; 2 readers, 3 × 2, 3 534 721. In RC11 without load buffering: 2 buffers,
+//! 4 × 3, 85 734; 3 buffers, 5 × 2, 44 919; 3 buffers and a fast reader, 4 × 1, 143 169; 2 readers, 3 × 1, 332 954; every
+//! one of the orderings is needed. Without the comparison of numbers a stale value is returned.
+//!
+//! Not covered: the promise of two attempts outside of sequential consistency, which is not made; load buffering (the
+//! Release of O3 forbids what it could do to a copy); AArch64 hardware.
+//!
+//! Neither the writer nor a slow reader may be copied, nor shared between threads:
+//!
+//! ```compile_fail,E0599
+//! # use taut_share::{Line, Memory, state::emeralds};
+//! # let mut lines = [const { Line::new() }; 6];
+//! let (writer, fast, mut slow) = emeralds::group::<u64>(Memory::new(&mut lines), 4, 1).unwrap();
+//! let fast_readers_may_be_many = fast.clone();
+//! let second = slow.next().unwrap().clone();
+//! ```
+//! ```compile_fail,E0277
+//! # use taut_share::{Line, Memory, state::emeralds};
+//! fn shared<T: Sync>(_: &T) {}
+//! # let mut lines = [const { Line::new() }; 6];
+//! let (writer, fast, mut slow) = emeralds::group::<u64>(Memory::new(&mut lines), 4, 1).unwrap();
+//! shared(&slow.next().unwrap());
+//! ```
+
+use core::iter::FusedIterator;
+
+use taut_atomic::Ordering::{Acquire, Relaxed, Release};
+use taut_atomic::{Memory, fence, spin_loop};
+
+use super::desk::{Bits, Desk, Desks};
+pub use super::nbw_temporal::Reader as FastReader;
+use super::peterson::{bytes_over, parts};
+use super::ring::{Ring, Turn};
+pub use super::{Overrun, Sample};
+use crate::{LayoutError, Plain};
+
+/// Bytes that an object for `T` needs; `None` unless there are 2 to 256 buffers and 1 to 250 slow readers, and their
+/// size is a number.
+pub const fn bytes<T: Plain>(buffers: u32, slow: u32) -> Option<usize> {
+    bytes_over::<T>(buffers, slow)
+}
+
+/// The ends of an object: the writer, a fast reader to be cloned, and the slow readers.
+pub type Group<'m, T> = (Writer<'m, T>, FastReader<'m, T>, SlowReaders<'m, T>);
+
+/// All ends on one memory: 2 to 256 buffers, a fast reader (clone it for more), 1 to 250 slow readers. As many buffers
+/// as the fast readers need by [`nbw_temporal::buffers`](super::nbw_temporal::buffers); at least 3 for what is said of
+/// slow readers' second attempts.
+///
+/// # Errors
+///
+/// [`LayoutError::Buffers`], [`LayoutError::Readers`], [`LayoutError::TooSmall`].
+///
+/// ```
+/// use taut_share::{Line, Memory, state::emeralds};
+///
+/// let mut lines = [const { Line::new() }; 6];
+/// let (mut writer, mut fast, mut slow) = emeralds::group::<u64>(Memory::new(&mut lines), 4, 1)?;
+/// let mut slow = slow.next().expect("there is one");
+/// writer.write(&7);
+/// assert_eq!(fast.read().map(|sample| sample.map(|sample| sample.value)), Ok(Some(7)));
+/// assert_eq!(slow.read_bounded(2).map(|sample| sample.map(|sample| sample.value)), Ok(Some(7)));
+/// # Ok::<(), taut_share::LayoutError>(())
+/// ```
+pub fn group<T: Plain>(memory: Memory<'_>, buffers: u32, slow: u32) -> Result<Group<'_, T>, LayoutError> {
+    let (ring, desks) = parts(&memory, buffers, slow)?;
+    Ok((Writer::attach(ring, desks), FastReader::attach(ring), SlowReaders { ring, desks, next: 0 }))
+}
+
+/// The writer's end alone. After the death of a writer, at any step, the next one goes on here.
+///
+/// # Errors
+///
+/// As [`group`].
+///
+/// # Safety
+///
+/// What stands on the memory is this object for this `T`, number of buffers and slow readers, or zeros; no other writer
+/// of it lives: the last one has ended, and this call comes after that.
+pub unsafe fn writer<T: Plain>(
+    memory: Memory<'_>,
+    buffers: u32,
+    slow: u32,
+) -> Result<Writer<'_, T>, LayoutError> {
+    let (ring, desks) = parts(&memory, buffers, slow)?;
+    Ok(Writer::attach(ring, desks))
+}
+
+/// The end of slow reader `which`, from 0, alone. After the death of that reader, the next one goes on here.
+///
+/// # Errors
+///
+/// As [`group`]; [`LayoutError::Readers`] also if there is no such reader.
+///
+/// # Safety
+///
+/// What stands on the memory is this object for this `T`, number of buffers and slow readers, or zeros; no other slow
+/// reader of this number lives: the last one has ended, and this call comes after that.
+pub unsafe fn slow_reader<T: Plain>(
+    memory: Memory<'_>,
+    buffers: u32,
+    slow: u32,
+    which: u32,
+) -> Result<SlowReader<'_, T>, LayoutError> {
+    let (ring, desks) = parts(&memory, buffers, slow)?;
+    Ok(SlowReader::attach(ring, desks.get(which).ok_or(LayoutError::Readers)?))
+}
+
+/// A fast reader's end alone; there may be any number. It looks at the buffers only, whatever slow readers there are,
+/// and needs no write access: the memory may be mapped for reading.
+///
+/// # Errors
+///
+/// [`LayoutError::Buffers`], [`LayoutError::TooSmall`].
+///
+/// # Safety
+///
+/// What stands on the memory is this object for this `T` and number of buffers, or zeros.
+pub unsafe fn fast_reader<T: Plain>(
+    memory: Memory<'_>,
+    buffers: u32,
+) -> Result<FastReader<'_, T>, LayoutError> {
+    Ok(FastReader::attach(Ring::new(&memory, buffers)?))
+}
+
+/// The end that writes. Real-time.
+pub struct Writer<'m, T> {
+    ring: Ring<'m, T>,
+    desks: Desks<'m, T>,
+    next: Turn,
+    answered: Bits,
+}
+
+impl<'m, T: Plain> Writer<'m, T> {
+    fn attach(ring: Ring<'m, T>, desks: Desks<'m, T>) -> Self {
+        // Relaxed: the last writer has ended before this call.
+        let next = ring.after(ring.turn(ring.latest.load(Relaxed)));
+        Self { ring, next, answered: Bits::answered(&desks), desks }
+    }
+
+    /// Makes `value` the newest, and leaves a copy to each slow reader that was overtaken and has asked for it.
+    /// Wait-free.
+    #[inline]
+    pub fn write(&mut self, value: &T) {
+        fence(Release); // O2 reuse: the number before this one, before the words.
+        self.ring.store(self.next, value);
+        self.ring.latest.store(self.next.word, Release); // O1 publish: the words before their number.
+        for which in 0..self.desks.count() {
+            let Some(desk) = self.desks.get(which) else { break };
+            let asked = desk.asked.load(Acquire) & 1; // O3 ask: the reader's last copying before ours.
+            if asked != self.answered.get(which) {
+                // SAFETY: the bits differ, by our own account of the answer; the reader's copying is over (O3), and
+                // it will not read until we answer (I2).
+                unsafe { desk.leave(value) };
+                self.answered.set(which, asked);
+                // O4 answer: the copy before the bits are equal.
+                desk.answered.store(self.next.version() << 1 | asked, Release);
+            }
+        }
+        self.next = self.ring.after(self.next);
+    }
+}
+
+/// The slow readers, each once.
+pub struct SlowReaders<'m, T> {
+    ring: Ring<'m, T>,
+    desks: Desks<'m, T>,
+    next: u32,
+}
+
+impl<'m, T: Plain> Iterator for SlowReaders<'m, T> {
+    type Item = SlowReader<'m, T>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let desk = self.desks.get(self.next)?;
+        self.next += 1;
+        Some(SlowReader::attach(self.ring, desk))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = (self.desks.count() - self.next) as usize;
+        (left, Some(left))
+    }
+}
+
+impl<T: Plain> ExactSizeIterator for SlowReaders<'_, T> {}
+
+impl<T: Plain> FusedIterator for SlowReaders<'_, T> {}
+
+/// An end that reads, for readers that may be overtaken.
+pub struct SlowReader<'m, T> {
+    ring: Ring<'m, T>,
+    desk: Desk<'m, T>,
+    /// Our bit.
+    asked: u64,
+    /// The number of what was returned last.
+    seen: u64,
+}
+
+impl<'m, T: Plain> SlowReader<'m, T> {
+    fn attach(ring: Ring<'m, T>, desk: Desk<'m, T>) -> Self {
+        // Relaxed: the last reader has ended before this call.
+        let asked = desk.asked.load(Relaxed) & 1;
+        Self { ring, desk, asked, seen: 0 }
+    }
+
+    /// The newest value; `None` before the first write. Two attempts: see [Progress](self#progress) for when that is
+    /// always enough.
+    ///
+    /// # Errors
+    ///
+    /// [`Overrun`]: more writes than `buffers` - 2 ended during each attempt, and the writer's answer has not come.
+    #[inline]
+    pub fn read(&mut self) -> Result<Option<Sample<T>>, Overrun> {
+        self.read_bounded(2)
+    }
+
+    /// The newest value, in up to `attempts` attempts (0 counts as 1) with a pause in between; `None` before the first
+    /// write.
+    ///
+    /// # Errors
+    ///
+    /// As [`SlowReader::read`].
+    #[inline]
+    pub fn read_bounded(&mut self, attempts: u32) -> Result<Option<Sample<T>>, Overrun> {
+        let latest = self.ring.latest.load(Acquire); // O1 publish
+        if latest == 0 { Ok(None) } else { self.copy(latest, attempts).map(Some) }
+    }
+
+    /// The newest value if it is another one than this reader returned last; else `None`, after one load. Two attempts,
+    /// as [`SlowReader::read`].
+    ///
+    /// # Errors
+    ///
+    /// As [`SlowReader::read`].
+    #[inline]
+    pub fn read_if_newer(&mut self) -> Result<Option<Sample<T>>, Overrun> {
+        let latest = self.ring.latest.load(Acquire); // O1 publish
+        if self.ring.turn(latest).version() == self.seen { Ok(None) } else { self.copy(latest, 2).map(Some) }
+    }
+
+    /// The number of the newest write, 0 before the first. By the time it is looked at it may be past.
+    #[inline]
+    pub fn version(&self) -> u64 {
+        // Relaxed: nothing is read on the strength of it.
+        self.ring.turn(self.ring.latest.load(Relaxed)).version()
+    }
+
+    #[inline(always)]
+    fn copy(&mut self, latest: u64, attempts: u32) -> Result<Sample<T>, Overrun> {
+        let sample = match self.attempt(latest) {
+            Some(sample) => sample,
+            None => self.insist(latest, attempts)?,
+        };
+        self.seen = sample.version;
+        Ok(sample)
+    }
+
+    /// The value of `latest`, unless overtaken.
+    #[inline(always)]
+    fn attempt(&mut self, latest: u64) -> Option<Sample<T>> {
+        let turn = self.ring.turn(latest);
+        let value = self.ring.load(turn);
+        fence(Acquire); // O2 reuse: the words before the second look at the number.
+        if self.ring.overtaken(turn, self.ring.latest.load(Relaxed)) {
+            return None;
+        }
+        // SAFETY: `load` fills every byte; T is Plain: any bytes are one (and these are of one write: proof above).
+        Some(Sample { value: unsafe { value.assume_init() }, version: turn.version() })
+    }
+
+    /// After an attempt at `first` that was overtaken: asks the writer, and makes the rest of the attempts.
+    #[cold]
+    fn insist(&mut self, first: u64, attempts: u32) -> Result<Sample<T>, Overrun> {
+        let begun = self.ring.turn(first).version();
+        let mut left = attempts;
+        loop {
+            if let Some(sample) = self.answer(begun) {
+                return Ok(sample);
+            }
+            if left <= 1 {
+                return Err(Overrun);
+            }
+            left -= 1;
+            spin_loop();
+            let latest = self.ring.latest.load(Acquire); // O1 publish
+            if let Some(sample) = self.attempt(latest) {
+                return Ok(sample);
+            }
+        }
+    }
+
+    /// What the writer has left, if it is for a read that began when the newest number was `begun`; else asks for it,
+    /// if that is not done.
+    fn answer(&mut self, begun: u64) -> Option<Sample<T>> {
+        let answered = self.desk.answered.load(Acquire); // O4 answer
+        if answered & 1 != self.asked {
+            return None;
+        }
+        let version = answered >> 1;
+        if version >= begun {
+            // SAFETY: the bits are equal; the writer's copying is over (O4), and it will not write until we ask (I2).
+            return Some(Sample { value: unsafe { self.desk.take() }, version });
+        }
+        self.asked ^= 1;
+        self.desk.asked.store(self.asked, Release); // O3 ask: our last copying before the writer's.
+        None
+    }
+}

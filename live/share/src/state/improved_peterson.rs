@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Improved Peterson: newest value; one real-time writer, slow readers by handshake and fast ones by time.
+//!
+//! # Use
+//!
+//! One object for readers of which some are known to be fast enough, as [`super::nbw_temporal`] wants them, and some
+//! are not. Buffers are few, since slow readers need none of the ring; the writer looks only at the slow readers, and
+//! fast ones store nothing. A fast reader whose assumption about time was broken is told [`Overrun`]. Are all fast:
+//! [`super::nbw_temporal`]. Is none: [`super::peterson`]. Can the slow ones wait for a write: [`super::emeralds`].
+//!
+//! # Callers
+//!
+//! Slow readers and the writer as in [`super::peterson`], fast readers as in [`super::nbw_temporal`]: all different
+//! ends may run at the same time, and fast readers may be any number.
+//!
+//! # Progress
+//!
+//! W = ⌈size of a value / 8⌉ words, M slow readers. All operations are wait-free.
+//!
+//! | operation                | bound                                                                         |
+//! |--------------------------|-------------------------------------------------------------------------------|
+//! | `write`                  | 1 store + W words + 2 fences + M loads, and W words + 1 store for each slow reader that has begun a read since its last copy |
+//! | `SlowReader::read`       | 3 loads + 1 store + 2 fences + W or 2 W words                                 |
+//! | `FastReader::read`       | 2 loads + W words + 2 fences, or [`Overrun`] after that                       |
+//!
+//! A fast reader is not told [`Overrun`] while at most `buffers` - 2 writes end during its read:
+//! [`nbw_temporal::buffers`](super::nbw_temporal::buffers) computes the number for the slowest of the fast ones.
+//!
+//! # State
+//!
+//! That of [`super::peterson`] with `buffers` buffers: those of [`super::nbw_temporal`], and behind them a bit, an
+//! answer and a copy for each slow reader. In all max(2, N) + M values, where N is what the fast readers need.
+//!
+//! # Invariants
+//!
+//! - I1 to I3 of [`super::peterson`], for any number of buffers from 2 on.
+//!
+//! # Orderings
+//!
+//! Those of [`super::peterson`] between the writer and slow readers. Of those, the publishing store and the fence before
+//! the words are O1 and O2 of [`super::nbw_temporal`], and the fast readers' ends of both are there.
+//!
+//! # Proof
+//!
+//! *Slow readers*: the proof of [`super::peterson`], in which the words of a reader that loaded number k may be of
+//! write k + n or later, n ≥ 2 being the number of buffers. The look at the bits that it needs is that after write
+//! k + 1, which comes before the words of write k + n for every n ≥ 2.
+//!
+//! *Fast readers*: the proof of [`super::nbw_temporal`]. It asks of the writer that writes take the buffers in turn,
+//! that each begins with a Release fence, and ends with a Release store of the next number. What this writer does
+//! between two writes touches neither buffers nor number. Slow readers hold no buffer, so that the distance of reuse is
+//! the whole ring; accepted is up to `buffers` - 2 numbers behind the first, and one more lets a torn value pass.
+//!
+//! # Crash
+//!
+//! As [`super::peterson`]; a fast reader leaves no trace.
+//!
+//! # Source
+//!
+//! [Huang 2002, section 3.5], the transformation, on [`super::peterson`]: "we derive the Improved Peterson's algorithm",
+//! whose listing is not in the paper. We differ as both parts do: the check of the fast readers costs one buffer more
+//! than the paper's N = N_max + 1, and is what makes a broken assumption known.
+//!
+//! # Checked
+//!
+//! - `tests/behaviour_temporal.rs`: layout, and a fast reader on a mapping that it may not write; also Miri
+//! - `tests/steps_temporal.rs`: the bounds above, counted
+//! - `tests/printed_temporal.rs`: writes that come in the middle of a fast read, as many as are accepted and one more
+//! - `tests/conformance.rs` and the other programs over all objects, with its slow readers
+//!
+//! `tests/loom_temporal.rs`, payload of 2 words: 3 buffers, 3 writes, a slow reader reading twice and a fast one once,
+//! preemption bound 3: 12 114 executions. A separate checker of interleavings, one slow reader and one fast, a read
+//! each: 3 and 4 buffers, 5 and 6 writes, 894 476 and 1 937 407 states sequentially consistent; 2 buffers, 3 writes and 2
+//! reads each, 397 902; in RC11 without load buffering 2 buffers, 3 writes, 84 951, and 3 buffers, 4 writes, 271 217. A
+//! fast reader that accepts one number more is torn with 3 and 4 buffers, in both.
+//!
+//! Not covered: more than one slow reader beside a fast one exhaustively; and as both parts.
+
+pub use super::nbw_temporal::Reader as FastReader;
+pub use super::peterson::{Reader as SlowReader, Readers as SlowReaders, Writer};
+pub use super::{Overrun, Sample};
+use crate::{LayoutError, Plain};
+use taut_atomic::Memory;
+
+use super::peterson::{bytes_over, parts};
+use super::ring::Ring;
+
+/// Bytes that an object for `T` needs; `None` unless there are 2 to 256 buffers and 1 to 250 slow readers, and their
+/// size is a number.
+pub const fn bytes<T: Plain>(buffers: u32, slow: u32) -> Option<usize> {
+    bytes_over::<T>(buffers, slow)
+}
+
+/// The ends of an object: the writer, a fast reader to be cloned, and the slow readers.
+pub type Group<'m, T> = (Writer<'m, T>, FastReader<'m, T>, SlowReaders<'m, T>);
+
+/// All ends on one memory: 2 to 256 buffers, a fast reader (clone it for more), 1 to 250 slow readers.
+///
+/// # Errors
+///
+/// [`LayoutError::Buffers`], [`LayoutError::Readers`], [`LayoutError::TooSmall`].
+///
+/// ```
+/// use taut_share::state::{improved_peterson, nbw_temporal};
+/// use taut_share::{Line, Memory};
+///
+/// let buffers = nbw_temporal::buffers(1_400_000, 700_000, 1_000_000).expect("few enough");
+/// let mut lines = [const { Line::new() }; 10];
+/// let (mut writer, mut fast, mut slow) =
+///     improved_peterson::group::<u64>(Memory::new(&mut lines), buffers, 1)?;
+/// let mut slow = slow.next().expect("there is one");
+/// writer.write(&7);
+/// assert_eq!(fast.read().map(|sample| sample.map(|sample| sample.value)), Ok(Some(7)));
+/// assert_eq!(slow.read(), Some(7));
+/// # Ok::<(), taut_share::LayoutError>(())
+/// ```
+pub fn group<T: Plain>(memory: Memory<'_>, buffers: u32, slow: u32) -> Result<Group<'_, T>, LayoutError> {
+    let (ring, desks) = parts(&memory, buffers, slow)?;
+    Ok((Writer::attach(ring, desks), FastReader::attach(ring), SlowReaders::new(ring, desks)))
+}
+
+/// The writer's end alone. After the death of a writer, at any step, the next one goes on here.
+///
+/// # Errors
+///
+/// As [`group`].
+///
+/// # Safety
+///
+/// What stands on the memory is this object for this `T`, number of buffers and slow readers, or zeros; no other writer
+/// of it lives: the last one has ended, and this call comes after that.
+pub unsafe fn writer<T: Plain>(
+    memory: Memory<'_>,
+    buffers: u32,
+    slow: u32,
+) -> Result<Writer<'_, T>, LayoutError> {
+    let (ring, desks) = parts(&memory, buffers, slow)?;
+    Ok(Writer::attach(ring, desks))
+}
+
+/// The end of slow reader `which`, from 0, alone. After the death of that reader, the next one goes on here.
+///
+/// # Errors
+///
+/// As [`group`]; [`LayoutError::Readers`] also if there is no such reader.
+///
+/// # Safety
+///
+/// What stands on the memory is this object for this `T`, number of buffers and slow readers, or zeros; no other slow
+/// reader of this number lives: the last one has ended, and this call comes after that.
+pub unsafe fn slow_reader<T: Plain>(
+    memory: Memory<'_>,
+    buffers: u32,
+    slow: u32,
+    which: u32,
+) -> Result<SlowReader<'_, T>, LayoutError> {
+    let (ring, desks) = parts(&memory, buffers, slow)?;
+    Ok(SlowReader::attach(ring, desks.get(which).ok_or(LayoutError::Readers)?))
+}
+
+/// A fast reader's end alone; there may be any number. It looks at the buffers only, whatever slow readers there are,
+/// and needs no write access: the memory may be mapped for reading.
+///
+/// # Errors
+///
+/// [`LayoutError::Buffers`], [`LayoutError::TooSmall`].
+///
+/// # Safety
+///
+/// What stands on the memory is this object for this `T` and number of buffers, or zeros.
+pub unsafe fn fast_reader<T: Plain>(
+    memory: Memory<'_>,
+    buffers: u32,
+) -> Result<FastReader<'_, T>, LayoutError> {
+    Ok(FastReader::attach(Ring::new(&memory, buffers)?))
+}

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! NBW with many buffers: newest value; one real-time writer, any number of real-time readers, kept apart by time.
+//!
+//! # Use
+//!
+//! Measurements and state between real-time tasks whose periods and deadlines are known. Both sides do the least that
+//! there is to do, and readers store nothing: their process may map the memory for reading only. The price is memory,
+//! as many buffers as writes can begin while a value is read ([`buffers`] computes them), and that a broken assumption
+//! is paid by the reader, who is told [`Overrun`]. Are some readers too slow for that: [`super::improved_peterson`]
+//! and [`super::emeralds`] put them on the same buffers. Are there no periods to rely on: [`super::peterson`].
+//!
+//! # Callers
+//!
+//! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] see to it).
+//!
+//! |                                    | write | read, `read_if_newer`, `version` |
+//! |------------------------------------|-------|----------------------------------|
+//! | `write`                            | X     | -                                |
+//! | `read`, `read_if_newer`, `version` | -     | -                                |
+//!
+//! # Progress
+//!
+//! W = ⌈size of a value / 8⌉ words. All operations are wait-free.
+//!
+//! | operation       | bound                                                                                 |
+//! |-----------------|---------------------------------------------------------------------------------------|
+//! | `write`         | 1 store + W words + 1 fence (free on x86-64); it loads nothing                        |
+//! | `read`          | 2 loads + W words + 2 fences (free on x86-64); 1 load before the first write          |
+//! | `read_if_newer` | `read`; 1 load when there is nothing newer                                            |
+//! | `version`       | 1 load                                                                                |
+//!
+//! `read` is not told [`Overrun`] while at most `buffers` - 2 writes end between its first load and its last. Time
+//! sees to that if the number of buffers is at least [`buffers`] of
+//!
+//! - R: longest time from the begin of `read` to its return, with all preemption by others in it;
+//! - D: the writer's relative deadline: a write ends within D from its release;
+//! - P: the writer's period: its releases are at least P apart.
+//!
+//! The writes that can overlap a read, one that is going on when it begins included, are at most N = max(2,
+//! ⌈(R + D) / P⌉), and N + 2 buffers are needed. The R = P_reader - (C - C_read) of the paper holds on one core under
+//! fixed priorities or EDF for a task that does not suspend itself and uses its full C; in any other case take the
+//! reader's deadline for R.
+//!
+//! # State
+//!
+//! ```text
+//! byte 0    latest: number of the newest write << 8 | its buffer; 0 before the first
+//! byte 128  buffers, each on cache lines of its own
+//! ```
+//!
+//! Write number k is followed in its buffer by write k + n, n being the number of buffers.
+//!
+//! # Invariants
+//!
+//! - I1 The numbers in `latest` grow by one from write to write.
+//! - I2 While `latest` has number j, only the buffer of write j + 1 is written.
+//!
+//! # Orderings
+//!
+//! - O1 publish: Release of the store of `latest` ↔ Acquire fence behind the reader's first load of it.
+//! - O2 reuse: Release fence before the words of a write ↔ Acquire fence between a reader's words and its second load.
+//!
+//! # Proof
+//!
+//! Let a reader load number k first. By O1 it sees in that buffer every word of write k, or later ones. Had it seen a
+//! word of a later write, that were k + n or behind it (I2). Those words were stored behind a fence that follows the
+//! store of number k + n - 1 (program order), so by O2 the second load would see that number or a later one. It is
+//! accepted only up to k + n - 2. So every word is of write k, which was the newest at the first load.
+//!
+//! `tests/printed_temporal.rs` shows that one more, k + n - 1, lets a torn value pass: write k + n may then be going on
+//! in this buffer. A second word that says which write has begun, as in the two words of the paper's NBW, would do with
+//! N + 1 buffers; it costs the writer a store to a line that every reader loads.
+//!
+//! # Crash
+//!
+//! | who dies, where                     | what the others see | what goes on                                    |
+//! |-------------------------------------|---------------------|-------------------------------------------------|
+//! | writer, before its store of `latest`| the value before    | a new [`writer`] writes the same buffer, number |
+//! | writer, after it                    | the new value       | a new [`writer`] goes on behind it              |
+//! | reader, anywhere                    | nothing             | a reader leaves no trace                        |
+//!
+//! A hostile reader with write access can spoil the buffers and `latest` for the other readers, and cannot without;
+//! the writer loads nothing, so its steps and what it does next are as before. A hostile writer can make a reader
+//! return any bits or say `Overrun`: the number of a buffer is bounded, the steps are the same.
+//!
+//! # Source
+//!
+//! [Kopetz 1993], with the many buffers of [Huang 2002, section 2.2]. We differ: one buffer more than printed, and a
+//! check behind the copy, so that an assumption that does not hold is seen, and not a torn value; the number of a write
+//! beside that of its buffer in one word; fences; relaxed words, since a plain copy that races is undefined. The
+//! printed N, max(2, ⌈(R - (P - D)) / P⌉ + 1), is the same number.
+//!
+//! # Checked
+//!
+//! - `tests/behaviour_temporal.rs`: values, numbers, layout, successors, lies, a mapping that may not be written; also
+//!   Miri
+//! - `tests/steps_temporal.rs`: the bounds above, counted
+//! - `tests/printed_temporal.rs`: too few buffers, a check that is too lax; writes that come in the middle of a copy
+//! - `tests/conformance.rs` and the other programs over all objects
+//!
+//! `tests/loom_temporal.rs`, payload of 2 words: 2 buffers, 3 writes × 1 read, and 3 buffers, 4 × 1, without preemption
+//! bound: 453 and 870 executions; 2 buffers, 4 × 2 with bound 5: 23 914; 2 readers one after the other, without bound:
+//! 220; 5 buffers and 3 writes, where `Overrun` may not be: 40. Each of the four orderings left out, or weakened by one
+//! step, fails there. A separate checker of interleavings, 2, 3, 4 buffers: 5, 6, 7 writes × 2 reads, 14 218, 21 515 and
+//! 33 635 states sequentially consistent; 4, 5, 6 × 2, 11 258, 22 526, 44 145 in RC11 without load buffering, and the
+//! same four are needed; `Overrun` is said there only when at least `buffers` - 1 writes had begun behind the one that
+//! was read. Accepting one number more is torn for each of the three.
+//!
+//! Not covered: more buffers exhaustively; load buffering; AArch64 hardware. The thread sanitizer does not know fences,
+//! and every access here is atomic: it can say nothing.
+//!
+//! Not both ends may be copied, and none be shared between threads:
+//!
+//! ```compile_fail,E0599
+//! # use taut_share::{Line, Memory, state::nbw_temporal};
+//! # let mut lines = [const { Line::new() }; 3];
+//! let (writer, reader) = nbw_temporal::pair::<u64>(Memory::new(&mut lines), 4).unwrap();
+//! let readers_may_be_many = reader.clone();
+//! let second = writer.clone();
+//! ```
+//! ```compile_fail,E0277
+//! # use taut_share::{Line, Memory, state::nbw_temporal};
+//! fn shared<T: Sync>(_: &T) {}
+//! # let mut lines = [const { Line::new() }; 3];
+//! let (writer, reader) = nbw_temporal::pair::<u64>(Memory::new(&mut lines), 4).unwrap();
+//! shared(&reader);
+//! ```
+
+use taut_atomic::Ordering::{Acquire, Relaxed, Release};
+use taut_atomic::{Memory, fence};
+
+use super::ring::{self, Ring, Turn};
+pub use super::{Overrun, Sample};
+use crate::{LayoutError, Plain};
+
+/// Buffers that time needs so that no read is told [`Overrun`]: max(2, ⌈(R + D) / P⌉ + 2 for the longest
+/// `read_ns` R, and the writer's relative `deadline_ns` D and `period_ns` P (see [Progress](self#progress)).
+///
+/// `None` if the period is 0, the sum is not a number, or more than 256 buffers are needed.
+///
+/// ```
+/// use taut_share::state::nbw_temporal::buffers;
+///
+/// // A writer every millisecond with a deadline of 700 µs, a reader that may take 1.4 ms over a copy.
+/// assert_eq!(buffers(1_400_000, 700_000, 1_000_000), Some(5));
+/// ```
+pub const fn buffers(read_ns: u64, deadline_ns: u64, period_ns: u64) -> Option<u32> {
+    let Some(span_ns) = read_ns.checked_add(deadline_ns) else { return None };
+    if period_ns == 0 {
+        return None;
+    }
+    let writes = span_ns.div_ceil(period_ns);
+    let writes = if writes < 2 { 2 } else { writes };
+    if writes > 254 { None } else { Some(writes as u32 + 2) }
+}
+
+/// Bytes that an object for `T` needs; `None` unless there are 2 to 256 buffers and their size is a number.
+pub const fn bytes<T: Plain>(buffers: u32) -> Option<usize> {
+    ring::bytes::<T>(buffers)
+}
+
+/// The writer and a reader on one memory, with 2 to 256 buffers; clone the reader for more.
+///
+/// # Errors
+///
+/// [`LayoutError::Buffers`], [`LayoutError::TooSmall`].
+pub fn pair<T: Plain>(
+    memory: Memory<'_>,
+    buffers: u32,
+) -> Result<(Writer<'_, T>, Reader<'_, T>), LayoutError> {
+    let ring = Ring::new(&memory, buffers)?;
+    Ok((Writer::attach(ring), Reader::attach(ring)))
+}
+
+/// The writer's end alone, where the readers are in other processes or made by [`reader`]. After the death of a
+/// writer, at any step, the next one goes on here.
+///
+/// # Errors
+///
+/// As [`pair`].
+///
+/// # Safety
+///
+/// What stands on the memory is this object for this `T` and number of buffers, or zeros; no other writer of it lives:
+/// the last one has ended, and this call comes after that.
+pub unsafe fn writer<T: Plain>(memory: Memory<'_>, buffers: u32) -> Result<Writer<'_, T>, LayoutError> {
+    Ok(Writer::attach(Ring::new(&memory, buffers)?))
+}
+
+/// A reader's end alone; there may be any number. It needs no write access: the memory may be mapped for reading.
+///
+/// # Errors
+///
+/// As [`pair`].
+///
+/// # Safety
+///
+/// What stands on the memory is this object for this `T` and number of buffers, or zeros.
+pub unsafe fn reader<T: Plain>(memory: Memory<'_>, buffers: u32) -> Result<Reader<'_, T>, LayoutError> {
+    Ok(Reader::attach(Ring::new(&memory, buffers)?))
+}
+
+/// The end that writes. Real-time.
+pub struct Writer<'m, T> {
+    ring: Ring<'m, T>,
+    next: Turn,
+}
+
+impl<'m, T: Plain> Writer<'m, T> {
+    fn attach(ring: Ring<'m, T>) -> Self {
+        // Relaxed: the last writer has ended before this call.
+        let next = ring.after(ring.turn(ring.latest.load(Relaxed)));
+        Self { ring, next }
+    }
+
+    /// Makes `value` the newest. Wait-free: one copy and a store, and no load.
+    #[inline]
+    pub fn write(&mut self, value: &T) {
+        fence(Release); // O2 reuse: the number before this one, before the words.
+        self.ring.store(self.next, value);
+        self.ring.latest.store(self.next.word, Release); // O1 publish: the words before their number.
+        self.next = self.ring.after(self.next);
+    }
+}
+
+/// An end that reads. Real-time.
+pub struct Reader<'m, T> {
+    ring: Ring<'m, T>,
+    /// What was returned last.
+    seen: u64,
+    /// What comes behind it: most likely the next to be returned.
+    next: Turn,
+}
+
+impl<T> Clone for Reader<'_, T> {
+    /// One more reader, which has seen what this one has.
+    fn clone(&self) -> Self {
+        Self { ring: self.ring, seen: self.seen, next: self.next }
+    }
+}
+
+impl<'m, T: Plain> Reader<'m, T> {
+    pub(super) fn attach(ring: Ring<'m, T>) -> Self {
+        Self { ring, seen: 0, next: ring.after(ring.turn(0)) }
+    }
+
+    /// The newest value; `None` before the first write. Wait-free: 2 loads and one copy.
+    ///
+    /// # Errors
+    ///
+    /// [`Overrun`]: more writes than `buffers` - 2 ended meanwhile. The next read may succeed.
+    #[inline]
+    pub fn read(&mut self) -> Result<Option<Sample<T>>, Overrun> {
+        // Relaxed, and a fence for the order: of memory that is mapped for reading only, the language allows no more.
+        let latest = self.ring.latest.load(Relaxed);
+        if latest == 0 { Ok(None) } else { self.copy(latest).map(Some) }
+    }
+
+    /// The newest value if it is another one than this reader returned last; else `None`, after one load.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::read`].
+    #[inline]
+    pub fn read_if_newer(&mut self) -> Result<Option<Sample<T>>, Overrun> {
+        let latest = self.ring.latest.load(Relaxed);
+        if latest == self.seen { Ok(None) } else { self.copy(latest).map(Some) }
+    }
+
+    /// The number of the newest write, 0 before the first. By the time it is looked at it may be past.
+    #[inline]
+    pub fn version(&self) -> u64 {
+        // Relaxed: nothing is read on the strength of it.
+        self.ring.turn(self.ring.latest.load(Relaxed)).version()
+    }
+
+    #[inline(always)]
+    fn copy(&mut self, latest: u64) -> Result<Sample<T>, Overrun> {
+        fence(Acquire); // O1 publish: the number before its words.
+        // A buffer that is known before `latest` has arrived is fetched at the same time: so the usual case takes no
+        // address out of it.
+        let turn = if latest == self.next.word { self.next } else { elsewhere(&self.ring, latest) };
+        let value = self.ring.load(turn);
+        fence(Acquire); // O2 reuse: the words before the second look at the number.
+        if self.ring.overtaken(turn, self.ring.latest.load(Relaxed)) {
+            return Err(Overrun);
+        }
+        self.seen = turn.word;
+        self.next = self.ring.after(turn);
+        // SAFETY: `load` fills every byte; T is Plain: any bytes are one (and these are of one write: proof above).
+        Ok(Sample { value: unsafe { value.assume_init() }, version: turn.version() })
+    }
+}
+
+/// The turn that `latest` names. Not inlined, or the compiler would make a choice without a branch of it, and with that
+/// an address that waits for `latest`.
+#[cold]
+#[inline(never)]
+fn elsewhere<T: Plain>(ring: &Ring<'_, T>, latest: u64) -> Turn {
+    ring.turn(latest)
+}

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Peterson, as revised by Vidyasankar: newest value; one real-time writer, several real-time readers, no waiting and
+//! no assumption about time.
+//!
+//! # Use
+//!
+//! State between real-time parties of which nothing is known, or whose readers must never be told to come again. The
+//! writer pays: a fence that waits for its stores, a look at a word of every reader, and a copy for each that reads at
+//! this moment. In return there are only two buffers beside one copy for each reader. Is there a bound on how long
+//! readers take: [`super::nbw_temporal`]; for some of them: [`super::improved_peterson`]. Does a reader that is
+//! overtaken have the time to wait for the next write: [`super::emeralds`] costs the writer less.
+//!
+//! # Callers
+//!
+//! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] and [`reader`] see to it).
+//!
+//! |                                  | write | read of one number | read of another |
+//! |----------------------------------|-------|--------------------|-----------------|
+//! | `write`                          | X     | -                  | -               |
+//! | `read`, `read_sample`, `read_if_newer`, `version` | - | X     | -               |
+//!
+//! # Progress
+//!
+//! W = ⌈size of a value / 8⌉ words, P readers. All operations are wait-free.
+//!
+//! | operation             | bound                                                                            |
+//! |-----------------------|----------------------------------------------------------------------------------|
+//! | `write`               | 1 store + W words + 2 fences + P loads, and W words + 1 store for each reader that has begun a read since its last copy |
+//! | `read`, `read_sample` | 3 loads + 1 store + 2 fences + W or 2 W words; without words before the first write |
+//! | `read_if_newer`       | 1 load more; 1 load alone when there is nothing newer                            |
+//! | `version`             | 1 load                                                                           |
+//!
+//! One of the writer's fences and one of the reader's are sequentially consistent: on x86-64 an instruction that waits
+//! until the stores before it are seen. The others are free there.
+//!
+//! # State
+//!
+//! ```text
+//! byte 0    latest: number of the newest write << 8 | its buffer; 0 before the first (the writer's)
+//! byte 128  2 buffers
+//! then      of each reader, a line: asked, one bit (the reader's)
+//! then      of each reader, whole lines: its copy, and behind it answered: number of the write << 1 | bit (the
+//!           writer's)
+//! ```
+//!
+//! A reader asks by making its bit another one than that of the answer, and after that copies the newest buffer. The
+//! writer, after each write, answers those that have asked: leaves the value in their copy, then makes the bits equal.
+//!
+//! # Invariants
+//!
+//! - I1 The numbers in `latest` grow by one from write to write; while it has number j, only the buffer of write j + 1
+//!   is written.
+//! - I2 A reader's copy is written only while the bits differ, and read only while they are equal.
+//! - I3 Only the reader makes its bits differ, at the begin of a read; only the writer makes them equal, once for each.
+//!
+//! # Orderings
+//!
+//! - O1 publish: Release of the store of `latest` ↔ Acquire of the reader's loads of it.
+//! - O2 reuse: Release fence before the words of a write ↔ Acquire fence behind the words of a read.
+//! - O3 ask: Release of the reader's store of its bit ↔ Acquire of the writer's load of it.
+//! - O4 answer: Release of the writer's store of the answer ↔ Acquire of the reader's load of it behind its words.
+//! - O5 meet: SeqCst fence of the reader, between its bit and its load of `latest` ↔ SeqCst fence of the writer,
+//!   between its store of `latest` and its look at the bits.
+//!
+//! # Proof
+//!
+//! Let a reader ask, and load number k. It copies the buffer of write k; the words may be of write k + 2 or later only
+//! (I1), as with two buffers its words are stored where those of k were.
+//!
+//! *If the bits differ at the end*, the words are of write k. For had the reader seen one of write k + 2 or later, then
+//! by O2 all that the writer did before it, its look at the bits after write k + 1 among it. That look comes behind the
+//! writer's fence after the store of number k + 1, which the reader had not loaded: so by O5 the reader's fence came
+//! first, and the look has found the bit. The answer was stored then (or earlier), and by O2 would have been loaded:
+//! the bits were equal.
+//!
+//! *If they are equal*, the writer has answered since this read asked (I3), and the copy is the reader's until it asks
+//! again (I2): O4 orders the writer's copying before ours, O3 ours before its next. The value is of a write whose look
+//! at the bits came behind the begin of this read, thus not older than the last write that was complete then. (Where
+//! stores are seen late, the answer to the read before may become known only now, after this read has asked for what it
+//! was asked already. Then its write was not known to be complete at the begin, and is not older than one that was.)
+//!
+//! The answer is *the complement of what the writer has answered*, loaded anew for each read, and not of what this
+//! reader asked last: a reader that toggles a bit of its own withdraws a request that was not answered, and takes the
+//! next answer, or none, for its copy (`tests/printed_temporal.rs` shows the stale value that comes of it).
+//!
+//! # Crash
+//!
+//! | who dies, where                 | what the others see | what goes on                                        |
+//! |---------------------------------|---------------------|-----------------------------------------------------|
+//! | writer, before its store of `latest` | the value before | a new [`writer`] writes the same buffer, number   |
+//! | writer, after it, within an answer | the new value; who has asked takes it out of the buffer | a new [`writer`] answers with its first write |
+//! | reader, after it has asked      | nothing             | the next write copies once in vain; a new [`reader`] asks as if it had been the one |
+//! | reader, elsewhere               | nothing             | a new [`reader`] goes on                            |
+//!
+//! A hostile reader can make the writer copy once for each of its own reads, which is in the bound, and spoil all
+//! values for the others; the writer names buffers and answers by private numbers. A hostile writer can make a reader
+//! return any bits: the number of a buffer is bounded, the steps are the same.
+//!
+//! # Source
+//!
+//! [Peterson 1983] as revised in [Vidyasankar 1990], after their costs in [Huang 2002, section 4]: a reader copies at
+//! most twice, the writer at most P + 1 times. There is no listing in the latter; this is a reconstruction. We differ:
+//! fences and orderings; relaxed words for the buffers; the number of a write beside that of its buffer and beside the
+//! answer's bit.
+//!
+//! # Checked
+//!
+//! - `tests/behaviour_temporal.rs`: values, numbers, layout, successors, lies; also Miri
+//! - `tests/steps_temporal.rs`: the bounds above, counted
+//! - `tests/printed_temporal.rs`: a reader's own bit; writes that come in the middle of a copy
+//! - `tests/conformance.rs` and the other programs over all objects
+//!
+//! `tests/loom_temporal.rs`, payload of 2 words, 1 reader: 2 writes × 1 read, and 2 × 2 of `read_if_newer`, without
+//! preemption bound: 121 and 1 657 executions; 3 × 2 with bound 4: 4 144; with an answer on its way to the read before,
+//! bound 3: 1 368; 2 readers one after the other, bound 3: 1 028. Each of the twelve orderings left out, or weakened by
+//! one step, fails there. A separate checker of interleavings, 1 reader: 4 writes × 3 reads, 64 833 states sequentially
+//! consistent (57 123 with `read_if_newer`); 3 × 2, 11 665 and 8 453 in RC11 without load buffering, and every one of
+//! these is needed there too; 2 readers: 2 writes × 2 reads, 1 466 801 sequentially consistent; 2 × 1, 91 687 in RC11.
+//!
+//! Not covered: 2 readers exhaustively in 3 writes (stopped at 12 million states without a violation); more readers;
+//! load buffering (the Release of O3 forbids what it could do to a copy); AArch64 hardware.
+//!
+//! Neither end may be copied, nor shared between threads:
+//!
+//! ```compile_fail,E0599
+//! # use taut_share::{Line, Memory, state::peterson};
+//! # let mut lines = [const { Line::new() }; 4];
+//! let (writer, mut readers) = peterson::group::<u64>(Memory::new(&mut lines), 1).unwrap();
+//! let second = readers.next().unwrap().clone();
+//! ```
+//! ```compile_fail,E0277
+//! # use taut_share::{Line, Memory, state::peterson};
+//! fn shared<T: Sync>(_: &T) {}
+//! # let mut lines = [const { Line::new() }; 4];
+//! let (writer, mut readers) = peterson::group::<u64>(Memory::new(&mut lines), 1).unwrap();
+//! shared(&readers.next().unwrap());
+//! ```
+
+use core::iter::FusedIterator;
+
+use taut_atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use taut_atomic::{Memory, fence};
+
+pub use super::Sample;
+use super::desk::{self, Bits, Desk, Desks};
+use super::ring::{self, Ring, Turn};
+use crate::{LayoutError, Plain};
+
+/// Main buffers.
+const BUFFERS: u32 = 2;
+
+/// Bytes that an object for `T` needs; `None` unless there are 1 to 250 readers and their size is a number.
+pub const fn bytes<T: Plain>(readers: u32) -> Option<usize> {
+    bytes_over::<T>(BUFFERS, readers)
+}
+
+/// The same with another number of buffers.
+pub(super) const fn bytes_over<T: Plain>(buffers: u32, readers: u32) -> Option<usize> {
+    let Some(before) = ring::bytes::<T>(buffers) else { return None };
+    desk::bytes::<T>(before, readers)
+}
+
+/// The parts of an object.
+///
+/// # Errors
+///
+/// [`LayoutError`].
+pub(super) fn parts<'m, T: Plain>(
+    memory: &Memory<'m>,
+    buffers: u32,
+    readers: u32,
+) -> Result<(Ring<'m, T>, Desks<'m, T>), LayoutError> {
+    let before = ring::bytes::<T>(buffers).ok_or(LayoutError::Buffers)?;
+    let desks = Desks::new(memory, before, readers)?;
+    Ok((Ring::new(memory, buffers)?, desks))
+}
+
+/// The writer and 1 to 250 readers on one memory.
+///
+/// # Errors
+///
+/// [`LayoutError::Readers`], [`LayoutError::TooSmall`].
+pub fn group<T: Plain>(
+    memory: Memory<'_>,
+    readers: u32,
+) -> Result<(Writer<'_, T>, Readers<'_, T>), LayoutError> {
+    let (ring, desks) = parts(&memory, BUFFERS, readers)?;
+    Ok((Writer::attach(ring, desks), Readers::new(ring, desks)))
+}
+
+/// The writer's end alone, where the readers are in other processes or made by [`reader`]. After the death of a
+/// writer, at any step, the next one goes on here.
+///
+/// # Errors
+///
+/// As [`group`].
+///
+/// # Safety
+///
+/// What stands on the memory is this object for this `T` and number of readers, or zeros; no other writer of it lives:
+/// the last one has ended, and this call comes after that.
+pub unsafe fn writer<T: Plain>(memory: Memory<'_>, readers: u32) -> Result<Writer<'_, T>, LayoutError> {
+    let (ring, desks) = parts(&memory, BUFFERS, readers)?;
+    Ok(Writer::attach(ring, desks))
+}
+
+/// The end of reader `which`, from 0, alone. After the death of that reader, at any step, the next one goes on here.
+///
+/// # Errors
+///
+/// As [`group`]; [`LayoutError::Readers`] also if there is no such reader.
+///
+/// # Safety
+///
+/// What stands on the memory is this object for this `T` and number of readers, or zeros; no other reader of this
+/// number lives: the last one has ended, and this call comes after that.
+pub unsafe fn reader<T: Plain>(
+    memory: Memory<'_>,
+    readers: u32,
+    which: u32,
+) -> Result<Reader<'_, T>, LayoutError> {
+    let (ring, desks) = parts(&memory, BUFFERS, readers)?;
+    Ok(Reader::attach(ring, desks.get(which).ok_or(LayoutError::Readers)?))
+}
+
+/// The end that writes. Real-time.
+pub struct Writer<'m, T> {
+    ring: Ring<'m, T>,
+    desks: Desks<'m, T>,
+    next: Turn,
+    answered: Bits,
+}
+
+impl<'m, T: Plain> Writer<'m, T> {
+    pub(super) fn attach(ring: Ring<'m, T>, desks: Desks<'m, T>) -> Self {
+        // Relaxed: the last writer has ended before this call.
+        let next = ring.after(ring.turn(ring.latest.load(Relaxed)));
+        Self { ring, next, answered: Bits::answered(&desks), desks }
+    }
+
+    /// Makes `value` the newest, and leaves a copy to each reader that has begun to read since its last one.
+    /// Wait-free.
+    #[inline]
+    pub fn write(&mut self, value: &T) {
+        fence(Release); // O2 reuse: the answers after the write before this one, before the words.
+        self.ring.store(self.next, value);
+        self.ring.latest.store(self.next.word, Release); // O1 publish: the words before their number.
+        fence(SeqCst); // O5 meet: our number before our look at the bits.
+        for which in 0..self.desks.count() {
+            let Some(desk) = self.desks.get(which) else { break };
+            let asked = desk.asked.load(Acquire) & 1; // O3 ask: the reader's last copying before ours.
+            if asked != self.answered.get(which) {
+                // SAFETY: the bits differ, by our own account of the answer; the reader's copying is over (O3), and
+                // it will not read until we answer (I2).
+                unsafe { desk.leave(value) };
+                self.answered.set(which, asked);
+                // O4 answer: the copy before the bits are equal.
+                desk.answered.store(self.next.version() << 1 | asked, Release);
+            }
+        }
+        self.next = self.ring.after(self.next);
+    }
+}
+
+/// The readers, each once.
+pub struct Readers<'m, T> {
+    ring: Ring<'m, T>,
+    desks: Desks<'m, T>,
+    next: u32,
+}
+
+impl<'m, T: Plain> Readers<'m, T> {
+    pub(super) fn new(ring: Ring<'m, T>, desks: Desks<'m, T>) -> Self {
+        Self { ring, desks, next: 0 }
+    }
+}
+
+impl<'m, T: Plain> Iterator for Readers<'m, T> {
+    type Item = Reader<'m, T>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let desk = self.desks.get(self.next)?;
+        self.next += 1;
+        Some(Reader::attach(self.ring, desk))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = (self.desks.count() - self.next) as usize;
+        (left, Some(left))
+    }
+}
+
+impl<T: Plain> ExactSizeIterator for Readers<'_, T> {}
+
+impl<T: Plain> FusedIterator for Readers<'_, T> {}
+
+/// An end that reads. Real-time.
+pub struct Reader<'m, T> {
+    ring: Ring<'m, T>,
+    desk: Desk<'m, T>,
+    /// The number of what was returned last.
+    seen: u64,
+}
+
+impl<'m, T: Plain> Reader<'m, T> {
+    pub(super) fn attach(ring: Ring<'m, T>, desk: Desk<'m, T>) -> Self {
+        Self { ring, desk, seen: 0 }
+    }
+
+    /// The newest value; `None` before the first write. Wait-free, at most two copies.
+    #[inline]
+    pub fn read(&mut self) -> Option<T> {
+        self.read_sample().map(|sample| sample.value)
+    }
+
+    /// The newest value with its number; `None` before the first write. Wait-free, at most two copies.
+    #[inline]
+    pub fn read_sample(&mut self) -> Option<Sample<T>> {
+        // Relaxed: nothing is read on the strength of it.
+        let asked = !self.desk.answered.load(Relaxed) & 1;
+        self.desk.asked.store(asked, Release); // O3 ask: our last copying before the writer's.
+        fence(SeqCst); // O5 meet: our bit before our look at the number.
+        let latest = self.ring.latest.load(Acquire); // O1 publish
+        if latest == 0 {
+            return None;
+        }
+        let turn = self.ring.turn(latest);
+        let value = self.ring.load(turn);
+        fence(Acquire); // O2 reuse: the words before the look at the answer.
+        let answered = self.desk.answered.load(Acquire); // O4 answer
+        let sample = if answered & 1 == asked {
+            // SAFETY: the bits are equal; the writer's copying is over (O4), and it will not write until we ask (I2).
+            Sample { value: unsafe { self.desk.take() }, version: answered >> 1 }
+        } else {
+            // SAFETY: `load` fills every byte; T is Plain: any bytes are one (and these are of one write: proof above).
+            Sample { value: unsafe { value.assume_init() }, version: turn.version() }
+        };
+        self.seen = sample.version;
+        Some(sample)
+    }
+
+    /// The newest value if it is another one than this reader returned last; else `None`, after one load.
+    #[inline]
+    pub fn read_if_newer(&mut self) -> Option<Sample<T>> {
+        // O1 publish (Acquire): the answers before this number too, so that what we take is not older than it.
+        let latest = self.ring.latest.load(Acquire);
+        if self.ring.turn(latest).version() == self.seen { None } else { self.read_sample() }
+    }
+
+    /// The number of the newest write, 0 before the first. By the time it is looked at it may be past.
+    #[inline]
+    pub fn version(&self) -> u64 {
+        // Relaxed: nothing is read on the strength of it.
+        self.ring.turn(self.ring.latest.load(Relaxed)).version()
+    }
+}

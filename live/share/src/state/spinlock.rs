@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Test and set: newest value behind a lock that is spun for. The baseline that the other protocols are measured by.
+//!
+//! # Use
+//!
+//! To compare with, and where nobody is real-time, parties are few, and memory must be one value. *Not for real-time*:
+//!
+//! - nobody knows how long the lock is taken: by others one after another, for ever, and in no order;
+//! - a holder that is preempted makes everybody wait; on one core, a spinner of higher priority than the holder never
+//!   ends, since the holder does not run;
+//! - a holder that dies keeps it, until its successor attaches.
+//!
+//! The `try_` forms end after one attempt, told [`Busy`]. For everything else there is a protocol in
+//! [this folder](super) that does not wait.
+//!
+//! # Callers
+//!
+//! Each end may be used at any time; the lock makes operations wait for each other. `X` may not run at the same time
+//! (the types and the duties of [`writer`] and [`reader`] see to it).
+//!
+//! |                                      | write | read of one number | of another |
+//! |--------------------------------------|-------|--------------------|------------|
+//! | `write`, `try_write`, `write_with`   | X     | -                  | -          |
+//! | `read`, `try_read`, `read_with`, ... | -     | X                  | -          |
+//!
+//! # Progress
+//!
+//! W = ⌈size of a value / 8⌉ words.
+//!
+//! | operation                              | bound                                                             |
+//! |----------------------------------------|-------------------------------------------------------------------|
+//! | `try_write`                            | 1 exchange + W words + 2 stores; 1 exchange when the lock is held |
+//! | `try_read`                             | 1 exchange + 1 load + W words + 1 store; 1 exchange when held     |
+//! | `write`, `read`, `write_with`, `read_with` | the same and as many loads and exchanges as it takes: *none*  |
+//! | `try_read_if_newer`                    | `try_read` and 1 load; 1 load when there is nothing newer         |
+//! | `version`                              | 1 load                                                            |
+//!
+//! # State
+//!
+//! ```text
+//! byte 0    lock: 0 free | 1 held by the writer | 2 + i held by reader i
+//! byte 128  version: number of the newest write
+//! byte 136  slot
+//! ```
+//!
+//! # Invariants
+//!
+//! - I1 Only who has changed the lock from 0 to its own mark touches the slot, or stores the version, until it changes
+//!   it back.
+//! - I2 While the lock is free the slot holds the value of write `version`, whole.
+//!
+//! # Orderings
+//!
+//! - O1 hold: Release of the store that frees the lock ↔ Acquire of the exchange that takes it.
+//!
+//! # Proof
+//!
+//! The exchange succeeds for one party at a time, as it finds 0 and leaves a mark (I1). O1 makes all that a holder did
+//! to the slot come before all that the next one does.
+//!
+//! # Crash
+//!
+//! | who dies, where        | what the others see                    | what goes on                                       |
+//! |------------------------|----------------------------------------|----------------------------------------------------|
+//! | anybody, not holding   | nothing                                | a new end goes on                                  |
+//! | writer, holding        | [`Busy`], or they spin for ever        | a new [`writer`] keeps the lock, since the slot may be half written, until it has written |
+//! | reader, holding        | [`Busy`], or they spin for ever        | a new [`reader`] of that number frees the lock     |
+//!
+//! Whoever can write the memory can keep everybody out, or let two in.
+//!
+//! # Source
+//!
+//! The lock of [Huang 2002, section 4], "that relies on the atomic Test-And-Set instruction". We differ: spinning on
+//! loads, so that waiting does not take the line from the holder; the mark says who holds, so that a successor can tell.
+//!
+//! # Checked
+//!
+//! - `tests/behaviour_temporal.rs`: values, numbers, layout, forms in place, panics, successors; also Miri
+//! - `tests/steps_temporal.rs`: the bounds above, counted
+//! - `tests/conformance.rs` and the other programs over all objects, with the `try_` forms
+//!
+//! `tests/loom_temporal.rs`, payload of 2 words: 2 attempts to write, 2 and 1 to read by two readers, without preemption
+//! bound: 11 875 executions; spinning, 2 writes and 2 reads, bound 3: 103. Either end of O1 weakened fails there.
+//!
+//! Not covered: fairness, of which there is none.
+//!
+//! Neither end may be copied, nor shared between threads:
+//!
+//! ```compile_fail,E0599
+//! # use taut_share::{Line, Memory, state::spinlock};
+//! # let mut lines = [const { Line::new() }; 2];
+//! let (writer, mut readers) = spinlock::group::<u64>(Memory::new(&mut lines), 1).unwrap();
+//! let second = readers.next().unwrap().clone();
+//! ```
+//! ```compile_fail,E0277
+//! # use taut_share::{Line, Memory, state::spinlock};
+//! fn shared<T: Sync>(_: &T) {}
+//! # let mut lines = [const { Line::new() }; 2];
+//! let (writer, mut readers) = spinlock::group::<u64>(Memory::new(&mut lines), 1).unwrap();
+//! shared(&writer);
+//! ```
+
+use core::fmt;
+use core::iter::FusedIterator;
+
+use taut_atomic::Ordering::{Acquire, Relaxed, Release};
+use taut_atomic::{AtomicU64, LINE_BYTES, Memory, spin_loop};
+
+pub use super::Sample;
+use crate::places::Places;
+use crate::plain::{fit, line_bytes, word_bytes};
+use crate::{LayoutError, Plain};
+
+const FREE: u64 = 0;
+const WRITER: u64 = 1;
+const READERS: u64 = 2;
+
+/// Bytes that an object for `T` needs, for any number of readers.
+pub const fn bytes<T: Plain>() -> usize {
+    LINE_BYTES + line_bytes(8 + word_bytes::<T>())
+}
+
+/// The writer and at least one reader on one memory.
+///
+/// # Errors
+///
+/// [`LayoutError::Readers`], [`LayoutError::TooSmall`].
+pub fn group<T: Plain>(
+    memory: Memory<'_>,
+    readers: u32,
+) -> Result<(Writer<'_, T>, Readers<'_, T>), LayoutError> {
+    if readers == 0 {
+        return Err(LayoutError::Readers);
+    }
+    let object = Object::new(&memory)?;
+    Ok((Writer::attach(object), Readers { object, next: 0, count: readers }))
+}
+
+/// The writer's end alone, where the readers are in other processes or made by [`reader`]. After the death of a writer
+/// the next one goes on here; if the dead one held the lock, this one does, up to its first write.
+///
+/// # Errors
+///
+/// [`LayoutError::TooSmall`].
+///
+/// # Safety
+///
+/// What stands on the memory is this object for this `T`, or zeros; no other writer of it lives: the last one has
+/// ended, and this call comes after that.
+pub unsafe fn writer<T: Plain>(memory: Memory<'_>) -> Result<Writer<'_, T>, LayoutError> {
+    Ok(Writer::attach(Object::new(&memory)?))
+}
+
+/// The end of reader `which`, from 0, alone. After the death of that reader the next one goes on here; if the dead one
+/// held the lock, it is free from now on.
+///
+/// # Errors
+///
+/// [`LayoutError::TooSmall`].
+///
+/// # Safety
+///
+/// What stands on the memory is this object for this `T`, or zeros; no other reader of this number lives: the last one
+/// has ended, and this call comes after that.
+pub unsafe fn reader<T: Plain>(memory: Memory<'_>, which: u32) -> Result<Reader<'_, T>, LayoutError> {
+    Ok(Reader::attach(Object::new(&memory)?, which))
+}
+
+/// Somebody else holds the lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Busy;
+
+impl fmt::Display for Busy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the lock is held")
+    }
+}
+
+impl core::error::Error for Busy {}
+
+struct Object<'m, T> {
+    lock: &'m AtomicU64,
+    version: &'m AtomicU64,
+    slot: Places<'m, T>,
+}
+
+impl<T> Clone for Object<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Object<'_, T> {}
+
+impl<'m, T: Plain> Object<'m, T> {
+    fn new(memory: &Memory<'m>) -> Result<Self, LayoutError> {
+        fit(memory, bytes::<T>())?;
+        let slot = Places::new(memory, LINE_BYTES + 8, word_bytes::<T>(), 1);
+        Ok(Self { lock: memory.word(0), version: memory.word(LINE_BYTES), slot })
+    }
+
+    #[inline(always)]
+    fn try_hold(&self, mark: u64) -> Result<Held<'m>, Busy> {
+        // O1 hold (Acquire): all that the last holder did.
+        match self.lock.compare_exchange(FREE, mark, Acquire, Relaxed) {
+            Ok(_) => Ok(Held(self.lock)),
+            Err(_) => Err(Busy),
+        }
+    }
+
+    #[inline(always)]
+    fn hold(&self, mark: u64) -> Held<'m> {
+        loop {
+            if let Ok(held) = self.try_hold(mark) {
+                return held;
+            }
+            // Loads leave the line where it is.
+            while self.lock.load(Relaxed) != FREE {
+                spin_loop();
+            }
+        }
+    }
+}
+
+/// The lock is ours; freed when this goes, also when what the caller does under it panics.
+struct Held<'m>(&'m AtomicU64);
+
+impl Drop for Held<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.0.store(FREE, Release); // O1 hold: all that we did.
+    }
+}
+
+/// The end that writes.
+pub struct Writer<'m, T> {
+    object: Object<'m, T>,
+    written: u64,
+    /// Whether the lock is ours since the writer before died with it.
+    inherited: bool,
+}
+
+impl<'m, T: Plain> Writer<'m, T> {
+    fn attach(object: Object<'m, T>) -> Self {
+        // Relaxed: the last writer has ended before this call, so its mark stays; and no one else stores the version.
+        let inherited = object.lock.load(Relaxed) == WRITER;
+        Self { object, written: object.version.load(Relaxed), inherited }
+    }
+
+    /// Makes `value` the newest, if nobody holds the lock.
+    ///
+    /// # Errors
+    ///
+    /// [`Busy`].
+    #[inline]
+    pub fn try_write(&mut self, value: &T) -> Result<(), Busy> {
+        let held = self.heir().map_or_else(|| self.object.try_hold(WRITER), Ok)?;
+        self.copy(value, held);
+        Ok(())
+    }
+
+    /// Makes `value` the newest, as soon as nobody holds the lock: if that ever comes.
+    #[inline]
+    pub fn write(&mut self, value: &T) {
+        let held = self.held();
+        self.copy(value, held);
+    }
+
+    /// Lets `fill` change the newest value where it lies (zeros before the first), under the lock, as soon as nobody
+    /// else holds it. After a writer that died in a write, what that one left. A panic of `fill` frees the lock, and
+    /// what it has changed by then is seen.
+    #[inline]
+    pub fn write_with<R>(&mut self, fill: impl FnOnce(&mut T) -> R) -> R {
+        let held = self.held();
+        // SAFETY: place 0 of 1, and a T fits (layout); exclusive: the lock is ours (I1).
+        let result = unsafe { self.object.slot.lend_mut(0, fill) };
+        self.publish(held);
+        result
+    }
+
+    fn held(&mut self) -> Held<'m> {
+        self.heir().unwrap_or_else(|| self.object.hold(WRITER))
+    }
+
+    /// The lock, once, if it was inherited.
+    fn heir(&mut self) -> Option<Held<'m>> {
+        core::mem::take(&mut self.inherited).then(|| Held(self.object.lock))
+    }
+
+    #[inline(always)]
+    fn copy(&mut self, value: &T, held: Held<'m>) {
+        // SAFETY: place 0 of 1, and a T fits (layout); exclusive: the lock is ours (I1).
+        unsafe { self.object.slot.write(0, value) };
+        self.publish(held);
+    }
+
+    #[inline(always)]
+    fn publish(&mut self, held: Held<'m>) {
+        self.written = self.written.wrapping_add(1);
+        self.object.version.store(self.written, Relaxed); // Under the lock.
+        drop(held);
+    }
+}
+
+/// The readers, each once.
+pub struct Readers<'m, T> {
+    object: Object<'m, T>,
+    next: u32,
+    count: u32,
+}
+
+impl<'m, T: Plain> Iterator for Readers<'m, T> {
+    type Item = Reader<'m, T>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let which = self.next;
+        (which < self.count).then(|| {
+            self.next += 1;
+            Reader::attach(self.object, which)
+        })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = (self.count - self.next) as usize;
+        (left, Some(left))
+    }
+}
+
+impl<T: Plain> ExactSizeIterator for Readers<'_, T> {}
+
+impl<T: Plain> FusedIterator for Readers<'_, T> {}
+
+/// An end that reads.
+pub struct Reader<'m, T> {
+    object: Object<'m, T>,
+    mark: u64,
+    /// The number of what was returned last.
+    seen: u64,
+}
+
+impl<'m, T: Plain> Reader<'m, T> {
+    fn attach(object: Object<'m, T>, which: u32) -> Self {
+        let mark = READERS + u64::from(which);
+        // O1 hold (Release), for a reader that died: its copying came before its end, and that before this call. Of
+        // another holder the exchange changes nothing.
+        let _ = object.lock.compare_exchange(mark, FREE, Release, Relaxed);
+        Self { object, mark, seen: 0 }
+    }
+
+    /// The newest value, if nobody holds the lock; `None` before the first write.
+    ///
+    /// # Errors
+    ///
+    /// [`Busy`].
+    #[inline]
+    pub fn try_read(&mut self) -> Result<Option<Sample<T>>, Busy> {
+        let held = self.object.try_hold(self.mark)?;
+        Ok(self.copy(held))
+    }
+
+    /// The newest value if it is another one than this reader returned last, if nobody holds the lock; else `None`,
+    /// after one load.
+    ///
+    /// # Errors
+    ///
+    /// [`Busy`]: there is a newer one.
+    #[inline]
+    pub fn try_read_if_newer(&mut self) -> Result<Option<Sample<T>>, Busy> {
+        if self.version() == self.seen { Ok(None) } else { self.try_read() }
+    }
+
+    /// The newest value, as soon as nobody holds the lock: if that ever comes. `None` before the first write.
+    #[inline]
+    pub fn read(&mut self) -> Option<T> {
+        let held = self.object.hold(self.mark);
+        self.copy(held).map(|sample| sample.value)
+    }
+
+    /// Lets `look` see the newest value where it lies, under the lock, as soon as nobody else holds it; `None` before
+    /// the first write.
+    #[inline]
+    pub fn read_with<R>(&mut self, look: impl FnOnce(&T) -> R) -> Option<R> {
+        let held = self.object.hold(self.mark);
+        let version = self.object.version.load(Relaxed);
+        if version == 0 {
+            return None;
+        }
+        // SAFETY: place 0 of 1, and a T fits (layout); exclusive: the lock is ours (I1).
+        let result = unsafe { self.object.slot.lend(0, look) };
+        drop(held);
+        self.seen = version;
+        Some(result)
+    }
+
+    /// The number of the newest write, 0 before the first. By the time it is looked at it may be past.
+    #[inline]
+    pub fn version(&self) -> u64 {
+        // Relaxed: nothing is read on the strength of it.
+        self.object.version.load(Relaxed)
+    }
+
+    #[inline(always)]
+    fn copy(&mut self, held: Held<'m>) -> Option<Sample<T>> {
+        let version = self.object.version.load(Relaxed); // Under the lock.
+        if version == 0 {
+            return None;
+        }
+        // SAFETY: place 0 of 1, and a T fits (layout); exclusive: the lock is ours (I1). T is Plain: any bits are one,
+        // and all of them are fetched before the lock is freed.
+        let value = unsafe { self.object.slot.read(0) };
+        drop(held);
+        self.seen = version;
+        Some(Sample { value, version })
+    }
+}

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Every execution of small runs of the protocols that rely on time, or copy on demand, by loom:
+//! `RUSTFLAGS="--cfg loom" cargo test -p taut-share --release --test loom_temporal`.
+#![cfg(loom)]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
+
+mod payload;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use loom::thread;
+use payload::{marked, number};
+use taut_share::state::{Sample, emeralds, improved_peterson, nbw_temporal, peterson, spinlock};
+use taut_share::{Line, Memory};
+
+type Value = [u64; 2];
+
+/// Explores `run` on `lines` fresh lines, up to `preemptions` preemptions, and prints the number of executions.
+fn explore(
+    name: &str,
+    lines: usize,
+    preemptions: Option<usize>,
+    run: impl Fn(Memory<'static>) + Sync + Send + 'static,
+) {
+    let executions = std::sync::Arc::new(AtomicUsize::new(0));
+    let counted = executions.clone();
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = preemptions;
+    model.check(move || {
+        counted.fetch_add(1, Ordering::Relaxed);
+        let lines = Box::into_raw((0..lines).map(|_| Line::new()).collect::<Box<[Line]>>());
+        // SAFETY: just allocated, used by nobody else.
+        run(Memory::new(unsafe { &mut *lines }));
+        // SAFETY: from `into_raw`; `run` has joined its threads and dropped its ends.
+        drop(unsafe { Box::from_raw(lines) });
+    });
+    let executions = executions.load(Ordering::Relaxed);
+    println!("{name}: {executions} executions, preemption bound {preemptions:?}");
+    assert!(executions > 10, "{name} was not explored");
+}
+
+fn lines(bytes: Option<usize>) -> usize {
+    bytes.unwrap().div_ceil(taut_share::LINE_BYTES)
+}
+
+/// The number of a value that is whole, of the write that it says, and not older than the last one seen.
+fn newer(last: u64, sample: Option<Sample<Value>>) -> u64 {
+    let Some(sample) = sample else {
+        assert_eq!(last, 0, "nothing after a value");
+        return 0;
+    };
+    assert_eq!(number(&sample.value), sample.version, "another write's value");
+    assert!(sample.version >= last, "backwards");
+    sample.version
+}
+
+fn nbw(buffers: u32, writes: u64, reads: u64) -> impl Fn(Memory<'static>) + Sync + Send {
+    move |memory| {
+        let (mut writer, mut reader) = nbw_temporal::pair::<Value>(memory, buffers).unwrap();
+        let writing = thread::spawn(move || (1..=writes).for_each(|n| writer.write(&marked(n))));
+        let mut last = 0;
+        for _ in 0..reads {
+            if let Ok(sample) = reader.read() {
+                last = newer(last, sample);
+            }
+        }
+        writing.join().unwrap();
+        assert_eq!(newer(last, reader.read().unwrap()), writes, "not the newest");
+    }
+}
+
+#[test]
+fn nbw_two_buffers() {
+    let size = lines(nbw_temporal::bytes::<Value>(2));
+    explore("nbw, 2 buffers, 3 × 1", size, None, nbw(2, 3, 1));
+    explore("nbw, 2 buffers, 4 × 2", size, Some(5), nbw(2, 4, 2));
+}
+
+#[test]
+fn nbw_three_buffers() {
+    let size = lines(nbw_temporal::bytes::<Value>(3));
+    explore("nbw, 3 buffers, 4 × 1", size, None, nbw(3, 4, 1));
+}
+
+#[test]
+fn nbw_in_time_is_never_overrun() {
+    // As many buffers as time needs if all three writes can overlap the read.
+    let size = lines(nbw_temporal::bytes::<Value>(5));
+    explore("nbw, 5 buffers, in time", size, None, |memory| {
+        let (mut writer, mut reader) = nbw_temporal::pair::<Value>(memory, 5).unwrap();
+        let writing = thread::spawn(move || (1..=3).for_each(|n| writer.write(&marked(n))));
+        newer(0, reader.read().unwrap());
+        writing.join().unwrap();
+    });
+}
+
+#[test]
+fn nbw_readers_agree() {
+    // What one reader has returned before another begins, that one does not fall behind.
+    let size = lines(nbw_temporal::bytes::<Value>(2));
+    explore("nbw, 2 readers", size, None, |memory| {
+        let (mut writer, mut reader) = nbw_temporal::pair::<Value>(memory, 2).unwrap();
+        let mut second = reader.clone();
+        let writing = thread::spawn(move || (1..=2).for_each(|n| writer.write(&marked(n))));
+        let reading = thread::spawn(move || second.read().map(|sample| newer(0, sample)).unwrap_or(0));
+        let last = reading.join().unwrap();
+        if let Ok(sample) = reader.read() {
+            newer(last, sample);
+        }
+        writing.join().unwrap();
+    });
+}
+
+#[test]
+fn peterson_three_writes() {
+    let size = lines(peterson::bytes::<Value>(1));
+    for (writes, reads, bound) in [(2, 1, None), (3, 2, Some(4))] {
+        explore(&format!("peterson, {writes} × {reads}"), size, bound, move |memory| {
+            let (mut writer, mut readers) = peterson::group::<Value>(memory, 1).unwrap();
+            let mut reader = readers.next().unwrap();
+            let writing = thread::spawn(move || (1..=writes).for_each(|n| writer.write(&marked(n))));
+            let mut last = 0;
+            for _ in 0..reads {
+                last = newer(last, reader.read_sample());
+            }
+            writing.join().unwrap();
+            assert_eq!(newer(last, reader.read_sample()), writes, "not the newest");
+        });
+    }
+}
+
+#[test]
+fn peterson_newer_is_newer() {
+    let size = lines(peterson::bytes::<Value>(1));
+    explore("peterson, newer", size, None, |memory| {
+        let (mut writer, mut readers) = peterson::group::<Value>(memory, 1).unwrap();
+        let mut reader = readers.next().unwrap();
+        let writing = thread::spawn(move || (1..=2).for_each(|n| writer.write(&marked(n))));
+        let mut last = 0;
+        for _ in 0..2 {
+            if let Some(sample) = reader.read_if_newer() {
+                assert!(sample.version > last, "not newer");
+                last = newer(last, Some(sample));
+            }
+        }
+        writing.join().unwrap();
+        let newest = reader.read_if_newer().map_or(last, |sample| newer(last, Some(sample)));
+        assert_eq!(newest, 2, "not the newest");
+    });
+}
+
+#[test]
+fn peterson_readers_agree() {
+    let size = lines(peterson::bytes::<Value>(2));
+    explore("peterson, 2 readers", size, Some(3), |memory| {
+        let (mut writer, mut readers) = peterson::group::<Value>(memory, 2).unwrap();
+        let (mut reader, mut second) = (readers.next().unwrap(), readers.next().unwrap());
+        let writing = thread::spawn(move || (1..=2).for_each(|n| writer.write(&marked(n))));
+        let reading = thread::spawn(move || newer(0, second.read_sample()));
+        let last = reading.join().unwrap();
+        newer(last, reader.read_sample());
+        writing.join().unwrap();
+    });
+}
+
+#[test]
+fn peterson_request_left_open() {
+    // The read before has asked, and the answer comes while the next ones run.
+    let size = lines(peterson::bytes::<Value>(1));
+    explore("peterson, a request left open", size, Some(3), |memory| {
+        let (mut writer, mut readers) = peterson::group::<Value>(memory, 1).unwrap();
+        let mut reader = readers.next().unwrap();
+        writer.write(&marked(1));
+        newer(1, reader.read_sample());
+        let writing = thread::spawn(move || {
+            writer.write(&marked(2));
+            writer.write(&marked(3));
+        });
+        let last = newer(1, reader.read_sample());
+        newer(last, reader.read_sample());
+        writing.join().unwrap();
+    });
+}
+
+#[test]
+fn improved_peterson_slow_and_fast() {
+    let size = lines(improved_peterson::bytes::<Value>(3, 1));
+    explore("improved peterson, slow and fast", size, Some(3), |memory| {
+        let (mut writer, mut fast, mut slow) = improved_peterson::group::<Value>(memory, 3, 1).unwrap();
+        let mut slow = slow.next().unwrap();
+        let writing = thread::spawn(move || (1..=3).for_each(|n| writer.write(&marked(n))));
+        let reading = thread::spawn(move || fast.read().map(|sample| newer(0, sample)).unwrap_or(0));
+        let last = newer(0, slow.read_sample());
+        newer(last, slow.read_sample());
+        reading.join().unwrap();
+        writing.join().unwrap();
+        assert_eq!(slow.read(), Some(marked(3)), "not the newest");
+    });
+}
+
+#[test]
+fn emeralds_is_helped() {
+    let size = lines(emeralds::bytes::<Value>(2, 1));
+    let helped = std::sync::Arc::new(AtomicUsize::new(0));
+    let helps = helped.clone();
+    explore("emeralds, 2 buffers, 3 × 1", size, None, move |memory| {
+        let answered = memory.word(4 * taut_share::LINE_BYTES - 112);
+        let (mut writer, _, mut slow) = emeralds::group::<Value>(memory, 2, 1).unwrap();
+        let mut slow = slow.next().unwrap();
+        let writing = thread::spawn(move || (1..=3).for_each(|n| writer.write(&marked(n))));
+        let mut last = 0;
+        if let Ok(sample) = slow.read_bounded(3) {
+            last = newer(last, sample);
+        }
+        writing.join().unwrap();
+        helps.fetch_add(usize::from(answered.load(taut_atomic::Ordering::Relaxed) != 0), Ordering::Relaxed);
+        assert_eq!(newer(last, slow.read().unwrap()), 3, "not the newest");
+    });
+    assert!(helped.load(Ordering::Relaxed) > 0, "the writer has never answered");
+}
+
+#[test]
+fn emeralds_twice() {
+    // An answer to the first read comes during the second.
+    let size = lines(emeralds::bytes::<Value>(2, 1));
+    explore("emeralds, 2 buffers, 4 × 2", size, Some(3), |memory| {
+        let (mut writer, _, mut slow) = emeralds::group::<Value>(memory, 2, 1).unwrap();
+        let mut slow = slow.next().unwrap();
+        let writing = thread::spawn(move || (1..=4).for_each(|n| writer.write(&marked(n))));
+        let mut last = 0;
+        for _ in 0..2 {
+            if let Ok(sample) = slow.read() {
+                last = newer(last, sample);
+            }
+        }
+        writing.join().unwrap();
+        assert_eq!(newer(last, slow.read().unwrap()), 4, "not the newest");
+    });
+}
+
+#[test]
+fn emeralds_newer_is_newer() {
+    let size = lines(emeralds::bytes::<Value>(2, 1));
+    explore("emeralds, newer", size, Some(3), |memory| {
+        let (mut writer, _, mut slow) = emeralds::group::<Value>(memory, 2, 1).unwrap();
+        let mut slow = slow.next().unwrap();
+        let writing = thread::spawn(move || (1..=2).for_each(|n| writer.write(&marked(n))));
+        let mut last = 0;
+        for _ in 0..2 {
+            if let Ok(Some(sample)) = slow.read_if_newer() {
+                assert!(sample.version > last, "not newer");
+                last = newer(last, Some(sample));
+            }
+        }
+        writing.join().unwrap();
+    });
+}
+
+#[test]
+fn emeralds_is_helped_again() {
+    // The reader before has died having asked; the answer is there. It is taken by the first read, if that is
+    // overtaken, and the place is the writer's again as soon as the second asks.
+    let size = lines(emeralds::bytes::<Value>(2, 1));
+    explore("emeralds, again", size, Some(3), |memory| {
+        memory.word(2 * taut_share::LINE_BYTES).store(1, taut_atomic::Ordering::Relaxed);
+        let (mut writer, _, mut slow) = emeralds::group::<Value>(memory, 2, 1).unwrap();
+        let mut slow = slow.next().unwrap();
+        writer.write(&marked(1));
+        let writing = thread::spawn(move || (2..=4).for_each(|n| writer.write(&marked(n))));
+        let mut last = 1;
+        for _ in 0..2 {
+            if let Ok(sample) = slow.read_bounded(1) {
+                last = newer(last, sample);
+            }
+        }
+        writing.join().unwrap();
+    });
+}
+
+#[test]
+fn spinlock_excludes() {
+    explore("spinlock", 2, None, |memory| {
+        let (mut writer, mut readers) = spinlock::group::<Value>(memory, 2).unwrap();
+        let (mut reader, mut second) = (readers.next().unwrap(), readers.next().unwrap());
+        let writing = thread::spawn(move || {
+            let mut written = 0;
+            for _ in 0..2 {
+                if writer.try_write(&marked(written + 1)).is_ok() {
+                    written += 1;
+                }
+            }
+            written
+        });
+        let reading = thread::spawn(move || second.try_read().map(|sample| newer(0, sample)).unwrap_or(0));
+        let mut last = 0;
+        for _ in 0..2 {
+            if let Ok(sample) = reader.try_read() {
+                last = newer(last, sample);
+            }
+        }
+        reading.join().unwrap();
+        let written = writing.join().unwrap();
+        assert_eq!(newer(last, reader.try_read().unwrap()), written, "not the newest");
+    });
+}
+
+#[test]
+fn spinlock_spins() {
+    explore("spinlock, spinning", 2, Some(3), |memory| {
+        let (mut writer, mut readers) = spinlock::group::<Value>(memory, 1).unwrap();
+        let mut reader = readers.next().unwrap();
+        let writing = thread::spawn(move || {
+            writer.write(&marked(1));
+            writer.write_with(|value| *value = marked(number(value) + 1));
+        });
+        let first = reader.read().map_or(0, |value| number(&value));
+        let second = reader.read_with(number).unwrap_or(0);
+        assert!(second >= first, "backwards");
+        writing.join().unwrap();
+        assert_eq!(reader.read(), Some(marked(2)));
+    });
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! A value during whose copy, between its first word and the rest, something else takes place: the interleavings of a
+//! protocol, told as a story in one thread.
+#![allow(dead_code, reason = "each test binary uses its part of this module")]
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::ptr::NonNull;
+
+use taut_atomic::AtomicU64;
+use taut_share::{LINE_BYTES, Line, Memory, Plain};
+
+type Event = Box<dyn FnOnce()>;
+
+std::thread_local! {
+    static NEXT: RefCell<VecDeque<Event>> = const { RefCell::new(VecDeque::new()) };
+}
+
+/// Lets `event` take place in the middle of the next copy out of shared memory that has none yet.
+pub(crate) fn meanwhile(event: impl FnOnce() + 'static) {
+    NEXT.with_borrow_mut(|next| next.push_back(Box::new(event)));
+}
+
+/// Whether all of them took place.
+pub(crate) fn all_took_place() -> bool {
+    NEXT.with_borrow(VecDeque::is_empty)
+}
+
+/// A number, twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub(crate) struct Twice {
+    first: u64,
+    second: u64,
+}
+
+impl Twice {
+    pub(crate) fn new(number: u64) -> Self {
+        Self { first: number, second: number }
+    }
+
+    /// The number.
+    ///
+    /// # Panics
+    ///
+    /// If it is not twice the same.
+    pub(crate) fn number(self) -> u64 {
+        assert_eq!(self.first, self.second, "torn");
+        self.first
+    }
+}
+
+// SAFETY: any bits are two numbers; 16 bytes without padding; all are used, whatever the first word is.
+unsafe impl Plain for Twice {
+    const VARYING: bool = true;
+
+    fn used_by(_: u64) -> usize {
+        if let Some(event) = NEXT.with_borrow_mut(VecDeque::pop_front) {
+            event();
+        }
+        size_of::<Self>()
+    }
+}
+
+/// Memory of an object that several ends attach to, one after another, as in a mapping.
+pub(crate) struct Place {
+    lines: Vec<Line>,
+}
+
+impl Place {
+    pub(crate) fn new(bytes: usize) -> Self {
+        Self { lines: (0..bytes.div_ceil(LINE_BYTES)).map(|_| Line::new()).collect() }
+    }
+
+    pub(crate) fn memory<'m>(&mut self) -> Memory<'m> {
+        let start = NonNull::new(self.lines.as_mut_ptr()).unwrap().cast();
+        // SAFETY: aligned and of that length; the tests keep the place longer than the ends, in one thread.
+        unsafe { Memory::from_raw(start, size_of_val(self.lines.as_slice())) }
+    }
+
+    /// The word at byte `offset`.
+    pub(crate) fn word<'m>(&mut self, offset: usize) -> &'m AtomicU64 {
+        assert!(offset.is_multiple_of(8) && offset < size_of_val(self.lines.as_slice()));
+        // SAFETY: inside, aligned, touched atomically alone, and the place outlives the test's use.
+        unsafe { AtomicU64::from_ptr(self.lines.as_mut_ptr().cast::<u64>().add(offset / 8)) }
+    }
+}
