@@ -37,9 +37,9 @@ mod racy;
 pub mod steps;
 
 #[cfg(not(any(loom, shuttle)))]
-pub use memory::{Line, Memory, Slots};
+pub use memory::{Line, Memory, Slots, Words};
 #[cfg(any(loom, shuttle))]
-pub use modelled::{Line, Memory, Slots};
+pub use modelled::{Line, Memory, Slots, Words};
 
 #[cfg(not(any(loom, shuttle, steps)))]
 pub use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};

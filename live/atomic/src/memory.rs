@@ -104,6 +104,55 @@ impl<'m> Memory<'m> {
         // SAFETY: offset is at most the length (asserted).
         Slots { start: unsafe { self.start.add(offset) }, stride, count, life: PhantomData }
     }
+
+    /// `count` words, `stride` bytes apart, the first at byte `offset`.
+    ///
+    /// # Panics
+    ///
+    /// If `offset` or `stride` is not a multiple of 8 or the last word ends outside: for the construction of
+    /// endpoints only.
+    pub fn words(&self, offset: usize, stride: usize, count: usize) -> Words<'m> {
+        let last = stride.checked_mul(count.saturating_sub(1)).and_then(|all| all.checked_add(offset));
+        assert!(offset.is_multiple_of(8) && stride.is_multiple_of(8));
+        assert!(last.is_some_and(|last| last <= self.bytes && (count == 0 || self.bytes - last >= 8)));
+        // SAFETY: offset is at most the length (asserted).
+        Words { start: unsafe { self.start.add(offset) }, stride, count, life: PhantomData }
+    }
+}
+
+/// Words of one kind in a [`Memory`], one for each of something.
+#[derive(Clone, Copy)]
+pub struct Words<'m> {
+    start: NonNull<u8>,
+    stride: usize,
+    count: usize,
+    life: PhantomData<&'m [AtomicU64]>,
+}
+
+// SAFETY: it is so many `&AtomicU64`.
+unsafe impl Send for Words<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Words<'_> {}
+
+impl<'m> Words<'m> {
+    /// How many there are.
+    #[inline(always)]
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Word `index`.
+    ///
+    /// # Safety
+    ///
+    /// `index` is below the count.
+    #[inline(always)]
+    pub unsafe fn at(&self, index: usize) -> &'m AtomicU64 {
+        debug_assert!(index < self.count);
+        // SAFETY: index < count (caller), so the word is inside what `Memory::words` asserted, and aligned; the bytes
+        // are there for 'm, and words of an object are touched atomically alone (`Memory`'s promises).
+        unsafe { AtomicU64::from_ptr(self.start.as_ptr().add(index * self.stride).cast()) }
+    }
 }
 
 /// Equal places for values in a [`Memory`], which hold one value each.
@@ -364,6 +413,27 @@ mod tests {
     fn a_word_outside_is_refused() {
         let mut lines = [const { Line::new() }; 1];
         Memory::new(&mut lines).word(128);
+    }
+
+    #[test]
+    fn words_are_the_words() {
+        let mut lines = [const { Line::new() }; 3];
+        let memory = Memory::new(&mut lines);
+        let words = memory.words(8, LINE_BYTES, 3);
+        assert_eq!((words.count(), memory.words(384, 8, 0).count()), (3, 0));
+        for index in 0..3 {
+            // SAFETY: below the count.
+            unsafe { words.at(index) }.store(7 + index as u64, crate::Ordering::Relaxed);
+            let one = memory.word(8 + index * LINE_BYTES).load(crate::Ordering::Relaxed);
+            assert_eq!(one, 7 + index as u64);
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "assertion failed")]
+    fn words_outside_are_refused() {
+        let mut lines = [const { Line::new() }; 1];
+        Memory::new(&mut lines).words(8, 64, 3);
     }
 
     #[test]

@@ -119,6 +119,44 @@ impl<'m> Memory<'m> {
         assert!(offset + stride * count <= self.bytes());
         Slots { lines: self.lines, offset, stride }
     }
+
+    /// `count` words, `stride` bytes apart, the first at byte `offset`.
+    ///
+    /// # Panics
+    ///
+    /// If `offset` or `stride` is not a multiple of 8 or the last word ends outside.
+    pub fn words(&self, offset: usize, stride: usize, count: usize) -> Words<'m> {
+        assert!(offset.is_multiple_of(8) && stride.is_multiple_of(8));
+        assert!(count == 0 || offset + stride * (count - 1) + 8 <= self.bytes());
+        Words { lines: self.lines, offset, stride, count }
+    }
+}
+
+/// Words of one kind in a [`Memory`], one for each of something.
+#[derive(Clone, Copy)]
+pub struct Words<'m> {
+    lines: &'m [Line],
+    offset: usize,
+    stride: usize,
+    count: usize,
+}
+
+impl<'m> Words<'m> {
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Word `index`.
+    ///
+    /// # Safety
+    ///
+    /// None here; the real one has conditions.
+    pub unsafe fn at(&self, index: usize) -> &'m AtomicU64 {
+        assert!(index < self.count);
+        let offset = self.offset + index * self.stride;
+        &content(self.lines, offset).words[offset % LINE_BYTES / 8]
+    }
 }
 
 fn content(lines: &[Line], offset: usize) -> &Content {

@@ -3,8 +3,15 @@
 
 //! The newest value: a reader misses values that it was too slow for, and wants to.
 
+pub mod chen;
+pub mod hybrid;
+pub mod improved_chen;
 pub mod sdrtr;
 pub mod sdrtw;
+
+pub use hybrid::{
+    Observer, Overrun, Reader, Readers, SPARE, Writer, bytes, group, observer, pair, reader, writer,
+};
 
 /// A value with the number of its write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,10 +7,18 @@
 //! its documented bounds.
 #![allow(dead_code, unused_macros, unused_imports, reason = "each test binary uses its part of this module")]
 
+mod chen;
+mod hybrid;
+mod improved_chen_fast;
+mod improved_chen_slow;
 mod qrtr;
 mod sdrtr;
 mod sdrtw;
 
+pub(crate) use chen::Chen;
+pub(crate) use hybrid::Hybrid;
+pub(crate) use improved_chen_fast::ImprovedChenFast;
+pub(crate) use improved_chen_slow::ImprovedChenSlow;
 pub(crate) use qrtr::Qrtr;
 pub(crate) use sdrtr::Sdrtr;
 pub(crate) use sdrtw::Sdrtw;
@@ -20,6 +28,10 @@ use taut_share::Memory;
 macro_rules! every_state {
     ($then:ident) => {
         $then! {
+            chen Chen
+            hybrid Hybrid
+            improved_chen_fast ImprovedChenFast
+            improved_chen_slow ImprovedChenSlow
             sdrtr Sdrtr
             sdrtw Sdrtw
         }
