@@ -225,7 +225,14 @@ pub unsafe fn reader<T: Plain>(
 #[inline(always)]
 pub(super) fn slot(word: u64, slots: usize) -> usize {
     let slot = (word & SLOT) as usize;
-    if slot < slots { slot } else { 0 }
+    if slot < slots { slot } else { no_slot() }
+}
+
+/// For a word that lies. A call, so that the processor guesses that there is none, and does not wait for the answer.
+#[cold]
+#[inline(never)]
+fn no_slot() -> usize {
+    0
 }
 
 /// The word after `newest`, for the write into `slot`.
@@ -461,14 +468,15 @@ impl<'m, T: Plain> Reader<'m, T> {
     /// copy; 1 load and one copy if there is nothing newer than the last one.
     #[inline]
     pub fn read(&mut self) -> Option<T> {
-        self.read_sample().map(|sample| sample.value)
+        let newest = self.latest.load(Acquire); // O1 publish
+        self.hold(newest).then(|| self.copy())
     }
 
     /// [`Reader::read`], with the number of the write.
     #[inline]
     pub fn read_sample(&mut self) -> Option<Sample<T>> {
         let newest = self.latest.load(Acquire); // O1 publish
-        self.hold(newest).then(|| self.copy())
+        self.hold(newest).then(|| Sample { value: self.copy(), version: self.held >> 8 })
     }
 
     /// The newest value if it is another one than this reader's last; else `None`, after one load of a word that
@@ -476,7 +484,8 @@ impl<'m, T: Plain> Reader<'m, T> {
     #[inline]
     pub fn read_if_newer(&mut self) -> Option<Sample<T>> {
         let newest = self.latest.load(Acquire); // O1 publish
-        (newest != self.held && self.hold(newest)).then(|| self.copy())
+        (newest != self.held && self.hold(newest))
+            .then(|| Sample { value: self.copy(), version: self.held >> 8 })
     }
 
     /// Lets `look` see the newest value where it lies, without a copy; `None` before the first write. Wait-free, as
@@ -518,12 +527,11 @@ impl<'m, T: Plain> Reader<'m, T> {
     }
 
     #[inline(always)]
-    fn copy(&self) -> Sample<T> {
+    fn copy(&self) -> T {
         // SAFETY:
         // - the slot is below the count, and a T fits (layout); T is Plain: every bit pattern is one;
         // - exclusive against our writer: the claim names it until the next one (I2), so it is left alone (I1), and
         //   its content is there (O1 publish or O4 settle).
-        let value = unsafe { self.slots.read(slot(self.held, self.count)) };
-        Sample { value, version: self.held >> 8 }
+        unsafe { self.slots.read(slot(self.held, self.count)) }
     }
 }

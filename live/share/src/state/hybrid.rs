@@ -405,29 +405,25 @@ impl<T: Plain> Observer<'_, T> {
 
     #[inline(always)]
     fn fast(&mut self, newest: u64) -> Result<Sample<T>, Overrun> {
-        let value = self.copy(newest);
-        if !self.stands(newest) {
+        let mut value = MaybeUninit::uninit();
+        if !self.copy(newest, &mut value) {
             return Err(Overrun);
         }
         self.seen = newest;
-        // SAFETY: `load` fills every byte; T is Plain: any bytes are one (and these are of one write: proof above).
+        // SAFETY: `copy` fills every byte; T is Plain: any bytes are one (and these are of one write: proof above).
         Ok(Sample { value: unsafe { value.assume_init() }, version: newest >> 8 })
     }
 
-    /// The slot of `word`, torn perhaps.
+    /// Copies the slot of `word`; whether what it copied is of write `word`.
     #[inline(always)]
-    fn copy(&self, word: u64) -> MaybeUninit<T> {
+    fn copy(&self, word: u64, value: &mut MaybeUninit<T>) -> bool {
+        let slot = slot(word, self.stamps.count());
         // SAFETY: the slot is below the count, and a T fits (layout); slots are never touched otherwise than by
         // `store` and `load`.
-        unsafe { self.slots.load(slot(word, self.stamps.count())) }
-    }
-
-    /// Whether what was copied before this call is of write `word`.
-    #[inline(always)]
-    fn stands(&self, word: u64) -> bool {
+        unsafe { self.slots.load_into(slot, value) };
         fence(Acquire); // O2 stamp: the words before the stamp.
-        // SAFETY: the slot is below the count.
-        unsafe { self.stamps.at(slot(word, self.stamps.count())) }.load(Relaxed) == word
+        // SAFETY: as above.
+        unsafe { self.stamps.at(slot) }.load(Relaxed) == word
     }
 }
 
@@ -449,14 +445,21 @@ impl<'m, T: Plain> Reader<'m, T> {
     /// back to the slot meanwhile, a claim and another copy.
     #[inline]
     pub fn read(&mut self) -> Option<T> {
-        self.read_sample().map(|sample| sample.value)
+        let newest = self.newest();
+        if newest == NOTHING {
+            return None;
+        }
+        let mut value = MaybeUninit::uninit();
+        self.take(newest, &mut value);
+        // SAFETY: `take` fills every byte; T is Plain: any bytes are one (and these are of one write: proof above).
+        Some(unsafe { value.assume_init() })
     }
 
     /// [`Reader::read`], with the number of the write.
     #[inline]
     pub fn read_sample(&mut self) -> Option<Sample<T>> {
         let newest = self.newest();
-        (newest != NOTHING).then(|| self.sample(newest))
+        if newest == NOTHING { None } else { Some(self.sample(newest)) }
     }
 
     /// The newest value if it is another one than this reader's last; else `None`, after one load of a word that
@@ -464,7 +467,22 @@ impl<'m, T: Plain> Reader<'m, T> {
     #[inline]
     pub fn read_if_newer(&mut self) -> Option<Sample<T>> {
         let newest = self.newest();
-        (newest != self.observer.seen).then(|| self.sample(newest))
+        if newest == self.observer.seen { None } else { Some(self.sample(newest)) }
+    }
+
+    /// [`Reader::read`] into `value`, which saves moving a large one again; the result is the number of the write.
+    /// Before the first write it is `None`, and `value` is as it was.
+    #[inline]
+    pub fn read_into(&mut self, value: &mut T) -> Option<u64> {
+        let newest = self.newest();
+        if newest == NOTHING {
+            return None;
+        }
+        // SAFETY: a T may be looked at as bytes that may be missing, as long as none of them is taken away: `take`
+        // only writes, and initialised bytes.
+        let place = unsafe { &mut *core::ptr::from_mut(value).cast::<MaybeUninit<T>>() };
+        self.take(newest, place);
+        Some(self.observer.seen >> 8)
     }
 
     /// The number of the newest write, 0 before the first. By the time it is looked at it may be past.
@@ -478,50 +496,50 @@ impl<'m, T: Plain> Reader<'m, T> {
         self.observer.clone()
     }
 
-    #[inline(always)]
-    fn sample(&mut self, newest: u64) -> Sample<T> {
-        let mut word = newest;
-        let mut value = self.observer.copy(word);
-        if !self.observer.stands(word) {
-            word = self.claimed(&mut value);
-        }
-        self.observer.seen = word;
-        // SAFETY: `load` fills every byte; T is Plain: any bytes are one (and these are of one write: proof above).
-        Sample { value: unsafe { value.assume_init() }, version: word >> 8 }
-    }
-
-    /// Copies by claim.
-    #[cold]
-    #[inline(never)]
-    fn claimed(&mut self, value: &mut MaybeUninit<T>) -> u64 {
-        let word = self.renew();
-        *value = self.observer.copy(word);
-        word
-    }
-
     /// What stands in latest.
     #[inline(always)]
     pub(super) fn newest(&self) -> u64 {
         self.observer.latest.load(Acquire) // O1 publish
     }
 
+    #[inline(always)]
+    fn sample(&mut self, newest: u64) -> Sample<T> {
+        let mut value = MaybeUninit::uninit();
+        self.take(newest, &mut value);
+        // SAFETY: as in `read`.
+        Sample { value: unsafe { value.assume_init() }, version: self.observer.seen >> 8 }
+    }
+
+    /// Copies the newest value, which latest named as `newest`.
+    #[inline(always)]
+    fn take(&mut self, newest: u64, value: &mut MaybeUninit<T>) {
+        self.observer.seen = newest;
+        if !self.observer.copy(newest, value) {
+            self.take_claimed(value);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_claimed(&mut self, value: &mut MaybeUninit<T>) {
+        self.observer.seen = claim(self.claim, self.observer.latest);
+        // Its stamp stands, as the slot is left alone while it is claimed (chen, I1).
+        self.observer.copy(self.observer.seen, value);
+    }
+
     /// The newest value, by claim alone; nothing is claimed anew while `newest` is `held`.
     #[inline]
     pub(super) fn read_held(&mut self, newest: u64, held: &mut u64) -> Option<Sample<T>> {
         if newest != *held {
-            *held = self.renew();
+            *held = claim(self.claim, self.observer.latest);
         }
         if *held == NOTHING {
             return None;
         }
-        // SAFETY: `load` fills every byte; T is Plain; and the slot is left alone as long as it is claimed (chen, I1).
-        let value = unsafe { self.observer.copy(*held).assume_init() };
-        Some(Sample { value, version: *held >> 8 })
-    }
-
-    /// Gives the last claim back and claims the newest value: its slot is left alone until the next call.
-    #[inline(always)]
-    fn renew(&mut self) -> u64 {
-        claim(self.claim, self.observer.latest)
+        let mut value = MaybeUninit::uninit();
+        // Its stamp stands, as above.
+        self.observer.copy(*held, &mut value);
+        // SAFETY: as in `read`; the slot is left alone as long as it is claimed (chen, I1).
+        Some(Sample { value: unsafe { value.assume_init() }, version: *held >> 8 })
     }
 }
