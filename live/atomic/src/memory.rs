@@ -409,6 +409,30 @@ mod tests {
     }
 
     #[test]
+    fn copies_are_whole_wherever_the_value_lies() {
+        let mut lines = [const { Line::new() }; 70];
+        let slot = lines.as_ptr().addr();
+        let slots = Memory::new(&mut lines).slots(0, 8192, 1);
+        let mut buffer = [0u8; 8192];
+        // Where the value lies within its page, against where the slot does, decides how it is copied.
+        let same = slot.wrapping_sub(buffer.as_ptr().addr()) & 0xFFF;
+        for ahead in 0..80 {
+            let value: [u8; 1031] = core::array::from_fn(|i| (i * 7 + ahead) as u8);
+            let place = &mut buffer[same + ahead..same + ahead + 1031];
+            // SAFETY: inside, one thread; the bytes of an array are one.
+            unsafe {
+                slots.store(0, &value);
+                let mut copy = core::mem::MaybeUninit::<[u8; 1031]>::uninit();
+                slots.load_part(0, 0..1031, &mut copy);
+                assert_eq!(copy.assume_init(), value);
+                let there = &mut *place.as_mut_ptr().cast::<core::mem::MaybeUninit<[u8; 1031]>>();
+                slots.load_part(0, 0..1031, there);
+            }
+            assert_eq!(place, value);
+        }
+    }
+
+    #[test]
     #[should_panic(expected = "assertion failed")]
     fn a_word_outside_is_refused() {
         let mut lines = [const { Line::new() }; 1];
