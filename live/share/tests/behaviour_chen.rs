@@ -98,7 +98,7 @@ fn chen_gives_the_newest_with_its_number() {
         writer.write(&[n; 13]);
         let sample = Some(Sample { value: [n; 13], version: u64::from(n) });
         for (which, reader) in
-            readers.iter_mut().enumerate().filter(|(which, _)| n as usize % (which + 1) == 0)
+            readers.iter_mut().enumerate().filter(|(which, _)| (n as usize).is_multiple_of(which + 1))
         {
             assert!(reader.has_newer(), "{which}");
             assert_eq!(reader.read_if_newer(), sample);
@@ -173,6 +173,9 @@ fn values_of_varying_length() {
         assert_eq!(reader.read_with(|frame| frame.len()), Some(n));
         fast_writer.write(&frame(n));
         assert_eq!(fast.read(), Some(frame(n)));
+        // Into a longer one, of which the rest stays behind.
+        let mut place = frame(100);
+        assert_eq!((fast.read_into(&mut place), place), (Some(fast.version()), frame(n)));
     }
     writer.write_with(|frame| {
         frame.clear();
@@ -219,8 +222,10 @@ fn hybrid_gives_the_newest_with_its_number() {
             (observer.try_read(), observer.read_if_newer(), observer.version()),
             (Ok(None), Ok(None), 0)
         );
+        let mut place = [9; 13];
         for reader in &mut readers {
             assert_eq!((reader.read(), reader.read_if_newer(), reader.version()), (None, None, 0));
+            assert_eq!((reader.read_into(&mut place), place), (None, [9; 13]));
         }
         for n in 1..100u8 {
             writer.write(&[n; 13]);
@@ -229,11 +234,12 @@ fn hybrid_gives_the_newest_with_its_number() {
             assert_eq!((observer.try_read(), observer.read_if_newer()), (Ok(sample), Ok(None)));
             assert_eq!((late.read_if_newer(), late.version()), (Ok(sample), u64::from(n)));
             for (which, reader) in readers.iter_mut().enumerate() {
-                if n as usize % (which + 1) == 0 {
+                if (n as usize).is_multiple_of(which + 1) {
                     assert_eq!(reader.read_if_newer(), sample);
                     assert_eq!(reader.read_if_newer(), None);
                     assert_eq!(reader.read_sample(), sample);
                     assert_eq!((reader.read(), reader.version()), (Some([n; 13]), u64::from(n)));
+                    assert_eq!((reader.read_into(&mut place), place), (Some(u64::from(n)), [n; 13]));
                 }
             }
         }

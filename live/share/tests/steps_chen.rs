@@ -74,6 +74,8 @@ fn hybrid_takes<const N: usize>(readers: u32, spare: u32) {
     let read = Steps { loads: 2, fences: 1, words, ..NONE };
     assert_eq!(steps(|| assert!(reader.read().is_some())), read);
     assert_eq!(steps(|| assert!(reader.read().is_some())), read);
+    let mut place = [0; N];
+    assert_eq!(steps(|| assert!(reader.read_into(&mut place).is_some())), read);
     assert_eq!(steps(|| assert!(reader.read_if_newer().is_none())), LOOK);
     assert_eq!(steps(|| assert!(observer.read_if_newer().is_ok_and(|sample| sample.is_some()))), read);
     assert_eq!(steps(|| assert!(observer.read_if_newer() == Ok(None))), LOOK);
@@ -90,6 +92,7 @@ fn hybrid_takes<const N: usize>(readers: u32, spare: u32) {
     }
     let claimed = Steps { loads: 3, stores: 1, exchanges: 1, fences: 2, words: 2 * words };
     assert_eq!(steps(|| assert!(reader.read().is_some())), claimed);
+    assert_eq!(steps(|| assert!(reader.read_into(&mut place).is_some())), claimed);
     assert_eq!(steps(|| assert!(observer.try_read().is_err())), read);
 }
 

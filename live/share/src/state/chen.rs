@@ -10,6 +10,61 @@
 //! nothing. Are the values copied anyway, [`super::hybrid`] is faster for the same promise: there a read does not
 //! write.
 //!
+//! ```
+//! use taut_share::{Line, Memory, state::chen};
+//!
+//! const LINES: usize = chen::bytes::<[u16; 640]>(1) / size_of::<Line>();
+//! let mut lines = [const { Line::new() }; LINES];
+//! let (mut camera, mut detector) = chen::pair::<[u16; 640]>(Memory::new(&mut lines))?;
+//! camera.write_with(|image| image.fill(3));
+//! let sum = detector.read_with(|image| image.iter().map(|pixel| u32::from(*pixel)).sum::<u32>());
+//! assert_eq!(sum, Some(1920));
+//! assert!(!detector.has_newer());
+//! # Ok::<(), taut_share::LayoutError>(())
+//! ```
+//!
+//! Writer and readers are one each, and move between threads, but are not shared:
+//!
+//! ```compile_fail,E0599
+//! # use taut_share::{Line, Memory, state::chen};
+//! # let mut lines = [const { Line::new() }; 4];
+//! let (writer, reader) = chen::pair::<u64>(Memory::new(&mut lines)).unwrap();
+//! let second = reader.clone();
+//! ```
+//! ```compile_fail,E0599
+//! # use taut_share::{Line, Memory, state::chen};
+//! # let mut lines = [const { Line::new() }; 4];
+//! let (writer, reader) = chen::pair::<u64>(Memory::new(&mut lines)).unwrap();
+//! let second = writer.clone();
+//! ```
+//! ```compile_fail,E0277
+//! # use taut_share::{Line, Memory, state::chen};
+//! # fn moved<T: Send>(_: &T) {}
+//! fn shared<T: Sync>(_: &T) {}
+//! # let mut lines = [const { Line::new() }; 4];
+//! let (writer, reader) = chen::pair::<u64>(Memory::new(&mut lines)).unwrap();
+//! moved(&reader);
+//! shared(&reader);
+//! ```
+//! ```compile_fail,E0277
+//! # use taut_share::{Line, Memory, state::chen};
+//! # fn moved<T: Send>(_: &T) {}
+//! fn shared<T: Sync>(_: &T) {}
+//! # let mut lines = [const { Line::new() }; 4];
+//! let (writer, reader) = chen::pair::<u64>(Memory::new(&mut lines)).unwrap();
+//! moved(&writer);
+//! shared(&writer);
+//! ```
+//!
+//! What is lent does not outlive the look:
+//!
+//! ```compile_fail
+//! # use taut_share::{Line, Memory, state::chen};
+//! # let mut lines = [const { Line::new() }; 4];
+//! let (writer, mut reader) = chen::pair::<u64>(Memory::new(&mut lines)).unwrap();
+//! let kept: Option<&u64> = reader.read_with(|value| value);
+//! ```
+//!
 //! # Callers
 //!
 //! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] and [`reader`] see to it).
@@ -54,7 +109,7 @@
 //! # Orderings
 //!
 //! - O1 publish: Release of the latest store ↔ Acquire of the reader's latest loads.
-//! - O2 return: Release of the reader's EMPTY store ↔ Acquire of the writer's claim load.
+//! - O2 return: Release of the reader's EMPTY store ↔ Acquire of the writer's claim load and of its exchange.
 //! - O3 cross: SeqCst fence of the writer, between its latest store and its claim loads ↔ SeqCst fence of the
 //!   reader, between its EMPTY store and its latest load.
 //! - O4 settle: Release of the writer's exchange on a claim ↔ Acquire of the reader's that finds it.
@@ -66,7 +121,8 @@
 //! written. If the reader's fence comes first, the writer sees EMPTY, or what came of it. If EMPTY, its exchange
 //! makes l the claim, unless the reader's came in between: then it returns that claim. So for each reader the writer
 //! knows the one claim before l that can be in force while it writes w, and avoids it (I1). What a reader copied
-//! before is returned with O2: the writer that finds a later claim has the copy behind it.
+//! before is returned with O2: the writer that finds a later claim has the copy behind it. That goes for the exchange
+//! as for the load: in between the reader may have finished one read and begun another.
 //!
 //! Each read gives what was in latest at a moment of that read: at its load, or, if the writer settled the claim, at
 //! the writer's exchange, as the next value comes after it. So values never go backwards, from one reader to
@@ -102,8 +158,8 @@
 //!
 //! @LOOM@
 //! A separate checker of interleavings, exclusive slots with race detection: sequentially consistent, 4 writes × 3
-//! reads 3 569 states; 2 readers, 4 × 2: 530 120; RC11 without load buffering, 4 × 3: 21 903; 2 readers, 2 × 1:
-//! 25 064. One slot fewer fails, with 1 reader and with 2. Each annotation weakened fails there, each of the two
+//! reads 4 049 states; 2 readers, 4 × 2: 557 826; RC11 without load buffering, 4 × 3: 21 881; 2 readers, 3 × 2:
+//! 5 086 671. One slot fewer fails, with 1 reader and with 2. Each annotation weakened fails there, each of the two
 //! fences by itself too, but for the Release of O4: the writer's fence does its work; it is for tools that do not
 //! know fences.
 //!
