@@ -465,20 +465,27 @@ impl<T: Plain> Observer<'_, T> {
             return Err(Overrun);
         }
         self.seen = newest;
-        // SAFETY: `copy` fills every byte; T is Plain: any bytes are one (and these are of one write: proof above).
+        // SAFETY: `fill` fills every byte; T is Plain: any bytes are one (and these are of one write: proof above).
         Ok(Sample { value: unsafe { value.assume_init() }, version: newest >> 8 })
     }
 
     /// Copies the slot of `word`; whether what it copied is of write `word`.
     #[inline(always)]
     fn copy(&self, word: u64, value: &mut MaybeUninit<T>) -> bool {
+        let slot = self.fill(word, value);
+        fence(Acquire); // O2 stamp: the words before the stamp.
+        // SAFETY: the slot is below the count.
+        unsafe { self.stamps.at(slot) }.load(Relaxed) == word
+    }
+
+    /// Copies the slot of `word`, torn perhaps if it is not claimed; its number.
+    #[inline(always)]
+    fn fill(&self, word: u64, value: &mut MaybeUninit<T>) -> usize {
         let slot = slot(word, self.stamps.count());
         // SAFETY: the slot is below the count, and a T fits (layout); slots are never touched otherwise than by
         // `store` and `load`.
         unsafe { self.slots.load_into(slot, value) };
-        fence(Acquire); // O2 stamp: the words before the stamp.
-        // SAFETY: as above.
-        unsafe { self.stamps.at(slot) }.load(Relaxed) == word
+        slot
     }
 }
 
@@ -506,7 +513,7 @@ impl<'m, T: Plain> Reader<'m, T> {
         }
         let mut value = MaybeUninit::uninit();
         self.take(newest, &mut value);
-        // SAFETY: `take` fills every byte; T is Plain: any bytes are one (and these are of one write: proof above).
+        // SAFETY: `fill` fills every byte; T is Plain: any bytes are one (and these are of one write: proof above).
         Some(unsafe { value.assume_init() })
     }
 
@@ -578,8 +585,8 @@ impl<'m, T: Plain> Reader<'m, T> {
     #[inline(never)]
     fn take_claimed(&mut self, value: &mut MaybeUninit<T>) {
         self.observer.seen = claim(self.claim, self.observer.latest);
-        // Its stamp stands, as the slot is left alone while it is claimed (chen, I1).
-        self.observer.copy(self.observer.seen, value);
+        // Nothing to be checked: the slot is left alone while it is claimed (chen, I1).
+        self.observer.fill(self.observer.seen, value);
     }
 
     /// The newest value, by claim alone; nothing is claimed anew while `newest` is `held`.
@@ -592,8 +599,7 @@ impl<'m, T: Plain> Reader<'m, T> {
             return None;
         }
         let mut value = MaybeUninit::uninit();
-        // Its stamp stands, as above.
-        self.observer.copy(*held, &mut value);
+        self.observer.fill(*held, &mut value);
         // SAFETY: as in `read`; the slot is left alone as long as it is claimed (chen, I1).
         Some(Sample { value: unsafe { value.assume_init() }, version: *held >> 8 })
     }
