@@ -92,20 +92,6 @@ impl<'m> Memory<'m> {
         unsafe { AtomicU64::from_ptr(self.start.as_ptr().add(offset).cast()) }
     }
 
-    /// `count` words, `stride` bytes apart, the first at byte `offset`.
-    ///
-    /// # Panics
-    ///
-    /// If `offset` or `stride` is not a multiple of 8, `stride` is 0, or a word is not inside: for the
-    /// construction of endpoints only.
-    pub fn words(&self, offset: usize, stride: usize, count: usize) -> Words<'m> {
-        assert!(offset.is_multiple_of(8) && stride.is_multiple_of(8) && stride > 0);
-        let last = stride.checked_mul(count.saturating_sub(1)).and_then(|all| all.checked_add(offset));
-        assert!(last.is_some_and(|last| last < self.bytes && self.bytes - last >= 8));
-        // SAFETY: offset is below the length (asserted).
-        Words { start: unsafe { self.start.add(offset) }, stride, count, life: PhantomData }
-    }
-
     /// `count` places for values, `stride` bytes apart, the first at byte `offset`.
     ///
     /// # Panics
@@ -119,6 +105,20 @@ impl<'m> Memory<'m> {
         // SAFETY: offset is at most the length (asserted).
         Slots { start: unsafe { self.start.add(offset) }, stride, count, life: PhantomData }
     }
+
+    /// `count` words, `stride` bytes apart, the first at byte `offset`.
+    ///
+    /// # Panics
+    ///
+    /// If `offset` or `stride` is not a multiple of 8 or the last word ends outside: for the construction of
+    /// endpoints only.
+    pub fn words(&self, offset: usize, stride: usize, count: usize) -> Words<'m> {
+        let last = stride.checked_mul(count.saturating_sub(1)).and_then(|all| all.checked_add(offset));
+        assert!(offset.is_multiple_of(8) && stride.is_multiple_of(8));
+        assert!(last.is_some_and(|last| last <= self.bytes && (count == 0 || self.bytes - last >= 8)));
+        // SAFETY: offset is at most the length (asserted).
+        Words { start: unsafe { self.start.add(offset) }, stride, count, life: PhantomData }
+    }
 }
 
 /// Equal words in a [`Memory`], as a rule one for each of several parties.
@@ -130,19 +130,36 @@ pub struct Words<'m> {
     life: PhantomData<&'m [AtomicU64]>,
 }
 
-// SAFETY: a shared borrow of atomics.
+// SAFETY: it is so many `&AtomicU64`.
 unsafe impl Send for Words<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Words<'_> {}
 
 impl<'m> Words<'m> {
+    /// How many there are.
+    #[inline(always)]
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
     /// Word `index`; `None` if there are not so many.
     #[inline(always)]
     pub fn get(&self, index: usize) -> Option<&'m AtomicU64> {
-        // SAFETY:
-        // - index < count, so the word is inside of what `Memory::words` asserted, and aligned: the start to 128,
-        //   offset and stride are multiples of 8;
-        // - whoever else in this process touches this word does so atomically, as `Memory::word` says.
-        (index < self.count)
-            .then(|| unsafe { AtomicU64::from_ptr(self.start.as_ptr().add(index * self.stride).cast()) })
+        // SAFETY: below the count.
+        (index < self.count).then(|| unsafe { self.at(index) })
+    }
+
+    /// Word `index`.
+    ///
+    /// # Safety
+    ///
+    /// `index` is below the count.
+    #[inline(always)]
+    pub unsafe fn at(&self, index: usize) -> &'m AtomicU64 {
+        debug_assert!(index < self.count);
+        // SAFETY: index < count (caller), so the word is inside what `Memory::words` asserted, and aligned; the bytes
+        // are there for 'm, and words of an object are touched atomically alone (`Memory`'s promises).
+        unsafe { AtomicU64::from_ptr(self.start.as_ptr().add(index * self.stride).cast()) }
     }
 }
 
@@ -380,13 +397,6 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "assertion failed")]
-    fn words_outside_are_refused() {
-        let mut lines = [const { Line::new() }; 2];
-        Memory::new(&mut lines).words(8, 128, 3);
-    }
-
-    #[test]
     fn both_ways_copy_every_byte() {
         fn check<const N: usize>() {
             let mut lines = [const { Line::new() }; 20];
@@ -418,10 +428,55 @@ mod tests {
     }
 
     #[test]
+    fn copies_are_whole_wherever_the_value_lies() {
+        let mut lines = [const { Line::new() }; 70];
+        let slot = lines.as_ptr().addr();
+        let slots = Memory::new(&mut lines).slots(0, 8192, 1);
+        let mut buffer = [0u8; 8192];
+        // Where the value lies within its page, against where the slot does, decides how it is copied.
+        let same = slot.wrapping_sub(buffer.as_ptr().addr()) & 0xFFF;
+        for ahead in 0..80 {
+            let value: [u8; 1031] = core::array::from_fn(|i| (i * 7 + ahead) as u8);
+            let place = &mut buffer[same + ahead..same + ahead + 1031];
+            // SAFETY: inside, one thread; the bytes of an array are one.
+            unsafe {
+                slots.store(0, &value);
+                let mut copy = core::mem::MaybeUninit::<[u8; 1031]>::uninit();
+                slots.load_part(0, 0..1031, &mut copy);
+                assert_eq!(copy.assume_init(), value);
+                let there = &mut *place.as_mut_ptr().cast::<core::mem::MaybeUninit<[u8; 1031]>>();
+                slots.load_part(0, 0..1031, there);
+            }
+            assert_eq!(place, value);
+        }
+    }
+
+    #[test]
     #[should_panic(expected = "assertion failed")]
     fn a_word_outside_is_refused() {
         let mut lines = [const { Line::new() }; 1];
         Memory::new(&mut lines).word(128);
+    }
+
+    #[test]
+    fn words_are_the_words() {
+        let mut lines = [const { Line::new() }; 3];
+        let memory = Memory::new(&mut lines);
+        let words = memory.words(8, LINE_BYTES, 3);
+        assert_eq!((words.count(), memory.words(384, 8, 0).count()), (3, 0));
+        for index in 0..3 {
+            // SAFETY: below the count.
+            unsafe { words.at(index) }.store(7 + index as u64, crate::Ordering::Relaxed);
+            let one = memory.word(8 + index * LINE_BYTES).load(crate::Ordering::Relaxed);
+            assert_eq!(one, 7 + index as u64);
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "assertion failed")]
+    fn words_outside_are_refused() {
+        let mut lines = [const { Line::new() }; 1];
+        Memory::new(&mut lines).words(8, 64, 3);
     }
 
     #[test]

@@ -116,17 +116,6 @@ impl<'m> Memory<'m> {
         &content(self.lines, offset).words[offset % LINE_BYTES / 8]
     }
 
-    /// `count` words, `stride` bytes apart, the first at byte `offset`.
-    ///
-    /// # Panics
-    ///
-    /// If `offset` or `stride` is not a multiple of 8, `stride` is 0, or a word is not inside.
-    pub fn words(&self, offset: usize, stride: usize, count: usize) -> Words<'m> {
-        assert!(offset.is_multiple_of(8) && stride.is_multiple_of(8) && stride > 0);
-        assert!(offset + stride * count.saturating_sub(1) + 8 <= self.bytes());
-        Words { lines: self.lines, offset, stride, count }
-    }
-
     /// `count` places for values, `stride` bytes apart, the first at byte `offset`.
     ///
     /// # Panics
@@ -137,10 +126,17 @@ impl<'m> Memory<'m> {
         assert!(offset + stride * count <= self.bytes());
         Slots { lines: self.lines, offset, stride }
     }
-}
 
-fn content(lines: &[Line], offset: usize) -> &Content {
-    lines[offset / LINE_BYTES].0.as_deref().expect("Memory::new has filled it")
+    /// `count` words, `stride` bytes apart, the first at byte `offset`.
+    ///
+    /// # Panics
+    ///
+    /// If `offset` or `stride` is not a multiple of 8 or the last word ends outside.
+    pub fn words(&self, offset: usize, stride: usize, count: usize) -> Words<'m> {
+        assert!(offset.is_multiple_of(8) && stride.is_multiple_of(8));
+        assert!(count == 0 || offset + stride * (count - 1) + 8 <= self.bytes());
+        Words { lines: self.lines, offset, stride, count }
+    }
 }
 
 /// Equal words in a [`Memory`].
@@ -153,11 +149,31 @@ pub struct Words<'m> {
 }
 
 impl<'m> Words<'m> {
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
     /// Word `index`; `None` if there are not so many.
     pub fn get(&self, index: usize) -> Option<&'m AtomicU64> {
-        let offset = self.offset + index * self.stride;
-        (index < self.count).then(|| &content(self.lines, offset).words[offset % LINE_BYTES / 8])
+        // SAFETY: below the count.
+        (index < self.count).then(|| unsafe { self.at(index) })
     }
+
+    /// Word `index`.
+    ///
+    /// # Safety
+    ///
+    /// None here; the real one has conditions.
+    pub unsafe fn at(&self, index: usize) -> &'m AtomicU64 {
+        assert!(index < self.count);
+        let offset = self.offset + index * self.stride;
+        &content(self.lines, offset).words[offset % LINE_BYTES / 8]
+    }
+}
+
+fn content(lines: &[Line], offset: usize) -> &Content {
+    lines[offset / LINE_BYTES].0.as_deref().expect("Memory::new has filled it")
 }
 
 /// Equal places for values in a [`Memory`]; see the real one for its promises.

@@ -30,7 +30,7 @@ use core::sync::atomic::Ordering::Relaxed;
 #[inline(always)]
 pub(crate) unsafe fn load(from: *const u8, to: *mut u8, bytes: usize) {
     #[cfg(all(target_arch = "x86_64", not(any(miri, steps))))]
-    if bytes >= x86_64::LARGE {
+    if bytes >= x86_64::LARGE && !x86_64::crawls(from, to) {
         // SAFETY: the caller's duties are the same.
         return unsafe { x86_64::copy(from, to, bytes) };
     }
@@ -63,7 +63,7 @@ pub(crate) unsafe fn load(from: *const u8, to: *mut u8, bytes: usize) {
 #[inline(always)]
 pub(crate) unsafe fn store(from: *const u8, to: *mut u8, bytes: usize) {
     #[cfg(all(target_arch = "x86_64", not(any(miri, steps))))]
-    if bytes >= x86_64::LARGE {
+    if bytes >= x86_64::LARGE && !x86_64::crawls(from, to) {
         // SAFETY: the caller's duties are the same.
         return unsafe { x86_64::copy(from, to, bytes) };
     }
@@ -91,6 +91,13 @@ pub(crate) unsafe fn store(from: *const u8, to: *mut u8, bytes: usize) {
 mod x86_64 {
     /// Bytes from which on the instruction is faster than the words: measured, see `docs/measured`.
     pub(super) const LARGE: usize = 512;
+
+    /// Whether the instruction would take a byte at a time: AMD's do when the target lies 1 to 15 bytes further in its
+    /// page than the source (Zen 5, 4 KiB: 3 000 cycles instead of 180; the words need 400).
+    #[inline(always)]
+    pub(super) fn crawls(from: *const u8, to: *const u8) -> bool {
+        (to.addr().wrapping_sub(from.addr()) & 0xFFF).wrapping_sub(1) < 15
+    }
 
     /// # Safety
     ///

@@ -9,6 +9,9 @@
 //!
 //! | you need             | real-time side | protocol          | real-time cost      | the other side                 |
 //! |----------------------|----------------|-------------------|---------------------|--------------------------------|
+//! | the newest value     | any, or all    | [`state::hybrid`], the default: [`state`] | read: 2 loads + copy; write: 2 stores + 1 fence + copy | the same: nobody is told anything |
+//! | the same, in place   | any, or all    | [`state::chen`]   | 1 exchange + 1 fence; nothing if unchanged | the same |
+//! | the same, reads in known time | any, or all | [`state::improved_chen`] | as hybrid, with fewer slots | too slow a fast reader is told `Overrun` |
 //! | the newest value     | one reader     | [`state::sdrtr`]  | 2 exchanges + copy  | publishes, or is told `Busy`   |
 //! | the newest value     | the writer     | [`state::sdrtw`]  | 2 stores + copy     | reads, or is told `Retry`      |
 //! | the newest value     | all, by time   | [`state::nbw_temporal`] | 1 store + copy | 2 loads + copy, or is told `Overrun` |

@@ -105,18 +105,28 @@ impl<'m, T: Plain> Places<'m, T> {
     /// `index` is below the count; in this process the place is written by [`Places::store`] alone.
     #[inline(always)]
     pub(crate) unsafe fn load(&self, index: usize) -> MaybeUninit<T> {
-        if !T::VARYING {
-            // SAFETY: caller's; a T fits (`new`).
-            return unsafe { self.slots.load(index) };
-        }
         let mut value = MaybeUninit::uninit();
-        // SAFETY: as above; `used_by` is between 8 and the size, whatever the torn head is (Plain).
-        unsafe {
-            self.slots.load_part::<T>(index, 0..8, &mut value);
-            let used = T::used_by(head(&value));
-            self.slots.load_part::<T>(index, 8..used, &mut value);
-        }
+        // SAFETY: caller's.
+        unsafe { self.load_into(index, &mut value) };
         value
+    }
+
+    /// [`Places::load`], of what a value uses, to where it is wanted: large values are not moved again.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Places::load`].
+    #[inline(always)]
+    pub(crate) unsafe fn load_into(&self, index: usize, value: &mut MaybeUninit<T>) {
+        // SAFETY: caller's; a T fits (`new`); `used_by` is between 8 and the size, whatever the torn head is (Plain).
+        unsafe {
+            if !T::VARYING {
+                return self.slots.load_part::<T>(index, 0..size_of::<T>(), value);
+            }
+            self.slots.load_part::<T>(index, 0..8, value);
+            let used = T::used_by(head(value));
+            self.slots.load_part::<T>(index, 8..used, value);
+        }
     }
 
     /// Copies `value` into place `index` while it may be read.

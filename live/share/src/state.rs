@@ -2,9 +2,45 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! The newest value: a reader misses values that it was too slow for, and wants to.
+//!
+//! The names of this module itself are those of [`hybrid`], which is the first choice:
+//!
+//! - *progress*: writer and readers are wait-free, each of them may be real-time, and none is ever told to try again;
+//! - *cost*: a read that nobody overtakes writes nothing, so neither side waits for the other's cache lines beyond
+//!   those of the value and of one word; a look that finds nothing new is one load of a word that stays in the
+//!   reader's cache;
+//! - *memory* is what it takes for that: a slot per reader, 2 more, and spare ones that make claims rare.
+//!
+//! ```
+//! use taut_share::{Line, Memory, state};
+//!
+//! const LINES: usize = state::bytes::<[f32; 3]>(2, state::SPARE) / size_of::<Line>();
+//! let mut lines = [const { Line::new() }; LINES];
+//! let (mut writer, mut readers) = state::group::<[f32; 3]>(Memory::new(&mut lines), 2, state::SPARE)?;
+//! let (mut control, mut logger) = (readers.next().unwrap(), readers.next().unwrap());
+//! let mut display = control.observer();
+//!
+//! assert_eq!(control.read(), None);
+//! writer.write(&[0.5, 1.0, 1.5]);
+//! assert_eq!(control.read(), Some([0.5, 1.0, 1.5]));
+//! assert_eq!(logger.read_if_newer().map(|sample| sample.version), Some(1));
+//! assert_eq!(logger.read_if_newer(), None);
+//! assert_eq!(display.try_read().map(|sample| sample.is_some()), Ok(true));
+//! # Ok::<(), taut_share::LayoutError>(())
+//! ```
+//!
+//! Choose another one if
+//!
+//! - the values are large and used in place: [`chen`];
+//! - it is known how long reads take, and memory counts: [`improved_chen`];
+//! - readers are many, unknown and not real-time, and one slot must do: [`sdrtw`];
+//! - the one reader is real-time, the writer is not, and two slots must do: [`sdrtr`].
 
+pub mod chen;
 mod desk;
 pub mod emeralds;
+pub mod hybrid;
+pub mod improved_chen;
 pub mod improved_peterson;
 pub mod nbw_temporal;
 pub mod peterson;
@@ -14,6 +50,8 @@ pub mod sdrtw;
 pub mod spinlock;
 
 use core::fmt;
+
+pub use hybrid::{Observer, Reader, Readers, SPARE, Writer, bytes, group, observer, pair, reader, writer};
 
 /// A value with the number of its write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +63,8 @@ pub struct Sample<T> {
     pub version: u64,
 }
 
-/// The reader was overtaken: by so many writes that its buffer may have been written while it was copied. What time
-/// was to see to has not been kept; the copy is thrown away.
+/// The reader was overtaken: by so many writes that its buffer may have been written while it was copied. Nothing can
+/// be said about the copy, which is thrown away. Where time was to see to it, the assumption has not been kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overrun;
 

@@ -7,7 +7,11 @@
 //! its documented bounds.
 #![allow(dead_code, unused_macros, unused_imports, reason = "each test binary uses its part of this module")]
 
+mod chen;
 mod emeralds;
+mod hybrid;
+mod improved_chen_fast;
+mod improved_chen_slow;
 mod improved_peterson;
 mod nbw_temporal;
 mod peterson;
@@ -16,7 +20,11 @@ mod sdrtr;
 mod sdrtw;
 mod spinlock;
 
+pub(crate) use chen::Chen;
 pub(crate) use emeralds::Emeralds;
+pub(crate) use hybrid::Hybrid;
+pub(crate) use improved_chen_fast::ImprovedChenFast;
+pub(crate) use improved_chen_slow::ImprovedChenSlow;
 pub(crate) use improved_peterson::ImprovedPeterson;
 pub(crate) use nbw_temporal::NbwTemporal;
 pub(crate) use peterson::Peterson;
@@ -30,6 +38,10 @@ use taut_share::Memory;
 macro_rules! every_state {
     ($then:ident) => {
         $then! {
+            chen Chen
+            hybrid Hybrid
+            improved_chen_fast ImprovedChenFast
+            improved_chen_slow ImprovedChenSlow
             sdrtr Sdrtr
             sdrtw Sdrtw
             nbw_temporal NbwTemporal

@@ -1,0 +1,593 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Chen: newest value; one writer, many registered readers, wait-free on both sides; values may be used in place.
+//!
+//! # Use
+//!
+//! Large values that are built and looked at where they lie (images, maps, point clouds), both sides real-time:
+//! [`Writer::write_with`], [`Reader::read_with`]. A reader keeps what it read last, so an unchanged value costs it
+//! nothing. Are the values copied anyway, [`super::hybrid`] is faster for the same promise: there a read does not
+//! write.
+//!
+//! ```
+//! use taut_share::{Line, Memory, state::chen};
+//!
+//! const LINES: usize = chen::bytes::<[u16; 640]>(1) / size_of::<Line>();
+//! let mut lines = [const { Line::new() }; LINES];
+//! let (mut camera, mut detector) = chen::pair::<[u16; 640]>(Memory::new(&mut lines))?;
+//! camera.write_with(|image| image.fill(3));
+//! let sum = detector.read_with(|image| image.iter().map(|pixel| u32::from(*pixel)).sum::<u32>());
+//! assert_eq!(sum, Some(1920));
+//! assert!(!detector.has_newer());
+//! # Ok::<(), taut_share::LayoutError>(())
+//! ```
+//!
+//! Writer and readers are one each, and move between threads, but are not shared:
+//!
+//! ```compile_fail,E0599
+//! # use taut_share::{Line, Memory, state::chen};
+//! # let mut lines = [const { Line::new() }; 4];
+//! let (writer, reader) = chen::pair::<u64>(Memory::new(&mut lines)).unwrap();
+//! let second = reader.clone();
+//! ```
+//! ```compile_fail,E0599
+//! # use taut_share::{Line, Memory, state::chen};
+//! # let mut lines = [const { Line::new() }; 4];
+//! let (writer, reader) = chen::pair::<u64>(Memory::new(&mut lines)).unwrap();
+//! let second = writer.clone();
+//! ```
+//! ```compile_fail,E0277
+//! # use taut_share::{Line, Memory, state::chen};
+//! # fn moved<T: Send>(_: &T) {}
+//! fn shared<T: Sync>(_: &T) {}
+//! # let mut lines = [const { Line::new() }; 4];
+//! let (writer, reader) = chen::pair::<u64>(Memory::new(&mut lines)).unwrap();
+//! moved(&reader);
+//! shared(&reader);
+//! ```
+//! ```compile_fail,E0277
+//! # use taut_share::{Line, Memory, state::chen};
+//! # fn moved<T: Send>(_: &T) {}
+//! fn shared<T: Sync>(_: &T) {}
+//! # let mut lines = [const { Line::new() }; 4];
+//! let (writer, reader) = chen::pair::<u64>(Memory::new(&mut lines)).unwrap();
+//! moved(&writer);
+//! shared(&writer);
+//! ```
+//!
+//! What is lent does not outlive the look:
+//!
+//! ```compile_fail
+//! # use taut_share::{Line, Memory, state::chen};
+//! # let mut lines = [const { Line::new() }; 4];
+//! let (writer, mut reader) = chen::pair::<u64>(Memory::new(&mut lines)).unwrap();
+//! let kept: Option<&u64> = reader.read_with(|value| value);
+//! ```
+//!
+//! # Callers
+//!
+//! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] and [`reader`] see to it).
+//!
+//! |                       | write | read of this reader | read of another |
+//! |-----------------------|-------|---------------------|-----------------|
+//! | `write`, `write_with` | X     | -                   | -               |
+//! | `read`, `read_with`, `read_if_newer`, `has_newer`, `version` | - | X | - |
+//!
+//! # Progress
+//!
+//! W = ⌈size of a value / 8⌉ words, P readers. Both sides are wait-free; neither needs anything from the other.
+//!
+//! | operation       | bound                                                                                    |
+//! |-----------------|------------------------------------------------------------------------------------------|
+//! | `write`         | 1 fence + P loads + W words + 1 store; 1 exchange more per reader that is in the middle of a claim |
+//! | `write_with`    | the same, with what the closure does for the words                                       |
+//! | `read`          | 2 loads + 1 store + 1 fence + 1 exchange + W words; 1 load + W words if nothing is new    |
+//! | `read_with`     | the same, with what the closure does for the words                                       |
+//! | `read_if_newer` | `read`; 1 load if nothing is new                                                         |
+//! | `has_newer`, `version` | 1 load                                                                            |
+//!
+//! The search for a free slot takes at most P + 1 steps on private memory. The writer's fence comes before a write
+//! and not after it: the last write's stores are on their way meanwhile.
+//!
+//! # State
+//!
+//! ```text
+//! byte 0            latest: number of the newest write × 256 + its slot; 0 before the first (the writer's)
+//! byte 128 × (1+i)  claim of reader i: a word that stood in latest; EMPTY = 1 while it is claiming; 0 before its
+//!                   first read
+//! byte 128 × (1+P)  P + 2 slots, each on cache lines of its own
+//! ```
+//!
+//! # Invariants
+//!
+//! - I1 The writer writes a slot that is not latest's, and that no claim names which it found after it had published
+//!   latest. One is free: those are at most P + 1 of P + 2.
+//! - I2 A reader copies the slot only that its claim names, while its claim names it.
+//! - I3 Latest never takes the same value twice (2⁵⁶ writes: 2²⁶ a second last 34 years).
+//!
+//! # Orderings
+//!
+//! - O1 publish: Release of the latest store ↔ Acquire of the reader's latest loads.
+//! - O2 return: Release of the reader's EMPTY store ↔ Acquire of the writer's claim load and of its exchange.
+//! - O3 cross: SeqCst fence of the writer, between its latest store and its claim loads ↔ SeqCst fence of the
+//!   reader, between its EMPTY store and its latest load.
+//! - O4 settle: Release of the writer's exchange on a claim ↔ Acquire of the reader's that finds it.
+//!
+//! # Proof
+//!
+//! Let the writer have published l, and look at a claim before it writes slot w. If its fence comes before the
+//! reader's (O3), the reader's next claim is of l or something later, which is not w: w is published after it is
+//! written. If the reader's fence comes first, the writer sees EMPTY, or what came of it. If EMPTY, its exchange
+//! makes l the claim, unless the reader's came in between: then it returns that claim. So for each reader the writer
+//! knows the one claim before l that can be in force while it writes w, and avoids it (I1). What a reader copied
+//! before is returned with O2: the writer that finds a later claim has the copy behind it. That goes for the exchange
+//! as for the load: in between the reader may have finished one read and begun another.
+//!
+//! Each read gives what was in latest at a moment of that read: at its load, or, if the writer settled the claim, at
+//! the writer's exchange, as the next value comes after it. So values never go backwards, from one reader to
+//! another neither.
+//!
+//! # Crash
+//!
+//! | who dies, where               | what the others see | what goes on                                                  |
+//! |-------------------------------|---------------------|---------------------------------------------------------------|
+//! | writer, before its latest store | the newest value  | a new [`writer`] looks at the claims anew, and takes a free slot |
+//! | writer, after it              | the new value       | the same                                                      |
+//! | reader, without a claim       | nothing             | the next write settles its claim; as below                     |
+//! | reader, with a claim          | nothing             | its slot stays reserved, which is paid for; a new [`reader`] of the same number claims anew |
+//!
+//! A hostile reader can spoil latest and the claims for the other readers: the writer loads only claims, each names
+//! at most one slot whatever it is, so one of P + 2 is free and the step bound stands. Then slots are no longer
+//! exclusive; see [`Memory::from_raw`] on the forms in place. A hostile writer can make readers return any bits.
+//!
+//! # Source
+//!
+//! Chen and Burns as in [Huang 2002, Fig. 3]. We differ: fences (as printed the claim and the look at latest are
+//! store buffering, which no Acquire and Release forbids); the search is bounded; the exchange's result is used
+//! instead of a third look; the writer looks at the claims once, before a write, and exchanges only with those that
+//! are EMPTY; a reader keeps its claim while nothing is new; claims are whole words, so that no slot need be valid
+//! at first.
+//!
+//! # Checked
+//!
+//! - `tests/behaviour_chen.rs`: values, errors, in place, successors; also Miri
+//! - `tests/steps_chen.rs`: the bounds above, counted
+//! - `tests/printed_chen.rs`: one slot fewer, and the search does not end
+//! - the programs over all protocols: `conformance`, `stress`, `loom_all`, `shuttle`, `processes`, `deaths`, `hostile`
+//!
+//! @LOOM@
+//! A separate checker of interleavings, exclusive slots with race detection: sequentially consistent, 4 writes × 3
+//! reads 4 049 states; 2 readers, 4 × 2: 557 826; RC11 without load buffering, 4 × 3: 21 881; 2 readers, 3 × 2:
+//! 5 086 671. One slot fewer fails, with 1 reader and with 2. Each annotation weakened fails there, each of the two
+//! fences by itself too, but for the Release of O4: the writer's fence does its work; it is for tools that do not
+//! know fences.
+//!
+//! Not covered: more than 2 readers exhaustively; load buffering (the Release of O2 forbids what it could do to a
+//! copy); AArch64 hardware.
+
+use core::iter::FusedIterator;
+
+use taut_atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use taut_atomic::{AtomicU64, LINE_BYTES, Memory, Words, fence};
+
+pub use super::Sample;
+use crate::places::Places;
+use crate::plain::{fit, word_bytes};
+use crate::{LayoutError, Plain};
+
+/// Most readers of one object.
+pub const READERS_MAX: u32 = 250;
+
+pub(super) const LATEST: usize = 0;
+const CLAIMS: usize = LINE_BYTES;
+
+/// What `latest` is before the first write, and a claim before the first read.
+pub(super) const NOTHING: u64 = 0;
+/// A claim while its reader is between two: no word of `latest`, for their numbers begin at 1.
+const EMPTY: u64 = 1;
+/// The bits of a word that name its slot; the others count writes.
+pub(super) const SLOT: u64 = 0xFF;
+
+const fn stride<T: Plain>() -> usize {
+    word_bytes::<T>().next_multiple_of(64)
+}
+
+/// Where slots begin, of an object for `readers`.
+pub(super) const fn slots_at(readers: u32) -> usize {
+    LINE_BYTES.saturating_mul(1 + readers as usize)
+}
+
+/// Bytes of an object of `slots` slots, `stride` bytes apart.
+pub(super) const fn object_bytes(readers: u32, slots: usize, stride: usize) -> usize {
+    let end = stride.saturating_mul(slots).saturating_add(slots_at(readers));
+    end.saturating_add(LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES
+}
+
+/// Bytes that an object for `T` and so many readers needs.
+pub const fn bytes<T: Plain>(readers: u32) -> usize {
+    object_bytes(readers, readers as usize + 2, stride::<T>())
+}
+
+fn check<T: Plain>(memory: &Memory<'_>, readers: u32) -> Result<(), LayoutError> {
+    if readers == 0 || readers > READERS_MAX {
+        return Err(LayoutError::Readers);
+    }
+    fit(memory, bytes::<T>(readers))
+}
+
+/// The writer and a reader on one memory.
+///
+/// # Errors
+///
+/// [`LayoutError::TooSmall`].
+pub fn pair<T: Plain>(memory: Memory<'_>) -> Result<(Writer<'_, T>, Reader<'_, T>), LayoutError> {
+    check::<T>(&memory, 1)?;
+    Ok((Writer::attach(&memory, 1), Reader::attach(&Shared::on(&memory, 1), 0)))
+}
+
+/// The writer and so many readers on one memory.
+///
+/// # Errors
+///
+/// [`LayoutError`]; readers are 1 to [`READERS_MAX`].
+pub fn group<T: Plain>(
+    memory: Memory<'_>,
+    readers: u32,
+) -> Result<(Writer<'_, T>, Readers<'_, T>), LayoutError> {
+    check::<T>(&memory, readers)?;
+    Ok((Writer::attach(&memory, readers), Readers { shared: Shared::on(&memory, readers), next: 0 }))
+}
+
+/// The writer's end alone, where the readers are in other processes or made by [`reader`]. After the death of a
+/// writer, at any step, the next one goes on here.
+///
+/// # Errors
+///
+/// [`LayoutError`].
+///
+/// # Safety
+///
+/// What stands on the memory is this object for this `T` and number of readers, or zeros; no other writer of it
+/// lives: the last one has ended, and this call comes after that.
+pub unsafe fn writer<T: Plain>(memory: Memory<'_>, readers: u32) -> Result<Writer<'_, T>, LayoutError> {
+    check::<T>(&memory, readers)?;
+    Ok(Writer::attach(&memory, readers))
+}
+
+/// The end of reader `which`, from 0, alone. After the death of that reader, at any step, the next one goes on here.
+///
+/// # Errors
+///
+/// [`LayoutError`].
+///
+/// # Safety
+///
+/// What stands on the memory is this object for this `T` and number of readers, or zeros; no other reader of this
+/// number lives: the last one has ended, and this call comes after that.
+pub unsafe fn reader<T: Plain>(
+    memory: Memory<'_>,
+    readers: u32,
+    which: u32,
+) -> Result<Reader<'_, T>, LayoutError> {
+    check::<T>(&memory, readers)?;
+    if which >= readers {
+        return Err(LayoutError::Readers);
+    }
+    Ok(Reader::attach(&Shared::on(&memory, readers), which))
+}
+
+/// The slot that `word` names, which is one of `slots` whatever the word is.
+#[inline(always)]
+pub(super) fn slot(word: u64, slots: usize) -> usize {
+    let slot = (word & SLOT) as usize;
+    if slot < slots { slot } else { no_slot() }
+}
+
+/// For a word that lies. A call, so that the processor guesses that there is none, and does not wait for the answer.
+#[cold]
+#[inline(never)]
+fn no_slot() -> usize {
+    0
+}
+
+/// The word after `newest`, for the write into `slot`.
+#[inline(always)]
+pub(super) fn successor(newest: u64, slot: usize) -> u64 {
+    (newest | SLOT).wrapping_add(1) | slot as u64
+}
+
+/// The claims of all readers, and how many slots there are to claim: more by 2 than readers, or more.
+#[derive(Clone, Copy)]
+pub(super) struct Claims<'m> {
+    words: Words<'m>,
+    slots: usize,
+}
+
+impl<'m> Claims<'m> {
+    pub(super) fn on(memory: &Memory<'m>, readers: u32, slots: usize) -> Self {
+        debug_assert!(slots >= readers as usize + 2 && slots <= SLOT as usize + 1);
+        Self { words: memory.words(CLAIMS, LINE_BYTES, readers as usize), slots }
+    }
+
+    pub(super) fn readers(&self) -> u32 {
+        self.words.count() as u32
+    }
+
+    pub(super) fn slots(&self) -> usize {
+        self.slots
+    }
+
+    /// The claim of reader `which`.
+    ///
+    /// # Safety
+    ///
+    /// There is such a reader.
+    pub(super) unsafe fn of(&self, which: u32) -> &'m AtomicU64 {
+        // SAFETY: below the count (caller).
+        unsafe { self.words.at(which as usize) }
+    }
+
+    /// For the writer, which has published `newest` last: a slot that no reader copies (I1), the first such one
+    /// behind that of `newest`, cyclically. At most one fence, and a load and an exchange per reader.
+    #[inline(always)]
+    pub(super) fn free(&self, newest: u64) -> usize {
+        fence(SeqCst); // O3 cross: the latest store before the claim loads.
+        // One word of marks stays in a register.
+        if self.slots <= 64 { self.search::<1>(newest) } else { self.search_many(newest) }
+    }
+
+    #[inline(never)]
+    fn search_many(&self, newest: u64) -> usize {
+        self.search::<4>(newest)
+    }
+
+    #[inline(always)]
+    fn search<const WORDS: usize>(&self, newest: u64) -> usize {
+        // Each of at most readers + 1 words marks one slot, whatever it is; a slot behind the last one, in a word that
+        // lies, one that exists or none.
+        let mut marks = [0u64; WORDS];
+        let at = |slot: usize| (slot / 64 % WORDS, 1u64 << (slot % 64));
+        let mut mark = |word: u64| {
+            let (word, bit) = at((word & SLOT) as usize);
+            marks[word] |= bit;
+        };
+        mark(newest);
+        for which in 0..self.words.count() {
+            // SAFETY: below the count.
+            let claim = unsafe { self.words.at(which) };
+            let held = claim.load(Acquire); // O2 return
+            mark(if held == EMPTY { settle(claim, newest) } else { held });
+        }
+        let mut slot = slot(newest, self.slots);
+        // Ends after at most readers + 1 rounds: so many are marked at most, and there is one more.
+        loop {
+            slot = if slot + 1 == self.slots { 0 } else { slot + 1 };
+            let (word, bit) = at(slot);
+            if marks[word] & bit == 0 {
+                return slot;
+            }
+        }
+    }
+}
+
+/// For the writer, which found a claim EMPTY: gives that reader `newest`, unless it has claimed by now.
+#[cold]
+fn settle(claim: &AtomicU64, newest: u64) -> u64 {
+    // O4 settle (Release): the content of newest's slot, for tools that do not know the fence.
+    // O2 return (Acquire): since the load that found EMPTY, the reader may have copied, and given back, another slot.
+    match claim.compare_exchange(EMPTY, newest, AcqRel, Acquire) {
+        Ok(_) => newest,
+        Err(held) => held,
+    }
+}
+
+/// For a reader: gives its last slot back and claims the newest. The result is that claim; its slot's content is
+/// there. 1 load, 1 store, 1 fence, 1 exchange.
+#[inline]
+pub(super) fn claim(claim: &AtomicU64, latest: &AtomicU64) -> u64 {
+    claim.store(EMPTY, Release); // O2 return: our copy is over.
+    fence(SeqCst); // O3 cross: the EMPTY store before the latest load.
+    let newest = latest.load(Acquire); // O1 publish
+    // O4 settle (Acquire): the writer was faster, and its word is the newer one.
+    match claim.compare_exchange(EMPTY, newest, Relaxed, Acquire) {
+        Ok(_) => newest,
+        Err(settled) => settled,
+    }
+}
+
+/// What all ends look at.
+struct Shared<'m, T> {
+    latest: &'m AtomicU64,
+    claims: Claims<'m>,
+    slots: Places<'m, T>,
+}
+
+impl<T> Clone for Shared<'_, T> {
+    fn clone(&self) -> Self {
+        Self { latest: self.latest, claims: self.claims, slots: self.slots }
+    }
+}
+
+impl<'m, T: Plain> Shared<'m, T> {
+    /// The memory fits and there may be so many readers (`check`).
+    fn on(memory: &Memory<'m>, readers: u32) -> Self {
+        let count = readers as usize + 2;
+        Self {
+            latest: memory.word(LATEST),
+            claims: Claims::on(memory, readers, count),
+            slots: Places::new(memory, slots_at(readers), stride::<T>(), count),
+        }
+    }
+}
+
+/// The end that writes. May be real-time.
+pub struct Writer<'m, T> {
+    shared: Shared<'m, T>,
+    /// What this writer, or the one before it, has published last.
+    newest: u64,
+}
+
+impl<'m, T: Plain> Writer<'m, T> {
+    fn attach(memory: &Memory<'m>, readers: u32) -> Self {
+        let shared = Shared::on(memory, readers);
+        // Relaxed: the writer before us has ended, which this call comes after.
+        let newest = shared.latest.load(Relaxed);
+        Self { shared, newest }
+    }
+
+    /// Makes `value` the newest. Wait-free: 1 fence, a load per reader, one copy, 1 store, and an exchange per reader
+    /// that is claiming at this moment.
+    #[inline]
+    pub fn write(&mut self, value: &T) {
+        let slot = self.shared.claims.free(self.newest);
+        // SAFETY:
+        // - the slot is below the count, and a T fits (layout); T is Plain: no padding, aligned to at most 8;
+        // - exclusive: it is not latest's and no reader copies it or will before it is published (I1, proof above);
+        //   copies that were are over (O2).
+        unsafe { self.shared.slots.write(slot, value) };
+        self.publish(slot);
+    }
+
+    /// Lets `fill` make the newest value where it will lie, without a copy. It finds an older value, or zeros, and
+    /// what it leaves is published when it returns; if it panics, nothing is. Wait-free, as `fill` is: otherwise as
+    /// [`Writer::write`].
+    ///
+    /// For memory whose other processes keep to the protocol ([`Memory::from_raw`]).
+    #[inline]
+    pub fn write_with<R>(&mut self, fill: impl FnOnce(&mut T) -> R) -> R {
+        let slot = self.shared.claims.free(self.newest);
+        // SAFETY: as in `write`; other processes keep to the protocol (`Memory::from_raw`).
+        let result = unsafe { self.shared.slots.lend_mut(slot, fill) };
+        self.publish(slot);
+        result
+    }
+
+    #[inline(always)]
+    fn publish(&mut self, slot: usize) {
+        self.newest = successor(self.newest, slot);
+        self.shared.latest.store(self.newest, Release); // O1 publish
+    }
+}
+
+/// The readers of a [`group`], each once.
+pub struct Readers<'m, T> {
+    shared: Shared<'m, T>,
+    next: u32,
+}
+
+impl<'m, T: Plain> Iterator for Readers<'m, T> {
+    type Item = Reader<'m, T>;
+
+    fn next(&mut self) -> Option<Reader<'m, T>> {
+        if self.next == self.shared.claims.readers() {
+            return None;
+        }
+        self.next += 1;
+        Some(Reader::attach(&self.shared, self.next - 1))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = (self.shared.claims.readers() - self.next) as usize;
+        (left, Some(left))
+    }
+}
+
+impl<T: Plain> ExactSizeIterator for Readers<'_, T> {}
+impl<T: Plain> FusedIterator for Readers<'_, T> {}
+
+/// An end that reads. May be real-time.
+pub struct Reader<'m, T> {
+    latest: &'m AtomicU64,
+    claim: &'m AtomicU64,
+    slots: Places<'m, T>,
+    count: usize,
+    /// The claim of the last read: its slot is ours until the next.
+    held: u64,
+}
+
+impl<'m, T: Plain> Reader<'m, T> {
+    /// There is a reader of that number.
+    fn attach(shared: &Shared<'m, T>, which: u32) -> Self {
+        Self {
+            latest: shared.latest,
+            // SAFETY: there is such a reader (callers).
+            claim: unsafe { shared.claims.of(which) },
+            slots: shared.slots,
+            count: shared.claims.slots(),
+            // As if nothing had been read: the first read claims anew, and gives back what a dead reader held.
+            held: NOTHING,
+        }
+    }
+
+    /// The newest value; `None` before the first write. Wait-free: 2 loads, 1 store, 1 fence, 1 exchange and one
+    /// copy; 1 load and one copy if there is nothing newer than the last one.
+    #[inline]
+    pub fn read(&mut self) -> Option<T> {
+        let newest = self.latest.load(Acquire); // O1 publish
+        self.hold(newest).then(|| self.copy())
+    }
+
+    /// [`Reader::read`], with the number of the write.
+    #[inline]
+    pub fn read_sample(&mut self) -> Option<Sample<T>> {
+        let newest = self.latest.load(Acquire); // O1 publish
+        self.hold(newest).then(|| Sample { value: self.copy(), version: self.held >> 8 })
+    }
+
+    /// The newest value if it is another one than this reader's last; else `None`, after one load of a word that
+    /// only the writer writes.
+    #[inline]
+    pub fn read_if_newer(&mut self) -> Option<Sample<T>> {
+        let newest = self.latest.load(Acquire); // O1 publish
+        (newest != self.held && self.hold(newest))
+            .then(|| Sample { value: self.copy(), version: self.held >> 8 })
+    }
+
+    /// Lets `look` see the newest value where it lies, without a copy; `None` before the first write. Wait-free, as
+    /// `look` is: otherwise as [`Reader::read`]. The writer goes on meanwhile, in other slots.
+    ///
+    /// For memory whose other processes keep to the protocol ([`Memory::from_raw`]).
+    #[inline]
+    pub fn read_with<R>(&mut self, look: impl FnOnce(&T) -> R) -> Option<R> {
+        let newest = self.latest.load(Acquire); // O1 publish
+        if !self.hold(newest) {
+            return None;
+        }
+        // SAFETY: as in `copy`; other processes keep to the protocol (`Memory::from_raw`). `look` ends before the next
+        // claim of this reader, for it borrows what `self` owns only while it runs.
+        Some(unsafe { self.slots.lend(slot(self.held, self.count), look) })
+    }
+
+    /// Whether there is a newer value than this reader's last. 1 load.
+    #[inline]
+    pub fn has_newer(&self) -> bool {
+        // Relaxed: nothing is read on the strength of it.
+        self.latest.load(Relaxed) != self.held
+    }
+
+    /// The number of the newest write, 0 before the first. By the time it is looked at it may be past.
+    #[inline]
+    pub fn version(&self) -> u64 {
+        // Relaxed: as above.
+        self.latest.load(Relaxed) >> 8
+    }
+
+    /// Claims the newest value, unless that is `newest` and held; whether there is one.
+    #[inline(always)]
+    fn hold(&mut self, newest: u64) -> bool {
+        if newest != self.held {
+            self.held = claim(self.claim, self.latest);
+        }
+        self.held != NOTHING
+    }
+
+    #[inline(always)]
+    fn copy(&self) -> T {
+        // SAFETY:
+        // - the slot is below the count, and a T fits (layout); T is Plain: every bit pattern is one;
+        // - exclusive against our writer: the claim names it until the next one (I2), so it is left alone (I1), and
+        //   its content is there (O1 publish or O4 settle).
+        unsafe { self.slots.read(slot(self.held, self.count)) }
+    }
+}

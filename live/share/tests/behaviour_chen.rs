@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What Chen, Improved Chen and Hybrid do, one thread: values, versions, layout, in place, successors.
+#![cfg(not(any(loom, shuttle)))]
+#![allow(clippy::unwrap_used, reason = "a test: helpers too")]
+
+use core::ptr::NonNull;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use taut_atomic::Ordering::Relaxed;
+use taut_share::state::{self, Sample, chen, hybrid, improved_chen};
+use taut_share::{LINE_BYTES, LayoutError, Line, List, Memory};
+
+/// Memory that several ends attach to, one after another, as in a mapping.
+struct Place {
+    lines: Vec<Line>,
+}
+
+impl Place {
+    fn new(bytes: usize) -> Self {
+        Self { lines: (0..bytes.div_ceil(LINE_BYTES)).map(|_| Line::new()).collect() }
+    }
+
+    fn memory<'m>(&mut self) -> Memory<'m> {
+        let bytes = size_of_val(self.lines.as_slice());
+        let start = NonNull::new(self.start().cast::<u8>()).unwrap();
+        // SAFETY: aligned and of that length; the tests keep the place longer than the ends, in one thread.
+        unsafe { Memory::from_raw(start, bytes) }
+    }
+
+    fn start(&mut self) -> *mut u64 {
+        self.lines.as_mut_ptr().cast()
+    }
+
+    fn word(start: *mut u64, offset: usize) -> &'static taut_atomic::AtomicU64 {
+        // SAFETY: inside, aligned, and the place outlives the test's use.
+        unsafe { taut_atomic::AtomicU64::from_ptr(start.add(offset / 8)) }
+    }
+}
+
+#[test]
+fn sizes() {
+    // Latest, a claim per reader, and the slots.
+    assert_eq!(chen::bytes::<u64>(1), 128 * 2 + 3 * 64 + 64);
+    assert_eq!(chen::bytes::<[u8; 64]>(2), 128 * 3 + 4 * 64);
+    assert_eq!(chen::bytes::<[u8; 4096]>(20), 128 * 21 + 22 * 4096);
+    assert_eq!(hybrid::bytes::<u64>(1, 0), 128 * 2 + 3 * 64 + 64);
+    assert_eq!(hybrid::bytes::<[u8; 56]>(1, 6), 128 * 2 + 9 * 64 + 64);
+    assert_eq!(hybrid::bytes::<[u8; 57]>(1, 6), 128 * 2 + 9 * 128);
+    assert_eq!(improved_chen::bytes::<u64>(0, 1), 128 + 2 * 64);
+    assert_eq!(improved_chen::bytes::<u64>(3, 4), hybrid::bytes::<u64>(3, 3));
+    assert_eq!(state::bytes::<u64>(1, state::SPARE), hybrid::bytes::<u64>(1, hybrid::SPARE));
+    // Absurd ones do not wrap: nothing is so large that it would fit.
+    assert!(chen::bytes::<[u8; 1 << 60]>(250) > 1 << 63);
+    assert!(hybrid::bytes::<[u8; 1 << 60]>(250, u32::MAX) > 1 << 63);
+}
+
+#[test]
+fn shapes_that_cannot_be_are_refused() {
+    let memory = |bytes| Box::leak(Box::new(Place::new(bytes))).memory();
+    let readers = Err(LayoutError::Readers);
+    assert_eq!(chen::group::<u64>(memory(65_536), 0).map(drop), readers);
+    assert_eq!(chen::group::<u64>(memory(65_536), 251).map(drop), readers);
+    assert_eq!(chen::group::<u64>(memory(65_536), 250).map(drop), Ok(()));
+    assert_eq!(hybrid::group::<u64>(memory(65_536), 0, 2).map(drop), readers);
+    assert_eq!(hybrid::group::<u64>(memory(65_536), 251, 0).map(drop), readers);
+    assert_eq!(hybrid::group::<u64>(memory(65_536), 250, 4).map(drop), Ok(()));
+    assert_eq!(hybrid::group::<u64>(memory(65_536), 250, 5).map(drop), Err(LayoutError::Capacity));
+    assert_eq!(hybrid::group::<u64>(memory(65_536), 1, u32::MAX).map(drop), Err(LayoutError::Capacity));
+    assert_eq!(improved_chen::group::<u64>(memory(65_536), 0, 255).map(drop), Ok(()));
+    assert_eq!(improved_chen::group::<u64>(memory(65_536), 0, 256).map(drop), Err(LayoutError::Capacity));
+    let small = Err(LayoutError::TooSmall { needed: 512, given: 384 });
+    assert_eq!(chen::pair::<u64>(memory(384)).map(drop), small);
+    assert_eq!(hybrid::group::<u64>(memory(384), 1, 0).map(drop), small);
+    // SAFETY: zeros, and no other ends.
+    unsafe {
+        assert_eq!(chen::reader::<u64>(memory(4096), 3, 3).map(drop), readers);
+        assert_eq!(hybrid::reader::<u64>(memory(4096), 3, 0, 3).map(drop), readers);
+        assert_eq!(improved_chen::slow_reader::<u64>(memory(4096), 0, 1, 0).map(drop), readers);
+        assert_eq!(hybrid::observer::<u64>(memory(4096), 0, 0).map(drop), readers);
+        assert_eq!(improved_chen::fast_reader::<u64>(memory(4096), 0, 1).map(drop), Ok(()));
+        assert_eq!(chen::writer::<u64>(memory(384), 1).map(drop), small);
+    }
+}
+
+#[test]
+fn chen_gives_the_newest_with_its_number() {
+    let mut place = Place::new(chen::bytes::<[u8; 13]>(3));
+    let (mut writer, all) = chen::group::<[u8; 13]>(place.memory(), 3).unwrap();
+    assert_eq!(all.len(), 3);
+    let mut readers: Vec<_> = all.collect();
+    for reader in &mut readers {
+        assert_eq!((reader.read(), reader.read_if_newer(), reader.version()), (None, None, 0));
+        assert_eq!((reader.read_with(|_| ()), reader.has_newer()), (None, false));
+    }
+    for n in 1..100u8 {
+        writer.write(&[n; 13]);
+        let sample = Some(Sample { value: [n; 13], version: u64::from(n) });
+        for (which, reader) in
+            readers.iter_mut().enumerate().filter(|(which, _)| (n as usize).is_multiple_of(which + 1))
+        {
+            assert!(reader.has_newer(), "{which}");
+            assert_eq!(reader.read_if_newer(), sample);
+            assert_eq!((reader.read_if_newer(), reader.has_newer()), (None, false));
+            assert_eq!(reader.read_sample(), sample);
+            assert_eq!((reader.read(), reader.version()), (Some([n; 13]), u64::from(n)));
+        }
+    }
+}
+
+#[test]
+fn chen_in_place() {
+    let mut place = Place::new(chen::bytes::<[u64; 40]>(2));
+    let (mut writer, mut all) = chen::group::<[u64; 40]>(place.memory(), 2).unwrap();
+    let (mut first, mut second) = (all.next().unwrap(), all.next().unwrap());
+    assert!(all.next().is_none());
+    for n in 1..50 {
+        let before = writer.write_with(|value| {
+            // An older value, whole, or zeros.
+            let before = value[0];
+            assert!(value.iter().all(|word| *word == before));
+            value.fill(n);
+            before
+        });
+        assert!(before < n);
+        assert_eq!(first.read_with(|value| value.iter().sum::<u64>()), Some(40 * n));
+        // What a reader looks at stays while the writer goes on; and what it makes is not seen before it is done.
+        let sums = second.read_with(|value| {
+            writer.write_with(|next| {
+                next.fill(n);
+                assert_eq!(first.read().unwrap()[39], n);
+            });
+            value.iter().sum::<u64>()
+        });
+        assert_eq!(sums, Some(40 * n));
+    }
+}
+
+#[test]
+fn chen_a_closure_that_panics_publishes_nothing() {
+    let mut place = Place::new(chen::bytes::<u64>(1));
+    let (mut writer, mut reader) = chen::pair::<u64>(place.memory()).unwrap();
+    writer.write(&1);
+    for n in 2..20 {
+        let torn = catch_unwind(AssertUnwindSafe(|| {
+            writer.write_with(|value| {
+                *value = 1000 + n;
+                panic!("in the middle");
+            })
+        }));
+        assert!(torn.is_err());
+        assert_eq!(reader.read(), Some(n - 1));
+        writer.write(&n);
+        assert_eq!(reader.read(), Some(n));
+        let look = catch_unwind(AssertUnwindSafe(|| reader.read_with(|_| panic!("at a look"))));
+        assert!(look.is_err());
+    }
+    assert_eq!(reader.version(), 19);
+}
+
+#[test]
+fn values_of_varying_length() {
+    type Frame = List<u8, 100>;
+    let frame = |n: usize| Frame::of(&vec![n as u8; n]).unwrap();
+    let mut place = Place::new(chen::bytes::<Frame>(1));
+    let (mut writer, mut reader) = chen::pair::<Frame>(place.memory()).unwrap();
+    let mut other = Place::new(hybrid::bytes::<Frame>(1, hybrid::SPARE));
+    let (mut fast_writer, mut fast) = hybrid::pair::<Frame>(other.memory()).unwrap();
+    for n in (0..100).chain((0..100).rev()) {
+        writer.write(&frame(n));
+        assert_eq!(reader.read(), Some(frame(n)));
+        assert_eq!(reader.read_with(|frame| frame.len()), Some(n));
+        fast_writer.write(&frame(n));
+        assert_eq!(fast.read(), Some(frame(n)));
+        // Into a longer one, of which the rest stays behind.
+        let mut place = frame(100);
+        assert_eq!((fast.read_into(&mut place), place), (Some(fast.version()), frame(n)));
+    }
+    writer.write_with(|frame| {
+        frame.clear();
+        assert!(frame.extend(b"in place"));
+    });
+    assert_eq!(reader.read_with(|frame| frame.to_vec()), Some(b"in place".to_vec()));
+}
+
+#[test]
+fn many_readers() {
+    // More slots than bits of a word.
+    let mut place = Place::new(chen::bytes::<u64>(250));
+    let (mut writer, all) = chen::group::<u64>(place.memory(), 250).unwrap();
+    let mut readers: Vec<_> = all.collect();
+    for (n, reader) in (1..).zip(&mut readers) {
+        writer.write(&n);
+        assert_eq!(reader.read(), Some(n));
+    }
+    // All hold different slots, and keep them.
+    (1000..2000).for_each(|n| writer.write(&n));
+    for (n, reader) in (1..).zip(&mut readers) {
+        let held = reader.read_with(|value| *value);
+        assert_eq!(held, Some(1999), "reader {n}");
+    }
+    let mut place = Place::new(hybrid::bytes::<u64>(200, 50));
+    let (mut writer, all) = hybrid::group::<u64>(place.memory(), 200, 50).unwrap();
+    let (mut observer, mut readers) = (all.observer(), all.collect::<Vec<_>>());
+    for n in 1..600 {
+        writer.write(&n);
+        assert_eq!(readers[n as usize % 200].read(), Some(n));
+        assert_eq!(observer.try_read(), Ok(Some(Sample { value: n, version: n })));
+    }
+}
+
+#[test]
+fn hybrid_gives_the_newest_with_its_number() {
+    for spare in [0, 1, hybrid::SPARE] {
+        let mut place = Place::new(hybrid::bytes::<[u8; 13]>(3, spare));
+        let (mut writer, all) = hybrid::group::<[u8; 13]>(place.memory(), 3, spare).unwrap();
+        assert_eq!(all.len(), 3);
+        let mut readers: Vec<_> = all.collect();
+        let mut observer = readers[0].observer();
+        assert_eq!(
+            (observer.try_read(), observer.read_if_newer(), observer.version()),
+            (Ok(None), Ok(None), 0)
+        );
+        let mut place = [9; 13];
+        for reader in &mut readers {
+            assert_eq!((reader.read(), reader.read_if_newer(), reader.version()), (None, None, 0));
+            assert_eq!((reader.read_into(&mut place), place), (None, [9; 13]));
+        }
+        for n in 1..100u8 {
+            writer.write(&[n; 13]);
+            let sample = Some(Sample { value: [n; 13], version: u64::from(n) });
+            let mut late = observer.clone();
+            assert_eq!((observer.try_read(), observer.read_if_newer()), (Ok(sample), Ok(None)));
+            assert_eq!((late.read_if_newer(), late.version()), (Ok(sample), u64::from(n)));
+            for (which, reader) in readers.iter_mut().enumerate() {
+                if (n as usize).is_multiple_of(which + 1) {
+                    assert_eq!(reader.read_if_newer(), sample);
+                    assert_eq!(reader.read_if_newer(), None);
+                    assert_eq!(reader.read_sample(), sample);
+                    assert_eq!((reader.read(), reader.version()), (Some([n; 13]), u64::from(n)));
+                    assert_eq!((reader.read_into(&mut place), place), (Some(u64::from(n)), [n; 13]));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn improved_chen_gives_the_newest_with_its_number() {
+    for (slow, overlaps) in [(0, 1), (0, 4), (1, 0), (2, 2), (3, 7)] {
+        let mut place = Place::new(improved_chen::bytes::<u64>(slow, overlaps));
+        let (mut writer, all, mut fast) =
+            improved_chen::group::<u64>(place.memory(), slow, overlaps).unwrap();
+        assert_eq!(all.len(), slow as usize);
+        let mut readers: Vec<_> = all.collect();
+        assert_eq!(fast.try_read(), Ok(None));
+        assert!(readers.iter_mut().all(|reader| reader.read().is_none() && reader.read_if_newer().is_none()));
+        for n in 1..100 {
+            writer.write(&n);
+            let sample = Some(Sample { value: n, version: n });
+            assert_eq!((fast.clone().try_read(), fast.read_if_newer()), (Ok(sample), Ok(sample)));
+            for (which, reader) in (1..).zip(&mut readers).filter(|(which, _)| n % which == 0) {
+                assert_eq!((reader.read_if_newer(), reader.read_if_newer()), (sample, None), "{which}");
+                assert_eq!((reader.read_sample(), reader.read(), reader.version()), (sample, Some(n), n));
+            }
+        }
+    }
+}
+
+#[test]
+fn successors_go_on() {
+    let mut place = Place::new(chen::bytes::<u64>(2));
+    let (_, mut all) = chen::group::<u64>(place.memory(), 2).unwrap();
+    let (mut first, mut held) = (all.next().unwrap(), all.next().unwrap());
+    let start = place.start();
+    for n in 1..200 {
+        // SAFETY: the writer before was dropped.
+        let mut writer = unsafe { chen::writer::<u64>(place.memory(), 2) }.unwrap();
+        // Dead in a write: it has filled a slot that it did not publish.
+        let _ = catch_unwind(AssertUnwindSafe(|| {
+            writer.write_with(|value| {
+                *value = u64::MAX;
+                std::panic::resume_unwind(Box::new(()));
+            })
+        }));
+        // SAFETY: the writer before is not used again.
+        let mut writer = unsafe { chen::writer::<u64>(place.memory(), 2) }.unwrap();
+        assert_eq!(first.read(), (n > 1).then_some(n - 1));
+        writer.write(&n);
+        if n % 7 == 0 {
+            assert_eq!(held.read(), Some(n));
+        }
+        // The reader dies with its claim, or in the middle of one; the next of its number goes on.
+        if n % 3 == 0 {
+            Place::word(start, LINE_BYTES).store(1, Relaxed);
+        }
+        // SAFETY: the reader before is dropped by this assignment and not used meanwhile.
+        first = unsafe { chen::reader::<u64>(place.memory(), 2, 0) }.unwrap();
+        assert_eq!((first.read_sample(), first.version()), (Some(Sample { value: n, version: n }), n));
+    }
+}
+
+#[test]
+fn hybrid_successors_go_on() {
+    let mut place = Place::new(hybrid::bytes::<u64>(2, 0));
+    let start = place.start();
+    let (_, mut all) = hybrid::group::<u64>(place.memory(), 2, 0).unwrap();
+    let (mut first, mut second) = (all.next().unwrap(), all.next().unwrap());
+    for n in 1..200 {
+        // SAFETY: the writer before was dropped.
+        let mut writer = unsafe { hybrid::writer::<u64>(place.memory(), 2, 0) }.unwrap();
+        writer.write(&n);
+        // The reader dies in the middle of a claim, or with one on a slot that stays reserved.
+        let claim = Place::word(start, LINE_BYTES);
+        if n % 3 == 0 {
+            claim.store(1, Relaxed);
+        } else if n % 5 == 0 {
+            claim.store(Place::word(start, 0).load(Relaxed), Relaxed);
+        }
+        // SAFETY: the reader before is dropped by this assignment and not used meanwhile.
+        first = unsafe { hybrid::reader::<u64>(place.memory(), 2, 0, 0) }.unwrap();
+        assert_eq!((first.read_if_newer(), second.read()), (Some(Sample { value: n, version: n }), Some(n)));
+        // SAFETY: of this object.
+        let mut observer = unsafe { hybrid::observer::<u64>(place.memory(), 2, 0) }.unwrap();
+        assert_eq!(observer.try_read(), Ok(Some(Sample { value: n, version: n })));
+    }
+    assert_eq!(first.version(), 199);
+    // SAFETY: of this object, whose ends are not used again. Improved Chen's layout is the same.
+    unsafe {
+        let mut slow = improved_chen::slow_reader::<u64>(place.memory(), 2, 1, 0).unwrap();
+        let mut fast = improved_chen::fast_reader::<u64>(place.memory(), 2, 1).unwrap();
+        let mut writer = improved_chen::writer::<u64>(place.memory(), 2, 1).unwrap();
+        assert_eq!((slow.read(), fast.try_read().unwrap().unwrap().version), (Some(199), 199));
+        writer.write(&200);
+        assert_eq!((slow.read(), fast.try_read().unwrap().unwrap().value), (Some(200), 200));
+    }
+}
+
+#[test]
+fn words_that_lie_lead_nowhere_else() {
+    // Any slot number, in latest and in the claims: bits may be wrong, places outside are not touched (Miri sees it).
+    let mut place = Place::new(hybrid::bytes::<u64>(2, 0));
+    let start = place.start();
+    let (mut writer, mut all) = hybrid::group::<u64>(place.memory(), 2, 0).unwrap();
+    let (mut reader, _) = (all.next().unwrap(), all.next());
+    let mut observer = reader.observer();
+    for lie in (0..600).chain([u64::MAX, u64::MAX - 255]) {
+        Place::word(start, 0).store(lie, Relaxed);
+        reader.read();
+        let _ = observer.try_read();
+        Place::word(start, LINE_BYTES).store(lie, Relaxed);
+        Place::word(start, 2 * LINE_BYTES).store(!lie, Relaxed);
+        writer.write(&lie);
+        Place::word(start, 0).store(lie, Relaxed);
+        // SAFETY: the writer before is not used again.
+        writer = unsafe { hybrid::writer::<u64>(place.memory(), 2, 0) }.unwrap();
+    }
+    let mut place = Place::new(chen::bytes::<u64>(1));
+    let start = place.start();
+    let (mut writer, mut reader) = chen::pair::<u64>(place.memory()).unwrap();
+    for lie in (0..600).chain([u64::MAX, u64::MAX - 255]) {
+        Place::word(start, 0).store(lie, Relaxed);
+        reader.read();
+        Place::word(start, LINE_BYTES).store(!lie, Relaxed);
+        writer.write(&lie);
+    }
+}
+
+#[test]
+fn errors_speak() {
+    assert!(hybrid::Overrun.to_string().contains("more writes"));
+    assert_eq!(hybrid::Overrun, improved_chen::Overrun);
+}
