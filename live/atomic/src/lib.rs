@@ -28,6 +28,8 @@ extern crate std;
 compile_error!("loom, shuttle and steps exclude each other: give one --cfg");
 
 #[cfg(not(any(loom, shuttle)))]
+mod lent;
+#[cfg(not(any(loom, shuttle)))]
 mod memory;
 #[cfg(any(loom, shuttle))]
 mod modelled;
@@ -37,9 +39,11 @@ mod racy;
 pub mod steps;
 
 #[cfg(not(any(loom, shuttle)))]
+pub use lent::{Lent, LentMut};
+#[cfg(not(any(loom, shuttle)))]
 pub use memory::{Line, Memory, Slots, Words};
 #[cfg(any(loom, shuttle))]
-pub use modelled::{Line, Memory, Slots, Words};
+pub use modelled::{Lent, LentMut, Line, Memory, Slots, Words};
 
 #[cfg(not(any(loom, shuttle, steps)))]
 pub use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};

@@ -6,7 +6,7 @@ use core::mem::{MaybeUninit, size_of};
 use core::ops::Range;
 use core::ptr::NonNull;
 
-use crate::{AtomicU64, LINE_BYTES, racy};
+use crate::{AtomicU64, LINE_BYTES, Lent, LentMut, racy};
 
 /// 128 bytes of memory, zero at first: two cache lines, since processors fetch them in pairs.
 #[repr(C, align(128))]
@@ -55,8 +55,8 @@ impl<'m> Memory<'m> {
     ///   it needs no write access, a mapping for reading is enough.
     /// - In this process nothing else touches them during `'m` but endpoints of the object that stands there.
     ///   Another process may, also a hostile one: see the protocols for what it can and cannot do.
-    /// - Forms of the protocols that lend a value where it lies (`read_with`, `write_with`) hold a reference into
-    ///   these bytes. They are for memory whose other processes keep to the protocol; against one that may not, use
+    /// - Forms of the protocols that lend a value where it lies (`read_with`, `write_with`, chunks) hold a reference
+    ///   into these bytes. They are for memory whose other processes keep to the protocol; against one that may not, use
     ///   the forms that copy.
     pub unsafe fn from_raw(start: NonNull<u8>, bytes: usize) -> Self {
         debug_assert!(start.addr().get().is_multiple_of(LINE_BYTES));
@@ -180,7 +180,7 @@ pub struct Slots<'m> {
 // SAFETY: it is an address; every access through it is an unsafe function whose caller proves it free of races.
 unsafe impl Send for Slots<'_> {}
 
-impl Slots<'_> {
+impl<'m> Slots<'m> {
     /// Address of place `index`.
     ///
     /// # Safety
@@ -305,6 +305,102 @@ impl Slots<'_> {
         (0..size_of::<T>()).step_by(8).for_each(|_| crate::steps::payload());
         // SAFETY: aligned, initialised, any bit pattern is a T, and nobody else touches it (caller).
         fill(unsafe { &mut *self.at::<T>(index).cast::<T>() })
+    }
+
+    /// Lends `count` places from `index` on for reading, where they lie.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Slots::read`] and each of them, for as long as the result lives; and so long no other process writes
+    /// them either.
+    #[inline(always)]
+    pub unsafe fn lend_run<T: Copy>(&self, index: usize, count: usize) -> Lent<'m, T> {
+        debug_assert!(index + count <= self.count && size_of::<T>() <= self.stride && align_of::<T>() <= 8);
+        #[cfg(steps)]
+        (0..count * size_of::<T>().div_ceil(8)).for_each(|_| crate::steps::payload());
+        // SAFETY: the places are inside of what `Memory::slots` asserted, aligned, initialised, any bit pattern is a
+        // T, and nobody writes them (caller).
+        unsafe { Lent::new(self.start.add(index * self.stride), self.stride, count) }
+    }
+
+    /// Lends `count` places from `index` on for writing, where they lie: what stands there are older values, or zeros.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Slots::write`] and each of them, for as long as the result lives, every bit pattern is a `T`, and so
+    /// long no other process touches them either.
+    #[inline(always)]
+    pub unsafe fn lend_run_mut<T: Copy>(&self, index: usize, count: usize) -> LentMut<'m, T> {
+        debug_assert!(index + count <= self.count && size_of::<T>() <= self.stride && align_of::<T>() <= 8);
+        #[cfg(steps)]
+        (0..count * size_of::<T>().div_ceil(8)).for_each(|_| crate::steps::payload());
+        // SAFETY: as in `lend_run`, and nobody else touches them (caller).
+        unsafe { LentMut::new(self.start.add(index * self.stride), self.stride, count) }
+    }
+
+    /// Copies the values out of the places from `index` on.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Slots::read`] and each of as many places as there are `values`.
+    #[inline(always)]
+    pub unsafe fn read_run<T: Copy>(&self, index: usize, values: &mut [T]) {
+        debug_assert!(index + values.len() <= self.count);
+        #[cfg(not(steps))]
+        if self.stride == size_of::<T>() {
+            // SAFETY: as in `read`, without space between the places; private and shared memory do not overlap.
+            return unsafe {
+                let from = self.start.as_ptr().add(index * self.stride).cast::<T>();
+                core::ptr::copy_nonoverlapping(from, values.as_mut_ptr(), values.len());
+            };
+        }
+        for (i, value) in values.iter_mut().enumerate() {
+            // SAFETY: the caller's duties.
+            *value = unsafe { self.read(index + i) };
+        }
+    }
+
+    /// Copies `values` into the places from `index` on.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Slots::write`] and each of as many places as there are `values`.
+    #[inline(always)]
+    pub unsafe fn write_run<T: Copy>(&self, index: usize, values: &[T]) {
+        debug_assert!(index + values.len() <= self.count);
+        #[cfg(not(steps))]
+        if self.stride == size_of::<T>() {
+            // SAFETY: as in `write`, without space between the places; private and shared memory do not overlap.
+            return unsafe {
+                let to = self.start.as_ptr().add(index * self.stride).cast::<T>();
+                core::ptr::copy_nonoverlapping(values.as_ptr(), to, values.len());
+            };
+        }
+        for (i, value) in values.iter().enumerate() {
+            // SAFETY: the caller's duties.
+            unsafe { self.write(index + i, value) };
+        }
+    }
+
+    /// Copies the places from `index` on, as [`Slots::load`]: what is in `values` then may be torn.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Slots::load`] and each of as many places as there are `values`; every bit pattern is a `T`.
+    #[inline(always)]
+    pub unsafe fn load_run<T: Copy>(&self, index: usize, values: &mut [T]) {
+        debug_assert!(index + values.len() <= self.count);
+        if self.stride == size_of::<T>() {
+            // SAFETY: as in `load_part`, without space between the places; `values` is private and has room.
+            return unsafe {
+                let from = self.start.as_ptr().add(index * self.stride);
+                racy::load(from, values.as_mut_ptr().cast(), size_of_val(values));
+            };
+        }
+        for (i, value) in values.iter_mut().enumerate() {
+            // SAFETY: the caller's duties; every byte of it was written, and every bit pattern is a T.
+            *value = unsafe { self.load(index + i).assume_init() };
+        }
     }
 
     /// Copies place `index` as `racy.rs` says: the result may be torn, and is a `T` only after the protocol's check.
@@ -449,6 +545,62 @@ mod tests {
             }
             assert_eq!(place, value);
         }
+    }
+
+    #[test]
+    fn runs_are_their_places_with_space_between_and_without() {
+        fn check<const N: usize>(stride: usize) {
+            let mut lines = [const { Line::new() }; 20];
+            let slots = Memory::new(&mut lines).slots(8, stride, 5);
+            let values: [[u8; N]; 3] = core::array::from_fn(|n| core::array::from_fn(|i| (n * 31 + i) as u8));
+            let mut copy = [[0; N]; 3];
+            // SAFETY: inside, one thread, one loan at a time.
+            unsafe {
+                slots.write_run(1, &values);
+                slots.read_run(1, &mut copy);
+                assert_eq!(copy, values);
+                assert_eq!(slots.read::<[u8; N]>(2), values[1]);
+                assert_eq!((slots.read::<[u8; N]>(0), slots.read::<[u8; N]>(4)), ([0; N], [0; N]));
+                let mut lent = slots.lend_run_mut::<[u8; N]>(0, 3);
+                assert_eq!((lent.count(), lent.iter_mut().len()), (3, 3));
+                lent.iter_mut().zip(&values).for_each(|(place, value)| *place = *value);
+                assert_eq!(lent.as_mut_slice().is_some(), stride == N);
+                if let Some(slice) = lent.as_mut_slice() {
+                    slice.reverse();
+                    slice.reverse();
+                }
+                lent.end();
+                let lent = slots.lend_run::<[u8; N]>(0, 3);
+                assert!(lent.count() == 3 && lent.iter().eq(&values));
+                assert_eq!(lent.as_slice(), (stride == N).then_some(&values[..]));
+            }
+        }
+        check::<0>(0);
+        check::<8>(8);
+        check::<8>(16);
+        check::<7>(8);
+        check::<64>(64);
+        check::<65>(128);
+    }
+
+    #[test]
+    fn a_validated_run_is_its_places() {
+        fn check<const N: usize>(stride: usize) {
+            let mut lines = [const { Line::new() }; 20];
+            let slots = Memory::new(&mut lines).slots(8, stride, 5);
+            let values: [[u8; N]; 3] = core::array::from_fn(|n| core::array::from_fn(|i| (n * 31 + i) as u8));
+            let mut copy = [[0; N]; 3];
+            // SAFETY: inside, one thread.
+            unsafe {
+                values.iter().enumerate().for_each(|(i, value)| slots.store(i + 2, value));
+                slots.load_run(2, &mut copy);
+            }
+            assert_eq!(copy, values);
+        }
+        check::<8>(8);
+        check::<7>(8);
+        check::<256>(256);
+        check::<65>(128);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 //! The memory of `memory.rs` under loom and shuttle, whose atomics do not live in plain bytes.
 
+use core::marker::PhantomData;
 use core::mem::{MaybeUninit, size_of};
 use core::ops::Range;
 use std::boxed::Box;
@@ -184,7 +185,7 @@ pub struct Slots<'m> {
     stride: usize,
 }
 
-impl Slots<'_> {
+impl<'m> Slots<'m> {
     fn fetch<T>(
         &self,
         index: usize,
@@ -291,6 +292,64 @@ impl Slots<'_> {
         result
     }
 
+    /// Lends `count` places from `index` on for reading: copies.
+    ///
+    /// # Safety
+    ///
+    /// Every bit pattern is a `T`; no write of these places is concurrent.
+    pub unsafe fn lend_run<T: Copy>(&self, index: usize, count: usize) -> Lent<'m, T> {
+        // SAFETY: the caller's duties.
+        let values = (index..index + count).map(|i| unsafe { self.read(i) }).collect();
+        Lent { values, life: PhantomData }
+    }
+
+    /// Lends `count` places from `index` on for writing: copies, which [`LentMut::end`] puts back.
+    ///
+    /// # Safety
+    ///
+    /// Every bit pattern is a `T`, and it has no padding; no other access to these places is concurrent.
+    pub unsafe fn lend_run_mut<T: Copy>(&self, index: usize, count: usize) -> LentMut<'m, T> {
+        // SAFETY: the caller's duties.
+        let values = (index..index + count).map(|i| unsafe { self.read(i) }).collect();
+        LentMut { values, index, slots: *self }
+    }
+
+    /// Copies the values out of the places from `index` on, exclusively.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Slots::read`].
+    pub unsafe fn read_run<T: Copy>(&self, index: usize, values: &mut [T]) {
+        for (i, value) in values.iter_mut().enumerate() {
+            // SAFETY: the caller's duties.
+            *value = unsafe { self.read(index + i) };
+        }
+    }
+
+    /// Copies `values` into the places from `index` on, exclusively.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Slots::write`].
+    pub unsafe fn write_run<T: Copy>(&self, index: usize, values: &[T]) {
+        for (i, value) in values.iter().enumerate() {
+            // SAFETY: the caller's duties.
+            unsafe { self.write(index + i, value) };
+        }
+    }
+
+    /// Copies the places from `index` on in relaxed words; what is in `values` then may be torn.
+    ///
+    /// # Safety
+    ///
+    /// Every bit pattern is a `T`.
+    pub unsafe fn load_run<T: Copy>(&self, index: usize, values: &mut [T]) {
+        for (i, value) in values.iter_mut().enumerate() {
+            // SAFETY: every byte of it was written, and every bit pattern is a T (caller).
+            *value = unsafe { self.load(index + i).assume_init() };
+        }
+    }
+
     /// Copies place `index` in relaxed words; the result may be torn.
     ///
     /// # Safety
@@ -334,5 +393,58 @@ impl Slots<'_> {
                 content.words[i].store(bits, Ordering::Relaxed)
             });
         };
+    }
+}
+
+/// Places in a row, lent for reading; see the real one.
+pub struct Lent<'m, T> {
+    values: Box<[T]>,
+    life: PhantomData<&'m [Line]>,
+}
+
+impl<T: Copy> Lent<'_, T> {
+    /// How many.
+    pub fn count(&self) -> usize {
+        self.values.len()
+    }
+
+    /// The values, the first one first.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> + ExactSizeIterator {
+        self.values.iter()
+    }
+
+    /// The values side by side.
+    pub fn as_slice(&self) -> Option<&[T]> {
+        Some(&self.values)
+    }
+}
+
+/// Places in a row, lent for writing; see the real one.
+pub struct LentMut<'m, T> {
+    values: Box<[T]>,
+    index: usize,
+    slots: Slots<'m>,
+}
+
+impl<T: Copy> LentMut<'_, T> {
+    /// How many.
+    pub fn count(&self) -> usize {
+        self.values.len()
+    }
+
+    /// The places, the first one first.
+    pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut T> + ExactSizeIterator {
+        self.values.iter_mut()
+    }
+
+    /// The places side by side.
+    pub fn as_mut_slice(&mut self) -> Option<&mut [T]> {
+        Some(&mut self.values)
+    }
+
+    /// Ends the loan, and what was written stays: here it is put back.
+    pub fn end(self) {
+        // SAFETY: whoever made this keeps the places from others until it ends (`Slots::lend_run_mut`).
+        unsafe { self.slots.write_run(self.index, &self.values) };
     }
 }

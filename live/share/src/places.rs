@@ -7,7 +7,7 @@ use core::cell::Cell;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 
-use taut_atomic::{Memory, Slots};
+use taut_atomic::{Lent, LentMut, Memory, Slots};
 
 use crate::Plain;
 use crate::plain::word_bytes;
@@ -96,6 +96,83 @@ impl<'m, T: Plain> Places<'m, T> {
     pub(crate) unsafe fn lend_mut<R>(&self, index: usize, fill: impl FnOnce(&mut T) -> R) -> R {
         // SAFETY: caller's.
         unsafe { self.slots.lend_mut(index, fill) }
+    }
+
+    /// Lends `count` places from `index` on for reading, where they lie.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Places::read`] and each of them, while the result lives; and as [`Memory::from_raw`] says of places
+    /// that are lent.
+    #[inline(always)]
+    pub(crate) unsafe fn lend_run(&self, index: usize, count: usize) -> Lent<'m, T> {
+        // SAFETY: caller's.
+        unsafe { self.slots.lend_run(index, count) }
+    }
+
+    /// Lends `count` places from `index` on for writing, where they lie: older values, or zeros.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Places::write`] and each of them, while the result lives; and as [`Memory::from_raw`] says of places
+    /// that are lent.
+    #[inline(always)]
+    pub(crate) unsafe fn lend_run_mut(&self, index: usize, count: usize) -> LentMut<'m, T> {
+        // SAFETY: caller's.
+        unsafe { self.slots.lend_run_mut(index, count) }
+    }
+
+    /// Copies as many values as `values` has out of the places from `index` on, exclusively.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Places::read`] and each of them.
+    #[inline(always)]
+    pub(crate) unsafe fn read_run(&self, index: usize, values: &mut [T]) {
+        if !T::VARYING {
+            // SAFETY: caller's; as in `read`.
+            return unsafe { self.slots.read_run(index, values) };
+        }
+        for (i, value) in values.iter_mut().enumerate() {
+            // SAFETY: caller's.
+            *value = unsafe { self.read(index + i) };
+        }
+    }
+
+    /// Copies `values` into the places from `index` on, exclusively.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Places::write`] and each of them.
+    #[inline(always)]
+    pub(crate) unsafe fn write_run(&self, index: usize, values: &[T]) {
+        if !T::VARYING {
+            // SAFETY: caller's; as in `write`.
+            return unsafe { self.slots.write_run(index, values) };
+        }
+        for (i, value) in values.iter().enumerate() {
+            // SAFETY: caller's.
+            unsafe { self.write(index + i, value) };
+        }
+    }
+
+    /// Copies as many values as `values` has out of the places from `index` on while they may be written: torn ones,
+    /// until the protocol's check.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Places::load`] and each of them.
+    #[inline(always)]
+    pub(crate) unsafe fn load_run(&self, index: usize, values: &mut [T]) {
+        if !T::VARYING {
+            // SAFETY: caller's; any bits are a T (Plain).
+            return unsafe { self.slots.load_run(index, values) };
+        }
+        for (i, value) in values.iter_mut().enumerate() {
+            // SAFETY: caller's; torn or not, its first word and what that says is used are initialised, which makes
+            // a T that varies (Plain).
+            *value = unsafe { self.load(index + i).assume_init() };
+        }
     }
 
     /// Copies place `index` while it may be written: a `T` only after the protocol's check.

@@ -13,10 +13,10 @@
 //!
 //! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] and [`reader`] see to it).
 //!
-//! |                 | push, its `len` | pop, its `len` |
-//! |-----------------|-----------------|----------------|
-//! | push, its `len` | X               | -              |
-//! | pop, its `len`  | -               | X              |
+//! |                                                  | the writer's | the reader's |
+//! |--------------------------------------------------|--------------|--------------|
+//! | `push`, `push_slice`, `push_with`, `write_chunk`, its `len` | X | -            |
+//! | `pop`, `pop_slice`, `pop_with`, `read_chunk`, its `len` | -     | X            |
 //!
 //! # Progress
 //!
@@ -26,6 +26,9 @@
 //! |-----------|---------------------------------------------------------------------------------------------|
 //! | `pop`     | 1 load + W words + 1 store; without the load while values seen earlier wait; 1 load if empty |
 //! | `push`    | the same; 1 load if full                                                                    |
+//! | `pop_with`, `push_with` | the same, of which the W words are whatever the closure does                  |
+//! | `pop_slice`, `push_slice` | 1 load + k × W words + 1 store for the k values that fit; without the load if so many were seen earlier |
+//! | `read_chunk`, `write_chunk` | 1 load, or none; `commit` 1 store                                         |
 //! | `len`     | 1 load                                                                                      |
 //!
 //! # State
@@ -55,7 +58,8 @@
 //!
 //! The reader copies value h only after it has seen tail > h: by O1 the value is there, and the writer writes that
 //! slot again only as value h + capacity, for which it must see head > h; by O2 the copy is then over. Empty and
-//! full are exact: each side loads the other's counter anew before it says so.
+//! full are exact: each side loads the other's counter anew before it says so. Several values at once are several
+//! pushes or pops of which only the last store is made: what is between is ours, and the other side does not know yet.
 //!
 //! # Crash
 //!
@@ -65,6 +69,8 @@
 //! | writer, after it           | the new value too        | a new [`writer`] goes on behind it                       |
 //! | reader, before its head store | the slot is not free  | a new [`reader`] gets the same value: at least once      |
 //! | reader, after it           | the slot is free         | a new [`reader`] goes on behind it                       |
+//!
+//! Of a slice or chunk all values share one such store: they arrive, or are handed back, together.
 //!
 //! A hostile writer can make the reader return any bits or say `Corrupt`: a tail that is not within capacity of the
 //! private head is reported and changes nothing; slots are named by private counters alone. A hostile reader can
@@ -86,6 +92,7 @@
 //! - `tests/hostile.rs`, `tests/hostile_first.rs`: a process scribbles at random
 //! - `tests/printed.rs`: the mistakes of the listing
 //! - `tests/loom.rs`, `tests/shuttle.rs`: what all protocols run, with freshness by a flag; 20 000 random runs
+//! - slices and chunks: `tests/behaviour_queues.rs`, also Miri; `tests/steps_queues.rs`; `tests/loom_queues.rs`
 //!
 //! `tests/loom_first.rs`, payload of 2 words: capacity 1 and 2, 4 pushes × 4 pops without preemption bound: 3 068 and
 //! 15 196 executions; capacity 3, 6 × 6 with bound 3: 35 224; what `len` promises: 13 386. Each of the four
@@ -101,6 +108,8 @@ use core::fmt;
 use taut_atomic::Ordering::{Acquire, Relaxed, Release};
 use taut_atomic::{AtomicU64, LINE_BYTES, Memory};
 
+pub use super::chunk::{ReadChunk, WriteChunk};
+use super::position::Position;
 use crate::places::Places;
 use crate::plain::{fit, slot_bytes};
 use crate::{LayoutError, Plain};
@@ -191,27 +200,6 @@ impl fmt::Display for Corrupt {
 
 impl core::error::Error for Corrupt {}
 
-/// A counter of one side and the slot that it names: `counter` mod `capacity`, without dividing.
-struct Position {
-    counter: u64,
-    slot: usize,
-    capacity: usize,
-}
-
-impl Position {
-    fn new(counter: u64, capacity: u32) -> Self {
-        let slot = (counter % u64::from(capacity)) as usize;
-        Self { counter, slot, capacity: capacity as usize }
-    }
-
-    #[inline(always)]
-    fn advance(&mut self) {
-        self.counter = self.counter.wrapping_add(1);
-        let next = self.slot + 1;
-        self.slot = if next == self.capacity { 0 } else { next };
-    }
-}
-
 /// The end that pushes.
 pub struct Writer<'m, T> {
     shared_tail: &'m AtomicU64,
@@ -225,7 +213,7 @@ pub struct Writer<'m, T> {
 impl<'m, T: Plain> Writer<'m, T> {
     fn attach(memory: &Memory<'m>, capacity: u32) -> Self {
         let shared_tail = memory.word(TAIL);
-        let tail = Position::new(shared_tail.load(Acquire), capacity);
+        let tail = Position::new(shared_tail.load(Acquire), capacity as usize);
         Self {
             shared_tail,
             shared_head: memory.word(HEAD),
@@ -243,7 +231,7 @@ impl<'m, T: Plain> Writer<'m, T> {
     /// [`Full`], with the value.
     #[inline]
     pub fn push(&mut self, value: T) -> Result<(), Full<T>> {
-        let capacity = self.tail.capacity as u64;
+        let capacity = self.tail.slots as u64;
         if self.tail.counter.wrapping_sub(self.head) >= capacity {
             let head = self.shared_head.load(Acquire); // O2 pop
             // More than capacity cannot be: such a head is a lie, and counts as full.
@@ -262,11 +250,86 @@ impl<'m, T: Plain> Writer<'m, T> {
         Ok(())
     }
 
+    /// Appends a value that `fill` makes where it is to stand: it finds an older value there, or zeros. Wait-free but
+    /// for `fill`: at most 1 load and 1 store.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`], with `fill`, which was not called.
+    #[inline]
+    pub fn push_with<R, F: FnOnce(&mut T) -> R>(&mut self, fill: F) -> Result<R, Full<F>> {
+        if self.room(1) == 0 {
+            return Err(Full(fill));
+        }
+        // SAFETY: as in `push`, while `fill` runs.
+        let result = unsafe { self.slots.lend_mut(self.tail.slot, fill) };
+        self.publish(1);
+        Ok(result)
+    }
+
+    /// Appends as many of `values` as there is room for, the first ones, all at once: their number. Wait-free: at most
+    /// 1 load, one copy, 1 store.
+    #[inline]
+    pub fn push_slice(&mut self, values: &[T]) -> usize {
+        let count = self.room(values.len());
+        if count == 0 {
+            return 0;
+        }
+        let (first, second) = values[..count].split_at(self.tail.until_end(count));
+        // SAFETY: as in `push`, for each of `count` slots that are ours: the first run ends before the last slot or
+        // with it, the second begins at slot 0.
+        unsafe {
+            self.slots.write_run(self.tail.slot, first);
+            if !second.is_empty() {
+                self.slots.write_run(0, second);
+            }
+        }
+        self.publish(count);
+        count
+    }
+
+    /// Up to `count` free slots, to be filled where they lie. Fewer if the queue has no room for more, none if it is
+    /// full. Wait-free: at most 1 load.
+    #[inline]
+    pub fn write_chunk(&mut self, count: usize) -> WriteChunk<'_, 'm, T> {
+        let count = self.room(count);
+        let first = self.tail.until_end(count);
+        // SAFETY: as in `push_slice`, while the chunk lives, which holds this end. An empty run names no slot.
+        let (first, second) = unsafe {
+            (self.slots.lend_run_mut(self.tail.slot, first), self.slots.lend_run_mut(0, count - first))
+        };
+        WriteChunk::new(self, first, second)
+    }
+
+    /// Slots that are ours, up to `wanted`: looks at the head if fewer are known to be.
+    #[inline(always)]
+    fn room(&mut self, wanted: usize) -> usize {
+        let capacity = self.tail.slots as u64;
+        let mut room = capacity - self.tail.counter.wrapping_sub(self.head);
+        if room < wanted as u64 {
+            let head = self.shared_head.load(Acquire); // O2 pop
+            let waiting = self.tail.counter.wrapping_sub(head);
+            // More than capacity cannot be: such a head is a lie, and what was known stays.
+            if waiting <= capacity {
+                self.head = head;
+                room = capacity - waiting;
+            }
+        }
+        wanted.min(room as usize)
+    }
+
+    /// Hands `count` values, which stand in their slots, to the reader.
+    #[inline(always)]
+    pub(super) fn publish(&mut self, count: usize) {
+        self.tail.advance_by(count);
+        self.shared_tail.store(self.tail.counter, Release); // O1 push
+    }
+
     /// Values waiting, at most: the reader may be taking some. At least `capacity() - len()` pushes will succeed.
     #[inline]
     pub fn len(&self) -> usize {
         let waiting = self.tail.counter.wrapping_sub(self.shared_head.load(Relaxed));
-        usize::try_from(waiting).unwrap_or(usize::MAX).min(self.tail.capacity)
+        usize::try_from(waiting).unwrap_or(usize::MAX).min(self.tail.slots)
     }
 
     /// Whether none is waiting; true stays true until the next push.
@@ -278,7 +341,7 @@ impl<'m, T: Plain> Writer<'m, T> {
     /// Values that can wait.
     #[inline]
     pub fn capacity(&self) -> usize {
-        self.tail.capacity
+        self.tail.slots
     }
 }
 
@@ -295,7 +358,7 @@ pub struct Reader<'m, T> {
 impl<'m, T: Plain> Reader<'m, T> {
     fn attach(memory: &Memory<'m>, capacity: u32) -> Self {
         let shared_head = memory.word(HEAD);
-        let head = Position::new(shared_head.load(Acquire), capacity);
+        let head = Position::new(shared_head.load(Acquire), capacity as usize);
         Self {
             shared_tail: memory.word(TAIL),
             shared_head,
@@ -318,7 +381,7 @@ impl<'m, T: Plain> Reader<'m, T> {
             if tail == self.head.counter {
                 return Ok(None);
             }
-            if tail.wrapping_sub(self.head.counter) > self.head.capacity as u64 {
+            if tail.wrapping_sub(self.head.counter) > self.head.slots as u64 {
                 return Err(Corrupt);
             }
             self.tail = tail;
@@ -335,12 +398,92 @@ impl<'m, T: Plain> Reader<'m, T> {
         Ok(Some(value))
     }
 
+    /// Takes the oldest value and shows it to `look` where it lies, before the slot is handed back; `None` if none is
+    /// waiting. Wait-free but for `look`: at most 1 load and 1 store.
+    ///
+    /// # Errors
+    ///
+    /// [`Corrupt`]: the tail cannot be true; nothing was taken.
+    #[inline]
+    pub fn pop_with<R>(&mut self, look: impl FnOnce(&T) -> R) -> Result<Option<R>, Corrupt> {
+        if self.seen(1)? == 0 {
+            return Ok(None);
+        }
+        // SAFETY: as in `pop`, while `look` runs, and its slot is not handed back before.
+        let result = unsafe { self.slots.lend(self.head.slot, look) };
+        self.hand_back(1);
+        Ok(Some(result))
+    }
+
+    /// Takes as many of the oldest values as are waiting and fit in `values`, into its first places: their number.
+    /// Wait-free: at most 1 load, one copy, 1 store.
+    ///
+    /// # Errors
+    ///
+    /// [`Corrupt`]: the tail cannot be true; nothing was taken.
+    #[inline]
+    pub fn pop_slice(&mut self, values: &mut [T]) -> Result<usize, Corrupt> {
+        let count = self.seen(values.len())?;
+        if count == 0 {
+            return Ok(0);
+        }
+        let (first, second) = values[..count].split_at_mut(self.head.until_end(count));
+        // SAFETY: as in `pop`, for each of `count` slots that are ours: the first run ends before the last slot or
+        // with it, the second begins at slot 0.
+        unsafe {
+            self.slots.read_run(self.head.slot, first);
+            if !second.is_empty() {
+                self.slots.read_run(0, second);
+            }
+        }
+        self.hand_back(count);
+        Ok(count)
+    }
+
+    /// Up to `count` of the oldest values, where they lie. Fewer if fewer wait. Wait-free: at most 1 load.
+    ///
+    /// # Errors
+    ///
+    /// [`Corrupt`]: the tail cannot be true.
+    #[inline]
+    pub fn read_chunk(&mut self, count: usize) -> Result<ReadChunk<'_, 'm, T>, Corrupt> {
+        let count = self.seen(count)?;
+        let first = self.head.until_end(count);
+        // SAFETY: as in `pop_slice`, while the chunk lives, which holds this end: no slot is handed back before. An
+        // empty run names no slot.
+        let (first, second) =
+            unsafe { (self.slots.lend_run(self.head.slot, first), self.slots.lend_run(0, count - first)) };
+        Ok(ReadChunk::new(self, first, second))
+    }
+
+    /// Values that are ours, up to `wanted`: looks at the tail if fewer were seen.
+    #[inline(always)]
+    fn seen(&mut self, wanted: usize) -> Result<usize, Corrupt> {
+        let mut seen = self.tail.wrapping_sub(self.head.counter);
+        if seen < wanted as u64 {
+            let tail = self.shared_tail.load(Acquire); // O1 push
+            seen = tail.wrapping_sub(self.head.counter);
+            if seen > self.head.slots as u64 {
+                return Err(Corrupt);
+            }
+            self.tail = tail;
+        }
+        Ok(wanted.min(seen as usize))
+    }
+
+    /// Hands the slots of the `count` oldest values back to the writer.
+    #[inline(always)]
+    pub(super) fn hand_back(&mut self, count: usize) {
+        self.head.advance_by(count);
+        self.shared_head.store(self.head.counter, Release); // O2 pop
+    }
+
     /// Values waiting, at least: more may be arriving. So many pops will succeed. A tail that cannot be true counts
     /// as none.
     #[inline]
     pub fn len(&self) -> usize {
         let waiting = self.shared_tail.load(Relaxed).wrapping_sub(self.head.counter);
-        usize::try_from(waiting).ok().filter(|waiting| *waiting <= self.head.capacity).unwrap_or(0)
+        usize::try_from(waiting).ok().filter(|waiting| *waiting <= self.head.slots).unwrap_or(0)
     }
 
     /// Whether none is waiting; false stays false until the next pop.
@@ -352,6 +495,6 @@ impl<'m, T: Plain> Reader<'m, T> {
     /// Values that can wait.
     #[inline]
     pub fn capacity(&self) -> usize {
-        self.head.capacity
+        self.head.slots
     }
 }

@@ -16,6 +16,8 @@ mod improved_peterson;
 mod nbw_temporal;
 mod peterson;
 mod qrtr;
+mod qrtwc;
+mod qrtwo;
 mod sdrtr;
 mod sdrtw;
 mod spinlock;
@@ -29,6 +31,8 @@ pub(crate) use improved_peterson::ImprovedPeterson;
 pub(crate) use nbw_temporal::NbwTemporal;
 pub(crate) use peterson::Peterson;
 pub(crate) use qrtr::Qrtr;
+pub(crate) use qrtwc::Qrtwc;
+pub(crate) use qrtwo::Qrtwo;
 pub(crate) use sdrtr::Sdrtr;
 pub(crate) use sdrtw::Sdrtw;
 pub(crate) use spinlock::Spinlock;
@@ -58,6 +62,8 @@ macro_rules! every_queue {
     ($then:ident) => {
         $then! {
             qrtr Qrtr
+            qrtwc Qrtwc
+            qrtwo Qrtwo
         }
     };
 }

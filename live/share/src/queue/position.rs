@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+/// A counter of one side and the slot that it names: `counter` mod `slots`, without dividing at each step.
+#[derive(Clone, Copy)]
+pub(super) struct Position {
+    pub(super) counter: u64,
+    pub(super) slot: usize,
+    pub(super) slots: usize,
+}
+
+impl Position {
+    pub(super) fn new(counter: u64, slots: usize) -> Self {
+        let slot = (counter % slots as u64) as usize;
+        Self { counter, slot, slots }
+    }
+
+    #[inline(always)]
+    pub(super) fn advance(&mut self) {
+        self.counter = self.counter.wrapping_add(1);
+        let next = self.slot + 1;
+        self.slot = if next == self.slots { 0 } else { next };
+    }
+
+    /// By `count`, at most the number of slots.
+    #[inline(always)]
+    pub(super) fn advance_by(&mut self, count: usize) {
+        debug_assert!(count <= self.slots);
+        self.counter = self.counter.wrapping_add(count as u64);
+        let next = self.slot + count;
+        self.slot = if next < self.slots { next } else { next - self.slots };
+    }
+
+    /// How many of `count` slots from here on, at most all, stand before the end; the others begin at slot 0.
+    #[inline(always)]
+    pub(super) fn until_end(&self, count: usize) -> usize {
+        count.min(self.slots - self.slot)
+    }
+}

@@ -1,0 +1,551 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The ring under [`qrtwo`](super::qrtwo) and [`qrtwc`](super::qrtwc): a real-time writer that never waits nor fails.
+//!
+//! # Use
+//!
+//! Through one of the two, which say what a full queue does. The writer only stores, and knows nothing of readers;
+//! each reader works out alone what was discarded before it came ([`Policy`]), and counts it.
+//!
+//! # Callers
+//!
+//! `-` may run at the same time, `X` may not (the types and the duties of `writer` and `reader` see to it).
+//!
+//! |                          | push, its `len` | pop, its `len` of one end | of another end |
+//! |--------------------------|-----------------|---------------------------|----------------|
+//! | push, its `len`          | X               | -                         | -              |
+//! | pop, its `len` of one end | -              | X                         | -              |
+//!
+//! # Progress
+//!
+//! W = ⌈size of a value / 8⌉ words, B = values of a batch: as many as fit in 64 bytes, at least 1.
+//!
+//! | operation       | bound                                                                                  |
+//! |-----------------|----------------------------------------------------------------------------------------|
+//! | `push`          | wait-free: W words + 1 store + 1 fence (free on x86-64); it loads nothing              |
+//! | `push_slice(k)` | wait-free: k × W words + ⌈k / B⌉ × (1 store + 1 fence)                                  |
+//! | `pop`           | 2 loads + W words + 1 fence + 1 store; 1 load if nothing waits; without the store if overtaken, and by a follower |
+//! | `pop_slice(k)`  | the same with k × W words                                                              |
+//! | `pop_within(n)` | n times `pop`                                                                          |
+//! | `len`           | 1 load                                                                                 |
+//!
+//! A pop is overtaken only by a writer that pushed more than B values while it copied, never by one that has
+//! stopped, wherever that is. So of the two somebody always gets on; a thread that repeats pops waits for no other.
+//!
+//! # State
+//!
+//! ```text
+//! byte 0    tail: values pushed, ever (the writer's)
+//! byte 128  head: values popped or lost, ever (the reader's; loaded by its successor and by the writer's `len` alone)
+//! byte 256  n = capacity + 2 B slots; value number v stands in slot v mod n. Below 64 bytes they stand close
+//!           together, from there on each begins a cache line.
+//! ```
+//!
+//! Why 2 B more: up to B may be in the writer's hands, and as many more may arrive while a reader copies the oldest.
+//! A follower has a head of its own that it tells nobody.
+//!
+//! # Invariants
+//!
+//! - I1 The writer touches only slots of values tail ..= tail + B - 1, each once for each number.
+//! - I2 Every value of tail - capacity ..= tail - 1, and from 0, stands whole in its slot.
+//! - I3 tail never decreases.
+//!
+//! # Orderings
+//!
+//! - O1 overwrite: Release fence before the words of a batch ↔ Acquire fence before the reader's second load.
+//! - O2 publish: Release of the tail store ↔ Acquire of the reader's first load, and of a successor's.
+//!
+//! # Proof
+//!
+//! A reader has seen tail t > b and copies value b, then sees tail t' ≤ b + n - B. By O2 it sees every word of value b,
+//! or later ones. A later one in this slot is of value b + n or above, which the writer stored, by I1, behind the fence
+//! of a batch that began with a tail of at least b + n - B + 1. Had the reader seen it, then by O1 (that tail was stored
+//! before the fence, the word loaded before the reader's) its second load would see that tail or a later one: more than
+//! b + n - B. So every word is of value b. A slice is copied from the oldest on, so that the check of its first value
+//! holds for all.
+//!
+//! b is a function of the tail at the first load and of the own head ([`Policy::oldest`]), so a pop takes place, for
+//! order and loss, at that load. "Empty" is exact: tail was the head at that instant.
+//!
+//! One word does the work of the two (begun, done) that such rings have: the tail that a batch begins with is "begun"
+//! to everybody who counts up to B more. That costs B slots, and saves the writer the transfer of a line.
+//!
+//! # Crash
+//!
+//! | who dies, where                  | what the others see | what goes on                                            |
+//! |----------------------------------|---------------------|---------------------------------------------------------|
+//! | writer, before a tail store      | the values before   | a new writer takes the same numbers and slots           |
+//! | writer, after it                 | the new ones too    | a new writer goes on behind them                        |
+//! | reader, before its head store    | nothing             | a new reader gets the same values: at least once        |
+//! | reader, after it                 | nothing             | a new reader goes on behind them, and counts the losses of the time between |
+//! | follower, anywhere               | nothing             | it leaves no trace                                      |
+//!
+//! A hostile writer can make a reader return any bits and count any loss; slots are named modulo n. A reader believes
+//! any tail, also one that goes back: as soon as it is true again, so is the next pop. A hostile reader (with write
+//! access) can spoil what other readers get and what its successor begins with; the writer loads nothing of it but in
+//! `len`, and does not change its steps.
+//!
+//! # Source
+//!
+//! The policies, the real-time writer and the reader that finds out afterwards: [Perez Ruiz 2020, Listings 3 and 4];
+//! what was wrong with the listings, and `tests/printed_queues.rs` shows, follows from sharing the head. Here it is
+//! private to each reader, counters never wrap, and one word is all that the writer stores beside values.
+//!
+//! # Checked
+//!
+//! - `tests/behaviour_queues.rs`: values, slices, losses, layout, successors, followers; also Miri
+//! - `tests/conformance.rs`: against the policy on a list; `tests/steps_queues.rs`: the bounds above, counted
+//! - `tests/printed_queues.rs`: the mistakes of the listings
+//!
+//! LOOM
+//!
+//! MC
+//!
+//! Not covered: larger capacities exhaustively; more than one reader exhaustively (a follower is a reader that stores
+//! less); load buffering; AArch64 hardware; counters past 2⁶⁴. The thread sanitizer does not know fences, and every
+//! access here is atomic: it can say nothing.
+
+use core::fmt;
+use core::marker::PhantomData;
+
+use taut_atomic::Ordering::{Acquire, Relaxed, Release};
+use taut_atomic::{AtomicU64, LINE_BYTES, Memory, fence, spin_loop};
+
+use super::position::Position;
+use crate::places::Places;
+use crate::plain::{fit, slot_bytes};
+use crate::{LayoutError, Plain};
+
+const TAIL: usize = 0;
+const HEAD: usize = LINE_BYTES;
+const SLOTS: usize = 2 * LINE_BYTES;
+
+/// B: values of a batch, so many as share 64 bytes.
+const fn batch<T: Plain>() -> usize {
+    let stride = slot_bytes::<T>();
+    if stride == 0 || stride > 64 { 1 } else { 64 / stride }
+}
+
+const fn slots<T: Plain>(capacity: u32) -> Option<usize> {
+    (capacity as usize).checked_add(2 * batch::<T>())
+}
+
+/// Bytes that a queue of `capacity` values needs; `None` if that is not a number.
+pub const fn bytes<T: Plain>(capacity: u32) -> Option<usize> {
+    let Some(slots) = slots::<T>(capacity) else { return None };
+    let Some(slots) = slot_bytes::<T>().checked_mul(slots) else { return None };
+    let Some(slots) = slots.checked_next_multiple_of(LINE_BYTES) else { return None };
+    slots.checked_add(SLOTS)
+}
+
+/// The number of slots, if the queue can be built.
+fn check<T: Plain>(memory: &Memory<'_>, capacity: u32) -> Result<usize, LayoutError> {
+    let needed = bytes::<T>(capacity).filter(|_| capacity > 0).ok_or(LayoutError::Capacity)?;
+    fit(memory, needed)?;
+    slots::<T>(capacity).ok_or(LayoutError::Capacity)
+}
+
+pub(super) mod sealed {
+    /// What a policy may be lies with this crate: the proof of the ring needs `oldest` to be below the tail.
+    pub trait Sealed {}
+}
+
+/// What a full queue does.
+pub trait Policy: sealed::Sealed {
+    /// Number of the oldest value that waits, for a reader that has taken all below `head`, when more than `capacity`
+    /// have been pushed since: at least `tail - capacity`, below `tail`. All numbers wrap.
+    fn oldest(head: u64, tail: u64, capacity: u64) -> u64;
+}
+
+fn waiting<P: Policy>(head: u64, tail: u64, capacity: u64) -> usize {
+    let waiting = tail.wrapping_sub(head);
+    let waiting =
+        if waiting > capacity { tail.wrapping_sub(P::oldest(head, tail, capacity)) } else { waiting };
+    waiting as usize
+}
+
+/// Where a reader leaves its head.
+pub trait Trace {
+    /// The head is now `head`.
+    fn leave(&self, head: u64);
+}
+
+/// In the object, for a successor.
+pub struct Kept<'m>(&'m AtomicU64);
+
+impl Trace for Kept<'_> {
+    #[inline(always)]
+    fn leave(&self, head: u64) {
+        // Relaxed: whoever goes on from it comes after this end's last operation; to the writer it is a number.
+        self.0.store(head, Relaxed);
+    }
+}
+
+/// Nowhere.
+#[derive(Clone)]
+pub struct Untold;
+
+impl Trace for Untold {
+    #[inline(always)]
+    fn leave(&self, _: u64) {}
+}
+
+type Ends<'m, T, P> = (Writer<'m, T, P>, Reader<'m, T, P>);
+
+/// All ends but followers, see [`qrtwo::pair`](super::qrtwo::pair).
+pub(super) fn pair<T: Plain, P: Policy>(
+    memory: Memory<'_>,
+    capacity: u32,
+) -> Result<Ends<'_, T, P>, LayoutError> {
+    let slots = check::<T>(&memory, capacity)?;
+    Ok((Writer::attach(&memory, capacity, slots), Reader::attach(&memory, capacity, slots)))
+}
+
+/// The end that pushes, see [`qrtwo::writer`](super::qrtwo::writer).
+///
+/// # Safety
+///
+/// As there.
+pub(super) unsafe fn writer<T: Plain, P: Policy>(
+    memory: Memory<'_>,
+    capacity: u32,
+) -> Result<Writer<'_, T, P>, LayoutError> {
+    let slots = check::<T>(&memory, capacity)?;
+    Ok(Writer::attach(&memory, capacity, slots))
+}
+
+/// The end that pops, see [`qrtwo::reader`](super::qrtwo::reader).
+///
+/// # Safety
+///
+/// As there.
+pub(super) unsafe fn reader<T: Plain, P: Policy>(
+    memory: Memory<'_>,
+    capacity: u32,
+) -> Result<Reader<'_, T, P>, LayoutError> {
+    let slots = check::<T>(&memory, capacity)?;
+    Ok(Reader::attach(&memory, capacity, slots))
+}
+
+/// An end that reads along, see [`qrtwo::follower`](super::qrtwo::follower).
+///
+/// # Safety
+///
+/// As there.
+pub(super) unsafe fn follower<T: Plain, P: Policy>(
+    memory: Memory<'_>,
+    capacity: u32,
+) -> Result<Reader<'_, T, P, Untold>, LayoutError> {
+    let slots = check::<T>(&memory, capacity)?;
+    let mut follower = Reader::attach(&memory, capacity, slots).follower();
+    follower.head = Position::new(follower.shared_tail.load(Relaxed), slots);
+    Ok(follower)
+}
+
+/// A value, and what was lost before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Popped<T> {
+    /// The value.
+    pub value: T,
+    /// Values that were discarded between this reader's last one and this one.
+    pub lost: u64,
+}
+
+/// What [`Reader::pop_slice`] took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoppedSlice {
+    /// Values, in the first places of the slice.
+    pub count: usize,
+    /// Values that were discarded between this reader's last one and the first of these.
+    pub lost: u64,
+}
+
+/// The writer came round the ring while the value was copied: nothing can be said about the copy. The next attempt
+/// begins behind what was discarded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overtaken;
+
+impl fmt::Display for Overtaken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the writer overwrote the value while it was copied")
+    }
+}
+
+impl core::error::Error for Overtaken {}
+
+/// The end that pushes. Real-time.
+pub struct Writer<'m, T, P> {
+    shared_tail: &'m AtomicU64,
+    shared_head: &'m AtomicU64,
+    slots: Places<'m, T>,
+    tail: Position,
+    capacity: u32,
+    policy: PhantomData<P>,
+}
+
+impl<'m, T: Plain, P: Policy> Writer<'m, T, P> {
+    fn attach(memory: &Memory<'m>, capacity: u32, slots: usize) -> Self {
+        let shared_tail = memory.word(TAIL);
+        // O2 publish: what this writer overwrites, it overwrites behind the tails of those before it.
+        let tail = Position::new(shared_tail.load(Acquire), slots);
+        Self {
+            shared_tail,
+            shared_head: memory.word(HEAD),
+            slots: Places::new(memory, SLOTS, slot_bytes::<T>(), slots),
+            tail,
+            capacity,
+            policy: PhantomData,
+        }
+    }
+
+    /// Appends `value`; if the queue is full, what the policy says makes room. Wait-free: one copy, 1 store, no load.
+    #[inline]
+    pub fn push(&mut self, value: &T) {
+        self.push_batch(core::slice::from_ref(value));
+    }
+
+    /// Appends all of `values`, as that many pushes would: of more than the capacity the last ones stay, and the
+    /// others are lost. Wait-free: one copy, 1 store for each 64 bytes or for each value if it is larger, no load.
+    #[inline]
+    pub fn push_slice(&mut self, values: &[T]) {
+        for batch in values.chunks(batch::<T>()) {
+            self.push_batch(batch);
+        }
+    }
+
+    #[inline(always)]
+    fn push_batch(&mut self, values: &[T]) {
+        debug_assert!(values.len() <= batch::<T>());
+        fence(Release); // O1 overwrite: the tail that this batch begins with before its words.
+        for value in values {
+            // SAFETY: the slot is below their number, and a T fits (layout); T is Plain: no padding; slots are never
+            // touched otherwise than by `store`, `load` and `load_run`.
+            unsafe { self.slots.store(self.tail.slot, value) };
+            self.tail.advance();
+        }
+        self.shared_tail.store(self.tail.counter, Release); // O2 publish: the words before the tail.
+    }
+
+    /// Values pushed, ever, also by writers before this one.
+    #[inline]
+    pub fn pushed(&self) -> u64 {
+        self.tail.counter
+    }
+
+    /// Values waiting for the reader, by where it was last seen. Exact while it rests; while it pops, anything from 0
+    /// to the capacity. Followers do not count. 1 load, which a push does without.
+    #[inline]
+    pub fn len(&self) -> usize {
+        waiting::<P>(self.shared_head.load(Relaxed), self.tail.counter, u64::from(self.capacity))
+    }
+
+    /// Whether none is waiting, by where the reader was last seen; true stays true until the next push.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Values that can wait.
+    #[inline]
+    pub fn capacity(&self) -> usize {
+        self.capacity as usize
+    }
+}
+
+/// The end that pops. Not real-time.
+///
+/// With [`Untold`] a follower, which sees the same values without taking them from anybody.
+pub struct Reader<'m, T, P, H = Kept<'m>> {
+    shared_tail: &'m AtomicU64,
+    slots: Places<'m, T>,
+    head: Position,
+    capacity: u64,
+    lost: u64,
+    trace: H,
+    policy: PhantomData<P>,
+}
+
+impl<T, P> Clone for Reader<'_, T, P, Untold> {
+    /// One more follower, at the same value.
+    fn clone(&self) -> Self {
+        Self {
+            shared_tail: self.shared_tail,
+            slots: self.slots,
+            head: self.head,
+            capacity: self.capacity,
+            lost: self.lost,
+            trace: Untold,
+            policy: PhantomData,
+        }
+    }
+}
+
+impl<'m, T: Plain, P: Policy> Reader<'m, T, P> {
+    fn attach(memory: &Memory<'m>, capacity: u32, slots: usize) -> Self {
+        let shared_head = memory.word(HEAD);
+        Self {
+            shared_tail: memory.word(TAIL),
+            slots: Places::new(memory, SLOTS, slot_bytes::<T>(), slots),
+            // Relaxed: the reader before has ended, and this comes after.
+            head: Position::new(shared_head.load(Relaxed), slots),
+            capacity: u64::from(capacity),
+            lost: 0,
+            trace: Kept(shared_head),
+            policy: PhantomData,
+        }
+    }
+}
+
+impl<'m, T: Plain, P: Policy, H: Trace> Reader<'m, T, P, H> {
+    /// An end that begins where this one is, and sees every value on its own account from there on.
+    pub fn follower(&self) -> Reader<'m, T, P, Untold> {
+        Reader {
+            shared_tail: self.shared_tail,
+            slots: self.slots,
+            head: self.head,
+            capacity: self.capacity,
+            lost: 0,
+            trace: Untold,
+            policy: PhantomData,
+        }
+    }
+
+    /// Takes the oldest value; `None` if none is waiting.
+    ///
+    /// # Errors
+    ///
+    /// [`Overtaken`]: nothing was taken.
+    #[inline]
+    pub fn pop(&mut self) -> Result<Option<Popped<T>>, Overtaken> {
+        let tail = self.shared_tail.load(Acquire); // O2 publish
+        let waiting = tail.wrapping_sub(self.head.counter);
+        if waiting == 0 {
+            return Ok(None);
+        }
+        // A branch, and what it leads to is far away: the slot is then fetched while the tail is still on its way. A
+        // slot computed from the tail would wait for it.
+        if waiting > self.capacity {
+            return self.pop_behind(tail).map(Some);
+        }
+        self.pop_at(self.head, 0).map(Some)
+    }
+
+    /// A pop where values were discarded.
+    #[cold]
+    #[inline(never)]
+    fn pop_behind(&mut self, tail: u64) -> Result<Popped<T>, Overtaken> {
+        let (at, lost) = self.skip(tail);
+        self.pop_at(at, lost)
+    }
+
+    #[inline(always)]
+    fn pop_at(&mut self, at: Position, lost: u64) -> Result<Popped<T>, Overtaken> {
+        // SAFETY: the slot is below their number, and a T fits (layout); slots are never touched otherwise than by
+        // `store`, `load` and `load_run`.
+        let value = unsafe { self.slots.load(at.slot) };
+        let mut behind = at;
+        behind.advance();
+        self.take(at.counter, behind, lost)?;
+        // SAFETY: `load` fills every byte; T is Plain: any bytes are one (and these are of one value: proof above).
+        Ok(Popped { value: unsafe { value.assume_init() }, lost })
+    }
+
+    /// Takes the oldest value, in up to `attempts` attempts (0 counts as 1) with a pause in between; `None` if none is
+    /// waiting.
+    ///
+    /// # Errors
+    ///
+    /// [`Overtaken`] each time: nothing was taken.
+    #[inline]
+    pub fn pop_within(&mut self, attempts: u32) -> Result<Option<Popped<T>>, Overtaken> {
+        for _ in 1..attempts {
+            if let Ok(popped) = self.pop() {
+                return Ok(popped);
+            }
+            spin_loop();
+        }
+        self.pop()
+    }
+
+    /// Takes as many of the oldest values as are waiting and fit in `values`, all or, on an error, none. The longer
+    /// the slice, the longer the copy, and the sooner it is overtaken.
+    ///
+    /// # Errors
+    ///
+    /// [`Overtaken`]: nothing was taken, and `values` hold anything.
+    #[inline]
+    pub fn pop_slice(&mut self, values: &mut [T]) -> Result<PoppedSlice, Overtaken> {
+        let tail = self.shared_tail.load(Acquire); // O2 publish
+        let mut waiting = tail.wrapping_sub(self.head.counter);
+        let (mut at, mut lost) = (self.head, 0);
+        if waiting > self.capacity {
+            (at, lost) = self.skip(tail);
+            waiting = tail.wrapping_sub(at.counter);
+        }
+        let count = values.len().min(waiting as usize);
+        if count == 0 {
+            return Ok(PoppedSlice { count: 0, lost: 0 });
+        }
+        let (first, second) = values[..count].split_at_mut(at.until_end(count));
+        // SAFETY: as in `pop`: the first run ends before the last slot or with it, the second begins at slot 0, and
+        // together they are no more than the capacity.
+        unsafe {
+            self.slots.load_run(at.slot, first);
+            if !second.is_empty() {
+                self.slots.load_run(0, second);
+            }
+        }
+        let mut behind = at;
+        behind.advance_by(count);
+        self.take(at.counter, behind, lost)?;
+        Ok(PoppedSlice { count, lost })
+    }
+
+    /// Where the oldest value stands, and how many were discarded before it.
+    #[cold]
+    fn skip(&self, tail: u64) -> (Position, u64) {
+        let oldest = P::oldest(self.head.counter, tail, self.capacity);
+        (Position::new(oldest, self.head.slots), oldest.wrapping_sub(self.head.counter))
+    }
+
+    /// Ends a pop that has copied values from number `oldest` up to `behind`: they are taken, or were overwritten.
+    #[inline(always)]
+    fn take(&mut self, oldest: u64, behind: Position, lost: u64) -> Result<(), Overtaken> {
+        fence(Acquire); // O1 overwrite: the words before the second look at the tail.
+        let pushed = self.shared_tail.load(Relaxed).wrapping_sub(oldest);
+        if pushed > self.capacity + batch::<T>() as u64 {
+            return Err(Overtaken);
+        }
+        self.lost = self.lost.wrapping_add(lost);
+        (self.head.counter, self.head.slot) = (behind.counter, behind.slot);
+        self.trace.leave(behind.counter);
+        Ok(())
+    }
+
+    /// Values that were discarded before this end could take them, as far as it has found out by popping: with those
+    /// that it took, all that were pushed since its beginning (a first reader's: since the object's).
+    #[inline]
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Values waiting at this instant, by the policy. Not empty stays so until the next pop, but how many it is may
+    /// fall as well as rise, as the writer discards.
+    #[inline]
+    pub fn len(&self) -> usize {
+        waiting::<P>(self.head.counter, self.shared_tail.load(Relaxed), self.capacity)
+    }
+
+    /// Whether none is waiting; false stays false until the next pop.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Values that can wait.
+    #[inline]
+    pub fn capacity(&self) -> usize {
+        self.capacity as usize
+    }
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use taut_share::Memory;
+use taut_share::queue::qrtwc;
+
+use super::{Got, Queue, WhenFull};
+
+pub(crate) struct Qrtwc;
+
+impl<const N: usize> Queue<N> for Qrtwc {
+    const NAME: &'static str = "QrtWc";
+    const WHEN_FULL: WhenFull = WhenFull::Clear;
+    const PUSH_STEPS: u64 = 2 + N as u64;
+    const POP_STEPS: u64 = 4 + N as u64;
+
+    type Writer = qrtwc::Writer<'static, [u64; N]>;
+    type Reader = qrtwc::Reader<'static, [u64; N]>;
+
+    fn bytes(capacity: u32) -> usize {
+        qrtwc::bytes::<[u64; N]>(capacity).unwrap()
+    }
+
+    unsafe fn writer(memory: Memory<'static>, capacity: u32) -> Self::Writer {
+        // SAFETY: the caller's duties are the same.
+        unsafe { qrtwc::writer(memory, capacity) }.unwrap()
+    }
+
+    unsafe fn reader(memory: Memory<'static>, capacity: u32) -> Self::Reader {
+        // SAFETY: the caller's duties are the same.
+        unsafe { qrtwc::reader(memory, capacity) }.unwrap()
+    }
+
+    fn push(writer: &mut Self::Writer, value: [u64; N]) -> bool {
+        writer.push(&value);
+        true
+    }
+
+    fn pop(reader: &mut Self::Reader) -> Got<([u64; N], u64)> {
+        match reader.pop() {
+            Ok(Some(popped)) => Got::Value((popped.value, popped.lost)),
+            Ok(None) => Got::Nothing,
+            Err(qrtwc::Overtaken) => Got::Told,
+        }
+    }
+}
