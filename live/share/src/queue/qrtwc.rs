@@ -97,8 +97,8 @@ impl ring::Policy for Clear {
     #[inline(always)]
     fn oldest(head: u64, tail: u64, capacity: u64) -> u64 {
         // Since `head` was the oldest, every capacity-th push found the queue full: so many clears.
-        let clears = tail.wrapping_sub(head).wrapping_sub(1) / capacity;
-        head.wrapping_add(clears.wrapping_mul(capacity))
+        let clears = (tail - head - 1) / capacity;
+        head + clears * capacity
     }
 }
 

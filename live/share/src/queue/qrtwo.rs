@@ -95,7 +95,7 @@ impl ring::sealed::Sealed for Overwrite {}
 impl ring::Policy for Overwrite {
     #[inline(always)]
     fn oldest(_: u64, tail: u64, capacity: u64) -> u64 {
-        tail.wrapping_sub(capacity)
+        tail - capacity
     }
 }
 

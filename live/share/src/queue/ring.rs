@@ -82,7 +82,8 @@
 //! | follower, anywhere               | nothing             | it leaves no trace                                      |
 //!
 //! A hostile writer can make a reader return any bits and count any loss; slots are named modulo n. A reader believes
-//! any tail, also one that goes back: as soon as it is true again, so is the next pop. A hostile reader (with write
+//! any tail below 2⁶³, also one that went back: as soon as it is true again, the next pop gives what waits. A hostile
+//! reader (with write
 //! access) can spoil what other readers get and what its successor begins with; the writer loads nothing of it but in
 //! `len`, and does not change its steps.
 //!
@@ -154,15 +155,27 @@ pub(super) mod sealed {
 /// What a full queue does.
 pub trait Policy: sealed::Sealed {
     /// Number of the oldest value that waits, for a reader that has taken all below `head`, when more than `capacity`
-    /// have been pushed since: at least `tail - capacity`, below `tail`. All numbers wrap.
+    /// have been pushed since: at least `tail - capacity`, below `tail`.
     fn oldest(head: u64, tail: u64, capacity: u64) -> u64;
 }
 
+/// The counter that a shared word says. An honest one stays below 2⁶³; taking the others for that too, none that is
+/// counted on from here wraps, and slot numbers stay in step.
+fn believed(counter: u64) -> u64 {
+    counter & (u64::MAX >> 1)
+}
+
+/// Number of the oldest value that waits behind `head`, and of the first that does not; whatever the tail is.
+fn window<P: Policy>(head: u64, tail: u64, capacity: u64) -> (u64, u64) {
+    let tail = believed(tail);
+    // A tail that went back is of an object that was made anew, or a lie: what there is waits.
+    let head = if tail < head { 0 } else { head };
+    (if tail - head > capacity { P::oldest(head, tail, capacity) } else { head }, tail)
+}
+
 fn waiting<P: Policy>(head: u64, tail: u64, capacity: u64) -> usize {
-    let waiting = tail.wrapping_sub(head);
-    let waiting =
-        if waiting > capacity { tail.wrapping_sub(P::oldest(head, tail, capacity)) } else { waiting };
-    waiting as usize
+    let (oldest, tail) = window::<P>(head, tail, capacity);
+    (tail - oldest) as usize
 }
 
 /// Where a reader leaves its head.
@@ -239,7 +252,7 @@ pub(super) unsafe fn follower<T: Plain, P: Policy>(
 ) -> Result<Reader<'_, T, P, Untold>, LayoutError> {
     let slots = check::<T>(&memory, capacity)?;
     let mut follower = Reader::attach(&memory, capacity, slots).follower();
-    follower.head = Position::new(follower.shared_tail.load(Relaxed), slots);
+    follower.head = Position::new(believed(follower.shared_tail.load(Relaxed)), slots);
     Ok(follower)
 }
 
@@ -288,7 +301,7 @@ impl<'m, T: Plain, P: Policy> Writer<'m, T, P> {
     fn attach(memory: &Memory<'m>, capacity: u32, slots: usize) -> Self {
         let shared_tail = memory.word(TAIL);
         // O2 publish: what this writer overwrites, it overwrites behind the tails of those before it.
-        let tail = Position::new(shared_tail.load(Acquire), slots);
+        let tail = Position::new(believed(shared_tail.load(Acquire)), slots);
         Self {
             shared_tail,
             shared_head: memory.word(HEAD),
@@ -337,7 +350,7 @@ impl<'m, T: Plain, P: Policy> Writer<'m, T, P> {
     /// to the capacity. Followers do not count. 1 load, which a push does without.
     #[inline]
     pub fn len(&self) -> usize {
-        waiting::<P>(self.shared_head.load(Relaxed), self.tail.counter, u64::from(self.capacity))
+        waiting::<P>(believed(self.shared_head.load(Relaxed)), self.tail.counter, u64::from(self.capacity))
     }
 
     /// Whether none is waiting, by where the reader was last seen; true stays true until the next push.
@@ -388,7 +401,7 @@ impl<'m, T: Plain, P: Policy> Reader<'m, T, P> {
             shared_tail: memory.word(TAIL),
             slots: Places::new(memory, SLOTS, slot_bytes::<T>(), slots),
             // Relaxed: the reader before has ended, and this comes after.
-            head: Position::new(shared_head.load(Relaxed), slots),
+            head: Position::new(believed(shared_head.load(Relaxed)), slots),
             capacity: u64::from(capacity),
             lost: 0,
             trace: Kept(shared_head),
@@ -426,7 +439,7 @@ impl<'m, T: Plain, P: Policy, H: Trace> Reader<'m, T, P, H> {
         // A branch, and what it leads to is far away: the slot is then fetched while the tail is still on its way. A
         // slot computed from the tail would wait for it.
         if waiting > self.capacity {
-            return self.pop_behind(tail).map(Some);
+            return self.pop_behind(tail);
         }
         self.pop_at(self.head, 0).map(Some)
     }
@@ -434,9 +447,9 @@ impl<'m, T: Plain, P: Policy, H: Trace> Reader<'m, T, P, H> {
     /// A pop where values were discarded.
     #[cold]
     #[inline(never)]
-    fn pop_behind(&mut self, tail: u64) -> Result<Popped<T>, Overtaken> {
-        let (at, lost) = self.skip(tail);
-        self.pop_at(at, lost)
+    fn pop_behind(&mut self, tail: u64) -> Result<Option<Popped<T>>, Overtaken> {
+        let (at, lost, waiting) = self.skip(tail);
+        if waiting == 0 { Ok(None) } else { self.pop_at(at, lost).map(Some) }
     }
 
     #[inline(always)]
@@ -477,11 +490,9 @@ impl<'m, T: Plain, P: Policy, H: Trace> Reader<'m, T, P, H> {
     #[inline]
     pub fn pop_slice(&mut self, values: &mut [T]) -> Result<PoppedSlice, Overtaken> {
         let tail = self.shared_tail.load(Acquire); // O2 publish
-        let mut waiting = tail.wrapping_sub(self.head.counter);
-        let (mut at, mut lost) = (self.head, 0);
+        let (mut at, mut lost, mut waiting) = (self.head, 0, tail.wrapping_sub(self.head.counter));
         if waiting > self.capacity {
-            (at, lost) = self.skip(tail);
-            waiting = tail.wrapping_sub(at.counter);
+            (at, lost, waiting) = self.skip(tail);
         }
         let count = values.len().min(waiting as usize);
         if count == 0 {
@@ -502,11 +513,12 @@ impl<'m, T: Plain, P: Policy, H: Trace> Reader<'m, T, P, H> {
         Ok(PoppedSlice { count, lost })
     }
 
-    /// Where the oldest value stands, and how many were discarded before it.
+    /// Where the oldest value stands, how many were discarded before it, and how many wait.
     #[cold]
-    fn skip(&self, tail: u64) -> (Position, u64) {
-        let oldest = P::oldest(self.head.counter, tail, self.capacity);
-        (Position::new(oldest, self.head.slots), oldest.wrapping_sub(self.head.counter))
+    fn skip(&self, tail: u64) -> (Position, u64, u64) {
+        let (oldest, tail) = window::<P>(self.head.counter, tail, self.capacity);
+        let lost = oldest.saturating_sub(self.head.counter);
+        (Position::new(oldest, self.head.slots), lost, tail - oldest)
     }
 
     /// Ends a pop that has copied values from number `oldest` up to `behind`: they are taken, or were overwritten.
