@@ -112,7 +112,7 @@ fn by_the_policy<P: Policy, const N: usize>(
 ) {
     let capacity = writer.capacity();
     let (mut list, mut random, mut pushed, mut last, mut lost) = (VecDeque::new(), Random(7), 0, 0, 0);
-    let rounds = if cfg!(miri) { 60 } else { 400 };
+    let rounds = if cfg!(miri) { 20 } else { 400 };
     for _ in 0..rounds {
         let count = random.below(2 * capacity + 3);
         let values: Vec<_> = (1..=count as u64).map(|n| bytes(pushed + n)).collect();
@@ -371,7 +371,7 @@ fn qrtr_forms_are_one_queue() {
         let mut place = Place::new(qrtr::bytes::<[u8; N]>(capacity));
         let (mut writer, mut reader) = qrtr::pair::<[u8; N]>(place.memory(), capacity).unwrap();
         let (mut list, mut random, mut pushed) = (VecDeque::new(), Random(u64::from(capacity)), 0);
-        let rounds = if cfg!(miri) { 80 } else { 600u64 };
+        let rounds = if cfg!(miri) { 20 } else { 600u64 };
         for _ in 0..rounds {
             let room = capacity as usize - list.len();
             let wanted = random.below(capacity as usize + 2);
@@ -419,7 +419,7 @@ fn qrtr_forms_are_one_queue() {
                 _ => {
                     let chunk = reader.read_chunk(wanted).unwrap();
                     assert_eq!(chunk.len(), wanted.min(list.len()));
-                    assert_eq!(chunk.is_empty(), chunk.len() == 0);
+                    assert_eq!(chunk.is_empty(), list.is_empty() || wanted == 0);
                     assert!(chunk.iter().zip(&list).all(|(value, n)| *value == bytes(*n)));
                     chunk.commit(wanted / 2 + 1)
                 }
@@ -454,7 +454,6 @@ fn qrtr_chunks_are_slices_where_there_is_no_space_between() {
         let values = [1, 2, 3, 4];
         let chunk = reader.read_chunk(9).unwrap();
         assert_eq!(chunk.as_slices(), values.split_at(until_end));
-        drop(chunk);
         let chunk = reader.read_chunk(3).unwrap();
         assert_eq!((chunk.len(), chunk.iter().rev().copied().collect::<Vec<_>>()), (3, vec![3, 2, 1]));
         assert_eq!((chunk.commit(0), reader.len()), (0, 4), "what is not committed was not taken");

@@ -140,9 +140,8 @@ fn slices<P: Policy + Send + 'static>(
     (mut writer, mut reader): (ring::Writer<'static, Paired, P>, ring::Reader<'static, Paired, P>),
 ) {
     let writing = thread::spawn(move || {
-        writer.push_slice(&[1, 2].map(paired));
-        writer.push_slice(&[3, 4, 5].map(paired));
-        writer.push_slice(&[6, 7].map(paired));
+        writer.push_slice(&[1, 2, 3, 4].map(paired));
+        writer.push_slice(&[5, 6, 7].map(paired));
     });
     let mut account = Account::default();
     let mut values = [paired(0); 2];
