@@ -56,8 +56,8 @@ impl<'m> Memory<'m> {
     /// - In this process nothing else touches them during `'m` but endpoints of the object that stands there.
     ///   Another process may, also a hostile one: see the protocols for what it can and cannot do.
     /// - Forms of the protocols that lend a value where it lies (`read_with`, `write_with`, chunks) hold a reference
-    ///   into these bytes. They are for memory whose other processes keep to the protocol; against one that may not, use
-    ///   the forms that copy.
+    ///   into these bytes. They are for memory whose other processes keep to the protocol; against one that may not,
+    ///   use the forms that copy.
     pub unsafe fn from_raw(start: NonNull<u8>, bytes: usize) -> Self {
         debug_assert!(start.addr().get().is_multiple_of(LINE_BYTES));
         Self { start, bytes, life: PhantomData }

@@ -162,7 +162,8 @@ fn by_the_policy<P: Policy, const N: usize>(
 #[test]
 fn single_values_and_slices_follow_the_policy() {
     fn check<const N: usize>() {
-        for capacity in [1, 2, 3, 5, 8, 13] {
+        let capacities: &[u32] = if cfg!(miri) { &[3] } else { &[1, 2, 3, 5, 8, 13] };
+        for &capacity in capacities {
             let mut place = Place::new(qrtwo::bytes::<[u8; N]>(capacity));
             let ends = qrtwo::pair::<[u8; N]>(place.memory(), capacity).unwrap();
             assert_eq!((ends.0.capacity(), ends.1.capacity()), (capacity as usize, capacity as usize));
