@@ -38,12 +38,15 @@
 
 pub mod chen;
 mod desk;
+pub mod double_buffer;
 pub mod emeralds;
 pub mod hybrid;
 pub mod improved_chen;
+pub mod improved_double_buffer;
 pub mod improved_peterson;
 pub mod nbw_temporal;
 pub mod peterson;
+pub mod presence;
 mod ring;
 pub mod sdrtr;
 pub mod sdrtw;

@@ -8,13 +8,16 @@
 #![allow(dead_code, unused_macros, unused_imports, reason = "each test binary uses its part of this module")]
 
 mod chen;
+mod double_buffer;
 mod emeralds;
 mod hybrid;
 mod improved_chen_fast;
 mod improved_chen_slow;
+mod improved_double_buffer;
 mod improved_peterson;
 mod nbw_temporal;
 mod peterson;
+mod presence;
 mod qrtr;
 mod qrtwc;
 mod qrtwo;
@@ -23,13 +26,16 @@ mod sdrtw;
 mod spinlock;
 
 pub(crate) use chen::Chen;
+pub(crate) use double_buffer::DoubleBuffer;
 pub(crate) use emeralds::Emeralds;
 pub(crate) use hybrid::Hybrid;
 pub(crate) use improved_chen_fast::ImprovedChenFast;
 pub(crate) use improved_chen_slow::ImprovedChenSlow;
+pub(crate) use improved_double_buffer::ImprovedDoubleBuffer;
 pub(crate) use improved_peterson::ImprovedPeterson;
 pub(crate) use nbw_temporal::NbwTemporal;
 pub(crate) use peterson::Peterson;
+pub(crate) use presence::Presence;
 pub(crate) use qrtr::Qrtr;
 pub(crate) use qrtwc::Qrtwc;
 pub(crate) use qrtwo::Qrtwo;
@@ -46,6 +52,9 @@ macro_rules! every_state {
             hybrid Hybrid
             improved_chen_fast ImprovedChenFast
             improved_chen_slow ImprovedChenSlow
+            double_buffer DoubleBuffer
+            improved_double_buffer ImprovedDoubleBuffer
+            presence Presence
             sdrtr Sdrtr
             sdrtw Sdrtw
             nbw_temporal NbwTemporal

@@ -1,0 +1,513 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Presence: newest value; one writer, many readers, all real-time.
+//!
+//! # Use
+//!
+//! State that several real-time parties look at: a pose, a clock, a mode. Nobody waits, nobody is told to come back,
+//! everybody gets the newest whole value, and a reader keeps what it looks at for as long as it likes, also in place.
+//! An unchanged value costs a reader one load. One reader and a writer that may be refused: [`super::sdrtr`]. Readers
+//! that are not real-time and may be told `Retry`: [`super::sdrtw`]. Must every value arrive: [`crate::queue`].
+//!
+//! ```
+//! use taut_share::{Line, Memory, state::presence};
+//!
+//! let mut lines = [const { Line::new() }; 6];
+//! let (mut writer, mut readers) = presence::group::<[u32; 4]>(Memory::new(&mut lines), 2)?;
+//! let (mut first, mut second) = (readers.next().expect("two"), readers.next().expect("two"));
+//! assert_eq!(first.read(), None);
+//! writer.write(&[1, 2, 3, 4]);
+//! assert_eq!(first.read(), Some([1, 2, 3, 4]));
+//! assert_eq!(second.read_with(|value| value[3]), Some(4));
+//! assert_eq!(first.read_if_newer(), None, "it was returned already");
+//! # Ok::<(), taut_share::LayoutError>(())
+//! ```
+//!
+//! The ends cannot be copied, nor shared between threads, only moved to one:
+//!
+//! ```compile_fail,E0599
+//! # use taut_share::{Line, Memory, state::presence};
+//! let mut lines = [const { Line::new() }; 6];
+//! let (writer, mut readers) = presence::group::<u64>(Memory::new(&mut lines), 2).unwrap();
+//! let second = readers.next().unwrap().clone();
+//! ```
+//! ```compile_fail,E0277
+//! # use taut_share::{Line, Memory, state::presence};
+//! fn shared<T: Sync>(_: &T) {}
+//! let mut lines = [const { Line::new() }; 6];
+//! let (writer, mut readers) = presence::group::<u64>(Memory::new(&mut lines), 2).unwrap();
+//! shared(&readers.next().unwrap());
+//! ```
+//!
+//! # Callers
+//!
+//! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] and [`reader`] see to it).
+//!
+//! |                       | write, `write_with` | reads of reader i | reads of reader j |
+//! |-----------------------|---------------------|-------------------|-------------------|
+//! | write, `write_with`   | X                   | -                 | -                 |
+//! | reads of reader i     | -                   | X                 | -                 |
+//!
+//! # Progress
+//!
+//! W = ⌈size of a value / 8⌉ words; P readers. All sides are wait-free and never refused.
+//!
+//! | operation            | bound                                                                                   |
+//! |----------------------|-----------------------------------------------------------------------------------------|
+//! | `write`              | W words + 1 store + 1 exchange when no reader took the value before; else + 1 exchange and a store for each that did, + 1 of both for each that comes meanwhile: at most P + 1 of both. No load |
+//! | `write_with`         | the same                                                                                |
+//! | `read`, `read_with`  | 1 load + W words when the value is the one that it had; else + 1 exchange; without the words when nothing was written |
+//! | `read_sample`        | `read` + 1 load                                                                         |
+//! | `read_if_newer`      | 1 load when there is nothing newer; else `read_sample`                                  |
+//!
+//! Exchanges of one write after the first find the line at hand, unless another reader came in between. On AArch64
+//! without LSE an exchange is a loop of the processor; build with `+lse` to have the bound.
+//!
+//! # State
+//!
+//! ```text
+//! byte 0    cur: bit i: reader i is in the newest slot | bits 58 ..= 63: that slot, 1 ..= P + 2, or 0: nothing written
+//! byte 8    number of the write that is in slot s, for s = 1 ..= P + 2        (the writer's)
+//! then, on a line of its own,
+//!           at: for each reader the slot that it was last seen in, or 0       (the writer's)
+//! then      P + 2 slots, each on cache lines of its own
+//! ```
+//!
+//! # Invariants
+//!
+//! - I1 A reader is in one slot at most: the newest if its bit is set; else that of its `at`, which it keeps until it
+//!   sets its bit.
+//! - I2 The writer changes the newest slot only once every bit that it takes away stands in `at`.
+//! - I3 The writer writes a slot that is neither the newest nor in any `at`. There are P + 2, so there is one.
+//! - I4 A slot's number and value change only while nobody is in it, and it is not the newest.
+//!
+//! # Orderings
+//!
+//! - O1 publish: Release of the writer's exchange ↔ Acquire of the reader's exchange that sets its bit.
+//! - O2 move: Release of the reader's exchange that sets its bit ↔ Acquire of the writer's exchange that finds it
+//!   set, and of the load by which a new writer begins.
+//!
+//! # Proof
+//!
+//! All that matters happens by read-modify-writes of `cur`, so it happens one after the other. A reader that finds its
+//! bit clear sets it, and by that learns the newest slot: if this comes before the next publish, that publish fails
+//! until the bit stands in `at` (I2), and the slot is left alone (I3) for as long as this `at` stays: until a later
+//! bit of the same reader is seen, by when the reader has moved on, with all its looking before (O2). A reader that
+//! finds its bit set is still in the newest slot, with the value that it synchronised with (O1): it may take it again.
+//! Since each publish that fails has found a bit more, and a bit is set once between two, P + 1 attempts do. A read
+//! takes effect at its last access of `cur`, a write at its publish: the object is atomic.
+//!
+//! # Crash
+//!
+//! | who dies, where                  | what the others see   | what goes on                                          |
+//! |----------------------------------|-----------------------|-------------------------------------------------------|
+//! | writer, before it has published  | the value before      | a new [`writer`] takes a free slot and the same number |
+//! | writer, after it                 | the new value         | a new [`writer`] goes on behind it                    |
+//! | reader, anywhere                 | nothing               | its slot stays taken; a new [`reader`] of that number begins there |
+//!
+//! There is no gap: what a reader holds stands in `cur` or `at` at every moment, and all that an end knows is read
+//! from them again. However many readers and writers die, P + 2 slots do, and nothing is to be repaired.
+//!
+//! A hostile process can make a reader return any bits, and the writer use P + 2 exchanges (the last one succeeds
+//! whatever the word is). The writer's slots are named by private words, the reader's are bounded.
+//!
+//! # Source
+//!
+//! Readers' bits beside the slot, and the writer's note of where it saw them: the readers field of [Larsson 2009],
+//! which is bounded by the bits of a word; [Ianni 2017] counts readers instead, for more of them. We differ: a reader
+//! whose bit is set leaves it and takes its slot again, so that an unchanged value costs no transfer of a line; the
+//! bit is added, not or-ed, which on x86-64 is one instruction; the writer notes bits before it takes them away, by a
+//! compare-exchange where they exchange, which closes the gap in which a writer's death lost them. It does for many
+//! readers what the double buffer of [Huang 2002] does, in half of the memory: see [`super::double_buffer`].
+//!
+//! # Checked
+//!
+//! - `tests/behaviour_buffers.rs`: values, errors, successors, in place; also Miri
+//! - `tests/steps_buffers.rs`: the bounds above, counted
+//! - `tests/printed_buffers.rs`: one slot less is too few
+//! - `tests/conformance.rs` and the other programs over all protocols
+//!
+//! `tests/loom_buffers.rs`, payload of 2 words: 4 writes × 3 reads without preemption bound: 1 969 executions; 2 readers,
+//! 2 writes, with bound 4: 13 218. Each of the four annotations
+//! weakened fails there.
+//!
+//! A separate checker of interleavings, states sequentially consistent: 1 reader, 5 writes × 4 reads, 3 157; 2 readers,
+//! 4 × 3, 365 761; 3 readers, 3 × 2, 5 775 283; with up to two deaths of the writer, before and after its publish, 1
+//! reader, 5 × 4, 83 058 (2 readers, 4 × 3: 12 000 000 without a violation, not all). In RC11 without load buffering: 1
+//! reader, 4 × 3, 1 842; 2 readers, 3 × 2, 69 642; 1 reader, 4 × 3, writers that die, and a reader that knows nothing from
+//! one read to the next: 33 409. All four annotations and the Acquire of a new writer are needed there; with P + 1 slots a
+//! free one is missing for 1 and 2 readers.
+//!
+//! Not covered: more than 3 readers exhaustively; load buffering (the Release of O2 forbids what it could do to the
+//! copy); AArch64 hardware.
+
+use core::iter::FusedIterator;
+
+use taut_atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use taut_atomic::{AtomicU64, LINE_BYTES, Memory, Words};
+
+pub use super::Sample;
+use crate::places::Places;
+use crate::plain::{fit, line_bytes, word_bytes};
+use crate::{LayoutError, Plain};
+
+/// Readers that an object can have: their bits and the number of a slot make a word.
+pub const READERS_MAX: u32 = 58;
+
+const SLOT_SHIFT: u32 = READERS_MAX;
+
+const fn slots(readers: u32) -> usize {
+    readers as usize + 2
+}
+
+const fn at_offset(readers: u32) -> usize {
+    line_bytes(8 + 8 * slots(readers))
+}
+
+const fn slots_offset(readers: u32) -> usize {
+    at_offset(readers) + line_bytes(8 * readers as usize)
+}
+
+const fn stride<T>() -> usize {
+    word_bytes::<T>().next_multiple_of(64)
+}
+
+/// Bytes that an object for `T` with so many readers needs (more than [`READERS_MAX`] count as that).
+pub const fn bytes<T: Plain>(readers: u32) -> usize {
+    let readers = if readers > READERS_MAX { READERS_MAX } else { readers };
+    slots_offset(readers) + line_bytes(stride::<T>() * slots(readers))
+}
+
+fn check<T: Plain>(memory: &Memory<'_>, readers: u32) -> Result<(), LayoutError> {
+    if readers == 0 || readers > READERS_MAX {
+        return Err(LayoutError::Readers);
+    }
+    fit(memory, bytes::<T>(readers))
+}
+
+/// The writer and all readers on one memory.
+///
+/// # Errors
+///
+/// [`LayoutError`]: too small, no readers, or more than [`READERS_MAX`].
+pub fn group<T: Plain>(
+    memory: Memory<'_>,
+    readers: u32,
+) -> Result<(Writer<'_, T>, Readers<'_, T>), LayoutError> {
+    check::<T>(&memory, readers)?;
+    let object = Object::new(&memory, readers);
+    Ok((Writer::attach(object), Readers { object, next: 0 }))
+}
+
+/// The writer's end alone, where the readers are in other processes or made by [`reader`]. After the death of a
+/// writer, at any step, the next one goes on here.
+///
+/// # Errors
+///
+/// [`LayoutError`], as [`group`].
+///
+/// # Safety
+///
+/// What stands on the memory is this object for this `T` and number of readers, or zeros; no other writer of it
+/// lives: the last one has ended, and this call comes after that.
+pub unsafe fn writer<T: Plain>(memory: Memory<'_>, readers: u32) -> Result<Writer<'_, T>, LayoutError> {
+    check::<T>(&memory, readers)?;
+    Ok(Writer::attach(Object::new(&memory, readers)))
+}
+
+/// The end alone of reader `which`, from 0. After the death of a reader, at any step, the next one of its number goes
+/// on here.
+///
+/// # Errors
+///
+/// [`LayoutError`], as [`group`], or [`LayoutError::Readers`] if there is no reader `which`.
+///
+/// # Safety
+///
+/// What stands on the memory is this object for this `T` and number of readers, or zeros; no other reader of this
+/// number lives: the last one has ended, and this call comes after that.
+pub unsafe fn reader<T: Plain>(
+    memory: Memory<'_>,
+    readers: u32,
+    which: u32,
+) -> Result<Reader<'_, T>, LayoutError> {
+    check::<T>(&memory, readers)?;
+    if which >= readers {
+        return Err(LayoutError::Readers);
+    }
+    Ok(Reader::attach(Object::new(&memory, readers), which))
+}
+
+/// Where things are.
+struct Object<'m, T> {
+    cur: &'m AtomicU64,
+    numbers: Words<'m>,
+    at: Words<'m>,
+    values: Places<'m, T>,
+    readers: u32,
+}
+
+impl<T> Clone for Object<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Object<'_, T> {}
+
+impl<'m, T: Plain> Object<'m, T> {
+    fn new(memory: &Memory<'m>, readers: u32) -> Self {
+        Self {
+            cur: memory.word(0),
+            numbers: memory.words(8, 8, slots(readers)),
+            at: memory.words(at_offset(readers), 8, readers as usize),
+            values: Places::new(memory, slots_offset(readers), stride::<T>(), slots(readers)),
+            readers,
+        }
+    }
+
+    /// A slot's number out of shared memory, made one that is: 0 for nothing.
+    #[inline(always)]
+    fn slot(&self, word: u64) -> usize {
+        let slot = (word >> SLOT_SHIFT) as usize;
+        if slot <= slots(self.readers) { slot } else { 0 }
+    }
+
+    /// The number of the write that is in `slot`.
+    #[inline(always)]
+    fn number(&self, slot: usize) -> u64 {
+        // Relaxed: written before the publish, by which whoever is in the slot knows of it (O1).
+        self.numbers.get(slot.wrapping_sub(1)).map_or(0, |number| number.load(Relaxed))
+    }
+}
+
+/// The end that writes. Real-time.
+pub struct Writer<'m, T> {
+    object: Object<'m, T>,
+    /// `cur` as last seen; the bits in it stand in `at`.
+    known: u64,
+    /// The newest slot, 0 before the first write.
+    newest: usize,
+    /// The number of the newest write.
+    number: u64,
+    /// What the shared `at` is.
+    at: [u8; READERS_MAX as usize],
+    /// How many readers have a slot as their `at`.
+    taken: [u8; slots(READERS_MAX) + 1],
+    /// Bit s: slot s is no reader's `at`.
+    free: u64,
+}
+
+impl<'m, T: Plain> Writer<'m, T> {
+    fn attach(object: Object<'m, T>) -> Self {
+        // O2 move: readers that came since the last writer looked.
+        let cur = object.cur.load(Acquire);
+        let mut writer = Self {
+            object,
+            known: 0,
+            newest: object.slot(cur),
+            number: object.number(object.slot(cur)),
+            at: [0; READERS_MAX as usize],
+            taken: [0; slots(READERS_MAX) + 1],
+            free: ((1 << slots(object.readers)) - 1) << 1,
+        };
+        for which in 0..object.readers as usize {
+            let slot = object.at.get(which).map_or(0, |at| at.load(Relaxed));
+            writer.take(which, if slot <= slots(object.readers) as u64 { slot as usize } else { 0 });
+        }
+        writer.note(cur);
+        writer.known = cur;
+        writer
+    }
+
+    /// Sets the private `at` of reader `which`.
+    #[inline(always)]
+    fn take(&mut self, which: usize, slot: usize) {
+        let before = usize::from(self.at[which]);
+        self.taken[before] = self.taken[before].saturating_sub(1);
+        // Slot 0 is none: that bit of `free` means nothing, and `choose` leaves it out.
+        if self.taken[before] == 0 {
+            self.free |= 1 << before;
+        }
+        self.at[which] = slot as u8;
+        self.taken[slot] += 1;
+        self.free &= !(1 << slot);
+    }
+
+    /// Notes the readers that `found` shows in the newest slot and that were not seen there before.
+    #[inline]
+    fn note(&mut self, found: u64) {
+        let readers = (1 << self.object.readers) - 1;
+        let mut new = found & !self.known & readers;
+        while new != 0 {
+            let which = new.trailing_zeros() as usize;
+            new &= new - 1;
+            self.take(which, self.newest);
+            if let Some(at) = self.object.at.get(which) {
+                // Relaxed: for a new writer, whose beginning comes after our end.
+                at.store(self.newest as u64, Relaxed);
+            }
+        }
+    }
+
+    /// A slot that nobody is in, and which is not the newest (I3).
+    #[inline(always)]
+    fn choose(&self) -> usize {
+        let free = self.free & !(1 << self.newest) & !1;
+        // Never 0, as P readers and the newest take at most P + 1 of P + 2.
+        (free.trailing_zeros() as usize).min(slots(self.object.readers))
+    }
+
+    /// Makes `slot` the newest.
+    #[inline(always)]
+    fn publish(&mut self, slot: usize) {
+        self.number = self.number.wrapping_add(1);
+        if let Some(number) = self.object.numbers.get(slot - 1) {
+            number.store(self.number, Relaxed);
+        }
+        let new = (slot as u64) << SLOT_SHIFT;
+        let mut left = self.object.readers;
+        // O1 publish (Release): the slot's content. O2 move (Acquire): on failure, the readers found.
+        while let Err(found) = self.object.cur.compare_exchange(self.known, new, Release, Acquire) {
+            self.note(found);
+            self.known = found;
+            if left == 0 {
+                // Each failure has found a reader more, and there are no more: somebody else writes here.
+                let found = self.object.cur.swap(new, AcqRel); // O1 publish, O2 move
+                self.note(found);
+                break;
+            }
+            left -= 1;
+        }
+        (self.known, self.newest) = (new, slot);
+    }
+
+    /// Makes `value` the newest. Wait-free: one copy, no load, at most P + 2 exchanges.
+    #[inline]
+    pub fn write(&mut self, value: &T) {
+        let slot = self.choose();
+        // SAFETY:
+        // - slot is 1 ..= P + 2 (`choose`), and a T fits (layout); T is Plain: no padding, aligned to at most 8;
+        // - exclusive: nobody is in it nor can enter it (I3), and whoever was has moved on (O2).
+        unsafe { self.object.values.write(slot - 1, value) };
+        self.publish(slot);
+    }
+
+    /// Makes the newest what `fill` leaves, without a copy. It is given an older value, or zeros, and may change all
+    /// of it. A panic in `fill` publishes nothing.
+    #[inline]
+    pub fn write_with<R>(&mut self, fill: impl FnOnce(&mut T) -> R) -> R {
+        let slot = self.choose();
+        // SAFETY: as in `write`, while `fill` runs; other processes as `Memory::from_raw` says.
+        let result = unsafe { self.object.values.lend_mut(slot - 1, fill) };
+        self.publish(slot);
+        result
+    }
+}
+
+/// An end that reads. Real-time.
+pub struct Reader<'m, T> {
+    object: Object<'m, T>,
+    bit: u64,
+    /// The slot that it is in (I1), 0 before there is one.
+    slot: usize,
+    /// Whether what is there was not returned yet.
+    new: bool,
+}
+
+impl<'m, T: Plain> Reader<'m, T> {
+    fn attach(object: Object<'m, T>, which: u32) -> Self {
+        let bit = 1 << which;
+        // Relaxed: if the bit is set, the last reader of this number has set it, with the Acquire of O1; its end comes
+        // before this call.
+        let cur = object.cur.load(Relaxed);
+        let slot = if cur & bit == 0 { 0 } else { object.slot(cur) };
+        Self { object, bit, slot, new: slot > 0 }
+    }
+
+    /// Enters the newest slot, unless it is in it; whether it is in one.
+    #[inline(always)]
+    fn enter(&mut self) -> bool {
+        // Relaxed: a bit that is set, we have set.
+        if self.object.cur.load(Relaxed) & self.bit == 0 {
+            // O1 publish (Acquire): the content of the slot that the result names. O2 move (Release): the looking
+            // at the slot before.
+            let cur = self.object.cur.fetch_add(self.bit, AcqRel);
+            self.slot = self.object.slot(cur);
+            self.new = true;
+        }
+        self.slot > 0
+    }
+
+    /// The newest value; `None` before the first one. Wait-free: 1 load, one copy, and 1 exchange if it is another one
+    /// than the last time.
+    #[inline]
+    pub fn read(&mut self) -> Option<T> {
+        self.enter().then(|| self.copy())
+    }
+
+    /// The newest value with its number; `None` before the first one.
+    #[inline]
+    pub fn read_sample(&mut self) -> Option<Sample<T>> {
+        self.enter().then(|| Sample { value: self.copy(), version: self.object.number(self.slot) })
+    }
+
+    /// The newest value if it is another one than this reader returned last; else `None`, after one load.
+    #[inline]
+    pub fn read_if_newer(&mut self) -> Option<Sample<T>> {
+        (self.enter() && self.new)
+            .then(|| Sample { value: self.copy(), version: self.object.number(self.slot) })
+    }
+
+    /// Shows `look` the newest value where it lies; `None` before the first one. `look` may take its time: the writer
+    /// has other slots.
+    #[inline]
+    pub fn read_with<R>(&mut self, look: impl FnOnce(&T) -> R) -> Option<R> {
+        if !self.enter() {
+            return None;
+        }
+        self.new = false;
+        // SAFETY: as in `copy`, while `look` runs; other processes as `Memory::from_raw` says.
+        Some(unsafe { self.object.values.lend(self.slot - 1, look) })
+    }
+
+    /// The value of the slot that it is in.
+    #[inline(always)]
+    fn copy(&mut self) -> T {
+        self.new = false;
+        // SAFETY:
+        // - slot is 1 ..= P + 2 (`enter` said so), and a T fits (layout);
+        // - T is Plain: every bit pattern is one, aligned to at most 8;
+        // - exclusive against our writer: we are in the slot (I1), so it leaves it alone (I3), and its content is there
+        //   (O1). A hostile process is outside of this program: its bits are a T as any.
+        unsafe { self.object.values.read(self.slot - 1) }
+    }
+}
+
+/// The readers of an object, each once, from number 0 on.
+pub struct Readers<'m, T> {
+    object: Object<'m, T>,
+    next: u32,
+}
+
+impl<'m, T: Plain> Iterator for Readers<'m, T> {
+    type Item = Reader<'m, T>;
+
+    fn next(&mut self) -> Option<Reader<'m, T>> {
+        let which = self.next;
+        (which < self.object.readers).then(|| {
+            self.next += 1;
+            Reader::attach(self.object, which)
+        })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = (self.object.readers - self.next) as usize;
+        (left, Some(left))
+    }
+}
+
+impl<T: Plain> ExactSizeIterator for Readers<'_, T> {}
+impl<T: Plain> FusedIterator for Readers<'_, T> {}
+const _: () = assert!(at_offset(READERS_MAX).is_multiple_of(LINE_BYTES) && slots(READERS_MAX) < 64);
