@@ -82,7 +82,6 @@ impl<'m, T: Plain> Places<'m, T> {
     ///
     /// As for [`Places::read`], while `look` runs; and as [`Memory::from_raw`] says of places that are lent.
     #[inline(always)]
-    #[expect(dead_code, reason = "the first protocol that lends takes this line away")]
     pub(crate) unsafe fn lend<R>(&self, index: usize, look: impl FnOnce(&T) -> R) -> R {
         // SAFETY: caller's.
         unsafe { self.slots.lend(index, look) }
@@ -94,7 +93,6 @@ impl<'m, T: Plain> Places<'m, T> {
     ///
     /// As for [`Places::write`], while `fill` runs; and as [`Memory::from_raw`] says of places that are lent.
     #[inline(always)]
-    #[expect(dead_code, reason = "the first protocol that lends takes this line away")]
     pub(crate) unsafe fn lend_mut<R>(&self, index: usize, fill: impl FnOnce(&mut T) -> R) -> R {
         // SAFETY: caller's.
         unsafe { self.slots.lend_mut(index, fill) }

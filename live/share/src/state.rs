@@ -3,8 +3,11 @@
 
 //! The newest value: a reader misses values that it was too slow for, and wants to.
 
+pub mod dbp;
+pub mod flow;
 pub mod sdrtr;
 pub mod sdrtw;
+pub mod tccp;
 
 /// A value with the number of its write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
