@@ -60,7 +60,7 @@
 //! # Orderings
 //!
 //! - O1 assign: Release of the store of `activated` ↔ Acquire of the writer's load.
-//! - O2 publish: Release of the writer's store of `completed` ↔ Acquire of the reader's and the dispatcher's loads.
+//! - O2 publish: Release of the writer's store of `completed` ↔ Acquire of the reader's load.
 //! - O3 tell: Release of the store of `told` ↔ Acquire of the reader's load.
 //! - O4 leave: Release of the reader's store of its `completed` ↔ Acquire of the dispatcher's loads.
 //!
@@ -314,8 +314,9 @@ impl<'m> Dispatcher<'m> {
     /// [`NotActivated`]: `Running`, `NoBuffer`, or `OutOfOrder` after an activation of a reader at the same instant.
     pub fn activate_writer(&mut self, at_ns: u64) -> Result<u64, NotActivated> {
         self.instants.admit_writer(at_ns)?;
-        // O2 publish: higher readers get the last job's value without a look.
-        if self.completed.load(Acquire) != self.latest.job {
+        // Relaxed: readers look at it themselves; what is stored below has this look behind it, so that those of
+        // higher priority find the last job complete.
+        if self.completed.load(Relaxed) != self.latest.job {
             return Err(NotActivated::Running);
         }
         let mut used = 0;

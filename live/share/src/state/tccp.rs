@@ -7,8 +7,10 @@
 //!
 //! As [`super::dbp`], where it is known how long readers' jobs last: then buffers are used in turn, nobody is asked
 //! before one is overwritten, and an activation costs the same for any number of readers. A job that lasts longer is
-//! told `Overrun`. The newest value at the moment of reading can be read too, by anybody who has a reader's end; is
-//! only that wanted, [`super::nbw_temporal`] is the same protection without a dispatcher.
+//! told `Overrun`.
+//!
+//! The form at run time, [`newest`], has no dispatcher: the newest value at the moment of reading, which readers of the
+//! other form can read too. [`super::nbw_temporal`] is the same with one word of the writer's instead of two.
 //!
 //! # Callers
 //!
@@ -17,7 +19,7 @@
 //! |                              | dispatcher's | writer's | a reader's                     |
 //! |------------------------------|--------------|----------|--------------------------------|
 //! | `activate_…`                 | X            | -        | -                              |
-//! | writer's `job` and its guard | -            | X        | -                              |
+//! | writer's `job` and its guard, `Publisher::write` | - | X | -                             |
 //! | reader's `job` and its guard, `read_newest…` | - | -   | X by the same one, - by others |
 //!
 //! # Progress
@@ -34,6 +36,7 @@
 //! | reader's `job`      | 2 loads; 1 if there is none                                                         |
 //! | its `read`          | 3 loads + W words + 1 fence; 1 load from the second time on; 1 load if `NotYet`; nothing if the writer has never been activated |
 //! | its completion      | 1 store                                                                             |
+//! | `Publisher::write`  | 2 stores + W words + 1 fence; + 1 store the first time                              |
 //! | `read_newest`       | 3 loads + W words + 1 fence; 1 load before the first job is complete, 2 if none wrote |
 //! | `read_newest_if_newer` | the same; 1 load when there is nothing newer                                     |
 //!
@@ -57,7 +60,7 @@
 //! # Orderings
 //!
 //! - O1 begin: Release fence after the writer's load of `activated` ↔ Acquire fence before the reader's last load.
-//! - O2 publish: Release of the writer's store of `completed` ↔ Acquire of the reader's and the dispatcher's loads.
+//! - O2 publish: Release of the writer's store of `completed` ↔ Acquire of the reader's load.
 //! - O3 tell: Release of the store of `told` ↔ Acquire of the reader's load.
 //! - O4 leave: Release of the reader's store of its `completed` ↔ Acquire of the dispatcher's load.
 //!
@@ -95,7 +98,7 @@
 //! undefined; the number of buffers, as the text's formula is unreadable: for values fixed at activation by the
 //! proof above, at the moment of reading N + 1 by [Huang02]. The mechanism is that of `nbw_temporal`, where one word
 //! says both what began and what is complete, at the price of one more buffer: here the dispatcher's word says what
-//! began, and is written by another party.
+//! began, and is written by another party; [`Publisher`] keeps to it, so that readers are the same.
 //!
 //! # Checked
 //!
@@ -185,6 +188,35 @@ pub fn group<T: Plain>(memory: Memory<'_>, shape: Shape) -> Result<Group<'_, T>,
     let dispatcher = Dispatcher::attach(&memory, shape, readers);
     let writer = Writer::attach(&memory, shape, readers);
     Ok((dispatcher, writer, Readers { memory, shape, readers, next: 0, values: PhantomData }))
+}
+
+/// The form at run time: a writer that activates itself at each write, and readers that read the newest value.
+///
+/// # Errors
+///
+/// As [`group`].
+pub fn newest<T: Plain>(
+    memory: Memory<'_>,
+    shape: Shape,
+) -> Result<(Publisher<'_, T>, Readers<'_, T>), LayoutError> {
+    let readers = check::<T>(&memory, shape)?;
+    let writer = Writer::attach(&memory, shape, readers);
+    Ok((Publisher { writer }, Readers { memory, shape, readers, next: 0, values: PhantomData }))
+}
+
+/// The writer's end of the form at run time alone. After the death of one, at any step, the next one goes on here.
+///
+/// # Errors
+///
+/// As [`group`].
+///
+/// # Safety
+///
+/// What stands on the memory is this object for this `T` and shape, or zeros; no other publisher, writer or dispatcher
+/// of it lives: the last one has ended, and this call comes after that.
+pub unsafe fn publisher<T: Plain>(memory: Memory<'_>, shape: Shape) -> Result<Publisher<'_, T>, LayoutError> {
+    let readers = check::<T>(&memory, shape)?;
+    Ok(Publisher { writer: Writer::attach(&memory, shape, readers) })
 }
 
 /// The dispatcher alone. After the death of one, at any step, the next one goes on here; the instant of the last
@@ -347,8 +379,9 @@ impl<'m> Dispatcher<'m> {
     /// [`NotActivated`]: `Running`, or `OutOfOrder` after an activation of a reader at the same instant.
     pub fn activate_writer(&mut self, at_ns: u64) -> Result<u64, NotActivated> {
         self.instants.admit_writer(at_ns)?;
-        // O2 publish: higher readers get the last job's value without waiting.
-        if self.completed.load(Acquire) != self.job {
+        // Relaxed: readers look at it themselves; what is stored below has this look behind it, so that those of
+        // higher priority find the last job complete.
+        if self.completed.load(Relaxed) != self.job {
             return Err(NotActivated::Running);
         }
         self.instants.pass(at_ns, false);
@@ -480,6 +513,32 @@ impl<T: Plain> Drop for WriterJob<'_, '_, T> {
         }
         writer.completed = self.job;
         writer.shared_completed.store(self.job, Release); // O2 publish
+    }
+}
+
+/// The end that writes in the form at run time: each write is a job that begins and ends with it.
+pub struct Publisher<'m, T> {
+    writer: Writer<'m, T>,
+}
+
+impl<T: Plain> Publisher<'_, T> {
+    /// Makes `value` the newest. Wait-free: 2 stores, one copy, 1 fence, no load; 1 store more the first time.
+    #[inline]
+    pub fn write(&mut self, value: &T) {
+        let writer = &mut self.writer;
+        // If the last publisher died in this job, it is done again.
+        let job = writer.completed.wrapping_add(1);
+        writer.activated.store(job, Relaxed);
+        fence(Release); // O1 begin: what begins before the words.
+        // SAFETY: the buffer is below their number, and a T fits (layout); T is Plain: no padding; the buffers are
+        // never touched otherwise than by `store` and `load`.
+        unsafe { writer.places.store((job % writer.buffers) as usize, value) };
+        if writer.first == 0 {
+            writer.first = job;
+            writer.shared_first.store(job, Relaxed); // O2 publish, below, has it behind it.
+        }
+        writer.completed = job;
+        writer.shared_completed.store(job, Release); // O2 publish
     }
 }
 

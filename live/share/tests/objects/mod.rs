@@ -10,11 +10,13 @@
 mod qrtr;
 mod sdrtr;
 mod sdrtw;
+mod tccp;
 
 pub(crate) use qrtr::Qrtr;
 pub(crate) use sdrtr::Sdrtr;
 pub(crate) use sdrtw::Sdrtw;
 use taut_share::Memory;
+pub(crate) use tccp::Tccp;
 
 /// Hands all protocols of the newest value to the macro `$then`: for each the name of a module and the adapter.
 macro_rules! every_state {
@@ -22,6 +24,7 @@ macro_rules! every_state {
         $then! {
             sdrtr Sdrtr
             sdrtw Sdrtw
+            tccp Tccp
         }
     };
 }
