@@ -94,9 +94,9 @@
 //!
 //! # Source
 //!
-//! [Han14, II-C, Algorithms 3 and 4], whose listings we know by their description alone. We differ: activations are
+//! [Han14, II-C, Algorithms 3 and 4], which we know by their description alone. We differ: activations are
 //! made by one dispatcher, so neither compare-exchanges nor the order of PREVIOUS, GetBuf and LATEST matter (in the
-//! described order, GetBuf first, a reader of higher priority that has loaded PREVIOUS is unprotected on a
+//! order of the form at run time, GetBuf first, a reader of higher priority that has loaded PREVIOUS is unprotected on a
 //! multiprocessor: `tests/printed_flow.rs`); jobs are numbered, so that a task that has two at once is found, and
 //! completion is a word to look at instead of an event to wait for; buffers are counted anew, as the text's counts
 //! are unreadable.
