@@ -125,6 +125,7 @@ macro_rules! alike {
                 assert_eq!((low.read(), low.is_ready()), (Err($not_yet), false));
                 job.write(&[n; 3]);
                 job.complete();
+                assert!(writer.job().is_none(), "and asking leaves the value as it is");
                 assert!(low.is_ready() && high.is_ready());
                 // The same value, whatever comes.
                 for _ in 0..2 {

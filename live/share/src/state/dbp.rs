@@ -417,14 +417,12 @@ impl<'m, T: Plain> Writer<'m, T> {
     pub fn job(&mut self) -> Option<WriterJob<'_, 'm, T>> {
         let word = self.activated.load(Acquire); // O1 assign
         let job = word >> (2 * BITS);
-        let (latest, previous) = (buffer(word, self.shape), buffer(word >> BITS, self.shape));
-        (job != self.completed).then_some(WriterJob {
-            writer: self,
-            job,
-            buffer: latest as usize,
-            previous: previous as usize,
-            written: false,
-        })
+        if job == self.completed {
+            return None;
+        }
+        let (buffer, previous) =
+            (buffer(word, self.shape) as usize, buffer(word >> BITS, self.shape) as usize);
+        Some(WriterJob { writer: self, job, buffer, previous, written: false })
     }
 }
 
