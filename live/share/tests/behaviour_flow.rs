@@ -109,7 +109,7 @@ macro_rules! alike {
             // Before the writer's first activation there is nothing.
             assert_eq!(dispatcher.activate_reader(0, 0), Ok(0));
             assert_eq!(lower.job().unwrap().read(), Ok(None));
-            for n in 1..100 {
+            for n in 1..30 {
                 assert_eq!(dispatcher.activate_writer(n), Ok(n));
                 assert_eq!(dispatcher.activate_reader(0, n), Ok(n));
                 assert_eq!(dispatcher.activate_reader(1, n), Ok(n - 1));
@@ -187,7 +187,7 @@ macro_rules! alike {
             let (_place, (mut dispatcher, mut writer, mut readers)) = new(BOTH);
             let (mut lower, mut higher) = (readers.next().unwrap(), readers.next().unwrap());
             let mut expected = [None; 2];
-            for n in 1..60 {
+            for n in 1..30 {
                 dispatcher.activate_writer(n).unwrap();
                 dispatcher.activate_reader(0, n).unwrap();
                 dispatcher.activate_reader(1, n).unwrap();
@@ -208,7 +208,7 @@ macro_rules! alike {
             let (mut place, (mut dispatcher, mut writer, mut readers)) = new(BOTH);
             let (mut lower, mut higher) = (readers.next().unwrap(), readers.next().unwrap());
             let mut last = None;
-            for n in 1..50 {
+            for n in 1..15 {
                 assert_eq!(dispatcher.activate_writer(n), Ok(n));
                 dispatcher.activate_reader(0, n).unwrap();
                 dispatcher.activate_reader(1, n).unwrap();
@@ -300,7 +300,7 @@ macro_rules! alike {
             let mut readers: Vec<_> = readers.collect();
             let words: Vec<_> = place.words().collect();
             let mut random = 77u64;
-            for at in 0..if cfg!(miri) { 100 } else { 20_000 } {
+            for at in 0..if cfg!(miri) { 30 } else { 20_000 } {
                 random ^= random << 13;
                 random ^= random >> 7;
                 random ^= random << 17;

@@ -43,6 +43,11 @@ fn explore(
     assert!(executions > 10, "{name} was not explored");
 }
 
+/// What is read of a job of the writer: those of even numbers do not write, and so hold the value before.
+fn value_of(version: u64) -> u64 {
+    version - 1 + version % 2
+}
+
 /// What the dispatcher told the reader's jobs: the writer's job whose value each reads.
 fn activate_reader(activated: Result<u64, NotActivated>, told: &mut Vec<u64>) {
     match activated {
@@ -72,7 +77,7 @@ fn dbp_reads(mut reader: dbp::Reader<'static, Value>, looks: usize, higher: bool
         match job.read() {
             Ok(None) => assert_eq!(job.version(), 0),
             Ok(Some(value)) => {
-                assert_eq!(number(&value), job.version(), "another job's value");
+                assert_eq!(number(&value), value_of(job.version()), "another job's value");
                 assert_eq!(job.read(), Ok(Some(value)), "another value in the same job");
             }
             Err(NotYet) => assert!(!higher, "a higher reader does not wait"),
@@ -91,7 +96,9 @@ fn dbp(memory: Memory<'static>, shape: Shape, story: &'static str, looks: usize)
     let write = move |writer: &mut dbp::Writer<'static, Value>| {
         if let Some(mut job) = writer.job() {
             let number = job.number();
-            job.write(&marked(number));
+            if number % 2 == 1 {
+                job.write(&marked(number));
+            }
         }
     };
     if story.contains('w') {
@@ -132,7 +139,7 @@ fn dbp_lower_two_threads() {
 
 #[test]
 fn dbp_lower_three_threads() {
-    explore_dbp(Shape::several_processors(1, 0), "wrwr", 2, Some(3));
+    explore_dbp(Shape::several_processors(1, 0), "wrwr", 2, Some(4));
 }
 
 #[test]
@@ -142,7 +149,7 @@ fn dbp_higher_two_threads() {
 
 #[test]
 fn dbp_higher_three_threads() {
-    explore_dbp(Shape::several_processors(0, 1), "wwrwr", 2, Some(3));
+    explore_dbp(Shape::several_processors(0, 1), "wwrwr", 2, Some(4));
 }
 
 #[test]
@@ -161,7 +168,9 @@ fn dbp_a_lower_and_a_higher_reader() {
             activate_reader(dispatcher.activate_reader(1, at), &mut told_higher);
             let mut job = writer.job().unwrap();
             let number = job.number();
-            job.write(&marked(number));
+            if number % 2 == 1 {
+                job.write(&marked(number));
+            }
         }
         check_told(&lower.join().unwrap(), &told_lower);
         check_told(&higher.join().unwrap(), &told_higher);
@@ -175,7 +184,7 @@ fn tccp_reads(mut reader: tccp::Reader<'static, Value>, looks: usize, higher: bo
         jobs.push((job.number(), job.version()));
         match job.read() {
             Ok(None) => assert_eq!(job.version(), 0),
-            Ok(Some(value)) => assert_eq!(number(&value), job.version(), "another job's value"),
+            Ok(Some(value)) => assert_eq!(number(&value), value_of(job.version()), "another job's value"),
             Err(tccp::NotRead::NotYet) => assert!(!higher, "a higher reader does not wait"),
             Err(tccp::NotRead::Overrun) => {}
         }
@@ -194,7 +203,9 @@ fn explore_tccp(shape: Shape, story: &'static str, looks: usize, preemptions: Op
             for _ in 0..jobs {
                 if let Some(mut job) = writer.job() {
                     let number = job.number();
-                    job.write(&marked(number));
+                    if number % 2 == 1 {
+                        job.write(&marked(number));
+                    }
                 }
             }
         });
@@ -212,12 +223,12 @@ fn explore_tccp(shape: Shape, story: &'static str, looks: usize, preemptions: Op
 
 #[test]
 fn tccp_lower() {
-    explore_tccp(Shape { lower: 1, higher: 0, buffers: 1 }, "wrwr", 2, Some(3));
+    explore_tccp(Shape { lower: 1, higher: 0, buffers: 1 }, "wrwr", 2, Some(4));
 }
 
 #[test]
 fn tccp_higher() {
-    explore_tccp(Shape { lower: 0, higher: 1, buffers: 2 }, "wwrwr", 2, Some(3));
+    explore_tccp(Shape { lower: 0, higher: 1, buffers: 2 }, "wwrwr", 2, Some(4));
 }
 
 fn newest(memory: Memory<'static>, buffers: u32, writes: u64, reads: usize) {

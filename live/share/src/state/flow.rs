@@ -28,6 +28,85 @@
 //! writer's activation comes before those of its readers of the same instant. On one processor under fixed
 //! priorities, a reader of lower priority never runs before its value is there; on several it looks for the writer's
 //! completion, and is told `NotYet`. It is for the caller to wait, or to let the completion activate the reader.
+//!
+//! ```
+//! use taut_share::state::dbp::{self, NotYet, Shape};
+//! use taut_share::{Line, Memory};
+//!
+//! // A display of lower priority than the sensor's task, and a controller of higher.
+//! let shape = Shape::one_processor(1, 1);
+//! let mut lines = [const { Line::new() }; 8];
+//! let (mut dispatcher, mut sensor, mut readers) = dbp::group::<[f32; 2]>(Memory::new(&mut lines), shape)?;
+//! let (mut display, mut controller) = (readers.next().expect("lower"), readers.next().expect("higher"));
+//!
+//! for (at_ns, value) in [(0, [0.5, 1.0]), (1_000_000, [0.6, 1.1])] {
+//!     dispatcher.activate_writer(at_ns)?;
+//!     let mut job = sensor.job().expect("activated");
+//!     job.write(&value);
+//! }
+//! dispatcher.activate_reader(0, 1_000_000)?;
+//! dispatcher.activate_reader(1, 1_000_000)?;
+//! let (mut shown, mut controlled) = (display.job().expect("activated"), controller.job().expect("activated"));
+//! // Whatever is activated meanwhile.
+//! dispatcher.activate_writer(2_000_000)?;
+//! assert_eq!(shown.read(), Ok(Some([0.6, 1.1])));
+//! assert_eq!(controlled.read(), Ok(Some([0.5, 1.0])));
+//! drop(shown);
+//!
+//! // The sensor's job is not complete: there is nothing to show yet.
+//! dispatcher.activate_reader(0, 2_000_000)?;
+//! let mut shown = display.job().expect("activated");
+//! assert_eq!(shown.read(), Err(NotYet));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! An end is one, has one job at a time, and is not shared:
+//!
+//! ```compile_fail,E0499
+//! # use taut_share::{Line, Memory, state::dbp::{self, Shape}};
+//! # let mut lines = [const { Line::new() }; 8];
+//! # let (_, mut writer, _) = dbp::group::<u64>(Memory::new(&mut lines), Shape::one_processor(1, 1)).unwrap();
+//! let one = writer.job();
+//! let another = writer.job();
+//! drop(one);
+//! ```
+//! ```compile_fail,E0599
+//! # use taut_share::{Line, Memory, state::dbp::{self, Shape}};
+//! # let mut lines = [const { Line::new() }; 8];
+//! # let (dispatcher, _, _) = dbp::group::<u64>(Memory::new(&mut lines), Shape::one_processor(1, 1)).unwrap();
+//! let another = dispatcher.clone();
+//! ```
+//! ```compile_fail,E0599
+//! # use taut_share::{Line, Memory, state::tccp::{self, Shape}};
+//! # let shape = Shape { lower: 1, higher: 1, buffers: 4 };
+//! # let mut lines = [const { Line::new() }; 8];
+//! # let (_, _, mut readers) = tccp::group::<u64>(Memory::new(&mut lines), shape).unwrap();
+//! let another = readers.next().unwrap().clone();
+//! ```
+//! ```compile_fail,E0277
+//! # use taut_share::{Line, Memory, state::dbp::{self, Shape}};
+//! fn shared<T: Sync>(_: &T) {}
+//! # let mut lines = [const { Line::new() }; 8];
+//! # let (dispatcher, _, _) = dbp::group::<u64>(Memory::new(&mut lines), Shape::one_processor(1, 1)).unwrap();
+//! shared(&dispatcher);
+//! ```
+//! ```compile_fail,E0277
+//! # use taut_share::{Line, Memory, state::tccp::{self, Shape}};
+//! fn shared<T: Sync>(_: &T) {}
+//! # let shape = Shape { lower: 1, higher: 1, buffers: 4 };
+//! # let mut lines = [const { Line::new() }; 8];
+//! # let (_, writer, _) = tccp::group::<u64>(Memory::new(&mut lines), shape).unwrap();
+//! shared(&writer);
+//! ```
+//! ```
+//! # use taut_share::{Line, Memory, state::dbp::{self, Shape}};
+//! fn moved<T: Send>(_: T) {}
+//! # let mut lines = [const { Line::new() }; 8];
+//! # let (dispatcher, writer, mut readers) =
+//! #     dbp::group::<u64>(Memory::new(&mut lines), Shape::one_processor(1, 1)).unwrap();
+//! moved(readers.next().unwrap());
+//! moved((dispatcher, writer, readers));
+//! ```
 
 use core::fmt;
 
