@@ -37,9 +37,11 @@
 //! - the one reader is real-time, the writer is not, and two slots must do: [`sdrtr`].
 
 pub mod chen;
+pub mod dbp;
 mod desk;
 pub mod double_buffer;
 pub mod emeralds;
+pub mod flow;
 pub mod hybrid;
 pub mod improved_chen;
 pub mod improved_double_buffer;
@@ -51,6 +53,7 @@ mod ring;
 pub mod sdrtr;
 pub mod sdrtw;
 pub mod spinlock;
+pub mod tccp;
 
 use core::fmt;
 

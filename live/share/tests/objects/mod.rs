@@ -24,6 +24,7 @@ mod qrtwo;
 mod sdrtr;
 mod sdrtw;
 mod spinlock;
+mod tccp;
 
 pub(crate) use chen::Chen;
 pub(crate) use double_buffer::DoubleBuffer;
@@ -43,6 +44,7 @@ pub(crate) use sdrtr::Sdrtr;
 pub(crate) use sdrtw::Sdrtw;
 pub(crate) use spinlock::Spinlock;
 use taut_share::Memory;
+pub(crate) use tccp::Tccp;
 
 /// Hands all protocols of the newest value to the macro `$then`: for each the name of a module and the adapter.
 macro_rules! every_state {
@@ -62,6 +64,7 @@ macro_rules! every_state {
             improved_peterson ImprovedPeterson
             emeralds Emeralds
             spinlock Spinlock
+            tccp Tccp
         }
     };
 }

@@ -1,0 +1,726 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! TCCP: the value of the right job of the writer, protected by time alone; one writer, up to 62 readers.
+//!
+//! # Use
+//!
+//! As [`super::dbp`], where it is known how long readers' jobs last: then buffers are used in turn, nobody is asked
+//! before one is overwritten, and an activation costs the same for any number of readers. A job that lasts longer is
+//! told `Overrun`.
+//!
+//! The form at run time, [`newest`], has no dispatcher: the newest value at the moment of reading, which readers of the
+//! other form can read too. [`super::nbw_temporal`] is the same with one word of the writer's instead of two.
+//!
+//! # Callers
+//!
+//! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] see to it).
+//!
+//! |                              | dispatcher's | writer's | a reader's                     |
+//! |------------------------------|--------------|----------|--------------------------------|
+//! | `activate_…`                 | X            | -        | -                              |
+//! | writer's `job` and its guard, `Publisher::write` | - | X | -                             |
+//! | reader's `job` and its guard, `read_newest…` | - | -   | X by the same one, - by others |
+//!
+//! # Progress
+//!
+//! All wait-free. W = ⌈size of a value / 8⌉ words.
+//!
+//! | operation           | bound                                                                               |
+//! |---------------------|-------------------------------------------------------------------------------------|
+//! | `activate_writer`   | 1 load + 1 store; no store if refused                                               |
+//! | `activate_reader`   | 1 load + 2 stores                                                                   |
+//! | writer's `job`      | 1 load + 1 fence (free on x86-64); no fence if there is none                        |
+//! | its `write`         | W words                                                                             |
+//! | its completion      | 1 store; + 1 in the first job that writes; + 2 W words in a job that did not write  |
+//! | reader's `job`      | 2 loads; 1 if there is none                                                         |
+//! | its `read`          | 3 loads + W words + 1 fence; 1 load from the second time on; 1 load if `NotYet`; nothing if the writer has never been activated |
+//! | its completion      | 1 store                                                                             |
+//! | `Publisher::write`  | 2 stores + W words + 1 fence; + 1 store the first time                              |
+//! | `read_newest`       | 3 loads + W words + 1 fence; 1 load before the first job is complete, 2 if none wrote |
+//! | `read_newest_if_newer` | the same; 1 load when there is nothing newer                                     |
+//!
+//! # State
+//!
+//! ```text
+//! byte 0              activated: writer's jobs activated (the dispatcher's)
+//! byte 128            completed: writer's jobs completed (the writer's)
+//! byte 136            first: the first of them that wrote, 0 for none (the writer's)
+//! byte 256 + 256 × i  told: jobs of reader i activated (the dispatcher's)
+//! byte 264 + 256 × i  what: the writer's job that the last one reads, 0 for none (the dispatcher's)
+//! byte 384 + 256 × i  completed: jobs of reader i completed (the reader's)
+//! then                n buffers, each on cache lines of its own; job k writes buffer k mod n
+//! ```
+//!
+//! # Invariants
+//!
+//! - I1 completed ≤ activated ≤ completed + 1, for the writer and each reader.
+//! - I2 While activated < k + n, and once completed ≥ k, buffer k mod n has the value of job k.
+//!
+//! # Orderings
+//!
+//! - O1 begin: Release fence after the writer's load of `activated` ↔ Acquire fence before the reader's last load.
+//! - O2 publish: Release of the writer's store of `completed` ↔ Acquire of the reader's load.
+//! - O3 tell: Release of the store of `told` ↔ Acquire of the reader's load.
+//! - O4 leave: Release of the reader's store of its `completed` ↔ Acquire of the dispatcher's load.
+//!
+//! # Proof
+//!
+//! The dispatcher is one (`&mut`), so activations are in one order, which gives LATEST and PREVIOUS their meaning. A
+//! job that was told to read job k copies buffer k mod n after completed ≥ k: by O2 it sees the words of k, or later
+//! ones. Had it seen a word of job k + n, then by O1 (that word was stored after the fence that follows the writer's
+//! load of activated = k + n, and loaded before the fence that the last load follows) its last load would see
+//! activated ≥ k + n, and it says `Overrun`. Otherwise the words are those of k.
+//!
+//! Enough buffers: while a reader's job lasts, at most L, the writer is activated at most ⌈L / T⌉ times, so that
+//! activated ≤ k + ⌈L / T⌉ at its end, or k + 1 + ⌈L / T⌉ for a reader of higher priority: [`buffers`]. At the
+//! moment of reading, jobs of the writer from N = max(2, ⌈(R + D) / T⌉) periods can touch a read that lasts R, if each
+//! completes within D: [`newest_buffers`]. If jobs last longer, they are told; no torn value is returned.
+//!
+//! # Crash
+//!
+//! | who dies, where                    | what the others see                         | what goes on                       |
+//! |------------------------------------|---------------------------------------------|------------------------------------|
+//! | dispatcher, before its (last) store | nothing                                    | a new [`dispatcher`] goes on there; it does not know the last instant |
+//! | dispatcher, after it               | the activation                              | the same                           |
+//! | writer, in a job                   | lower readers: `NotYet`; the dispatcher: `Running` | a new [`writer`] gets the same job, as one that has not written |
+//! | reader, in a job                   | the dispatcher: `Running`                   | a new [`reader`] gets the same job, and the same value or `Overrun` |
+//!
+//! A job that completes without writing leaves the value as it was: the writer copies it over. After a death in a job
+//! whose buffer was that of the value before it, which is so only with one buffer, that value is lost: there is none until the
+//! next job writes. A hostile process can
+//! make any job read any bits, or none start; buffers are named modulo their number.
+//!
+//! # Source
+//!
+//! The temporal concurrency control protocol as in [Han14, II-B and II-C], after [Kopetz 1993]. We differ: the check,
+//! without which a broken timing assumption is a torn value; relaxed atomic words, since a plain copy that races is
+//! undefined; the number of buffers, as the text's formula is unreadable: for values fixed at activation by the
+//! proof above, at the moment of reading N + 1 by [Huang02]. The mechanism is that of `nbw_temporal`, where one word
+//! says both what began and what is complete, at the price of one more buffer: here the dispatcher's word says what
+//! began, and is written by another party; [`Publisher`] keeps to it, so that readers are the same.
+//!
+//! # Checked
+//!
+//! - `tests/flow_reference.rs`: random periodic task sets, one processor and several, every value against an
+//!   interpreter of the synchronous-reactive semantics; brute force over arrivals: [`buffers`] suffice and one fewer
+//!   does not
+//! - `tests/conformance.rs` and those beside it, by an adapter: the newest value
+//! - `tests/behaviour_flow.rs`: values, errors, successors, spoilt words; also Miri. `tests/steps_flow.rs`: the bounds
+//! - `tests/stress_flow.rs`: a thread for each end, on a payload that shows tearing; also Miri
+//! - `tests/deaths_flow.rs`: SIGKILL before every step of every end
+//! - `tests/printed_flow.rs`: one buffer too few, unchecked
+//!
+//! `tests/loom_flow.rs`, payload of 2 words, every second job without a write: dispatcher, writer and one reader on
+//! three threads, 2 activations of the writer and 2 of a lower reader with 1 buffer, 3 and 2 of a higher one with 2
+//! buffers, preemption bound 4: 12 113 and 14 183 executions; the form at run time, 2 writes × 1 read with 1 buffer
+//! without bound: 117, 3 × 2 with 2 buffers and bound 3: 988. Each fence left out and each annotation weakened fails
+//! there, but for those of O4, which forbid load buffering alone. A separate checker of interleavings, every sequence
+//! of 6 activations, a lower reader with 1 and with 2 buffers, a higher one with 2: 43 652, 27 998, 24 024 states in RC11
+//! without load buffering; a lower and a higher one with 2, sequentially consistent: 492 552. The form at run time, 4
+//! writes × 2 reads with 1, 2 and 3 buffers: 4 076, 1 883, 1 240 states; 3 × 2 with two readers: 47 562. The same are needed.
+//!
+//! Not covered: more than 2 readers with all interleavings of their steps; load buffering (the Release of O4 forbids
+//! what it could do to the mailbox); AArch64 hardware; the timing assumptions, which are the caller's.
+
+use core::cell::Cell;
+use core::fmt;
+use core::marker::PhantomData;
+
+use taut_atomic::Ordering::{Acquire, Relaxed, Release};
+use taut_atomic::{AtomicU64, Memory, fence};
+
+use super::flow::{Instants, Layout, Mailbox, READERS_MAX};
+pub use super::flow::{NotActivated, Shape};
+pub use super::{Overrun, Sample};
+use crate::places::Places;
+use crate::plain::fit;
+use crate::{LayoutError, Plain};
+
+/// Buffers for readers whose jobs read what was there at their activation: their number is the [`Shape`]'s. Take the
+/// largest over all readers.
+///
+/// `longest_ns`: the longest time from a reader's activation to the end of its job, not 0. `between_ns`: the shortest
+/// between two activations of the writer. `higher`: whether the reader has a higher priority than the writer. `None`
+/// if one of them is 0 or the result not a number.
+pub const fn buffers(longest_ns: u64, between_ns: u64, higher: bool) -> Option<u32> {
+    if longest_ns == 0 || between_ns == 0 {
+        return None;
+    }
+    more(longest_ns.div_ceil(between_ns), if higher { 2 } else { 1 })
+}
+
+/// Buffers for [`Reader::read_newest`]; take the larger number if readers do both.
+///
+/// `longest_ns`: the longest time that one such read takes. `deadline_ns`: the longest from an activation of the
+/// writer to the end of its job. `between_ns`: the shortest between two activations of the writer. `None` if that is
+/// 0 or the result not a number.
+pub const fn newest_buffers(longest_ns: u64, deadline_ns: u64, between_ns: u64) -> Option<u32> {
+    let Some(window) = longest_ns.checked_add(deadline_ns) else { return None };
+    if between_ns == 0 {
+        return None;
+    }
+    let overlapping = window.div_ceil(between_ns);
+    more(if overlapping < 2 { 2 } else { overlapping }, 1)
+}
+
+const fn more(number: u64, by: u64) -> Option<u32> {
+    match number.checked_add(by) {
+        Some(sum) if sum <= u32::MAX as u64 => Some(sum as u32),
+        _ => None,
+    }
+}
+
+/// Bytes that an object needs; `None` if that is not a number, or the shape is not one.
+pub const fn bytes<T: Plain>(shape: Shape) -> Option<usize> {
+    Layout::bytes::<T>(shape)
+}
+
+/// The number of readers of a shape that fits.
+fn check<T: Plain>(memory: &Memory<'_>, shape: Shape) -> Result<u32, LayoutError> {
+    let readers = shape.readers().ok_or(LayoutError::Readers)?;
+    let needed = bytes::<T>(shape).filter(|_| shape.buffers > 0).ok_or(LayoutError::Capacity)?;
+    fit(memory, needed)?;
+    Ok(readers)
+}
+
+/// A dispatcher, a writer and its readers.
+pub type Group<'m, T> = (Dispatcher<'m>, Writer<'m, T>, Readers<'m, T>);
+
+/// All ends on one memory.
+///
+/// # Errors
+///
+/// [`LayoutError`]: no buffers, or a size that is not a number (`Capacity`); no readers or more than 62.
+pub fn group<T: Plain>(memory: Memory<'_>, shape: Shape) -> Result<Group<'_, T>, LayoutError> {
+    let readers = check::<T>(&memory, shape)?;
+    let dispatcher = Dispatcher::attach(&memory, shape, readers);
+    let writer = Writer::attach(&memory, shape, readers);
+    Ok((dispatcher, writer, Readers { memory, shape, readers, next: 0, values: PhantomData }))
+}
+
+/// The form at run time: a writer that activates itself at each write, and readers that read the newest value.
+///
+/// # Errors
+///
+/// As [`group`].
+pub fn newest<T: Plain>(
+    memory: Memory<'_>,
+    shape: Shape,
+) -> Result<(Publisher<'_, T>, Readers<'_, T>), LayoutError> {
+    let readers = check::<T>(&memory, shape)?;
+    let writer = Writer::attach(&memory, shape, readers);
+    Ok((Publisher { writer }, Readers { memory, shape, readers, next: 0, values: PhantomData }))
+}
+
+/// The writer's end of the form at run time alone. After the death of one, at any step, the next one goes on here.
+///
+/// # Errors
+///
+/// As [`group`].
+///
+/// # Safety
+///
+/// What stands on the memory is this object for this `T` and shape, or zeros; no other publisher, writer or dispatcher
+/// of it lives: the last one has ended, and this call comes after that.
+pub unsafe fn publisher<T: Plain>(memory: Memory<'_>, shape: Shape) -> Result<Publisher<'_, T>, LayoutError> {
+    let readers = check::<T>(&memory, shape)?;
+    Ok(Publisher { writer: Writer::attach(&memory, shape, readers) })
+}
+
+/// The dispatcher alone. After the death of one, at any step, the next one goes on here; the instant of the last
+/// activation is not known to it.
+///
+/// # Errors
+///
+/// As [`group`].
+///
+/// # Safety
+///
+/// What stands on the memory is this object for this `T` and shape, or zeros; no other dispatcher of it lives: the
+/// last one has ended, and this call comes after that.
+pub unsafe fn dispatcher<T: Plain>(memory: Memory<'_>, shape: Shape) -> Result<Dispatcher<'_>, LayoutError> {
+    let readers = check::<T>(&memory, shape)?;
+    Ok(Dispatcher::attach(&memory, shape, readers))
+}
+
+/// The writer's end alone. After the death of a writer, at any step, the next one goes on here: in the job that the
+/// dead one had begun, as if that had not written.
+///
+/// # Errors
+///
+/// As [`group`].
+///
+/// # Safety
+///
+/// What stands on the memory is this object for this `T` and shape, or zeros; no other writer of it lives: the last
+/// one has ended, and this call comes after that.
+pub unsafe fn writer<T: Plain>(memory: Memory<'_>, shape: Shape) -> Result<Writer<'_, T>, LayoutError> {
+    let readers = check::<T>(&memory, shape)?;
+    Ok(Writer::attach(&memory, shape, readers))
+}
+
+/// The end of reader `which` alone. After the death of that reader, at any step, the next one goes on here: in the
+/// job that the dead one had begun.
+///
+/// # Errors
+///
+/// As [`group`]; [`LayoutError::Readers`] if there is no reader `which`.
+///
+/// # Safety
+///
+/// What stands on the memory is this object for this `T` and shape, or zeros; no other reader of this number lives:
+/// the last one has ended, and this call comes after that.
+pub unsafe fn reader<T: Plain>(
+    memory: Memory<'_>,
+    shape: Shape,
+    which: u32,
+) -> Result<Reader<'_, T>, LayoutError> {
+    let readers = check::<T>(&memory, shape)?;
+    if which < readers {
+        Ok(Reader::attach(&memory, shape, readers, which))
+    } else {
+        Err(LayoutError::Readers)
+    }
+}
+
+/// The readers of a group, each once, in the order of their numbers.
+pub struct Readers<'m, T> {
+    memory: Memory<'m>,
+    shape: Shape,
+    readers: u32,
+    next: u32,
+    values: PhantomData<Cell<T>>,
+}
+
+impl<'m, T: Plain> Iterator for Readers<'m, T> {
+    type Item = Reader<'m, T>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let which = (self.next < self.readers).then_some(self.next)?;
+        self.next += 1;
+        Some(Reader::attach(&self.memory, self.shape, self.readers, which))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = (self.readers - self.next) as usize;
+        (left, Some(left))
+    }
+}
+
+impl<T: Plain> ExactSizeIterator for Readers<'_, T> {}
+
+/// Why a value was not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotRead {
+    /// The writer's job whose value this job reads is not complete. A reader on another processor waits for that.
+    NotYet,
+    /// The value may have been overwritten: the job lasts longer, or the writer is activated more often, than the
+    /// buffers were counted for. It will not come back.
+    Overrun,
+}
+
+impl fmt::Display for NotRead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotYet => f.write_str("the writer's job is not complete"),
+            Self::Overrun => Overrun.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for NotRead {}
+
+/// The end that is called at each activation, in their order.
+pub struct Dispatcher<'m> {
+    activated: &'m AtomicU64,
+    completed: &'m AtomicU64,
+    mailboxes: [Mailbox<'m>; READERS_MAX as usize],
+    shape: Shape,
+    readers: u32,
+    instants: Instants,
+    /// Jobs of the writer that were activated.
+    job: u64,
+    /// Jobs of each reader that were.
+    told: [u64; READERS_MAX as usize],
+    /// It moves between threads, but is not shared.
+    apart: PhantomData<Cell<()>>,
+}
+
+impl<'m> Dispatcher<'m> {
+    fn attach(memory: &Memory<'m>, shape: Shape, readers: u32) -> Self {
+        let activated = memory.word(Layout::ACTIVATED);
+        let mailboxes: [Mailbox<'m>; READERS_MAX as usize] =
+            core::array::from_fn(|which| Mailbox::new(memory, (which as u32).min(readers - 1)));
+        Self {
+            activated,
+            completed: memory.word(Layout::COMPLETED),
+            mailboxes,
+            shape,
+            readers,
+            instants: Instants::default(),
+            job: activated.load(Relaxed),
+            told: mailboxes.map(|mailbox| mailbox.told.load(Relaxed)),
+            apart: PhantomData,
+        }
+    }
+
+    /// Activates the writer's next job, at `at_ns`, in ns of any clock that is the same for all tasks; gives its
+    /// number, from 1. Wait-free.
+    ///
+    /// # Errors
+    ///
+    /// [`NotActivated`]: `Running`, or `OutOfOrder` after an activation of a reader at the same instant.
+    pub fn activate_writer(&mut self, at_ns: u64) -> Result<u64, NotActivated> {
+        self.instants.admit_writer(at_ns)?;
+        // Relaxed: readers look at it themselves; what is stored below has this look behind it, so that those of
+        // higher priority find the last job complete.
+        if self.completed.load(Relaxed) != self.job {
+            return Err(NotActivated::Running);
+        }
+        self.instants.pass(at_ns, false);
+        self.job = self.job.wrapping_add(1);
+        // Relaxed: what the readers' check needs is behind the writer's fence.
+        self.activated.store(self.job, Relaxed);
+        Ok(self.job)
+    }
+
+    /// Activates the next job of reader `which`, at `at_ns` as for the writer; gives the number of the writer's job
+    /// whose value it will read, 0 for none. Wait-free.
+    ///
+    /// # Errors
+    ///
+    /// [`NotActivated`]: `Running`, `OutOfOrder` or `NoSuchReader`.
+    pub fn activate_reader(&mut self, which: u32, at_ns: u64) -> Result<u64, NotActivated> {
+        if which >= self.readers {
+            return Err(NotActivated::NoSuchReader);
+        }
+        self.instants.admit_reader(at_ns)?;
+        let version = if which < self.shape.lower { self.job } else { self.job.saturating_sub(1) };
+        let (mailbox, told) = (&self.mailboxes[which as usize], &mut self.told[which as usize]);
+        // O4 leave: it has looked into its mailbox.
+        if mailbox.completed.load(Acquire) != *told {
+            return Err(NotActivated::Running);
+        }
+        self.instants.pass(at_ns, true);
+        *told = told.wrapping_add(1);
+        mailbox.what.store(version, Relaxed);
+        mailbox.told.store(*told, Release); // O3 tell
+        Ok(version)
+    }
+}
+
+/// The end of the task that writes.
+pub struct Writer<'m, T> {
+    activated: &'m AtomicU64,
+    shared_completed: &'m AtomicU64,
+    shared_first: &'m AtomicU64,
+    places: Places<'m, T>,
+    buffers: u64,
+    completed: u64,
+    /// The first job that wrote; 0 for none.
+    first: u64,
+    /// The job in whose buffer a value may be unfinished; 0 for none.
+    unfinished: u64,
+}
+
+impl<'m, T: Plain> Writer<'m, T> {
+    fn attach(memory: &Memory<'m>, shape: Shape, readers: u32) -> Self {
+        let shared_completed = memory.word(Layout::COMPLETED);
+        let shared_first = memory.word(Layout::FIRST);
+        let completed = shared_completed.load(Relaxed);
+        let mut first = shared_first.load(Relaxed);
+        if first > completed {
+            // The last writer died just before its first job was complete.
+            first = 0;
+            shared_first.store(0, Relaxed);
+        }
+        let places = Layout::places(memory, shape, readers);
+        let (activated, buffers) = (memory.word(Layout::ACTIVATED), u64::from(shape.buffers));
+        // If it is not complete, the last writer may have died in it.
+        let unfinished = activated.load(Relaxed);
+        Self { activated, shared_completed, shared_first, places, buffers, completed, first, unfinished }
+    }
+
+    /// The job that has been activated; `None` if all that were are complete. 1 load, 1 fence.
+    #[inline]
+    pub fn job(&mut self) -> Option<WriterJob<'_, 'm, T>> {
+        let job = self.activated.load(Relaxed);
+        if job == self.completed {
+            return None;
+        }
+        fence(Release); // O1 begin: the activation before the words.
+        let buffer = (job % self.buffers) as usize;
+        Some(WriterJob { writer: self, job, buffer, written: false })
+    }
+}
+
+/// A job of the writer. Dropping it completes it: then its value may be read. A guard that is forgotten is not
+/// complete, and is there again with [`Writer::job`],
+/// as one that has not written.
+#[must_use = "dropped at once, the job is complete without having written"]
+pub struct WriterJob<'w, 'm, T: Plain> {
+    writer: &'w mut Writer<'m, T>,
+    job: u64,
+    buffer: usize,
+    written: bool,
+}
+
+impl<T: Plain> WriterJob<'_, '_, T> {
+    /// Its number, from 1.
+    pub fn number(&self) -> u64 {
+        self.job
+    }
+
+    /// Sets the job's value; the last one counts. W words.
+    #[inline]
+    pub fn write(&mut self, value: &T) {
+        // SAFETY: the buffer is below their number, and a T fits (layout); T is Plain: no padding; the buffers are
+        // never touched otherwise than by `store` and `load`.
+        unsafe { self.writer.places.store(self.buffer, value) };
+        self.written = true;
+    }
+
+    /// The job is complete; the same as dropping it.
+    pub fn complete(self) {}
+}
+
+impl<T: Plain> Drop for WriterJob<'_, '_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        let writer = &mut *self.writer;
+        let previous = (self.job.wrapping_sub(1) % writer.buffers) as usize;
+        let mut first = writer.first;
+        if self.written {
+            first = if first == 0 { self.job } else { first };
+        } else if first != 0 && previous != self.buffer {
+            // SAFETY: both below their number, and a T fits (layout); touched by `store` and `load` alone. `load` fills
+            // what a value uses, and nobody but this writer stores any: the value of the job before.
+            unsafe { writer.places.store(self.buffer, writer.places.load(previous).assume_init_ref()) };
+        } else if writer.unfinished == self.job {
+            // The value before stood in this buffer, and is lost.
+            first = 0;
+        }
+        if first != writer.first {
+            writer.first = first;
+            writer.shared_first.store(first, Relaxed); // O2 publish, below, has it behind it.
+        }
+        writer.completed = self.job;
+        writer.shared_completed.store(self.job, Release); // O2 publish
+    }
+}
+
+/// The end that writes in the form at run time: each write is a job that begins and ends with it.
+pub struct Publisher<'m, T> {
+    writer: Writer<'m, T>,
+}
+
+impl<T: Plain> Publisher<'_, T> {
+    /// Makes `value` the newest. Wait-free: 2 stores, one copy, 1 fence, no load; 1 store more the first time.
+    #[inline]
+    pub fn write(&mut self, value: &T) {
+        let writer = &mut self.writer;
+        // If the last publisher died in this job, it is done again.
+        let job = writer.completed.wrapping_add(1);
+        writer.activated.store(job, Relaxed);
+        fence(Release); // O1 begin: what begins before the words.
+        // SAFETY: the buffer is below their number, and a T fits (layout); T is Plain: no padding; the buffers are
+        // never touched otherwise than by `store` and `load`.
+        unsafe { writer.places.store((job % writer.buffers) as usize, value) };
+        if writer.first == 0 {
+            writer.first = job;
+            writer.shared_first.store(job, Relaxed); // O2 publish, below, has it behind it.
+        }
+        writer.completed = job;
+        writer.shared_completed.store(job, Release); // O2 publish
+    }
+}
+
+/// The end of a task that reads.
+pub struct Reader<'m, T> {
+    mailbox: Mailbox<'m>,
+    values: Values<'m, T>,
+    completed: u64,
+    /// The writer's job whose value was read last.
+    seen: u64,
+}
+
+/// What the writer has left.
+struct Values<'m, T> {
+    activated: &'m AtomicU64,
+    completed: &'m AtomicU64,
+    first: &'m AtomicU64,
+    places: Places<'m, T>,
+    buffers: u64,
+}
+
+impl<T: Plain> Values<'_, T> {
+    /// Whether job `version`, which is complete, had anything to leave.
+    #[inline(always)]
+    fn is_there(&self, version: u64) -> bool {
+        // Relaxed: it was stored before the completion that the caller has seen.
+        let first = self.first.load(Relaxed);
+        first != 0 && first <= version
+    }
+
+    /// The value of job `version`, which is complete, unless it may have been overwritten.
+    #[inline(always)]
+    fn copy(&self, version: u64) -> Result<T, Overrun> {
+        // SAFETY: the buffer is below their number, and a T fits (layout); the buffers are never touched otherwise
+        // than by `store` and `load`.
+        let value = unsafe { self.places.load((version % self.buffers) as usize) };
+        fence(Acquire); // O1 begin: the words before the look at what began.
+        if self.activated.load(Relaxed).wrapping_sub(version) >= self.buffers {
+            return Err(Overrun);
+        }
+        // SAFETY: `load` fills what a value uses; T is Plain: any bytes are one (and these are of one job: I2).
+        Ok(unsafe { value.assume_init() })
+    }
+}
+
+impl<'m, T: Plain> Reader<'m, T> {
+    fn attach(memory: &Memory<'m>, shape: Shape, readers: u32, which: u32) -> Self {
+        let mailbox = Mailbox::new(memory, which);
+        let values = Values {
+            activated: memory.word(Layout::ACTIVATED),
+            completed: memory.word(Layout::COMPLETED),
+            first: memory.word(Layout::FIRST),
+            places: Layout::places(memory, shape, readers),
+            buffers: u64::from(shape.buffers),
+        };
+        Self { mailbox, values, completed: mailbox.completed.load(Relaxed), seen: 0 }
+    }
+
+    /// The job that has been activated; `None` if all that were are complete. 2 loads; 1 if there is none.
+    #[inline]
+    pub fn job(&mut self) -> Option<ReaderJob<'_, 'm, T>> {
+        let job = self.mailbox.told.load(Acquire); // O3 tell
+        if job == self.completed {
+            return None;
+        }
+        let version = self.mailbox.what.load(Relaxed);
+        let state = if version == 0 { Value::None } else { Value::Unknown };
+        Some(ReaderJob { reader: self, job, version, state })
+    }
+
+    /// The newest value that is complete now, whatever this reader's job was told; `None` if there is none.
+    /// Wait-free: 3 loads, one copy, 1 fence.
+    ///
+    /// # Errors
+    ///
+    /// [`Overrun`]: the buffers are too few for the time that this took.
+    #[inline]
+    pub fn read_newest(&mut self) -> Result<Option<Sample<T>>, Overrun> {
+        let version = self.values.completed.load(Acquire); // O2 publish
+        self.newest(version)
+    }
+
+    /// The newest value that is complete now if this reader has not read it before; else `None`, after one load.
+    ///
+    /// # Errors
+    ///
+    /// [`Overrun`]: the buffers are too few for the time that this took.
+    #[inline]
+    pub fn read_newest_if_newer(&mut self) -> Result<Option<Sample<T>>, Overrun> {
+        let version = self.values.completed.load(Acquire); // O2 publish
+        if version == self.seen { Ok(None) } else { self.newest(version) }
+    }
+
+    #[inline(always)]
+    fn newest(&mut self, version: u64) -> Result<Option<Sample<T>>, Overrun> {
+        if version == 0 || !self.values.is_there(version) {
+            return Ok(None);
+        }
+        let value = self.values.copy(version)?;
+        self.seen = version;
+        Ok(Some(Sample { value, version }))
+    }
+}
+
+/// What a reader's job knows of its value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Value {
+    /// The writer's job may not be complete.
+    Unknown,
+    /// It was there.
+    There,
+    /// Nothing had been written.
+    None,
+}
+
+/// A job of a reader: it reads one value as often as it wants. Dropping it completes it. A guard that is forgotten is
+/// not complete, and is there again with [`Reader::job`].
+pub struct ReaderJob<'r, 'm, T> {
+    reader: &'r mut Reader<'m, T>,
+    job: u64,
+    version: u64,
+    state: Value,
+}
+
+impl<T: Plain> ReaderJob<'_, '_, T> {
+    /// Its number, from 1.
+    pub fn number(&self) -> u64 {
+        self.job
+    }
+
+    /// The number of the writer's job whose value it reads; 0 if there was none.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Whether the value can be read, or there is none: a job of lower priority than the writer, on another
+    /// processor, waits for that. Wait-free: at most 2 loads.
+    #[inline]
+    pub fn is_ready(&mut self) -> bool {
+        // O2 publish
+        if self.state == Value::Unknown && self.reader.values.completed.load(Acquire) >= self.version {
+            let there = self.reader.values.is_there(self.version);
+            self.state = if there { Value::There } else { Value::None };
+        }
+        self.state != Value::Unknown
+    }
+
+    /// The job's value: the same each time; `None` if nothing had been written. Wait-free.
+    ///
+    /// # Errors
+    ///
+    /// [`NotRead`]: the writer's job is not complete, or the value may be overwritten by now.
+    #[inline]
+    pub fn read(&mut self) -> Result<Option<T>, NotRead> {
+        if !self.is_ready() {
+            return Err(NotRead::NotYet);
+        }
+        if self.state == Value::None {
+            return Ok(None);
+        }
+        let value = self.reader.values.copy(self.version).map_err(|Overrun| NotRead::Overrun)?;
+        self.reader.seen = self.version;
+        Ok(Some(value))
+    }
+
+    /// The job's value if this reader has not read that of the same job of the writer before, in this job or
+    /// otherwise; else `None`, without a look at what others write.
+    ///
+    /// # Errors
+    ///
+    /// As [`ReaderJob::read`].
+    #[inline]
+    pub fn read_if_newer(&mut self) -> Result<Option<Sample<T>>, NotRead> {
+        if self.version == self.reader.seen {
+            return Ok(None);
+        }
+        let version = self.version;
+        Ok(self.read()?.map(|value| Sample { value, version }))
+    }
+
+    /// The job is complete; the same as dropping it.
+    pub fn complete(self) {}
+}
+
+impl<T> Drop for ReaderJob<'_, '_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        self.reader.completed = self.job;
+        self.reader.mailbox.completed.store(self.job, Release); // O4 leave
+    }
+}
