@@ -46,14 +46,14 @@ pub(crate) trait Bench {
     fn far(&self, case: &Case, stage: &Stage, shared: &across::Shared) -> Result<(), String>;
 }
 
-/// Calls a method for the number of words.
+/// Calls a function for the number of words.
 macro_rules! sized {
-    ($words:expr, $method:ident($($argument:expr),*)) => {
+    ($words:expr, $function:ident($($argument:expr),*)) => {
         match $words {
-            1 => $method::<O, 1>($($argument),*),
-            8 => $method::<O, 8>($($argument),*),
-            32 => $method::<O, 32>($($argument),*),
-            _ => $method::<O, 512>($($argument),*),
+            1 => $function::<O, 1>($($argument),*),
+            8 => $function::<O, 8>($($argument),*),
+            32 => $function::<O, 32>($($argument),*),
+            _ => $function::<O, 512>($($argument),*),
         }
     };
 }
@@ -342,4 +342,49 @@ fn far_process<O: Placed<N>, const N: usize>(
     let signals = shared.signals();
     signals.far(stage, || far::<O, N>(case.trial, stage, signals, writer.as_mut(), reader.as_mut()));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object::WORDS;
+    use crate::raw;
+
+    #[test]
+    fn every_object_gives_what_was_put_in() {
+        let stage = Stage::new(3).unwrap();
+        for bench in crate::benches() {
+            for (words, readers) in WORDS.into_iter().flat_map(|words| [(words, 1), (words, 4)]) {
+                let case = Case { trial: Trial::Check, words, readers, across: false };
+                if bench.takes(&case) && ![raw::COPY, raw::WORD].contains(&bench.name()) {
+                    let checked = bench.run(&case, &stage);
+                    assert!(checked.is_ok(), "{} {case:?}: {checked:?}", bench.name());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn trials_give_their_figures() {
+        let stage = Stage::new(20).unwrap();
+        let benches = crate::benches();
+        let run = |name: &str, trial| {
+            let bench = benches.iter().find(|bench| bench.name() == name).unwrap();
+            let case = Case { trial, words: 8, readers: 1, across: false };
+            let figures = bench.run(&case, &stage).unwrap_or_else(|why| panic!("{name}, {trial:?}: {why}"));
+            figures.into_keys().collect::<Vec<_>>()
+        };
+        let percentiles = ["capped", "missed", "n", "p50", "p99", "p999"];
+        for (trial, figures) in [
+            (Trial::Alone, ["in", "out"].as_slice()),
+            (Trial::Flat, &["in", "out"]),
+            (Trial::Trip, &["trip"]),
+            (Trial::Write, &percentiles),
+            (Trial::Read, &percentiles),
+        ] {
+            assert_eq!(run("QrtR", trial), figures, "{trial:?}");
+            assert_eq!(run("triple_buffer", trial), figures, "{trial:?}");
+        }
+        assert_eq!(run("SDrtW", Trial::Unchanged), ["look"]);
+    }
 }

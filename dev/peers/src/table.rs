@@ -16,7 +16,7 @@ pub(crate) fn markdown(run: &Run) -> String {
         "# Ours beside others\n\n\
          Made by `cargo xtask peers --record`. All in one run, interleaved, two threads pinned to two processors. Times in \
          ns, the timer's own included; medians over rounds. `a / b / c` are p50 / p99 / p99.9; in brackets the least and \
-         the largest round. Round trips also as multiples of a bare cache line's, measured right before. Ours in bold.\n\n",
+         the largest round; `-`: not measured, or not at the distance that most trials had. Round trips also as multiples of a bare cache line's, measured right before. Ours in bold.\n\n",
     );
     for (name, value) in &run.facts {
         let _ = writeln!(text, "- {name}: {value}");

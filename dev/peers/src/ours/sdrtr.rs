@@ -6,6 +6,10 @@ use taut_share::state::sdrtr;
 use super::said;
 use crate::object::{About, Ends, Kind, Place, Placed};
 
+/// The back-off of a write: so many attempts to change the word, with a pause in between, before it is said to have
+/// failed.
+const ATTEMPTS: u32 = 64;
+
 pub(super) struct Sdrtr;
 
 impl About for Sdrtr {
@@ -21,7 +25,7 @@ impl<const N: usize> Ends<N> for Sdrtr {
 
     #[inline(always)]
     fn put(writer: &mut Self::Writer, value: &[u64; N]) -> bool {
-        writer.try_publish(value).is_ok()
+        writer.publish_within(value, ATTEMPTS).is_ok()
     }
 
     #[inline(always)]
