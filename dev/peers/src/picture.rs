@@ -13,13 +13,13 @@ use crate::trial::Trial;
 const WORDS: usize = 8;
 const WIDTH: f64 = 1000.0;
 /// Room for names.
-const NAMES: f64 = 150.0;
+const NAMES: f64 = 170.0;
 /// Width of a panel.
-const PANEL: f64 = 390.0;
-const GAP: f64 = 28.0;
+const PANEL: f64 = 376.0;
+const GAP: f64 = 40.0;
 const LINE: f64 = 19.0;
 /// The axis, ns, logarithmic.
-const AXIS: [f64; 2] = [10.0, 1e6];
+const AXIS: [f64; 2] = [10.0, 1e7];
 
 const OURS: &str = "#0b6e4f";
 const OTHERS: &str = "#8a8f98";
@@ -190,8 +190,8 @@ mod tests {
     #[test]
     fn the_axis_is_logarithmic() {
         assert_eq!(place(10.0), 0.0);
-        assert!((place(1e6) - PANEL).abs() < 1e-9);
-        assert!((place(100.0) * 5.0 - PANEL).abs() < 1e-9);
+        assert!((place(1e7) - PANEL).abs() < 1e-9);
+        assert!((place(100.0) * 6.0 - PANEL).abs() < 1e-9);
         assert_eq!(place(1.0), 0.0);
     }
 }
