@@ -83,7 +83,6 @@ pub(crate) struct Place<'a> {
     /// Memory of the size that it asked for, zero at first.
     pub(crate) memory: Memory<'static>,
     /// Ends that read.
-    #[expect(dead_code, reason = "the first of ours that counts its readers takes this line away")]
     pub(crate) readers: u32,
     /// A name that no other object has, for those that do not live on the memory.
     #[cfg_attr(not(feature = "iceoryx2"), expect(dead_code, reason = "those are left out of this build"))]

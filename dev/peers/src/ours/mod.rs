@@ -3,6 +3,10 @@
 
 //! Our objects, a file each, and a line below.
 
+mod chen;
+mod hybrid;
+mod nbw_temporal;
+mod peterson;
 mod qrtr;
 mod sdrtr;
 mod sdrtw;
