@@ -15,6 +15,7 @@ mod bench;
 mod command;
 mod document;
 mod orderings;
+mod peers;
 mod spdx;
 mod step;
 mod suite;
@@ -74,6 +75,8 @@ enum Task {
         #[arg(value_parser = bars::names())]
         name: String,
     },
+    /// Ours beside other people's libraries, measured in one run
+    Peers(peers::Peers),
     /// The long forms of the tests, again and again for a time
     Soak {
         /// How long
@@ -108,6 +111,7 @@ fn main() -> ExitCode {
         Task::Citations => closing(&tree, &[suite::citations()]),
         Task::Bench { name } => bench::run(&tree, &name),
         Task::Bars { name } => bars::run(&tree, &name),
+        Task::Peers(wish) => peers::run(&tree, &wish),
         Task::Soak { minutes } => suite::soak(&tree, minutes),
     }
 }

@@ -11,7 +11,7 @@ use crate::step::{Outcome, Step};
 use crate::tally::Tally;
 use crate::toolchain::{self, Component};
 use crate::tree::Tree;
-use crate::{absence, document, names, orderings, spdx, step};
+use crate::{absence, document, names, orderings, peers, spdx, step};
 
 /// What a contributor must see pass.
 pub(crate) fn test() -> Vec<Step> {
@@ -32,6 +32,7 @@ pub(crate) fn ci() -> Vec<Step> {
     steps.extend(tests());
     steps.extend(documentation());
     steps.extend(applications());
+    steps.extend(beside_others());
     steps.extend(interleavings());
     steps.extend(miri());
     steps.push(thread_sanitizer());
@@ -137,6 +138,20 @@ fn applications() -> Vec<Step> {
         })
     };
     vec![ask("applications are proven", &["check"]), ask("plans are up to date", &["plan", "--check"])]
+}
+
+/// The program that measures ours beside others still builds, and its objects still give what was put in. The largest
+/// of the others is left out: it takes as long to build as all the rest.
+fn beside_others() -> Vec<Step> {
+    let formatting = format!("cargo fmt --check --manifest-path {}/Cargo.toml", absence::PEERS);
+    vec![
+        Step::command("peers: formatting", Command::line(&formatting)),
+        Step::new("peers: clippy", |tree| {
+            let lint = peers::cargo("clippy --all-targets --no-default-features", tree);
+            Outcome::of(lint.args(["--", "-D", "warnings"]).run())
+        }),
+        Step::new("peers", |tree| Outcome::of_tests(peers::cargo("test --no-default-features", tree).run())),
+    ]
 }
 
 /// Tests of a crate that is built another way, in a folder of its own: other flags build everything anew.

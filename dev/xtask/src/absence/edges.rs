@@ -53,8 +53,12 @@ pub(super) const ROOMS: &[Room] = &[
     edge("edge/cli", &["time", "event", "model", "manifest", "plan", "report", "sys", "segment", "boot"]),
     edge("apps/cochlear", &["taut"]),
     edge("dev/jitter", &["taut"]),
+    edge(PEERS, &["share", "sys"]),
     edge("dev/xtask", &["event", "sys"]),
 ];
+
+/// A workspace of its own, for what it measures needs much that nothing else here needs.
+pub(crate) const PEERS: &str = "dev/peers";
 
 /// The crates of `pure/` that the running side knows: the plan goes there, events come back, and time is in both.
 pub(super) const KNOWN_ON_BOTH_SIDES: &[&str] = &["time", "event", "plan"];
@@ -72,7 +76,7 @@ pub(crate) struct Edge {
     pub(crate) development: bool,
 }
 
-/// The packages of the workspace by folder, and every dependency.
+/// The packages of both workspaces by folder, and every dependency.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Graph {
     /// Folder to package name.
@@ -82,15 +86,22 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
-    /// What Cargo says of the workspace. Needs no network.
+    /// What Cargo says of the workspace and of that of the peers. Needs no network.
     pub(crate) fn read(tree: &Tree) -> Result<Self, String> {
-        let output =
-            Command::line("cargo metadata --no-deps --format-version 1 --offline").dir(tree.root()).run();
-        if !output.success() {
-            return Err(format!("cargo metadata {}: {}", output.reason(), output.text));
+        let mut whole = Self::default();
+        for folder in [".", PEERS] {
+            let ask = Command::line("cargo metadata --no-deps --format-version 1 --offline --manifest-path");
+            let output = ask.args([format!("{folder}/Cargo.toml")]).dir(tree.root()).run();
+            if !output.success() {
+                return Err(format!("cargo metadata {}: {}", output.reason(), output.text));
+            }
+            let metadata =
+                serde_json::from_str(&output.stdout).map_err(|e| format!("cargo metadata: {e}"))?;
+            let graph = Self::of(&metadata, &tree.root().to_string_lossy());
+            whole.packages.extend(graph.packages);
+            whole.edges.extend(graph.edges);
         }
-        let metadata = serde_json::from_str(&output.stdout).map_err(|e| format!("cargo metadata: {e}"))?;
-        Ok(Self::of(&metadata, &tree.root().to_string_lossy()))
+        Ok(whole)
     }
 
     fn of(metadata: &Value, root: &str) -> Self {
@@ -207,10 +218,12 @@ pub(super) fn apps(graph: &Graph) -> Vec<Finding> {
 /// Crates that give access to Linux.
 const LINUX: &[&str] = &["libc", "rustix", "nix", "linux-raw-sys", "syscalls", "core_affinity", "memmap2"];
 
-/// Rule `linux`: what ships calls Linux through `live/sys` alone. Tests that fork and kill may name `libc`.
+/// Rule `linux`: what ships calls Linux through `live/sys` alone. Tests that fork and kill may name `libc`, and so may
+/// the peers, some of which are Linux's own means.
 pub(super) fn linux(graph: &Graph) -> Vec<Finding> {
     let calls = |edge: &&Edge| LINUX.contains(&edge.to.as_str()) && !edge.development;
-    let elsewhere = graph.edges.iter().filter(calls).filter(|edge| edge.from != "live/sys");
+    let elsewhere =
+        graph.edges.iter().filter(calls).filter(|edge| !["live/sys", PEERS].contains(&&*edge.from));
     let finding = |edge: &Edge| {
         let message = format!("depends on `{}`: live/sys is the only crate that calls Linux", edge.to);
         Finding::at(&manifest_of(&edge.from), 0, message)
@@ -321,6 +334,7 @@ mod tests {
             ("live/share", "libc", true),
             ("live/segment", "libc", false),
             ("edge/cli", "rustix", false),
+            ("dev/peers", "libc", false),
         ]));
         let paths: Vec<_> = found.iter().map(|finding| finding.path.as_str()).collect();
         assert_eq!(paths, ["edge/cli/Cargo.toml", "live/segment/Cargo.toml"]);

@@ -7,7 +7,7 @@ mod edges;
 pub(crate) mod source;
 mod words;
 
-pub(crate) use edges::{Edge, Graph};
+pub(crate) use edges::{Edge, Graph, PEERS};
 
 use crate::step::{Outcome, Step};
 use crate::tree::{Finding, Tree};

@@ -7,6 +7,7 @@ mod first;
 mod generated;
 mod observed;
 mod row;
+mod share;
 pub(crate) mod spread;
 
 pub(crate) use observed::{Jitter, Observed, build};
@@ -20,7 +21,7 @@ use crate::tree::Tree;
 /// A set of bars: its name, and how it is measured.
 type Set = (&'static str, fn(&Tree) -> Vec<Row>);
 
-const SETS: &[Set] = &[("first", first::measure)];
+const SETS: &[Set] = &[("first", first::measure), ("share", share::measure)];
 
 /// The names of the sets.
 pub(crate) fn names() -> Vec<&'static str> {

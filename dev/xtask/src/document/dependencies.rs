@@ -6,18 +6,22 @@
 use std::collections::BTreeSet;
 
 use crate::absence::source::{Texts, code, lines_with, shipped};
-use crate::absence::{Edge, Graph};
+use crate::absence::{Edge, Graph, PEERS};
 use crate::tree::{Finding, Tree, has_extension};
 
 const LIST: &str = "docs/dependencies.md";
 const ROOT: &str = "Cargo.toml";
 
-/// The rule: declared in the workspace = used by a crate of ours = explained in the list.
+/// The rule: declared in the workspace = used by a crate of ours = explained in the list. The peers have a workspace of
+/// their own, which declares what it uses; that is explained too.
 pub(crate) fn check(tree: &Tree) -> Result<Vec<Finding>, String> {
     let graph = Graph::read(tree)?;
     let mut findings = idle(tree, &graph.edges);
-    let used = graph.edges.into_iter().filter(|edge| edge.to_folder.is_none()).map(|edge| edge.to).collect();
-    findings.extend(compare(&declared(&tree.read(ROOT)), &used, &explained(&tree.read(LIST))));
+    let others = graph.edges.into_iter().filter(|edge| edge.to_folder.is_none());
+    let (peers, ours): (Vec<Edge>, Vec<Edge>) = others.partition(|edge| edge.from == PEERS);
+    let names = |edges: Vec<Edge>| edges.into_iter().map(|edge| edge.to).collect::<BTreeSet<_>>();
+    let (peers, used) = (names(peers), names(ours));
+    findings.extend(compare(&declared(&tree.read(ROOT)), &used, &peers, &explained(&tree.read(LIST))));
     Ok(findings)
 }
 
@@ -47,6 +51,7 @@ fn names(source: &str, edge: &Edge) -> bool {
 fn compare(
     declared: &BTreeSet<String>,
     used: &BTreeSet<String>,
+    peers: &BTreeSet<String>,
     explained: &BTreeSet<String>,
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -55,8 +60,9 @@ fn compare(
     };
     differ(declared, used, ROOT, "is declared for the workspace, but no crate uses it");
     differ(used, declared, ROOT, "is used by a crate, but not declared for the workspace");
-    differ(used, explained, LIST, "has no line of reason");
-    differ(explained, used, LIST, "has a line, but no crate uses it");
+    let all = used | peers;
+    differ(&all, explained, LIST, "has no line of reason");
+    differ(explained, &all, LIST, "has a line, but no crate uses it");
     findings
 }
 
@@ -105,12 +111,15 @@ mod tests {
         );
         assert_eq!(explained.iter().collect::<Vec<_>>(), ["libc", "old"]);
         let used = ["libc", "toml"].map(str::to_owned).into();
-        let found: Vec<_> = compare(&declared, &used, &explained).iter().map(ToString::to_string).collect();
+        let peers = ["rtrb"].map(str::to_owned).into();
+        let found = compare(&declared, &used, &peers, &explained);
+        let found: Vec<_> = found.iter().map(ToString::to_string).collect();
         let wanted = [
+            "docs/dependencies.md: `rtrb` has no line of reason",
             "docs/dependencies.md: `toml` has no line of reason",
             "docs/dependencies.md: `old` has a line, but no crate uses it",
         ];
         assert_eq!(found, wanted);
-        assert_eq!(compare(&declared, &BTreeSet::new(), &used).len(), 4);
+        assert_eq!(compare(&declared, &BTreeSet::new(), &BTreeSet::new(), &used).len(), 4);
     }
 }

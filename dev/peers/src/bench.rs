@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! An object and its trials: the ends are made, given to the two sides, and dropped again.
+
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+use taut_share::{LINE_BYTES, Memory};
+use taut_sys::memory::{Mapping, map_anonymous};
+
+use crate::across;
+use crate::figures::Figures;
+use crate::object::{About, Alone, Ends, Kind, Place, Placed};
+use crate::stage::{Signals, Stage};
+use crate::trial::{Trial, far, near};
+
+/// One trial of one object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Case {
+    /// Which.
+    pub(crate) trial: Trial,
+    /// Words of a value.
+    pub(crate) words: usize,
+    /// Ends that read, driven in turns by one thread.
+    pub(crate) readers: u32,
+    /// Whether the far side is a process of its own.
+    pub(crate) across: bool,
+}
+
+/// An object, whatever its types.
+pub(crate) trait Bench {
+    /// Its name.
+    fn name(&self) -> &'static str;
+    /// What it is for.
+    fn kind(&self) -> Kind;
+    /// The cache lines that move.
+    fn lines(&self) -> [&'static str; 2];
+    /// Whether it is one of ours.
+    fn ours(&self) -> bool;
+    /// Whether it takes part in such a trial.
+    fn takes(&self, case: &Case) -> bool;
+    /// Runs it.
+    fn run(&self, case: &Case, stage: &Stage) -> Result<Figures, String>;
+    /// The far side of it, in a process of its own.
+    fn far(&self, case: &Case, stage: &Stage, shared: &across::Shared) -> Result<(), String>;
+}
+
+/// Calls a function for the number of words.
+macro_rules! sized {
+    ($words:expr, $function:ident($($argument:expr),*)) => {
+        match $words {
+            1 => $function::<O, 1>($($argument),*),
+            8 => $function::<O, 8>($($argument),*),
+            32 => $function::<O, 32>($($argument),*),
+            _ => $function::<O, 512>($($argument),*),
+        }
+    };
+}
+
+/// An object of one process.
+pub(crate) struct InProcess<O>(PhantomData<O>);
+
+impl<O> InProcess<O> {
+    /// For a list of all.
+    pub(crate) fn boxed() -> Box<dyn Bench>
+    where
+        Self: Bench + 'static,
+    {
+        Box::new(Self(PhantomData))
+    }
+}
+
+impl<O: Alone<1> + Alone<8> + Alone<32> + Alone<512>> Bench for InProcess<O> {
+    fn name(&self) -> &'static str {
+        O::NAME
+    }
+
+    fn kind(&self) -> Kind {
+        O::KIND
+    }
+
+    fn lines(&self) -> [&'static str; 2] {
+        O::LINES
+    }
+
+    fn ours(&self) -> bool {
+        false
+    }
+
+    fn takes(&self, case: &Case) -> bool {
+        case.readers == 1 && !case.across && (case.trial != Trial::Unchanged || O::KIND == Kind::State)
+    }
+
+    fn run(&self, case: &Case, stage: &Stage) -> Result<Figures, String> {
+        sized!(case.words, alone(case, stage))
+    }
+
+    fn far(&self, _: &Case, _: &Stage, _: &across::Shared) -> Result<(), String> {
+        Err("not an object of several processes".into())
+    }
+}
+
+fn alone<O: Alone<N>, const N: usize>(case: &Case, stage: &Stage) -> Result<Figures, String> {
+    trial::<O, N>(case, stage, &mut |_| O::pair(), None)
+}
+
+/// An object that several processes may reach.
+pub(crate) struct OnMemory<O> {
+    ours: bool,
+    object: PhantomData<O>,
+}
+
+impl<O> OnMemory<O> {
+    /// One of ours, for a list of all.
+    pub(crate) fn ours() -> Box<dyn Bench>
+    where
+        Self: Bench + 'static,
+    {
+        Box::new(Self { ours: true, object: PhantomData })
+    }
+
+    /// One of others, for a list of all.
+    pub(crate) fn theirs() -> Box<dyn Bench>
+    where
+        Self: Bench + 'static,
+    {
+        Box::new(Self { ours: false, object: PhantomData })
+    }
+}
+
+impl<O: Placed<1> + Placed<8> + Placed<32> + Placed<512>> Bench for OnMemory<O> {
+    fn name(&self) -> &'static str {
+        O::NAME
+    }
+
+    fn kind(&self) -> Kind {
+        O::KIND
+    }
+
+    fn lines(&self) -> [&'static str; 2] {
+        O::LINES
+    }
+
+    fn ours(&self) -> bool {
+        self.ours
+    }
+
+    fn takes(&self, case: &Case) -> bool {
+        (case.readers == 1 || <O as Placed<1>>::MANY)
+            && (case.trial != Trial::Unchanged || O::KIND == Kind::State)
+    }
+
+    fn run(&self, case: &Case, stage: &Stage) -> Result<Figures, String> {
+        if case.across {
+            sized!(case.words, beside(case, stage))
+        } else {
+            sized!(case.words, placed(case, stage))
+        }
+    }
+
+    fn far(&self, case: &Case, stage: &Stage, shared: &across::Shared) -> Result<(), String> {
+        sized!(case.words, far_process(case, stage, shared))
+    }
+}
+
+/// The readers of an object, which take turns.
+pub(crate) struct Crowd<R> {
+    readers: Vec<R>,
+    next: usize,
+}
+
+/// An object whose one thread of reading has several ends.
+struct Crowded<O>(PhantomData<O>);
+
+impl<O: About> About for Crowded<O> {
+    const NAME: &'static str = O::NAME;
+    const KIND: Kind = O::KIND;
+    const LINES: [&'static str; 2] = O::LINES;
+}
+
+impl<O: Ends<N>, const N: usize> Ends<N> for Crowded<O> {
+    type Writer = O::Writer;
+    type Reader = Crowd<O::Reader>;
+
+    #[inline(always)]
+    fn put(writer: &mut Self::Writer, value: &[u64; N]) -> bool {
+        O::put(writer, value)
+    }
+
+    #[inline(always)]
+    fn take<R>(crowd: &mut Self::Reader, look: impl FnOnce(&[u64; N]) -> R) -> Option<R> {
+        let at = crowd.next;
+        let taken = O::take(&mut crowd.readers[at], look);
+        // Who got nothing tries again: an operation is one reader's.
+        if taken.is_some() {
+            crowd.next = if at + 1 == crowd.readers.len() { 0 } else { at + 1 };
+        }
+        taken
+    }
+}
+
+/// The memory of an object within `mapping`, `index` of several of `bytes` behind the signals.
+///
+/// # Safety
+///
+/// What is made on it is dropped before the mapping is; the same is attached as every other time.
+pub(crate) unsafe fn stretch(mapping: &Mapping, index: usize, bytes: usize) -> Memory<'static> {
+    let bytes = bytes.next_multiple_of(LINE_BYTES);
+    let offset = HEAD + index * bytes;
+    assert!(offset + bytes <= mapping.len());
+    // SAFETY: within the mapping (asserted), which is aligned to a page; nothing else touches these bytes but ends of
+    // the object there, which end before the mapping does (caller).
+    unsafe { Memory::from_raw(NonNull::new_unchecked(mapping.ptr().add(offset)), bytes) }
+}
+
+/// Bytes of a mapping in front of the objects.
+pub(crate) const HEAD: usize = size_of::<Signals>();
+
+/// Bytes of a mapping for `count` objects.
+pub(crate) fn mapping_bytes(count: usize, bytes: usize) -> usize {
+    HEAD + count * bytes.next_multiple_of(LINE_BYTES)
+}
+
+fn placed<O: Placed<N>, const N: usize>(case: &Case, stage: &Stage) -> Result<Figures, String> {
+    // Beside the readers of the trial one for the far side of `Unchanged`.
+    let extra = u32::from(case.trial == Trial::Unchanged && O::MANY);
+    let readers = case.readers + extra;
+    let bytes = O::bytes(readers);
+    let mapping = map_anonymous(mapping_bytes(2, bytes)).map_err(|error| error.to_string())?;
+    let names = [0, 1].map(across::fresh_name);
+    // SAFETY: the mapping is zero, and dropped last; each index is for one object, and each end made once.
+    let place = |index: usize| Place {
+        memory: unsafe { stretch(&mapping, index, bytes) },
+        readers,
+        name: &names[index],
+    };
+    if case.readers > 1 {
+        let mut ends = |index| {
+            // SAFETY: as above.
+            let writer = unsafe { O::writer(place(index)) }?;
+            // SAFETY: as above.
+            let readers = (0..readers).map(|which| unsafe { O::reader(place(index), which) });
+            Ok((writer, Crowd { readers: readers.collect::<Result<_, String>>()?, next: 0 }))
+        };
+        return trial::<Crowded<O>, N>(case, stage, &mut ends, None);
+    }
+    // SAFETY: as above.
+    let ends = |index| unsafe { Ok((O::writer(place(index))?, O::reader(place(index), 0)?)) };
+    let made = ends(0)?;
+    // SAFETY: as above; reader 1 was counted in.
+    let second = if extra == 1 { Some(unsafe { O::reader(place(0), 1) }?) } else { None };
+    let mut first = Some(made);
+    trial::<O, N>(case, stage, &mut |index| first.take().map_or_else(|| ends(index), Ok), second)
+}
+
+/// A trial in one process. `ends` makes the ends of object 0 and 1, `second` is one more reader of object 0.
+fn trial<O: Ends<N>, const N: usize>(
+    case: &Case,
+    stage: &Stage,
+    ends: &mut dyn FnMut(usize) -> Result<(O::Writer, O::Reader), String>,
+    mut second: Option<O::Reader>,
+) -> Result<Figures, String> {
+    let trial = case.trial;
+    let (mut writer, mut reader) = ends(0)?;
+    let (mut back_writer, mut back_reader) = if trial == Trial::Trip {
+        let (writer, reader) = ends(1)?;
+        (Some(writer), Some(reader))
+    } else {
+        (None, None)
+    };
+    let (mut near_writer, mut near_reader, mut far_writer, mut far_reader) = match trial {
+        Trial::Trip => (Some(&mut writer), back_reader.as_mut(), back_writer.as_mut(), Some(&mut reader)),
+        Trial::Alone => (Some(&mut writer), Some(&mut reader), None, None),
+        Trial::Flat | Trial::Write => (Some(&mut writer), None, None, Some(&mut reader)),
+        Trial::Check | Trial::Read => (None, Some(&mut reader), Some(&mut writer), None),
+        Trial::Unchanged => {
+            O::put(&mut writer, &[1; N]);
+            (None, Some(&mut reader), None, second.as_mut())
+        }
+    };
+    let (figures, count) = stage.both(
+        |signals| near::<O, N>(trial, stage, signals, near_writer.take(), near_reader.take()),
+        |signals| far::<O, N>(trial, stage, signals, far_writer.take(), far_reader.take()),
+    )?;
+    figures.map(|figures| completed(trial, figures, count))
+}
+
+/// Adds what the far side counted.
+fn completed(trial: Trial, mut figures: Figures, count: u64) -> Figures {
+    if trial == Trial::Flat
+        && let Some(ns) = figures.remove("ns")
+    {
+        figures.insert("out", count as f64 / ns * 1e3);
+    }
+    figures
+}
+
+/// A trial whose far side is a process.
+fn beside<O: Placed<N>, const N: usize>(case: &Case, stage: &Stage) -> Result<Figures, String> {
+    let bytes = O::bytes(1);
+    let shared = across::Shared::new(mapping_bytes(2, bytes))?;
+    // SAFETY: as in `placed`; the other process attaches to the same objects, and makes the ends that this does not.
+    let place = |index: usize| Place {
+        memory: unsafe { stretch(&shared.mapping, index, bytes) },
+        readers: 1,
+        name: &shared.names[index],
+    };
+    // SAFETY: as above.
+    let (mut writer, mut reader) = unsafe {
+        match case.trial {
+            Trial::Trip => (Some(O::writer(place(0))?), Some(O::reader(place(1), 0)?)),
+            Trial::Flat | Trial::Write => (Some(O::writer(place(0))?), None),
+            _ => (None, Some(O::reader(place(0), 0)?)),
+        }
+    };
+    let near = |signals: &Signals| near::<O, N>(case.trial, stage, signals, writer.as_mut(), reader.as_mut());
+    let (figures, count) = shared.beside(O::NAME, case, stage, near)?;
+    figures.map(|figures| completed(case.trial, figures, count))
+}
+
+fn far_process<O: Placed<N>, const N: usize>(
+    case: &Case,
+    stage: &Stage,
+    shared: &across::Shared,
+) -> Result<(), String> {
+    let bytes = O::bytes(1);
+    // SAFETY: as in `beside`.
+    let place = |index: usize| Place {
+        memory: unsafe { stretch(&shared.mapping, index, bytes) },
+        readers: 1,
+        name: &shared.names[index],
+    };
+    // SAFETY: as above.
+    let (mut writer, mut reader) = unsafe {
+        match case.trial {
+            Trial::Trip => (Some(O::writer(place(1))?), Some(O::reader(place(0), 0)?)),
+            Trial::Flat | Trial::Write => (None, Some(O::reader(place(0), 0)?)),
+            _ => (Some(O::writer(place(0))?), None),
+        }
+    };
+    let signals = shared.signals();
+    signals.far(stage, || far::<O, N>(case.trial, stage, signals, writer.as_mut(), reader.as_mut()));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object::WORDS;
+    use crate::raw;
+
+    #[test]
+    fn every_object_gives_what_was_put_in() {
+        let stage = Stage::new(3).unwrap();
+        for bench in crate::benches() {
+            for (words, readers) in WORDS.into_iter().flat_map(|words| [(words, 1), (words, 4)]) {
+                let case = Case { trial: Trial::Check, words, readers, across: false };
+                if bench.takes(&case) && ![raw::COPY, raw::WORD].contains(&bench.name()) {
+                    let checked = bench.run(&case, &stage);
+                    assert!(checked.is_ok(), "{} {case:?}: {checked:?}", bench.name());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn trials_give_their_figures() {
+        let stage = Stage::new(20).unwrap();
+        let benches = crate::benches();
+        let run = |name: &str, trial| {
+            let bench = benches.iter().find(|bench| bench.name() == name).unwrap();
+            let case = Case { trial, words: 8, readers: 1, across: false };
+            let figures = bench.run(&case, &stage).unwrap_or_else(|why| panic!("{name}, {trial:?}: {why}"));
+            figures.into_keys().collect::<Vec<_>>()
+        };
+        let percentiles = ["capped", "missed", "n", "p50", "p99", "p999"];
+        for (trial, figures) in [
+            (Trial::Alone, ["in", "out"].as_slice()),
+            (Trial::Flat, &["in", "out"]),
+            (Trial::Trip, &["trip"]),
+            (Trial::Write, &percentiles),
+            (Trial::Read, &percentiles),
+        ] {
+            assert_eq!(run("QrtR", trial), figures, "{trial:?}");
+            assert_eq!(run("triple_buffer", trial), figures, "{trial:?}");
+        }
+        assert_eq!(run("SDrtW", Trial::Unchanged), ["look"]);
+    }
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The timer: the processor's own counter, fenced, so that what is timed lies between the two looks at it.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use crate::figures::percentile;
+
+/// Reads the counter: everything before has been done, loads included (stores may still wait in their buffer), and
+/// nothing behind has begun.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(crate) fn now() -> u64 {
+    use core::arch::x86_64::{__rdtscp, _mm_lfence};
+    let mut cpu = 0;
+    // SAFETY: every processor of x86-64 that has an invariant counter has both instructions; `cpu` is ours.
+    unsafe {
+        _mm_lfence();
+        let ticks = __rdtscp(&mut cpu);
+        _mm_lfence();
+        ticks
+    }
+}
+
+/// Elsewhere the monotonic clock, whose ticks are ns.
+#[cfg(not(target_arch = "x86_64"))]
+#[inline(always)]
+pub(crate) fn now() -> u64 {
+    taut_sys::clock::monotonic_ns()
+}
+
+/// Ticks in ns, and what a look costs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    /// Ticks of one ns.
+    ticks: f64,
+    /// Two looks with nothing in between: p50, p99.9, and the smallest difference above 0, in ns.
+    pub(crate) cost: [f64; 3],
+}
+
+impl Clock {
+    /// Calibrated against the monotonic clock for 50 ms.
+    pub(crate) fn calibrated() -> Self {
+        let (begin, ticks) = (Instant::now(), now());
+        while begin.elapsed() < Duration::from_millis(50) {
+            std::hint::spin_loop();
+        }
+        let ticks = (now() - ticks) as f64 / begin.elapsed().as_nanos() as f64;
+        let mut looks: Vec<u64> = (0..20_000)
+            .map(|_| {
+                let begin = now();
+                black_box(());
+                now() - begin
+            })
+            .collect();
+        let cost = [percentile(&mut looks, 0.5), percentile(&mut looks, 0.999), step(&looks)];
+        Self { ticks, cost: cost.map(|cost| cost as f64 / ticks) }
+    }
+
+    /// For another process of this machine.
+    pub(crate) fn to_text(self) -> String {
+        self.ticks.to_string()
+    }
+
+    /// What another process found out.
+    pub(crate) fn from_text(text: &str) -> Result<Self, String> {
+        let ticks = text.parse().map_err(|_| "not a number of ticks")?;
+        Ok(Self { ticks, cost: [0.0; 3] })
+    }
+
+    /// Ticks as ns.
+    pub(crate) fn ns(&self, ticks: u64) -> f64 {
+        ticks as f64 / self.ticks
+    }
+
+    /// A duration as ticks.
+    pub(crate) fn ticks(&self, duration: Duration) -> u64 {
+        (duration.as_nanos() as f64 * self.ticks) as u64
+    }
+}
+
+/// The smallest distance between two different values of sorted looks.
+fn step(sorted: &[u64]) -> u64 {
+    sorted.windows(2).map(|pair| pair[1] - pair[0]).filter(|step| *step > 0).min().unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tick_has_a_length() {
+        let clock = Clock::calibrated();
+        let ticks = clock.ticks(Duration::from_micros(5));
+        assert!((clock.ns(ticks) - 5000.0).abs() < 5.0, "{clock:?}");
+        assert_eq!(step(&[3, 3, 7, 8]), 1);
+        assert_eq!(step(&[3]), 1);
+    }
+}

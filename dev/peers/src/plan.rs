@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Which trials, and in which order: trials that are compared stand close together, each time in another order.
+
+use crate::bench::{Bench, Case};
+use crate::object::{Kind, WORDS};
+use crate::raw;
+use crate::trial::Trial;
+
+/// An object, by its place in the list, in a trial.
+pub(crate) type Entry = (usize, Case);
+
+/// Trials of one kind on one size: of each object those that belong together.
+pub(crate) type Group = Vec<Vec<Entry>>;
+
+/// What is wanted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wish {
+    /// Only what a bar is held against.
+    pub(crate) bars: bool,
+    /// Only objects whose names begin so; all if empty.
+    pub(crate) only: Vec<String>,
+    /// Only these trials; all if empty.
+    pub(crate) trials: Vec<Trial>,
+    /// Only values of these words; all if empty.
+    pub(crate) words: Vec<usize>,
+}
+
+/// Numbers of readers beyond 1.
+const CROWDS: [u32; 2] = [4, 20];
+
+/// The groups that are wanted.
+pub(crate) fn groups(benches: &[Box<dyn Bench>], wish: &Wish) -> Vec<Group> {
+    let mut groups = Vec::new();
+    for trial in Trial::ALL.into_iter().filter(|trial| wish.trials.is_empty() || wish.trials.contains(trial))
+    {
+        for words in WORDS.into_iter().filter(|words| wish.words.is_empty() || wish.words.contains(words)) {
+            for queues in [true, false] {
+                let group: Group = (0..benches.len())
+                    .filter(|&at| benches[at].kind().is_queue() == queues && named(&*benches[at], wish))
+                    .map(|at| {
+                        unit(&*benches[at], trial, words, wish.bars)
+                            .into_iter()
+                            .map(|case| (at, case))
+                            .collect()
+                    })
+                    .filter(|unit: &Vec<Entry>| !unit.is_empty())
+                    .collect();
+                if !group.is_empty() {
+                    groups.push(group);
+                }
+            }
+        }
+    }
+    groups
+}
+
+fn named(bench: &dyn Bench, wish: &Wish) -> bool {
+    let name = bench.name().to_lowercase();
+    wish.only.is_empty() || wish.only.iter().any(|only| name.starts_with(&only.to_lowercase()))
+}
+
+/// The trials of an object that belong together: with one reader and with several, in a process and across.
+fn unit(bench: &dyn Bench, trial: Trial, words: usize, bars: bool) -> Vec<Case> {
+    let plain = Case { trial, words, readers: 1, across: false };
+    let wanted = match bench.name() {
+        raw::COPY => trial == Trial::Alone,
+        raw::WORD => trial == Trial::Unchanged && words == 1,
+        _ => bench.takes(&plain) && if bars { held(bench, trial, words) } else { usual(bench, trial, words) },
+    };
+    if !wanted {
+        return Vec::new();
+    }
+    let mut cases = vec![plain];
+    let large = [8, 512].contains(&words);
+    if large && bench.kind() == Kind::State && [Trial::Write, Trial::Read].contains(&trial) {
+        cases.extend(CROWDS.map(|readers| Case { readers, ..plain }));
+    }
+    if large && [Trial::Trip, Trial::Write, Trial::Read].contains(&trial) {
+        cases.push(Case { across: true, ..plain });
+    }
+    cases.retain(|case| bench.takes(case) && (bench.ours() || !bars || !case.across));
+    cases
+}
+
+/// What a full run has.
+fn usual(bench: &dyn Bench, trial: Trial, words: usize) -> bool {
+    match trial {
+        Trial::Unchanged => words == 8,
+        _ => words != 32 || bench.kind() == Kind::State,
+    }
+}
+
+/// Others that a bar names.
+const NAMED: [&str; 3] = ["rtrb", "rtrb chunks", "triple_buffer"];
+/// Others that might be the fastest.
+const FAST: [&str; 7] =
+    ["rtrb", "rtrb chunks", "ringbuf", "heapless", "bbqueue", "ArrayQueue", "real-time fifo"];
+
+/// What a bar is held against.
+fn held(bench: &dyn Bench, trial: Trial, words: usize) -> bool {
+    let name = bench.name();
+    match trial {
+        Trial::Alone | Trial::Check => false,
+        Trial::Flat => bench.kind().is_queue() && words != 32 && (bench.ours() || FAST.contains(&name)),
+        Trial::Unchanged => words == 8 && (bench.ours() || NAMED.contains(&name)),
+        _ => usual(bench, trial, words) && (bench.ours() || NAMED.contains(&name)),
+    }
+}
+
+/// A small generator, so that a seed gives the order again.
+pub(crate) struct Random(u64);
+
+impl Random {
+    /// From a seed.
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        // SplitMix64.
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// Puts the items into another order.
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
+        for at in (1..items.len()).rev() {
+            items.swap(at, (self.next() % (at as u64 + 1)) as usize);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn benches() -> Vec<Box<dyn Bench>> {
+        crate::benches()
+    }
+
+    #[test]
+    fn a_full_run_has_every_object_in_every_trial_that_it_takes() {
+        let benches = benches();
+        let groups = groups(&benches, &Wish::default());
+        let entries: Vec<Entry> = groups.into_iter().flatten().flatten().collect();
+        for (at, bench) in benches.iter().enumerate() {
+            assert!(entries.iter().any(|(other, _)| *other == at), "{} takes no part", bench.name());
+        }
+        let mut sorted = entries.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        assert_eq!(sorted.len(), entries.len(), "nothing twice");
+    }
+
+    #[test]
+    fn bars_need_less_than_a_full_run() {
+        let benches = benches();
+        let count =
+            |bars| groups(&benches, &Wish { bars, ..Wish::default() }).iter().flatten().flatten().count();
+        assert!(count(true) < count(false));
+        assert!(count(true) > 0);
+    }
+
+    #[test]
+    fn a_seed_gives_the_order_again() {
+        let order = |seed| {
+            let mut items: Vec<u32> = (0..20).collect();
+            Random::new(seed).shuffle(&mut items);
+            items
+        };
+        assert_eq!(order(7), order(7));
+        assert_ne!(order(7), order(8));
+        let mut sorted = order(7);
+        sorted.sort_unstable();
+        assert_eq!(sorted, (0..20).collect::<Vec<_>>());
+    }
+}

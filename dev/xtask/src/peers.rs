@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! `dev/peers`, a workspace of its own: built, run, and asked for its figures.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::absence::PEERS;
+use crate::command::{Command, End};
+use crate::tree::Tree;
+
+/// Where a recorded run is kept.
+const RECORD: &str = "docs/measured";
+
+/// What is wanted of a run.
+#[derive(Args, Debug)]
+pub(crate) struct Peers {
+    /// Write docs/measured/peers.{md,json,svg} instead of printing the tables
+    #[arg(long)]
+    record: bool,
+    /// Shorter trials and 3 rounds: a look, not a measurement
+    #[arg(long, conflicts_with = "record")]
+    quick: bool,
+    /// Rounds
+    #[arg(long)]
+    rounds: Option<u32>,
+    /// Only objects whose names begin so, separated by commas
+    #[arg(long)]
+    only: Option<String>,
+    /// Only these trials, separated by commas: alone, flat, trip, write, read, unchanged
+    #[arg(long)]
+    trials: Option<String>,
+    /// Only values of these bytes, separated by commas: 8, 64, 256, 4096
+    #[arg(long)]
+    bytes: Option<String>,
+    /// The order of trials
+    #[arg(long)]
+    seed: Option<u64>,
+}
+
+/// Builds the program and runs it in view.
+pub(crate) fn run(tree: &Tree, wish: &Peers) -> ExitCode {
+    let build = build(tree);
+    println!("{}", build.shown());
+    if build.show() != End::Code(0) {
+        return ExitCode::FAILURE;
+    }
+    let program = Command::new(program(tree)).args(wish.arguments(tree)).dir(tree.root());
+    if program.show() == End::Code(0) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+impl Peers {
+    fn arguments(&self, tree: &Tree) -> Vec<String> {
+        let mut arguments = Vec::new();
+        let mut add = |name: &str, value: Option<String>| {
+            arguments.extend(value.into_iter().flat_map(|value| [format!("--{name}"), value]));
+        };
+        add("rounds", self.rounds.map(|rounds| rounds.to_string()));
+        add("only", self.only.clone());
+        add("trials", self.trials.clone());
+        add("bytes", self.bytes.clone());
+        add("seed", self.seed.map(|seed| seed.to_string()));
+        add("out", self.record.then(|| tree.join(RECORD).display().to_string()));
+        if self.quick {
+            arguments.push("--quick".into());
+        }
+        arguments
+    }
+}
+
+/// How the program is built; as slow as a program of 40 objects in 4 sizes is.
+fn build(tree: &Tree) -> Command {
+    cargo("build --release", tree).limit(std::time::Duration::from_secs(30 * 60))
+}
+
+/// A command of Cargo's for that workspace; what it builds goes to a folder of its own.
+pub(crate) fn cargo(what: &str, tree: &Tree) -> Command {
+    Command::line(&format!("cargo {what} --locked --manifest-path {PEERS}/Cargo.toml"))
+        .args(["--target-dir".as_ref(), tree.target().join("peers").as_os_str()])
+        .dir(tree.root())
+}
+
+fn program(tree: &Tree) -> std::path::PathBuf {
+    tree.target().join("peers/release/taut-peers")
+}
+
+/// Builds the program, runs what the bars need, and gives its JSON.
+///
+/// # Errors
+/// What the compiler or the program said.
+pub(crate) fn measured_for_bars(tree: &Tree, rounds: usize, folder: &Path) -> Result<String, String> {
+    let built = build(tree).run();
+    if !built.success() {
+        return Err(format!("taut-peers does not build: {}", built.text));
+    }
+    let run = Command::new(program(tree))
+        .args(["--bars", "--rounds", &rounds.to_string()])
+        .args(["--out".as_ref(), folder.as_os_str()])
+        .run();
+    if !run.success() {
+        return Err(format!("taut-peers {}: {}", run.reason(), run.text));
+    }
+    let path = folder.join("peers.json");
+    std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wishes_are_handed_on() {
+        let tree = Tree::here().unwrap();
+        let mut wish = Peers {
+            record: false,
+            quick: true,
+            rounds: Some(5),
+            only: None,
+            trials: None,
+            bytes: None,
+            seed: None,
+        };
+        wish.only = Some("rtrb,QrtR".into());
+        assert_eq!(wish.arguments(&tree).join(" "), "--rounds 5 --only rtrb,QrtR --quick");
+        wish = Peers { record: true, quick: false, ..wish };
+        assert!(wish.arguments(&tree).join(" ").ends_with("docs/measured"));
+    }
+}
