@@ -43,7 +43,7 @@ fn counted<R>(most: &mut u64, limit: u64, name: &str, operation: impl FnOnce() -
 }
 
 /// Rounds in good order, and so many again on spoilt memory.
-const ROUNDS: u64 = 300;
+const ROUNDS: u64 = 150;
 
 fn state<const N: usize, S: State<N>>() {
     let place = Place::new(S::bytes());

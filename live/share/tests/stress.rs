@@ -38,17 +38,29 @@ fn repeat(share: f64, met: &[AtomicBool], mut step: impl FnMut(u64)) -> u64 {
     unreachable!("the loop above has no end")
 }
 
-/// Lets others run after every `often`-th of `n` operations, so that a reader gets through, or a writer: some are starved
-/// by a side that never rests. But only in every second stretch of 2^`stretch` operations: threads that rest again and
-/// again take turns on one processor, and never meet inside of an operation.
+/// A rest after some of `n` operations: a side that never rests starves some others. It is short, after every
+/// `often`-th operation in every second stretch of 2^`stretch`. The processor is given away but seldom: threads that do
+/// it again and again take turns on one, and never meet inside of an operation; and where other programs are busy, each
+/// time costs milliseconds.
 fn breathe(n: u64, often: u64, stretch: u32) {
-    if n.is_multiple_of(often) && (n >> stretch).is_multiple_of(2) {
+    if n.is_multiple_of(if cfg!(miri) { often } else { 512 }) {
         thread::yield_now();
+    } else if n.is_multiple_of(often) && (n >> stretch).is_multiple_of(2) {
+        pause();
+    }
+}
+
+/// A microsecond or some.
+fn pause() {
+    if cfg!(miri) {
+        thread::yield_now();
+    } else {
+        (0..50).for_each(|_| std::hint::spin_loop());
     }
 }
 
 /// New values after which a reader has met the writer.
-const MET: u64 = 11;
+const MET: u64 = 7;
 
 /// One test at a time, so that its threads have the processors.
 fn alone() -> MutexGuard<'static, ()> {
@@ -56,7 +68,7 @@ fn alone() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Set when the writing thread is over, also by a panic: the others end too.
+/// Set when a thread is over, also by a panic: the others do not wait for it.
 struct Done<'a>(&'a AtomicBool);
 
 impl Drop for Done<'_> {
@@ -89,6 +101,7 @@ fn state<const N: usize, S: State<N>>() {
             .zip(seen.iter().zip(&met))
             .map(|(mut reader, (mine, met))| {
                 scope.spawn(move || {
+                    let _met = Done(met);
                     let (mut newest, mut reads, mut values, mut told) = (Newest::default(), 0u64, 0u64, 0u64);
                     while !done.load(Relaxed) {
                         let mut floor = complete.load(Acquire);
@@ -122,7 +135,7 @@ fn state<const N: usize, S: State<N>>() {
                     complete.store(n, Release);
                 } else {
                     assert!(!S::WRITES_ALWAYS, "{}: a write that did not", S::NAME);
-                    (0..50).for_each(|_| std::hint::spin_loop());
+                    pause();
                 }
                 breathe(n, 8, 9);
             })
@@ -149,6 +162,7 @@ fn queue<const N: usize, Q: Queue<N>>(capacity: u32, share: f64) {
     let (begun, complete, popped, done) = (&begun.0, &complete.0, &popped.0, AtomicBool::new(false));
     thread::scope(|scope| {
         let reading = scope.spawn(|| {
+            let _met = Done(&met[0]);
             let (mut order, mut pops, mut told) = (Order::default(), 0u64, 0u64);
             loop {
                 let last_look = done.load(Acquire);
@@ -164,7 +178,10 @@ fn queue<const N: usize, Q: Queue<N>>(capacity: u32, share: f64) {
                 if nothing && last_look {
                     return (order, pops, told);
                 }
-                breathe(if nothing { 0 } else { pops }, 16, 10);
+                if nothing {
+                    pause();
+                }
+                breathe(pops, 16, 10);
             }
         });
         let mut pushed = 0;
@@ -179,7 +196,7 @@ fn queue<const N: usize, Q: Queue<N>>(capacity: u32, share: f64) {
                 } else {
                     assert_eq!(Q::WHEN_FULL, WhenFull::Refuse, "{}: refused", Q::NAME);
                     assert!(pushed - popped >= u64::from(capacity), "{}: refused, not full", Q::NAME);
-                    thread::yield_now();
+                    pause();
                 }
                 breathe(n, 16, 9);
             })
