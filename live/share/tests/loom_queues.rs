@@ -118,11 +118,6 @@ fn qrtwo_of_two() {
 }
 
 #[test]
-fn qrtwc_of_one() {
-    explore("qrtwc of 1, 5×1", 4, None, |memory| pops(qrtwc::pair(memory, 1).unwrap(), 5, 1, |_| true));
-}
-
-#[test]
 fn qrtwc_of_two() {
     explore("qrtwc of 2, 5×1", 4, None, |memory| {
         pops(qrtwc::pair(memory, 2).unwrap(), 5, 1, |l| l % 2 == 0)

@@ -100,11 +100,11 @@
 //! - `tests/printed_queues.rs`: the mistakes of the listings
 //!
 //! `tests/loom_queues.rs`, where each value that is popped must be the one after the last and the lost, on payloads
-//! of 3 words in slots of a batch of 1: capacity 1, 5 pushes × 1 pop without preemption bound: 150 098 executions for
-//! either policy; QrtWc of 2, 5 × 1: 76 142; 6 × 2 with bound 2: QrtWo of 1 17 373, of 2 13 208, QrtWc of 2 11 697; a
-//! follower beside the reader, bound 2: 811; capacity 2 by slices, 7 values in batches of 2 × 1, no bound: 1 541.
-//! Each of the two fences left out, each of the two annotations weakened, a check that accepts one push more, and a
-//! batch of one more than B fail there.
+//! of 3 words in slots of a batch of 1: QrtWo of 1 (where the policies are one), 5 pushes × 1 pop without preemption
+//! bound: 150 098 executions; QrtWc of 2, 5 × 1: 76 142; 6 × 2 with bound 2: QrtWo of 1 17 373, of 2 13 208, QrtWc of
+//! 2 11 697; a follower beside the reader, bound 2: 811; capacity 2 by slices, 7 values in batches of 2 × 1, no
+//! bound: 1 541. Each of the two fences left out, each of the two annotations weakened, a check that accepts one push
+//! more, and a batch of one more than B fail there.
 //!
 //! A separate checker of interleavings. Sequentially consistent, each pop equal to the policy on a list at its first
 //! load: capacity 2, B = 1, 6 pushes × 3 pops: 21 403 states for QrtWo, 20 009 for QrtWc; B = 2, 4 batches of 2 × 3:
