@@ -36,8 +36,8 @@ fn process() {
             match $role {
                 "dispatcher" => {
                     // SAFETY: the test starts one at a time.
-                    let dispatcher = unsafe { $protocol::dispatcher::<Value>(mapping.memory(), SHAPE) };
-                    let mut dispatcher = dispatcher.unwrap();
+                    let attached = unsafe { $protocol::dispatcher::<Value>(mapping.memory(), SHAPE) };
+                    let mut dispatcher = attached.unwrap();
                     strike_at(n, die);
                     dispatcher.activate_writer(2).unwrap();
                     dispatcher.activate_reader(0, 2).unwrap();
@@ -45,14 +45,15 @@ fn process() {
                 }
                 "writer" => {
                     // SAFETY: the test starts one at a time.
-                    let mut writer = unsafe { $protocol::writer::<Value>(mapping.memory(), SHAPE) }.unwrap();
+                    let attached = unsafe { $protocol::writer::<Value>(mapping.memory(), SHAPE) };
+                    let mut writer = attached.unwrap();
                     strike_at(n, die);
                     writer.job().unwrap().write(&marked(2));
                 }
                 "reader" => {
                     // SAFETY: the test starts one at a time.
-                    let mut reader =
-                        unsafe { $protocol::reader::<Value>(mapping.memory(), SHAPE, 0) }.unwrap();
+                    let attached = unsafe { $protocol::reader::<Value>(mapping.memory(), SHAPE, 0) };
+                    let mut reader = attached.unwrap();
                     strike_at(n, die);
                     assert_eq!(reader.job().unwrap().read(), Ok(Some(marked(1))));
                 }
