@@ -58,7 +58,11 @@ fn sizes() {
 
 #[test]
 fn shapes_that_cannot_be_are_refused() {
-    let memory = |bytes| Box::leak(Box::new(Place::new(bytes))).memory();
+    let mut places = Vec::new();
+    let mut memory = |bytes| {
+        places.push(Place::new(bytes));
+        places.last_mut().unwrap().memory()
+    };
     let readers = Err(LayoutError::Readers);
     assert_eq!(chen::group::<u64>(memory(65_536), 0).map(drop), readers);
     assert_eq!(chen::group::<u64>(memory(65_536), 251).map(drop), readers);
