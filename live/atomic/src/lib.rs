@@ -34,6 +34,8 @@ mod memory;
 #[cfg(any(loom, shuttle))]
 mod modelled;
 #[cfg(not(any(loom, shuttle)))]
+mod place;
+#[cfg(not(any(loom, shuttle)))]
 mod racy;
 #[cfg(steps)]
 pub mod steps;
@@ -43,7 +45,9 @@ pub use lent::{Lent, LentMut};
 #[cfg(not(any(loom, shuttle)))]
 pub use memory::{Line, Memory, Slots, Words};
 #[cfg(any(loom, shuttle))]
-pub use modelled::{Lent, LentMut, Line, Memory, Slots, Words};
+pub use modelled::{Lent, LentMut, LentPlace, LentPlaceMut, Line, Memory, Slots, Words};
+#[cfg(not(any(loom, shuttle)))]
+pub use place::{LentPlace, LentPlaceMut};
 
 #[cfg(not(any(loom, shuttle, steps)))]
 pub use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};

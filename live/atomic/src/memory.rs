@@ -6,7 +6,7 @@ use core::mem::{MaybeUninit, size_of};
 use core::ops::Range;
 use core::ptr::NonNull;
 
-use crate::{AtomicU64, LINE_BYTES, Lent, LentMut, racy};
+use crate::{AtomicU64, LINE_BYTES, Lent, LentMut, LentPlace, LentPlaceMut, racy};
 
 /// 128 bytes of memory, zero at first: two cache lines, since processors fetch them in pairs.
 #[repr(C, align(128))]
@@ -55,7 +55,7 @@ impl<'m> Memory<'m> {
     ///   it needs no write access, a mapping for reading is enough.
     /// - In this process nothing else touches them during `'m` but endpoints of the object that stands there.
     ///   Another process may, also a hostile one: see the protocols for what it can and cannot do.
-    /// - Forms of the protocols that lend a value where it lies (`read_with`, `write_with`, chunks) hold a reference
+    /// - Forms of the protocols that lend a value where it lies (`read_with`, `write_with`, chunks, loans) hold a reference
     ///   into these bytes. They are for memory whose other processes keep to the protocol; against one that may not,
     ///   use the forms that copy.
     pub unsafe fn from_raw(start: NonNull<u8>, bytes: usize) -> Self {
@@ -403,6 +403,30 @@ impl<'m> Slots<'m> {
         }
     }
 
+    /// Lends place `index` for reading, where it lies, for as long as the result is kept.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Slots::lend`], until the result is dropped.
+    #[inline(always)]
+    pub unsafe fn lend_place<T: Copy>(&self, index: usize) -> LentPlace<'m, T> {
+        // SAFETY: inside of the memory, so not null (caller).
+        let at = unsafe { NonNull::new_unchecked(self.at::<T>(index)) };
+        LentPlace { at: at.cast(), life: PhantomData }
+    }
+
+    /// Lends place `index` for writing, where it lies, for as long as the result is kept.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Slots::lend_mut`], until the result is dropped.
+    #[inline(always)]
+    pub unsafe fn lend_place_mut<T: Copy>(&self, index: usize) -> LentPlaceMut<'m, T> {
+        // SAFETY: inside of the memory, so not null (caller).
+        let at = unsafe { NonNull::new_unchecked(self.at::<T>(index)) };
+        LentPlaceMut { at: at.cast(), life: PhantomData }
+    }
+
     /// Copies place `index` as `racy.rs` says: the result may be torn, and is a `T` only after the protocol's check.
     ///
     /// # Safety
@@ -601,6 +625,18 @@ mod tests {
         check::<7>(8);
         check::<256>(256);
         check::<65>(128);
+    }
+
+    #[test]
+    fn what_is_lent_lies_in_the_memory() {
+        let mut lines = [const { Line::new() }; 2];
+        let slots = Memory::new(&mut lines).slots(128, 64, 2);
+        // SAFETY: inside, one thread, one at a time.
+        unsafe {
+            slots.lend_place_mut::<[u8; 64]>(1)[5] = 7;
+            assert_eq!((slots.lend_place::<[u8; 64]>(1)[5], slots.lend_place::<[u8; 64]>(0)[5]), (7, 0));
+        }
+        assert_eq!(lines[1].0[64 + 5], 7);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use core::marker::PhantomData;
 use core::mem::{MaybeUninit, size_of};
-use core::ops::Range;
+use core::ops::{Deref, DerefMut, Range};
 use std::boxed::Box;
 
 use crate::{AtomicU64, LINE_BYTES, Ordering};
@@ -175,6 +175,62 @@ impl<'m> Words<'m> {
 
 fn content(lines: &[Line], offset: usize) -> &Content {
     lines[offset / LINE_BYTES].0.as_deref().expect("Memory::new has filled it")
+}
+
+/// A value lent for reading: a copy, made when it is lent and once more when it is given back, so that a write
+/// meanwhile is seen to race.
+pub struct LentPlace<'m, T: Copy> {
+    slots: Slots<'m>,
+    index: usize,
+    copy: Box<T>,
+}
+
+impl<T: Copy> Deref for LentPlace<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.copy
+    }
+}
+
+impl<T: Copy> Drop for LentPlace<'_, T> {
+    fn drop(&mut self) {
+        // SAFETY: the duties of whoever called `Slots::lend_place`.
+        *self.copy = unsafe { self.slots.read(self.index) };
+    }
+}
+
+/// A value lent for writing: a copy, made when it is lent and written back when it is given back.
+pub struct LentPlaceMut<'m, T: Copy> {
+    slots: Slots<'m>,
+    index: usize,
+    copy: Box<T>,
+}
+
+impl<T: Copy> LentPlaceMut<'_, T> {
+    /// Ends it, as dropping does.
+    pub fn end(self) {}
+}
+
+impl<T: Copy> Deref for LentPlaceMut<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.copy
+    }
+}
+
+impl<T: Copy> DerefMut for LentPlaceMut<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.copy
+    }
+}
+
+impl<T: Copy> Drop for LentPlaceMut<'_, T> {
+    fn drop(&mut self) {
+        // SAFETY: the duties of whoever called `Slots::lend_place_mut`.
+        unsafe { self.slots.write(self.index, &*self.copy) };
+    }
 }
 
 /// Equal places for values in a [`Memory`]; see the real one for its promises.
@@ -348,6 +404,26 @@ impl<'m> Slots<'m> {
             // SAFETY: every byte of it was written, and every bit pattern is a T (caller).
             *value = unsafe { self.load(index + i).assume_init() };
         }
+    }
+
+    /// Lends place `index` for reading, for as long as the result is kept: a copy, see [`LentPlace`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`Slots::read`], until the result is dropped.
+    pub unsafe fn lend_place<T: Copy>(&self, index: usize) -> LentPlace<'m, T> {
+        // SAFETY: the caller's duties.
+        LentPlace { slots: *self, index, copy: Box::new(unsafe { self.read(index) }) }
+    }
+
+    /// Lends place `index` for writing, for as long as the result is kept: a copy, see [`LentPlaceMut`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`Slots::read`] and [`Slots::write`], until the result is dropped.
+    pub unsafe fn lend_place_mut<T: Copy>(&self, index: usize) -> LentPlaceMut<'m, T> {
+        // SAFETY: the caller's duties.
+        LentPlaceMut { slots: *self, index, copy: Box::new(unsafe { self.read(index) }) }
     }
 
     /// Copies place `index` in relaxed words; the result may be torn.

@@ -20,6 +20,7 @@
 //! | the newest value     | writer, fast readers by time | [`state::emeralds`] | load for each slow reader, copy when it was overtaken | slow ones may be told `Overrun` |
 //! | a baseline           | none           | [`state::spinlock`] | unbounded       | unbounded                      |
 //! | every value in order | one reader, or both | [`queue::qrtr`] | 1 load + 1 store + copy | pushes, or gets the value back |
+//! | large values, in place | either, or both | [`bulk`]        | 2 stores; 1 load + 1 exchange; no copy | the same             |
 //!
 //! The real-time side never waits, never retries and never depends on what the other side wrote beyond the value
 //! itself. Each module states its step bounds, its orderings and proof, and what is left behind by a process that
@@ -177,6 +178,7 @@
 //! ```
 #![no_std]
 
+pub mod bulk;
 mod list;
 mod places;
 mod plain;

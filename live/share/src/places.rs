@@ -7,7 +7,7 @@ use core::cell::Cell;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 
-use taut_atomic::{Lent, LentMut, Memory, Slots};
+use taut_atomic::{Lent, LentMut, LentPlace, LentPlaceMut, Memory, Slots};
 
 use crate::Plain;
 use crate::plain::word_bytes;
@@ -173,6 +173,28 @@ impl<'m, T: Plain> Places<'m, T> {
             // a T that varies (Plain).
             *value = unsafe { self.load(index + i).assume_init() };
         }
+    }
+
+    /// Lends place `index` for reading, where it lies, for as long as the result is kept.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Places::lend`], until the result is dropped.
+    #[inline(always)]
+    pub(crate) unsafe fn lend_place(&self, index: usize) -> LentPlace<'m, T> {
+        // SAFETY: caller's; a T fits (`new`).
+        unsafe { self.slots.lend_place(index) }
+    }
+
+    /// Lends place `index` for writing, where it lies, for as long as the result is kept: an older value, or zeros.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Places::lend_mut`], until the result is dropped.
+    #[inline(always)]
+    pub(crate) unsafe fn lend_place_mut(&self, index: usize) -> LentPlaceMut<'m, T> {
+        // SAFETY: caller's; a T fits (`new`).
+        unsafe { self.slots.lend_place_mut(index) }
     }
 
     /// Copies place `index` while it may be written: a `T` only after the protocol's check.

@@ -50,7 +50,7 @@ pub enum LayoutError {
         /// Bytes that there are.
         given: usize,
     },
-    /// The capacity is 0, or so large that the object's size is not a number.
+    /// The capacity is 0, more than the protocol takes, or so large that the object's size is not a number.
     Capacity,
     /// The number of readers is 0 or more than the protocol takes, or there is no reader of that number.
     Readers,
@@ -62,7 +62,9 @@ impl fmt::Display for LayoutError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooSmall { needed, given } => write!(f, "the object needs {needed} bytes and gets {given}"),
-            Self::Capacity => f.write_str("the capacity must be at least 1, and the size a number"),
+            Self::Capacity => f.write_str(
+                "the capacity must be at least 1 and at most what the protocol takes, and the size a number",
+            ),
             Self::Readers => {
                 f.write_str("the number of readers, or of this reader, is not one that the object has")
             }

@@ -1,0 +1,683 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! A pool of large blocks that change hands: filled, sent, received and given back where they lie; one sender, one
+//! receiver.
+//!
+//! # Use
+//!
+//! Images, point clouds, packets: values that are too large to be copied twice. The sender's user fills a block in
+//! place, the receiver's user reads it in place, and what the object itself moves is a word. Either side may be the
+//! real-time one. Small values are better off in [`crate::queue`] and [`crate::state`], which copy them.
+//!
+//! ```
+//! use taut_share::{Line, Memory, bulk};
+//!
+//! let mut lines: Vec<Line> = (0..bulk::bytes::<[u8; 4096]>(3).unwrap() / 128).map(|_| Line::new()).collect();
+//! let (sender, receiver) = bulk::pair::<[u8; 4096]>(Memory::new(&mut lines), 3)?;
+//! let mut image = sender.loan().expect("all blocks are here");
+//! image.fill(7);
+//! image.send();
+//! let image = receiver.receive()?.expect("one was sent");
+//! assert_eq!((image[4095], image.number()), (7, 1));
+//! drop(image); // gives it back
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! How many blocks: those that the receiver's user keeps at once, those that the sender's user fills at once, and those
+//! that are to wait between them. With 3, a receiver that keeps one and a sender that fills one are never in each
+//! other's way; [`Receiver::receive_newest`] holds one more for a moment. What to do when the receiver is late is the sender's choice, loan by loan: [`Sender::loan`] is refused
+//! while all blocks are out, [`Sender::loan_or_recall`] takes the oldest one back that was sent and not received. A
+//! receiver to whom only the newest matters asks for that.
+//!
+//! A block may hold a [`List`](crate::List), which is as long as its user has made it.
+//!
+//! The types forbid to write what was sent, or to write what was received:
+//!
+//! ```compile_fail,E0382
+//! # use taut_share::{Line, Memory, bulk};
+//! let mut lines = [const { Line::new() }; 4];
+//! let (sender, receiver) = bulk::pair::<[u64; 4]>(Memory::new(&mut lines), 2).unwrap();
+//! let mut loan = sender.loan().unwrap();
+//! loan.send();
+//! loan[0] = 1;
+//! ```
+//! ```compile_fail,E0594
+//! # use taut_share::{Line, Memory, bulk};
+//! let mut lines = [const { Line::new() }; 4];
+//! let (sender, receiver) = bulk::pair::<[u64; 4]>(Memory::new(&mut lines), 2).unwrap();
+//! let mut received = receiver.receive().unwrap().unwrap();
+//! received[0] = 1;
+//! ```
+//!
+//! to keep a block longer than the end that it came from, or in another thread:
+//!
+//! ```compile_fail,E0505
+//! # use taut_share::{Line, Memory, bulk};
+//! let mut lines = [const { Line::new() }; 4];
+//! let (sender, receiver) = bulk::pair::<[u64; 4]>(Memory::new(&mut lines), 2).unwrap();
+//! let received = receiver.receive().unwrap();
+//! drop(receiver);
+//! drop(received);
+//! ```
+//! ```compile_fail,E0505
+//! # use taut_share::{Line, Memory, bulk};
+//! let mut lines = [const { Line::new() }; 4];
+//! let (sender, receiver) = bulk::pair::<[u64; 4]>(Memory::new(&mut lines), 2).unwrap();
+//! let loan = sender.loan();
+//! drop(sender);
+//! drop(loan);
+//! ```
+//! ```compile_fail,E0277
+//! # use taut_share::{Line, Memory, bulk};
+//! fn moved<T: Send>(_: T) {}
+//! let mut lines = [const { Line::new() }; 4];
+//! let (sender, receiver) = bulk::pair::<[u64; 4]>(Memory::new(&mut lines), 2).unwrap();
+//! moved(sender.loan());
+//! ```
+//!
+//! and two of an end, or an end in two threads:
+//!
+//! ```compile_fail,E0599
+//! # use taut_share::{Line, Memory, bulk};
+//! let mut lines = [const { Line::new() }; 4];
+//! let (sender, receiver) = bulk::pair::<[u64; 4]>(Memory::new(&mut lines), 2).unwrap();
+//! let second = sender.clone();
+//! ```
+//! ```compile_fail,E0599
+//! # use taut_share::{Line, Memory, bulk};
+//! let mut lines = [const { Line::new() }; 4];
+//! let (sender, receiver) = bulk::pair::<[u64; 4]>(Memory::new(&mut lines), 2).unwrap();
+//! let second = receiver.clone();
+//! ```
+//! ```compile_fail,E0277
+//! # use taut_share::{Line, Memory, bulk};
+//! fn shared<T: Sync>(_: &T) {}
+//! let mut lines = [const { Line::new() }; 4];
+//! let (sender, receiver) = bulk::pair::<[u64; 4]>(Memory::new(&mut lines), 2).unwrap();
+//! shared(&sender);
+//! ```
+//! ```compile_fail,E0277
+//! # use taut_share::{Line, Memory, bulk};
+//! fn shared<T: Sync>(_: &T) {}
+//! let mut lines = [const { Line::new() }; 4];
+//! let (sender, receiver) = bulk::pair::<[u64; 4]>(Memory::new(&mut lines), 2).unwrap();
+//! shared(&receiver);
+//! ```
+//! ```
+//! # use taut_share::{Line, Memory, bulk};
+//! fn moved<T: Send>(_: T) {}
+//! let mut lines = [const { Line::new() }; 4];
+//! let (sender, receiver) = bulk::pair::<[u64; 4]>(Memory::new(&mut lines), 2).unwrap();
+//! moved(sender);
+//! moved(receiver);
+//! ```
+//!
+//! # Callers
+//!
+//! `-` may run at the same time, `X` may not (the types and the duties of [`sender`] and [`receiver`] see to it). Several
+//! loans, and several received blocks, may be there at once.
+//!
+//! |                       | loan, recall, send, drop | receive, drop |
+//! |-----------------------|--------------------------|---------------|
+//! | loan, recall, send, drop of a loan | X           | -             |
+//! | receive, drop of a received block  | -           | X             |
+//!
+//! # Progress
+//!
+//! N blocks, at most [`BLOCKS_MAX`]. Both sides are wait-free and copy nothing.
+//!
+//! | operation          | usually                | bound                                                     |
+//! |--------------------|------------------------|-----------------------------------------------------------|
+//! | `loan`             | nothing shared         | N loads, when its stock is empty; that many if refused     |
+//! | `loan_or_recall`   | as `loan`              | 2 N loads + N exchanges; 1 exchange if the receiver is still |
+//! | `send`             | 2 stores               | the same                                                  |
+//! | drop of a loan     | nothing shared         | the same                                                  |
+//! | `receive`          | 1 load + 1 exchange; 1 load if none waits | 2 N + 1 of these; as a successor, N loads more |
+//! | `receive_newest`   | 1 load + 1 exchange + 1 store for each that waits | 2 N + 1 of these; as a successor, N² loads and N stores more |
+//! | drop of a received block | 1 store          | the same                                                  |
+//!
+//! `receive` takes more than its first step only where blocks were recalled since the last call, or as a successor.
+//!
+//! # State
+//!
+//! ```text
+//! byte 0   order: N words; sending k stands in word k mod N: k << 8 | block (the sender's)
+//! then     owners: N words; block i: k << 8 | owner, k its last sending
+//! then     N blocks. Each of the three begins a line, and so does each block.
+//!
+//!                 sender: store              receiver: exchange
+//! owner:  Sender ───────────────▶ Sent(k) ─────────────────────▶ Receiver(k)
+//!           ▲ ▲   sender: exchange  │                                │
+//!           │ └─────────────────────┘       receiver: store          │
+//!           └────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! Sendings are counted from 1. The sender keeps the next number, a lower bound of those on the way, its own copy of the
+//! order, and two sets of blocks: its stock, and those lent to its user. The receiver keeps the next number that it
+//! expects, the set that its user holds, and the set that the receiver before it held.
+//!
+//! # Invariants
+//!
+//! - I1 A block has one owner: one word says it, and each change of it is one store or exchange by whoever then has the
+//!   right to. Only the sender's user touches a block of `Sender`, only the receiver's one of `Receiver`, nobody one
+//!   of `Sent`.
+//! - I2 What is on the way is a range of numbers a ..= k, k the last sending: both sides take the smallest of it.
+//! - I3 Where sending k is written into the order, sending k - N is not on the way: by I2 all N blocks would be, and the
+//!   one that is sent is not. So the order names every block that is on the way.
+//! - I4 Numbers below the receiver's expected one are not on the way, and never again.
+//! - I5 Each side refuses to take a block that it holds, whatever shared memory says.
+//!
+//! # Orderings
+//!
+//! - O1 send: Release of the order store ↔ Acquire of the receiver's order load.
+//! - O2 give: Release of the receiver's owner store ↔ Acquire of the sender's owner load, and of its failed exchange.
+//! - O3 take: Release of the receiver's exchange ↔ Acquire of the sender's failed exchange.
+//!
+//! # Proof
+//!
+//! The receiver exchanges `Sent(k)` for block i after it has seen (k, i) in the order: by O1 the content of sending k is
+//! there, and so is `Sent(k)` or what followed it. Numbers are used once, so the exchange succeeds if and only if nobody
+//! has taken sending k; then the sender's recall of k fails from there on, and the sender writes the block again only
+//! after it has seen `Sender` in its word, which only the receiver's store can have put there: by O2 the user's reads are
+//! over. If the sender's exchange comes first, the receiver's fails, and its user has not seen the block.
+//!
+//! First in, first out: a larger number than the expected one in its place in the order says that all up to N below it
+//! are not on the way (I3), so the receiver goes on from there; a smaller one, that nothing newer was sent. It walks
+//! place by place, and 2 N + 1 steps lead past whatever was the newest when it began. Unless it is one of those, each step
+//! met a block that was recalled while it walked: [`NotReceived::Overtaken`].
+//!
+//! `loan_or_recall` is refused only if there was a time in it at which the receiver had all blocks that are not lent:
+//! once its exchanges have failed, nothing is on the way; by O3 its second look sees all that was given back before the
+//! last of them was taken.
+//!
+//! # Crash
+//!
+//! Where a block is, its word says alone; so none is lost or in two places, whoever dies where.
+//!
+//! | who dies, where                      | the block is        | what goes on                                       |
+//! |--------------------------------------|---------------------|----------------------------------------------------|
+//! | sender, with loans                   | `Sender`            | in the stock of a new [`sender`]                   |
+//! | sender, between the stores of `send` | `Sent`, not in the order | was not sent: a new [`sender`] takes it back  |
+//! | sender, after them                   | `Sent`              | is received                                        |
+//! | sender, before or after a recall     | `Sent` or `Sender`  | is received, or in the stock                       |
+//! | receiver, before its exchange        | `Sent`              | a new [`receiver`] gets it, or it is recalled      |
+//! | receiver, after it                   | `Receiver`          | a new [`receiver`] gets it again: at least once    |
+//! | receiver, after its store            | `Sender`            | in the sender's stock                              |
+//!
+//! A block that comes again has the number that it had, and comes before all others. To be rid of those of a dead
+//! receiver, attach one and drop what it receives. A leaked loan (`mem::forget`) is as a dead sender's.
+//!
+//! Against a hostile process: numbers of blocks are checked, steps bounded, and what a side holds it knows by itself
+//! (I5): it never lends a block twice, nor outside of the memory. A word that cannot be is [`NotReceived::Corrupt`], or
+//! counts as not given back. But the content is lent where it lies: see [`Memory::from_raw`].
+//!
+//! # Source
+//!
+//! Our own. Loans that move are as in iceoryx2, between one pair and with bounds; take and recall race by one exchange,
+//! as the consumer and the overwriting producer do on the shared head of a drop-oldest queue. Considered: two index
+//! queues, for what was sent and what is free, and on each side's line a row of what it holds. Then a block that changes
+//! hands is for some steps in two of the three lists or in none, a successor must tell which, and a recall takes from a
+//! queue whose other end is being taken from. One word per block has no such state. Its price is the look over N words
+//! for what was given back, which are one or two lines for up to 32 blocks, and once per emptied stock.
+//!
+//! # Checked
+//!
+//! - `tests/behaviour_bulk.rs`: values, errors, policies, successors, lies; also Miri
+//! - `tests/steps_bulk.rs`: the bounds above, counted
+//! - `tests/crashes_bulk.rs`: a model of it, every interleaving with a death of either side at every step
+//! - `tests/deaths_bulk.rs`, `tests/processes_bulk.rs`: SIGKILL before every step of every operation, and at random
+//! - `tests/stress_bulk.rs`: threads on 4 KiB that show tearing; also Miri
+//! - `tests/hostile_bulk.rs`: a process scribbles at random
+//!
+//! `tests/loom_bulk.rs`, payload of 2 words, without preemption bound: 1 block, 3 sendings × 3 receives: 793 executions;
+//! 2 blocks: 2 449, with one kept 722; recall with 2 blocks, 4 × 2: 82 506, with 3 and one kept, 5 × 2: 29 030; the
+//! newest with recall, 3 blocks, 4 × 1: 73 604; its freshness: 8 478; a recall's refusal: 94 336; a sender that follows
+//! another: 7 549; with bound 3: 3 blocks, one kept, 5 × 4: 2 955, a receiver that follows another: 1 645. Each of the
+//! seven annotations weakened fails there. A separate checker of interleavings, RC11 without load buffering: 1 block,
+//! 3 × 3; 2 blocks, 4 × 3, without and with recall: no race, order, no false refusal: 101, 456 and 1 881 states; the same
+//! annotations are needed (it has no successors).
+//!
+//! `tests/crashes_bulk.rs`: 2 blocks, 4 sendings, recall, one death of each side: 3 223 171 states; two deaths of the
+//! sender, of the receiver, 3 sendings: 352 337, 457 870; 3 blocks, 3 sendings, a death of the receiver: 369 409. Six
+//! mistakes made on purpose are found there.
+//!
+//! Not covered: more blocks exhaustively; deaths together with weak memory; load buffering (the Release of O2 forbids what
+//! it could do to the user's reads); AArch64 hardware; numbers past 2⁵⁶.
+
+use core::cell::Cell;
+use core::fmt;
+use core::mem;
+use core::ops::{Deref, DerefMut, Range};
+
+use taut_atomic::Ordering::{Acquire, Relaxed, Release};
+use taut_atomic::{LentPlace, LentPlaceMut, Memory};
+
+mod pool;
+
+pub use pool::{BLOCKS_MAX, bytes};
+use pool::{Block, Blocks, Owner, Pool};
+
+use crate::{LayoutError, Plain};
+
+/// Both ends on one memory, for `blocks` blocks.
+///
+/// # Errors
+///
+/// [`LayoutError`].
+pub fn pair<T: Plain>(
+    memory: Memory<'_>,
+    blocks: u32,
+) -> Result<(Sender<'_, T>, Receiver<'_, T>), LayoutError> {
+    let pool = Pool::new(&memory, blocks)?;
+    Ok((Sender::attach(pool), Receiver::attach(pool)))
+}
+
+/// The sender's end alone, where the receiver's is in another process or made by [`receiver`]. After the death of a
+/// sender, at any step, the next one goes on here, with all blocks that the dead one had not sent.
+///
+/// # Errors
+///
+/// [`LayoutError`].
+///
+/// # Safety
+///
+/// What stands on the memory is this object for this `T` and number of blocks, or zeros; no other sender of it lives:
+/// the last one and its loans have ended, and this call comes after that.
+pub unsafe fn sender<T: Plain>(memory: Memory<'_>, blocks: u32) -> Result<Sender<'_, T>, LayoutError> {
+    Ok(Sender::attach(Pool::new(&memory, blocks)?))
+}
+
+/// The receiver's end alone, where the sender's is in another process or made by [`sender`]. After the death of a
+/// receiver, at any step, the next one goes on here; first it receives again what the dead one had not given back.
+///
+/// # Errors
+///
+/// [`LayoutError`].
+///
+/// # Safety
+///
+/// What stands on the memory is this object for this `T` and number of blocks, or zeros; no other receiver of it
+/// lives: the last one and what it had received have ended, and this call comes after that.
+pub unsafe fn receiver<T: Plain>(memory: Memory<'_>, blocks: u32) -> Result<Receiver<'_, T>, LayoutError> {
+    Ok(Receiver::attach(Pool::new(&memory, blocks)?))
+}
+
+/// Why nothing was received although something may wait. Nothing was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotReceived {
+    /// The sender recalled blocks as fast as this looked for them; the next call goes on behind them. Never happens
+    /// with a sender that does not recall.
+    Overtaken,
+    /// A word is not one that this protocol can lead to: the sender is broken or hostile. It stays so until the word is
+    /// believable again or the object is made anew.
+    Corrupt,
+}
+
+impl fmt::Display for NotReceived {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Overtaken => "the sender took back every block that was looked at",
+            Self::Corrupt => "the pool's order is not as this protocol leaves it",
+        })
+    }
+}
+
+impl core::error::Error for NotReceived {}
+
+/// The end that fills blocks and sends them.
+pub struct Sender<'m, T> {
+    pool: Pool<'m, T>,
+    /// The number of the next sending.
+    next: Cell<u64>,
+    /// No smaller number is on the way.
+    oldest: Cell<u64>,
+    /// What was sent as number k, at k mod count: our own copy of the shared order.
+    order: [Cell<Block>; BLOCKS_MAX as usize],
+    /// Blocks that are here and not lent.
+    stock: Cell<Blocks>,
+    /// Blocks that are lent to our user.
+    loans: Cell<Blocks>,
+}
+
+impl<'m, T: Plain> Sender<'m, T> {
+    fn attach(pool: Pool<'m, T>) -> Self {
+        let numbers = (0..pool.count()).map(|place| pool.sending(pool.order(place).load(Relaxed)).0);
+        let newest = numbers.max().unwrap_or(0);
+        let order = [const { Cell::new(Block::FIRST) }; BLOCKS_MAX as usize];
+        let mut stock = Blocks::NONE;
+        for block in pool.all() {
+            let word = pool.owner(block).load(Acquire); // O2 give
+            match Owner::of(word) {
+                (_, Some(Owner::Sender)) => stock = stock.with(block),
+                (number, Some(Owner::Sent)) => {
+                    if pool.order(number).load(Relaxed) == block.word(number) {
+                        order[pool.place(number)].set(block);
+                    } else {
+                        // The sender before died in `send`: no receiver can have seen it.
+                        pool.owner(block).store(Owner::Sender.word(number), Relaxed);
+                        stock = stock.with(block);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Self {
+            pool,
+            next: Cell::new(newest + 1),
+            oldest: Cell::new(0),
+            order,
+            stock: Cell::new(stock),
+            loans: Cell::new(Blocks::NONE),
+        }
+    }
+
+    /// A block to be filled and sent; what stands in it is an older value, or zeros. `None` if all blocks are out: lent,
+    /// on the way, or with the receiver. Wait-free: no shared access while some are in stock, else one load for each
+    /// block that is out.
+    #[inline]
+    pub fn loan(&self) -> Option<Loan<'_, 'm, T>> {
+        if self.stock.get() == Blocks::NONE {
+            self.look();
+        }
+        self.stock.get().next().map(|block| self.lend(block))
+    }
+
+    /// As [`Sender::loan`], but if all blocks are out, takes back the oldest of those that were sent and not received:
+    /// the receiver will miss its number. `None` if there is no such block either. Wait-free: at most two loads and an
+    /// exchange for each block that is out.
+    #[inline]
+    pub fn loan_or_recall(&self) -> Option<Loan<'_, 'm, T>> {
+        self.loan().or_else(|| self.recall()).or_else(|| self.loan())
+    }
+
+    /// Puts what was given back into the stock.
+    fn look(&self) {
+        for block in self.pool.all().outside(self.stock.get(), self.loans.get()) {
+            let word = self.pool.owner(block).load(Acquire); // O2 give
+            if let (_, Some(Owner::Sender)) = Owner::of(word) {
+                self.stock.set(self.stock.get().with(block));
+            }
+        }
+    }
+
+    #[cold]
+    fn recall(&self) -> Option<Loan<'_, 'm, T>> {
+        let next = self.next.get();
+        // Older ones are not on the way (I3).
+        for number in self.oldest.get().max(next.saturating_sub(self.pool.count()))..next {
+            self.oldest.set(number + 1);
+            let block = self.order[self.pool.place(number)].get();
+            // Sent, lost, and meanwhile lent again: not on the way (I5).
+            if self.loans.get().has(block) {
+                continue;
+            }
+            let (sent, ours) = (Owner::Sent.word(number), Owner::Sender.word(number));
+            // O2 give, O3 take
+            match self.pool.owner(block).compare_exchange(sent, ours, Relaxed, Acquire) {
+                Ok(_) => return Some(self.lend(block)),
+                Err(word) if Owner::of(word).1 == Some(Owner::Sender) => return Some(self.lend(block)),
+                Err(_) => {}
+            }
+        }
+        None
+    }
+
+    /// Lends `block`, which is the sender's and not lent.
+    #[inline(always)]
+    fn lend(&self, block: Block) -> Loan<'_, 'm, T> {
+        self.stock.set(self.stock.get().without(block));
+        self.loans.set(self.loans.get().with(block));
+        // SAFETY: exclusive until `Held` is dropped or sent, which is after this:
+        // - the block's word says `Sender` (callers), and only we change that (I1); the receiver's reads are over (O2);
+        // - it was not among our loans (I5): the stock has none of them, and `recall` asks.
+        let place = unsafe { self.pool.lend_mut(block) };
+        Loan { place, held: Held { sender: self, block } }
+    }
+
+    /// Blocks of the pool.
+    #[inline]
+    pub fn blocks(&self) -> u32 {
+        self.pool.count() as u32
+    }
+}
+
+/// A block in the hands of the sender's user: to be written, and then sent. Dropped, it goes back to the stock.
+#[must_use = "dropped, it goes back to the stock"]
+pub struct Loan<'s, 'm, T: Plain> {
+    // In this order: the place's loan ends first.
+    place: LentPlaceMut<'m, T>,
+    held: Held<'s, 'm, T>,
+}
+
+impl<T: Plain> Loan<'_, '_, T> {
+    /// Sends it, and returns the number of this sending: from 1, each one more than the last. Wait-free: 2 stores.
+    #[inline]
+    pub fn send(self) -> u64 {
+        let Self { place, held } = self;
+        place.end();
+        held.send()
+    }
+}
+
+impl<T: Plain> Deref for Loan<'_, '_, T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        &self.place
+    }
+}
+
+impl<T: Plain> DerefMut for Loan<'_, '_, T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.place
+    }
+}
+
+impl<T: Plain + fmt::Debug> fmt::Debug for Loan<'_, '_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+/// The sender's side of a loan: one of its `loans`.
+struct Held<'s, 'm, T: Plain> {
+    sender: &'s Sender<'m, T>,
+    block: Block,
+}
+
+impl<T: Plain> Held<'_, '_, T> {
+    #[inline]
+    fn send(self) -> u64 {
+        let Self { sender, block } = self;
+        mem::forget(self);
+        let (pool, number) = (&sender.pool, sender.next.get());
+        sender.next.set(number + 1);
+        sender.loans.set(sender.loans.get().without(block));
+        sender.order[pool.place(number)].set(block);
+        pool.owner(block).store(Owner::Sent.word(number), Relaxed);
+        pool.order(number).store(block.word(number), Release); // O1 send
+        number
+    }
+}
+
+impl<T: Plain> Drop for Held<'_, '_, T> {
+    fn drop(&mut self) {
+        self.sender.loans.set(self.sender.loans.get().without(self.block));
+        self.sender.stock.set(self.sender.stock.get().with(self.block));
+    }
+}
+
+/// The end that receives blocks and gives them back.
+pub struct Receiver<'m, T> {
+    pool: Pool<'m, T>,
+    /// The number of the next sending to look for (I4).
+    expected: Cell<u64>,
+    /// Blocks that our user has.
+    held: Cell<Blocks>,
+    /// Blocks that the receiver before us had.
+    inherited: Cell<Blocks>,
+}
+
+impl<'m, T: Plain> Receiver<'m, T> {
+    fn attach(pool: Pool<'m, T>) -> Self {
+        let dead = |block: &Block| Owner::of(pool.owner(*block).load(Relaxed)).1 == Some(Owner::Receiver);
+        let inherited = pool.all().filter(dead).fold(Blocks::NONE, Blocks::with);
+        Self { pool, expected: Cell::new(1), held: Cell::new(Blocks::NONE), inherited: Cell::new(inherited) }
+    }
+
+    /// The oldest block that waits; `None` if none does. Wait-free: 1 load and 1 exchange; more where blocks were
+    /// recalled, or as a successor (see the module's bounds).
+    ///
+    /// # Errors
+    ///
+    /// [`NotReceived`].
+    #[inline]
+    pub fn receive(&self) -> Result<Option<Received<'_, 'm, T>>, NotReceived> {
+        self.take(&mut self.steps())
+    }
+
+    /// The newest block that waits, and gives all older ones back; `None` if none waits. No older than the newest that
+    /// waited when this was called, unless that was recalled meanwhile. Wait-free: 1 load, 1 exchange and 1 store for each that waits; more where blocks
+    /// were recalled, or as a successor (see the module's bounds).
+    ///
+    /// # Errors
+    ///
+    /// [`NotReceived`].
+    #[inline]
+    pub fn receive_newest(&self) -> Result<Option<Received<'_, 'm, T>>, NotReceived> {
+        let mut steps = self.steps();
+        let Some(mut newest) = self.take(&mut steps)? else { return Ok(None) };
+        while let Ok(Some(newer)) = self.take(&mut steps) {
+            newest = newer;
+        }
+        Ok(Some(newest))
+    }
+
+    /// Steps through the order that lead past whatever is its newest now.
+    fn steps(&self) -> Range<u64> {
+        0..2 * self.pool.count() + 1
+    }
+
+    #[inline]
+    fn take(&self, steps: &mut Range<u64>) -> Result<Option<Received<'_, 'm, T>>, NotReceived> {
+        if self.inherited.get() != Blocks::NONE
+            && let Some((number, block)) = self.inherit()
+        {
+            return Ok(Some(self.lend(number, block)));
+        }
+        for _ in steps {
+            let expected = self.expected.get();
+            let word = self.pool.order(expected).load(Acquire); // O1 send
+            let (number, block) = self.pool.sending(word);
+            if number < expected {
+                return Ok(None);
+            }
+            // In its place, and of a block: else it is a lie.
+            let in_place = (number - expected).is_multiple_of(self.pool.count());
+            let block = block.filter(|_| in_place).ok_or(NotReceived::Corrupt)?;
+            if number > expected {
+                // At least count more than expected. Smaller ones are not on the way (I3).
+                self.expected.set(number - self.pool.count() + 1);
+                continue;
+            }
+            self.expected.set(number + 1);
+            // Received by the receiver before us, and by us again (I5).
+            if self.held.get().has(block) {
+                continue;
+            }
+            let (sent, ours) = (Owner::Sent.word(number), Owner::Receiver.word(number));
+            // O3 take
+            if self.pool.owner(block).compare_exchange(sent, ours, Release, Relaxed).is_ok() {
+                return Ok(Some(self.lend(number, block)));
+            }
+        }
+        Err(NotReceived::Overtaken)
+    }
+
+    /// The oldest block that the receiver before us had.
+    #[cold]
+    fn inherit(&self) -> Option<(u64, Block)> {
+        let mut oldest: Option<(u64, Block)> = None;
+        for block in self.inherited.get() {
+            match Owner::of(self.pool.owner(block).load(Relaxed)) {
+                (number, Some(Owner::Receiver)) => {
+                    if oldest.is_none_or(|(older, _)| number < older) {
+                        oldest = Some((number, block));
+                    }
+                }
+                // Nobody but us may change it: then it is not ours any more.
+                _ => self.inherited.set(self.inherited.get().without(block)),
+            }
+        }
+        let (_, block) = oldest?;
+        self.inherited.set(self.inherited.get().without(block));
+        oldest
+    }
+
+    /// Lends `block`, which is the receiver's and not lent.
+    #[inline(always)]
+    fn lend(&self, number: u64, block: Block) -> Received<'_, 'm, T> {
+        self.held.set(self.held.get().with(block));
+        // SAFETY: not written until `Kept` is dropped, which is after this:
+        // - the block's word says `Receiver` (callers), and only we change that (I1);
+        // - its content is there: by O1, or since the receiver before us had it.
+        let place = unsafe { self.pool.lend(block) };
+        Received { place, kept: Kept { receiver: self, number, block } }
+    }
+
+    /// Blocks of the pool.
+    #[inline]
+    pub fn blocks(&self) -> u32 {
+        self.pool.count() as u32
+    }
+}
+
+/// A block in the hands of the receiver's user, to be read. Dropped, it goes back to the sender.
+#[must_use = "dropped, it goes back to the sender"]
+pub struct Received<'r, 'm, T: Plain> {
+    // In this order: the place's loan ends first.
+    place: LentPlace<'m, T>,
+    kept: Kept<'r, 'm, T>,
+}
+
+impl<T: Plain> Received<'_, '_, T> {
+    /// The number of its sending, as [`Loan::send`] said. One that is missing was recalled, or skipped by
+    /// [`Receiver::receive_newest`]; one that comes again was received by a receiver that died.
+    #[inline]
+    pub fn number(&self) -> u64 {
+        self.kept.number
+    }
+}
+
+impl<T: Plain> Deref for Received<'_, '_, T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        &self.place
+    }
+}
+
+impl<T: Plain + fmt::Debug> fmt::Debug for Received<'_, '_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+/// The receiver's side of a received block: one of its `held`.
+struct Kept<'r, 'm, T: Plain> {
+    receiver: &'r Receiver<'m, T>,
+    number: u64,
+    block: Block,
+}
+
+impl<T: Plain> Drop for Kept<'_, '_, T> {
+    fn drop(&mut self) {
+        let Self { receiver, number, block } = *self;
+        receiver.held.set(receiver.held.get().without(block));
+        receiver.pool.owner(block).store(Owner::Sender.word(number), Release); // O2 give
+    }
+}

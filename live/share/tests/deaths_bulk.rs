@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! A process that kills itself with SIGKILL before the n-th shared step of its work on a pool of blocks, for every n;
+//! then a successor, and all blocks are there. `RUSTFLAGS="--cfg steps" cargo test -p taut-share --test deaths_bulk`.
+#![cfg(steps)]
+#![allow(clippy::unwrap_used, reason = "a test: helpers too")]
+
+mod payload;
+mod process;
+
+use std::mem;
+use std::os::unix::process::ExitStatusExt;
+use std::sync::atomic::Ordering::Relaxed;
+
+use payload::{marked, number};
+use process::{Mapping, orders};
+use taut_atomic::steps::strike_at;
+use taut_share::bulk::{self, Receiver, Sender};
+
+type Value = [u64; 3];
+const BLOCKS: u32 = 4;
+
+fn die() {
+    // SAFETY: ends this process, which is what it is for.
+    unsafe { libc::raise(libc::SIGKILL) };
+}
+
+fn create() -> Mapping {
+    Mapping::create(bulk::bytes::<Value>(BLOCKS).unwrap())
+}
+
+fn sender(mapping: &Mapping) -> Sender<'_, Value> {
+    // SAFETY: the senders before have ended or are not used again.
+    unsafe { bulk::sender(mapping.memory(), BLOCKS) }.unwrap()
+}
+
+fn receiver(mapping: &Mapping) -> Receiver<'_, Value> {
+    // SAFETY: the receivers before have ended or are not used again.
+    unsafe { bulk::receiver(mapping.memory(), BLOCKS) }.unwrap()
+}
+
+/// Sends the next number; `None` if there is no block.
+fn send(sender: &Sender<'_, Value>, number: u64, recall: bool) -> Option<u64> {
+    let mut loan = if recall { sender.loan_or_recall() } else { sender.loan() }?;
+    *loan = marked(number);
+    Some(loan.send())
+}
+
+/// The started processes: attach and work, dying before the n-th step.
+#[test]
+fn process() {
+    let Some((role, mapping, n)) = orders() else { return };
+    strike_at(n, die);
+    // Word 0 of the line for telling: the last number sent, or received; word 1: the last given back.
+    let tell = |word: usize, number| mapping.told(word).store(number, Relaxed);
+    match role.as_str() {
+        "sender" => {
+            let sender = sender(&mapping);
+            let first = mapping.told(0).load(Relaxed) + 1;
+            let (kept, dropped) = (sender.loan(), sender.loan());
+            drop(dropped);
+            for number in first..first + 5 {
+                assert_eq!(send(&sender, number, true), Some(number));
+                tell(0, number);
+            }
+            drop(kept);
+            assert_eq!(send(&sender, first + 5, false), Some(first + 5));
+            tell(0, first + 5);
+        }
+        "receiver" => {
+            let receiver = receiver(&mapping);
+            let first = receiver.receive().unwrap().unwrap();
+            tell(0, first.number());
+            let second = receiver.receive().unwrap().unwrap();
+            tell(0, second.number());
+            tell(1, first.number());
+            drop(first);
+            let last = receiver.receive_newest().unwrap().unwrap();
+            assert!(last.number() > second.number());
+            tell(0, last.number());
+            tell(1, last.number());
+            drop((last, second));
+        }
+        other => unreachable!("no role {other}"),
+    }
+}
+
+/// Lets a process in `role` die before step `n`; whether it did. If not, it must have lived through it.
+fn dies(mapping: &Mapping, role: &str, n: u64) -> bool {
+    let status = mapping.start(role, n).wait();
+    let died = status.signal() == Some(libc::SIGKILL);
+    assert!(died || status.success(), "{role} at step {n}: {status}");
+    died
+}
+
+/// Receives all that waits: ascending, each with its own content, after `last`, up to `newest`.
+fn drain(receiver: &Receiver<'_, Value>, mut last: u64, newest: u64) {
+    while let Some(received) = receiver.receive().unwrap() {
+        assert_eq!((received.number(), number(&received)), (last + 1, last + 1));
+        last += 1;
+    }
+    assert_eq!(last, newest, "lost");
+}
+
+/// Every block can be lent.
+fn all_are_back(sender: &Sender<'_, Value>) {
+    let loans: Vec<_> = core::iter::from_fn(|| sender.loan()).collect();
+    let mut places: Vec<_> = loans.iter().map(|loan| core::ptr::from_ref::<Value>(loan).addr()).collect();
+    places.sort_unstable();
+    places.dedup();
+    assert_eq!(places.len(), BLOCKS as usize, "lost, or twice");
+}
+
+#[test]
+fn a_sender_dies_at_every_step() {
+    let mut deaths = 0;
+    for n in 1.. {
+        let mapping = create();
+        let receiver = receiver(&mapping);
+        // Before it: one is held, one waits.
+        let before = sender(&mapping);
+        (1..=2).for_each(|number| assert_eq!(send(&before, number, false), Some(number)));
+        let held = receiver.receive().unwrap().unwrap();
+        mapping.told(0).store(2, Relaxed);
+        let died = dies(&mapping, "sender", n);
+        // The one that it was sending may have been sent.
+        let told = mapping.told(0).load(Relaxed);
+        let next = sender(&mapping);
+        assert_eq!(number(&held), 1, "held all the time, step {n}");
+        let sent = send(&next, told + 1, true).unwrap();
+        assert!(sent == told + 1 || sent == told + 2, "step {n}: {sent} after {told}");
+        // Four blocks: one is held, three wait at most, and the newest of them.
+        let mut last = 0;
+        while let Some(received) = receiver.receive().unwrap() {
+            // What we sent says the number that we thought it has.
+            let behind = u64::from(sent == told + 2 && received.number() == sent);
+            assert_eq!(number(&received), received.number() - behind, "step {n}");
+            assert!(received.number() > last && received.number() >= 2, "step {n}");
+            last = received.number();
+        }
+        assert_eq!(last, sent, "step {n}");
+        drop(held);
+        all_are_back(&next);
+        if !died {
+            assert!(n > 30, "there are more steps");
+            break;
+        }
+        deaths += 1;
+    }
+    assert!(deaths > 30, "{deaths}");
+}
+
+#[test]
+fn a_receiver_dies_at_every_step() {
+    let mut deaths = 0;
+    for n in 1.. {
+        let mapping = create();
+        let sender = sender(&mapping);
+        (1..=4).for_each(|number| assert_eq!(send(&sender, number, false), Some(number)));
+        let died = dies(&mapping, "receiver", n);
+        let given_back = mapping.told(1).load(Relaxed);
+        let next = receiver(&mapping);
+        // At least once: whatever it had not given back, in order, and then what waits.
+        let mut seen = Vec::new();
+        while let Some(received) = next.receive().unwrap() {
+            assert_eq!(number(&received), received.number(), "step {n}");
+            seen.push(received.number());
+        }
+        assert!(seen.is_sorted() && seen.len() <= 4, "step {n}: {seen:?}");
+        if died && given_back < 4 {
+            assert!(seen.ends_with(&[4]), "step {n}: {seen:?}");
+            let told = mapping.told(0).load(Relaxed);
+            // Told before it was given back: at most that one is missing, and those that the newest skipped.
+            assert!(told < 2 || seen.contains(&2), "step {n}: {seen:?} after {told}");
+        }
+        all_are_back(&sender);
+        if !died {
+            break;
+        }
+        deaths += 1;
+    }
+    assert!(deaths > 10, "{deaths}");
+}
+
+/// Either one dies while it follows a dead one, at every step of that.
+#[test]
+fn successors_die_too() {
+    for n in 1.. {
+        let mapping = create();
+        let (before, receiver_before) = (sender(&mapping), receiver(&mapping));
+        (1..=3).for_each(|number| assert_eq!(send(&before, number, false), Some(number)));
+        mem::forget(receiver_before.receive().unwrap());
+        mem::forget(receiver_before.receive().unwrap());
+        // A send that was cut: block 3 is marked as sent, and not in the order.
+        mapping.words()[16 + 3].store(4 << 8 | 1, Relaxed);
+        mapping.told(0).store(3, Relaxed);
+        let sender_died = dies(&mapping, "sender", n);
+        if !sender_died {
+            break;
+        }
+        let (next, heir) = (sender(&mapping), receiver(&mapping));
+        let told = mapping.told(0).load(Relaxed);
+        let mut last = 0;
+        while let Some(received) = heir.receive().unwrap() {
+            assert_eq!(number(&received), received.number(), "step {n}");
+            assert!(received.number() > last, "step {n}");
+            last = received.number();
+        }
+        // There is one block to send in: it waits, or it was recalled for the next sending.
+        assert!(last == 2 || last == told || last == told + 1, "step {n}: {last} after {told}");
+        all_are_back(&next);
+    }
+    for n in 1.. {
+        let mapping = create();
+        let (sender, before) = (sender(&mapping), receiver(&mapping));
+        (1..=4).for_each(|number| assert_eq!(send(&sender, number, false), Some(number)));
+        mem::forget((before.receive().unwrap(), before.receive().unwrap()));
+        if !dies(&mapping, "receiver", n) {
+            break;
+        }
+        let heir = receiver(&mapping);
+        if mapping.told(0).load(Relaxed) == 0 {
+            drain(&heir, 0, 4);
+        }
+        while let Some(received) = heir.receive().unwrap() {
+            assert_eq!(number(&received), received.number(), "step {n}");
+        }
+        all_are_back(&sender);
+    }
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! A process writes random words all over a pool of blocks while each end works on it: no panic, no access outside (the
+//! words around the memory stay as they are), no block lent twice by one end, and under `--cfg steps` the bounds.
+#![cfg(not(any(loom, shuttle, miri)))]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
+
+mod process;
+
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use process::{Mapping, orders};
+use taut_share::bulk::{self, NotReceived};
+use taut_share::{LINE_BYTES, Memory};
+
+type Value = [u64; 12];
+const BLOCKS: u32 = 5;
+const N: u64 = BLOCKS as u64;
+
+#[test]
+fn process() {
+    let Some((role, mapping, seed)) = orders() else { return };
+    assert_eq!(role, "scribbler");
+    let words = mapping.words();
+    // Not the guards: the first and the last line.
+    let words = &words[LINE_BYTES / 8..words.len() - LINE_BYTES / 8];
+    let (mut random, mut sent) = (seed, 0);
+    for n in 0u64.. {
+        // xorshift64
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        // Every second time a sending as an honest sender's, of any block, whoever has it.
+        if random & 1 == 0 {
+            sent += 1;
+            let (number, block) = (sent, (random >> 32) % N);
+            words[16 + block as usize].store(number << 8 | 1, Relaxed);
+            words[(number % N) as usize].store(number << 8 | block, Relaxed);
+            continue;
+        }
+        // Else anything: half of it at the order and the owners.
+        let at = (random >> 32) as usize % words.len();
+        let at = if random & 2 == 0 { at } else { at % 2 * 16 + at / 2 % N as usize };
+        // A number that may be believed, in its place or not, with a block or owner that may be one; or anything.
+        let value = match random >> 2 & 3 {
+            0 => random,
+            _ => {
+                let far = [0, 1, N, 2 * N, 1 << 40, u64::MAX >> 8][(random >> 4) as usize % 6];
+                let number = &words[(random >> 8) as usize % 2 * 16 + (random >> 9) as usize % N as usize];
+                (number.load(Relaxed) >> 8).wrapping_add(far) << 8 | random >> 61
+            }
+        };
+        words[at].store(value, Relaxed);
+        mapping.told(0).store(n, Relaxed);
+    }
+}
+
+/// Runs `operation` and, where steps are counted, checks their number.
+fn bounded<R>(limit: u64, operation: impl FnOnce() -> R) -> R {
+    #[cfg(steps)]
+    {
+        let (result, steps) = taut_atomic::steps::count(operation);
+        assert!(steps.total() <= limit, "{steps:?} are more than {limit}");
+        result
+    }
+    #[cfg(not(steps))]
+    {
+        let _ = limit;
+        operation()
+    }
+}
+
+/// Gives `work` a pool's memory that a process scribbles on, again and again: for half a second, and on until `work`
+/// says that every outcome was seen.
+fn scribbled(mut work: impl FnMut(&dyn Fn() -> Memory<'static>) -> bool) {
+    const GUARD: u64 = 0x6A55_1E55;
+    let mapping = Mapping::create(bulk::bytes::<Value>(BLOCKS).unwrap() + 2 * LINE_BYTES);
+    let words = mapping.words();
+    let (first, last) = (&words[..LINE_BYTES / 8], &words[words.len() - LINE_BYTES / 8..]);
+    first.iter().chain(last).for_each(|word| word.store(GUARD, Relaxed));
+    let scribbler = mapping.start("scribbler", 0x1234_5678_9ABC_DEF1);
+    let limit = Instant::now() + Duration::from_secs(20);
+    while mapping.told(0).load(Relaxed) == 0 {
+        assert!(Instant::now() < limit, "the process does not work");
+    }
+    let memory = || {
+        let start = std::ptr::NonNull::from(&words[LINE_BYTES / 8]).cast();
+        // SAFETY: mapped, aligned, and longer there than `work` runs; the tests attach only ends that may be.
+        unsafe { Memory::from_raw(start, (words.len() * 8) - 2 * LINE_BYTES) }
+    };
+    let end = Instant::now() + Duration::from_millis(500);
+    while !work(&memory) || Instant::now() < end {
+        assert!(Instant::now() < limit, "not every outcome was seen");
+    }
+    scribbler.kill();
+    assert!(first.iter().chain(last).all(|word| word.load(Relaxed) == GUARD), "an access outside");
+}
+
+/// The address of what is lent, which must be none that is lent already.
+fn unlike<'a>(block: &Value, others: impl Iterator<Item = &'a usize>) -> usize {
+    let at = core::ptr::from_ref(block).addr();
+    assert!(others.into_iter().all(|other| *other != at), "lent twice");
+    at
+}
+
+#[test]
+fn the_sender_lends_no_block_twice() {
+    let (mut lent, mut refused, mut recalled, mut sent) = (0u64, 0u64, 0u64, 0u64);
+    scribbled(|memory| {
+        // SAFETY: the only sender.
+        let sender = unsafe { bulk::sender::<Value>(memory(), BLOCKS) }.unwrap();
+        let mut loans = VecDeque::new();
+        for n in 0..40 {
+            let recall = n % 3 == 0;
+            let loan = if recall {
+                bounded(3 * N, || sender.loan_or_recall())
+            } else {
+                bounded(N, || sender.loan())
+            };
+            match loan {
+                Some(mut loan) => {
+                    *if recall { &mut recalled } else { &mut lent } += 1;
+                    loan[n % 12] = 1;
+                    let at = unlike(&loan, loans.iter().map(|(at, _)| at));
+                    loans.push_back((at, loan));
+                }
+                None => refused += 1,
+            }
+            if n % 4 == 3
+                && let Some((_, loan)) = loans.pop_front()
+            {
+                bounded(2, || loan.send());
+                sent += 1;
+            }
+            if n % 8 == 7 {
+                loans.pop_back();
+            }
+            if n == 20 {
+                std::thread::yield_now(); // On one processor too the other gets in between.
+            }
+        }
+        lent > 0 && refused > 0 && recalled > 0 && sent > 0
+    });
+    println!("lent {lent}, recalled or lent {recalled}, refused {refused}, sent {sent}");
+}
+
+#[test]
+fn the_receiver_has_no_block_twice() {
+    let (mut received, mut none, mut overtaken, mut corrupt) = (0u64, 0u64, 0u64, 0u64);
+    let mut lives = 0u64;
+    scribbled(|memory| {
+        // SAFETY: the only receiver.
+        let receiver = unsafe { bulk::receiver::<Value>(memory(), BLOCKS) }.unwrap();
+        let mut held = VecDeque::new();
+        // Short lives: soon it expects a number that was never sent.
+        lives += 1;
+        for n in 0..12 {
+            let result = if n % 3 == 0 {
+                bounded(N * N + N + 3 * (2 * N + 1), || receiver.receive_newest())
+            } else {
+                bounded(N + 2 * (2 * N + 1), || receiver.receive())
+            };
+            match result {
+                Ok(Some(block)) => {
+                    received += 1;
+                    let at = unlike(&block, held.iter().map(|(at, _)| at));
+                    held.push_back((at, block));
+                }
+                Ok(None) => none += 1,
+                Err(NotReceived::Overtaken) => overtaken += 1,
+                Err(NotReceived::Corrupt) => corrupt += 1,
+            }
+            if n % 4 == 3 {
+                bounded(1, || held.pop_front());
+            }
+            if n == 6 && lives.is_multiple_of(16) {
+                std::thread::yield_now();
+            }
+        }
+        // Its successor inherits.
+        held.into_iter().for_each(std::mem::forget);
+        received > 20 && none > 0 && corrupt > 0
+    });
+    println!("received {received}, none {none}, overtaken {overtaken}, corrupt {corrupt}");
+}

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Every execution of small runs of the pool of blocks, by loom:
+//! `RUSTFLAGS="--cfg loom" cargo test -p taut-share --release --test loom_bulk`.
+#![cfg(loom)]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
+
+mod payload;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use loom::thread;
+use payload::{marked, number};
+use taut_share::bulk::{self, NotReceived, Sender};
+use taut_share::{Line, Memory};
+
+type Value = [u64; 2];
+
+/// Explores `run` on fresh memory for `blocks` blocks, up to `preemptions` preemptions, and prints the number of
+/// executions.
+fn explore(name: &str, blocks: u32, preemptions: Option<usize>, run: fn(Memory<'static>)) {
+    let executions = std::sync::Arc::new(AtomicUsize::new(0));
+    let counted = executions.clone();
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = preemptions;
+    model.check(move || {
+        counted.fetch_add(1, Ordering::Relaxed);
+        let lines = bulk::bytes::<Value>(blocks).unwrap() / taut_share::LINE_BYTES;
+        let lines = Box::into_raw((0..lines).map(|_| Line::new()).collect::<Box<[Line]>>());
+        // SAFETY: just allocated, used by nobody else.
+        run(Memory::new(unsafe { &mut *lines }));
+        // SAFETY: from `into_raw`; `run` has joined its threads and dropped its ends.
+        drop(unsafe { Box::from_raw(lines) });
+    });
+    let executions = executions.load(Ordering::Relaxed);
+    println!("{name}: {executions} executions, preemption bound {preemptions:?}");
+    assert!(executions > 10, "{name} was not explored");
+}
+
+/// Sends `n` on what `loan` gives; whether it gave one.
+fn send(sender: &Sender<'_, Value>, n: u64, recall: bool) -> bool {
+    let loan = if recall { sender.loan_or_recall() } else { sender.loan() };
+    let Some(mut loan) = loan else { return false };
+    *loan = marked(n);
+    assert_eq!(loan.send(), n);
+    true
+}
+
+/// One thread tries to send, the other to receive and keeps up to `keep`; then all must have arrived, and all blocks
+/// be there.
+fn all_arrive(blocks: u32, sends: u64, receives: u64, keep: usize, memory: Memory<'static>) {
+    let (sender, receiver) = bulk::pair::<Value>(memory, blocks).unwrap();
+    let sending = thread::spawn(move || {
+        let mut sent = 0;
+        for _ in 0..sends {
+            sent += u64::from(send(&sender, sent + 1, false));
+        }
+        (sender, sent)
+    });
+    let mut held = std::collections::VecDeque::new();
+    let mut last = 0;
+    for _ in 0..receives {
+        if let Some(received) = receiver.receive().expect("nobody recalls") {
+            assert_eq!((received.number(), number(&received)), (last + 1, last + 1), "lost, twice or late");
+            last += 1;
+            held.push_back(received);
+        }
+        while held.len() > keep {
+            held.pop_front();
+        }
+    }
+    let (sender, sent) = sending.join().unwrap();
+    while let Some(received) = receiver.receive().unwrap() {
+        assert_eq!((received.number(), number(&received)), (last + 1, last + 1));
+        last += 1;
+    }
+    assert_eq!(last, sent, "lost");
+    drop(held);
+    assert_eq!(core::iter::from_fn(|| sender.loan().map(std::mem::forget)).count(), blocks as usize);
+}
+
+#[test]
+fn one_block() {
+    explore("bulk of 1, 3×3", 1, None, |memory| all_arrive(1, 3, 3, 0, memory));
+}
+
+#[test]
+fn two_blocks() {
+    explore("bulk of 2, 3×3", 2, None, |memory| all_arrive(2, 3, 3, 0, memory));
+}
+
+#[test]
+fn two_blocks_one_kept() {
+    explore("bulk of 2, one kept, 3×3", 2, None, |memory| all_arrive(2, 3, 3, 1, memory));
+}
+
+#[test]
+fn three_blocks_one_kept() {
+    explore("bulk of 3, one kept, 5×4", 3, Some(3), |memory| all_arrive(3, 5, 4, 1, memory));
+}
+
+/// The same with recall: every send succeeds where the receiver leaves a block, and what arrives is in order.
+fn newest_arrive(blocks: u32, sends: u64, receives: u64, keep: usize, newest: bool, memory: Memory<'static>) {
+    let (sender, receiver) = bulk::pair::<Value>(memory, blocks).unwrap();
+    let sending = thread::spawn(move || {
+        for n in 1..=sends {
+            assert!(send(&sender, n, true), "the receiver cannot have all");
+        }
+        sender
+    });
+    let mut held = std::collections::VecDeque::new();
+    let mut last = 0;
+    for _ in 0..receives {
+        match if newest { receiver.receive_newest() } else { receiver.receive() } {
+            Ok(Some(received)) => {
+                assert_eq!(received.number(), number(&received), "another's content");
+                assert!(received.number() > last, "twice or out of order");
+                last = received.number();
+                held.push_back(received);
+            }
+            Ok(None) | Err(NotReceived::Overtaken) => {}
+            Err(NotReceived::Corrupt) => panic!("nobody lies"),
+        }
+        while held.len() > keep {
+            held.pop_front();
+        }
+    }
+    let sender = sending.join().unwrap();
+    while let Some(received) = receiver.receive().unwrap() {
+        assert_eq!(received.number(), number(&received));
+        assert!(received.number() > last);
+        last = received.number();
+    }
+    assert_eq!(last, sends, "the last sending is never lost");
+    drop(held);
+    assert_eq!(core::iter::from_fn(|| sender.loan().map(std::mem::forget)).count(), blocks as usize);
+}
+
+#[test]
+fn recall_with_two_blocks() {
+    explore("recall, 2 blocks, 4×2", 2, None, |memory| newest_arrive(2, 4, 2, 0, false, memory));
+}
+
+#[test]
+fn recall_with_three_blocks_one_kept() {
+    explore("recall, 3 blocks, one kept, 5×2", 3, None, |memory| {
+        newest_arrive(3, 5, 2, 1, false, memory);
+    });
+}
+
+#[test]
+fn recall_with_three_blocks_longer() {
+    explore("recall, 3 blocks, one kept, 5×3", 3, Some(3), |memory| {
+        newest_arrive(3, 5, 3, 1, false, memory);
+    });
+}
+
+#[test]
+fn the_newest_with_three_blocks_all_executions() {
+    explore("newest, recall, 3 blocks, 4×1", 3, None, |memory| newest_arrive(3, 4, 1, 0, true, memory));
+}
+
+#[test]
+fn the_newest_with_three_blocks() {
+    explore("newest, recall, 3 blocks, 4×2", 3, Some(3), |memory| newest_arrive(3, 4, 2, 0, true, memory));
+}
+
+/// What was sent before the call is what the newest is at least.
+#[test]
+fn the_newest_is_fresh() {
+    explore("newest is fresh", 3, None, |memory| {
+        let (sender, receiver) = bulk::pair::<Value>(memory, 3).unwrap();
+        send(&sender, 1, false);
+        send(&sender, 2, false);
+        let sending = thread::spawn(move || {
+            send(&sender, 3, false);
+            send(&sender, 4, false);
+        });
+        let newest = receiver.receive_newest().unwrap().expect("two wait");
+        assert_eq!(newest.number(), number(&newest));
+        assert!(newest.number() >= 2, "{} is older than 2", newest.number());
+        drop(newest);
+        sending.join().unwrap();
+    });
+}
+
+/// A refusal is true: the receiver has, or had until then, all blocks.
+#[test]
+fn recall_is_refused_only_without_blocks() {
+    explore("recall refused", 2, None, |memory| {
+        let (sender, receiver) = bulk::pair::<Value>(memory, 2).unwrap();
+        send(&sender, 1, false);
+        send(&sender, 2, false);
+        let receiving = thread::spawn(move || {
+            // Never both at once.
+            for _ in 0..2 {
+                drop(receiver.receive());
+            }
+        });
+        for n in 3..=4 {
+            assert!(send(&sender, n, true), "a block was there all the time");
+        }
+        receiving.join().unwrap();
+    });
+}
+
+/// A sender's successor, while the receiver goes on: what was given back may be written.
+#[test]
+fn a_sender_follows() {
+    explore("a sender follows, 2 blocks", 2, None, |memory| {
+        let again = memory.again();
+        let (sender, receiver) = bulk::pair::<Value>(memory, 2).unwrap();
+        send(&sender, 1, false);
+        send(&sender, 2, false);
+        let receiving = thread::spawn(move || {
+            let mut last = 0;
+            for _ in 0..2 {
+                if let Some(received) = receiver.receive().unwrap() {
+                    assert_eq!((received.number(), number(&received)), (last + 1, last + 1));
+                    last += 1;
+                }
+            }
+            (receiver, last)
+        });
+        // SAFETY: the sender before is gone.
+        let sender = unsafe { bulk::sender::<Value>(again, 2) }.unwrap();
+        let mut sent = 2;
+        for _ in 0..2 {
+            sent += u64::from(send(&sender, sent + 1, false));
+        }
+        let (receiver, mut last) = receiving.join().unwrap();
+        while let Some(received) = receiver.receive().unwrap() {
+            assert_eq!((received.number(), number(&received)), (last + 1, last + 1));
+            last += 1;
+        }
+        assert_eq!(last, sent);
+    });
+}
+
+/// A receiver's successor, while the sender goes on and recalls: what the dead one had comes first, and again.
+#[test]
+fn a_receiver_follows() {
+    explore("a receiver follows, 3 blocks", 3, Some(3), |memory| {
+        let again = memory.again();
+        let (sender, receiver) = bulk::pair::<Value>(memory, 3).unwrap();
+        send(&sender, 1, false);
+        send(&sender, 2, false);
+        std::mem::forget(receiver.receive().unwrap().unwrap());
+        let sending = thread::spawn(move || {
+            for n in 3..=5 {
+                assert!(send(&sender, n, true), "one or two blocks are not the receiver's");
+            }
+            sender
+        });
+        // SAFETY: the receiver before is gone.
+        let receiver = unsafe { bulk::receiver::<Value>(again, 3) }.unwrap();
+        let mut last = 0;
+        let mut receive = || match receiver.receive() {
+            Ok(received) => received.map(|received| {
+                assert_eq!(received.number(), number(&received));
+                assert!(received.number() > last && (last > 0 || number(&received) == 1));
+                last = received.number();
+            }),
+            Err(error) => {
+                assert_eq!(error, NotReceived::Overtaken);
+                Some(())
+            }
+        };
+        receive();
+        receive();
+        let sender = sending.join().unwrap();
+        while receive().is_some() {}
+        assert_eq!(last, 5, "the last sending is never lost");
+        assert_eq!(core::iter::from_fn(|| sender.loan().map(std::mem::forget)).count(), 3);
+    });
+}

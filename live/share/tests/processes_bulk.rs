@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Two processes on one pool of blocks: either side is killed with SIGKILL at random moments and followed by another,
+//! `TAUT_STRESS_DEATHS` times. (`deaths_bulk.rs` kills at every single step.)
+#![cfg(not(any(loom, shuttle, miri)))]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
+
+mod payload;
+mod process;
+
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use payload::{marked, number};
+use process::{Mapping, orders};
+use taut_share::bulk::{self, NotReceived, Receiver, Sender};
+
+type Value = [u64; 128];
+const BLOCKS: u32 = 5;
+
+/// How often each side dies.
+fn deaths() -> u64 {
+    std::env::var("TAUT_STRESS_DEATHS").ok().and_then(|s| s.parse().ok()).unwrap_or(40)
+}
+
+fn create() -> Mapping {
+    Mapping::create(bulk::bytes::<Value>(BLOCKS).unwrap())
+}
+
+fn sender(mapping: &Mapping) -> Sender<'_, Value> {
+    // SAFETY: the tests start one at a time.
+    unsafe { bulk::sender(mapping.memory(), BLOCKS) }.unwrap()
+}
+
+fn receiver(mapping: &Mapping) -> Receiver<'_, Value> {
+    // SAFETY: the tests start one at a time.
+    unsafe { bulk::receiver(mapping.memory(), BLOCKS) }.unwrap()
+}
+
+/// The content of sending `n` says `n`: whoever sends asks for the number by sending nothing before it is known.
+fn send_next(sender: &Sender<'_, Value>, next: &mut u64, recall: bool) -> bool {
+    let Some(mut loan) = (if recall { sender.loan_or_recall() } else { sender.loan() }) else { return false };
+    *loan = marked(*next);
+    assert_eq!(loan.send(), *next);
+    *next += 1;
+    true
+}
+
+/// Runs `work` until `mapping` tells of more than `told`, then for a time that differs from round to round.
+fn meanwhile(mapping: &Mapping, told: u64, round: u64, mut work: impl FnMut()) {
+    let limit = Instant::now() + Duration::from_secs(20);
+    while mapping.told(0).load(Relaxed) <= told {
+        work();
+        assert!(Instant::now() < limit, "the process does not work");
+    }
+    let end = Instant::now() + Duration::from_micros(200 + round.wrapping_mul(7919) % 3000);
+    while Instant::now() < end {
+        work();
+    }
+}
+
+/// The started processes. Word 0 of the line for telling: blocks sent or received, ever; word 1: the last number.
+#[test]
+fn process() {
+    let Some((role, mapping, from)) = orders() else { return };
+    let tell = || mapping.told(0).fetch_add(1, Relaxed);
+    match role.as_str() {
+        "sender" | "recalling-sender" => {
+            let sender = sender(&mapping);
+            // A loan that it has all the time, as well as those that it sends.
+            let _kept = sender.loan();
+            let mut next = from;
+            loop {
+                let round = next;
+                if send_next(&sender, &mut next, role == "recalling-sender") {
+                    tell();
+                }
+                (0..round % 100).for_each(|_| std::hint::spin_loop());
+            }
+        }
+        "receiver" | "newest-receiver" => {
+            let receiver = receiver(&mapping);
+            let mut held = VecDeque::new();
+            loop {
+                let result = if role == "receiver" { receiver.receive() } else { receiver.receive_newest() };
+                match result {
+                    Ok(Some(block)) => {
+                        let n = number(&block);
+                        assert_eq!(n, block.number(), "another's content");
+                        mapping.told(1).fetch_max(n, Relaxed);
+                        tell();
+                        held.push_back((n, block));
+                    }
+                    Ok(None) | Err(NotReceived::Overtaken) => {}
+                    Err(NotReceived::Corrupt) => panic!("nobody lies"),
+                }
+                if held.len() > 2 {
+                    let (n, block) = held.pop_front().unwrap();
+                    assert_eq!(number(&block), n, "written while it was held");
+                }
+            }
+        }
+        other => unreachable!("no role {other}"),
+    }
+}
+
+fn all_are_back(sender: &Sender<'_, Value>) {
+    let loans: Vec<_> = core::iter::from_fn(|| sender.loan()).collect();
+    assert_eq!(loans.len(), BLOCKS as usize, "a block is lost");
+}
+
+fn sender_dies(role: &str) {
+    let mapping = create();
+    let receiver = receiver(&mapping);
+    let (mut last, mut missed) = (0, 0);
+    for round in 0..deaths() {
+        let told = mapping.told(0).load(Relaxed);
+        let process = mapping.start(role, last + 1);
+        let mut held = VecDeque::new();
+        let mut receive = || {
+            let received = receiver.receive();
+            if let Ok(Some(block)) = received {
+                let n = number(&block);
+                assert_eq!(n, block.number(), "another's content");
+                assert!(n > last, "twice or out of order");
+                missed += n - last - 1;
+                last = n;
+                held.push_back(block);
+            }
+            if held.len() > 1 {
+                held.pop_front();
+            }
+        };
+        meanwhile(&mapping, told, round, &mut receive);
+        process.kill();
+        // It waits for nobody, and what was sent arrives.
+        (0..4 * BLOCKS).for_each(|_| receive());
+    }
+    assert!(last >= deaths());
+    assert!(role != "sender" || missed == 0, "lost");
+    println!("{role}: {last} sent, {missed} missed, {} deaths", deaths());
+    all_are_back(&sender(&mapping));
+}
+
+#[test]
+fn a_sender_dies() {
+    sender_dies("sender");
+}
+
+#[test]
+fn a_sender_that_recalls_dies() {
+    sender_dies("recalling-sender");
+}
+
+fn receiver_dies(role: &str, recall: bool) {
+    let mapping = create();
+    let sender = sender(&mapping);
+    let mut next = 1;
+    for round in 0..deaths() {
+        let told = mapping.told(0).load(Relaxed);
+        let process = mapping.start(role, 0);
+        meanwhile(&mapping, told, round, || {
+            send_next(&sender, &mut next, recall);
+        });
+        process.kill();
+    }
+    // Its last heir gets what the dead ones had, and all that waits.
+    let heir = receiver(&mapping);
+    let (mut last, mut received) = (0, 0);
+    while let Some(block) = heir.receive().unwrap() {
+        assert_eq!(number(&block), block.number());
+        assert!(block.number() > last);
+        (last, received) = (block.number(), received + 1);
+    }
+    assert!(
+        received <= BLOCKS && mapping.told(1).load(Relaxed).max(last) == next - 1,
+        "the last is never lost"
+    );
+    println!("{role}: {} sent, {} received, {} deaths", next - 1, mapping.told(0).load(Relaxed), deaths());
+    all_are_back(&sender);
+}
+
+#[test]
+fn a_receiver_dies() {
+    receiver_dies("receiver", false);
+}
+
+#[test]
+fn a_receiver_dies_and_is_recalled_from() {
+    receiver_dies("receiver", true);
+}
+
+#[test]
+fn a_receiver_of_the_newest_dies() {
+    receiver_dies("newest-receiver", true);
+}
