@@ -358,7 +358,7 @@ fn random_sets<F: Flow>(
     sets: u64,
     shape: impl Fn(&mut Random, u32, u32) -> (Shape, Option<u64>),
 ) -> Seen {
-    let sets = if cfg!(miri) { sets / 200 } else { sets };
+    let sets = if cfg!(miri) { sets / 2000 } else { sets };
     let mut random = Random(0x1234_5678_9ABC_DEF1 + processors);
     let mut all = Seen::default();
     for _ in 0..sets {
