@@ -40,3 +40,8 @@ pub use supervisor::{Config, Ending, Observer, RECORDING, run};
 
 /// The crate that payloads are derived with.
 pub use zerocopy;
+
+// The recipes of that page use objects and bells: they are tests here, in the one crate that uses both.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/which-one-do-i-need.md")]
+mod which_one_do_i_need {}
