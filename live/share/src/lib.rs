@@ -5,26 +5,36 @@
 //!
 //! # How to choose
 //!
-//! Two questions: is the newest value enough, or must every value arrive; and which side is real-time?
+//! The newest value, every value, or large blocks; then who is real-time; then how many readers, and whether it is
+//! known how long they take. `docs/which-one-do-i-need.md` asks it in a picture, adds memory and what crosses between
+//! processors, and has recipes. If in doubt: [`state::group`] or [`state::pair`].
 //!
-//! | you need             | real-time side | protocol          | real-time cost      | the other side                 |
-//! |----------------------|----------------|-------------------|---------------------|--------------------------------|
-//! | the newest value     | any, or all    | [`state::hybrid`], the default: [`state`] | read: 2 loads + copy; write: 2 stores + 1 fence + copy | the same: nobody is told anything |
-//! | the same, in place   | any, or all    | [`state::chen`]   | 1 exchange + 1 fence; nothing if unchanged | the same |
-//! | the same, reads in known time | any, or all | [`state::improved_chen`] | as hybrid, with fewer slots | too slow a fast reader is told `Overrun` |
-//! | the newest value     | one reader     | [`state::sdrtr`]  | 2 exchanges + copy  | publishes, or is told `Busy`   |
-//! | the newest value     | the writer     | [`state::sdrtw`]  | 2 stores + copy     | reads, or is told `Retry`      |
-//! | the newest value     | all, by time   | [`state::nbw_temporal`] | 1 store + copy | 2 loads + copy, or is told `Overrun` |
-//! | the newest value     | all            | [`state::peterson`] | fence, load and at most one copy for each reader | at most 2 copies |
-//! | the newest value     | all, fast readers by time | [`state::improved_peterson`] | as Peterson, slow readers alone | as both |
-//! | the newest value     | writer, fast readers by time | [`state::emeralds`] | load for each slow reader, copy when it was overtaken | slow ones may be told `Overrun` |
-//! | a baseline           | none           | [`state::spinlock`] | unbounded       | unbounded                      |
-//! | every value in order | one reader, or both | [`queue::qrtr`] | 1 load + 1 store + copy | pushes, or gets the value back |
-//! | large values, in place | either, or both | [`bulk`]        | 2 stores; 1 load + 1 exchange; no copy | the same             |
+//! | you need | object | may be real-time | a write | a read | who is put off |
+//! |----------|--------|------------------|---------|--------|----------------|
+//! | **the newest value** | | | | | |
+//! | the default | [`state`]: [`hybrid`](state::hybrid) | all | 2 stores, 2 fences, a load for each reader | 2 loads, 1 fence | nobody |
+//! | in place | [`chen`](state::chen) | all | 1 store, 1 fence, a load for each reader | 2 loads, 1 store, 1 fence, 1 exchange | nobody |
+//! | in place, up to 58 readers | [`presence`](state::presence) | all | 1 store and 1 exchange, at most 1 more of both for each reader | 1 load, 1 exchange | nobody |
+//! | in place, no exchanges | [`double_buffer`](state::double_buffer) | all | 3 stores, 1 fence, a load for each reader | 4 loads, 1 store, 1 fence | nobody |
+//! | copied by the writer for whom it meets | [`peterson`](state::peterson) | all | 1 store, 2 fences, a load for each reader, a copy for each that reads | 3 loads, 1 store, 2 fences, 1 copy more | nobody |
+//! | by readers of known speed | [`nbw_temporal`](state::nbw_temporal) | all | 1 store, 1 fence | 2 loads, 2 fences | a reader that takes longer: `Overrun` |
+//! | by readers of which some are | [`improved_chen`](state::improved_chen), [`improved_double_buffer`](state::improved_double_buffer), [`improved_peterson`](state::improved_peterson) | all | as the one they improve, with slow readers alone | slow as there, fast 2 loads | a fast reader that takes longer: `Overrun` |
+//! | the same, helped by the writer | [`emeralds`](state::emeralds) | all | 1 store, 1 fence, a load for each slow reader, a copy for each overtaken | 2 loads, 1 fence | slow readers too, between cores |
+//! | on one slot | [`sdrtw`](state::sdrtw) | the writer | 2 stores, 1 fence | 2 loads, 1 fence | a reader that was overtaken: `Retry` |
+//! | on two slots, one reader | [`sdrtr`](state::sdrtr) | the reader | 1 exchange | 2 exchanges | the writer: `Busy` |
+//! | of the right job | [`dbp`](state::dbp); by time [`tccp`](state::tccp): see [`flow`](state::flow) | all | 1 load, 2 stores | 4 or 5 loads, 1 store | a reader before its writer: `NotYet` |
+//! | to compare with | [`spinlock`](state::spinlock) | nobody | unbounded | unbounded | everybody |
+//! | **every value** | | | | | |
+//! | refused when full | [`queue::qrtr`] | both | 1 load, 1 store | 1 load, 1 store | the writer: `Full` |
+//! | when full, the oldest goes | [`queue::qrtwo`] | the writer | 1 store, 1 fence | 2 loads, 1 store, 1 fence | a reader that was overtaken: `Overtaken` |
+//! | when full, all that wait go | [`queue::qrtwc`] | the writer | the same | the same | the same |
+//! | **large blocks** | | | | | |
+//! | one sender, one receiver | [`bulk`] | both | 2 stores | 1 load, 1 exchange | the sender, or the oldest block |
 //!
-//! The real-time side never waits, never retries and never depends on what the other side wrote beyond the value
-//! itself. Each module states its step bounds, its orderings and proof, and what is left behind by a process that
-//! dies at any step.
+//! Steps are bounds, beside one copy of the value (none in `bulk`), where no reader is in the middle of a claim and
+//! nobody is overtaken; each file has them all, counted by tests. A real-time side never waits, never retries, and
+//! never depends on what the other side wrote beyond the value itself. Each file states its orderings and its proof,
+//! and what is left behind by a process that dies at any step.
 //!
 //! # Where objects live
 //!
@@ -36,7 +46,26 @@
 //! of the memory, and get wrong bits at worst. What no protocol can do is to keep two ends of *one* process apart on
 //! memory that a third party spoils: an object between threads belongs into memory of the process.
 //!
-//! # The newest value, read by real-time code
+//! # The newest value
+//!
+//! By default, to two readers, any of the three parties real-time:
+//!
+//! ```
+//! use taut_share::{Line, Memory, state};
+//!
+//! const LINES: usize = state::bytes::<[f32; 2]>(2, state::SPARE) / size_of::<Line>();
+//! let mut lines = [const { Line::new() }; LINES];
+//! let (mut writer, mut readers) = state::group::<[f32; 2]>(Memory::new(&mut lines), 2, state::SPARE)?;
+//! let (mut first, mut second) = (readers.next().unwrap(), readers.next().unwrap());
+//! assert_eq!(first.read(), None);
+//! writer.write(&[0.5, 1.0]);
+//! assert_eq!(first.read(), Some([0.5, 1.0]));
+//! assert_eq!(second.read_if_newer().map(|sample| sample.version), Some(1));
+//! assert_eq!(second.read_if_newer(), None);
+//! # Ok::<(), taut_share::LayoutError>(())
+//! ```
+//!
+//! # On two slots, read by real-time code
 //!
 //! ```
 //! use taut_share::{Line, Memory, state::sdrtr};
@@ -49,7 +78,7 @@
 //! # Ok::<(), taut_share::LayoutError>(())
 //! ```
 //!
-//! # The newest value, written by real-time code
+//! # On one slot, written by real-time code
 //!
 //! ```
 //! use taut_share::{Line, Memory, state::sdrtw};

@@ -29,12 +29,9 @@
 //! # Ok::<(), taut_share::LayoutError>(())
 //! ```
 //!
-//! Choose another one if
-//!
-//! - the values are large and used in place: [`chen`];
-//! - it is known how long reads take, and memory counts: [`improved_chen`];
-//! - readers are many, unknown and not real-time, and one slot must do: [`sdrtw`];
-//! - the one reader is real-time, the writer is not, and two slots must do: [`sdrtr`].
+//! The others are in [the table](crate#how-to-choose): for values in place, for readers of known speed, for least memory,
+//! for the value of the right job. Most give [`Sample`]s, have `read_if_newer`, which costs one load when nothing is new,
+//! and say [`Overrun`] if they can be overtaken and have no second way.
 
 pub mod chen;
 pub mod dbp;

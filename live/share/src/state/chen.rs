@@ -143,7 +143,7 @@
 //!
 //! # Source
 //!
-//! Chen and Burns as in [Huang 2002, Fig. 3]. We differ: fences (as printed the claim and the look at latest are
+//! [Chen 1997] as in [Huang 2002, Fig. 3]. We differ: fences (as printed the claim and the look at latest are
 //! store buffering, which no Acquire and Release forbids); the search is bounded; the exchange's result is used
 //! instead of a third look; the writer looks at the claims once, before a write, and exchanges only with those that
 //! are EMPTY; a reader keeps its claim while nothing is new; claims are whole words, so that no slot need be valid
