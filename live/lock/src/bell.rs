@@ -22,7 +22,7 @@
 //!
 //! | operation | bound                                                                                         |
 //! |-----------|-----------------------------------------------------------------------------------------------|
-//! | `ring`    | wait-free: 1 exchange; one futex wake, which does not block, if somebody listens since the last |
+//! | `ring`    | wait-free: 1 exchange; one futex wake, which does not block, if somebody went to sleep since the last |
 //! | `rings`   | 1 load                                                                                        |
 //! | `wait`    | 1 exchange; blocks until rung, the deadline, or a signal                                      |
 //!
@@ -55,7 +55,7 @@
 //! | who dies, where                     | what the others see                            | what goes on                   |
 //! |-------------------------------------|------------------------------------------------|--------------------------------|
 //! | ringer, between writing and ringing | the value, when they look; nobody is woken     | the next ring, or the deadline |
-//! | ringer, between swap and wake       | sleepers sleep on, bit 0 is clear              | as above: the count has moved, but who sleeps was told before; a deadline bounds it |
+//! | ringer, between swap and wake       | sleepers sleep on, bit 0 is clear              | they sleep through later rings too, to their deadline, or until another listener goes to sleep and all are woken |
 //! | listener, anywhere                  | at most one wake in vain: bit 0 falls with it  | all others                     |
 //!
 //! A hostile party on the word can wake in vain or keep others asleep, up to their deadlines; the ringer's steps are

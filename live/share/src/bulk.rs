@@ -24,11 +24,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! How many blocks: those that the receiver's user keeps at once, those that the sender's user fills at once, and those
-//! that are to wait between them. With 3, a receiver that keeps one and a sender that fills one are never in each
-//! other's way; [`Receiver::receive_newest`] holds one more for a moment. What to do when the receiver is late is the sender's choice, loan by loan: [`Sender::loan`] is refused
-//! while all blocks are out, [`Sender::loan_or_recall`] takes the oldest one back that was sent and not received. A
-//! receiver to whom only the newest matters asks for that.
+//! How many blocks: those that the receiver's user keeps at once, those that the sender's user fills at once, and
+//! those that are to wait between them. With 3, a receiver that keeps one and a sender that fills one are never in
+//! each other's way; [`Receiver::receive_newest`] holds one more for a moment. What to do when the receiver is late is
+//! the sender's choice, loan by loan: [`Sender::loan`] is refused while all blocks are out, [`Sender::loan_or_recall`]
+//! takes the oldest one back that was sent and not received. A receiver to whom only the newest matters asks for that.
 //!
 //! A block may hold a [`List`](crate::List), which is as long as its user has made it.
 //!
@@ -540,8 +540,8 @@ impl<'m, T: Plain> Receiver<'m, T> {
     }
 
     /// The newest block that waits, and gives all older ones back; `None` if none waits. No older than the newest that
-    /// waited when this was called, unless that was recalled meanwhile. Wait-free: 1 load, 1 exchange and 1 store for each that waits; more where blocks
-    /// were recalled, or as a successor (see the module's bounds).
+    /// waited when this was called, unless that was recalled meanwhile. Wait-free: 1 load, 1 exchange and 1 store for
+    /// each that waits; more where blocks were recalled, or as a successor (see the module's bounds).
     ///
     /// # Errors
     ///

@@ -90,7 +90,7 @@
 //! - `tests/processes.rs`, `tests/deaths.rs`: SIGKILL at random moments, and before every step of every operation;
 //!   `tests/deaths_first.rs`: exactly what the table above says
 //! - `tests/hostile.rs`, `tests/hostile_first.rs`: a process scribbles at random
-//! - `tests/printed.rs`: the mistakes of the listing
+//! - `tests/printed.rs`: the slot that the listing wastes
 //! - `tests/loom.rs`, `tests/shuttle.rs`: what all protocols run, with freshness by a flag; 20 000 random runs
 //! - slices and chunks: `tests/behaviour_queues.rs`, also Miri; `tests/steps_queues.rs`; `tests/loom_queues.rs`
 //!

@@ -98,6 +98,7 @@
 //! - `tests/behaviour_queues.rs`: values, slices, losses, layout, successors, followers; also Miri
 //! - `tests/conformance.rs`: against the policy on a list; `tests/steps_queues.rs`: the bounds above, counted
 //! - `tests/printed_queues.rs`: the mistakes of the listings
+//! - the other programs over all protocols: `stress`, `loom`, `shuttle`, `steps`, `processes`, `deaths`, `hostile`
 //!
 //! `tests/loom_queues.rs`, where each value that is popped must be the one after the last and the lost, on payloads
 //! of 3 words in slots of a batch of 1: QrtWo of 1 (where the policies are one), 5 pushes × 1 pop without preemption

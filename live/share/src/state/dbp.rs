@@ -88,9 +88,9 @@
 //! | reader, in a job                   | the dispatcher: `Running`; one buffer stays held, and is counted for | a new [`reader`] gets the same job, and the same value |
 //!
 //! A job that completes without writing leaves the value as it was: the writer copies it over. After a death in a job
-//! whose buffer was that of the value before it, which is so only without readers of higher priority, that value is lost:
-//! there is none until the next job writes. A hostile process can
-//! make any job read any bits, or none start; indices are masked by the number of buffers.
+//! whose buffer was that of the value before it, which is so only without readers of higher priority, that value is
+//! lost: there is none until the next job writes. A hostile process can make any job read any bits, or none start;
+//! indices are masked by the number of buffers.
 //!
 //! # Source
 //!

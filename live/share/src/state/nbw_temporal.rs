@@ -135,7 +135,7 @@ use super::ring::{self, Ring, Turn};
 pub use super::{Overrun, Sample};
 use crate::{LayoutError, Plain};
 
-/// Buffers that time needs so that no read is told [`Overrun`]: max(2, ⌈(R + D) / P⌉ + 2 for the longest
+/// Buffers that time needs so that no read is told [`Overrun`]: max(2, ⌈(R + D) / P⌉) + 2 for the longest
 /// `read_ns` R, and the writer's relative `deadline_ns` D and `period_ns` P (see [Progress](self#progress)).
 ///
 /// `None` if the period is 0, the sum is not a number, or more than 256 buffers are needed.

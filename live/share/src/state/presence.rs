@@ -116,10 +116,10 @@
 //!
 //! Readers' bits beside the slot, and the writer's note of where it saw them: the readers field of [Larsson 2009],
 //! which is bounded by the bits of a word; [Ianni 2017] counts readers instead, for more of them. We differ: a reader
-//! whose bit is set leaves it and takes its slot again, so that an unchanged value costs no transfer of a line; the
-//! bit is added, not or-ed, which on x86-64 is one instruction; the writer notes bits before it takes them away, by a
-//! compare-exchange where they exchange, which closes the gap in which a writer's death lost them. It does for many
-//! readers what the double buffer of [Huang 2002] does, in half of the memory: see [`super::double_buffer`].
+//! whose bit is set leaves it and takes its slot again, so that an unchanged value costs a transfer of a line only if
+//! another reader came meanwhile; the bit is added, not or-ed, which on x86-64 is one instruction; the writer notes bits
+//! before it takes them away, by a compare-exchange where they exchange, which closes the gap in which a writer's death
+//! lost them. It does for many readers what the double buffer of [Huang 2002] does, in half of the memory: see [`super::double_buffer`].
 //!
 //! # Checked
 //!

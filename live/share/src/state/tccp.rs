@@ -87,9 +87,9 @@
 //! | reader, in a job                   | the dispatcher: `Running`                   | a new [`reader`] gets the same job, and the same value or `Overrun` |
 //!
 //! A job that completes without writing leaves the value as it was: the writer copies it over. After a death in a job
-//! whose buffer was that of the value before it, which is so only with one buffer, that value is lost: there is none until the
-//! next job writes. A hostile process can
-//! make any job read any bits, or none start; buffers are named modulo their number.
+//! whose buffer was that of the value before it, which is so only with one buffer, that value is lost: there is none
+//! until the next job writes. A hostile process can make any job read any bits, or none start; buffers are named
+//! modulo their number.
 //!
 //! # Source
 //!
