@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Test and set: newest value behind a lock that is spun for. The baseline that the other protocols are measured by.
+//! Test and set: newest value behind a lock that is spun for. A baseline to hold the other protocols against.
 //!
 //! # Use
 //!
