@@ -60,11 +60,11 @@ fn sdrtw_keeps_its_bounds() {
             if n == 10 {
                 std::thread::yield_now();
             }
-            match bounded(3 * (2 + 1 + W), || reader.read_bounded(3)) {
+            match bounded(3 * (2 + 2 + W), || reader.read_bounded(3)) {
                 Ok(_) => read += 1,
                 Err(sdrtw::Retry) => retry += 1,
             }
-            let _ = bounded(2 + 1 + W, || reader.read_if_newer());
+            let _ = bounded(2 + 2 + W, || reader.read_if_newer());
         }
         read > 0 && retry > 0
     });

@@ -81,7 +81,7 @@
 //! | `write`         | 2 fences (1 free on x86-64) + P loads + W words + 2 stores; 1 exchange more per reader that is in the middle of a claim |
 //! | `read`, `read_into` | 2 loads + W words + 1 fence (free on x86-64); overtaken by X + 1 writes at least: 1 load + 1 store + 1 fence + 1 exchange + W words more |
 //! | `read_if_newer` | `read`; 1 load if nothing is new                                                          |
-//! | an observer's `try_read` | 2 loads + W words + 1 fence; then it is told                                     |
+//! | an observer's `try_read` | 2 loads + W words + 2 fences; then it is told                                    |
 //! | `version`       | 1 load                                                                                    |
 //!
 //! # State
@@ -105,7 +105,7 @@
 //!
 //! # Orderings
 //!
-//! - O1 publish: Release of the latest store ↔ Acquire of the readers' latest loads.
+//! - O1 publish: Release of the latest store ↔ Acquire of the readers' latest loads, and an Acquire fence behind the observers'.
 //! - O2 stamp: Release fence between the stamp's store and the value's words ↔ Acquire fence between those words'
 //!   loads and the stamp's.
 //! - Of claims as in [`super::chen`], whose code they are.
@@ -424,7 +424,7 @@ impl<T: Plain> Observer<'_, T> {
     /// [`Overrun`]: the writer came back to the slot meanwhile.
     #[inline]
     pub fn try_read(&mut self) -> Result<Option<Sample<T>>, Overrun> {
-        let newest = self.latest.load(Acquire); // O1 publish
+        let newest = self.latest.load(Relaxed);
         if newest == NOTHING { Ok(None) } else { self.fast(newest).map(Some) }
     }
 
@@ -436,7 +436,7 @@ impl<T: Plain> Observer<'_, T> {
     /// [`Overrun`]: the writer came back to the slot meanwhile.
     #[inline]
     pub fn read_if_newer(&mut self) -> Result<Option<Sample<T>>, Overrun> {
-        let newest = self.latest.load(Acquire); // O1 publish
+        let newest = self.latest.load(Relaxed);
         if newest == self.seen { Ok(None) } else { self.fast(newest).map(Some) }
     }
 
@@ -449,6 +449,9 @@ impl<T: Plain> Observer<'_, T> {
 
     #[inline(always)]
     fn fast(&mut self, newest: u64) -> Result<Sample<T>, Overrun> {
+        // A fence, and not the load: of memory that is mapped for reading only, the language allows relaxed loads
+        // alone.
+        fence(Acquire); // O1 publish
         let mut value = MaybeUninit::uninit();
         if !self.copy(newest, &mut value) {
             return Err(Overrun);

@@ -17,7 +17,7 @@ impl<const N: usize> State<N> for ImprovedChenFast {
     const READS_ALWAYS: bool = false;
     const READERS_MAY_DIE: bool = true;
     const WRITE_STEPS: u64 = 6 + N as u64;
-    const READ_STEPS: u64 = 3 + N as u64;
+    const READ_STEPS: u64 = 4 + N as u64;
 
     type Writer = improved_chen::Writer<'static, [u64; N]>;
     type Reader = improved_chen::FastReader<'static, [u64; N]>;

@@ -16,7 +16,7 @@ impl<const N: usize> State<N> for Sdrtw {
     const READS_ALWAYS: bool = false;
     const READERS_MAY_DIE: bool = true;
     const WRITE_STEPS: u64 = 3 + N as u64;
-    const READ_STEPS: u64 = 3 + N as u64;
+    const READ_STEPS: u64 = 4 + N as u64;
 
     type Writer = sdrtw::Writer<'static, [u64; N]>;
     type Reader = sdrtw::Reader<'static, [u64; N]>;
