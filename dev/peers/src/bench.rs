@@ -229,8 +229,9 @@ fn placed<O: Placed<N>, const N: usize>(case: &Case, stage: &Stage) -> Result<Fi
     let bytes = O::bytes(readers);
     let mapping = map_anonymous(mapping_bytes(2, bytes)).map_err(|error| error.to_string())?;
     let names = [0, 1].map(across::fresh_name);
-    // SAFETY: the mapping is zero, and dropped last; each index is for one object, and each end made once.
+    // The mapping is zero, and dropped last; each index is for one object, and each end is made once.
     let place = |index: usize| Place {
+        // SAFETY: as above.
         memory: unsafe { stretch(&mapping, index, bytes) },
         readers,
         name: &names[index],
@@ -300,8 +301,9 @@ fn completed(trial: Trial, mut figures: Figures, count: u64) -> Figures {
 fn beside<O: Placed<N>, const N: usize>(case: &Case, stage: &Stage) -> Result<Figures, String> {
     let bytes = O::bytes(1);
     let shared = across::Shared::new(mapping_bytes(2, bytes))?;
-    // SAFETY: as in `placed`; the other process attaches to the same objects, and makes the ends that this does not.
+    // As in `placed`; the other process attaches to the same objects, and makes the ends that this does not.
     let place = |index: usize| Place {
+        // SAFETY: as above.
         memory: unsafe { stretch(&shared.mapping, index, bytes) },
         readers: 1,
         name: &shared.names[index],
@@ -325,8 +327,9 @@ fn far_process<O: Placed<N>, const N: usize>(
     shared: &across::Shared,
 ) -> Result<(), String> {
     let bytes = O::bytes(1);
-    // SAFETY: as in `beside`.
+    // As in `beside`.
     let place = |index: usize| Place {
+        // SAFETY: as above.
         memory: unsafe { stretch(&shared.mapping, index, bytes) },
         readers: 1,
         name: &shared.names[index],
