@@ -3,6 +3,7 @@
 
 //! Our objects, a file each, and a line below.
 
+mod bulk;
 mod chen;
 mod double_buffer;
 mod hybrid;
@@ -25,6 +26,7 @@ pub(crate) fn all() -> Vec<Box<dyn Bench>> {
         OnMemory::<qrtr_in_place::InPlace>::ours(),
         OnMemory::<qrtwo::Qrtwo>::ours(),
         OnMemory::<qrtwc::Qrtwc>::ours(),
+        OnMemory::<bulk::Bulk>::ours(),
         OnMemory::<sdrtr::Sdrtr>::ours(),
         OnMemory::<sdrtw::Sdrtw>::ours(),
         OnMemory::<hybrid::Hybrid>::ours(),
