@@ -272,6 +272,10 @@ fn processes(figures: &Figures) -> Vec<Row> {
             let bar = format!("{object} round trip across processes / in one, {bytes} B");
             rows.push(median(bar, 1.05, "x", figures.paired(far, inside, |far, inside| far / inside)));
             for trial in ["write", "read"] {
+                // Its reader goes on trying as long as the writer hammers: how long is chance, in a process too.
+                if (object, trial) == ("SDrtW", "read") {
+                    continue;
+                }
                 let (far, inside) = ((across(trial), "p50"), (at(object, trial, bytes), "p50"));
                 let bar = format!("{object} {trial} p50 across processes - 1.05 x in one, {bytes} B");
                 let over = figures.paired(far, inside, |far, inside| far - 1.05 * inside);
