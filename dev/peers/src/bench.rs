@@ -164,6 +164,15 @@ impl<O: Placed<1> + Placed<8> + Placed<32> + Placed<512>> Bench for OnMemory<O> 
     }
 }
 
+/// An end on lines of its own: what one side keeps for itself must not lie beside what the other does.
+#[repr(align(128))]
+struct Apart<E>(E);
+
+/// One that has a place.
+fn apart<E>(end: E) -> Box<Apart<E>> {
+    Box::new(Apart(end))
+}
+
 /// The readers of an object, which take turns.
 pub(crate) struct Crowd<R> {
     readers: Vec<R>,
@@ -229,8 +238,9 @@ fn placed<O: Placed<N>, const N: usize>(case: &Case, stage: &Stage) -> Result<Fi
     let bytes = O::bytes(readers);
     let mapping = map_anonymous(mapping_bytes(2, bytes)).map_err(|error| error.to_string())?;
     let names = [0, 1].map(across::fresh_name);
-    // SAFETY: the mapping is zero, and dropped last; each index is for one object, and each end made once.
+    // The mapping is zero, and dropped last; each index is for one object, and each end is made once.
     let place = |index: usize| Place {
+        // SAFETY: as above.
         memory: unsafe { stretch(&mapping, index, bytes) },
         readers,
         name: &names[index],
@@ -259,25 +269,24 @@ fn trial<O: Ends<N>, const N: usize>(
     case: &Case,
     stage: &Stage,
     ends: &mut dyn FnMut(usize) -> Result<(O::Writer, O::Reader), String>,
-    mut second: Option<O::Reader>,
+    second: Option<O::Reader>,
 ) -> Result<Figures, String> {
     let trial = case.trial;
-    let (mut writer, mut reader) = ends(0)?;
-    let (mut back_writer, mut back_reader) = if trial == Trial::Trip {
-        let (writer, reader) = ends(1)?;
-        (Some(writer), Some(reader))
-    } else {
-        (None, None)
-    };
-    let (mut near_writer, mut near_reader, mut far_writer, mut far_reader) = match trial {
-        Trial::Trip => (Some(&mut writer), back_reader.as_mut(), back_writer.as_mut(), Some(&mut reader)),
-        Trial::Alone => (Some(&mut writer), Some(&mut reader), None, None),
-        Trial::Flat | Trial::Write => (Some(&mut writer), None, None, Some(&mut reader)),
-        Trial::Check | Trial::Read => (None, Some(&mut reader), Some(&mut writer), None),
-        Trial::Unchanged => {
-            O::put(&mut writer, &[1; N]);
-            (None, Some(&mut reader), None, second.as_mut())
+    let (writer, reader) = ends(0)?;
+    let (mut writer, mut reader, mut second) = (apart(writer), apart(reader), apart(second));
+    let mut back = if trial == Trial::Trip { Some(ends(1)?) } else { None }
+        .map(|(writer, reader)| (apart(writer), apart(reader)));
+    let (mut near_writer, mut near_reader, mut far_writer, mut far_reader) = match (trial, &mut back) {
+        (Trial::Trip, Some((back_writer, back_reader))) => {
+            (Some(&mut writer.0), Some(&mut back_reader.0), Some(&mut back_writer.0), Some(&mut reader.0))
         }
+        (Trial::Flat | Trial::Write, _) => (Some(&mut writer.0), None, None, Some(&mut reader.0)),
+        (Trial::Check | Trial::Read, _) => (None, Some(&mut reader.0), Some(&mut writer.0), None),
+        (Trial::Unchanged, _) => {
+            O::put(&mut writer.0, &[1; N]);
+            (None, Some(&mut reader.0), None, second.0.as_mut())
+        }
+        (Trial::Alone | Trial::Trip, _) => (Some(&mut writer.0), Some(&mut reader.0), None, None),
     };
     let (figures, count) = stage.both(
         |signals| near::<O, N>(trial, stage, signals, near_writer.take(), near_reader.take()),
@@ -300,8 +309,9 @@ fn completed(trial: Trial, mut figures: Figures, count: u64) -> Figures {
 fn beside<O: Placed<N>, const N: usize>(case: &Case, stage: &Stage) -> Result<Figures, String> {
     let bytes = O::bytes(1);
     let shared = across::Shared::new(mapping_bytes(2, bytes))?;
-    // SAFETY: as in `placed`; the other process attaches to the same objects, and makes the ends that this does not.
+    // As in `placed`; the other process attaches to the same objects, and makes the ends that this does not.
     let place = |index: usize| Place {
+        // SAFETY: as above.
         memory: unsafe { stretch(&shared.mapping, index, bytes) },
         readers: 1,
         name: &shared.names[index],
@@ -325,8 +335,9 @@ fn far_process<O: Placed<N>, const N: usize>(
     shared: &across::Shared,
 ) -> Result<(), String> {
     let bytes = O::bytes(1);
-    // SAFETY: as in `beside`.
+    // As in `beside`.
     let place = |index: usize| Place {
+        // SAFETY: as above.
         memory: unsafe { stretch(&shared.mapping, index, bytes) },
         readers: 1,
         name: &shared.names[index],

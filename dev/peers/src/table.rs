@@ -179,10 +179,11 @@ fn across(text: &mut String, run: &Run) {
     );
     for row in rows {
         let inside = find(run, row.name, row.case.trial, row.case.words);
-        let (figure, show): (_, &dyn Fn(Option<&Row>) -> String) = if row.case.trial == Trial::Trip {
-            ("trip", &|row| row.map_or("-".into(), |row: &Row| with_spread(&row.usual(run.near, "trip"))))
-        } else {
-            ("p50", &|row| percentiles(run, row))
+        let trip = row.case.trial == Trial::Trip;
+        let figure = if trip { "trip" } else { "p50" };
+        let show = |row: Option<&Row>| match row {
+            Some(row) if trip => with_spread(&row.usual(run.near, "trip")),
+            _ => percentiles(run, row),
         };
         let ratio = inside.map_or("-".into(), |inside| with_spread(&row.over(inside, figure)));
         let name = shown((row.name, row.ours));

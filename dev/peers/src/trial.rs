@@ -106,7 +106,7 @@ pub(crate) fn far<O: Ends<N>, const N: usize>(
     reader: Option<&mut O::Reader>,
 ) {
     let end = now() + stage.ticks(FAR_MS).max(4 * stage.ticks(CAP_MS));
-    let going = |done: u64| !signals.stopped() && (done % 64 != 0 || now() < end);
+    let going = |done: u64| !signals.stopped() && (!done.is_multiple_of(64) || now() < end);
     let mut done = 0;
     match (trial, writer, reader) {
         (Trial::Check, Some(writer), _) => {
@@ -196,7 +196,7 @@ fn check<O: Ends<N>, const N: usize>(
     let end = now() + stage.ticks(CHECK_MS);
     let (mut seen, mut count, mut torn) = (0, 0_u64, 0_u64);
     while now() < end && !signals.over() {
-        match O::take(reader, |value| number(value)) {
+        match O::take(reader, number) {
             Some(Some(number)) => {
                 let sane = match O::KIND {
                     Kind::Queue => number == seen + 1,

@@ -3,11 +3,17 @@
 
 //! Our objects, a file each, and a line below.
 
+mod bulk;
 mod chen;
+mod double_buffer;
 mod hybrid;
 mod nbw_temporal;
 mod peterson;
+mod presence;
 mod qrtr;
+mod qrtr_in_place;
+mod qrtwc;
+mod qrtwo;
 mod sdrtr;
 mod sdrtw;
 
@@ -15,7 +21,21 @@ use crate::bench::{Bench, OnMemory};
 
 /// All of them.
 pub(crate) fn all() -> Vec<Box<dyn Bench>> {
-    vec![OnMemory::<qrtr::Qrtr>::ours(), OnMemory::<sdrtr::Sdrtr>::ours(), OnMemory::<sdrtw::Sdrtw>::ours()]
+    vec![
+        OnMemory::<qrtr::Qrtr>::ours(),
+        OnMemory::<qrtr_in_place::InPlace>::ours(),
+        OnMemory::<qrtwo::Qrtwo>::ours(),
+        OnMemory::<qrtwc::Qrtwc>::ours(),
+        OnMemory::<bulk::Bulk>::ours(),
+        OnMemory::<sdrtr::Sdrtr>::ours(),
+        OnMemory::<sdrtw::Sdrtw>::ours(),
+        OnMemory::<hybrid::Hybrid>::ours(),
+        OnMemory::<chen::Chen>::ours(),
+        OnMemory::<presence::Presence>::ours(),
+        OnMemory::<double_buffer::DoubleBuffer>::ours(),
+        OnMemory::<peterson::Peterson>::ours(),
+        OnMemory::<nbw_temporal::NbwTemporal>::ours(),
+    ]
 }
 
 /// What an error says.

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use taut_share::queue::qrtwo;
+
+use super::said;
+use crate::object::{About, Ends, Kind, Place, Placed, capacity};
+
+pub(super) struct Qrtwo;
+
+impl About for Qrtwo {
+    const NAME: &'static str = "QrtWo";
+    const KIND: Kind = Kind::Losing;
+    const LINES: [&'static str; 2] = ["L+1 posted", "1 + L, +1 if written meanwhile"];
+}
+
+impl<const N: usize> Ends<N> for Qrtwo {
+    type Writer = qrtwo::Writer<'static, [u64; N]>;
+    type Reader = qrtwo::Reader<'static, [u64; N]>;
+
+    #[inline(always)]
+    fn put(writer: &mut Self::Writer, value: &[u64; N]) -> bool {
+        writer.push(value);
+        true
+    }
+
+    #[inline(always)]
+    fn take<R>(reader: &mut Self::Reader, look: impl FnOnce(&[u64; N]) -> R) -> Option<R> {
+        reader.pop().ok().flatten().map(|popped| look(&popped.value))
+    }
+}
+
+impl<const N: usize> Placed<N> for Qrtwo {
+    const MANY: bool = false;
+
+    fn bytes(_: u32) -> usize {
+        qrtwo::bytes::<[u64; N]>(capacity(N) as u32).unwrap_or(usize::MAX)
+    }
+
+    unsafe fn writer(place: Place<'_>) -> Result<Self::Writer, String> {
+        // SAFETY: the caller's duties are the same.
+        unsafe { qrtwo::writer(place.memory, capacity(N) as u32) }.map_err(said)
+    }
+
+    unsafe fn reader(place: Place<'_>, _: u32) -> Result<Self::Reader, String> {
+        // SAFETY: the caller's duties are the same.
+        unsafe { qrtwo::reader(place.memory, capacity(N) as u32) }.map_err(said)
+    }
+}
