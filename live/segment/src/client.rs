@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 
 use taut_sys::memory::{self, Mapping, Seals};
 use taut_sys::process;
-use taut_sys::socket::{self, Poll};
+use taut_sys::socket::{self, Peer, Poll};
 
 use crate::directory::{Directory, Entry, Role, is_name};
+use crate::folder::Folder;
 use crate::header::{HEADER_BYTES, Header};
 use crate::message::{self, REPLY_HEAD, Refusal, Reply};
 use crate::owner::region;
@@ -37,7 +38,7 @@ pub struct Attached {
     map: Mapping,
     directory: Directory,
     header: Header,
-    pid: u32,
+    owner: Peer,
 }
 
 /// Attaches to an application in the default folder, under a name that its manifest has for us. Waits for at most
@@ -47,8 +48,7 @@ pub struct Attached {
 /// Whatever is not as the crate's documentation says: one [`Error`] each. Nothing is mapped before file, seals and
 /// size are right.
 pub fn attach(app: &str, client: &str) -> Result<Attached, Error> {
-    let (path, own) = folder::default_folder();
-    attach_to(&path, own, app, client)
+    Attached::attach(Folder::Default, app, client)
 }
 
 /// As [`attach`], in another folder, which may belong to another user.
@@ -56,7 +56,7 @@ pub fn attach(app: &str, client: &str) -> Result<Attached, Error> {
 /// # Errors
 /// As [`attach`].
 pub fn attach_in(folder: &Path, app: &str, client: &str) -> Result<Attached, Error> {
-    attach_to(folder, false, app, client)
+    Attached::attach(Folder::Given(folder), app, client)
 }
 
 fn attach_to(path: &Path, own: bool, app: &str, client: &str) -> Result<Attached, Error> {
@@ -80,7 +80,7 @@ fn attach_to(path: &Path, own: bool, app: &str, client: &str) -> Result<Attached
                 if owner.uid != user {
                     return Err(Error::NotADoor { problem: "it belongs to another user than its folder" });
                 }
-                converse(connection, owner.pid, app, client, deadline)
+                converse(connection, owner, app, client, deadline)
             }
             // All the time more have waited than the owner's backlog holds.
             Err(error) if error.would_block() => Err(Error::TurnedAway { app: app.to_owned() }),
@@ -111,7 +111,7 @@ fn is_missing(error: taut_sys::Error) -> bool {
 /// Asks, and looks at the answer.
 fn converse(
     connection: OwnedFd,
-    pid: u32,
+    owner: Peer,
     app: &str,
     client: &str,
     deadline: Instant,
@@ -150,7 +150,7 @@ fn converse(
     let directory = Directory::from_text(&text)
         .map_err(|error| Error::Directory { client: "ours, from the application".to_owned(), error })?;
     let (map, header) = open(&file, reply, &directory)?;
-    Ok(Attached { connection, map, directory, header, pid })
+    Ok(Attached { connection, map, directory, header, owner })
 }
 
 struct Answer<'a> {
@@ -229,6 +229,11 @@ impl Drop for Attached {
 }
 
 impl Attached {
+    pub(crate) fn attach(folder: Folder<'_>, app: &str, client: &str) -> Result<Self, Error> {
+        let (path, own) = folder.resolve();
+        attach_to(&path, own, app, client)
+    }
+
     /// Whether the owner is there. One short system call, no allocation: cheap enough for every frame.
     ///
     /// The connection decides, which no other client can touch; the segment's state word only tells an end from a
@@ -311,6 +316,16 @@ impl Attached {
 
     /// The owner's process.
     pub fn owner_pid(&self) -> u32 {
-        self.pid
+        self.owner.pid
+    }
+
+    /// The owner's user.
+    pub(crate) fn owner_uid(&self) -> u32 {
+        self.owner.uid
+    }
+
+    /// Locks the memory, if the privilege is there; the mapping says.
+    pub(crate) fn lock(&mut self) {
+        let _ = self.map.lock();
     }
 }

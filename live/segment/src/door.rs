@@ -27,6 +27,12 @@ const GREETING_LIMIT: usize = 32;
 /// What a connection has to become attached.
 const GREETING_PATIENCE: Duration = Duration::from_secs(2);
 
+/// The most that are attached at a time under a name that several may have: descriptors are not without end.
+const MANY: usize = 128;
+
+/// The most names that a stranger is told.
+const NAMES: usize = 64;
+
 /// New connections per round: between two lots of them, everybody else is served.
 const ACCEPT_LIMIT: usize = 16;
 
@@ -67,11 +73,14 @@ pub(crate) struct Grant {
     pub(crate) client: String,
     pub(crate) text: String,
     pub(crate) writes: bool,
+    /// How many may be attached at a time.
+    pub(crate) limit: usize,
 }
 
 impl Grant {
-    pub(crate) fn new((client, directory): &(String, Directory)) -> Self {
-        Self { client: client.clone(), text: directory.to_text(), writes: directory.writes() }
+    pub(crate) fn new((client, directory): &(String, Directory), many: bool) -> Self {
+        let limit = if many { MANY } else { 1 };
+        Self { client: client.clone(), text: directory.to_text(), writes: directory.writes(), limit }
     }
 }
 
@@ -190,7 +199,8 @@ impl Door {
         let visitors = connections.iter().enumerate().filter_map(|(index, connection)| {
             let Stage::Attached { grant, peer } = connection.stage else { return None };
             let client = || self.grants[grant].client.clone();
-            let dead = successor(grant, &connections[index + 1..]);
+            let single = self.grants[grant].limit == 1;
+            let dead = single && successor(grant, &connections[index + 1..]);
             (!dead).then(|| Visitor { client: client(), pid: peer.pid, uid: peer.uid })
         });
         look(&self.shared).attached = visitors.collect();
@@ -269,21 +279,22 @@ impl Door {
             return Err((Refusal::NotPermitted, complaint(Refusal::NotPermitted)));
         }
         let Some(grant) = self.grants.iter().position(|grant| grant.client == name) else {
-            let known: Vec<_> = self.grants.iter().map(|grant| grant.client.as_str()).collect();
-            let known = match known.len() {
+            let known: Vec<_> = self.grants.iter().take(NAMES).map(|grant| grant.client.as_str()).collect();
+            let known = match self.grants.len() {
                 0 => "the application has no clients".to_owned(),
-                _ => format!("the application knows {}", known.join(", ")),
+                0..=NAMES => format!("the application knows {}", known.join(", ")),
+                all => format!("the application knows {}, and {} more", known.join(", "), all - NAMES),
             };
             return Err((Refusal::UnknownClient, known));
         };
-        let holder = connections.iter().find(|connection| connection.stage.holds() == Some(grant));
-        match holder {
-            // It may have died since this round began, and the peer be its successor.
-            Some(holder) if !gone(holder) => {
+        // One may have died since this round began, and the peer be its successor, or one who comes after that.
+        let live = |connection: &&Connection| connection.stage.holds() == Some(grant) && !gone(connection);
+        match connections.iter().filter(live).nth(self.grants[grant].limit - 1) {
+            Some(holder) => {
                 let pid = socket::peer(holder.fd.as_fd()).map_or(0, |peer| peer.pid);
                 Err((Refusal::NameTaken, format!("by process {pid}: end that one first")))
             }
-            _ => Ok(grant),
+            None => Ok(grant),
         }
     }
 

@@ -4,6 +4,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use taut_share::LayoutError;
+
 use crate::{DirectoryError, Role};
 
 /// Why there is no segment, or no channel in it. Each text says what to do.
@@ -65,6 +67,14 @@ pub enum Error {
         second: String,
     },
 
+    /// An object of a board cannot be built.
+    Layout {
+        /// Which.
+        object: String,
+        /// Why.
+        error: LayoutError,
+    },
+
     /// There is no door.
     NotRunning {
         /// The application.
@@ -99,6 +109,40 @@ pub enum Error {
         client: String,
         /// What the owner said.
         reason: String,
+    },
+    /// There is no such object on the board.
+    NoObject {
+        /// What was asked for.
+        object: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// The object is as we say, and has no such part.
+    NoPart {
+        /// The object.
+        object: String,
+        /// What was asked for.
+        part: String,
+    },
+    /// Another process plays this part, or too many do.
+    PartTaken {
+        /// The object.
+        object: String,
+        /// The part.
+        part: String,
+        /// What the owner said.
+        reason: String,
+    },
+    /// The owner's object is another one than ours.
+    ObjectDiffers {
+        /// Which.
+        object: String,
+        /// What differs.
+        what: &'static str,
+        /// What we have.
+        ours: String,
+        /// What the owner has.
+        theirs: String,
     },
     /// The owner speaks another version at the door.
     WrongDoorVersion {
@@ -284,6 +328,21 @@ impl fmt::Display for Error {
             Self::Inconsistent { what } => {
                 write!(f, "the door and the segment disagree about the {what}: attach again")
             }
+            Self::Layout { object, error } => write!(f, "object {object} cannot be built: {error}"),
+            Self::NoObject { object, known } if known.is_empty() => {
+                write!(f, "no object `{object}`: the board is empty")
+            }
+            Self::NoObject { object, known } => {
+                write!(f, "no object `{object}` on this board: it has {}", known.join(", "))
+            }
+            Self::NoPart { object, part } => write!(f, "object {object} has no part `{part}`"),
+            Self::PartTaken { object, part, reason } => {
+                write!(f, "part `{part}` of object {object} is taken: {reason}")
+            }
+            Self::ObjectDiffers { object, what, ours, theirs } => write!(
+                f,
+                "object {object} differs in its {what}: this program has `{ours}`, the board `{theirs}`"
+            ),
             Self::NoChannel { channel, known } if known.is_empty() => {
                 write!(f, "no channel `{channel}`: this client is a party of none")
             }
@@ -306,6 +365,7 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Directory { error, .. } => Some(error),
+            Self::Layout { error, .. } => Some(error),
             Self::System(error) => Some(error),
             _ => None,
         }

@@ -23,8 +23,25 @@ pub fn runtime_folder() -> PathBuf {
     default_folder().0
 }
 
+/// Where a door is.
+#[derive(Clone, Copy)]
+pub(crate) enum Folder<'a> {
+    Default,
+    Given(&'a Path),
+}
+
+impl Folder<'_> {
+    /// Its path, and whether it must be our own.
+    pub(crate) fn resolve(self) -> (PathBuf, bool) {
+        match self {
+            Self::Default => default_folder(),
+            Self::Given(path) => (path.to_owned(), false),
+        }
+    }
+}
+
 /// The folder, and whether it must be our own.
-pub(crate) fn default_folder() -> (PathBuf, bool) {
+fn default_folder() -> (PathBuf, bool) {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if let Some(folder) = set("TAUT_RUNTIME_DIR") {
         return (folder, false);

@@ -107,6 +107,7 @@
 //! - Processes of the owner's own user, and root, can do more by other ways (`ptrace`, `/proc/PID/fd`): against
 //!   them this is a guard rail and no wall.
 
+pub mod board;
 mod client;
 mod directory;
 mod door;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
+use std::collections::HashSet;
 use std::ffi::CString;
 use std::fs;
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,6 +18,8 @@ use crate::directory::{self, Directory, Entry, is_name};
 use crate::door::{self, Door, DoorReport, Grant, Shared};
 use crate::header::{HEADER_BYTES, Header};
 use crate::{Error, State, folder};
+
+pub(crate) use crate::folder::Folder;
 
 /// Connections that may wait for the door's thread.
 const BACKLOG: u16 = 64;
@@ -62,8 +65,7 @@ impl Owner {
         clients: Vec<(String, Vec<Entry>)>,
         group: Option<&str>,
     ) -> Result<Self, Error> {
-        let (folder, ours) = folder::default_folder();
-        Self::create_at(&folder, ours, app, size, clients, group)
+        Self::create_at(Folder::Default, app, size, singles(clients), group)
     }
 
     /// As [`Owner::create`], with the door in another folder.
@@ -77,18 +79,20 @@ impl Owner {
         clients: Vec<(String, Vec<Entry>)>,
         group: Option<&str>,
     ) -> Result<Self, Error> {
-        Self::create_at(folder, false, app, size, clients, group)
+        Self::create_at(Folder::Given(folder), app, size, singles(clients), group)
     }
 
-    fn create_at(
-        folder: &Path,
-        ours: bool,
+    pub(crate) fn create_at(
+        folder: Folder<'_>,
         app: &str,
         size: u64,
-        clients: Vec<(String, Vec<Entry>)>,
+        clients: Vec<Client>,
         group: Option<&str>,
     ) -> Result<Self, Error> {
+        let (folder, ours) = folder.resolve();
+        let folder = folder.as_path();
         let door = folder::door(folder, app)?;
+        let many: Vec<_> = clients.iter().map(|client| client.many).collect();
         let clients = check(clients, size)?;
         let group = match group {
             Some(name) => {
@@ -133,7 +137,7 @@ impl Owner {
             stop: Some(stop),
             thread: None,
         };
-        let grants = clients.iter().map(Grant::new).collect();
+        let grants = clients.iter().zip(many).map(|(client, many)| Grant::new(client, many)).collect();
         let door = Door { stop: stopped, listener, grants, group, header, map, writable, read_only, shared };
         // If it cannot start, dropping the owner removes the socket.
         let thread = std::thread::Builder::new().name("taut-door".to_owned()).spawn(move || door.run());
@@ -233,14 +237,27 @@ impl Drop for Owner {
     }
 }
 
+/// A client that may attach.
+pub(crate) struct Client {
+    pub(crate) name: String,
+    pub(crate) entries: Vec<Entry>,
+    /// Whether several may at a time.
+    pub(crate) many: bool,
+}
+
+fn singles(clients: Vec<(String, Vec<Entry>)>) -> Vec<Client> {
+    clients.into_iter().map(|(name, entries)| Client { name, entries, many: false }).collect()
+}
+
 /// Directories from entries, if all is well with them.
-fn check(clients: Vec<(String, Vec<Entry>)>, size: u64) -> Result<Vec<(String, Directory)>, Error> {
+fn check(clients: Vec<Client>, size: u64) -> Result<Vec<(String, Directory)>, Error> {
     let mut checked: Vec<(String, Directory)> = Vec::with_capacity(clients.len());
-    for (client, entries) in clients {
+    let mut names = HashSet::new();
+    for Client { name: client, entries, .. } in clients {
         if !is_name(&client) {
             return Err(Error::BadName { name: client });
         }
-        if checked.iter().any(|(other, _)| *other == client) {
+        if !names.insert(client.clone()) {
             return Err(Error::ClientTwice { client });
         }
         let directory = match Directory::new(entries) {
