@@ -53,6 +53,25 @@
 //!   owner of our own user alone. Between users that distrust each other use the protocols' `unsafe` constructors,
 //!   their forms that copy, and a segment for each.
 //!
+//! An end cannot outlive its seat, nor a second one stand beside it:
+//!
+//! ```compile_fail,E0505
+//! # use taut_segment::board::{Seat, Sdrtw, Writer};
+//! # fn sit(mut seat: Seat<Sdrtw<u64>, Writer>) {
+//! let mut writer = seat.end().unwrap();
+//! drop(seat);
+//! writer.write(&1);
+//! # }
+//! ```
+//! ```compile_fail,E0499
+//! # use taut_segment::board::{Seat, Sdrtw, Writer};
+//! # fn sit(mut seat: Seat<Sdrtw<u64>, Writer>) {
+//! let mut writer = seat.end().unwrap();
+//! let mut second = seat.end().unwrap();
+//! writer.write(&1);
+//! # }
+//! ```
+//!
 //! A process that forks has its seats twice; only one of the two may go on using them.
 //!
 //! # Who needs to write

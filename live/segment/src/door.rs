@@ -282,7 +282,7 @@ impl Door {
             let known: Vec<_> = self.grants.iter().take(NAMES).map(|grant| grant.client.as_str()).collect();
             let known = match self.grants.len() {
                 0 => "the application has no clients".to_owned(),
-                0..=NAMES => format!("the application knows {}", known.join(", ")),
+                1..=NAMES => format!("the application knows {}", known.join(", ")),
                 all => format!("the application knows {}, and {} more", known.join(", "), all - NAMES),
             };
             return Err((Refusal::UnknownClient, known));

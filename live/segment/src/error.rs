@@ -256,7 +256,11 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::BadName { name } => {
-                write!(f, "`{}` is no name: use 1 to 64 letters, digits, `-` or `_`", name.escape_debug())
+                write!(
+                    f,
+                    "`{}` is no name: use 1 to 64 letters, digits, `-` or `_` (an object of a board: 32)",
+                    name.escape_debug()
+                )
             }
             Self::Folder { path, problem } => write!(f, "the folder of doors, {}: {problem}", path.display()),
             Self::PathTooLong { path } => write!(

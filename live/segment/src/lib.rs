@@ -16,9 +16,11 @@
 //!   either side's death is the other side's end of file
 //! ```
 //!
-//! One connection per client name at a time. The kernel closes it when the client dies, however it dies, and the
+//! One connection per client name at a time (of a [`board`]'s clients that only look, up to 128). The kernel closes it when the client dies, however it dies, and the
 //! name is free again; nothing is left to clean up. When the owner dies, all that is left is its socket file,
 //! which refuses connections; the next owner of that name, or [`remove_stale`], removes it.
+//!
+//! Programs that share objects of `taut-share` by name, without a manifest, do so on a [`board`].
 //!
 //! # The folder
 //!

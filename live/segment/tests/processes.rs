@@ -6,6 +6,8 @@
 
 mod support;
 
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -13,6 +15,9 @@ use support::*;
 use taut_segment::{
     Attached, Error, Liveness, Owner, Role, State, attach, attach_in, found_in, remove_stale_in, stale_in,
 };
+
+const SIGCONT: i32 = 18;
+const SIGSTOP: i32 = 19;
 
 /// The first word of a channel's region.
 fn word(attached: &Attached, channel: &str) -> &'static AtomicU64 {
@@ -108,6 +113,38 @@ fn client_is_killed_100_times() {
     eventually("no descriptor leaks", || ask(&mut keeper).get("open") == open.as_ref());
     keeper.release();
     assert_eq!(contents(folder.path()), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn of_two_successors_one_is_let_in() {
+    let folder = folder();
+    let mut keeper = Process::start("keeper", folder.path());
+    keeper.told_after("ready");
+    let holder = attach_in(folder.path(), APP, "ui").unwrap();
+    let mut open = || ask(&mut keeper)["open"].parse::<usize>().unwrap();
+    let before = open();
+    // Two are at the door and have not asked yet.
+    let mut asking = [(); 2].map(|()| UnixStream::connect(folder.path().join("cochlear.sock")).unwrap());
+    eventually("the door has accepted both", || open() == before + 2);
+    // While the door sleeps the holder leaves and both ask, so one round of the door sees all three.
+    taut_sys::signals::kill(keeper.child.id(), SIGSTOP).unwrap();
+    eventually("all its threads stand still", || {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", keeper.child.id())).unwrap();
+        tasks
+            .map(|task| std::fs::read_to_string(task.unwrap().path().join("status")).unwrap())
+            .all(|status| status.contains("State:\tT"))
+    });
+    drop(holder);
+    asking.iter_mut().for_each(|stream| stream.write_all(b"TAUTDOOR\x01\x00\x02\x00ui").unwrap());
+    taut_sys::signals::kill(keeper.child.id(), SIGCONT).unwrap();
+    let mut codes = asking.each_mut().map(|stream| {
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut head = [0; 12];
+        stream.read_exact(&mut head).unwrap();
+        u16::from_le_bytes([head[10], head[11]])
+    });
+    codes.sort_unstable();
+    assert_eq!(codes, [0, 4], "granted, name taken");
 }
 
 #[test]

@@ -39,7 +39,7 @@ pub(super) const ROOMS: &[Room] = &[
     room("live/atomic", &[], &["loom", "shuttle"]),
     room("live/share", &["atomic"], &["zerocopy"]),
     room("live/sys", &[], &["libc"]),
-    room("live/segment", &["sys"], &[]),
+    room("live/segment", &["share", "sys"], &[]),
     room("live/scope", &[], &[]),
     room("live/lock", &["sys"], &[]),
     room("live/trace", &["time", "event"], &["loom"]),

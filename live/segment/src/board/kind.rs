@@ -12,12 +12,15 @@ use crate::{Error, Role};
 /// The most characters of an object's name: with `-of-` and its longest part it is a client's name.
 const OBJECT_LIMIT: usize = 32;
 
+/// The most ends of a part with numbers: each is a name at the door.
+const EACH_LIMIT: u32 = 256;
+
 /// How many ends there may be of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Number {
     /// One.
     One,
-    /// So many, each with a number of its own from 0, and one of each number.
+    /// So many, at most 256, each with a number of its own from 0, and one of each number.
     Each(u32),
     /// Any: it leaves no trace, and loads alone.
     Any,
@@ -183,6 +186,9 @@ impl Object {
         }
         let failed = |error| Error::Layout { object: self.name.clone(), error };
         let bytes = self.bytes.map_err(failed)?;
+        if self.parts.iter().any(|terms| matches!(terms.number, Number::Each(count) if count > EACH_LIMIT)) {
+            return Err(failed(LayoutError::Readers));
+        }
         let value_size = u32::try_from(self.value_size).map_err(|_| failed(LayoutError::Capacity))?;
         Ok(Entry {
             channel: self.name.clone(),

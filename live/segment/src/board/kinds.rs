@@ -13,7 +13,7 @@ use taut_share::state::{
 };
 use taut_share::{LayoutError, Memory, Plain, bulk};
 
-use super::kind::{Kind, Number, Offers, Part, Terms};
+use super::kind::{Kind, Number, Object, Offers, Part, Terms};
 
 macro_rules! parts {
     ($($(#[$doc:meta])* $part:ident $text:literal;)*) => {$(
@@ -100,6 +100,11 @@ macro_rules! kinds {
             pub const fn with_layout(mut self, text: &'static str) -> Self {
                 self.layout = Some(text);
                 self
+            }
+
+            /// An object of this kind, for a board.
+            pub fn named(&self, name: &str) -> Object {
+                Kind::named(self, name)
             }
 
             $(

@@ -110,6 +110,11 @@ impl Process {
         self.lines.recv_timeout(PATIENCE).expect("the process told nothing")
     }
 
+    /// The next thing that it has told, if there is one.
+    pub(crate) fn try_told(&self) -> Option<String> {
+        self.lines.try_recv().ok()
+    }
+
     /// Something that it tells, from after a word.
     pub(crate) fn told_after(&self, word: &str) -> String {
         let told = self.told();

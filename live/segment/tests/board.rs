@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Boards: what is refused, what is said of it, who may write, and who is gone.
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "test code")]
+
+mod support;
+
+use std::collections::HashSet;
+
+use support::*;
+use taut_segment::board::{
+    Board, Chen, Dbp, Emeralds, Hybrid, ImprovedChen, Offers, Part, Qrtr, Sdrtw, Seat, Spinlock, catalogue_in,
+};
+use taut_segment::{Error, Liveness, State, attach_in};
+use taut_share::{LayoutError, List};
+
+type V = [u64; 4];
+
+/// The signal of a write where none is allowed.
+const SIGSEGV: i32 = 11;
+
+const POSE: Hybrid<V> = Hybrid::new(2, 6);
+const JOBS: Qrtr<u32> = Qrtr::new(16);
+
+fn board(folder: &std::path::Path) -> Board {
+    Board::create_in(folder, "robot", &[POSE.named("pose"), JOBS.named("jobs")]).unwrap()
+}
+
+/// Why a part is refused.
+fn refusal<K: Offers<P> + std::fmt::Debug, P: std::fmt::Debug>(
+    folder: &std::path::Path,
+    object: &str,
+    part: Part<K, P>,
+) -> Error {
+    Seat::take_in(folder, "robot", object, part).unwrap_err()
+}
+
+#[test]
+fn role() {
+    match support::role().as_deref() {
+        Some("owner") => {
+            let board = Board::create("robot", &[POSE.named("pose")]).unwrap();
+            tell(format_args!("ready {}", board.epoch()));
+            until_released();
+            board.end().unwrap();
+        }
+        Some("scribbler") => {
+            let mut seat = Seat::take("robot", "pose", POSE.observer()).unwrap();
+            assert_eq!(seat.end().unwrap().try_read(), Ok(None));
+            let start = seat.attached().memory().ptr();
+            tell("seated");
+            // SAFETY: none is needed: it is not done, the process dies of it.
+            unsafe { start.write_volatile(0) };
+            tell("written");
+        }
+        Some(other) => panic!("unknown role {other}"),
+        None => {}
+    }
+}
+
+#[test]
+fn what_differs_is_said() {
+    let folder = folder();
+    let folder = folder.path();
+    let _board = board(folder);
+    for (error, text) in [
+        (refusal(folder, "poses", POSE.writer()), "no object `poses` on this board: it has pose, jobs"),
+        (
+            refusal(folder, "pose", Chen::<V>::new(2).writer()),
+            "object pose differs in its protocol: this program has `chen`, the board `hybrid`",
+        ),
+        (
+            // A part that the other protocol has not.
+            refusal(folder, "jobs", POSE.observer()),
+            "object jobs differs in its protocol: this program has `hybrid`, the board `qrtr`",
+        ),
+        (
+            refusal(folder, "pose", Hybrid::<V>::new(3, 6).reader(0)),
+            "object pose differs in its shape: this program has `readers=3 spare=6`, the board `readers=2 spare=6`",
+        ),
+        (
+            // A part that the other shape has not.
+            refusal(folder, "pose", Hybrid::<V>::new(3, 6).reader(2)),
+            "object pose differs in its shape: this program has `readers=3 spare=6`, the board `readers=2 spare=6`",
+        ),
+        (
+            refusal(folder, "pose", Hybrid::<[i64; 4]>::new(2, 6).reader(0)),
+            "object pose differs in its type: this program has `[i64; 4]`, the board `[u64; 4]`",
+        ),
+        (
+            refusal(folder, "pose", Hybrid::<[u64; 5]>::new(2, 6).with_layout("[u64; 4]").reader(0)),
+            "object pose differs in its size of values: this program has `40 bytes`, the board `32 bytes`",
+        ),
+        (refusal(folder, "pose", POSE.reader(2)), "object pose has no part `reader-2`"),
+        (refusal(folder, "po/se", POSE.writer()), "`writer-of-po/se` is no name"),
+    ] {
+        assert!(error.to_string().contains(text), "{error}\n{text}");
+    }
+    // Nobody was left sitting there.
+    let mut seat = Seat::take_in(folder, "robot", "pose", POSE.reader(0)).unwrap();
+    assert_eq!(seat.end().unwrap().read(), None);
+    // The same values by another name.
+    let alias = Hybrid::<[i64; 4]>::new(2, 6).with_layout("[u64; 4]");
+    assert!(Seat::take_in(folder, "robot", "pose", alias.reader(1)).is_ok());
+}
+
+#[test]
+fn what_is_no_board_is_said() {
+    let folder = folder();
+    let not_running = refusal(folder.path(), "pose", POSE.writer());
+    assert!(matches!(not_running, Error::NotRunning { .. }), "{not_running}");
+    let _owner = taut_segment::Owner::create_in(folder.path(), "robot", SIZE, clients(), None).unwrap();
+    let no_board = refusal(folder.path(), "pose", POSE.writer());
+    assert!(no_board.to_string().contains("the application knows ui, viewer"), "{no_board}");
+}
+
+#[test]
+fn shapes_that_no_protocol_takes_are_refused() {
+    let folder = folder();
+    for (object, expected) in [
+        (Hybrid::<V>::new(0, 6).named("x"), LayoutError::Readers),
+        (Hybrid::<V>::new(1000, 6).named("x"), LayoutError::Readers),
+        (Hybrid::<V>::new(2, 1000).named("x"), LayoutError::Capacity),
+        (Qrtr::<V>::new(0).named("x"), LayoutError::Capacity),
+        (Emeralds::<V>::new(0, 1).named("x"), LayoutError::Buffers),
+        (Dbp::<V>::new(0, 0, 4).named("x"), LayoutError::Readers),
+        (Dbp::<V>::new(u32::MAX, 1, 4).named("x"), LayoutError::Readers),
+        // The protocol counts none; names at the door are counted.
+        (Spinlock::<V>::new(u32::MAX).named("x"), LayoutError::Readers),
+    ] {
+        let text = format!("{object:?}");
+        let refused = Board::create_in(folder.path(), "robot", &[object]).unwrap_err();
+        let expected = Error::Layout { object: "x".to_owned(), error: expected };
+        assert_eq!(refused, expected, "{text}");
+        assert!(refused.to_string().starts_with("object x cannot be built: the "), "{refused}");
+    }
+    let twice = [POSE.named("x"), JOBS.named("x")];
+    let twice = Board::create_in(folder.path(), "robot", &twice).unwrap_err();
+    assert!(matches!(twice, Error::ClientTwice { .. } | Error::Directory { .. }), "{twice}");
+    let long = "x".repeat(33);
+    let long = Board::create_in(folder.path(), "robot", &[POSE.named(&long)]).unwrap_err();
+    assert!(matches!(long, Error::BadName { .. }), "{long}");
+    assert_eq!(contents(folder.path()), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn a_part_is_played_by_one() {
+    let folder = folder();
+    let folder = folder.path();
+    let board = board(folder);
+    let mut first = Seat::take_in(folder, "robot", "jobs", JOBS.writer()).unwrap();
+    let taken = refusal(folder, "jobs", JOBS.writer());
+    let text = format!("part `writer` of object jobs is taken: by process {}", std::process::id());
+    assert!(taken.to_string().starts_with(&text), "{taken}");
+    let mut reader = Seat::take_in(folder, "robot", "jobs", JOBS.reader()).unwrap();
+    // One end after another: each goes on as a successor.
+    first.end().unwrap().push(1).unwrap();
+    first.end().unwrap().push(2).unwrap();
+    drop(first);
+    let mut second = Seat::take_in(folder, "robot", "jobs", JOBS.writer()).unwrap();
+    second.end().unwrap().push(3).unwrap();
+    let mut reader = reader.end().unwrap();
+    assert_eq!([reader.pop(), reader.pop(), reader.pop()], [Ok(Some(1)), Ok(Some(2)), Ok(Some(3))]);
+    // Readers of different numbers are different parts, and parts of different objects too.
+    let _pose: [_; 2] = [0, 1].map(|i| Seat::take_in(folder, "robot", "pose", POSE.reader(i)).unwrap());
+    let taken = refusal(folder, "pose", POSE.reader(1));
+    assert!(matches!(&taken, Error::PartTaken { part, .. } if part == "reader-1"), "{taken}");
+    let report = board.report();
+    let names: HashSet<_> = report.attached.iter().map(|visitor| visitor.client.as_str()).collect();
+    let expected = ["writer-of-jobs", "reader-of-jobs", "reader-0-of-pose", "reader-1-of-pose"];
+    assert_eq!(names, expected.into());
+    assert_eq!(report.attached.len(), 4);
+}
+
+#[test]
+fn who_only_looks_may_be_many_and_not_too_many() {
+    let folder = folder();
+    let folder = folder.path();
+    let sdrtw = Sdrtw::<V>::new();
+    let board = Board::create_in(folder, "robot", &[sdrtw.named("levels")]).unwrap();
+    let mut writer = Seat::take_in(folder, "robot", "levels", sdrtw.writer()).unwrap();
+    assert!(writer.attached().memory().writable());
+    let take = || Seat::take_in(folder, "robot", "levels", sdrtw.observer());
+    let mut seats: Vec<_> = (0..128).map(|_| take().unwrap()).collect();
+    assert!(matches!(take(), Err(Error::PartTaken { .. })));
+    assert_eq!(board.report().attached.len(), 129);
+    writer.end().unwrap().write(&[7; 4]);
+    for seat in &mut seats {
+        assert!(!seat.attached().memory().writable());
+        assert_eq!(seat.end().unwrap().read_bounded(3).unwrap().unwrap().value, [7; 4]);
+    }
+    seats.pop();
+    assert!(take().is_ok());
+}
+
+#[test]
+fn a_write_without_right_is_a_death() {
+    let folder = folder();
+    let _board = board(folder.path());
+    let mut scribbler = Process::start("scribbler", folder.path());
+    assert_eq!(scribbler.told(), "seated");
+    let status = scribbler.child.wait().unwrap();
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(SIGSEGV));
+}
+
+#[test]
+fn owners_come_and_go() {
+    let folder = folder();
+    let mut owner = Process::start("owner", folder.path());
+    let epoch: u64 = owner.told_after("ready").parse().unwrap();
+    let mut writer = Seat::take_in(folder.path(), "robot", "pose", POSE.writer()).unwrap();
+    let mut reader = Seat::take_in(folder.path(), "robot", "pose", POSE.reader(0)).unwrap();
+    assert_eq!((writer.attached().epoch(), writer.attached().alive()), (epoch, Liveness::Alive));
+    assert_eq!(writer.attached().state(), State::Running);
+    owner.kill();
+    // The memory is still there for both.
+    {
+        let (mut writer, attached) = writer.split().unwrap();
+        assert_eq!(attached.alive(), Liveness::Died);
+        writer.write(&[1; 4]);
+        assert_eq!(reader.end().unwrap().read(), Some([1; 4]));
+    }
+    assert!(matches!(refusal(folder.path(), "pose", POSE.reader(1)), Error::Stale { .. }));
+    let owner = Process::start("owner", folder.path());
+    let second: u64 = owner.told_after("ready").parse().unwrap();
+    // Another object: what was held of the first is no hindrance, and its values are not here.
+    let mut anew = Seat::take_in(folder.path(), "robot", "pose", POSE.reader(0)).unwrap();
+    assert_eq!(anew.end().unwrap().read(), None);
+    assert_eq!((anew.attached().epoch(), second != epoch), (second, true));
+    owner.release();
+    assert_eq!((anew.attached().alive(), writer.attached().alive()), (Liveness::Ended, Liveness::Died));
+    assert_eq!(contents(folder.path()), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn the_catalogue_has_all() {
+    let folder = folder();
+    let list = ImprovedChen::<List<u8, 100>>::new(0, 3);
+    let objects = [POSE.named("pose"), list.named("names"), JOBS.named("jobs")];
+    let _board = Board::create_in(folder.path(), "robot", &objects).unwrap();
+    let entries = catalogue_in(folder.path(), "robot").unwrap();
+    let lines: Vec<_> = entries.iter().map(ToString::to_string).collect();
+    let expected = [
+        ("pose reads mechanism=hybrid value=32 capacity=1 offset=128 size=", "readers=2 spare=6 of [u64; 4]"),
+        (
+            "names reads mechanism=improved-chen value=112 capacity=1 ",
+            "slow=0 overlaps=3 of taut_share::list::List<u8, 100>",
+        ),
+        ("jobs reads mechanism=qrtr value=4 capacity=16 ", "capacity=16 of u32"),
+    ];
+    for (line, (start, layout)) in lines.iter().zip(expected) {
+        assert!(line.starts_with(start) && line.ends_with(&format!("layout={layout}")), "{line}");
+    }
+    assert_eq!(lines.len(), 3);
+    for pair in entries.windows(2) {
+        assert!(pair[0].offset + pair[0].size <= pair[1].offset);
+    }
+    // By hand, as a client of the door.
+    let part = attach_in(folder.path(), "robot", "reader-1-of-pose").unwrap();
+    assert_eq!(part.directory().to_text(), lines[0].replace("reads", "writes") + "\n");
+}
