@@ -12,8 +12,11 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 
 use support::*;
+use taut_segment::board::{Board, Sdrtw, Seat};
 use taut_segment::{Error, FolderProblem, Owner, attach_in};
 use taut_sys::{process, socket};
+
+const LEVELS: Sdrtw<u64> = Sdrtw::new();
 
 const NOBODY: u32 = 65534;
 /// A group that nobody is in; a number needs no entry in `/etc/group`.
@@ -35,6 +38,11 @@ fn role() {
                 Ok(_) => tell("created"),
                 Err(error) => tell(error),
             }
+            until_released();
+        }
+        Some("board") => {
+            let _board = Board::create_in(&folder(), APP, &[LEVELS.named("levels")]).unwrap();
+            tell("created");
             until_released();
         }
         Some("climber") => {
@@ -118,6 +126,26 @@ fn owners_without_privilege_work() {
     let exe = reachable_exe(bin.path());
     chown(folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
     assert_eq!(told_as(&exe, "owner", folder.path(), NOBODY), "created");
+}
+
+#[test]
+fn a_board_is_within_one_user() {
+    if !root() {
+        return;
+    }
+    let (folder, bin) = (folder(), folder());
+    let exe = reachable_exe(bin.path());
+    chown(folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+    let process = Process::start_with(&exe, "board", folder.path(), |command| {
+        command.uid(NOBODY).gid(NOBODY).current_dir("/");
+    });
+    assert_eq!(process.told(), "created");
+    // Its door lets root in, and root does not trust it.
+    assert!(attach_in(folder.path(), APP, "observer-of-levels").is_ok());
+    let refused = Seat::take_in(folder.path(), APP, "levels", LEVELS.observer()).unwrap_err();
+    assert!(matches!(refused, Error::NotPermitted { .. }), "{refused}");
+    assert!(refused.to_string().contains("it is a board of user 65534"), "{refused}");
+    process.release();
 }
 
 #[test]

@@ -42,6 +42,9 @@
 //! ([`Memory::from_raw`]). All-zero memory is an empty object, so a fresh shared file needs no set-up. Values are
 //! [`Plain`]: any bit pattern is one, there is no padding, no address inside.
 //!
+//! Between processes, `taut_segment::board` makes such a mapping, finds it by name, lets each end live once at a time,
+//! and so makes the `unsafe` constructors of single ends safe.
+//!
 //! A process that can write the mapping can break the protocol. Then the ends keep their step bounds and stay inside
 //! of the memory, and get wrong bits at worst. What no protocol can do is to keep two ends of *one* process apart on
 //! memory that a third party spoils: an object between threads belongs into memory of the process.
