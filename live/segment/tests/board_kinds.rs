@@ -97,8 +97,8 @@ const DBP: Dbp<V> = Dbp::new(1, 0, 4);
 const TCCP: Tccp<V> = Tccp::new(1, 0, 200);
 const TCCP_NEWEST: TccpNewest<V> = TccpNewest::new(1, 0, 16);
 const QRTR: Qrtr<V> = Qrtr::new(8);
-const QRTWO: Qrtwo<V> = Qrtwo::new(8);
-const QRTWC: Qrtwc<V> = Qrtwc::new(8);
+const QRTWO: Qrtwo<V> = Qrtwo::new(8, 2);
+const QRTWC: Qrtwc<V> = Qrtwc::new(8, 2);
 const BULK: Bulk<V> = Bulk::new(4);
 
 /// Nanoseconds, ever later: instants of activations.

@@ -64,8 +64,8 @@ fn layout_is_as_documented() {
         for capacity in [1, 2, 3, 100] {
             let slots = stride * (capacity as usize + 2 * batch);
             let all = 256 + slots.next_multiple_of(LINE_BYTES);
-            assert_eq!(qrtwo::bytes::<[u8; N]>(capacity), Some(all), "{capacity} × {N}");
-            assert_eq!(qrtwc::bytes::<[u8; N]>(capacity), Some(all), "{capacity} × {N}");
+            assert_eq!(qrtwo::bytes::<[u8; N]>(capacity, 0), Some(all), "{capacity} × {N}");
+            assert_eq!(qrtwc::bytes::<[u8; N]>(capacity, 0), Some(all), "{capacity} × {N}");
         }
     }
     check::<0>(0, 1);
@@ -79,23 +79,29 @@ fn layout_is_as_documented() {
     check::<64>(64, 1);
     check::<65>(128, 1);
     check::<4096>(4096, 1);
-    assert_eq!(qrtwo::bytes::<[u8; 1 << 40]>(u32::MAX), None);
+    assert_eq!(qrtwo::bytes::<[u8; 1 << 40]>(u32::MAX, 0), None);
 }
 
 #[test]
 fn too_small_or_without_capacity_is_refused() {
     let small = Err(LayoutError::TooSmall { needed: 640, given: 384 });
-    assert_eq!(qrtwo::pair::<u64>(Place::new(Some(384)).memory(), 1 + 16).map(drop), small);
-    assert_eq!(qrtwc::pair::<u64>(Place::new(Some(384)).memory(), 1 + 16).map(drop), small);
-    assert_eq!(qrtwo::pair::<u64>(Place::new(Some(512)).memory(), 16).map(drop), Ok(()));
-    assert_eq!(qrtwo::pair::<u64>(Place::new(Some(512)).memory(), 0).map(drop), Err(LayoutError::Capacity));
-    assert_eq!(qrtwc::pair::<u64>(Place::new(Some(512)).memory(), 0).map(drop), Err(LayoutError::Capacity));
+    assert_eq!(qrtwo::pair::<u64>(Place::new(Some(384)).memory(), 1 + 16, 0).map(drop), small);
+    assert_eq!(qrtwc::pair::<u64>(Place::new(Some(384)).memory(), 1 + 16, 0).map(drop), small);
+    assert_eq!(qrtwo::pair::<u64>(Place::new(Some(512)).memory(), 16, 0).map(drop), Ok(()));
+    assert_eq!(
+        qrtwo::pair::<u64>(Place::new(Some(512)).memory(), 0, 0).map(drop),
+        Err(LayoutError::Capacity)
+    );
+    assert_eq!(
+        qrtwc::pair::<u64>(Place::new(Some(512)).memory(), 0, 0).map(drop),
+        Err(LayoutError::Capacity)
+    );
     let mut place = Place::new(Some(128));
     // SAFETY: nothing is attached.
     unsafe {
-        assert!(qrtwo::writer::<u64>(place.memory(), 1).is_err());
-        assert!(qrtwo::reader::<u64>(place.memory(), 1).is_err());
-        assert!(qrtwc::follower::<u64>(place.memory(), 1).is_err());
+        assert!(qrtwo::writer::<u64>(place.memory(), 1, 0).is_err());
+        assert!(qrtwo::reader::<u64>(place.memory(), 1, 0).is_err());
+        assert!(qrtwc::follower::<u64>(place.memory(), 1, 0).is_err());
     }
 }
 
@@ -164,12 +170,12 @@ fn single_values_and_slices_follow_the_policy() {
     fn check<const N: usize>() {
         let capacities: &[u32] = if cfg!(miri) { &[3] } else { &[1, 2, 3, 5, 8, 13] };
         for &capacity in capacities {
-            let mut place = Place::new(qrtwo::bytes::<[u8; N]>(capacity));
-            let ends = qrtwo::pair::<[u8; N]>(place.memory(), capacity).unwrap();
+            let mut place = Place::new(qrtwo::bytes::<[u8; N]>(capacity, 0));
+            let ends = qrtwo::pair::<[u8; N]>(place.memory(), capacity, 0).unwrap();
             assert_eq!((ends.0.capacity(), ends.1.capacity()), (capacity as usize, capacity as usize));
             by_the_policy(ends, |list| assert!(list.pop_front().is_some()));
-            let mut place = Place::new(qrtwc::bytes::<[u8; N]>(capacity));
-            by_the_policy(qrtwc::pair::<[u8; N]>(place.memory(), capacity).unwrap(), VecDeque::clear);
+            let mut place = Place::new(qrtwc::bytes::<[u8; N]>(capacity, 0));
+            by_the_policy(qrtwc::pair::<[u8; N]>(place.memory(), capacity, 0).unwrap(), VecDeque::clear);
         }
     }
     check::<1>();
@@ -185,8 +191,8 @@ fn single_values_and_slices_follow_the_policy() {
 #[test]
 fn lists_are_values_of_the_ring() {
     type Text = List<u8, 30>;
-    let mut place = Place::new(qrtwo::bytes::<Text>(3));
-    let (mut writer, mut reader) = qrtwo::pair::<Text>(place.memory(), 3).unwrap();
+    let mut place = Place::new(qrtwo::bytes::<Text>(3, 0));
+    let (mut writer, mut reader) = qrtwo::pair::<Text>(place.memory(), 3, 0).unwrap();
     let text = |n: usize| Text::of(&[b'a' + n as u8; 30][..n % 31]).unwrap();
     let mut values = [Text::new(); 3];
     for n in 0..60 {
@@ -204,8 +210,8 @@ fn lists_are_values_of_the_ring() {
 
 #[test]
 fn values_without_bytes_count() {
-    let mut place = Place::new(qrtwo::bytes::<[u8; 0]>(3));
-    let (mut writer, mut reader) = qrtwo::pair::<[u8; 0]>(place.memory(), 3).unwrap();
+    let mut place = Place::new(qrtwo::bytes::<[u8; 0]>(3, 0));
+    let (mut writer, mut reader) = qrtwo::pair::<[u8; 0]>(place.memory(), 3, 0).unwrap();
     writer.push_slice(&[[]; 5]);
     assert_eq!(reader.pop(), Ok(Some(qrtwo::Popped { value: [], lost: 2 })));
     let mut values = [[]; 9];
@@ -216,8 +222,8 @@ fn values_without_bytes_count() {
 #[test]
 fn a_reader_that_was_lapped_goes_on_by_the_policy() {
     for capacity in [1u32, 2, 5] {
-        let mut place = Place::new(qrtwo::bytes::<[u64; 8]>(capacity));
-        let (mut writer, mut reader) = qrtwo::pair::<[u64; 8]>(place.memory(), capacity).unwrap();
+        let mut place = Place::new(qrtwo::bytes::<[u64; 8]>(capacity, 0));
+        let (mut writer, mut reader) = qrtwo::pair::<[u64; 8]>(place.memory(), capacity, 0).unwrap();
         let (mut last, mut lost) = (0, 0);
         for n in 1..=1000 {
             writer.push(&marked(n));
@@ -235,14 +241,14 @@ fn a_reader_that_was_lapped_goes_on_by_the_policy() {
 #[test]
 fn successors_go_on() {
     for capacity in [1u32, 3, 4] {
-        let mut place = Place::new(qrtwo::bytes::<u64>(capacity));
+        let mut place = Place::new(qrtwo::bytes::<u64>(capacity, 0));
         let (mut pushed, mut last) = (0u64, 0u64);
         for round in 0..60u64 {
             // SAFETY: the ends of the round before were dropped.
             let (mut writer, mut reader) = unsafe {
                 (
-                    qrtwo::writer::<u64>(place.memory(), capacity).unwrap(),
-                    qrtwo::reader::<u64>(place.memory(), capacity).unwrap(),
+                    qrtwo::writer::<u64>(place.memory(), capacity, 0).unwrap(),
+                    qrtwo::reader::<u64>(place.memory(), capacity, 0).unwrap(),
                 )
             };
             assert_eq!((writer.pushed(), reader.lost()), (pushed, 0));
@@ -265,16 +271,16 @@ fn successors_go_on() {
 /// The successor of a reader that died between its copy and the store of its head gets the value again.
 #[test]
 fn a_value_whose_reader_died_before_it_said_so_comes_again() {
-    let mut place = Place::new(qrtwc::bytes::<u64>(4));
+    let mut place = Place::new(qrtwc::bytes::<u64>(4, 0));
     let head = Place::word(place.start(), 128);
-    let (mut writer, mut reader) = qrtwc::pair::<u64>(place.memory(), 4).unwrap();
+    let (mut writer, mut reader) = qrtwc::pair::<u64>(place.memory(), 4, 0).unwrap();
     writer.push_slice(&[1, 2, 3]);
     assert_eq!(reader.pop().unwrap().unwrap().value, 1);
     let before = head.load(Relaxed);
     assert_eq!(reader.pop().unwrap().unwrap().value, 2);
     head.store(before, Relaxed); // Dead before that store.
     // SAFETY: the reader before is not used again.
-    let mut reader = unsafe { qrtwc::reader::<u64>(place.memory(), 4) }.unwrap();
+    let mut reader = unsafe { qrtwc::reader::<u64>(place.memory(), 4, 0) }.unwrap();
     assert_eq!(reader.pop().unwrap().unwrap().value, 2);
     assert_eq!(reader.pop().unwrap().unwrap().value, 3);
     assert_eq!(reader.pop(), Ok(None));
@@ -283,9 +289,9 @@ fn a_value_whose_reader_died_before_it_said_so_comes_again() {
 /// A writer that dies in a push has spoiled slots of values that are not there yet, and its successor takes the same.
 #[test]
 fn a_writer_that_died_in_a_push_leaves_no_gap() {
-    let mut place = Place::new(qrtwo::bytes::<u64>(2));
+    let mut place = Place::new(qrtwo::bytes::<u64>(2, 0));
     let slot = |start, number: usize| Place::word(start, 256 + 8 * (number % 18));
-    let (mut writer, mut reader) = qrtwo::pair::<u64>(place.memory(), 2).unwrap();
+    let (mut writer, mut reader) = qrtwo::pair::<u64>(place.memory(), 2, 0).unwrap();
     for n in 0..40 {
         writer.push(&n);
         // Dead in a batch of 8, of which not all words are stored.
@@ -293,7 +299,7 @@ fn a_writer_that_died_in_a_push_leaves_no_gap() {
             slot(place.start(), n as usize + spoilt).store(u64::MAX, Relaxed);
         }
         // SAFETY: the writer before is not used again.
-        writer = unsafe { qrtwo::writer(place.memory(), 2) }.unwrap();
+        writer = unsafe { qrtwo::writer(place.memory(), 2, 0) }.unwrap();
         if n % 3 == 2 {
             assert_eq!(reader.pop().unwrap().unwrap().value, n - 1);
             assert_eq!(reader.pop().unwrap().unwrap().value, n);
@@ -304,13 +310,13 @@ fn a_writer_that_died_in_a_push_leaves_no_gap() {
 
 #[test]
 fn followers_see_every_value_and_take_none() {
-    let mut place = Place::new(qrtwo::bytes::<u64>(4));
-    let (mut writer, mut reader) = qrtwo::pair::<u64>(place.memory(), 4).unwrap();
+    let mut place = Place::new(qrtwo::bytes::<u64>(4, 0));
+    let (mut writer, mut reader) = qrtwo::pair::<u64>(place.memory(), 4, 0).unwrap();
     writer.push_slice(&[1, 2]);
     assert_eq!(reader.pop().unwrap().unwrap().value, 1);
     let mut beside = reader.follower();
     // SAFETY: followers may be many.
-    let mut late = unsafe { qrtwo::follower::<u64>(place.memory(), 4) }.unwrap();
+    let mut late = unsafe { qrtwo::follower::<u64>(place.memory(), 4, 0) }.unwrap();
     assert_eq!((reader.len(), beside.len(), late.len(), writer.len()), (1, 1, 0, 1));
     writer.push(&3);
     let mut clone = beside.clone();
@@ -326,7 +332,7 @@ fn followers_see_every_value_and_take_none() {
     // What followers did stands nowhere: a successor goes on behind the reader.
     while late.pop().unwrap().is_some() {}
     // SAFETY: the reader before is not used again.
-    let mut next = unsafe { qrtwo::reader::<u64>(place.memory(), 4) }.unwrap();
+    let mut next = unsafe { qrtwo::reader::<u64>(place.memory(), 4, 0) }.unwrap();
     assert_eq!(next.pop(), Ok(Some(qrtwo::Popped { value: 5, lost: 0 })));
 }
 
@@ -361,10 +367,10 @@ fn what_the_other_side_says_is_bounded() {
             assert_eq!(reader.pop(), Ok(None));
         }
     }
-    let mut place = Place::new(qrtwo::bytes::<u64>(3));
-    check(qrtwo::pair(place.memory(), 3).unwrap(), place.start(), &lies);
-    let mut place = Place::new(qrtwc::bytes::<u64>(3));
-    check(qrtwc::pair(place.memory(), 3).unwrap(), place.start(), &lies);
+    let mut place = Place::new(qrtwo::bytes::<u64>(3, 0));
+    check(qrtwo::pair(place.memory(), 3, 0).unwrap(), place.start(), &lies);
+    let mut place = Place::new(qrtwc::bytes::<u64>(3, 0));
+    check(qrtwc::pair(place.memory(), 3, 0).unwrap(), place.start(), &lies);
 }
 
 /// QrtR by every form that it has, chosen by chance, against a list.

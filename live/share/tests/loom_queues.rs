@@ -104,30 +104,34 @@ fn pops<P: Policy>(
 
 #[test]
 fn qrtwo_of_one() {
-    explore("qrtwo of 1, 5×1", 4, None, |memory| pops(qrtwo::pair(memory, 1).unwrap(), 5, 1, |_| true));
+    explore("qrtwo of 1, 5×1", 4, None, |memory| pops(qrtwo::pair(memory, 1, 0).unwrap(), 5, 1, |_| true));
 }
 
 #[test]
 fn qrtwo_of_one_twice() {
-    explore("qrtwo of 1, 6×2", 4, Some(2), |memory| pops(qrtwo::pair(memory, 1).unwrap(), 6, 2, |_| true));
+    explore("qrtwo of 1, 6×2", 4, Some(2), |memory| {
+        pops(qrtwo::pair(memory, 1, 0).unwrap(), 6, 2, |_| true)
+    });
 }
 
 #[test]
 fn qrtwo_of_two() {
-    explore("qrtwo of 2, 6×2", 4, Some(2), |memory| pops(qrtwo::pair(memory, 2).unwrap(), 6, 2, |_| true));
+    explore("qrtwo of 2, 6×2", 4, Some(2), |memory| {
+        pops(qrtwo::pair(memory, 2, 0).unwrap(), 6, 2, |_| true)
+    });
 }
 
 #[test]
 fn qrtwc_of_two() {
     explore("qrtwc of 2, 5×1", 4, None, |memory| {
-        pops(qrtwc::pair(memory, 2).unwrap(), 5, 1, |l| l % 2 == 0)
+        pops(qrtwc::pair(memory, 2, 0).unwrap(), 5, 1, |l| l % 2 == 0)
     });
 }
 
 #[test]
 fn qrtwc_of_two_twice() {
     explore("qrtwc of 2, 6×2", 4, Some(2), |memory| {
-        pops(qrtwc::pair(memory, 2).unwrap(), 6, 2, |lost| lost % 2 == 0);
+        pops(qrtwc::pair(memory, 2, 0).unwrap(), 6, 2, |lost| lost % 2 == 0);
     });
 }
 
@@ -156,18 +160,18 @@ fn slices<P: Policy + Send + 'static>(
 
 #[test]
 fn qrtwo_by_slices() {
-    explore("qrtwo of 2 by slices", 5, None, |memory| slices(qrtwo::pair(memory, 2).unwrap()));
+    explore("qrtwo of 2 by slices", 5, None, |memory| slices(qrtwo::pair(memory, 2, 0).unwrap()));
 }
 
 #[test]
 fn qrtwc_by_slices() {
-    explore("qrtwc of 2 by slices", 5, None, |memory| slices(qrtwc::pair(memory, 2).unwrap()));
+    explore("qrtwc of 2 by slices", 5, None, |memory| slices(qrtwc::pair(memory, 2, 0).unwrap()));
 }
 
 #[test]
 fn qrtwo_with_a_follower() {
     explore("qrtwo with a follower", 4, Some(2), |memory| {
-        let (mut writer, mut reader) = qrtwo::pair::<Alone>(memory, 2).unwrap();
+        let (mut writer, mut reader) = qrtwo::pair::<Alone>(memory, 2, 0).unwrap();
         let mut follower = reader.follower();
         let writing = thread::spawn(move || (1..=4).for_each(|n| writer.push(&alone(n))));
         let following = thread::spawn(move || {

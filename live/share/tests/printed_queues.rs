@@ -147,7 +147,7 @@ fn the_printed_overwriting_queue_misses_that_it_is_full() {
     assert_eq!(printed.dequeue(), Some(6), "and 2, 3, 4 and 5 are gone without an overflow of that size");
 
     let mut lines = [const { Line::new() }; 4];
-    let (mut writer, mut reader) = qrtwo::pair::<u64>(Memory::new(&mut lines), 3).unwrap();
+    let (mut writer, mut reader) = qrtwo::pair::<u64>(Memory::new(&mut lines), 3, 0).unwrap();
     writer.push_slice(&[1, 2, 3, 4, 5]);
     assert_eq!(all_of(&mut reader), [3, 4, 5]);
     writer.push(&6);
@@ -170,7 +170,7 @@ fn the_printed_overwriting_queue_says_empty_when_it_is_full() {
 
     // Ours: one word is looked at, the own head is private: empty was true at that instant.
     let mut lines = [const { Line::new() }; 4];
-    let (mut writer, mut reader) = qrtwo::pair::<u64>(Memory::new(&mut lines), 3).unwrap();
+    let (mut writer, mut reader) = qrtwo::pair::<u64>(Memory::new(&mut lines), 3, 0).unwrap();
     writer.push_slice(&[1, 2]);
     assert!(!reader.is_empty());
     writer.push_slice(&[3, 4, 5]);
@@ -192,7 +192,7 @@ fn the_printed_overwriting_queue_of_one_says_empty_while_it_overwrites() {
     assert!(printed.is_empty(), "a value was complete, none was taken, and none waits");
 
     let mut lines = [const { Line::new() }; 4];
-    let (mut writer, mut reader) = qrtwo::pair::<u64>(Memory::new(&mut lines), 1).unwrap();
+    let (mut writer, mut reader) = qrtwo::pair::<u64>(Memory::new(&mut lines), 1, 0).unwrap();
     for n in 1..100 {
         writer.push(&n);
         assert!(!reader.is_empty());
@@ -258,7 +258,7 @@ fn the_printed_clearing_queue_returns_what_it_has_discarded() {
 
     // Ours: what waits follows from the tail that the copy is checked against.
     let mut lines = [const { Line::new() }; 4];
-    let (mut writer, mut reader) = qrtwc::pair::<u64>(Memory::new(&mut lines), 2).unwrap();
+    let (mut writer, mut reader) = qrtwc::pair::<u64>(Memory::new(&mut lines), 2, 0).unwrap();
     writer.push_slice(&[1, 2]);
     assert!(!reader.is_empty());
     writer.push(&3);
@@ -273,7 +273,7 @@ fn the_printed_clearing_queue_discards_the_newest_too() {
     assert_eq!(printed.dequeue(), None, "3 is not old data");
 
     let mut lines = [const { Line::new() }; 4];
-    let (mut writer, mut reader) = qrtwc::pair::<u64>(Memory::new(&mut lines), 2).unwrap();
+    let (mut writer, mut reader) = qrtwc::pair::<u64>(Memory::new(&mut lines), 2, 0).unwrap();
     writer.push_slice(&[1, 2, 3]);
     assert_eq!(all_of(&mut reader), [3]);
 }
@@ -288,7 +288,7 @@ fn the_printed_clearing_queue_holds_one_less_than_its_slots() {
     assert_eq!(held.count(), 2);
 
     let mut lines = [const { Line::new() }; 4];
-    let (mut writer, mut reader) = qrtwc::pair::<u64>(Memory::new(&mut lines), 3).unwrap();
+    let (mut writer, mut reader) = qrtwc::pair::<u64>(Memory::new(&mut lines), 3, 0).unwrap();
     writer.push_slice(&[1, 2, 3]);
     assert_eq!(all_of(&mut reader), [1, 2, 3]);
 }

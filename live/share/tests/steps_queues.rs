@@ -88,8 +88,8 @@ fn qrtr_takes<const N: usize>() {
 fn steps_are_as_documented() {
     macro_rules! each {
         ($($n:literal of $batch:literal)*) => {$(
-            ring_takes(qrtwo::pair::<[u8; $n]>(memory(80), 5).unwrap(), $batch);
-            ring_takes(qrtwc::pair::<[u8; $n]>(memory(80), 5).unwrap(), $batch);
+            ring_takes(qrtwo::pair::<[u8; $n]>(memory(80), 5, 0).unwrap(), $batch);
+            ring_takes(qrtwc::pair::<[u8; $n]>(memory(80), 5, 0).unwrap(), $batch);
             qrtr_takes::<$n>();
         )*};
     }
@@ -158,8 +158,8 @@ fn a_pop_that_is_disturbed_at_any_step_is_right_or_says_so() {
         for waiting in 1..=5 {
             for pushes in 1..=7 {
                 for n in 1..=12 {
-                    disturbed(qrtwo::pair(memory(20), capacity).unwrap(), waiting, pushes, n);
-                    disturbed(qrtwc::pair(memory(20), capacity).unwrap(), waiting, pushes, n);
+                    disturbed(qrtwo::pair(memory(20), capacity, 0).unwrap(), waiting, pushes, n);
+                    disturbed(qrtwc::pair(memory(20), capacity, 0).unwrap(), waiting, pushes, n);
                 }
             }
         }

@@ -34,16 +34,16 @@ impl<const N: usize> Placed<N> for Qrtwc {
     const MANY: bool = false;
 
     fn bytes(_: u32) -> usize {
-        qrtwc::bytes::<[u64; N]>(capacity(N) as u32).unwrap_or(usize::MAX)
+        qrtwc::bytes::<[u64; N]>(capacity(N) as u32, qrtwc::SPARE).unwrap_or(usize::MAX)
     }
 
     unsafe fn writer(place: Place<'_>) -> Result<Self::Writer, String> {
         // SAFETY: the caller's duties are the same.
-        unsafe { qrtwc::writer(place.memory, capacity(N) as u32) }.map_err(said)
+        unsafe { qrtwc::writer(place.memory, capacity(N) as u32, qrtwc::SPARE) }.map_err(said)
     }
 
     unsafe fn reader(place: Place<'_>, _: u32) -> Result<Self::Reader, String> {
         // SAFETY: the caller's duties are the same.
-        unsafe { qrtwc::reader(place.memory, capacity(N) as u32) }.map_err(said)
+        unsafe { qrtwc::reader(place.memory, capacity(N) as u32, qrtwc::SPARE) }.map_err(said)
     }
 }

@@ -34,16 +34,16 @@ impl<const N: usize> Placed<N> for Qrtwo {
     const MANY: bool = false;
 
     fn bytes(_: u32) -> usize {
-        qrtwo::bytes::<[u64; N]>(capacity(N) as u32).unwrap_or(usize::MAX)
+        qrtwo::bytes::<[u64; N]>(capacity(N) as u32, qrtwo::SPARE).unwrap_or(usize::MAX)
     }
 
     unsafe fn writer(place: Place<'_>) -> Result<Self::Writer, String> {
         // SAFETY: the caller's duties are the same.
-        unsafe { qrtwo::writer(place.memory, capacity(N) as u32) }.map_err(said)
+        unsafe { qrtwo::writer(place.memory, capacity(N) as u32, qrtwo::SPARE) }.map_err(said)
     }
 
     unsafe fn reader(place: Place<'_>, _: u32) -> Result<Self::Reader, String> {
         // SAFETY: the caller's duties are the same.
-        unsafe { qrtwo::reader(place.memory, capacity(N) as u32) }.map_err(said)
+        unsafe { qrtwo::reader(place.memory, capacity(N) as u32, qrtwo::SPARE) }.map_err(said)
     }
 }

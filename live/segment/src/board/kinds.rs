@@ -291,16 +291,16 @@ kinds! { self memory which;
         Reader reader() [one] qrtr::Reader<'m, T> = qrtr::reader(memory, self.capacity);
     }
     /// [`qrtwo`]: values in order; the oldest makes room.
-    Qrtwo(capacity) "qrtwo" {
-        Writer writer() [one] qrtwo::Writer<'m, T> = qrtwo::writer(memory, self.capacity);
-        Reader reader() [one] qrtwo::Reader<'m, T> = qrtwo::reader(memory, self.capacity);
-        Follower follower() [any] qrtwo::Follower<'m, T> = qrtwo::follower(memory, self.capacity);
+    Qrtwo(capacity, spare) "qrtwo" {
+        Writer writer() [one] qrtwo::Writer<'m, T> = qrtwo::writer(memory, self.capacity, self.spare);
+        Reader reader() [one] qrtwo::Reader<'m, T> = qrtwo::reader(memory, self.capacity, self.spare);
+        Follower follower() [any] qrtwo::Follower<'m, T> = qrtwo::follower(memory, self.capacity, self.spare);
     }
     /// [`qrtwc`]: values in order; all that wait make room.
-    Qrtwc(capacity) "qrtwc" {
-        Writer writer() [one] qrtwc::Writer<'m, T> = qrtwc::writer(memory, self.capacity);
-        Reader reader() [one] qrtwc::Reader<'m, T> = qrtwc::reader(memory, self.capacity);
-        Follower follower() [any] qrtwc::Follower<'m, T> = qrtwc::follower(memory, self.capacity);
+    Qrtwc(capacity, spare) "qrtwc" {
+        Writer writer() [one] qrtwc::Writer<'m, T> = qrtwc::writer(memory, self.capacity, self.spare);
+        Reader reader() [one] qrtwc::Reader<'m, T> = qrtwc::reader(memory, self.capacity, self.spare);
+        Follower follower() [any] qrtwc::Follower<'m, T> = qrtwc::follower(memory, self.capacity, self.spare);
     }
     /// [`bulk`]: large values in place.
     Bulk(blocks) "bulk" {

@@ -35,7 +35,7 @@
 //! use taut_share::{Line, Memory, queue::qrtwo};
 //!
 //! let mut lines = [const { Line::new() }; 4];
-//! let (mut writer, mut reader) = qrtwo::pair::<u64>(Memory::new(&mut lines), 2)?;
+//! let (mut writer, mut reader) = qrtwo::pair::<u64>(Memory::new(&mut lines), 2, 0)?;
 //! for n in 1..=5 {
 //!     writer.push(&n);
 //! }
@@ -50,40 +50,40 @@
 //! # use taut_share::{Line, Memory, queue::qrtwo};
 //! fn moved<T: Send>(_: T) {}
 //! let mut lines = [const { Line::new() }; 4];
-//! let (writer, reader) = qrtwo::pair::<u64>(Memory::new(&mut lines), 2).unwrap();
+//! let (writer, reader) = qrtwo::pair::<u64>(Memory::new(&mut lines), 2, 0).unwrap();
 //! moved((reader.follower().clone(), writer, reader));
 //! ```
 //! ```compile_fail,E0277
 //! # use taut_share::{Line, Memory, queue::qrtwo};
 //! fn shared<T: Sync>(_: &T) {}
 //! let mut lines = [const { Line::new() }; 4];
-//! let (writer, reader) = qrtwo::pair::<u64>(Memory::new(&mut lines), 2).unwrap();
+//! let (writer, reader) = qrtwo::pair::<u64>(Memory::new(&mut lines), 2, 0).unwrap();
 //! shared(&writer);
 //! ```
 //! ```compile_fail,E0277
 //! # use taut_share::{Line, Memory, queue::qrtwo};
 //! fn shared<T: Sync>(_: &T) {}
 //! let mut lines = [const { Line::new() }; 4];
-//! let (writer, reader) = qrtwo::pair::<u64>(Memory::new(&mut lines), 2).unwrap();
+//! let (writer, reader) = qrtwo::pair::<u64>(Memory::new(&mut lines), 2, 0).unwrap();
 //! shared(&reader.follower());
 //! ```
 //! ```compile_fail,E0599
 //! # use taut_share::{Line, Memory, queue::qrtwo};
 //! let mut lines = [const { Line::new() }; 4];
-//! let (writer, reader) = qrtwo::pair::<u64>(Memory::new(&mut lines), 2).unwrap();
+//! let (writer, reader) = qrtwo::pair::<u64>(Memory::new(&mut lines), 2, 0).unwrap();
 //! let second = writer.clone();
 //! ```
 //! ```compile_fail,E0599
 //! # use taut_share::{Line, Memory, queue::qrtwo};
 //! let mut lines = [const { Line::new() }; 4];
-//! let (writer, reader) = qrtwo::pair::<u64>(Memory::new(&mut lines), 2).unwrap();
+//! let (writer, reader) = qrtwo::pair::<u64>(Memory::new(&mut lines), 2, 0).unwrap();
 //! let second = reader.clone();
 //! ```
 
 use taut_atomic::Memory;
 
 use super::ring;
-pub use super::ring::{Overtaken, Popped, PoppedSlice, bytes};
+pub use super::ring::{Overtaken, Popped, PoppedSlice, SPARE, bytes};
 use crate::{LayoutError, Plain};
 
 /// The oldest value makes room.
@@ -108,7 +108,8 @@ pub type Reader<'m, T> = ring::Reader<'m, T, Overwrite>;
 /// An end that reads along. See [`ring::Reader`].
 pub type Follower<'m, T> = ring::Reader<'m, T, Overwrite, ring::Untold>;
 
-/// Both ends on one memory, for up to `capacity` values.
+/// Both ends on one memory, for up to `capacity` values, with `spare` slots that make it rare that a pop is overtaken
+/// ([`SPARE`] is a good number; each costs the memory of a value).
 ///
 /// # Errors
 ///
@@ -116,8 +117,9 @@ pub type Follower<'m, T> = ring::Reader<'m, T, Overwrite, ring::Untold>;
 pub fn pair<T: Plain>(
     memory: Memory<'_>,
     capacity: u32,
+    spare: u32,
 ) -> Result<(Writer<'_, T>, Reader<'_, T>), LayoutError> {
-    ring::pair(memory, capacity)
+    ring::pair(memory, capacity, spare)
 }
 
 /// The writer's end alone, where the reader's is in another process or made by [`reader`]. After the death of a
@@ -129,11 +131,15 @@ pub fn pair<T: Plain>(
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T` and capacity, or zeros; no other writer of it lives: the
+/// What stands on the memory is this object for this `T`, capacity and spare slots, or zeros; no other writer of it lives: the
 /// last one has ended, and this call comes after that.
-pub unsafe fn writer<T: Plain>(memory: Memory<'_>, capacity: u32) -> Result<Writer<'_, T>, LayoutError> {
+pub unsafe fn writer<T: Plain>(
+    memory: Memory<'_>,
+    capacity: u32,
+    spare: u32,
+) -> Result<Writer<'_, T>, LayoutError> {
     // SAFETY: the caller's duties are the same.
-    unsafe { ring::writer(memory, capacity) }
+    unsafe { ring::writer(memory, capacity, spare) }
 }
 
 /// The reader's end alone, where the writer's is in another process or made by [`writer`]. After the death of a
@@ -146,11 +152,15 @@ pub unsafe fn writer<T: Plain>(memory: Memory<'_>, capacity: u32) -> Result<Writ
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T` and capacity, or zeros; no other reader of it but followers
+/// What stands on the memory is this object for this `T`, capacity and spare slots, or zeros; no other reader of it but followers
 /// lives: the last one has ended, and this call comes after that.
-pub unsafe fn reader<T: Plain>(memory: Memory<'_>, capacity: u32) -> Result<Reader<'_, T>, LayoutError> {
+pub unsafe fn reader<T: Plain>(
+    memory: Memory<'_>,
+    capacity: u32,
+    spare: u32,
+) -> Result<Reader<'_, T>, LayoutError> {
     // SAFETY: the caller's duties are the same.
-    unsafe { ring::reader(memory, capacity) }
+    unsafe { ring::reader(memory, capacity, spare) }
 }
 
 /// An end that reads along, from what is pushed after this call on; there may be any number.
@@ -161,8 +171,12 @@ pub unsafe fn reader<T: Plain>(memory: Memory<'_>, capacity: u32) -> Result<Read
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T` and capacity, or zeros.
-pub unsafe fn follower<T: Plain>(memory: Memory<'_>, capacity: u32) -> Result<Follower<'_, T>, LayoutError> {
+/// What stands on the memory is this object for this `T`, capacity and spare slots, or zeros.
+pub unsafe fn follower<T: Plain>(
+    memory: Memory<'_>,
+    capacity: u32,
+    spare: u32,
+) -> Result<Follower<'_, T>, LayoutError> {
     // SAFETY: the caller's duties are the same.
-    unsafe { ring::follower(memory, capacity) }
+    unsafe { ring::follower(memory, capacity, spare) }
 }

@@ -19,7 +19,7 @@
 //!
 //! # Progress
 //!
-//! W = ⌈size of a value / 8⌉ words, B = values of a batch: as many as fit in 64 bytes, at least 1.
+//! W = ⌈size of a value / 8⌉ words, S spare slots, B = values of a batch: as many as fit in 64 bytes, at least 1.
 //!
 //! | operation       | bound                                                                                  |
 //! |-----------------|----------------------------------------------------------------------------------------|
@@ -30,7 +30,7 @@
 //! | `pop_within(n)` | n times `pop`                                                                          |
 //! | `len`           | 1 load                                                                                 |
 //!
-//! A pop is overtaken only by a writer that pushed more than B values while it copied, never by one that has
+//! A pop is overtaken only by a writer that pushed more than B + S values while it copied, never by one that has
 //! stopped, wherever that is. So of the two somebody always gets on; a thread that repeats pops waits for no other.
 //!
 //! # State
@@ -38,11 +38,11 @@
 //! ```text
 //! byte 0    tail: values pushed, ever (the writer's)
 //! byte 128  head: values popped or lost, ever (the reader's; loaded by its successor and by the writer's `len` alone)
-//! byte 256  n = capacity + 2 B slots; value number v stands in slot v mod n. Below 64 bytes they stand close
+//! byte 256  n = capacity + 2 B + S slots; value number v stands in slot v mod n. Below 64 bytes they stand close
 //!           together, from there on each begins a cache line.
 //! ```
 //!
-//! Why 2 B more: up to B may be in the writer's hands, and as many more may arrive while a reader copies the oldest.
+//! Why 2 B + S more: up to B may be in the writer's hands, and B + S more may arrive while a reader copies the oldest.
 //! A follower has a head of its own that it tells nobody.
 //!
 //! # Invariants
@@ -138,23 +138,28 @@ const fn batch<T: Plain>() -> usize {
     if stride == 0 || stride > 64 { 1 } else { 64 / stride }
 }
 
-const fn slots<T: Plain>(capacity: u32) -> Option<usize> {
-    (capacity as usize).checked_add(2 * batch::<T>())
+/// Spare slots that let a reader keep up with a writer that pushes without a pause: a pop of 64 bytes takes as long
+/// as a few pushes, and one of 4 KiB no longer.
+pub const SPARE: u32 = 8;
+
+const fn slots<T: Plain>(capacity: u32, spare: u32) -> Option<usize> {
+    let Some(values) = (capacity as usize).checked_add(spare as usize) else { return None };
+    values.checked_add(2 * batch::<T>())
 }
 
-/// Bytes that a queue of `capacity` values needs; `None` if that is not a number.
-pub const fn bytes<T: Plain>(capacity: u32) -> Option<usize> {
-    let Some(slots) = slots::<T>(capacity) else { return None };
+/// Bytes that a queue of `capacity` values with `spare` slots needs; `None` if that is not a number.
+pub const fn bytes<T: Plain>(capacity: u32, spare: u32) -> Option<usize> {
+    let Some(slots) = slots::<T>(capacity, spare) else { return None };
     let Some(slots) = slot_bytes::<T>().checked_mul(slots) else { return None };
     let Some(slots) = slots.checked_next_multiple_of(LINE_BYTES) else { return None };
     slots.checked_add(SLOTS)
 }
 
 /// The number of slots, if the queue can be built.
-fn check<T: Plain>(memory: &Memory<'_>, capacity: u32) -> Result<usize, LayoutError> {
-    let needed = bytes::<T>(capacity).filter(|_| capacity > 0).ok_or(LayoutError::Capacity)?;
+fn check<T: Plain>(memory: &Memory<'_>, capacity: u32, spare: u32) -> Result<usize, LayoutError> {
+    let needed = bytes::<T>(capacity, spare).filter(|_| capacity > 0).ok_or(LayoutError::Capacity)?;
     fit(memory, needed)?;
-    slots::<T>(capacity).ok_or(LayoutError::Capacity)
+    slots::<T>(capacity, spare).ok_or(LayoutError::Capacity)
 }
 
 pub(super) mod sealed {
@@ -220,8 +225,9 @@ type Ends<'m, T, P> = (Writer<'m, T, P>, Reader<'m, T, P>);
 pub(super) fn pair<T: Plain, P: Policy>(
     memory: Memory<'_>,
     capacity: u32,
+    spare: u32,
 ) -> Result<Ends<'_, T, P>, LayoutError> {
-    let slots = check::<T>(&memory, capacity)?;
+    let slots = check::<T>(&memory, capacity, spare)?;
     Ok((Writer::attach(&memory, capacity, slots), Reader::attach(&memory, capacity, slots)))
 }
 
@@ -233,8 +239,9 @@ pub(super) fn pair<T: Plain, P: Policy>(
 pub(super) unsafe fn writer<T: Plain, P: Policy>(
     memory: Memory<'_>,
     capacity: u32,
+    spare: u32,
 ) -> Result<Writer<'_, T, P>, LayoutError> {
-    let slots = check::<T>(&memory, capacity)?;
+    let slots = check::<T>(&memory, capacity, spare)?;
     Ok(Writer::attach(&memory, capacity, slots))
 }
 
@@ -246,8 +253,9 @@ pub(super) unsafe fn writer<T: Plain, P: Policy>(
 pub(super) unsafe fn reader<T: Plain, P: Policy>(
     memory: Memory<'_>,
     capacity: u32,
+    spare: u32,
 ) -> Result<Reader<'_, T, P>, LayoutError> {
-    let slots = check::<T>(&memory, capacity)?;
+    let slots = check::<T>(&memory, capacity, spare)?;
     Ok(Reader::attach(&memory, capacity, slots))
 }
 
@@ -259,8 +267,9 @@ pub(super) unsafe fn reader<T: Plain, P: Policy>(
 pub(super) unsafe fn follower<T: Plain, P: Policy>(
     memory: Memory<'_>,
     capacity: u32,
+    spare: u32,
 ) -> Result<Reader<'_, T, P, Untold>, LayoutError> {
-    let slots = check::<T>(&memory, capacity)?;
+    let slots = check::<T>(&memory, capacity, spare)?;
     let mut follower = Reader::attach(&memory, capacity, slots).follower();
     follower.head = Position::new(believed(follower.shared_tail.load(Relaxed)), slots);
     Ok(follower)
@@ -537,7 +546,7 @@ impl<'m, T: Plain, P: Policy, H: Trace> Reader<'m, T, P, H> {
     fn take(&mut self, oldest: u64, behind: Position, lost: u64) -> Result<(), Overtaken> {
         fence(Acquire); // O1 overwrite: the words before the second look at the tail.
         let pushed = self.shared_tail.load(Relaxed).wrapping_sub(oldest);
-        if pushed > self.capacity + batch::<T>() as u64 {
+        if pushed > (self.head.slots - batch::<T>()) as u64 {
             return Err(Overtaken);
         }
         self.lost = self.lost.wrapping_add(lost);

@@ -18,17 +18,17 @@ impl<const N: usize> Queue<N> for Qrtwc {
     type Reader = qrtwc::Reader<'static, [u64; N]>;
 
     fn bytes(capacity: u32) -> usize {
-        qrtwc::bytes::<[u64; N]>(capacity).unwrap()
+        qrtwc::bytes::<[u64; N]>(capacity, 0).unwrap()
     }
 
     unsafe fn writer(memory: Memory<'static>, capacity: u32) -> Self::Writer {
         // SAFETY: the caller's duties are the same.
-        unsafe { qrtwc::writer(memory, capacity) }.unwrap()
+        unsafe { qrtwc::writer(memory, capacity, 0) }.unwrap()
     }
 
     unsafe fn reader(memory: Memory<'static>, capacity: u32) -> Self::Reader {
         // SAFETY: the caller's duties are the same.
-        unsafe { qrtwc::reader(memory, capacity) }.unwrap()
+        unsafe { qrtwc::reader(memory, capacity, 0) }.unwrap()
     }
 
     fn push(writer: &mut Self::Writer, value: [u64; N]) -> bool {
