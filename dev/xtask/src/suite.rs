@@ -36,6 +36,7 @@ pub(crate) fn ci() -> Vec<Step> {
     steps.extend(interleavings());
     steps.extend(miri());
     steps.push(thread_sanitizer());
+    steps.extend(other_targets());
     steps
 }
 
@@ -179,7 +180,7 @@ fn interleavings() -> Vec<Step> {
 /// Undefined behaviour, in what does not call Linux.
 fn miri() -> Vec<Step> {
     let of = |name: &str, which: &'static str| {
-        with(toolchain::MIRI, name, move |tree| {
+        with(&[toolchain::MIRI], name, move |tree| {
             let test = Command::line("cargo +nightly miri test --locked")
                 .args(which.split(' '))
                 .args(["--target-dir".as_ref(), tree.target().join("miri").as_os_str()])
@@ -200,7 +201,7 @@ fn miri() -> Vec<Step> {
 
 /// Data races, with real threads. The standard library is instrumented too, or its locks would be invisible.
 fn thread_sanitizer() -> Step {
-    with(toolchain::SOURCES, "thread sanitizer", |tree| {
+    with(&[toolchain::SOURCES], "thread sanitizer", |tree| {
         let host = match toolchain::host() {
             Ok(host) => host,
             Err(why) => return Outcome::failed("no target", why),
@@ -216,9 +217,38 @@ fn thread_sanitizer() -> Step {
     })
 }
 
-/// A step that needs a component: skipped with the reason if it cannot be had.
-fn with(component: Component, name: &str, work: impl Fn(&Tree) -> Outcome + 'static) -> Step {
-    Step::new(name, move |tree| match component.ensure() {
+/// The shared objects elsewhere: they build where nobody runs them, and AArch64 is run, emulated. An emulator orders
+/// memory as its host does: what this finds is wrong code for the processor, not wrong orderings.
+fn other_targets() -> Vec<Step> {
+    const TARGET: &str = "aarch64-unknown-linux-gnu";
+    const EMULATOR: &str = "qemu-aarch64";
+    let check =
+        "cargo check --locked -p taut-share --target thumbv7em-none-eabihf --target aarch64-linux-android";
+    vec![
+        with(&[toolchain::THUMB, toolchain::ANDROID], "other targets", move |tree| {
+            Outcome::of(Command::line(check).dir(tree.root()).run())
+        }),
+        with(&toolchain::AARCH64, "aarch64 under qemu", |tree| {
+            let which = "--lib --test conformance --test behaviour* --test stress* --test processes*";
+            let test = Command::line("cargo test --locked --release -p taut-atomic -p taut-share")
+                .args(which.split(' '))
+                .args(["--target", TARGET])
+                .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "aarch64-linux-gnu-gcc")
+                .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", EMULATOR)
+                // Tests that start themselves as another process do so by this.
+                .env("TAUT_TEST_RUNNER", EMULATOR)
+                .env("QEMU_LD_PREFIX", "/usr/aarch64-linux-gnu")
+                .env("TAUT_STRESS_SECONDS", "0.1")
+                .env("TAUT_STRESS_DEATHS", "2")
+                .limit(Duration::from_secs(15 * 60));
+            Outcome::of_tests(test.dir(tree.root()).run())
+        }),
+    ]
+}
+
+/// A step that needs something: skipped with the reason if it cannot be had.
+fn with(needs: &'static [Component], name: &str, work: impl Fn(&Tree) -> Outcome + 'static) -> Step {
+    Step::new(name, move |tree| match needs.iter().try_for_each(Component::ensure) {
         Ok(()) => work(tree),
         Err(why) => Outcome::skipped(why),
     })

@@ -7,24 +7,35 @@ use std::time::Duration;
 
 use crate::command::Command;
 
-/// A component that rustup provides, and a command that works once it is there.
+/// Something that can be installed, and a command that works once it is there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Component {
     probe: &'static [&'static str],
-    toolchain: Option<&'static str>,
+    from: Source,
     names: &'static [&'static str],
+}
+
+/// Who provides it.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    /// rustup: components, of the toolchain that is in use or of another.
+    Toolchain(Option<&'static str>),
+    /// rustup: the standard library of other targets, for the toolchain that is in use.
+    Targets,
+    /// Debian and what descends from it: packages.
+    Packages,
 }
 
 /// `cargo fmt` and `cargo clippy`.
 pub(crate) const LINTS: [Component; 2] = [
-    Component { probe: &["cargo", "fmt", "--version"], toolchain: None, names: &["rustfmt"] },
-    Component { probe: &["cargo", "clippy", "--version"], toolchain: None, names: &["clippy"] },
+    Component { probe: &["cargo", "fmt", "--version"], from: Source::Toolchain(None), names: &["rustfmt"] },
+    Component { probe: &["cargo", "clippy", "--version"], from: Source::Toolchain(None), names: &["clippy"] },
 ];
 
 /// Nightly with Miri and the sources of the standard library.
 pub(crate) const MIRI: Component = Component {
     probe: &["cargo", "+nightly", "miri", "--version"],
-    toolchain: Some("nightly"),
+    from: Source::Toolchain(Some("nightly")),
     names: &["miri", "rust-src"],
 };
 
@@ -35,9 +46,38 @@ pub(crate) const SOURCES: Component = Component {
         "-c",
         "test -f \"$(rustc +nightly --print sysroot)/lib/rustlib/src/rust/library/Cargo.lock\"",
     ],
-    toolchain: Some("nightly"),
+    from: Source::Toolchain(Some("nightly")),
     names: &["rust-src"],
 };
+
+/// A processor without 64-bit atomics and without an operating system: Cortex-M4 and -M7.
+pub(crate) const THUMB: Component = Component {
+    probe: &["sh", "-c", "test -d \"$(rustc --print target-libdir --target thumbv7em-none-eabihf)\""],
+    from: Source::Targets,
+    names: &["thumbv7em-none-eabihf"],
+};
+
+/// Android.
+pub(crate) const ANDROID: Component = Component {
+    probe: &["sh", "-c", "test -d \"$(rustc --print target-libdir --target aarch64-linux-android)\""],
+    from: Source::Targets,
+    names: &["aarch64-linux-android"],
+};
+
+/// What builds programs for Linux on AArch64, and what runs them here.
+pub(crate) const AARCH64: [Component; 3] = [
+    Component {
+        probe: &["sh", "-c", "test -d \"$(rustc --print target-libdir --target aarch64-unknown-linux-gnu)\""],
+        from: Source::Targets,
+        names: &["aarch64-unknown-linux-gnu"],
+    },
+    Component {
+        probe: &["sh", "-c", "echo 'int main() {}' | aarch64-linux-gnu-gcc -x c - -o /dev/null"],
+        from: Source::Packages,
+        names: &["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"],
+    },
+    Component { probe: &["qemu-aarch64", "--version"], from: Source::Packages, names: &["qemu-user"] },
+];
 
 impl Component {
     /// Makes sure that it is there.
@@ -48,29 +88,45 @@ impl Component {
         if self.is_there() {
             return Ok(());
         }
-        let toolchain = self.toolchain.unwrap_or("stable");
-        if !Command::line("rustup --version").run().success() {
-            return Err(format!(
-                "{} missing, and there is no rustup to install it",
-                self.names.join(" and ")
-            ));
-        }
-        let known = Command::line("rustup run").args([toolchain, "rustc", "--version"]).run().success();
-        let install = if known {
-            let to = self.toolchain.map(|toolchain| ["--toolchain", toolchain]);
-            Command::line("rustup component add").args(self.names).args(to.into_iter().flatten())
-        } else {
-            let components = self.names.join(",");
-            Command::line("rustup toolchain install --profile minimal --component")
-                .args([&components, toolchain])
-        };
-        let install = install.limit(Duration::from_secs(600));
+        let install = self.installation()?.limit(Duration::from_secs(600));
         let output = install.run();
         if output.success() && self.is_there() {
             return Ok(());
         }
         let last = output.text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no output");
         Err(format!("`{}` {}: {}", install.shown(), output.reason(), last.trim()))
+    }
+
+    fn installation(&self) -> Result<Command, String> {
+        let missing = |why: &str| Err(format!("{} missing, and {why}", self.names.join(" and ")));
+        if let Source::Packages = self.from {
+            if !Command::line("apt-get --version").run().success() {
+                return missing("there is no apt-get to install it");
+            }
+            if Command::line("id -u").run().stdout.trim() != "0" {
+                return missing("only root may install it with apt-get");
+            }
+            // Compilers for several targets exclude each other in Debian: what is there stays.
+            let install = "apt-get update -q && apt-get install -q -y --no-remove --no-install-recommends";
+            let script = format!("{install} {}", self.names.join(" "));
+            return Ok(Command::new("sh").args(["-c", &script]).env("DEBIAN_FRONTEND", "noninteractive"));
+        }
+        if !Command::line("rustup --version").run().success() {
+            return missing("there is no rustup to install it");
+        }
+        let Source::Toolchain(toolchain) = self.from else {
+            return Ok(Command::line("rustup target add").args(self.names));
+        };
+        let name = toolchain.unwrap_or("stable");
+        let known = Command::line("rustup run").args([name, "rustc", "--version"]).run().success();
+        Ok(if known {
+            let to = toolchain.map(|toolchain| ["--toolchain", toolchain]);
+            Command::line("rustup component add").args(self.names).args(to.into_iter().flatten())
+        } else {
+            let components = self.names.join(",");
+            Command::line("rustup toolchain install --profile minimal --component")
+                .args([components.as_str(), name])
+        })
     }
 
     fn is_there(&self) -> bool {
@@ -91,9 +147,26 @@ mod tests {
 
     #[test]
     fn what_cannot_be_installed_says_why() {
-        let component = Component { probe: &["false"], toolchain: None, names: &["no-such-component"] };
-        let why = component.ensure().unwrap_err();
-        assert!(why.contains("no-such-component"), "{why}");
+        for from in [Source::Toolchain(None), Source::Targets] {
+            let component = Component { probe: &["false"], from, names: &["no-such-component"] };
+            let why = component.ensure().unwrap_err();
+            assert!(why.contains("no-such-component"), "{why}");
+        }
+    }
+
+    #[test]
+    fn packages_are_installed_by_root_alone_and_replace_none() {
+        let component =
+            Component { probe: &["false"], from: Source::Packages, names: &["one-package", "another"] };
+        match component.installation() {
+            Ok(install) => {
+                let shown = install.shown();
+                assert!(shown.contains("--no-remove") && shown.contains("one-package another"), "{shown}");
+            }
+            Err(why) => {
+                assert!(why.contains("one-package and another missing") && why.contains("apt-get"), "{why}");
+            }
+        }
     }
 
     #[test]

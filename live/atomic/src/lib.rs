@@ -19,6 +19,31 @@
 //! Only `load`, `store`, `swap`, `compare_exchange`, `compare_exchange_weak` and `fetch_add`, `fetch_sub`,
 //! `fetch_and`, `fetch_or` exist in all four. On x86-64 the last two are loops when their result is used, so
 //! no real-time path uses it.
+//!
+//! # Targets without 64-bit atomics
+//!
+//! There, as on `thumbv7em-none-eabihf`, [`AtomicU64`] is that of the crate `portable-atomic`, by one of its fallbacks,
+//! of which the product chooses in its `RUSTFLAGS`:
+//!
+//! | `--cfg`                                    | each access to a 64-bit word, loads included         | bounds of steps |
+//! |--------------------------------------------|------------------------------------------------------|-----------------|
+//! | `portable_atomic_unsafe_assume_single_core`| a few instructions with interrupts masked            | hold            |
+//! | `portable_atomic_unsafe_assume_privileged` | takes a spin lock, with interrupts masked            | do not hold     |
+//! | none                                       | takes a spin lock (loads: when a first try has failed)| do not hold    |
+//!
+//! So what the protocols promise about progress holds with the first one alone, and under its conditions, which that
+//! crate cannot check and which are unsound to break: one core, and privileged code, for elsewhere the processor
+//! ignores the masking without a word. On M-profile it sets PRIMASK, which masks neither NMI nor HardFault: their
+//! handlers may hold no end. The word is then atomic against this core alone, not against DMA nor a core beside it.
+//! Interrupts wait for one access at a time, never for a copy.
+//!
+//! Without that cfg, a handler that interrupts the holder of the lock spins for ever: no end may be in an interrupt, nor
+//! in a task that preempts another's. The locks are the program's own, so two programs, on two cores of a chip, do not
+//! exclude each other at all. The crate's feature `critical-section` changes nothing where the processor has a
+//! compare-exchange of 32 bits, as that target's has.
+//!
+//! Values are copied by 32-bit words, as the processor has them. Neither the step counter nor the model checkers know
+//! these targets: they count and explore the same protocols with whole words.
 #![no_std]
 
 #[cfg(any(loom, shuttle, steps, test))]
@@ -50,7 +75,13 @@ pub use modelled::{Lent, LentMut, LentPlace, LentPlaceMut, Line, Memory, Slots, 
 pub use place::{LentPlace, LentPlaceMut};
 
 #[cfg(not(any(loom, shuttle, steps)))]
-pub use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+pub use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering, fence};
+
+#[cfg(all(target_has_atomic = "64", not(any(loom, shuttle, steps))))]
+pub use core::sync::atomic::AtomicU64;
+
+#[cfg(all(not(target_has_atomic = "64"), not(any(loom, shuttle, steps))))]
+pub use portable_atomic::AtomicU64;
 
 #[cfg(steps)]
 pub use core::sync::atomic::Ordering;

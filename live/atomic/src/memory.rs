@@ -519,7 +519,7 @@ mod tests {
     #[test]
     fn both_ways_copy_every_byte() {
         fn check<const N: usize>() {
-            let mut lines = [const { Line::new() }; 20];
+            let mut lines = [const { Line::new() }; 65];
             let memory = Memory::new(&mut lines);
             let stride = N.next_multiple_of(8);
             let slots = memory.slots(8, stride, 2);
@@ -542,9 +542,16 @@ mod tests {
         check::<9>();
         check::<24>();
         check::<117>();
-        check::<130>();
+        check::<127>();
+        check::<128>();
+        check::<129>();
+        check::<136>();
+        check::<143>();
+        check::<144>();
         check::<513>();
         check::<1031>();
+        check::<4095>();
+        check::<4096>();
     }
 
     #[test]

@@ -5,7 +5,8 @@
 //! atomic accesses. What was copied may be torn; the protocol finds out afterwards.
 //!
 //! The specification is a loop over 64-bit words, which is what Miri, the step counter and the model checkers run
-//! (they have their own in `modelled.rs`). It costs twice a plain copy from about half a kibibyte on, for a compiler
+//! (they have their own in `modelled.rs`); over 32-bit words where the processor has no atomic 64-bit ones, since a
+//! copy may be torn anywhere, and those that `portable-atomic` makes cost several accesses each. It costs twice a plain copy from about half a kibibyte on, for a compiler
 //! may neither join nor reorder the accesses as a copy would. So on processors that we know, larger values are
 //! copied by instructions that the compiler does not look into:
 //!
@@ -17,8 +18,10 @@
 //! Both are accounted for as relaxed atomic accesses to the shared side, of bytes and of words. The fences that order
 //! them are the protocols', as for the loop: a fence orders every access of its processor.
 
-use core::sync::atomic::AtomicU64 as Word;
-use core::sync::atomic::Ordering::Relaxed;
+#[cfg(not(target_has_atomic = "64"))]
+use words::by_32 as words_of;
+#[cfg(target_has_atomic = "64")]
+use words::by_64 as words_of;
 
 /// Copies `bytes` bytes out of shared memory.
 ///
@@ -43,14 +46,8 @@ pub(crate) unsafe fn load(from: *const u8, to: *mut u8, bytes: usize) {
     }
     #[cfg(not(all(target_arch = "aarch64", not(any(miri, steps)))))]
     let done = 0;
-    for at in (done..bytes).step_by(8) {
-        #[cfg(steps)]
-        crate::steps::payload();
-        // SAFETY: aligned and there (caller); all access in this process is atomic (caller).
-        let bits = unsafe { Word::from_ptr(from.add(at).cast_mut().cast()) }.load(Relaxed).to_ne_bytes();
-        // SAFETY: at most `bytes` in all, for which `to` has room.
-        unsafe { core::ptr::copy_nonoverlapping(bits.as_ptr(), to.add(at), (bytes - at).min(8)) };
-    }
+    // SAFETY: a multiple of 8, at most `bytes` (rounded down, above); the caller's duties are the same.
+    unsafe { words_of::load(from, to, done, bytes) };
 }
 
 /// Copies `bytes` bytes into shared memory. Of a last word that is not full, the rest becomes anything.
@@ -76,15 +73,71 @@ pub(crate) unsafe fn store(from: *const u8, to: *mut u8, bytes: usize) {
     }
     #[cfg(not(all(target_arch = "aarch64", not(any(miri, steps)))))]
     let done = 0;
-    for at in (done..bytes).step_by(8) {
-        let mut bits = [0; 8];
-        // SAFETY: at most `bytes` in all, which `from` has.
-        unsafe { core::ptr::copy_nonoverlapping(from.add(at), bits.as_mut_ptr(), (bytes - at).min(8)) };
-        #[cfg(steps)]
-        crate::steps::payload();
-        // SAFETY: aligned and there (caller); all access in this process is atomic (caller).
-        unsafe { Word::from_ptr(to.add(at).cast()) }.store(u64::from_ne_bytes(bits), Relaxed);
+    // SAFETY: a multiple of 8, at most `bytes` (rounded down, above); the caller's duties are the same.
+    unsafe { words_of::store(from, to, done, bytes) };
+}
+
+/// The loops, by words of the width that the processor loads and stores at once. A host's tests run both.
+mod words {
+    macro_rules! by {
+        ($width:ident, $word:ident, $bits:ty) => {
+            pub(super) mod $width {
+                use core::sync::atomic::Ordering::Relaxed;
+                use core::sync::atomic::$word as Word;
+
+                const WORD: usize = size_of::<Word>();
+
+                /// Bytes `done` up to `bytes`.
+                ///
+                /// # Safety
+                ///
+                /// As of `racy::load`; `done` is a multiple of 8.
+                #[inline(always)]
+                pub(in super::super) unsafe fn load(from: *const u8, to: *mut u8, done: usize, bytes: usize) {
+                    for at in (done..bytes).step_by(WORD) {
+                        #[cfg(steps)]
+                        crate::steps::payload();
+                        // SAFETY: aligned and there (caller); all access in this process is atomic (caller).
+                        let word = unsafe { Word::from_ptr(from.add(at).cast_mut().cast()) };
+                        let bits = word.load(Relaxed).to_ne_bytes();
+                        let count = (bytes - at).min(WORD);
+                        // SAFETY: at most `bytes` in all, for which `to` has room.
+                        unsafe { core::ptr::copy_nonoverlapping(bits.as_ptr(), to.add(at), count) };
+                    }
+                }
+
+                /// Bytes `done` up to `bytes`.
+                ///
+                /// # Safety
+                ///
+                /// As of `racy::store`; `done` is a multiple of 8.
+                #[inline(always)]
+                pub(in super::super) unsafe fn store(
+                    from: *const u8,
+                    to: *mut u8,
+                    done: usize,
+                    bytes: usize,
+                ) {
+                    for at in (done..bytes).step_by(WORD) {
+                        let mut bits = [0; WORD];
+                        let count = (bytes - at).min(WORD);
+                        // SAFETY: at most `bytes` in all, which `from` has.
+                        unsafe { core::ptr::copy_nonoverlapping(from.add(at), bits.as_mut_ptr(), count) };
+                        #[cfg(steps)]
+                        crate::steps::payload();
+                        // SAFETY: aligned and there (caller); all access in this process is atomic (caller).
+                        let word = unsafe { Word::from_ptr(to.add(at).cast()) };
+                        word.store(<$bits>::from_ne_bytes(bits), Relaxed);
+                    }
+                }
+            }
+        };
     }
+
+    #[cfg(any(test, not(target_has_atomic = "64")))]
+    by!(by_32, AtomicU32, u32);
+    #[cfg(target_has_atomic = "64")]
+    by!(by_64, AtomicU64, u64);
 }
 
 #[cfg(all(target_arch = "x86_64", not(any(miri, steps))))]
@@ -148,5 +201,37 @@ mod aarch64 {
                 options(nostack)
             );
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    type Copy = unsafe fn(*const u8, *mut u8, usize, usize);
+
+    /// Whether a copy of each length, also one that goes on behind `done` bytes, is these bytes and no others. Of
+    /// shared memory, it may change the rest of the last word.
+    fn copies(load: Copy, store: Copy, word: usize) {
+        #[repr(align(8))]
+        struct Shared([u8; 88]);
+        let value: [u8; 80] = core::array::from_fn(|i| i as u8 + 1);
+        for (bytes, done) in (0..=80usize).flat_map(|bytes| [(bytes, 0), (bytes, bytes / 16 * 16)]) {
+            let (mut shared, mut private) = (Shared([0xEE; 88]), [0xEE; 80]);
+            let end = done + (bytes - done).next_multiple_of(word);
+            // SAFETY: both have room for `bytes` and the rest of a word; one thread.
+            unsafe { store(value.as_ptr(), shared.0.as_mut_ptr(), done, bytes) };
+            assert_eq!(shared.0[done..bytes], value[done..bytes]);
+            assert!(shared.0[..done].iter().chain(&shared.0[end..]).all(|byte| *byte == 0xEE));
+            // SAFETY: as above.
+            unsafe { load(shared.0.as_ptr(), private.as_mut_ptr(), done, bytes) };
+            assert_eq!(private[done..bytes], value[done..bytes]);
+            assert!(private[..done].iter().chain(&private[bytes..]).all(|byte| *byte == 0xEE));
+        }
+    }
+
+    #[test]
+    fn loops_copy_every_length_by_words_of_both_widths() {
+        #[cfg(target_has_atomic = "64")]
+        copies(super::words::by_64::load, super::words::by_64::store, 8);
+        copies(super::words::by_32::load, super::words::by_32::store, 4);
     }
 }

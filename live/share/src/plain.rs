@@ -93,7 +93,7 @@ pub(crate) const fn slot_bytes<T>() -> usize {
     if word < 64 { word } else { word.next_multiple_of(64) }
 }
 
-/// `bytes` rounded up to whole lines.
+/// `bytes` rounded up to whole lines; of a number that has been held at the largest, nearly that, which never fits.
 pub(crate) const fn line_bytes(bytes: usize) -> usize {
-    bytes.next_multiple_of(LINE_BYTES)
+    bytes.saturating_add(LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES
 }

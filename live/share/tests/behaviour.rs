@@ -47,13 +47,14 @@ fn sizes_are_the_models() {
         assert_eq!(sdrtr::bytes::<[u8; N]>() as u64, of(Mechanism::Sdrtr, 1), "SDrtR of {N}");
         assert_eq!(sdrtw::bytes::<[u8; N]>() as u64, of(Mechanism::Sdrtw, 1), "SDrtW of {N}");
         for capacity in [1, 2, 3, 4, 7, 8, 64, 100, 1023, 65_536] {
-            let bytes = qrtr::bytes::<[u8; N]>(capacity).unwrap() as u64;
-            assert_eq!(bytes, of(Mechanism::Qrtr, capacity), "QrtR of {capacity} × {N}");
+            // The model's number is no size where addresses have 32 bits.
+            let size = usize::try_from(of(Mechanism::Qrtr, capacity)).ok();
+            assert_eq!(qrtr::bytes::<[u8; N]>(capacity), size, "QrtR of {capacity} × {N}");
         }
     }
     macro_rules! each { ($($n:literal)*) => { $(check::<$n>();)* } }
     each!(0 1 2 4 7 8 9 16 24 48 55 56 57 63 64 65 72 112 119 120 121 127 128 129 184 192 256 272 1000 4096 65537);
-    assert_eq!(qrtr::bytes::<[u8; 1 << 40]>(u32::MAX), None);
+    assert_eq!(qrtr::bytes::<[u8; 1 << (usize::BITS - 24)]>(u32::MAX), None);
 }
 
 #[test]

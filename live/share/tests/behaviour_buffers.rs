@@ -260,6 +260,15 @@ macro_rules! alike {
 alike!(of_presence, presence);
 alike!(of_double_buffer, double_buffer);
 
+/// Bytes of a value of which no machine has many.
+const ABSURD: usize = 1 << (usize::BITS - 4);
+
+#[test]
+fn absurd_sizes_do_not_wrap() {
+    assert!(presence::bytes::<[u8; ABSURD]>(presence::READERS_MAX) > usize::MAX / 2);
+    assert!(double_buffer::bytes::<[u8; ABSURD]>(double_buffer::READERS_MAX) > usize::MAX / 2);
+}
+
 #[test]
 fn presence_takes_about_half_of_the_memory() {
     for readers in [4u32, 16, 58] {
@@ -355,6 +364,8 @@ mod improved {
         assert_eq!(group(1 << 16, u32::MAX, u32::MAX), Err(LayoutError::Readers));
         assert_eq!(group(1 << 16, 0, u32::MAX), Err(LayoutError::Buffers));
         assert_eq!(improved_double_buffer::bytes::<u64>(rows - 1, 2), None);
+        assert_eq!(improved_double_buffer::bytes::<u64>(u32::MAX, u32::MAX), None);
+        assert_eq!(improved_double_buffer::bytes::<[u8; ABSURD]>(rows - 1, 1), None);
         // SAFETY: refused.
         let none =
             unsafe { improved_double_buffer::slow_reader::<u64>(Place::new(needed).memory(), 2, 3, 2) };

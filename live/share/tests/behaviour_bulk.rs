@@ -96,7 +96,7 @@ fn sizes_and_what_is_refused() {
         let place = Place::new::<u64>(4);
         assert_eq!(bulk::pair::<u64>(place.memory(), blocks).map(drop), Err(LayoutError::Capacity));
     }
-    assert_eq!(bulk::bytes::<[u8; 1 << 60]>(64), None);
+    assert_eq!(bulk::bytes::<[u8; 1 << (usize::BITS - 4)]>(64), None);
     let place = Place::new::<[u64; 4]>(2);
     let small = Err(LayoutError::TooSmall { needed: 640, given: 512 });
     assert_eq!(bulk::pair::<[u64; 4]>(place.memory(), 3).map(drop), small);

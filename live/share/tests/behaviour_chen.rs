@@ -52,8 +52,11 @@ fn sizes() {
     assert_eq!(improved_chen::bytes::<u64>(3, 4), hybrid::bytes::<u64>(3, 3));
     assert_eq!(state::bytes::<u64>(1, state::SPARE), hybrid::bytes::<u64>(1, hybrid::SPARE));
     // Absurd ones do not wrap: nothing is so large that it would fit.
-    assert!(chen::bytes::<[u8; 1 << 60]>(250) > 1 << 63);
-    assert!(hybrid::bytes::<[u8; 1 << 60]>(250, u32::MAX) > 1 << 63);
+    const ABSURD: usize = 1 << (usize::BITS - 4);
+    assert!(chen::bytes::<[u8; ABSURD]>(250) > usize::MAX / 2);
+    assert!(hybrid::bytes::<[u8; ABSURD]>(250, u32::MAX) > usize::MAX / 2);
+    let all = u32::MAX as usize / 128 * 128;
+    assert!(chen::bytes::<u64>(u32::MAX) >= all && hybrid::bytes::<u64>(u32::MAX, u32::MAX) >= all);
 }
 
 #[test]

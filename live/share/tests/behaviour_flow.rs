@@ -66,7 +66,7 @@ fn impossible_shapes_and_small_memory_are_refused() {
             let needed = Err(LayoutError::TooSmall { needed: 8 * 128, given: 7 * 128 });
             assert_eq!(refused(1, 1, 4, 7), needed);
             assert_eq!(refused(1, 1, 4, 8), Ok(()));
-            assert_eq!($protocol::bytes::<[u8; 1 << 60]>(Shape { buffers: 64, ..BOTH }), None);
+            assert_eq!($protocol::bytes::<[u8; 1 << (usize::BITS - 4)]>(Shape { buffers: 64, ..BOTH }), None);
             assert_eq!($protocol::bytes::<u64>(Shape { lower: 0, higher: 0, buffers: 1 }), None);
             let mut place = lines(8);
             // SAFETY: no ends come to be.

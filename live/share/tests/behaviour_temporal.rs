@@ -37,7 +37,7 @@ fn sizes() {
     assert_eq!(nbw_temporal::bytes::<Value>(3), Some(128 + 3 * 128));
     assert_eq!(nbw_temporal::bytes::<u64>(3), Some(128 + 256));
     assert_eq!(nbw_temporal::bytes::<[u64; 0]>(2), Some(128 + 128));
-    assert_eq!(nbw_temporal::bytes::<[u8; 1 << 60]>(256), None);
+    assert_eq!(nbw_temporal::bytes::<[u8; 1 << (usize::BITS - 4)]>(256), None);
     assert_eq!([0, 1, 257].map(nbw_temporal::bytes::<u64>), [None; 3]);
     assert_eq!(peterson::bytes::<Value>(3), Some(128 + 256 + 3 * (128 + 128)));
     assert_eq!(peterson::bytes::<[u8; 120]>(1), Some(128 + 256 + 128 + 128));

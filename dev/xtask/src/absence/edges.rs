@@ -36,7 +36,7 @@ pub(super) const ROOMS: &[Room] = &[
     room("pure/analysis", &["time", "model"], &[]),
     room("pure/plan", &["time", "model", "analysis"], &["serde", "toml", "sha2"]),
     room("pure/report", &["time", "event", "model", "plan"], &["hdrhistogram", "serde", "serde_json"]),
-    room("live/atomic", &[], &["loom", "shuttle"]),
+    room("live/atomic", &[], &["loom", "portable-atomic", "shuttle"]),
     room("live/share", &["atomic"], &["zerocopy"]),
     room("live/sys", &[], &["libc"]),
     room("live/segment", &["share", "sys"], &[]),

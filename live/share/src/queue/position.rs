@@ -27,8 +27,9 @@ impl Position {
     pub(super) fn advance_by(&mut self, count: usize) {
         debug_assert!(count <= self.slots);
         self.counter = self.counter.wrapping_add(count as u64);
-        let next = self.slot + count;
-        self.slot = if next < self.slots { next } else { next - self.slots };
+        // Of values without bytes there may be so many that the sum is not a number.
+        let left = self.slots - self.slot;
+        self.slot = if count < left { self.slot + count } else { count - left };
     }
 
     /// How many of `count` slots from here on, at most all, stand before the end; the others begin at slot 0.

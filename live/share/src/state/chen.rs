@@ -176,7 +176,7 @@ use taut_atomic::{AtomicU64, LINE_BYTES, Memory, Words, fence};
 
 pub use super::Sample;
 use crate::places::Places;
-use crate::plain::{fit, word_bytes};
+use crate::plain::{fit, line_bytes, word_bytes};
 use crate::{LayoutError, Plain};
 
 /// Most readers of one object.
@@ -198,18 +198,17 @@ const fn stride<T: Plain>() -> usize {
 
 /// Where slots begin, of an object for `readers`.
 pub(super) const fn slots_at(readers: u32) -> usize {
-    LINE_BYTES.saturating_mul(1 + readers as usize)
+    LINE_BYTES.saturating_mul((readers as usize).saturating_add(1))
 }
 
 /// Bytes of an object of `slots` slots, `stride` bytes apart.
 pub(super) const fn object_bytes(readers: u32, slots: usize, stride: usize) -> usize {
-    let end = stride.saturating_mul(slots).saturating_add(slots_at(readers));
-    end.saturating_add(LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES
+    line_bytes(stride.saturating_mul(slots).saturating_add(slots_at(readers)))
 }
 
 /// Bytes that an object for `T` and so many readers needs.
 pub const fn bytes<T: Plain>(readers: u32) -> usize {
-    object_bytes(readers, readers as usize + 2, stride::<T>())
+    object_bytes(readers, (readers as usize).saturating_add(2), stride::<T>())
 }
 
 fn check<T: Plain>(memory: &Memory<'_>, readers: u32) -> Result<(), LayoutError> {

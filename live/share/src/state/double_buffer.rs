@@ -176,7 +176,7 @@ const fn stride<T>() -> usize {
 /// Bytes that an object for `T` with so many readers needs (more than [`READERS_MAX`] count as that).
 pub const fn bytes<T: Plain>(readers: u32) -> usize {
     let readers = if readers > READERS_MAX { READERS_MAX } else { readers };
-    slots_offset(readers) + line_bytes(stride::<T>() * 2 * rows(readers))
+    line_bytes(stride::<T>().saturating_mul(2 * rows(readers))).saturating_add(slots_offset(readers))
 }
 
 fn check<T: Plain>(memory: &Memory<'_>, readers: u32) -> Result<(), LayoutError> {

@@ -193,7 +193,7 @@ const fn stride<T: Plain>() -> usize {
 }
 
 const fn count(readers: u32, spare: u32) -> usize {
-    (readers as usize + 2).saturating_add(spare as usize)
+    (readers as usize).saturating_add(2).saturating_add(spare as usize)
 }
 
 /// Bytes that an object for `T`, so many readers and so many spare slots needs.

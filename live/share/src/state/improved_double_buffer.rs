@@ -164,7 +164,7 @@ pub const ROWS_MAX: usize = 64;
 /// Rows for `slow` readers and fast reads that up to `overlaps` writes overlap.
 const fn rows(slow: u32, overlaps: u32) -> usize {
     // max(1, ⌈(V + 1) / 2⌉)
-    slow as usize + overlaps as usize / 2 + 1
+    (slow as usize).saturating_add(overlaps as usize / 2 + 1)
 }
 
 const fn stands_offset(rows: usize) -> usize {
@@ -180,13 +180,16 @@ const fn stride<T>() -> usize {
 }
 
 /// Bytes that an object for `T` needs with `slow` slow readers, and fast reads that up to `overlaps` writes overlap, one
-/// that is going on when the read begins included. `None` if that takes more than [`ROWS_MAX`] rows.
+/// that is going on when the read begins included. `None` if that takes more than [`ROWS_MAX`] rows, or is not a number.
 pub const fn bytes<T: Plain>(slow: u32, overlaps: u32) -> Option<usize> {
     let rows = rows(slow, overlaps);
     if rows > ROWS_MAX {
         return None;
     }
-    Some(slots_offset(slow, rows) + line_bytes(8 + stride::<T>() * 2 * rows))
+    let Some(slots) = stride::<T>().checked_mul(2 * rows) else { return None };
+    let Some(slots) = slots.checked_add(8) else { return None };
+    let Some(slots) = slots.checked_next_multiple_of(LINE_BYTES) else { return None };
+    slots.checked_add(slots_offset(slow, rows))
 }
 
 fn check<T: Plain>(memory: &Memory<'_>, slow: u32, overlaps: u32) -> Result<(), LayoutError> {

@@ -112,7 +112,7 @@ const DATA: u64 = 4;
 
 /// Bytes that an object for `T` needs.
 pub const fn bytes<T: Plain>() -> usize {
-    LINE_BYTES + 2 * line_bytes(word_bytes::<T>())
+    line_bytes(word_bytes::<T>()).saturating_mul(2).saturating_add(LINE_BYTES)
 }
 
 /// Both ends on one memory.

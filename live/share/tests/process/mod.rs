@@ -17,6 +17,10 @@ use taut_share::{LINE_BYTES, Memory};
 /// Where the processes find their orders: role, path, and a number, by spaces.
 const ORDERS: &str = "TAUT_SHARE_TEST_PROCESS";
 
+/// What runs a binary of this target where the kernel does not: an emulator. Cargo's runner is for the tests alone,
+/// not for what they start.
+const RUNNER: &str = "TAUT_TEST_RUNNER";
+
 /// A shared mapping: lines for objects, and behind them one line of words in which a process tells this test.
 pub(crate) struct Mapping {
     start: NonNull<u8>,
@@ -74,7 +78,13 @@ impl Mapping {
 
     /// Starts this binary's test `process` on this mapping.
     pub(crate) fn start(&self, role: &str, number: u64) -> Process {
-        let child = Command::new(std::env::current_exe().unwrap())
+        let own = std::env::current_exe().unwrap();
+        let mut command = Command::new(&own);
+        if let Some(runner) = std::env::var_os(RUNNER) {
+            command = Command::new(runner);
+            command.arg(own);
+        }
+        let child = command
             .args(["process", "--exact", "--test-threads=1"])
             .env(ORDERS, format!("{role} {} {number}", self.path.display()))
             .stdout(Stdio::null())
