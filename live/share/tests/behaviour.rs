@@ -5,39 +5,13 @@
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
-use core::ptr::NonNull;
+mod place;
 
+use place::Place;
 use taut_model::Mechanism;
 use taut_share::queue::qrtr;
 use taut_share::state::{sdrtr, sdrtw};
-use taut_share::{LINE_BYTES, LayoutError, Line, Memory};
-
-/// Memory that several ends attach to, one after another, as in a mapping.
-struct Place {
-    lines: Vec<Line>,
-}
-
-impl Place {
-    fn new(bytes: usize) -> Self {
-        Self { lines: (0..bytes.div_ceil(LINE_BYTES)).map(|_| Line::new()).collect() }
-    }
-
-    fn memory<'m>(&mut self) -> Memory<'m> {
-        let bytes = size_of_val(self.lines.as_slice());
-        let start = NonNull::new(self.start().cast::<u8>()).unwrap();
-        // SAFETY: aligned and of that length; the tests keep the place longer than the ends, in one thread.
-        unsafe { Memory::from_raw(start, bytes) }
-    }
-
-    fn start(&mut self) -> *mut u64 {
-        self.lines.as_mut_ptr().cast()
-    }
-
-    fn word(start: *mut u64, offset: usize) -> &'static taut_atomic::AtomicU64 {
-        // SAFETY: inside, aligned, and the place outlives the test's use.
-        unsafe { taut_atomic::AtomicU64::from_ptr(start.add(offset / 8)) }
-    }
-}
+use taut_share::{LayoutError, Line, Memory};
 
 #[test]
 fn sizes_are_the_models() {
@@ -89,7 +63,7 @@ fn objects_stand_side_by_side() {
 
 #[test]
 fn sdrtr_gives_the_newest() {
-    let mut place = Place::new(sdrtr::bytes::<[u8; 13]>());
+    let place = Place::new(sdrtr::bytes::<[u8; 13]>());
     let (mut writer, mut reader) = sdrtr::pair::<[u8; 13]>(place.memory()).unwrap();
     assert_eq!(reader.read(), None);
     assert_eq!(reader.read(), None);
@@ -102,8 +76,8 @@ fn sdrtr_gives_the_newest() {
 
 #[test]
 fn sdrtr_busy_and_then_not() {
-    let mut place = Place::new(sdrtr::bytes::<u64>());
-    let idx = Place::word(place.start(), 0);
+    let place = Place::new(sdrtr::bytes::<u64>());
+    let idx = place.memory().word(0);
     let (mut writer, mut reader) = sdrtr::pair::<u64>(place.memory()).unwrap();
     writer.try_publish(&1).unwrap();
     idx.fetch_add(1, taut_atomic::Ordering::Relaxed); // A reader that is inside.
@@ -118,8 +92,8 @@ fn sdrtr_busy_and_then_not() {
 
 #[test]
 fn sdrtr_says_when_its_word_is_spoilt() {
-    let mut place = Place::new(sdrtr::bytes::<u64>());
-    let idx = Place::word(place.start(), 0);
+    let place = Place::new(sdrtr::bytes::<u64>());
+    let idx = place.memory().word(0);
     let (mut writer, mut reader) = sdrtr::pair::<u64>(place.memory()).unwrap();
     writer.try_publish(&1).unwrap();
     for word in [0, 2, 3, 4, 5, 8, 1 << 63, u64::MAX] {
@@ -131,8 +105,8 @@ fn sdrtr_says_when_its_word_is_spoilt() {
 
 #[test]
 fn sdrtr_successors_go_on() {
-    let mut place = Place::new(sdrtr::bytes::<u64>());
-    let idx = Place::word(place.start(), 0);
+    let place = Place::new(sdrtr::bytes::<u64>());
+    let idx = place.memory().word(0);
     let (_, mut reader) = sdrtr::pair::<u64>(place.memory()).unwrap();
     for n in 0..10 {
         // SAFETY: the writer before was dropped.
@@ -157,7 +131,7 @@ fn sdrtr_successors_go_on() {
 
 #[test]
 fn sdrtw_gives_the_newest_with_its_number() {
-    let mut place = Place::new(sdrtw::bytes::<[u8; 13]>());
+    let place = Place::new(sdrtw::bytes::<[u8; 13]>());
     let (mut writer, mut reader) = sdrtw::pair::<[u8; 13]>(place.memory()).unwrap();
     assert_eq!((reader.try_read(), reader.read_if_newer(), reader.version()), (Ok(None), Ok(None), 0));
     assert_eq!(reader.read_bounded(0), Ok(None));
@@ -176,8 +150,8 @@ fn sdrtw_gives_the_newest_with_its_number() {
 
 #[test]
 fn sdrtw_writer_dead_in_a_write_leaves_retry_and_a_gap() {
-    let mut place = Place::new(sdrtw::bytes::<u64>());
-    let counter = Place::word(place.start(), 0);
+    let place = Place::new(sdrtw::bytes::<u64>());
+    let counter = place.memory().word(0);
     let (mut writer, mut reader) = sdrtw::pair::<u64>(place.memory()).unwrap();
     writer.write(&1);
     counter.store(3, taut_atomic::Ordering::Relaxed); // Dead after the odd store of write 2.
@@ -201,7 +175,7 @@ fn sdrtw_writer_dead_in_a_write_leaves_retry_and_a_gap() {
 #[test]
 fn qrtr_keeps_order_and_refuses_when_full() {
     for capacity in 1..=5u32 {
-        let mut place = Place::new(qrtr::bytes::<[u8; 3]>(capacity).unwrap());
+        let place = Place::new(qrtr::bytes::<[u8; 3]>(capacity).unwrap());
         let (mut writer, mut reader) = qrtr::pair::<[u8; 3]>(place.memory(), capacity).unwrap();
         let mut queue = std::collections::VecDeque::new();
         let mut random = 1u32;
@@ -226,7 +200,7 @@ fn qrtr_keeps_order_and_refuses_when_full() {
 
 #[test]
 fn qrtr_successors_go_on() {
-    let mut place = Place::new(qrtr::bytes::<u64>(3).unwrap());
+    let place = Place::new(qrtr::bytes::<u64>(3).unwrap());
     let (mut pushed, mut popped) = (0, 0);
     for round in 0..50u64 {
         // SAFETY: the ends of the round before were dropped.
@@ -251,8 +225,8 @@ fn qrtr_successors_go_on() {
 
 #[test]
 fn qrtr_bounds_what_the_other_side_says() {
-    let mut place = Place::new(qrtr::bytes::<u64>(4).unwrap());
-    let (tail, head) = (Place::word(place.start(), 0), Place::word(place.start(), 128));
+    let place = Place::new(qrtr::bytes::<u64>(4).unwrap());
+    let (tail, head) = (place.memory().word(0), place.memory().word(128));
     let (mut writer, mut reader) = qrtr::pair::<u64>(place.memory(), 4).unwrap();
     writer.push(1).unwrap();
     writer.push(2).unwrap();

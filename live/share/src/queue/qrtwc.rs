@@ -11,7 +11,7 @@
 //!
 //! # Callers, Progress, State, Invariants, Orderings, Proof, Crash
 //!
-//! Those of [`ring`](super::ring).
+//! Those of [`ring`].
 //!
 //! # Several readers
 //!

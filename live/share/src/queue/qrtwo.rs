@@ -10,7 +10,7 @@
 //!
 //! # Callers, Progress, State, Invariants, Orderings, Proof, Crash
 //!
-//! Those of [`ring`](super::ring).
+//! Those of [`ring`].
 //!
 //! # Several readers
 //!
