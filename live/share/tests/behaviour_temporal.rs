@@ -123,7 +123,7 @@ fn nbw_temporal_gives_the_newest_with_its_number() {
         let (mut writer, mut reader) = nbw_temporal::pair::<[u8; 13]>(place.memory(), buffers).unwrap();
         assert_eq!((reader.read(), reader.read_if_newer(), reader.version()), (Ok(None), Ok(None), 0));
         let mut second = reader.clone();
-        for n in 1..=if cfg!(miri) { 100 } else { 600 } {
+        for n in 1..=if cfg!(miri) { 60 } else { 600 } {
             let value = [n as u8; 13];
             writer.write(&value);
             assert_eq!(reader.version(), n);

@@ -53,14 +53,12 @@ impl Account {
     }
 }
 
-fn pops<P: Policy>(
+fn pops<P: Policy + Send + 'static>(
     (mut writer, mut reader): (ring::Writer<'static, Alone, P>, ring::Reader<'static, Alone, P>),
     pushes: u64,
     pops: u64,
     lost_by: fn(u64) -> bool,
-) where
-    P: Send + 'static,
-{
+) {
     let writing = thread::spawn(move || (1..=pushes).for_each(|n| writer.push(&alone(n))));
     let mut account = Account::default();
     for _ in 0..pops {

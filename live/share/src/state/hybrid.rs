@@ -151,7 +151,7 @@
 //! - `tests/behaviour_chen.rs`: values, errors, successors; also Miri
 //! - `tests/steps_chen.rs`: the bounds above, counted
 //! - `tests/printed_chen.rs`: the mistakes that a slot fewer would bring
-//! - the programs over all protocols: `conformance`, `stress`, `loom_all`, `shuttle`, `processes`, `deaths`, `hostile`
+//! - the programs over all protocols: `conformance`, `stress`, `loom`, `shuttle`, `processes`, `deaths`, `hostile`
 //!
 //! `tests/loom_chen.rs`, payload of 2 words, no bound on preemptions: without spare slots 4 writes × 1 read, 8 183
 //! executions, and 3 × 2, 10 954; with 1, 5 × 1: 10 760; observers on 2 slots, 3 × 2: 5 010; with bound 2: 2 readers,

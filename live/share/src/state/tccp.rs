@@ -96,7 +96,7 @@
 //! The temporal concurrency control protocol as in [Han14, II-B and II-C], after [Kopetz 1993]. We differ: the check,
 //! without which a broken timing assumption is a torn value; relaxed atomic words, since a plain copy that races is
 //! undefined; the number of buffers, as the text's formula is unreadable: for values fixed at activation by the
-//! proof above, at the moment of reading N + 1 by [Huang02]. The mechanism is that of `nbw_temporal`, where one word
+//! proof above, at the moment of reading N + 1 by \[Huang02\]. The mechanism is that of `nbw_temporal`, where one word
 //! says both what began and what is complete, at the price of one more buffer: here the dispatcher's word says what
 //! began, and is written by another party; [`Publisher`] keeps to it, so that readers are the same.
 //!
