@@ -194,7 +194,7 @@ fn miri() -> Vec<Step> {
         of("miri", "-p taut-time -p taut-event -p taut-atomic -p taut-scope --lib"),
         of(
             "miri taut-share",
-            "-p taut-share --lib --test conformance --test behaviour* --test printed* --test stress",
+            "-p taut-share --lib --test conformance --test behaviour* --test printed* --test stress*",
         ),
     ]
 }
@@ -207,7 +207,7 @@ fn thread_sanitizer() -> Step {
             Err(why) => return Outcome::failed("no target", why),
         };
         let test =
-            Command::line("cargo +nightly test --locked -Zbuild-std -p taut-share --release --test stress")
+            Command::line("cargo +nightly test --locked -Zbuild-std -p taut-share --release --test stress*")
                 .args(["--target", &host])
                 .args(["--target-dir".as_ref(), tree.target().join("tsan").as_os_str()])
                 .env("RUSTFLAGS", "-Zsanitizer=thread")
@@ -269,8 +269,8 @@ pub(crate) fn soak(tree: &Tree, minutes: u64) -> ExitCode {
             Step::tests(what, test.env(variable, value).limit(Duration::from_secs(3600)))
         };
         let steps = [
-            long("stress", "TAUT_STRESS_SECONDS", "5"),
-            long("processes", "TAUT_STRESS_DEATHS", "1000"),
+            long("stress*", "TAUT_STRESS_SECONDS", "5"),
+            long("processes*", "TAUT_STRESS_DEATHS", "1000"),
             Step::tests("random", random.env("PROPTEST_CASES", "4096").limit(Duration::from_secs(3600))),
         ];
         total += step::run(tree, &steps);

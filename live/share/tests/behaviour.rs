@@ -5,39 +5,13 @@
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
-use core::ptr::NonNull;
+mod place;
 
+use place::Place;
 use taut_model::Mechanism;
 use taut_share::queue::qrtr;
 use taut_share::state::{sdrtr, sdrtw};
-use taut_share::{LINE_BYTES, LayoutError, Line, Memory};
-
-/// Memory that several ends attach to, one after another, as in a mapping.
-struct Place {
-    lines: Vec<Line>,
-}
-
-impl Place {
-    fn new(bytes: usize) -> Self {
-        Self { lines: (0..bytes.div_ceil(LINE_BYTES)).map(|_| Line::new()).collect() }
-    }
-
-    fn memory<'m>(&mut self) -> Memory<'m> {
-        let bytes = size_of_val(self.lines.as_slice());
-        let start = NonNull::new(self.start().cast::<u8>()).unwrap();
-        // SAFETY: aligned and of that length; the tests keep the place longer than the ends, in one thread.
-        unsafe { Memory::from_raw(start, bytes) }
-    }
-
-    fn start(&mut self) -> *mut u64 {
-        self.lines.as_mut_ptr().cast()
-    }
-
-    fn word(start: *mut u64, offset: usize) -> &'static taut_atomic::AtomicU64 {
-        // SAFETY: inside, aligned, and the place outlives the test's use.
-        unsafe { taut_atomic::AtomicU64::from_ptr(start.add(offset / 8)) }
-    }
-}
+use taut_share::{LayoutError, Line, Memory};
 
 #[test]
 fn sizes_are_the_models() {
@@ -90,11 +64,11 @@ fn objects_stand_side_by_side() {
 
 #[test]
 fn sdrtr_gives_the_newest() {
-    let mut place = Place::new(sdrtr::bytes::<[u8; 13]>());
+    let place = Place::new(sdrtr::bytes::<[u8; 13]>());
     let (mut writer, mut reader) = sdrtr::pair::<[u8; 13]>(place.memory()).unwrap();
     assert_eq!(reader.read(), None);
     assert_eq!(reader.read(), None);
-    for n in 1..100 {
+    for n in 1..if cfg!(miri) { 20 } else { 100 } {
         assert_eq!(writer.try_publish(&[n; 13]), Ok(()));
         assert_eq!(reader.read(), Some([n; 13]));
         assert_eq!(reader.read(), Some([n; 13]));
@@ -103,8 +77,8 @@ fn sdrtr_gives_the_newest() {
 
 #[test]
 fn sdrtr_busy_and_then_not() {
-    let mut place = Place::new(sdrtr::bytes::<u64>());
-    let idx = Place::word(place.start(), 0);
+    let place = Place::new(sdrtr::bytes::<u64>());
+    let idx = place.memory().word(0);
     let (mut writer, mut reader) = sdrtr::pair::<u64>(place.memory()).unwrap();
     writer.try_publish(&1).unwrap();
     idx.fetch_add(1, taut_atomic::Ordering::Relaxed); // A reader that is inside.
@@ -119,8 +93,8 @@ fn sdrtr_busy_and_then_not() {
 
 #[test]
 fn sdrtr_says_when_its_word_is_spoilt() {
-    let mut place = Place::new(sdrtr::bytes::<u64>());
-    let idx = Place::word(place.start(), 0);
+    let place = Place::new(sdrtr::bytes::<u64>());
+    let idx = place.memory().word(0);
     let (mut writer, mut reader) = sdrtr::pair::<u64>(place.memory()).unwrap();
     writer.try_publish(&1).unwrap();
     for word in [0, 2, 3, 4, 5, 8, 1 << 63, u64::MAX] {
@@ -132,8 +106,8 @@ fn sdrtr_says_when_its_word_is_spoilt() {
 
 #[test]
 fn sdrtr_successors_go_on() {
-    let mut place = Place::new(sdrtr::bytes::<u64>());
-    let idx = Place::word(place.start(), 0);
+    let place = Place::new(sdrtr::bytes::<u64>());
+    let idx = place.memory().word(0);
     let (_, mut reader) = sdrtr::pair::<u64>(place.memory()).unwrap();
     for n in 0..10 {
         // SAFETY: the writer before was dropped.
@@ -158,12 +132,12 @@ fn sdrtr_successors_go_on() {
 
 #[test]
 fn sdrtw_gives_the_newest_with_its_number() {
-    let mut place = Place::new(sdrtw::bytes::<[u8; 13]>());
+    let place = Place::new(sdrtw::bytes::<[u8; 13]>());
     let (mut writer, mut reader) = sdrtw::pair::<[u8; 13]>(place.memory()).unwrap();
     assert_eq!((reader.try_read(), reader.read_if_newer(), reader.version()), (Ok(None), Ok(None), 0));
     assert_eq!(reader.read_bounded(0), Ok(None));
     let mut second = reader.clone();
-    for n in 1..100u8 {
+    for n in 1..if cfg!(miri) { 20u8 } else { 100 } {
         writer.write(&[n; 13]);
         let sample = Ok(Some(sdrtw::Sample { value: [n; 13], version: u64::from(n) }));
         assert_eq!(reader.read_if_newer(), sample);
@@ -177,8 +151,8 @@ fn sdrtw_gives_the_newest_with_its_number() {
 
 #[test]
 fn sdrtw_writer_dead_in_a_write_leaves_retry_and_a_gap() {
-    let mut place = Place::new(sdrtw::bytes::<u64>());
-    let counter = Place::word(place.start(), 0);
+    let place = Place::new(sdrtw::bytes::<u64>());
+    let counter = place.memory().word(0);
     let (mut writer, mut reader) = sdrtw::pair::<u64>(place.memory()).unwrap();
     writer.write(&1);
     counter.store(3, taut_atomic::Ordering::Relaxed); // Dead after the odd store of write 2.
@@ -202,11 +176,11 @@ fn sdrtw_writer_dead_in_a_write_leaves_retry_and_a_gap() {
 #[test]
 fn qrtr_keeps_order_and_refuses_when_full() {
     for capacity in 1..=5u32 {
-        let mut place = Place::new(qrtr::bytes::<[u8; 3]>(capacity).unwrap());
+        let place = Place::new(qrtr::bytes::<[u8; 3]>(capacity).unwrap());
         let (mut writer, mut reader) = qrtr::pair::<[u8; 3]>(place.memory(), capacity).unwrap();
         let mut queue = std::collections::VecDeque::new();
         let mut random = 1u32;
-        for n in 0..1000u32 {
+        for n in 0..if cfg!(miri) { 60 } else { 1000u32 } {
             random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let value = [n as u8, (n >> 8) as u8, 7];
             if random >> 31 == 0 {
@@ -227,9 +201,9 @@ fn qrtr_keeps_order_and_refuses_when_full() {
 
 #[test]
 fn qrtr_successors_go_on() {
-    let mut place = Place::new(qrtr::bytes::<u64>(3).unwrap());
+    let place = Place::new(qrtr::bytes::<u64>(3).unwrap());
     let (mut pushed, mut popped) = (0, 0);
-    for round in 0..50u64 {
+    for round in 0..if cfg!(miri) { 12 } else { 50u64 } {
         // SAFETY: the ends of the round before were dropped.
         let (mut writer, mut reader) = unsafe {
             (qrtr::writer::<u64>(place.memory(), 3).unwrap(), qrtr::reader::<u64>(place.memory(), 3).unwrap())
@@ -252,8 +226,8 @@ fn qrtr_successors_go_on() {
 
 #[test]
 fn qrtr_bounds_what_the_other_side_says() {
-    let mut place = Place::new(qrtr::bytes::<u64>(4).unwrap());
-    let (tail, head) = (Place::word(place.start(), 0), Place::word(place.start(), 128));
+    let place = Place::new(qrtr::bytes::<u64>(4).unwrap());
+    let (tail, head) = (place.memory().word(0), place.memory().word(128));
     let (mut writer, mut reader) = qrtr::pair::<u64>(place.memory(), 4).unwrap();
     writer.push(1).unwrap();
     writer.push(2).unwrap();

@@ -13,7 +13,9 @@ use taut_share::state::{Sample, double_buffer, improved_double_buffer, presence}
 use taut_share::{LINE_BYTES, LayoutError, List, Plain};
 
 /// Rounds of a test that repeats: Miri takes its time.
-const ROUNDS: u64 = if cfg!(miri) { 60 } else { 2000 };
+const ROUNDS: u64 = if cfg!(miri) { 30 } else { 2000 };
+/// The same, where three loops are one in the other.
+const FEW: u64 = if cfg!(miri) { 3 } else { 10 };
 
 fn sample<T>(value: T, version: u64) -> Option<Sample<T>> {
     Some(Sample { value, version })
@@ -123,13 +125,13 @@ macro_rules! alike {
                 };
                 more(&mut writer);
                 let looked = a.read_with(|first| {
-                    for _ in 0..10 {
+                    for _ in 0..FEW {
                         let newest = more(&mut writer);
                         b.read_with(|second| {
-                            for _ in 0..10 {
+                            for _ in 0..FEW {
                                 let newest = more(&mut writer);
                                 c.read_with(|third| {
-                                    for _ in 0..10 {
+                                    for _ in 0..FEW {
                                         more(&mut writer);
                                     }
                                     assert_eq!(*third, [newest; 9]);

@@ -5,39 +5,14 @@
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
-use core::ptr::NonNull;
+mod place;
+
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+use place::Place;
 use taut_atomic::Ordering::Relaxed;
 use taut_share::state::{self, Sample, chen, hybrid, improved_chen};
-use taut_share::{LINE_BYTES, LayoutError, Line, List, Memory};
-
-/// Memory that several ends attach to, one after another, as in a mapping.
-struct Place {
-    lines: Vec<Line>,
-}
-
-impl Place {
-    fn new(bytes: usize) -> Self {
-        Self { lines: (0..bytes.div_ceil(LINE_BYTES)).map(|_| Line::new()).collect() }
-    }
-
-    fn memory<'m>(&mut self) -> Memory<'m> {
-        let bytes = size_of_val(self.lines.as_slice());
-        let start = NonNull::new(self.start().cast::<u8>()).unwrap();
-        // SAFETY: aligned and of that length; the tests keep the place longer than the ends, in one thread.
-        unsafe { Memory::from_raw(start, bytes) }
-    }
-
-    fn start(&mut self) -> *mut u64 {
-        self.lines.as_mut_ptr().cast()
-    }
-
-    fn word(start: *mut u64, offset: usize) -> &'static taut_atomic::AtomicU64 {
-        // SAFETY: inside, aligned, and the place outlives the test's use.
-        unsafe { taut_atomic::AtomicU64::from_ptr(start.add(offset / 8)) }
-    }
-}
+use taut_share::{LINE_BYTES, LayoutError, List};
 
 #[test]
 fn sizes() {
@@ -93,7 +68,7 @@ fn shapes_that_cannot_be_are_refused() {
 
 #[test]
 fn chen_gives_the_newest_with_its_number() {
-    let mut place = Place::new(chen::bytes::<[u8; 13]>(3));
+    let place = Place::new(chen::bytes::<[u8; 13]>(3));
     let (mut writer, all) = chen::group::<[u8; 13]>(place.memory(), 3).unwrap();
     assert_eq!(all.len(), 3);
     let mut readers: Vec<_> = all.collect();
@@ -118,7 +93,7 @@ fn chen_gives_the_newest_with_its_number() {
 
 #[test]
 fn chen_in_place() {
-    let mut place = Place::new(chen::bytes::<[u64; 40]>(2));
+    let place = Place::new(chen::bytes::<[u64; 40]>(2));
     let (mut writer, mut all) = chen::group::<[u64; 40]>(place.memory(), 2).unwrap();
     let (mut first, mut second) = (all.next().unwrap(), all.next().unwrap());
     assert!(all.next().is_none());
@@ -146,7 +121,7 @@ fn chen_in_place() {
 
 #[test]
 fn chen_a_closure_that_panics_publishes_nothing() {
-    let mut place = Place::new(chen::bytes::<u64>(1));
+    let place = Place::new(chen::bytes::<u64>(1));
     let (mut writer, mut reader) = chen::pair::<u64>(place.memory()).unwrap();
     writer.write(&1);
     for n in 2..20 {
@@ -172,9 +147,9 @@ fn chen_a_closure_that_panics_publishes_nothing() {
 fn values_of_varying_length() {
     type Frame = List<u8, 100>;
     let frame = |n: usize| Frame::of(&vec![n as u8; n]).unwrap();
-    let mut place = Place::new(chen::bytes::<Frame>(1));
+    let place = Place::new(chen::bytes::<Frame>(1));
     let (mut writer, mut reader) = chen::pair::<Frame>(place.memory()).unwrap();
-    let mut other = Place::new(hybrid::bytes::<Frame>(1, hybrid::SPARE));
+    let other = Place::new(hybrid::bytes::<Frame>(1, hybrid::SPARE));
     let (mut fast_writer, mut fast) = hybrid::pair::<Frame>(other.memory()).unwrap();
     for n in (0..100).chain((0..100).rev()) {
         writer.write(&frame(n));
@@ -197,7 +172,7 @@ fn values_of_varying_length() {
 #[cfg_attr(miri, ignore = "minutes: arithmetic of slots, on memory that the other tests touch")]
 fn many_readers() {
     // More slots than bits of a word.
-    let mut place = Place::new(chen::bytes::<u64>(250));
+    let place = Place::new(chen::bytes::<u64>(250));
     let (mut writer, all) = chen::group::<u64>(place.memory(), 250).unwrap();
     let mut readers: Vec<_> = all.collect();
     for (n, reader) in (1..).zip(&mut readers) {
@@ -211,7 +186,7 @@ fn many_readers() {
         let held = reader.read_with(|value| *value);
         assert_eq!(held, Some(last), "reader {n}");
     }
-    let mut place = Place::new(hybrid::bytes::<u64>(200, 50));
+    let place = Place::new(hybrid::bytes::<u64>(200, 50));
     let (mut writer, all) = hybrid::group::<u64>(place.memory(), 200, 50).unwrap();
     let (mut observer, mut readers) = (all.observer(), all.collect::<Vec<_>>());
     for n in 1..if cfg!(miri) { 60 } else { 600 } {
@@ -224,7 +199,7 @@ fn many_readers() {
 #[test]
 fn hybrid_gives_the_newest_with_its_number() {
     for spare in [0, 1, hybrid::SPARE] {
-        let mut place = Place::new(hybrid::bytes::<[u8; 13]>(3, spare));
+        let place = Place::new(hybrid::bytes::<[u8; 13]>(3, spare));
         let (mut writer, all) = hybrid::group::<[u8; 13]>(place.memory(), 3, spare).unwrap();
         assert_eq!(all.len(), 3);
         let mut readers: Vec<_> = all.collect();
@@ -260,7 +235,7 @@ fn hybrid_gives_the_newest_with_its_number() {
 #[test]
 fn improved_chen_gives_the_newest_with_its_number() {
     for (slow, overlaps) in [(0, 1), (0, 4), (1, 0), (2, 2), (3, 7)] {
-        let mut place = Place::new(improved_chen::bytes::<u64>(slow, overlaps));
+        let place = Place::new(improved_chen::bytes::<u64>(slow, overlaps));
         let (mut writer, all, mut fast) =
             improved_chen::group::<u64>(place.memory(), slow, overlaps).unwrap();
         assert_eq!(all.len(), slow as usize);
@@ -281,10 +256,10 @@ fn improved_chen_gives_the_newest_with_its_number() {
 
 #[test]
 fn successors_go_on() {
-    let mut place = Place::new(chen::bytes::<u64>(2));
+    let place = Place::new(chen::bytes::<u64>(2));
     let (_, mut all) = chen::group::<u64>(place.memory(), 2).unwrap();
     let (mut first, mut held) = (all.next().unwrap(), all.next().unwrap());
-    let start = place.start();
+    let memory = place.memory();
     for n in 1..if cfg!(miri) { 40 } else { 200 } {
         // SAFETY: the writer before was dropped.
         let mut writer = unsafe { chen::writer::<u64>(place.memory(), 2) }.unwrap();
@@ -304,7 +279,7 @@ fn successors_go_on() {
         }
         // The reader dies with its claim, or in the middle of one; the next of its number goes on.
         if n % 3 == 0 {
-            Place::word(start, LINE_BYTES).store(1, Relaxed);
+            memory.word(LINE_BYTES).store(1, Relaxed);
         }
         // SAFETY: the reader before is dropped by this assignment and not used meanwhile.
         first = unsafe { chen::reader::<u64>(place.memory(), 2, 0) }.unwrap();
@@ -314,8 +289,8 @@ fn successors_go_on() {
 
 #[test]
 fn hybrid_successors_go_on() {
-    let mut place = Place::new(hybrid::bytes::<u64>(2, 0));
-    let start = place.start();
+    let place = Place::new(hybrid::bytes::<u64>(2, 0));
+    let memory = place.memory();
     let (_, mut all) = hybrid::group::<u64>(place.memory(), 2, 0).unwrap();
     let (mut first, mut second) = (all.next().unwrap(), all.next().unwrap());
     for n in 1..if cfg!(miri) { 40 } else { 200 } {
@@ -323,11 +298,11 @@ fn hybrid_successors_go_on() {
         let mut writer = unsafe { hybrid::writer::<u64>(place.memory(), 2, 0) }.unwrap();
         writer.write(&n);
         // The reader dies in the middle of a claim, or with one on a slot that stays reserved.
-        let claim = Place::word(start, LINE_BYTES);
+        let claim = memory.word(LINE_BYTES);
         if n % 3 == 0 {
             claim.store(1, Relaxed);
         } else if n % 5 == 0 {
-            claim.store(Place::word(start, 0).load(Relaxed), Relaxed);
+            claim.store(memory.word(0).load(Relaxed), Relaxed);
         }
         // SAFETY: the reader before is dropped by this assignment and not used meanwhile.
         first = unsafe { hybrid::reader::<u64>(place.memory(), 2, 0, 0) }.unwrap();
@@ -351,29 +326,29 @@ fn hybrid_successors_go_on() {
 #[test]
 fn words_that_lie_lead_nowhere_else() {
     // Any slot number, in latest and in the claims: bits may be wrong, places outside are not touched (Miri sees it).
-    let mut place = Place::new(hybrid::bytes::<u64>(2, 0));
-    let start = place.start();
+    let place = Place::new(hybrid::bytes::<u64>(2, 0));
+    let memory = place.memory();
     let (mut writer, mut all) = hybrid::group::<u64>(place.memory(), 2, 0).unwrap();
     let (mut reader, _) = (all.next().unwrap(), all.next());
     let mut observer = reader.observer();
     for lie in (0..if cfg!(miri) { 270 } else { 600 }).chain([u64::MAX, u64::MAX - 255]) {
-        Place::word(start, 0).store(lie, Relaxed);
+        memory.word(0).store(lie, Relaxed);
         reader.read();
         let _ = observer.try_read();
-        Place::word(start, LINE_BYTES).store(lie, Relaxed);
-        Place::word(start, 2 * LINE_BYTES).store(!lie, Relaxed);
+        memory.word(LINE_BYTES).store(lie, Relaxed);
+        memory.word(2 * LINE_BYTES).store(!lie, Relaxed);
         writer.write(&lie);
-        Place::word(start, 0).store(lie, Relaxed);
+        memory.word(0).store(lie, Relaxed);
         // SAFETY: the writer before is not used again.
         writer = unsafe { hybrid::writer::<u64>(place.memory(), 2, 0) }.unwrap();
     }
-    let mut place = Place::new(chen::bytes::<u64>(1));
-    let start = place.start();
+    let place = Place::new(chen::bytes::<u64>(1));
+    let memory = place.memory();
     let (mut writer, mut reader) = chen::pair::<u64>(place.memory()).unwrap();
     for lie in (0..if cfg!(miri) { 270 } else { 600 }).chain([u64::MAX, u64::MAX - 255]) {
-        Place::word(start, 0).store(lie, Relaxed);
+        memory.word(0).store(lie, Relaxed);
         reader.read();
-        Place::word(start, LINE_BYTES).store(!lie, Relaxed);
+        memory.word(LINE_BYTES).store(!lie, Relaxed);
         writer.write(&lie);
     }
 }

@@ -5,38 +5,16 @@
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
+mod place;
+
 use core::mem::forget;
-use core::ptr::NonNull;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use place::Place;
 use taut_atomic::Ordering::Relaxed;
 use taut_share::state::dbp::{self, NotActivated, NotYet, Shape};
 use taut_share::state::tccp::{self, NotRead, Overrun};
-use taut_share::{LINE_BYTES, LayoutError, Line, List, Memory};
-
-/// Memory that several ends attach to, one after another, as in a mapping.
-struct Place {
-    lines: Vec<Line>,
-}
-
-impl Place {
-    fn new(bytes: Option<usize>) -> Self {
-        Self { lines: (0..bytes.unwrap().div_ceil(LINE_BYTES)).map(|_| Line::new()).collect() }
-    }
-
-    fn memory<'m>(&mut self) -> Memory<'m> {
-        let bytes = size_of_val(self.lines.as_slice());
-        let start = NonNull::new(self.lines.as_mut_ptr().cast::<u8>()).unwrap();
-        // SAFETY: aligned and of that length; the tests keep the place longer than the ends, in one thread.
-        unsafe { Memory::from_raw(start, bytes) }
-    }
-
-    fn words(&mut self) -> impl Iterator<Item = &'static taut_atomic::AtomicU64> {
-        let (start, words) = (self.lines.as_mut_ptr().cast::<u64>(), self.lines.len() * LINE_BYTES / 8);
-        // SAFETY: inside, aligned, and the place outlives the test's use.
-        (0..words).map(move |word| unsafe { taut_atomic::AtomicU64::from_ptr(start.add(word)) })
-    }
-}
+use taut_share::{LINE_BYTES, LayoutError, List};
 
 const BOTH: Shape = Shape { lower: 1, higher: 1, buffers: 4 };
 
@@ -51,7 +29,7 @@ fn shapes_count_buffers() {
 
 #[test]
 fn impossible_shapes_and_small_memory_are_refused() {
-    let lines = |n: usize| Place { lines: (0..n).map(|_| Line::new()).collect() };
+    let lines = |n: usize| Place::new(n * LINE_BYTES);
     macro_rules! refused {
         ($protocol:ident) => {
             let refused = |lower, higher, buffers, n| {
@@ -68,7 +46,7 @@ fn impossible_shapes_and_small_memory_are_refused() {
             assert_eq!(refused(1, 1, 4, 8), Ok(()));
             assert_eq!($protocol::bytes::<[u8; 1 << (usize::BITS - 4)]>(Shape { buffers: 64, ..BOTH }), None);
             assert_eq!($protocol::bytes::<u64>(Shape { lower: 0, higher: 0, buffers: 1 }), None);
-            let mut place = lines(8);
+            let place = lines(8);
             // SAFETY: no ends come to be.
             unsafe {
                 let reader = $protocol::reader::<u64>(place.memory(), BOTH, 2).map(drop);
@@ -94,7 +72,7 @@ macro_rules! alike {
         use super::*;
 
         fn new(shape: Shape) -> (Place, $protocol::Group<'static, [u64; 3]>) {
-            let mut place = Place::new($protocol::bytes::<[u64; 3]>(shape));
+            let place = Place::new($protocol::bytes::<[u64; 3]>(shape).unwrap());
             let group = $protocol::group(place.memory(), shape).unwrap();
             (place, group)
         }
@@ -205,7 +183,7 @@ macro_rules! alike {
 
         #[test]
         fn successors_go_on() {
-            let (mut place, (mut dispatcher, mut writer, mut readers)) = new(BOTH);
+            let (place, (mut dispatcher, mut writer, mut readers)) = new(BOTH);
             let (mut lower, mut higher) = (readers.next().unwrap(), readers.next().unwrap());
             let mut last = None;
             for n in 1..15 {
@@ -245,7 +223,7 @@ macro_rules! alike {
         #[test]
         fn a_value_that_was_in_the_dead_jobs_buffer_is_gone() {
             let shape = Shape { lower: 1, higher: 0, buffers: 1 };
-            let (mut place, (mut dispatcher, mut writer, mut readers)) = new(shape);
+            let (place, (mut dispatcher, mut writer, mut readers)) = new(shape);
             let mut reader = readers.next().unwrap();
             let mut read = |dispatcher: &mut $protocol::Dispatcher<'_>, at| {
                 dispatcher.activate_reader(0, at).unwrap();
@@ -275,7 +253,7 @@ macro_rules! alike {
 
         #[test]
         fn lists_are_values() {
-            let mut place = Place::new($protocol::bytes::<List<u16, 9>>(BOTH));
+            let place = Place::new($protocol::bytes::<List<u16, 9>>(BOTH).unwrap());
             let (mut dispatcher, mut writer, mut readers) =
                 $protocol::group::<List<u16, 9>>(place.memory(), BOTH).unwrap();
             let mut reader = readers.next().unwrap();
@@ -296,9 +274,9 @@ macro_rules! alike {
 
         #[test]
         fn spoilt_words_do_no_harm() {
-            let (mut place, (mut dispatcher, mut writer, readers)) = new(BOTH);
+            let (place, (mut dispatcher, mut writer, readers)) = new(BOTH);
             let mut readers: Vec<_> = readers.collect();
-            let words: Vec<_> = place.words().collect();
+            let words = place.words();
             let mut random = 77u64;
             for at in 0..if cfg!(miri) { 30 } else { 20_000 } {
                 random ^= random << 13;
@@ -343,7 +321,7 @@ mod as_tccp {
 #[test]
 fn dbp_says_when_there_is_no_buffer() {
     let shape = Shape { lower: 2, higher: 0, buffers: 2 };
-    let mut place = Place::new(dbp::bytes::<u64>(shape));
+    let place = Place::new(dbp::bytes::<u64>(shape).unwrap());
     let (mut dispatcher, mut writer, readers) = dbp::group::<u64>(place.memory(), shape).unwrap();
     let mut readers: Vec<_> = readers.collect();
     for n in 0..2 {
@@ -361,7 +339,7 @@ fn dbp_says_when_there_is_no_buffer() {
 
 #[test]
 fn dbp_in_place() {
-    let mut place = Place::new(dbp::bytes::<[u64; 3]>(BOTH));
+    let place = Place::new(dbp::bytes::<[u64; 3]>(BOTH).unwrap());
     let (mut dispatcher, mut writer, mut readers) = dbp::group::<[u64; 3]>(place.memory(), BOTH).unwrap();
     let mut reader = readers.next().unwrap();
     for n in 1..20 {
@@ -389,7 +367,7 @@ fn dbp_in_place() {
 #[test]
 fn dbp_a_panic_in_the_middle_of_a_write_leaves_the_value() {
     for shape in [BOTH, Shape { lower: 1, higher: 0, buffers: 1 }] {
-        let mut place = Place::new(dbp::bytes::<[u64; 3]>(shape));
+        let place = Place::new(dbp::bytes::<[u64; 3]>(shape).unwrap());
         let (mut dispatcher, mut writer, mut readers) =
             dbp::group::<[u64; 3]>(place.memory(), shape).unwrap();
         let mut reader = readers.next().unwrap();
@@ -414,7 +392,7 @@ fn dbp_a_panic_in_the_middle_of_a_write_leaves_the_value() {
 fn dbp_with_as_many_readers_as_there_can_be() {
     let shape = Shape::several_processors(31, 31);
     assert_eq!(shape.buffers, 64);
-    let mut place = Place::new(dbp::bytes::<u64>(shape));
+    let place = Place::new(dbp::bytes::<u64>(shape).unwrap());
     let (mut dispatcher, mut writer, readers) = dbp::group::<u64>(place.memory(), shape).unwrap();
     let mut readers: Vec<_> = readers.collect();
     assert_eq!(readers.len(), 62);
@@ -438,7 +416,7 @@ fn dbp_with_as_many_readers_as_there_can_be() {
 fn tccp_overrun_is_exact() {
     for buffers in 1..6u32 {
         let shape = Shape { buffers, ..BOTH };
-        let mut place = Place::new(tccp::bytes::<u64>(shape));
+        let place = Place::new(tccp::bytes::<u64>(shape).unwrap());
         let (mut dispatcher, mut writer, mut readers) = tccp::group::<u64>(place.memory(), shape).unwrap();
         let mut reader = readers.next().unwrap();
         dispatcher.activate_writer(1).unwrap();
@@ -457,7 +435,7 @@ fn tccp_overrun_is_exact() {
 
 #[test]
 fn tccp_the_newest() {
-    let mut place = Place::new(tccp::bytes::<u64>(BOTH));
+    let place = Place::new(tccp::bytes::<u64>(BOTH).unwrap());
     let (mut publisher, mut readers) = tccp::newest::<u64>(place.memory(), BOTH).unwrap();
     let (mut reader, mut other) = (readers.next().unwrap(), readers.next().unwrap());
     assert_eq!((reader.read_newest(), reader.read_newest_if_newer()), (Ok(None), Ok(None)));
@@ -477,7 +455,7 @@ fn tccp_the_newest() {
 
 #[test]
 fn tccp_the_newest_beside_jobs() {
-    let mut place = Place::new(tccp::bytes::<u64>(BOTH));
+    let place = Place::new(tccp::bytes::<u64>(BOTH).unwrap());
     let (mut dispatcher, mut writer, mut readers) = tccp::group::<u64>(place.memory(), BOTH).unwrap();
     let mut reader = readers.next().unwrap();
     // A job that wrote nothing is nothing new.

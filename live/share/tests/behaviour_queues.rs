@@ -6,42 +6,16 @@
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
 mod payload;
+mod place;
 
-use core::ptr::NonNull;
 use std::collections::VecDeque;
 
 use payload::{marked, number};
+use place::Place;
 use taut_atomic::Ordering::Relaxed;
 use taut_share::queue::ring::{self, Policy};
 use taut_share::queue::{qrtr, qrtwc, qrtwo};
-use taut_share::{LINE_BYTES, LayoutError, Line, List, Memory};
-
-/// Memory that several ends attach to, one after another, as in a mapping.
-struct Place {
-    lines: Vec<Line>,
-}
-
-impl Place {
-    fn new(bytes: Option<usize>) -> Self {
-        Self { lines: (0..bytes.unwrap().div_ceil(LINE_BYTES)).map(|_| Line::new()).collect() }
-    }
-
-    fn memory<'m>(&mut self) -> Memory<'m> {
-        let bytes = size_of_val(self.lines.as_slice());
-        let start = NonNull::new(self.start().cast::<u8>()).unwrap();
-        // SAFETY: aligned and of that length; the tests keep the place longer than the ends, in one thread.
-        unsafe { Memory::from_raw(start, bytes) }
-    }
-
-    fn start(&mut self) -> *mut u64 {
-        self.lines.as_mut_ptr().cast()
-    }
-
-    fn word(start: *mut u64, offset: usize) -> &'static taut_atomic::AtomicU64 {
-        // SAFETY: inside, aligned, and the place outlives the test's use.
-        unsafe { taut_atomic::AtomicU64::from_ptr(start.add(offset / 8)) }
-    }
-}
+use taut_share::{LINE_BYTES, LayoutError, List, Memory};
 
 /// Numbers that look random, below `limit`.
 struct Random(u64);
@@ -85,18 +59,12 @@ fn layout_is_as_documented() {
 #[test]
 fn too_small_or_without_capacity_is_refused() {
     let small = Err(LayoutError::TooSmall { needed: 640, given: 384 });
-    assert_eq!(qrtwo::pair::<u64>(Place::new(Some(384)).memory(), 1 + 16, 0).map(drop), small);
-    assert_eq!(qrtwc::pair::<u64>(Place::new(Some(384)).memory(), 1 + 16, 0).map(drop), small);
-    assert_eq!(qrtwo::pair::<u64>(Place::new(Some(512)).memory(), 16, 0).map(drop), Ok(()));
-    assert_eq!(
-        qrtwo::pair::<u64>(Place::new(Some(512)).memory(), 0, 0).map(drop),
-        Err(LayoutError::Capacity)
-    );
-    assert_eq!(
-        qrtwc::pair::<u64>(Place::new(Some(512)).memory(), 0, 0).map(drop),
-        Err(LayoutError::Capacity)
-    );
-    let mut place = Place::new(Some(128));
+    assert_eq!(qrtwo::pair::<u64>(Place::new(384).memory(), 1 + 16, 0).map(drop), small);
+    assert_eq!(qrtwc::pair::<u64>(Place::new(384).memory(), 1 + 16, 0).map(drop), small);
+    assert_eq!(qrtwo::pair::<u64>(Place::new(512).memory(), 16, 0).map(drop), Ok(()));
+    assert_eq!(qrtwo::pair::<u64>(Place::new(512).memory(), 0, 0).map(drop), Err(LayoutError::Capacity));
+    assert_eq!(qrtwc::pair::<u64>(Place::new(512).memory(), 0, 0).map(drop), Err(LayoutError::Capacity));
+    let place = Place::new(128);
     // SAFETY: nothing is attached.
     unsafe {
         assert!(qrtwo::writer::<u64>(place.memory(), 1, 0).is_err());
@@ -170,11 +138,11 @@ fn single_values_and_slices_follow_the_policy() {
     fn check<const N: usize>() {
         let capacities: &[u32] = if cfg!(miri) { &[3] } else { &[1, 2, 3, 5, 8, 13] };
         for &capacity in capacities {
-            let mut place = Place::new(qrtwo::bytes::<[u8; N]>(capacity, 0));
+            let place = Place::new(qrtwo::bytes::<[u8; N]>(capacity, 0).unwrap());
             let ends = qrtwo::pair::<[u8; N]>(place.memory(), capacity, 0).unwrap();
             assert_eq!((ends.0.capacity(), ends.1.capacity()), (capacity as usize, capacity as usize));
             by_the_policy(ends, |list| assert!(list.pop_front().is_some()));
-            let mut place = Place::new(qrtwc::bytes::<[u8; N]>(capacity, 0));
+            let place = Place::new(qrtwc::bytes::<[u8; N]>(capacity, 0).unwrap());
             by_the_policy(qrtwc::pair::<[u8; N]>(place.memory(), capacity, 0).unwrap(), VecDeque::clear);
         }
     }
@@ -191,7 +159,7 @@ fn single_values_and_slices_follow_the_policy() {
 #[test]
 fn lists_are_values_of_the_ring() {
     type Text = List<u8, 30>;
-    let mut place = Place::new(qrtwo::bytes::<Text>(3, 0));
+    let place = Place::new(qrtwo::bytes::<Text>(3, 0).unwrap());
     let (mut writer, mut reader) = qrtwo::pair::<Text>(place.memory(), 3, 0).unwrap();
     let text = |n: usize| Text::of(&[b'a' + n as u8; 30][..n % 31]).unwrap();
     let mut values = [Text::new(); 3];
@@ -210,7 +178,7 @@ fn lists_are_values_of_the_ring() {
 
 #[test]
 fn values_without_bytes_count() {
-    let mut place = Place::new(qrtwo::bytes::<[u8; 0]>(3, 0));
+    let place = Place::new(qrtwo::bytes::<[u8; 0]>(3, 0).unwrap());
     let (mut writer, mut reader) = qrtwo::pair::<[u8; 0]>(place.memory(), 3, 0).unwrap();
     writer.push_slice(&[[]; 5]);
     assert_eq!(reader.pop(), Ok(Some(qrtwo::Popped { value: [], lost: 2 })));
@@ -222,7 +190,7 @@ fn values_without_bytes_count() {
 #[test]
 fn a_reader_that_was_lapped_goes_on_by_the_policy() {
     for capacity in [1u32, 2, 5] {
-        let mut place = Place::new(qrtwo::bytes::<[u64; 8]>(capacity, 0));
+        let place = Place::new(qrtwo::bytes::<[u64; 8]>(capacity, 0).unwrap());
         let (mut writer, mut reader) = qrtwo::pair::<[u64; 8]>(place.memory(), capacity, 0).unwrap();
         let (mut last, mut lost) = (0, 0);
         for n in 1..=1000 {
@@ -241,7 +209,7 @@ fn a_reader_that_was_lapped_goes_on_by_the_policy() {
 #[test]
 fn successors_go_on() {
     for capacity in [1u32, 3, 4] {
-        let mut place = Place::new(qrtwo::bytes::<u64>(capacity, 0));
+        let place = Place::new(qrtwo::bytes::<u64>(capacity, 0).unwrap());
         let (mut pushed, mut last) = (0u64, 0u64);
         for round in 0..60u64 {
             // SAFETY: the ends of the round before were dropped.
@@ -271,8 +239,8 @@ fn successors_go_on() {
 /// The successor of a reader that died between its copy and the store of its head gets the value again.
 #[test]
 fn a_value_whose_reader_died_before_it_said_so_comes_again() {
-    let mut place = Place::new(qrtwc::bytes::<u64>(4, 0));
-    let head = Place::word(place.start(), 128);
+    let place = Place::new(qrtwc::bytes::<u64>(4, 0).unwrap());
+    let head = place.memory().word(128);
     let (mut writer, mut reader) = qrtwc::pair::<u64>(place.memory(), 4, 0).unwrap();
     writer.push_slice(&[1, 2, 3]);
     assert_eq!(reader.pop().unwrap().unwrap().value, 1);
@@ -289,14 +257,14 @@ fn a_value_whose_reader_died_before_it_said_so_comes_again() {
 /// A writer that dies in a push has spoiled slots of values that are not there yet, and its successor takes the same.
 #[test]
 fn a_writer_that_died_in_a_push_leaves_no_gap() {
-    let mut place = Place::new(qrtwo::bytes::<u64>(2, 0));
-    let slot = |start, number: usize| Place::word(start, 256 + 8 * (number % 18));
+    let place = Place::new(qrtwo::bytes::<u64>(2, 0).unwrap());
+    let slot = |number: usize| place.memory().word(256 + 8 * (number % 18));
     let (mut writer, mut reader) = qrtwo::pair::<u64>(place.memory(), 2, 0).unwrap();
     for n in 0..40 {
         writer.push(&n);
         // Dead in a batch of 8, of which not all words are stored.
         for spoilt in [1, 3, 8] {
-            slot(place.start(), n as usize + spoilt).store(u64::MAX, Relaxed);
+            slot(n as usize + spoilt).store(u64::MAX, Relaxed);
         }
         // SAFETY: the writer before is not used again.
         writer = unsafe { qrtwo::writer(place.memory(), 2, 0) }.unwrap();
@@ -310,7 +278,7 @@ fn a_writer_that_died_in_a_push_leaves_no_gap() {
 
 #[test]
 fn followers_see_every_value_and_take_none() {
-    let mut place = Place::new(qrtwo::bytes::<u64>(4, 0));
+    let place = Place::new(qrtwo::bytes::<u64>(4, 0).unwrap());
     let (mut writer, mut reader) = qrtwo::pair::<u64>(place.memory(), 4, 0).unwrap();
     writer.push_slice(&[1, 2]);
     assert_eq!(reader.pop().unwrap().unwrap().value, 1);
@@ -342,10 +310,10 @@ fn what_the_other_side_says_is_bounded() {
     let lies = [0, 1, 5, 1 << 32, u64::MAX - 1, u64::MAX];
     fn check<P: Policy>(
         (mut writer, mut reader): (ring::Writer<'_, u64, P>, ring::Reader<'_, u64, P>),
-        start: *mut u64,
+        memory: Memory<'static>,
         lies: &[u64],
     ) {
-        let (tail, head) = (Place::word(start, 0), Place::word(start, 128));
+        let (tail, head) = (memory.word(0), memory.word(128));
         for lie in lies {
             writer.push(&7);
             let truth = tail.load(Relaxed);
@@ -367,17 +335,17 @@ fn what_the_other_side_says_is_bounded() {
             assert_eq!(reader.pop(), Ok(None));
         }
     }
-    let mut place = Place::new(qrtwo::bytes::<u64>(3, 0));
-    check(qrtwo::pair(place.memory(), 3, 0).unwrap(), place.start(), &lies);
-    let mut place = Place::new(qrtwc::bytes::<u64>(3, 0));
-    check(qrtwc::pair(place.memory(), 3, 0).unwrap(), place.start(), &lies);
+    let place = Place::new(qrtwo::bytes::<u64>(3, 0).unwrap());
+    check(qrtwo::pair(place.memory(), 3, 0).unwrap(), place.memory(), &lies);
+    let place = Place::new(qrtwc::bytes::<u64>(3, 0).unwrap());
+    check(qrtwc::pair(place.memory(), 3, 0).unwrap(), place.memory(), &lies);
 }
 
 /// QrtR by every form that it has, chosen by chance, against a list.
 #[test]
 fn qrtr_forms_are_one_queue() {
     fn check<const N: usize>(capacity: u32) {
-        let mut place = Place::new(qrtr::bytes::<[u8; N]>(capacity));
+        let place = Place::new(qrtr::bytes::<[u8; N]>(capacity).unwrap());
         let (mut writer, mut reader) = qrtr::pair::<[u8; N]>(place.memory(), capacity).unwrap();
         let (mut list, mut random, mut pushed) = (VecDeque::new(), Random(u64::from(capacity)), 0);
         let rounds = if cfg!(miri) { 20 } else { 600u64 };
@@ -450,7 +418,7 @@ fn qrtr_forms_are_one_queue() {
 
 #[test]
 fn qrtr_chunks_are_slices_where_there_is_no_space_between() {
-    let mut place = Place::new(qrtr::bytes::<u64>(4));
+    let place = Place::new(qrtr::bytes::<u64>(4).unwrap());
     let (mut writer, mut reader) = qrtr::pair::<u64>(place.memory(), 4).unwrap();
     for begin in 0..4 {
         let mut chunk = writer.write_chunk(9);
@@ -475,7 +443,7 @@ fn qrtr_chunks_are_slices_where_there_is_no_space_between() {
 #[test]
 fn qrtr_lists_go_by_slices_and_where_they_lie() {
     type Text = List<u8, 30>;
-    let mut place = Place::new(qrtr::bytes::<Text>(3));
+    let place = Place::new(qrtr::bytes::<Text>(3).unwrap());
     let (mut writer, mut reader) = qrtr::pair::<Text>(place.memory(), 3).unwrap();
     for n in 0..40u8 {
         let text = |more| Text::of(&vec![b'a' + more; usize::from(n + more) % 31]).unwrap();
@@ -494,8 +462,8 @@ fn qrtr_lists_go_by_slices_and_where_they_lie() {
 
 #[test]
 fn qrtr_forms_bound_what_the_other_side_says() {
-    let mut place = Place::new(qrtr::bytes::<u64>(4));
-    let (tail, head) = (Place::word(place.start(), 0), Place::word(place.start(), 128));
+    let place = Place::new(qrtr::bytes::<u64>(4).unwrap());
+    let (tail, head) = (place.memory().word(0), place.memory().word(128));
     let (mut writer, mut reader) = qrtr::pair::<u64>(place.memory(), 4).unwrap();
     assert_eq!(writer.push_slice(&[1, 2, 3]), 3);
     for lie in [5, 1 << 32, u64::MAX] {

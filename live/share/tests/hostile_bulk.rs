@@ -7,18 +7,21 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
 
 mod process;
+mod scribbler;
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use process::{Mapping, orders};
+use process::orders;
+use scribbler::{bounded, scribbled};
+use taut_share::LINE_BYTES;
 use taut_share::bulk::{self, NotReceived};
-use taut_share::{LINE_BYTES, Memory};
 
 type Value = [u64; 12];
 const BLOCKS: u32 = 5;
 const N: u64 = BLOCKS as u64;
+const TIME: Duration = Duration::from_millis(500);
 
 #[test]
 fn process() {
@@ -58,47 +61,6 @@ fn process() {
     }
 }
 
-/// Runs `operation` and, where steps are counted, checks their number.
-fn bounded<R>(limit: u64, operation: impl FnOnce() -> R) -> R {
-    #[cfg(steps)]
-    {
-        let (result, steps) = taut_atomic::steps::count(operation);
-        assert!(steps.total() <= limit, "{steps:?} are more than {limit}");
-        result
-    }
-    #[cfg(not(steps))]
-    {
-        let _ = limit;
-        operation()
-    }
-}
-
-/// Gives `work` a pool's memory that a process scribbles on, again and again: for half a second, and on until `work`
-/// says that every outcome was seen.
-fn scribbled(mut work: impl FnMut(&dyn Fn() -> Memory<'static>) -> bool) {
-    const GUARD: u64 = 0x6A55_1E55;
-    let mapping = Mapping::create(bulk::bytes::<Value>(BLOCKS).unwrap() + 2 * LINE_BYTES);
-    let words = mapping.words();
-    let (first, last) = (&words[..LINE_BYTES / 8], &words[words.len() - LINE_BYTES / 8..]);
-    first.iter().chain(last).for_each(|word| word.store(GUARD, Relaxed));
-    let scribbler = mapping.start("scribbler", 0x1234_5678_9ABC_DEF1);
-    let limit = Instant::now() + Duration::from_secs(20);
-    while mapping.told(0).load(Relaxed) == 0 {
-        assert!(Instant::now() < limit, "the process does not work");
-    }
-    let memory = || {
-        let start = std::ptr::NonNull::from(&words[LINE_BYTES / 8]).cast();
-        // SAFETY: mapped, aligned, and longer there than `work` runs; the tests attach only ends that may be.
-        unsafe { Memory::from_raw(start, (words.len() * 8) - 2 * LINE_BYTES) }
-    };
-    let end = Instant::now() + Duration::from_millis(500);
-    while !work(&memory) || Instant::now() < end {
-        assert!(Instant::now() < limit, "not every outcome was seen");
-    }
-    scribbler.kill();
-    assert!(first.iter().chain(last).all(|word| word.load(Relaxed) == GUARD), "an access outside");
-}
-
 /// The address of what is lent, which must be none that is lent already.
 fn unlike<'a>(block: &Value, others: impl Iterator<Item = &'a usize>) -> usize {
     let at = core::ptr::from_ref(block).addr();
@@ -109,7 +71,7 @@ fn unlike<'a>(block: &Value, others: impl Iterator<Item = &'a usize>) -> usize {
 #[test]
 fn the_sender_lends_no_block_twice() {
     let (mut lent, mut refused, mut recalled, mut sent) = (0u64, 0u64, 0u64, 0u64);
-    scribbled(|memory| {
+    scribbled(bulk::bytes::<Value>(BLOCKS).unwrap(), TIME, |memory| {
         // SAFETY: the only sender.
         let sender = unsafe { bulk::sender::<Value>(memory(), BLOCKS) }.unwrap();
         let mut loans = VecDeque::new();
@@ -151,7 +113,7 @@ fn the_sender_lends_no_block_twice() {
 fn the_receiver_has_no_block_twice() {
     let (mut received, mut none, mut overtaken, mut corrupt) = (0u64, 0u64, 0u64, 0u64);
     let mut lives = 0u64;
-    scribbled(|memory| {
+    scribbled(bulk::bytes::<Value>(BLOCKS).unwrap(), TIME, |memory| {
         // SAFETY: the only receiver.
         let receiver = unsafe { bulk::receiver::<Value>(memory(), BLOCKS) }.unwrap();
         let mut held = VecDeque::new();

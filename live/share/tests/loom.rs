@@ -7,40 +7,14 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
 
 mod account;
+mod explore;
 mod objects;
 mod payload;
 mod place;
 mod runs;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
-
+use explore::explore;
 use objects::{Queue, State, every_queue, every_state};
-
-/// What a run may take: a few seconds are usual. What has not been explored by then is left out, and the line printed
-/// says so.
-const LIMIT: Duration = Duration::from_secs(60);
-
-/// Explores `run` up to `preemptions` preemptions, and prints the number of executions.
-fn explore(name: &str, preemptions: Option<usize>, run: impl Fn() + Send + Sync + 'static) {
-    let executions = Arc::new(AtomicUsize::new(0));
-    let counted = executions.clone();
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = preemptions;
-    model.max_duration = Some(LIMIT);
-    // After so many executions the time is looked at.
-    model.checkpoint_interval = 1000;
-    let begin = Instant::now();
-    model.check(move || {
-        counted.fetch_add(1, Ordering::Relaxed);
-        run();
-    });
-    let (executions, time) = (executions.load(Ordering::Relaxed), begin.elapsed());
-    let all = if time < LIMIT { "all" } else { "STOPPED after" };
-    println!("{name}: {all} {executions} executions, preemption bound {preemptions:?}, {time:.1?}");
-    assert!(executions > 10, "{name} was not explored");
-}
 
 fn small<S: State<2>>() {
     explore(&format!("{} 2×1", S::NAME), None, || runs::pair::<2, S>(2, 1));

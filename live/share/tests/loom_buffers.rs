@@ -6,37 +6,19 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
 
+mod explore;
 mod payload;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use explore::explore_on;
 use loom::thread;
 use payload::{marked, number};
+use taut_share::Memory;
 use taut_share::state::{Sample, double_buffer, improved_double_buffer, presence};
-use taut_share::{LINE_BYTES, Line, Memory};
 
 type Value = [u64; 2];
-
-/// Explores `run` on fresh memory of `bytes`, up to `preemptions` preemptions, and prints the number of executions.
-fn explore(name: &str, bytes: usize, preemptions: Option<usize>, run: fn(Memory<'static>)) {
-    let executions = Arc::new(AtomicUsize::new(0));
-    let counted = executions.clone();
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = preemptions;
-    model.check(move || {
-        counted.fetch_add(1, Ordering::Relaxed);
-        let lines = (0..bytes.div_ceil(LINE_BYTES)).map(|_| Line::new());
-        let lines = Box::into_raw(lines.collect::<Box<[Line]>>());
-        // SAFETY: just allocated, used by nobody else.
-        run(Memory::new(unsafe { &mut *lines }));
-        // SAFETY: from `into_raw`; `run` has joined its threads and dropped its ends.
-        drop(unsafe { Box::from_raw(lines) });
-    });
-    let executions = executions.load(Ordering::Relaxed);
-    println!("{name}: {executions} executions, preemption bound {preemptions:?}");
-    assert!(executions > 10, "{name} was not explored");
-}
 
 /// What the readers of a run know together. Core's atomics: no points where loom changes threads, and nothing that
 /// orders the object's accesses for it.
@@ -84,7 +66,7 @@ macro_rules! one_reader {
     ($name:ident, $module:ident, $writes:literal, $reads:literal, $bound:expr) => {
         #[test]
         fn $name() {
-            explore(stringify!($name), $module::bytes::<Value>(1), $bound, |memory| {
+            explore_on($module::bytes::<Value>(1), stringify!($name), $bound, |memory| {
                 let (mut writer, mut readers) = $module::group::<Value>(memory, 1).unwrap();
                 let mut reader = readers.next().unwrap();
                 let seen = Seen::default();
@@ -109,7 +91,7 @@ macro_rules! two_readers {
     ($name:ident, $module:ident, $writes:literal, $bound:expr) => {
         #[test]
         fn $name() {
-            explore(stringify!($name), $module::bytes::<Value>(2), $bound, |memory| {
+            explore_on($module::bytes::<Value>(2), stringify!($name), $bound, |memory| {
                 let (mut writer, mut readers) = $module::group::<Value>(memory, 2).unwrap();
                 let (mut first, mut second) = (readers.next().unwrap(), readers.next().unwrap());
                 let seen = Seen::default();
@@ -198,20 +180,22 @@ fn improved_bytes(slow: u32, overlaps: u32) -> usize {
 
 #[test]
 fn improved_fast_reader_that_is_overrun() {
-    explore("improved, fast, V = 1", improved_bytes(0, 1), None, |memory| improved(0, 1, 1, 3, memory));
+    explore_on(improved_bytes(0, 1), "improved, fast, V = 1", None, |memory| improved(0, 1, 1, 3, memory));
 }
 
 #[test]
 fn improved_fast_reader_that_cannot_be_overrun() {
-    explore("improved, fast, V = 3", improved_bytes(0, 3), Some(3), |memory| improved(0, 1, 3, 3, memory));
+    explore_on(improved_bytes(0, 3), "improved, fast, V = 3", Some(3), |memory| improved(0, 1, 3, 3, memory));
 }
 
 #[test]
 fn improved_slow_reader() {
-    explore("improved, slow", improved_bytes(1, 1), Some(4), |memory| improved(1, 0, 1, 4, memory));
+    explore_on(improved_bytes(1, 1), "improved, slow", Some(4), |memory| improved(1, 0, 1, 4, memory));
 }
 
 #[test]
 fn improved_slow_and_fast() {
-    explore("improved, slow and fast", improved_bytes(1, 1), Some(2), |memory| improved(1, 1, 1, 3, memory));
+    explore_on(improved_bytes(1, 1), "improved, slow and fast", Some(2), |memory| {
+        improved(1, 1, 1, 3, memory)
+    });
 }

@@ -6,37 +6,16 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
 
+mod explore;
 mod payload;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
+use explore::explore_on;
 use loom::thread;
 use payload::{marked, number};
+use taut_share::Memory;
 use taut_share::bulk::{self, NotReceived, Sender};
-use taut_share::{Line, Memory};
 
 type Value = [u64; 2];
-
-/// Explores `run` on fresh memory for `blocks` blocks, up to `preemptions` preemptions, and prints the number of
-/// executions.
-fn explore(name: &str, blocks: u32, preemptions: Option<usize>, run: fn(Memory<'static>)) {
-    let executions = std::sync::Arc::new(AtomicUsize::new(0));
-    let counted = executions.clone();
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = preemptions;
-    model.check(move || {
-        counted.fetch_add(1, Ordering::Relaxed);
-        let lines = bulk::bytes::<Value>(blocks).unwrap() / taut_share::LINE_BYTES;
-        let lines = Box::into_raw((0..lines).map(|_| Line::new()).collect::<Box<[Line]>>());
-        // SAFETY: just allocated, used by nobody else.
-        run(Memory::new(unsafe { &mut *lines }));
-        // SAFETY: from `into_raw`; `run` has joined its threads and dropped its ends.
-        drop(unsafe { Box::from_raw(lines) });
-    });
-    let executions = executions.load(Ordering::Relaxed);
-    println!("{name}: {executions} executions, preemption bound {preemptions:?}");
-    assert!(executions > 10, "{name} was not explored");
-}
 
 /// Sends `n` on what `loan` gives; whether it gave one.
 fn send(sender: &Sender<'_, Value>, n: u64, recall: bool) -> bool {
@@ -82,22 +61,30 @@ fn all_arrive(blocks: u32, sends: u64, receives: u64, keep: usize, memory: Memor
 
 #[test]
 fn one_block() {
-    explore("bulk of 1, 3×3", 1, None, |memory| all_arrive(1, 3, 3, 0, memory));
+    explore_on(bulk::bytes::<Value>(1).unwrap(), "bulk of 1, 3×3", None, |memory| {
+        all_arrive(1, 3, 3, 0, memory)
+    });
 }
 
 #[test]
 fn two_blocks() {
-    explore("bulk of 2, 3×3", 2, None, |memory| all_arrive(2, 3, 3, 0, memory));
+    explore_on(bulk::bytes::<Value>(2).unwrap(), "bulk of 2, 3×3", None, |memory| {
+        all_arrive(2, 3, 3, 0, memory)
+    });
 }
 
 #[test]
 fn two_blocks_one_kept() {
-    explore("bulk of 2, one kept, 3×3", 2, None, |memory| all_arrive(2, 3, 3, 1, memory));
+    explore_on(bulk::bytes::<Value>(2).unwrap(), "bulk of 2, one kept, 3×3", None, |memory| {
+        all_arrive(2, 3, 3, 1, memory)
+    });
 }
 
 #[test]
 fn three_blocks_one_kept() {
-    explore("bulk of 3, one kept, 5×4", 3, Some(3), |memory| all_arrive(3, 5, 4, 1, memory));
+    explore_on(bulk::bytes::<Value>(3).unwrap(), "bulk of 3, one kept, 5×4", Some(3), |memory| {
+        all_arrive(3, 5, 4, 1, memory)
+    });
 }
 
 /// The same with recall: every send succeeds where the receiver leaves a block, and what arrives is in order.
@@ -139,37 +126,43 @@ fn newest_arrive(blocks: u32, sends: u64, receives: u64, keep: usize, newest: bo
 
 #[test]
 fn recall_with_two_blocks() {
-    explore("recall, 2 blocks, 4×2", 2, None, |memory| newest_arrive(2, 4, 2, 0, false, memory));
+    explore_on(bulk::bytes::<Value>(2).unwrap(), "recall, 2 blocks, 4×2", None, |memory| {
+        newest_arrive(2, 4, 2, 0, false, memory)
+    });
 }
 
 #[test]
 fn recall_with_three_blocks_one_kept() {
-    explore("recall, 3 blocks, one kept, 5×2", 3, None, |memory| {
+    explore_on(bulk::bytes::<Value>(3).unwrap(), "recall, 3 blocks, one kept, 5×2", None, |memory| {
         newest_arrive(3, 5, 2, 1, false, memory);
     });
 }
 
 #[test]
 fn recall_with_three_blocks_longer() {
-    explore("recall, 3 blocks, one kept, 5×3", 3, Some(3), |memory| {
+    explore_on(bulk::bytes::<Value>(3).unwrap(), "recall, 3 blocks, one kept, 5×3", Some(3), |memory| {
         newest_arrive(3, 5, 3, 1, false, memory);
     });
 }
 
 #[test]
 fn the_newest_with_three_blocks_all_executions() {
-    explore("newest, recall, 3 blocks, 4×1", 3, None, |memory| newest_arrive(3, 4, 1, 0, true, memory));
+    explore_on(bulk::bytes::<Value>(3).unwrap(), "newest, recall, 3 blocks, 4×1", None, |memory| {
+        newest_arrive(3, 4, 1, 0, true, memory)
+    });
 }
 
 #[test]
 fn the_newest_with_three_blocks() {
-    explore("newest, recall, 3 blocks, 4×2", 3, Some(3), |memory| newest_arrive(3, 4, 2, 0, true, memory));
+    explore_on(bulk::bytes::<Value>(3).unwrap(), "newest, recall, 3 blocks, 4×2", Some(3), |memory| {
+        newest_arrive(3, 4, 2, 0, true, memory)
+    });
 }
 
 /// What was sent before the call is what the newest is at least.
 #[test]
 fn the_newest_is_fresh() {
-    explore("newest is fresh", 3, None, |memory| {
+    explore_on(bulk::bytes::<Value>(3).unwrap(), "newest is fresh", None, |memory| {
         let (sender, receiver) = bulk::pair::<Value>(memory, 3).unwrap();
         send(&sender, 1, false);
         send(&sender, 2, false);
@@ -188,7 +181,7 @@ fn the_newest_is_fresh() {
 /// A refusal is true: the receiver has, or had until then, all blocks.
 #[test]
 fn recall_is_refused_only_without_blocks() {
-    explore("recall refused", 2, None, |memory| {
+    explore_on(bulk::bytes::<Value>(2).unwrap(), "recall refused", None, |memory| {
         let (sender, receiver) = bulk::pair::<Value>(memory, 2).unwrap();
         send(&sender, 1, false);
         send(&sender, 2, false);
@@ -208,7 +201,7 @@ fn recall_is_refused_only_without_blocks() {
 /// A sender's successor, while the receiver goes on: what was given back may be written.
 #[test]
 fn a_sender_follows() {
-    explore("a sender follows, 2 blocks", 2, None, |memory| {
+    explore_on(bulk::bytes::<Value>(2).unwrap(), "a sender follows, 2 blocks", None, |memory| {
         let again = memory.again();
         let (sender, receiver) = bulk::pair::<Value>(memory, 2).unwrap();
         send(&sender, 1, false);
@@ -241,7 +234,7 @@ fn a_sender_follows() {
 /// A receiver's successor, while the sender goes on and recalls: what the dead one had comes first, and again.
 #[test]
 fn a_receiver_follows() {
-    explore("a receiver follows, 3 blocks", 3, Some(3), |memory| {
+    explore_on(bulk::bytes::<Value>(3).unwrap(), "a receiver follows, 3 blocks", Some(3), |memory| {
         let again = memory.again();
         let (sender, receiver) = bulk::pair::<Value>(memory, 3).unwrap();
         send(&sender, 1, false);

@@ -6,36 +6,19 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
 
+mod explore;
 mod payload;
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use explore::explore_on;
 use loom::thread;
 use payload::{marked, number};
 use taut_share::state::{Sample, chen, hybrid, improved_chen};
-use taut_share::{Line, Memory};
+use taut_share::{LINE_BYTES, Memory};
 
 type Value = [u64; 2];
-
-/// Explores `run` on `lines` fresh lines, up to `preemptions` preemptions, and prints the number of executions.
-fn explore(name: &str, lines: usize, preemptions: Option<usize>, run: fn(Memory<'static>)) {
-    let executions = Arc::new(AtomicUsize::new(0));
-    let counted = executions.clone();
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = preemptions;
-    model.check(move || {
-        counted.fetch_add(1, Ordering::Relaxed);
-        let lines = Box::into_raw((0..lines).map(|_| Line::new()).collect::<Box<[Line]>>());
-        // SAFETY: just allocated, used by nobody else.
-        run(Memory::new(unsafe { &mut *lines }));
-        // SAFETY: from `into_raw`; `run` has joined its threads and dropped its ends.
-        drop(unsafe { Box::from_raw(lines) });
-    });
-    let executions = executions.load(Ordering::Relaxed);
-    println!("{name}: {executions} executions, preemption bound {preemptions:?}");
-    assert!(executions > 10, "{name} was not explored");
-}
 
 /// What was read, by real time: loom runs one thread at a time, so an ordinary lock sees it.
 #[derive(Clone, Default)]
@@ -117,23 +100,23 @@ fn chen(readers: u32, writes: u64, reads: u64, memory: Memory<'static>) {
 
 #[test]
 fn chen_three_writes_two_reads() {
-    explore("chen 3×2", 4, None, |memory| chen(1, 3, 2, memory));
+    explore_on(4 * LINE_BYTES, "chen 3×2", None, |memory| chen(1, 3, 2, memory));
 }
 
 #[test]
 fn chen_four_and_five_writes() {
-    explore("chen 4×2", 4, None, |memory| chen(1, 4, 2, memory));
-    explore("chen 5×2", 4, Some(3), |memory| chen(1, 5, 2, memory));
+    explore_on(4 * LINE_BYTES, "chen 4×2", None, |memory| chen(1, 4, 2, memory));
+    explore_on(4 * LINE_BYTES, "chen 5×2", Some(3), |memory| chen(1, 5, 2, memory));
 }
 
 #[test]
 fn chen_two_readers() {
-    explore("chen 2 readers, 4×1", 5, Some(2), |memory| chen(2, 4, 1, memory));
+    explore_on(5 * LINE_BYTES, "chen 2 readers, 4×1", Some(2), |memory| chen(2, 4, 1, memory));
 }
 
 #[test]
 fn chen_in_place() {
-    explore("chen in place 4×2", 4, Some(3), |memory| {
+    explore_on(4 * LINE_BYTES, "chen in place 4×2", Some(3), |memory| {
         let (mut writer, readers) = chen::group::<Value>(memory, 1).unwrap();
         let write = move |n| writer.write_with(|value| *value = marked(n));
         run(4, 2, write, readers.collect(), |reader| {
@@ -145,7 +128,7 @@ fn chen_in_place() {
 
 #[test]
 fn chen_if_newer() {
-    explore("chen, if newer 4×2", 4, Some(3), |memory| {
+    explore_on(4 * LINE_BYTES, "chen, if newer 4×2", Some(3), |memory| {
         let (mut writer, mut reader) = chen::pair::<Value>(memory).unwrap();
         let writing = thread::spawn(move || (1..=4).for_each(|n| writer.write(&marked(n))));
         let mut last = 0;
@@ -169,23 +152,23 @@ fn hybrid(readers: u32, spare: u32, writes: u64, reads: u64, memory: Memory<'sta
 
 #[test]
 fn hybrid_without_spare() {
-    explore("hybrid 4×1", 4, None, |memory| hybrid(1, 0, 4, 1, memory));
-    explore("hybrid 3×2", 4, None, |memory| hybrid(1, 0, 3, 2, memory));
+    explore_on(4 * LINE_BYTES, "hybrid 4×1", None, |memory| hybrid(1, 0, 4, 1, memory));
+    explore_on(4 * LINE_BYTES, "hybrid 3×2", None, |memory| hybrid(1, 0, 3, 2, memory));
 }
 
 #[test]
 fn hybrid_with_spare() {
-    explore("hybrid, 1 spare, 5×1", 4, None, |memory| hybrid(1, 1, 5, 1, memory));
+    explore_on(4 * LINE_BYTES, "hybrid, 1 spare, 5×1", None, |memory| hybrid(1, 1, 5, 1, memory));
 }
 
 #[test]
 fn hybrid_two_readers() {
-    explore("hybrid 2 readers, 4×1", 5, Some(2), |memory| hybrid(2, 0, 4, 1, memory));
+    explore_on(5 * LINE_BYTES, "hybrid 2 readers, 4×1", Some(2), |memory| hybrid(2, 0, 4, 1, memory));
 }
 
 #[test]
 fn improved_chen_slow() {
-    explore("improved chen, slow, 4×2", 4, Some(3), |memory| {
+    explore_on(4 * LINE_BYTES, "improved chen, slow, 4×2", Some(3), |memory| {
         let (mut writer, slow, _) = improved_chen::group::<Value>(memory, 1, 1).unwrap();
         run(4, 2, move |n| writer.write(&marked(n)), slow.collect(), |reader| reader.read_sample());
     });
@@ -194,7 +177,7 @@ fn improved_chen_slow() {
 #[test]
 fn improved_chen_fast() {
     // Without a slow reader and with two slots: every second write comes back.
-    explore("improved chen, fast, 3×2", 2, None, |memory| {
+    explore_on(2 * LINE_BYTES, "improved chen, fast, 3×2", None, |memory| {
         let (mut writer, _, mut fast) = improved_chen::group::<Value>(memory, 0, 1).unwrap();
         let writing = thread::spawn(move || (1..=3).for_each(|n| writer.write(&marked(n))));
         let mut last = 0;
@@ -213,7 +196,7 @@ fn improved_chen_fast() {
 #[test]
 fn improved_chen_in_time() {
     // At most 2 writes can overlap a read, as no more are made: never told.
-    explore("improved chen, fast in time, 2×2", 4, None, |memory| {
+    explore_on(4 * LINE_BYTES, "improved chen, fast in time, 2×2", None, |memory| {
         let (mut writer, _, mut fast) = improved_chen::group::<Value>(memory, 1, 2).unwrap();
         writer.write(&marked(1));
         let writing = thread::spawn(move || (2..=3).for_each(|n| writer.write(&marked(n))));

@@ -6,38 +6,19 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
 
+mod explore;
 mod payload;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
+use explore::explore_on;
 use loom::thread;
 use payload::{marked, number};
 use taut_share::queue::qrtr;
 use taut_share::state::{sdrtr, sdrtw};
-use taut_share::{Line, Memory};
-
-/// Explores `run` on `lines` fresh lines, up to `preemptions` preemptions, and prints the number of executions.
-fn explore(name: &str, lines: usize, preemptions: Option<usize>, run: fn(Memory<'static>)) {
-    let executions = std::sync::Arc::new(AtomicUsize::new(0));
-    let counted = executions.clone();
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = preemptions;
-    model.check(move || {
-        counted.fetch_add(1, Ordering::Relaxed);
-        let lines = Box::into_raw((0..lines).map(|_| Line::new()).collect::<Box<[Line]>>());
-        // SAFETY: just allocated, used by nobody else.
-        run(Memory::new(unsafe { &mut *lines }));
-        // SAFETY: from `into_raw`; `run` has joined its threads and dropped its ends.
-        drop(unsafe { Box::from_raw(lines) });
-    });
-    let executions = executions.load(Ordering::Relaxed);
-    println!("{name}: {executions} executions, preemption bound {preemptions:?}");
-    assert!(executions > 10, "{name} was not explored");
-}
+use taut_share::{LINE_BYTES, Memory};
 
 #[test]
 fn sdrtr_three_writes_three_reads() {
-    explore("sdrtr", 3, None, |memory| {
+    explore_on(3 * LINE_BYTES, "sdrtr", None, |memory| {
         let (mut writer, mut reader) = sdrtr::pair::<[u64; 2]>(memory).unwrap();
         let writing = thread::spawn(move || {
             let mut published = 0;
@@ -63,7 +44,7 @@ fn sdrtr_three_writes_three_reads() {
 
 #[test]
 fn sdrtr_retries_until_published() {
-    explore("sdrtr, 3 attempts", 3, None, |memory| {
+    explore_on(3 * LINE_BYTES, "sdrtr, 3 attempts", None, |memory| {
         let (mut writer, mut reader) = sdrtr::pair::<[u64; 2]>(memory).unwrap();
         let writing = thread::spawn(move || {
             (1..=2).filter(|n| writer.publish_within(&marked(*n), 3).is_ok()).last().unwrap_or(0)
@@ -98,17 +79,17 @@ fn sdrtw(writes: u64, reads: u64, memory: Memory<'static>) {
 
 #[test]
 fn sdrtw_two_writes_one_read() {
-    explore("sdrtw 2×1", 1, None, |memory| sdrtw(2, 1, memory));
+    explore_on(1 * LINE_BYTES, "sdrtw 2×1", None, |memory| sdrtw(2, 1, memory));
 }
 
 #[test]
 fn sdrtw_three_writes_two_reads() {
-    explore("sdrtw 3×2", 1, Some(3), |memory| sdrtw(3, 2, memory));
+    explore_on(1 * LINE_BYTES, "sdrtw 3×2", Some(3), |memory| sdrtw(3, 2, memory));
 }
 
 #[test]
 fn sdrtw_two_readers() {
-    explore("sdrtw 2 readers", 1, Some(2), |memory| {
+    explore_on(1 * LINE_BYTES, "sdrtw 2 readers", Some(2), |memory| {
         let (mut writer, mut reader) = sdrtw::pair::<[u64; 2]>(memory).unwrap();
         let mut second = reader.clone();
         let writing = thread::spawn(move || {
@@ -157,22 +138,22 @@ fn qrtr(capacity: u32, tries: usize, memory: Memory<'static>) {
 
 #[test]
 fn qrtr_of_one() {
-    explore("qrtr of 1, 4×4", 3, None, |memory| qrtr(1, 4, memory));
+    explore_on(3 * LINE_BYTES, "qrtr of 1, 4×4", None, |memory| qrtr(1, 4, memory));
 }
 
 #[test]
 fn qrtr_of_two() {
-    explore("qrtr of 2, 4×4", 3, None, |memory| qrtr(2, 4, memory));
+    explore_on(3 * LINE_BYTES, "qrtr of 2, 4×4", None, |memory| qrtr(2, 4, memory));
 }
 
 #[test]
 fn qrtr_of_three() {
-    explore("qrtr of 3, 6×6", 3, Some(3), |memory| qrtr(3, 6, memory));
+    explore_on(3 * LINE_BYTES, "qrtr of 3, 6×6", Some(3), |memory| qrtr(3, 6, memory));
 }
 
 #[test]
 fn qrtr_len_promises() {
-    explore("qrtr len", 3, None, |memory| {
+    explore_on(3 * LINE_BYTES, "qrtr len", None, |memory| {
         let (mut writer, mut reader) = qrtr::pair::<[u64; 2]>(memory, 2).unwrap();
         let writing = thread::spawn(move || {
             let mut pushed = 0;

@@ -6,42 +6,17 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
 
+mod explore;
 mod payload;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
+use explore::explore_on;
 use loom::thread;
 use payload::{marked, number};
+use taut_share::Memory;
 use taut_share::state::dbp::{self, NotActivated, NotYet, Shape};
 use taut_share::state::tccp;
-use taut_share::{LINE_BYTES, Line, Memory};
 
 type Value = [u64; 2];
-
-/// Explores `run` on an object of `bytes`, up to `preemptions` preemptions, and prints the number of executions.
-fn explore(
-    name: &str,
-    bytes: usize,
-    preemptions: Option<usize>,
-    run: impl Fn(Memory<'static>) + Send + Sync + 'static,
-) {
-    let executions = std::sync::Arc::new(AtomicUsize::new(0));
-    let counted = executions.clone();
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = preemptions;
-    model.check(move || {
-        counted.fetch_add(1, Ordering::Relaxed);
-        let lines = (0..bytes.div_ceil(LINE_BYTES)).map(|_| Line::new()).collect::<Box<[Line]>>();
-        let lines = Box::into_raw(lines);
-        // SAFETY: just allocated, used by nobody else.
-        run(Memory::new(unsafe { &mut *lines }));
-        // SAFETY: from `into_raw`; `run` has joined its threads and dropped its ends.
-        drop(unsafe { Box::from_raw(lines) });
-    });
-    let executions = executions.load(Ordering::Relaxed);
-    println!("{name}: {executions} executions, preemption bound {preemptions:?}");
-    assert!(executions > 10, "{name} was not explored");
-}
 
 /// What is read of a job of the writer: those of even numbers do not write, and so hold the value before.
 fn value_of(version: u64) -> u64 {
@@ -127,7 +102,7 @@ fn dbp(memory: Memory<'static>, shape: Shape, story: &'static str, looks: usize)
 
 fn explore_dbp(shape: Shape, story: &'static str, looks: usize, preemptions: Option<usize>) {
     let bytes = dbp::bytes::<Value>(shape).unwrap();
-    explore(&format!("dbp {shape:?} {story} × {looks}"), bytes, preemptions, move |memory| {
+    explore_on(bytes, &format!("dbp {shape:?} {story} × {looks}"), preemptions, move |memory| {
         dbp(memory, shape, story, looks);
     });
 }
@@ -156,7 +131,7 @@ fn dbp_higher_three_threads() {
 fn dbp_a_lower_and_a_higher_reader() {
     let shape = Shape::several_processors(1, 1);
     let bytes = dbp::bytes::<Value>(shape).unwrap();
-    explore("dbp, both kinds", bytes, Some(2), move |memory| {
+    explore_on(bytes, "dbp, both kinds", Some(2), move |memory| {
         let (mut dispatcher, mut writer, mut readers) = dbp::group::<Value>(memory, shape).unwrap();
         let (lower, higher) = (readers.next().unwrap(), readers.next().unwrap());
         let lower = thread::spawn(move || dbp_reads(lower, 2, false));
@@ -194,7 +169,7 @@ fn tccp_reads(mut reader: tccp::Reader<'static, Value>, looks: usize, higher: bo
 
 fn explore_tccp(shape: Shape, story: &'static str, looks: usize, preemptions: Option<usize>) {
     let bytes = tccp::bytes::<Value>(shape).unwrap();
-    explore(&format!("tccp {shape:?} {story} × {looks}"), bytes, preemptions, move |memory| {
+    explore_on(bytes, &format!("tccp {shape:?} {story} × {looks}"), preemptions, move |memory| {
         let (mut dispatcher, mut writer, mut readers) = tccp::group::<Value>(memory, shape).unwrap();
         let reader = readers.next().unwrap();
         let reading = thread::spawn(move || tccp_reads(reader, looks, shape.lower == 0));
@@ -252,6 +227,6 @@ fn newest(memory: Memory<'static>, buffers: u32, writes: u64, reads: usize) {
 #[test]
 fn tccp_newest() {
     let bytes = tccp::bytes::<Value>(Shape { lower: 1, higher: 0, buffers: 2 }).unwrap();
-    explore("tccp newest, 1 buffer, 2×1", bytes, None, |memory| newest(memory, 1, 2, 1));
-    explore("tccp newest, 2 buffers, 3×2", bytes, Some(3), |memory| newest(memory, 2, 3, 2));
+    explore_on(bytes, "tccp newest, 1 buffer, 2×1", None, |memory| newest(memory, 1, 2, 1));
+    explore_on(bytes, "tccp newest, 2 buffers, 3×2", Some(3), |memory| newest(memory, 2, 3, 2));
 }

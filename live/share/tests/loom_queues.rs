@@ -6,34 +6,15 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
 
+mod explore;
 mod payload;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
+use explore::explore_on;
 use loom::thread;
 use payload::{marked, number};
 use taut_share::queue::ring::{self, Policy};
 use taut_share::queue::{qrtr, qrtwc, qrtwo};
-use taut_share::{Line, List, Memory};
-
-/// Explores `run` on `lines` fresh lines, up to `preemptions` preemptions, and prints the number of executions.
-fn explore(name: &str, lines: usize, preemptions: Option<usize>, run: fn(Memory<'static>)) {
-    let executions = std::sync::Arc::new(AtomicUsize::new(0));
-    let counted = executions.clone();
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = preemptions;
-    model.check(move || {
-        counted.fetch_add(1, Ordering::Relaxed);
-        let lines = Box::into_raw((0..lines).map(|_| Line::new()).collect::<Box<[Line]>>());
-        // SAFETY: just allocated, used by nobody else.
-        run(Memory::new(unsafe { &mut *lines }));
-        // SAFETY: from `into_raw`; `run` has joined its threads and dropped its ends.
-        drop(unsafe { Box::from_raw(lines) });
-    });
-    let executions = executions.load(Ordering::Relaxed);
-    println!("{name}: {executions} executions, preemption bound {preemptions:?}");
-    assert!(executions > 10, "{name} was not explored");
-}
+use taut_share::{LINE_BYTES, List};
 
 /// Three words, of which two show tearing, in a slot of five: alone in its batch, so that the ring is short.
 type Alone = List<u64, 4>;
@@ -72,14 +53,12 @@ impl Account {
     }
 }
 
-fn pops<P: Policy>(
+fn pops<P: Policy + Send + 'static>(
     (mut writer, mut reader): (ring::Writer<'static, Alone, P>, ring::Reader<'static, Alone, P>),
     pushes: u64,
     pops: u64,
     lost_by: fn(u64) -> bool,
-) where
-    P: Send + 'static,
-{
+) {
     let writing = thread::spawn(move || (1..=pushes).for_each(|n| writer.push(&alone(n))));
     let mut account = Account::default();
     for _ in 0..pops {
@@ -104,33 +83,35 @@ fn pops<P: Policy>(
 
 #[test]
 fn qrtwo_of_one() {
-    explore("qrtwo of 1, 5×1", 4, None, |memory| pops(qrtwo::pair(memory, 1, 0).unwrap(), 5, 1, |_| true));
+    explore_on(4 * LINE_BYTES, "qrtwo of 1, 5×1", None, |memory| {
+        pops(qrtwo::pair(memory, 1, 0).unwrap(), 5, 1, |_| true)
+    });
 }
 
 #[test]
 fn qrtwo_of_one_twice() {
-    explore("qrtwo of 1, 6×2", 4, Some(2), |memory| {
+    explore_on(4 * LINE_BYTES, "qrtwo of 1, 6×2", Some(2), |memory| {
         pops(qrtwo::pair(memory, 1, 0).unwrap(), 6, 2, |_| true)
     });
 }
 
 #[test]
 fn qrtwo_of_two() {
-    explore("qrtwo of 2, 6×2", 4, Some(2), |memory| {
+    explore_on(4 * LINE_BYTES, "qrtwo of 2, 6×2", Some(2), |memory| {
         pops(qrtwo::pair(memory, 2, 0).unwrap(), 6, 2, |_| true)
     });
 }
 
 #[test]
 fn qrtwc_of_two() {
-    explore("qrtwc of 2, 5×1", 4, None, |memory| {
+    explore_on(4 * LINE_BYTES, "qrtwc of 2, 5×1", None, |memory| {
         pops(qrtwc::pair(memory, 2, 0).unwrap(), 5, 1, |l| l % 2 == 0)
     });
 }
 
 #[test]
 fn qrtwc_of_two_twice() {
-    explore("qrtwc of 2, 6×2", 4, Some(2), |memory| {
+    explore_on(4 * LINE_BYTES, "qrtwc of 2, 6×2", Some(2), |memory| {
         pops(qrtwc::pair(memory, 2, 0).unwrap(), 6, 2, |lost| lost % 2 == 0);
     });
 }
@@ -160,17 +141,21 @@ fn slices<P: Policy + Send + 'static>(
 
 #[test]
 fn qrtwo_by_slices() {
-    explore("qrtwo of 2 by slices", 5, None, |memory| slices(qrtwo::pair(memory, 2, 0).unwrap()));
+    explore_on(5 * LINE_BYTES, "qrtwo of 2 by slices", None, |memory| {
+        slices(qrtwo::pair(memory, 2, 0).unwrap())
+    });
 }
 
 #[test]
 fn qrtwc_by_slices() {
-    explore("qrtwc of 2 by slices", 5, None, |memory| slices(qrtwc::pair(memory, 2, 0).unwrap()));
+    explore_on(5 * LINE_BYTES, "qrtwc of 2 by slices", None, |memory| {
+        slices(qrtwc::pair(memory, 2, 0).unwrap())
+    });
 }
 
 #[test]
 fn qrtwo_with_a_follower() {
-    explore("qrtwo with a follower", 4, Some(2), |memory| {
+    explore_on(4 * LINE_BYTES, "qrtwo with a follower", Some(2), |memory| {
         let (mut writer, mut reader) = qrtwo::pair::<Alone>(memory, 2, 0).unwrap();
         let mut follower = reader.follower();
         let writing = thread::spawn(move || (1..=4).for_each(|n| writer.push(&alone(n))));
@@ -199,7 +184,7 @@ fn qrtwo_with_a_follower() {
 
 #[test]
 fn qrtr_by_slices() {
-    explore("qrtr of 3 by slices", 3, None, |memory| {
+    explore_on(3 * LINE_BYTES, "qrtr of 3 by slices", None, |memory| {
         let (mut writer, mut reader) = qrtr::pair::<[u64; 2]>(memory, 3).unwrap();
         let writing = thread::spawn(move || {
             let mut pushed = 0;
@@ -233,7 +218,7 @@ fn qrtr_by_slices() {
 
 #[test]
 fn qrtr_by_chunks() {
-    explore("qrtr of 3 by chunks", 3, None, |memory| {
+    explore_on(3 * LINE_BYTES, "qrtr of 3 by chunks", None, |memory| {
         let (mut writer, mut reader) = qrtr::pair::<[u64; 2]>(memory, 3).unwrap();
         let writing = thread::spawn(move || {
             let mut pushed = 0;

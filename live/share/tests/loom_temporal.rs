@@ -6,44 +6,18 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
 
+mod explore;
 mod payload;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use explore::explore_on;
 use loom::thread;
 use payload::{marked, number};
 use taut_share::state::{Sample, emeralds, improved_peterson, nbw_temporal, peterson, spinlock};
-use taut_share::{Line, Memory};
+use taut_share::{LINE_BYTES, Memory};
 
 type Value = [u64; 2];
-
-/// Explores `run` on `lines` fresh lines, up to `preemptions` preemptions, and prints the number of executions.
-fn explore(
-    name: &str,
-    lines: usize,
-    preemptions: Option<usize>,
-    run: impl Fn(Memory<'static>) + Sync + Send + 'static,
-) {
-    let executions = std::sync::Arc::new(AtomicUsize::new(0));
-    let counted = executions.clone();
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = preemptions;
-    model.check(move || {
-        counted.fetch_add(1, Ordering::Relaxed);
-        let lines = Box::into_raw((0..lines).map(|_| Line::new()).collect::<Box<[Line]>>());
-        // SAFETY: just allocated, used by nobody else.
-        run(Memory::new(unsafe { &mut *lines }));
-        // SAFETY: from `into_raw`; `run` has joined its threads and dropped its ends.
-        drop(unsafe { Box::from_raw(lines) });
-    });
-    let executions = executions.load(Ordering::Relaxed);
-    println!("{name}: {executions} executions, preemption bound {preemptions:?}");
-    assert!(executions > 10, "{name} was not explored");
-}
-
-fn lines(bytes: Option<usize>) -> usize {
-    bytes.unwrap().div_ceil(taut_share::LINE_BYTES)
-}
 
 /// The number of a value that is whole, of the write that it says, and not older than the last one seen.
 fn newer(last: u64, sample: Option<Sample<Value>>) -> u64 {
@@ -73,22 +47,22 @@ fn nbw(buffers: u32, writes: u64, reads: u64) -> impl Fn(Memory<'static>) + Sync
 
 #[test]
 fn nbw_two_buffers() {
-    let size = lines(nbw_temporal::bytes::<Value>(2));
-    explore("nbw, 2 buffers, 3 × 1", size, None, nbw(2, 3, 1));
-    explore("nbw, 2 buffers, 4 × 2", size, Some(5), nbw(2, 4, 2));
+    let size = nbw_temporal::bytes::<Value>(2).unwrap();
+    explore_on(size, "nbw, 2 buffers, 3 × 1", None, nbw(2, 3, 1));
+    explore_on(size, "nbw, 2 buffers, 4 × 2", Some(5), nbw(2, 4, 2));
 }
 
 #[test]
 fn nbw_three_buffers() {
-    let size = lines(nbw_temporal::bytes::<Value>(3));
-    explore("nbw, 3 buffers, 4 × 1", size, None, nbw(3, 4, 1));
+    let size = nbw_temporal::bytes::<Value>(3).unwrap();
+    explore_on(size, "nbw, 3 buffers, 4 × 1", None, nbw(3, 4, 1));
 }
 
 #[test]
 fn nbw_in_time_is_never_overrun() {
     // As many buffers as time needs if all three writes can overlap the read.
-    let size = lines(nbw_temporal::bytes::<Value>(5));
-    explore("nbw, 5 buffers, in time", size, None, |memory| {
+    let size = nbw_temporal::bytes::<Value>(5).unwrap();
+    explore_on(size, "nbw, 5 buffers, in time", None, |memory| {
         let (mut writer, mut reader) = nbw_temporal::pair::<Value>(memory, 5).unwrap();
         let writing = thread::spawn(move || (1..=3).for_each(|n| writer.write(&marked(n))));
         newer(0, reader.read().unwrap());
@@ -99,8 +73,8 @@ fn nbw_in_time_is_never_overrun() {
 #[test]
 fn nbw_readers_agree() {
     // What one reader has returned before another begins, that one does not fall behind.
-    let size = lines(nbw_temporal::bytes::<Value>(2));
-    explore("nbw, 2 readers", size, None, |memory| {
+    let size = nbw_temporal::bytes::<Value>(2).unwrap();
+    explore_on(size, "nbw, 2 readers", None, |memory| {
         let (mut writer, mut reader) = nbw_temporal::pair::<Value>(memory, 2).unwrap();
         let mut second = reader.clone();
         let writing = thread::spawn(move || (1..=2).for_each(|n| writer.write(&marked(n))));
@@ -115,9 +89,9 @@ fn nbw_readers_agree() {
 
 #[test]
 fn peterson_three_writes() {
-    let size = lines(peterson::bytes::<Value>(1));
+    let size = peterson::bytes::<Value>(1).unwrap();
     for (writes, reads, bound) in [(2, 1, None), (3, 2, Some(4))] {
-        explore(&format!("peterson, {writes} × {reads}"), size, bound, move |memory| {
+        explore_on(size, &format!("peterson, {writes} × {reads}"), bound, move |memory| {
             let (mut writer, mut readers) = peterson::group::<Value>(memory, 1).unwrap();
             let mut reader = readers.next().unwrap();
             let writing = thread::spawn(move || (1..=writes).for_each(|n| writer.write(&marked(n))));
@@ -133,8 +107,8 @@ fn peterson_three_writes() {
 
 #[test]
 fn peterson_newer_is_newer() {
-    let size = lines(peterson::bytes::<Value>(1));
-    explore("peterson, newer", size, None, |memory| {
+    let size = peterson::bytes::<Value>(1).unwrap();
+    explore_on(size, "peterson, newer", None, |memory| {
         let (mut writer, mut readers) = peterson::group::<Value>(memory, 1).unwrap();
         let mut reader = readers.next().unwrap();
         let writing = thread::spawn(move || (1..=2).for_each(|n| writer.write(&marked(n))));
@@ -153,8 +127,8 @@ fn peterson_newer_is_newer() {
 
 #[test]
 fn peterson_readers_agree() {
-    let size = lines(peterson::bytes::<Value>(2));
-    explore("peterson, 2 readers", size, Some(3), |memory| {
+    let size = peterson::bytes::<Value>(2).unwrap();
+    explore_on(size, "peterson, 2 readers", Some(3), |memory| {
         let (mut writer, mut readers) = peterson::group::<Value>(memory, 2).unwrap();
         let (mut reader, mut second) = (readers.next().unwrap(), readers.next().unwrap());
         let writing = thread::spawn(move || (1..=2).for_each(|n| writer.write(&marked(n))));
@@ -168,8 +142,8 @@ fn peterson_readers_agree() {
 #[test]
 fn peterson_request_left_open() {
     // The read before has asked, and the answer comes while the next ones run.
-    let size = lines(peterson::bytes::<Value>(1));
-    explore("peterson, a request left open", size, Some(3), |memory| {
+    let size = peterson::bytes::<Value>(1).unwrap();
+    explore_on(size, "peterson, a request left open", Some(3), |memory| {
         let (mut writer, mut readers) = peterson::group::<Value>(memory, 1).unwrap();
         let mut reader = readers.next().unwrap();
         writer.write(&marked(1));
@@ -186,8 +160,8 @@ fn peterson_request_left_open() {
 
 #[test]
 fn improved_peterson_slow_and_fast() {
-    let size = lines(improved_peterson::bytes::<Value>(3, 1));
-    explore("improved peterson, slow and fast", size, Some(3), |memory| {
+    let size = improved_peterson::bytes::<Value>(3, 1).unwrap();
+    explore_on(size, "improved peterson, slow and fast", Some(3), |memory| {
         let (mut writer, mut fast, mut slow) = improved_peterson::group::<Value>(memory, 3, 1).unwrap();
         let mut slow = slow.next().unwrap();
         let writing = thread::spawn(move || (1..=3).for_each(|n| writer.write(&marked(n))));
@@ -202,10 +176,10 @@ fn improved_peterson_slow_and_fast() {
 
 #[test]
 fn emeralds_is_helped() {
-    let size = lines(emeralds::bytes::<Value>(2, 1));
+    let size = emeralds::bytes::<Value>(2, 1).unwrap();
     let helped = std::sync::Arc::new(AtomicUsize::new(0));
     let helps = helped.clone();
-    explore("emeralds, 2 buffers, 3 × 1", size, None, move |memory| {
+    explore_on(size, "emeralds, 2 buffers, 3 × 1", None, move |memory| {
         let answered = memory.word(4 * taut_share::LINE_BYTES - 112);
         let (mut writer, _, mut slow) = emeralds::group::<Value>(memory, 2, 1).unwrap();
         let mut slow = slow.next().unwrap();
@@ -224,8 +198,8 @@ fn emeralds_is_helped() {
 #[test]
 fn emeralds_twice() {
     // An answer to the first read comes during the second.
-    let size = lines(emeralds::bytes::<Value>(2, 1));
-    explore("emeralds, 2 buffers, 4 × 2", size, Some(3), |memory| {
+    let size = emeralds::bytes::<Value>(2, 1).unwrap();
+    explore_on(size, "emeralds, 2 buffers, 4 × 2", Some(3), |memory| {
         let (mut writer, _, mut slow) = emeralds::group::<Value>(memory, 2, 1).unwrap();
         let mut slow = slow.next().unwrap();
         let writing = thread::spawn(move || (1..=4).for_each(|n| writer.write(&marked(n))));
@@ -242,8 +216,8 @@ fn emeralds_twice() {
 
 #[test]
 fn emeralds_newer_is_newer() {
-    let size = lines(emeralds::bytes::<Value>(2, 1));
-    explore("emeralds, newer", size, Some(3), |memory| {
+    let size = emeralds::bytes::<Value>(2, 1).unwrap();
+    explore_on(size, "emeralds, newer", Some(3), |memory| {
         let (mut writer, _, mut slow) = emeralds::group::<Value>(memory, 2, 1).unwrap();
         let mut slow = slow.next().unwrap();
         let writing = thread::spawn(move || (1..=2).for_each(|n| writer.write(&marked(n))));
@@ -262,8 +236,8 @@ fn emeralds_newer_is_newer() {
 fn emeralds_is_helped_again() {
     // The reader before has died having asked; the answer is there. It is taken by the first read, if that is
     // overtaken, and the place is the writer's again as soon as the second asks.
-    let size = lines(emeralds::bytes::<Value>(2, 1));
-    explore("emeralds, again", size, Some(3), |memory| {
+    let size = emeralds::bytes::<Value>(2, 1).unwrap();
+    explore_on(size, "emeralds, again", Some(3), |memory| {
         memory.word(2 * taut_share::LINE_BYTES).store(1, taut_atomic::Ordering::Relaxed);
         let (mut writer, _, mut slow) = emeralds::group::<Value>(memory, 2, 1).unwrap();
         let mut slow = slow.next().unwrap();
@@ -281,7 +255,7 @@ fn emeralds_is_helped_again() {
 
 #[test]
 fn spinlock_excludes() {
-    explore("spinlock", 2, None, |memory| {
+    explore_on(2 * LINE_BYTES, "spinlock", None, |memory| {
         let (mut writer, mut readers) = spinlock::group::<Value>(memory, 2).unwrap();
         let (mut reader, mut second) = (readers.next().unwrap(), readers.next().unwrap());
         let writing = thread::spawn(move || {
@@ -308,7 +282,7 @@ fn spinlock_excludes() {
 
 #[test]
 fn spinlock_spins() {
-    explore("spinlock, spinning", 2, Some(3), |memory| {
+    explore_on(2 * LINE_BYTES, "spinlock, spinning", Some(3), |memory| {
         let (mut writer, mut readers) = spinlock::group::<Value>(memory, 1).unwrap();
         let mut reader = readers.next().unwrap();
         let writing = thread::spawn(move || {

@@ -8,8 +8,10 @@
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
 mod meddle;
+mod place;
 
-use meddle::{Place, Twice, all_took_place, meanwhile};
+use meddle::{Twice, all_took_place, meanwhile};
+use place::Place;
 use taut_share::state::{Overrun, emeralds, improved_peterson, nbw_temporal, peterson};
 
 /// Buffers of two words, written in turn.
@@ -62,7 +64,7 @@ fn overlapped_by_three(printed: &mut Printed) -> ([u64; 2], u64) {
 
 /// What our object gives a reader when `writes` writes end in the middle of its copy of the first.
 fn ours(buffers: u32, writes: u64) -> Result<u64, Overrun> {
-    let mut place = Place::new(nbw_temporal::bytes::<Twice>(buffers).unwrap());
+    let place = Place::new(nbw_temporal::bytes::<Twice>(buffers).unwrap());
     let (mut writer, mut reader) = nbw_temporal::pair::<Twice>(place.memory(), buffers).unwrap();
     writer.write(&Twice::new(1));
     meanwhile(move || (2..2 + writes).for_each(|n| writer.write(&Twice::new(n))));
@@ -98,7 +100,7 @@ fn a_laxer_check_lets_a_torn_value_pass() {
         assert_eq!(ours(buffers, accepted + 1), Err(Overrun));
         // The same buffers, with slow readers beside.
         for writes in [accepted, accepted + 1] {
-            let mut place = Place::new(improved_peterson::bytes::<Twice>(buffers, 1).unwrap());
+            let place = Place::new(improved_peterson::bytes::<Twice>(buffers, 1).unwrap());
             let (mut writer, mut fast, _) =
                 improved_peterson::group::<Twice>(place.memory(), buffers, 1).unwrap();
             writer.write(&Twice::new(1));
@@ -123,7 +125,7 @@ fn a_bit_of_the_readers_own_returns_what_was_never_written() {
     let asked = 1 - answered;
     assert_eq!([(); 2].map(|()| if answered == asked { copy } else { newest }), [1, 1]);
 
-    let mut place = Place::new(peterson::bytes::<Twice>(1).unwrap());
+    let place = Place::new(peterson::bytes::<Twice>(1).unwrap());
     let (mut writer, mut readers) = peterson::group::<Twice>(place.memory(), 1).unwrap();
     let mut reader = readers.next().unwrap();
     writer.write(&Twice::new(1));
@@ -139,7 +141,7 @@ fn two_buffers_without_the_answer_are_torn() {
     assert_ne!(words[0], words[1]);
 
     for writes in 0..5 {
-        let mut place = Place::new(peterson::bytes::<Twice>(1).unwrap());
+        let place = Place::new(peterson::bytes::<Twice>(1).unwrap());
         let (mut writer, mut readers) = peterson::group::<Twice>(place.memory(), 1).unwrap();
         let mut reader = readers.next().unwrap();
         writer.write(&Twice::new(1));
@@ -159,8 +161,8 @@ fn an_answer_that_is_taken_as_it_comes_is_stale() {
     let taken_as_it_comes = answer;
     assert!(taken_as_it_comes < newest_at_begin, "the next read that is overtaken gets this");
 
-    let mut place = Place::new(emeralds::bytes::<Twice>(3, 1).unwrap());
-    let answered = place.word(384 + 128 + 16);
+    let place = Place::new(emeralds::bytes::<Twice>(3, 1).unwrap());
+    let answered = place.memory().word(384 + 128 + 16);
     let (writer, _, mut slow) = emeralds::group::<Twice>(place.memory(), 3, 1).unwrap();
     let writer = std::rc::Rc::new(std::cell::RefCell::new((writer, 0)));
     let write = move |times: u64| {

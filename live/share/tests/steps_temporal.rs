@@ -6,13 +6,13 @@
 #![cfg(steps)]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
-use core::ptr::NonNull;
+mod place;
 
+use place::Place;
 use taut_atomic::AtomicU64;
 use taut_atomic::Ordering::Relaxed;
 use taut_atomic::steps::{Steps, count};
 use taut_share::state::{Overrun, emeralds, improved_peterson, nbw_temporal, peterson, spinlock};
-use taut_share::{LINE_BYTES, Line, Memory};
 
 const NONE: Steps = Steps { loads: 0, stores: 0, exchanges: 0, fences: 0, words: 0 };
 const LOOK: Steps = Steps { loads: 1, ..NONE };
@@ -21,30 +21,10 @@ fn steps(work: impl FnOnce()) -> Steps {
     count(work).1
 }
 
-/// Lines for an object, and its words by their offsets.
-struct Place(Vec<Line>);
-
-impl Place {
-    fn new(bytes: usize) -> Self {
-        Self((0..bytes.div_ceil(LINE_BYTES)).map(|_| Line::new()).collect())
-    }
-
-    fn memory<'m>(&mut self) -> Memory<'m> {
-        let start = NonNull::new(self.0.as_mut_ptr()).unwrap().cast();
-        // SAFETY: aligned lines, of that length, which outlive the ends of a test.
-        unsafe { Memory::from_raw(start, size_of_val(self.0.as_slice())) }
-    }
-
-    fn word<'m>(&mut self, offset: usize) -> &'m AtomicU64 {
-        // SAFETY: inside, aligned, and touched atomically alone; outlives a test's use of it.
-        unsafe { AtomicU64::from_ptr(self.0.as_mut_ptr().cast::<u64>().add(offset / 8)) }
-    }
-}
-
 fn nbw_temporal_takes<const N: usize>() {
     let words = N.div_ceil(8) as u64;
-    let mut place = Place::new(nbw_temporal::bytes::<[u8; N]>(4).unwrap());
-    let latest = place.word(0);
+    let place = Place::new(nbw_temporal::bytes::<[u8; N]>(4).unwrap());
+    let latest = place.memory().word(0);
     let (mut writer, mut reader) = nbw_temporal::pair::<[u8; N]>(place.memory(), 4).unwrap();
     assert_eq!(steps(|| assert_eq!(reader.read(), Ok(None))), LOOK);
     let read = Steps { loads: 2, fences: 2, words, ..NONE };
@@ -65,7 +45,7 @@ fn nbw_temporal_takes<const N: usize>() {
 
 fn peterson_takes<const N: usize>() {
     let words = N.div_ceil(8) as u64;
-    let mut place = Place::new(peterson::bytes::<[u8; N]>(2).unwrap());
+    let place = Place::new(peterson::bytes::<[u8; N]>(2).unwrap());
     let (mut writer, mut readers) = peterson::group::<[u8; N]>(place.memory(), 2).unwrap();
     let (mut first, mut second) = (readers.next().unwrap(), readers.next().unwrap());
     let undisturbed = Steps { loads: 3, stores: 1, fences: 2, words, ..NONE };
@@ -88,8 +68,8 @@ fn peterson_takes<const N: usize>() {
 
 /// A read that finds its answer: what a writer does in the middle of it is put there by hand.
 fn peterson_rescued_takes() {
-    let mut place = Place::new(peterson::bytes::<u64>(1).unwrap());
-    let answered = place.word(256 + 128 + 8);
+    let place = Place::new(peterson::bytes::<u64>(1).unwrap());
+    let answered = place.memory().word(256 + 128 + 8);
     let (mut writer, mut readers) = peterson::group::<u64>(place.memory(), 1).unwrap();
     let mut reader = readers.next().unwrap();
     writer.write(&1);
@@ -97,7 +77,7 @@ fn peterson_rescued_takes() {
     writer.write(&2);
     // Bits are equal: 1. The next read asks by 0. With a load of the answer that lies, it asks by 1 and finds it.
     assert_eq!(answered.load(Relaxed), 2 << 1 | 1);
-    let asked = place.word(256);
+    let asked = place.memory().word(256);
     assert_eq!(asked.load(Relaxed), 1);
     let rescued = Steps { loads: 3, stores: 1, fences: 2, words: 2, ..NONE };
     // A strike at the reader's last load: the writer comes, and answers.
@@ -114,7 +94,7 @@ fn peterson_rescued_takes() {
 
 fn improved_peterson_takes<const N: usize>() {
     let words = N.div_ceil(8) as u64;
-    let mut place = Place::new(improved_peterson::bytes::<[u8; N]>(4, 1).unwrap());
+    let place = Place::new(improved_peterson::bytes::<[u8; N]>(4, 1).unwrap());
     let (mut writer, mut fast, mut slow) = improved_peterson::group::<[u8; N]>(place.memory(), 4, 1).unwrap();
     let mut slow = slow.next().unwrap();
     for n in 1..10 {
@@ -130,7 +110,7 @@ fn improved_peterson_takes<const N: usize>() {
 
 fn emeralds_takes<const N: usize>() {
     let words = N.div_ceil(8) as u64;
-    let mut place = Place::new(emeralds::bytes::<[u8; N]>(4, 2).unwrap());
+    let place = Place::new(emeralds::bytes::<[u8; N]>(4, 2).unwrap());
     let (mut writer, mut fast, slow) = emeralds::group::<[u8; N]>(place.memory(), 4, 2).unwrap();
     let mut slow: Vec<_> = slow.collect();
     assert_eq!(steps(|| assert_eq!(slow[0].read(), Ok(None))), LOOK);
@@ -153,8 +133,8 @@ fn emeralds_overtaken_takes() {
         let latest = word.load(Relaxed);
         word.store(latest + (3 << 8), Relaxed);
     }
-    let mut place = Place::new(emeralds::bytes::<u64>(4, 1).unwrap());
-    WORD.set(Some(place.word(0)));
+    let place = Place::new(emeralds::bytes::<u64>(4, 1).unwrap());
+    WORD.set(Some(place.memory().word(0)));
     let (mut writer, _, mut slow) = emeralds::group::<u64>(place.memory(), 4, 1).unwrap();
     let mut slow = slow.next().unwrap();
     writer.write(&1);
@@ -189,8 +169,8 @@ fn emeralds_overtaken_takes() {
 
 fn spinlock_takes<const N: usize>() {
     let words = N.div_ceil(8) as u64;
-    let mut place = Place::new(spinlock::bytes::<[u8; N]>());
-    let lock = place.word(0);
+    let place = Place::new(spinlock::bytes::<[u8; N]>());
+    let lock = place.memory().word(0);
     let (mut writer, mut readers) = spinlock::group::<[u8; N]>(place.memory(), 1).unwrap();
     let mut reader = readers.next().unwrap();
     let empty = Steps { exchanges: 1, loads: 1, stores: 1, ..NONE };

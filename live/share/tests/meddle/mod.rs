@@ -7,10 +7,8 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::ptr::NonNull;
 
-use taut_atomic::AtomicU64;
-use taut_share::{LINE_BYTES, Line, Memory, Plain};
+use taut_share::Plain;
 
 type Event = Box<dyn FnOnce()>;
 
@@ -61,29 +59,5 @@ unsafe impl Plain for Twice {
             event();
         }
         size_of::<Self>()
-    }
-}
-
-/// Memory of an object that several ends attach to, one after another, as in a mapping.
-pub(crate) struct Place {
-    lines: Vec<Line>,
-}
-
-impl Place {
-    pub(crate) fn new(bytes: usize) -> Self {
-        Self { lines: (0..bytes.div_ceil(LINE_BYTES)).map(|_| Line::new()).collect() }
-    }
-
-    pub(crate) fn memory<'m>(&mut self) -> Memory<'m> {
-        let start = NonNull::new(self.lines.as_mut_ptr()).unwrap().cast();
-        // SAFETY: aligned and of that length; the tests keep the place longer than the ends, in one thread.
-        unsafe { Memory::from_raw(start, size_of_val(self.lines.as_slice())) }
-    }
-
-    /// The word at byte `offset`.
-    pub(crate) fn word<'m>(&mut self, offset: usize) -> &'m AtomicU64 {
-        assert!(offset.is_multiple_of(8) && offset < size_of_val(self.lines.as_slice()));
-        // SAFETY: inside, aligned, touched atomically alone, and the place outlives the test's use.
-        unsafe { AtomicU64::from_ptr(self.lines.as_mut_ptr().cast::<u64>().add(offset / 8)) }
     }
 }

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! A process that writes random words all over the memory of an object, while this test works on it.
+#![allow(dead_code, reason = "each test binary uses its part of this module")]
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
