@@ -37,6 +37,7 @@ pub(crate) fn ci() -> Vec<Step> {
     steps.extend(miri());
     steps.push(thread_sanitizer());
     steps.extend(other_targets());
+    steps.push(address_sanitizer());
     steps
 }
 
@@ -97,7 +98,7 @@ fn tests() -> Vec<Step> {
             "examples in documentation",
             tests("cargo test --workspace --locked --no-fail-fast --doc"),
         ),
-        built_with("steps", "taut-share", "--test steps* --test deaths* --test hostile*"),
+        built_with("steps", "taut-share", "--test steps* --test deaths* --test hostile* --test fuzzed"),
     ]
 }
 
@@ -217,6 +218,44 @@ fn thread_sanitizer() -> Step {
     })
 }
 
+/// Accesses outside of an object, whatever is written into it.
+fn address_sanitizer() -> Step {
+    with(&[toolchain::NIGHTLY], "hostile under the address sanitizer", |tree| {
+        let host = match toolchain::host() {
+            Ok(host) => host,
+            Err(why) => return Outcome::failed("no target", why),
+        };
+        let test = Command::line(
+            "cargo +nightly test --locked -p taut-share --release --test fuzzed --test hostile*",
+        )
+        // Where an index is asserted to be one, it is.
+        .env("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", "true")
+        .args(["--target", &host])
+        .args(["--target-dir".as_ref(), tree.target().join("asan").as_os_str()])
+        .env("RUSTFLAGS", "--cfg steps -Zsanitizer=address")
+        .limit(Duration::from_secs(15 * 60));
+        Outcome::of_tests(test.dir(tree.root()).run())
+    })
+}
+
+/// The driver of the test `fuzzed`, led by what it covers; what it has found before is kept beside what it builds.
+fn fuzz() -> Step {
+    Step::new("fuzz", |tree| {
+        if let Err(why) = toolchain::NIGHTLY.ensure() {
+            return Outcome::skipped(why);
+        }
+        if !Command::line("cargo +nightly fuzz --version").run().success() {
+            return Outcome::skipped("no cargo-fuzz: `cargo install cargo-fuzz`");
+        }
+        let fuzz = Command::line("cargo +nightly fuzz run hostile")
+            .args(["--target-dir".as_ref(), tree.target().join("fuzz").as_os_str()])
+            .args(["--", "-max_total_time=120", "-max_len=600", "-timeout=20"])
+            .env("RUSTFLAGS", "--cfg steps")
+            .limit(Duration::from_secs(30 * 60));
+        Outcome::of(fuzz.dir(&tree.join("live/share")).run())
+    })
+}
+
 /// The shared objects elsewhere: they build where nobody runs them, and AArch64 is run, emulated. An emulator orders
 /// memory as its host does: what this finds is wrong code for the processor, not wrong orderings.
 fn other_targets() -> Vec<Step> {
@@ -272,6 +311,7 @@ pub(crate) fn soak(tree: &Tree, minutes: u64) -> ExitCode {
             long("stress*", "TAUT_STRESS_SECONDS", "5"),
             long("processes*", "TAUT_STRESS_DEATHS", "1000"),
             Step::tests("random", random.env("PROPTEST_CASES", "4096").limit(Duration::from_secs(3600))),
+            fuzz(),
         ];
         total += step::run(tree, &steps);
         if total.failed > 0 {

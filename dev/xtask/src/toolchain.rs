@@ -39,6 +39,13 @@ pub(crate) const MIRI: Component = Component {
     names: &["miri", "rust-src"],
 };
 
+/// Nightly, whose compiler has sanitizers.
+pub(crate) const NIGHTLY: Component = Component {
+    probe: &["cargo", "+nightly", "--version"],
+    from: Source::Toolchain(Some("nightly")),
+    names: &["rustc"],
+};
+
 /// Nightly with the sources of the standard library, to build it with a sanitizer.
 pub(crate) const SOURCES: Component = Component {
     probe: &[

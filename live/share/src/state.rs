@@ -66,6 +66,13 @@ pub struct Sample<T> {
     pub version: u64,
 }
 
+/// What a new writer counts on from, out of a shared word that the writer before left. An honest one stays below 2⁶³;
+/// taking the others for that too, none that is counted on from here comes to 0, which says that nothing was written.
+#[inline(always)]
+const fn believed(word: u64) -> u64 {
+    word & (u64::MAX >> 1)
+}
+
 /// The reader was overtaken: by so many writes that its buffer may have been written while it was copied. Nothing can
 /// be said about the copy, which is thrown away. Where time was to see to it, the assumption has not been kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

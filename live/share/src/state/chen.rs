@@ -175,6 +175,7 @@ use taut_atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use taut_atomic::{AtomicU64, LINE_BYTES, Memory, Words, fence};
 
 pub use super::Sample;
+use super::believed;
 use crate::places::Places;
 use crate::plain::{fit, line_bytes, word_bytes};
 use crate::{LayoutError, Plain};
@@ -434,7 +435,7 @@ impl<'m, T: Plain> Writer<'m, T> {
     fn attach(memory: &Memory<'m>, readers: u32) -> Self {
         let shared = Shared::on(memory, readers);
         // Relaxed: the writer before us has ended, which this call comes after.
-        let newest = shared.latest.load(Relaxed);
+        let newest = believed(shared.latest.load(Relaxed));
         Self { shared, newest }
     }
 

@@ -176,6 +176,7 @@ use core::mem::MaybeUninit;
 use taut_atomic::Ordering::{Acquire, Relaxed, Release};
 use taut_atomic::{AtomicU64, Memory, Words, fence};
 
+use super::believed;
 use super::chen::{
     Claims, LATEST, NOTHING, READERS_MAX, SLOT, claim, object_bytes, slot, slots_at, successor,
 };
@@ -343,7 +344,7 @@ impl<'m, T: Plain> Writer<'m, T> {
     pub(super) fn attach(memory: &Memory<'m>, readers: u32, spare: u32) -> Self {
         let shared = Shared::on(memory, readers, spare);
         // Relaxed: the writer before us has ended, which this call comes after.
-        let newest = shared.latest.load(Relaxed);
+        let newest = believed(shared.latest.load(Relaxed));
         Self { shared, newest }
     }
 

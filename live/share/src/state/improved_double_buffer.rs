@@ -153,6 +153,7 @@ use core::iter::FusedIterator;
 use taut_atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use taut_atomic::{AtomicU64, LINE_BYTES, Memory, Words, fence};
 
+use super::believed;
 pub use super::{Overrun, Sample};
 use crate::places::Places;
 use crate::plain::{fit, line_bytes, word_bytes};
@@ -359,10 +360,10 @@ pub struct Writer<'m, T> {
 impl<'m, T: Plain> Writer<'m, T> {
     fn attach(object: Object<'m, T>) -> Self {
         // Relaxed, all: the last writer stored them, whose end comes before this call.
-        let mut latest = object.latest.load(Relaxed);
+        let mut latest = believed(object.latest.load(Relaxed));
         let mut columns = 0;
         for row in 0..object.rows {
-            let cl = object.cl(row);
+            let cl = believed(object.cl(row));
             columns |= (cl & 1) << row;
             if cl >> 8 > latest >> 8 {
                 latest = cl | (row as u64) << 1;

@@ -210,8 +210,7 @@ pub struct Writer<'m, T> {
 
 impl<'m, T: Plain> Writer<'m, T> {
     fn attach(ring: Ring<'m, T>) -> Self {
-        // Relaxed: the last writer has ended before this call.
-        let next = ring.after(ring.turn(ring.latest.load(Relaxed)));
+        let next = ring.next();
         Self { ring, next }
     }
 

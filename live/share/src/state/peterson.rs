@@ -235,8 +235,7 @@ pub struct Writer<'m, T> {
 
 impl<'m, T: Plain> Writer<'m, T> {
     pub(super) fn attach(ring: Ring<'m, T>, desks: Desks<'m, T>) -> Self {
-        // Relaxed: the last writer has ended before this call.
-        let next = ring.after(ring.turn(ring.latest.load(Relaxed)));
+        let next = ring.next();
         Self { ring, next, answered: Bits::answered(&desks), desks }
     }
 

@@ -335,11 +335,10 @@ impl<'m, T: Plain> Writer<'m, T> {
         self.free &= !(1 << slot);
     }
 
-    /// Notes the readers that `found` shows in the newest slot and that were not seen there before.
+    /// Notes the readers of `new`, which were found in the newest slot.
     #[inline]
-    fn note(&mut self, found: u64) {
-        let readers = (1 << self.object.readers) - 1;
-        let mut new = found & !self.known & readers;
+    fn note(&mut self, new: u64) {
+        let mut new = new & ((1 << self.object.readers) - 1);
         while new != 0 {
             let which = new.trailing_zeros() as usize;
             new &= new - 1;
@@ -368,14 +367,17 @@ impl<'m, T: Plain> Writer<'m, T> {
         }
         let new = (slot as u64) << SLOT_SHIFT;
         let mut left = self.object.readers;
+        // Once in, a reader stays until the exchange: what somebody else takes out is not noted again.
+        let mut noted = self.known;
         // O1 publish (Release): the slot's content. O2 move (Acquire): on failure, the readers found.
         while let Err(found) = self.object.cur.compare_exchange(self.known, new, Release, Acquire) {
-            self.note(found);
+            self.note(found & !noted);
+            noted |= found;
             self.known = found;
             if left == 0 {
                 // Each failure has found a reader more, and there are no more: somebody else writes here.
                 let found = self.object.cur.swap(new, AcqRel); // O1 publish, O2 move
-                self.note(found);
+                self.note(found & !noted);
                 break;
             }
             left -= 1;

@@ -11,7 +11,10 @@
 
 use core::mem::MaybeUninit;
 
+use taut_atomic::Ordering::Relaxed;
 use taut_atomic::{AtomicU64, LINE_BYTES, Memory};
+
+use super::believed;
 
 use crate::places::Places;
 use crate::plain::word_bytes;
@@ -90,6 +93,12 @@ impl<'m, T: Plain> Ring<'m, T> {
     pub(super) fn turn(&self, word: u64) -> Turn {
         let buffer = (word & BUFFER) as usize;
         Turn { word, buffer: if buffer < self.count { buffer } else { 0 } }
+    }
+
+    /// The turn of a new writer's first write.
+    pub(super) fn next(&self) -> Turn {
+        // Relaxed: the last writer has ended before this call.
+        self.after(self.turn(believed(self.latest.load(Relaxed))))
     }
 
     /// The turn behind `turn`.

@@ -103,6 +103,7 @@ use taut_atomic::Ordering::{Acquire, Relaxed, Release};
 use taut_atomic::{AtomicU64, Memory, fence, spin_loop};
 
 pub use super::Sample;
+use super::believed;
 use crate::places::Places;
 use crate::plain::{fit, line_bytes, word_bytes};
 use crate::{LayoutError, Plain};
@@ -176,7 +177,7 @@ impl<'m, T: Plain> Writer<'m, T> {
     fn attach(memory: &Memory<'m>) -> Self {
         let counter = memory.word(0);
         // Odd: the last writer died in a write. Its number is given up, so that no even value comes twice (I2).
-        let written = counter.load(Relaxed).wrapping_add(1) & !1;
+        let written = believed(counter.load(Relaxed).wrapping_add(1) & !1);
         Self { counter, slot: Places::new(memory, 8, word_bytes::<T>(), 1), written }
     }
 

@@ -109,6 +109,7 @@ use taut_atomic::Ordering::{Acquire, Relaxed, Release};
 use taut_atomic::{AtomicU64, LINE_BYTES, Memory, spin_loop};
 
 pub use super::Sample;
+use super::believed;
 use crate::places::Places;
 use crate::plain::{fit, line_bytes, word_bytes};
 use crate::{LayoutError, Plain};
@@ -246,7 +247,7 @@ impl<'m, T: Plain> Writer<'m, T> {
     fn attach(object: Object<'m, T>) -> Self {
         // Relaxed: the last writer has ended before this call, so its mark stays; and no one else stores the version.
         let inherited = object.lock.load(Relaxed) == WRITER;
-        Self { object, written: object.version.load(Relaxed), inherited }
+        Self { object, written: believed(object.version.load(Relaxed)), inherited }
     }
 
     /// Makes `value` the newest, if nobody holds the lock.
