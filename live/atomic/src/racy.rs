@@ -222,7 +222,7 @@ mod tests {
             assert_eq!(shared.0[done..bytes], value[done..bytes]);
             assert!(shared.0[..done].iter().chain(&shared.0[end..]).all(|byte| *byte == 0xEE));
             // SAFETY: as above.
-            unsafe { load(shared.0.as_ptr(), private.as_mut_ptr(), done, bytes) };
+            unsafe { load(shared.0.as_mut_ptr(), private.as_mut_ptr(), done, bytes) };
             assert_eq!(private[done..bytes], value[done..bytes]);
             assert!(private[..done].iter().chain(&private[bytes..]).all(|byte| *byte == 0xEE));
         }
