@@ -19,9 +19,49 @@
 //! them are the protocols', as for the loop: a fence orders every access of its processor.
 
 #[cfg(not(target_has_atomic = "64"))]
-use words::by_32 as words_of;
+use core::sync::atomic::AtomicU32 as Word;
 #[cfg(target_has_atomic = "64")]
-use words::by_64 as words_of;
+use core::sync::atomic::AtomicU64 as Word;
+use core::sync::atomic::Ordering::Relaxed;
+
+/// The bits of a word.
+#[cfg(not(target_has_atomic = "64"))]
+type Bits = u32;
+#[cfg(target_has_atomic = "64")]
+type Bits = u64;
+
+/// Loads bytes `done`, a multiple of 8, up to `bytes`; for places where [`load`]'s duties are done. Tests run it with
+/// words of both widths, and as a macro it compiles to what it would if it stood where it is used.
+macro_rules! load_words {
+    ($word:ty, $from:ident, $to:ident, $done:ident, $bytes:ident) => {
+        for at in ($done..$bytes).step_by(size_of::<$word>()) {
+            #[cfg(steps)]
+            crate::steps::payload();
+            // SAFETY: aligned and there (caller); all access in this process is atomic (caller).
+            let word = unsafe { <$word>::from_ptr($from.add(at).cast_mut().cast()) };
+            let bits = word.load(Relaxed).to_ne_bytes();
+            let count = ($bytes - at).min(size_of::<$word>());
+            // SAFETY: at most `bytes` in all, for which `to` has room.
+            unsafe { core::ptr::copy_nonoverlapping(bits.as_ptr(), $to.add(at), count) };
+        }
+    };
+}
+
+/// Stores bytes `done`, a multiple of 8, up to `bytes`; for places where [`store`]'s duties are done.
+macro_rules! store_words {
+    ($word:ty, $bits:ty, $from:ident, $to:ident, $done:ident, $bytes:ident) => {
+        for at in ($done..$bytes).step_by(size_of::<$word>()) {
+            let mut bits = [0; size_of::<$word>()];
+            let count = ($bytes - at).min(size_of::<$word>());
+            // SAFETY: at most `bytes` in all, which `from` has.
+            unsafe { core::ptr::copy_nonoverlapping($from.add(at), bits.as_mut_ptr(), count) };
+            #[cfg(steps)]
+            crate::steps::payload();
+            // SAFETY: aligned and there (caller); all access in this process is atomic (caller).
+            unsafe { <$word>::from_ptr($to.add(at).cast()) }.store(<$bits>::from_ne_bytes(bits), Relaxed);
+        }
+    };
+}
 
 /// Copies `bytes` bytes out of shared memory.
 ///
@@ -46,8 +86,7 @@ pub(crate) unsafe fn load(from: *const u8, to: *mut u8, bytes: usize) {
     }
     #[cfg(not(all(target_arch = "aarch64", not(any(miri, steps)))))]
     let done = 0;
-    // SAFETY: a multiple of 8, at most `bytes` (rounded down, above); the caller's duties are the same.
-    unsafe { words_of::load(from, to, done, bytes) };
+    load_words!(Word, from, to, done, bytes);
 }
 
 /// Copies `bytes` bytes into shared memory. Of a last word that is not full, the rest becomes anything.
@@ -73,71 +112,7 @@ pub(crate) unsafe fn store(from: *const u8, to: *mut u8, bytes: usize) {
     }
     #[cfg(not(all(target_arch = "aarch64", not(any(miri, steps)))))]
     let done = 0;
-    // SAFETY: a multiple of 8, at most `bytes` (rounded down, above); the caller's duties are the same.
-    unsafe { words_of::store(from, to, done, bytes) };
-}
-
-/// The loops, by words of the width that the processor loads and stores at once. A host's tests run both.
-mod words {
-    macro_rules! by {
-        ($width:ident, $word:ident, $bits:ty) => {
-            pub(super) mod $width {
-                use core::sync::atomic::Ordering::Relaxed;
-                use core::sync::atomic::$word as Word;
-
-                const WORD: usize = size_of::<Word>();
-
-                /// Bytes `done` up to `bytes`.
-                ///
-                /// # Safety
-                ///
-                /// As of `racy::load`; `done` is a multiple of 8.
-                #[inline(always)]
-                pub(in super::super) unsafe fn load(from: *const u8, to: *mut u8, done: usize, bytes: usize) {
-                    for at in (done..bytes).step_by(WORD) {
-                        #[cfg(steps)]
-                        crate::steps::payload();
-                        // SAFETY: aligned and there (caller); all access in this process is atomic (caller).
-                        let word = unsafe { Word::from_ptr(from.add(at).cast_mut().cast()) };
-                        let bits = word.load(Relaxed).to_ne_bytes();
-                        let count = (bytes - at).min(WORD);
-                        // SAFETY: at most `bytes` in all, for which `to` has room.
-                        unsafe { core::ptr::copy_nonoverlapping(bits.as_ptr(), to.add(at), count) };
-                    }
-                }
-
-                /// Bytes `done` up to `bytes`.
-                ///
-                /// # Safety
-                ///
-                /// As of `racy::store`; `done` is a multiple of 8.
-                #[inline(always)]
-                pub(in super::super) unsafe fn store(
-                    from: *const u8,
-                    to: *mut u8,
-                    done: usize,
-                    bytes: usize,
-                ) {
-                    for at in (done..bytes).step_by(WORD) {
-                        let mut bits = [0; WORD];
-                        let count = (bytes - at).min(WORD);
-                        // SAFETY: at most `bytes` in all, which `from` has.
-                        unsafe { core::ptr::copy_nonoverlapping(from.add(at), bits.as_mut_ptr(), count) };
-                        #[cfg(steps)]
-                        crate::steps::payload();
-                        // SAFETY: aligned and there (caller); all access in this process is atomic (caller).
-                        let word = unsafe { Word::from_ptr(to.add(at).cast()) };
-                        word.store(<$bits>::from_ne_bytes(bits), Relaxed);
-                    }
-                }
-            }
-        };
-    }
-
-    #[cfg(any(test, not(target_has_atomic = "64")))]
-    by!(by_32, AtomicU32, u32);
-    #[cfg(target_has_atomic = "64")]
-    by!(by_64, AtomicU64, u64);
+    store_words!(Word, Bits, from, to, done, bytes);
 }
 
 #[cfg(all(target_arch = "x86_64", not(any(miri, steps))))]
@@ -206,32 +181,38 @@ mod aarch64 {
 
 #[cfg(test)]
 mod tests {
-    type Copy = unsafe fn(*const u8, *mut u8, usize, usize);
+    use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
     /// Whether a copy of each length, also one that goes on behind `done` bytes, is these bytes and no others. Of
     /// shared memory, it may change the rest of the last word.
-    fn copies(load: Copy, store: Copy, word: usize) {
-        #[repr(align(8))]
-        struct Shared([u8; 88]);
-        let value: [u8; 80] = core::array::from_fn(|i| i as u8 + 1);
-        for (bytes, done) in (0..=80usize).flat_map(|bytes| [(bytes, 0), (bytes, bytes / 16 * 16)]) {
-            let (mut shared, mut private) = (Shared([0xEE; 88]), [0xEE; 80]);
-            let end = done + (bytes - done).next_multiple_of(word);
-            // SAFETY: both have room for `bytes` and the rest of a word; one thread.
-            unsafe { store(value.as_ptr(), shared.0.as_mut_ptr(), done, bytes) };
-            assert_eq!(shared.0[done..bytes], value[done..bytes]);
-            assert!(shared.0[..done].iter().chain(&shared.0[end..]).all(|byte| *byte == 0xEE));
-            // SAFETY: as above.
-            unsafe { load(shared.0.as_ptr(), private.as_mut_ptr(), done, bytes) };
-            assert_eq!(private[done..bytes], value[done..bytes]);
-            assert!(private[..done].iter().chain(&private[bytes..]).all(|byte| *byte == 0xEE));
-        }
+    macro_rules! copies {
+        ($word:ty, $bits:ty) => {
+            #[repr(align(8))]
+            struct Shared([u8; 88]);
+            let value: [u8; 80] = core::array::from_fn(|i| i as u8 + 1);
+            for (bytes, done) in (0..=80usize).flat_map(|bytes| [(bytes, 0), (bytes, bytes / 16 * 16)]) {
+                let (mut shared, mut private) = (Shared([0xEE; 88]), [0xEE; 80]);
+                let end = done + (bytes - done).next_multiple_of(size_of::<$word>());
+                // Both have room for `bytes` and the rest of a word; one thread.
+                let (from, to) = (value.as_ptr(), shared.0.as_mut_ptr());
+                store_words!($word, $bits, from, to, done, bytes);
+                assert_eq!(shared.0[done..bytes], value[done..bytes]);
+                assert!(shared.0[..done].iter().chain(&shared.0[end..]).all(|byte| *byte == 0xEE));
+                let (from, to) = (shared.0.as_mut_ptr().cast_const(), private.as_mut_ptr());
+                load_words!($word, from, to, done, bytes);
+                assert_eq!(private[done..bytes], value[done..bytes]);
+                assert!(private[..done].iter().chain(&private[bytes..]).all(|byte| *byte == 0xEE));
+            }
+        };
     }
 
     #[test]
-    fn loops_copy_every_length_by_words_of_both_widths() {
-        #[cfg(target_has_atomic = "64")]
-        copies(super::words::by_64::load, super::words::by_64::store, 8);
-        copies(super::words::by_32::load, super::words::by_32::store, 4);
+    fn every_length_is_copied_by_the_words_of_this_target() {
+        copies!(super::Word, super::Bits);
+    }
+
+    #[test]
+    fn every_length_is_copied_by_narrow_words() {
+        copies!(AtomicU32, u32);
     }
 }
