@@ -86,12 +86,26 @@ fn check_protocol(path: &str, source: &str) -> Vec<Finding> {
     for pair in &pairs {
         findings.extend(check_pair(path, source, pair));
     }
+    findings.extend(
+        unlabelled(source)
+            .into_iter()
+            .map(|line| Finding::at(path, line, "orders memory, but carries no label (`// O1 name`)")),
+    );
     for (line, label) in sites(source) {
         if pairs.iter().all(|pair| pair.label != label) {
             findings.push(Finding::at(path, line, format!("`{label}` is not declared in the head")));
         }
     }
     findings
+}
+
+/// Lines that order memory with no label on them or near above. An import orders nothing.
+fn unlabelled(source: &str) -> Vec<usize> {
+    let code = shipped(source, Texts::Blank);
+    let lines: Vec<_> = code.lines().collect();
+    let labelled = |line: usize| sites(source).iter().any(|(at, _)| (*at..at + REACH).contains(&line));
+    let ordering = STRONG.iter().flat_map(|word| lines_with(&code, word));
+    ordering.filter(|line| !lines[line - 1].trim_start().starts_with("use ") && !labelled(*line)).collect()
 }
 
 fn check_pair(path: &str, source: &str, pair: &Pair) -> Vec<Finding> {
@@ -233,6 +247,13 @@ fn read() {
             found,
             ["p.rs:8: `O1 publish` declares Release, but no place that carries the label uses it"]
         );
+    }
+
+    #[test]
+    fn each_ordering_carries_a_label() {
+        let far = "fn f() {\n    // O1 publish\n\n\n\n    w.load(Acquire);\n}\n";
+        let found = findings(HEAD, &format!("use core::sync::atomic::Ordering::Acquire;\n{CODE}{far}"));
+        assert_eq!(found, ["p.rs:32: orders memory, but carries no label (`// O1 name`)"]);
     }
 
     #[test]

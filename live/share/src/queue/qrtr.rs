@@ -54,6 +54,9 @@
 //! - O1 push: Release of the tail store ↔ Acquire of the reader's tail load.
 //! - O2 pop: Release of the head store ↔ Acquire of the writer's head load.
 //!
+//! An end that follows another takes its counter up in the same way, by Acquire: what it publishes speaks for the
+//! accesses of the one before too.
+//!
 //! # Proof
 //!
 //! The reader copies value h only after it has seen tail > h: by O1 the value is there, and the writer writes that
@@ -216,6 +219,7 @@ pub struct Writer<'m, T> {
 impl<'m, T: Plain> Writer<'m, T> {
     fn attach(memory: &Memory<'m>, capacity: u32) -> Self {
         let shared_tail = memory.word(TAIL);
+        // O1 push, of the writer before.
         let tail = Position::new(shared_tail.load(Acquire), capacity as usize);
         Self {
             shared_tail,
@@ -361,6 +365,7 @@ pub struct Reader<'m, T> {
 impl<'m, T: Plain> Reader<'m, T> {
     fn attach(memory: &Memory<'m>, capacity: u32) -> Self {
         let shared_head = memory.word(HEAD);
+        // O2 pop, of the reader before.
         let head = Position::new(shared_head.load(Acquire), capacity as usize);
         Self {
             shared_tail: memory.word(TAIL),
