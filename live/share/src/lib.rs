@@ -202,7 +202,7 @@
 //! ```text
 //! RUSTFLAGS="--cfg loom"    cargo test -p taut-share --release --test 'loom*'      every execution of small runs
 //! RUSTFLAGS="--cfg shuttle" cargo test -p taut-share --release --test 'shuttle*'   longer random ones
-//! RUSTFLAGS="--cfg steps"   cargo test -p taut-share --test 'steps*' --test 'deaths*' --test 'hostile*'
+//! RUSTFLAGS="--cfg steps"   cargo test -p taut-share --test 'steps*' --test 'deaths*' --test 'hostile*' --test 'printed*'
 //! MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p taut-share --lib --test conformance --test 'behaviour*' --test 'printed*' --test 'stress*'
 //! RUSTFLAGS=-Zsanitizer=thread cargo +nightly test -Zbuild-std --target x86_64-unknown-linux-gnu -p taut-share --release --test 'stress*'
 //! TAUT_STRESS_SECONDS=60 TAUT_STRESS_DEATHS=1000 cargo test -p taut-share --release --test 'stress*' --test 'processes*'

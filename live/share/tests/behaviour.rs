@@ -221,7 +221,7 @@ fn qrtr_successors_go_on() {
         }
         assert_eq!(writer.len() as u64, pushed - popped);
     }
-    assert!(popped > 40);
+    assert!(popped > if cfg!(miri) { 5 } else { 40 });
 }
 
 #[test]

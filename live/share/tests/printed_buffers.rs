@@ -7,12 +7,10 @@
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
-use taut_share::state::{double_buffer, improved_double_buffer, presence};
-use taut_share::{LINE_BYTES, Line, Memory};
+mod place;
 
-fn memory(bytes: usize) -> Memory<'static> {
-    Memory::new(Vec::leak((0..bytes.div_ceil(LINE_BYTES)).map(|_| Line::new()).collect()))
-}
+use place::Place;
+use taut_share::state::{double_buffer, improved_double_buffer, presence};
 
 /// Figures 6 and 8, single steps in the order that a test chooses. Values are numbers of writes.
 struct Printed {
@@ -108,6 +106,11 @@ fn our_read_does_not_go_backwards() {
     use std::cell::RefCell;
 
     use taut_atomic::steps::{count, strike_at};
+    use taut_share::{LINE_BYTES, Line, Memory};
+
+    fn memory(bytes: usize) -> Memory<'static> {
+        Memory::new(Vec::leak((0..bytes.div_ceil(LINE_BYTES)).map(|_| Line::new()).collect()))
+    }
 
     macro_rules! ours {
         ($reader:ty, $group:expr) => {{
@@ -200,9 +203,9 @@ fn a_printed_loop_that_starts_too_late_breaks_the_distance() {
         printed.write(printed.latest + 2, n);
     }
     assert_eq!(printed.slots[first.0][first.1], 3, "write 1 is overwritten by write 3");
-    let memory = memory(improved_double_buffer::bytes::<u64>(0, 3).unwrap());
-    let latest = memory.word(0);
-    let (mut writer, _, mut fast) = improved_double_buffer::group::<u64>(memory, 0, 3).unwrap();
+    let place = Place::new(improved_double_buffer::bytes::<u64>(0, 3).unwrap());
+    let latest = place.memory().word(0);
+    let (mut writer, _, mut fast) = improved_double_buffer::group::<u64>(place.memory(), 0, 3).unwrap();
     writer.write(&1);
     let first = latest.load(taut_atomic::Ordering::Relaxed);
     for n in 2..=4 {
@@ -228,9 +231,9 @@ fn the_printed_index_runs_past_the_last_row() {
     assert!(printed.slots.get(i).is_none(), "there are rows 0 to 2");
 
     // Ours, three rows: readers that stand anywhere, the writer in every row.
-    let memory = memory(double_buffer::bytes::<u64>(2));
-    let latest = memory.word(0);
-    let (mut writer, group) = double_buffer::group::<u64>(memory, 2).unwrap();
+    let place = Place::new(double_buffer::bytes::<u64>(2));
+    let latest = place.memory().word(0);
+    let (mut writer, group) = double_buffer::group::<u64>(place.memory(), 2).unwrap();
     let mut group: Vec<_> = group.collect();
     let mut used = [0; 3];
     for n in 1..100u64 {
@@ -253,8 +256,8 @@ fn one_slot_less_is_too_few_for_presence() {
         assert!(!free(readers + 1) && free(readers + 2));
 
         // Ours, brought there: each reader stays with a value of its own, and the writer goes on.
-        let memory = memory(presence::bytes::<u64>(readers));
-        let (mut writer, group) = presence::group::<u64>(memory, readers).unwrap();
+        let place = Place::new(presence::bytes::<u64>(readers));
+        let (mut writer, group) = presence::group::<u64>(place.memory(), readers).unwrap();
         let mut group: Vec<_> = group.collect();
         let mut number = 0;
         fn stay(

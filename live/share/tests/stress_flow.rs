@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! DBP and TCCP on four threads, on a payload that shows tearing: a dispatcher that activates as fast as it can, and
-//! jobs that run when they like.
+//! jobs that run when they like. 10 000 activations each; `TAUT_STRESS_SECONDS` makes it longer. Miri runs it short.
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
@@ -39,7 +39,10 @@ macro_rules! stress {
             let (mut dispatcher, mut writer, readers) =
                 $protocol::group::<Value>(Memory::new(&mut lines), shape).unwrap();
             let (over, met) = (&AtomicBool::new(false), &AtomicU32::new(0));
-            let limit = Instant::now() + Duration::from_secs(60);
+            let seconds =
+                std::env::var("TAUT_STRESS_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(0.0);
+            let end = Instant::now() + Duration::from_secs_f64(seconds);
+            let limit = end + Duration::from_secs(60);
             thread::scope(|scope| {
                 scope.spawn(move || {
                     while !over.load(Relaxed) {
@@ -96,7 +99,8 @@ macro_rules! stress {
                     }
                     // Where other programs are busy too, a reader may not get a processor for long.
                     let all = cfg!(miri) || met.load(Relaxed) == shape.lower + shape.higher;
-                    if done >= ACTIVATIONS && (all || Instant::now() > limit) {
+                    let now = Instant::now();
+                    if done >= ACTIVATIONS && now > end && (all || now > limit) {
                         break;
                     }
                 }
