@@ -153,14 +153,14 @@ fn sdrtw_writer() {
 
 #[test]
 fn sdrtw_reader() {
-    // Load, words, fence, load.
-    for n in 1..=W + 4 {
+    // Load, fence, words, fence, load.
+    for n in 1..=W + 5 {
         let mapping = Mapping::create(sdrtw::bytes::<Value>());
         let (mut writer, mut reader) = sdrtw::pair::<Value>(mapping.memory()).unwrap();
         writer.write(&marked(1));
         let before: Vec<_> =
             mapping.words().iter().map(|word| word.load(std::sync::atomic::Ordering::Relaxed)).collect();
-        dies(&mapping, "sdrtw-reader", n, W + 3);
+        dies(&mapping, "sdrtw-reader", n, W + 4);
         let after: Vec<_> =
             mapping.words().iter().map(|word| word.load(std::sync::atomic::Ordering::Relaxed)).collect();
         assert_eq!(before, after, "a reader leaves no trace");
