@@ -138,7 +138,13 @@ fn distance(slots: usize, slow: usize) -> usize {
 
 #[test]
 fn one_buffer_fewer_in_the_improved_form_tears_in_time() {
-    for (slow, n) in [(0, 2), (0, 3), (1, 2), (1, 3), (1, 4), (2, 2), (2, 3)] {
+    // A model without a single unsafe line: Miri takes minutes for it and can find nothing there.
+    let shapes: &[_] = if cfg!(miri) {
+        &[(0, 2), (0, 3)]
+    } else {
+        &[(0, 2), (0, 3), (1, 2), (1, 3), (1, 4), (2, 2), (2, 3)]
+    };
+    for &(slow, n) in shapes {
         assert_eq!(distance(slow + n, slow), n, "{slow} slow readers, N = {n}");
         assert!(distance(slow + n - 1, slow) < n, "{slow} slow readers, N = {n}, one fewer");
     }
