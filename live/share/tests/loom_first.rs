@@ -79,17 +79,17 @@ fn sdrtw(writes: u64, reads: u64, memory: Memory<'static>) {
 
 #[test]
 fn sdrtw_two_writes_one_read() {
-    explore_on(1 * LINE_BYTES, "sdrtw 2×1", None, |memory| sdrtw(2, 1, memory));
+    explore_on(LINE_BYTES, "sdrtw 2×1", None, |memory| sdrtw(2, 1, memory));
 }
 
 #[test]
 fn sdrtw_three_writes_two_reads() {
-    explore_on(1 * LINE_BYTES, "sdrtw 3×2", Some(3), |memory| sdrtw(3, 2, memory));
+    explore_on(LINE_BYTES, "sdrtw 3×2", Some(3), |memory| sdrtw(3, 2, memory));
 }
 
 #[test]
 fn sdrtw_two_readers() {
-    explore_on(1 * LINE_BYTES, "sdrtw 2 readers", Some(2), |memory| {
+    explore_on(LINE_BYTES, "sdrtw 2 readers", Some(2), |memory| {
         let (mut writer, mut reader) = sdrtw::pair::<[u64; 2]>(memory).unwrap();
         let mut second = reader.clone();
         let writing = thread::spawn(move || {
