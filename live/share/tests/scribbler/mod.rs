@@ -72,7 +72,8 @@ pub(crate) fn scribbled(
     };
     let (end, scribbles) = (Instant::now() + time, mapping.told(0).load(Relaxed));
     while !work(&memory) || Instant::now() < end || mapping.told(0).load(Relaxed) < scribbles + 10_000 {
-        assert!(Instant::now() < limit, "not every outcome was seen");
+        let written = mapping.told(0).load(Relaxed) - scribbles;
+        assert!(Instant::now() < limit, "not every outcome was seen, while {written} words were written");
     }
     scribbler.kill();
     assert!(first.iter().chain(last).all(|word| word.load(Relaxed) == GUARD), "an access outside");
