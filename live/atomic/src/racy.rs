@@ -6,13 +6,13 @@
 //!
 //! The specification is a loop over 64-bit words, which is what Miri, the step counter and the model checkers run
 //! (they have their own in `modelled.rs`); over 32-bit words where the processor has no atomic 64-bit ones, since a
-//! copy may be torn anywhere, and those that `portable-atomic` makes cost several accesses each. It costs twice a plain copy from about half a kibibyte on, for a compiler
-//! may neither join nor reorder the accesses as a copy would. So on processors that we know, larger values are
+//! copy may be torn anywhere, and those that `portable-atomic` makes cost several accesses each. It costs twice a plain copy
+//! from about half a kibibyte on, for a compiler may neither join nor reorder the accesses as a copy would. So on processors that we know, larger values are
 //! copied by instructions that the compiler does not look into:
 //!
-//! - x86-64, from 512 bytes on: `rep movsb`, on every processor of the last ten years the fastest copy of such
-//!   sizes out of a line that another core has written. Each byte of it is an ordinary load and store; loads are not
-//!   reordered with later loads nor stores with later stores outside of the instruction (Intel SDM 3A, 9.2.4).
+//! - x86-64, from 512 bytes on: `rep movsb`, the fastest copy of such sizes out of a line that another core has
+//!   written in a trial on one processor (Zen 5); others are not measured. Each byte of it is an
+//!   ordinary load and store; loads are not reordered with later loads nor stores with later stores outside of the instruction (Intel SDM 3A, 9.2.4).
 //! - AArch64, from 128 bytes on: pairs of words. Each word of a pair is a single access (Arm ARM, B2.2.1).
 //!
 //! Both are accounted for as relaxed atomic accesses to the shared side, of bytes and of words. The fences that order
@@ -117,7 +117,7 @@ pub(crate) unsafe fn store(from: *const u8, to: *mut u8, bytes: usize) {
 
 #[cfg(all(target_arch = "x86_64", not(any(miri, steps))))]
 mod x86_64 {
-    /// Bytes from which on the instruction is faster than the words: measured, see `docs/measured`.
+    /// Bytes from which on the instruction was faster than the words in a trial on one processor (Zen 5).
     pub(super) const LARGE: usize = 512;
 
     /// Whether the instruction would take a byte at a time: AMD's do when the target lies 1 to 15 bytes further in its

@@ -138,8 +138,8 @@ const fn batch<T: Plain>() -> usize {
     if stride == 0 || stride > 64 { 1 } else { 64 / stride }
 }
 
-/// Spare slots that let a reader keep up with a writer that pushes without a pause: a pop of 64 bytes takes as long
-/// as a few pushes, and one of 4 KiB no longer.
+/// Spare slots to begin with, for a reader beside a writer that pushes without a pause. Chosen by reason (a pop should
+/// not take longer than a few pushes), not by measurement.
 pub const SPARE: u32 = 8;
 
 const fn slots<T: Plain>(capacity: u32, spare: u32) -> Option<usize> {
