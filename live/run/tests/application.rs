@@ -133,11 +133,13 @@ fn each<F: FnMut(&mut Job<'_>) -> Result<(), Failure> + Send>(job: F) -> Each<F>
 #[test]
 fn releases_stand_on_an_absolute_clock() {
     // The application's memory lives longer than the closure that sets it up.
+    /// The least number that the next job may have: a stall of the machine skips some.
     static JOBS: AtomicU64 = AtomicU64::new(0);
     let outcome = run(TICK, Some(Duration::from_ms(200)), |app| {
         app.task("tick", |_| {
             Ok(each(|job| {
-                assert_eq!(job.number(), JOBS.fetch_add(1, Ordering::Relaxed));
+                let least = JOBS.swap(job.number() + 1, Ordering::Relaxed);
+                assert!(job.number() >= least, "each number once, in order");
                 Ok(())
             }))
         })
@@ -164,8 +166,10 @@ fn releases_stand_on_an_absolute_clock() {
 fn a_heap_use_is_counted() {
     let outcome = run(TICK, Some(Duration::from_ms(30)), |app| {
         app.task("tick", |_| {
-            Ok(each(|job| {
-                if job.number() == 3 {
+            let mut used = false;
+            Ok(each(move |job| {
+                if job.number() >= 3 && !used {
+                    used = true;
                     std::hint::black_box(Box::new(job.number()));
                 }
                 Ok(())
@@ -197,18 +201,24 @@ fn an_exceeded_scope_fails_the_job_and_no_other() {
 
 #[test]
 fn an_overrun_skips_and_is_told() {
+    /// The number of the long job: the fifth, or one after it if a stall skipped that.
+    static LONG: AtomicU64 = AtomicU64::new(0);
     let outcome = run(TICK, Some(Duration::from_ms(60)), |app| {
         app.task("tick", |_| {
             Ok(each(|job| {
-                while job.number() == 5 && job.now().since(job.release()) < Duration::from_ms(5) {}
+                if job.number() >= 5 && LONG.load(Ordering::Relaxed) == 0 {
+                    LONG.store(job.number(), Ordering::Relaxed);
+                    while job.now().since(job.release()) < Duration::from_ms(5) {}
+                }
                 Ok(())
             }))
         })
     });
-    assert!(outcome.of(Kind::Overrun).iter().any(|record| record.job == 5));
+    let long = LONG.load(Ordering::Relaxed);
+    assert!(outcome.of(Kind::Overrun).iter().any(|record| record.job == long));
     let skipped: Vec<u64> = outcome.of(Kind::Skip).iter().map(|record| record.job).collect();
-    assert!(skipped.contains(&6) && skipped.contains(&7), "{skipped:?}");
-    let miss = outcome.of(Kind::Miss).into_iter().find(|record| record.job == 5).unwrap();
+    assert!(skipped.contains(&(long + 1)) && skipped.contains(&(long + 2)), "{skipped:?}");
+    let miss = outcome.of(Kind::Miss).into_iter().find(|record| record.job == long).unwrap();
     assert!(miss.value >= 5_000_000);
 }
 
@@ -218,7 +228,7 @@ fn stop_app_stops_the_application() {
     let outcome = run(&tables, None, |app| {
         app.task("tick", |_| {
             Ok(each(|job| {
-                while job.number() == 9 && job.now().since(job.release()) < Duration::from_ms(3) {}
+                while job.number() >= 9 && job.now().since(job.release()) < Duration::from_ms(3) {}
                 Ok(())
             }))
         })
@@ -443,13 +453,11 @@ fn a_stale_or_unproven_plan_is_refused() {
 
 #[test]
 fn a_panic_ends_the_application() {
-    for in_job in [3, u64::MAX] {
+    for last in [3, 400] {
         let outcome = run(TICK, None, |app| {
             app.task("tick", |_| {
                 Ok(each(move |job| {
-                    assert!(job.number() != in_job, "on purpose");
-                    // Without a panic the test would not end.
-                    assert!(job.number() < 400, "on purpose");
+                    assert!(job.number() < last, "on purpose");
                     Ok(())
                 }))
             })
