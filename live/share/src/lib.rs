@@ -56,9 +56,10 @@
 //! ```
 //! use taut_share::{Line, Memory, state};
 //!
-//! const LINES: usize = state::bytes::<[f32; 2]>(2, state::SPARE) / size_of::<Line>();
+//! const SPARE: u32 = state::spare::<[f32; 2]>();
+//! const LINES: usize = state::bytes::<[f32; 2]>(2, SPARE) / size_of::<Line>();
 //! let mut lines = [const { Line::new() }; LINES];
-//! let (mut writer, mut readers) = state::group::<[f32; 2]>(Memory::new(&mut lines), 2, state::SPARE)?;
+//! let (mut writer, mut readers) = state::group::<[f32; 2]>(Memory::new(&mut lines), 2, SPARE)?;
 //! let (mut first, mut second) = (readers.next().unwrap(), readers.next().unwrap());
 //! assert_eq!(first.read(), None);
 //! writer.write(&[0.5, 1.0]);

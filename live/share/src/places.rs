@@ -246,6 +246,14 @@ impl<'m, T: Plain> Places<'m, T> {
     }
 }
 
+/// A place to copy a value into, for [`Places::load_into`]: of the old one nothing is used.
+#[inline(always)]
+pub(crate) fn uninit<T: Plain>(value: &mut T) -> &mut MaybeUninit<T> {
+    // SAFETY: the same layout. Bytes of a `MaybeUninit` could be taken away; `load_into` only writes, and initialised
+    // ones, and any of those are a T (Plain).
+    unsafe { &mut *core::ptr::from_mut(value).cast::<MaybeUninit<T>>() }
+}
+
 /// The first word of a value that varies.
 ///
 /// # Safety

@@ -14,9 +14,10 @@
 //! ```
 //! use taut_share::{Line, Memory, state};
 //!
-//! const LINES: usize = state::bytes::<[f32; 3]>(2, state::SPARE) / size_of::<Line>();
+//! const SPARE: u32 = state::spare::<[f32; 3]>();
+//! const LINES: usize = state::bytes::<[f32; 3]>(2, SPARE) / size_of::<Line>();
 //! let mut lines = [const { Line::new() }; LINES];
-//! let (mut writer, mut readers) = state::group::<[f32; 3]>(Memory::new(&mut lines), 2, state::SPARE)?;
+//! let (mut writer, mut readers) = state::group::<[f32; 3]>(Memory::new(&mut lines), 2, SPARE)?;
 //! let (mut control, mut logger) = (readers.next().unwrap(), readers.next().unwrap());
 //! let mut display = control.observer();
 //!
@@ -54,7 +55,7 @@ pub mod tccp;
 
 use core::fmt;
 
-pub use hybrid::{Observer, Reader, Readers, SPARE, Writer, bytes, group, observer, pair, reader, writer};
+pub use hybrid::{Observer, Reader, Readers, Writer, bytes, group, observer, pair, reader, spare, writer};
 
 /// A value with the number of its write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

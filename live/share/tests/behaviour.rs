@@ -67,12 +67,28 @@ fn sdrtr_gives_the_newest() {
     let place = Place::new(sdrtr::bytes::<[u8; 13]>());
     let (mut writer, mut reader) = sdrtr::pair::<[u8; 13]>(place.memory()).unwrap();
     assert_eq!(reader.read(), None);
-    assert_eq!(reader.read(), None);
+    assert_eq!(reader.read_with(|_| ()), None);
     for n in 1..if cfg!(miri) { 20 } else { 100 } {
         assert_eq!(writer.try_publish(&[n; 13]), Ok(()));
-        assert_eq!(reader.read(), Some([n; 13]));
+        let looked = reader.read_with(|value| {
+            let busy = writer.try_publish(&[0; 13]);
+            assert_eq!(busy, Err(sdrtr::NotPublished::Busy), "the reader looks");
+            *value
+        });
+        assert_eq!(looked, Some([n; 13]));
         assert_eq!(reader.read(), Some([n; 13]));
     }
+}
+
+#[test]
+fn sdrtr_lets_the_writer_go_on_when_a_look_panics() {
+    let place = Place::new(sdrtr::bytes::<u64>());
+    let (mut writer, mut reader) = sdrtr::pair::<u64>(place.memory()).unwrap();
+    writer.try_publish(&1).unwrap();
+    let look = std::panic::AssertUnwindSafe(|| reader.read_with(|_| panic!("on purpose")));
+    assert!(std::panic::catch_unwind(look).is_err());
+    assert_eq!(writer.try_publish(&2), Ok(()));
+    assert_eq!(reader.read(), Some(2));
 }
 
 #[test]
@@ -136,6 +152,8 @@ fn sdrtw_gives_the_newest_with_its_number() {
     let (mut writer, mut reader) = sdrtw::pair::<[u8; 13]>(place.memory()).unwrap();
     assert_eq!((reader.try_read(), reader.read_if_newer(), reader.version()), (Ok(None), Ok(None), 0));
     assert_eq!(reader.read_bounded(0), Ok(None));
+    let mut place = [9; 13];
+    assert_eq!((reader.try_read_into(&mut place), place), (Ok(None), [9; 13]));
     let mut second = reader.clone();
     for n in 1..if cfg!(miri) { 20u8 } else { 100 } {
         writer.write(&[n; 13]);
@@ -143,6 +161,7 @@ fn sdrtw_gives_the_newest_with_its_number() {
         assert_eq!(reader.read_if_newer(), sample);
         assert_eq!(reader.read_if_newer(), Ok(None));
         assert_eq!(reader.try_read(), sample);
+        assert_eq!((reader.try_read_into(&mut place), place), (Ok(Some(u64::from(n))), [n; 13]));
         assert_eq!(second.read_bounded(1), sample);
         assert_eq!(second.read_if_newer(), Ok(None));
         assert_eq!(second.version(), u64::from(n));
@@ -158,6 +177,7 @@ fn sdrtw_writer_dead_in_a_write_leaves_retry_and_a_gap() {
     counter.store(3, taut_atomic::Ordering::Relaxed); // Dead after the odd store of write 2.
     assert_eq!(reader.read_bounded(10), Err(sdrtw::Retry));
     assert_eq!(reader.read_if_newer(), Err(sdrtw::Retry));
+    assert_eq!(reader.try_read_into(&mut 0), Err(sdrtw::Retry));
     assert_eq!(reader.version(), 1);
     // SAFETY: the writer before is not used again.
     let mut writer = unsafe { sdrtw::writer::<u64>(place.memory()) }.unwrap();

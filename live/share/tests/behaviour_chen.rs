@@ -25,7 +25,10 @@ fn sizes() {
     assert_eq!(hybrid::bytes::<[u8; 57]>(1, 6), 128 * 2 + 9 * 128);
     assert_eq!(improved_chen::bytes::<u64>(0, 1), 128 + 2 * 64);
     assert_eq!(improved_chen::bytes::<u64>(3, 4), hybrid::bytes::<u64>(3, 3));
-    assert_eq!(state::bytes::<u64>(1, state::SPARE), hybrid::bytes::<u64>(1, hybrid::SPARE));
+    assert_eq!(
+        state::bytes::<u64>(1, state::spare::<u64>()),
+        hybrid::bytes::<u64>(1, hybrid::spare::<u64>())
+    );
     // Absurd ones do not wrap: nothing is so large that it would fit.
     const ABSURD: usize = 1 << (usize::BITS - 4);
     assert!(chen::bytes::<[u8; ABSURD]>(250) > usize::MAX / 2);
@@ -149,7 +152,7 @@ fn values_of_varying_length() {
     let frame = |n: usize| Frame::of(&vec![n as u8; n]).unwrap();
     let place = Place::new(chen::bytes::<Frame>(1));
     let (mut writer, mut reader) = chen::pair::<Frame>(place.memory()).unwrap();
-    let other = Place::new(hybrid::bytes::<Frame>(1, hybrid::SPARE));
+    let other = Place::new(hybrid::bytes::<Frame>(1, hybrid::spare::<Frame>()));
     let (mut fast_writer, mut fast) = hybrid::pair::<Frame>(other.memory()).unwrap();
     for n in (0..100).chain((0..100).rev()) {
         writer.write(&frame(n));
@@ -198,7 +201,7 @@ fn many_readers() {
 
 #[test]
 fn hybrid_gives_the_newest_with_its_number() {
-    for spare in [0, 1, hybrid::SPARE] {
+    for spare in [0, 1, hybrid::spare::<[u8; 13]>()] {
         let place = Place::new(hybrid::bytes::<[u8; 13]>(3, spare));
         let (mut writer, all) = hybrid::group::<[u8; 13]>(place.memory(), 3, spare).unwrap();
         assert_eq!(all.len(), 3);
@@ -209,6 +212,7 @@ fn hybrid_gives_the_newest_with_its_number() {
             (Ok(None), Ok(None), 0)
         );
         let mut place = [9; 13];
+        assert_eq!((observer.try_read_into(&mut place), place), (Ok(None), [9; 13]));
         for reader in &mut readers {
             assert_eq!((reader.read(), reader.read_if_newer(), reader.version()), (None, None, 0));
             assert_eq!((reader.read_into(&mut place), place), (None, [9; 13]));
@@ -218,6 +222,9 @@ fn hybrid_gives_the_newest_with_its_number() {
             let sample = Some(Sample { value: [n; 13], version: u64::from(n) });
             let mut late = observer.clone();
             assert_eq!((observer.try_read(), observer.read_if_newer()), (Ok(sample), Ok(None)));
+            assert_eq!((late.try_read_into(&mut place), place), (Ok(Some(u64::from(n))), [n; 13]));
+            assert_eq!(late.read_if_newer(), Ok(None));
+            let mut late = readers[0].observer();
             assert_eq!((late.read_if_newer(), late.version()), (Ok(sample), u64::from(n)));
             for (which, reader) in readers.iter_mut().enumerate() {
                 if (n as usize).is_multiple_of(which + 1) {

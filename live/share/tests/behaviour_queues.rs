@@ -105,7 +105,16 @@ fn by_the_policy<P: Policy, const N: usize>(
         assert_eq!((writer.len(), reader.len(), writer.pushed()), (list.len(), list.len(), pushed));
         assert_eq!((writer.is_empty(), reader.is_empty()), (list.is_empty(), list.is_empty()));
         let wanted = random.below(capacity + 3);
-        if wanted == 1 {
+        if wanted == 2 {
+            let mut value = [0xEE; N];
+            let popped = reader.pop_into(&mut value).unwrap();
+            let expected = list.pop_front();
+            assert_eq!(popped, expected.map(|n| n - last - 1));
+            assert_eq!(value, expected.map_or([0xEE; N], bytes));
+            if let (Some(more), Some(n)) = (popped, expected) {
+                (last, lost) = (n, lost + more);
+            }
+        } else if wanted == 1 {
             let popped = reader.pop_within(3).unwrap();
             let expected = list.pop_front();
             assert_eq!(popped.map(|popped| popped.value), expected.map(bytes));

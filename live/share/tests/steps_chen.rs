@@ -127,5 +127,5 @@ fn steps_are_as_documented() {
         )* };
     }
     each!(1 8 20 64 256);
-    hybrid_takes::<1000>(2, hybrid::SPARE);
+    hybrid_takes::<1000>(2, hybrid::spare::<[u8; 1000]>());
 }

@@ -32,10 +32,13 @@ fn sdrtr_takes<const N: usize>() {
     // SAFETY: aligned lines, of that length, which outlive the ends; touched through `start` alone.
     let memory = unsafe { Memory::from_raw(start, 40 * LINE_BYTES) };
     let (mut writer, mut reader) = sdrtr::pair::<[u8; N]>(memory).unwrap();
-    assert_eq!(steps(|| assert!(reader.read().is_none())), Steps { exchanges: 2, ..NONE });
+    let around = Steps { exchanges: 1, stores: 1, ..NONE };
+    assert_eq!(steps(|| assert!(reader.read().is_none())), around);
+    assert_eq!(steps(|| assert!(reader.read_with(|_| ()).is_none())), around);
     let publish = Steps { words, exchanges: 1, ..NONE };
     assert_eq!(steps(|| assert!(writer.try_publish(&[1; N]).is_ok())), publish);
-    assert_eq!(steps(|| assert!(reader.read().is_some())), Steps { exchanges: 2, words, ..NONE });
+    assert_eq!(steps(|| assert!(reader.read().is_some())), Steps { words, ..around });
+    assert_eq!(steps(|| assert!(reader.read_with(|_| ()).is_some())), Steps { words, ..around });
     assert_eq!(steps(|| assert!(writer.publish_within(&[2; N], 9).is_ok())), publish);
     // SAFETY: the word outlives this function's use of it, and is touched atomically alone.
     unsafe { taut_atomic::AtomicU64::from_ptr(idx) }.fetch_add(1, Relaxed);
@@ -54,9 +57,11 @@ fn sdrtw_takes<const N: usize>() {
     let (mut writer, mut reader) = sdrtw::pair::<[u8; N]>(memory).unwrap();
     let look = Steps { loads: 1, ..NONE };
     assert_eq!(steps(|| assert_eq!(reader.try_read(), Ok(None))), look);
+    assert_eq!(steps(|| assert_eq!(reader.try_read_into(&mut [0; N]), Ok(None))), look);
     assert_eq!(steps(|| writer.write(&[1; N])), Steps { stores: 2, fences: 1, words, ..NONE });
     let read = Steps { loads: 2, fences: 2, words, ..NONE };
     assert_eq!(steps(|| assert!(reader.try_read().is_ok())), read);
+    assert_eq!(steps(|| assert_eq!(reader.try_read_into(&mut [0; N]), Ok(Some(1)))), read);
     assert_eq!(steps(|| assert!(reader.read_bounded(9).is_ok())), read);
     assert_eq!(steps(|| assert_eq!(reader.read_if_newer(), Ok(None))), look);
     assert_eq!(steps(|| assert_eq!(reader.version(), 1)), look);

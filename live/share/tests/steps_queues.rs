@@ -33,16 +33,18 @@ fn ring_takes<P: Policy, const N: usize>(
 ) {
     let words = N.div_ceil(8) as u64;
     assert_eq!(steps(|| assert_eq!(reader.pop(), Ok(None))), LOOK);
+    assert_eq!(steps(|| assert_eq!(reader.pop_into(&mut [0; N]), Ok(None))), LOOK);
     assert_eq!(steps(|| assert_eq!(reader.pop_within(9), Ok(None))), LOOK);
     assert_eq!(steps(|| assert_eq!(reader.pop_slice(&mut [[0; N]]).unwrap().count, 0)), LOOK);
     let push = Steps { stores: 1, fences: 1, words, ..NONE };
-    let pop = Steps { loads: 2, stores: 1, fences: 1, words, ..NONE };
+    let pop = Steps { loads: 2, stores: 1, fences: 2, words, ..NONE };
     let follow = Steps { stores: 0, ..pop };
     let mut follower = reader.follower();
     for n in 0..20u8 {
         assert_eq!(steps(|| writer.push(&[n; N])), push, "full or not");
         if n % 3 == 2 {
             assert_eq!(steps(|| assert!(reader.pop().unwrap().is_some())), pop, "with losses or without");
+            assert_eq!(steps(|| assert!(reader.pop_into(&mut [0; N]).unwrap().is_some())), pop);
         }
         if n % 5 == 4 {
             assert_eq!(steps(|| assert!(follower.pop_within(9).unwrap().is_some())), follow);

@@ -83,7 +83,7 @@
 use taut_atomic::Memory;
 
 use super::ring;
-pub use super::ring::{Overtaken, Popped, PoppedSlice, SPARE, bytes};
+pub use super::ring::{Overtaken, Popped, PoppedSlice, bytes, spare};
 use crate::{LayoutError, Plain};
 
 /// The oldest value makes room.
@@ -109,7 +109,7 @@ pub type Reader<'m, T> = ring::Reader<'m, T, Overwrite>;
 pub type Follower<'m, T> = ring::Reader<'m, T, Overwrite, ring::Untold>;
 
 /// Both ends on one memory, for up to `capacity` values, with `spare` slots that make it rare that a pop is overtaken
-/// ([`SPARE`] is a good number; each costs the memory of a value).
+/// ([`spare`] gives a good number; each costs the memory of a value).
 ///
 /// # Errors
 ///

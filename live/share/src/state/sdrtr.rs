@@ -6,7 +6,7 @@
 //! # Use
 //!
 //! Settings, set points, commands into a control loop. The reader always gets the newest value that was published
-//! whole; the writer is told `Busy` while the reader copies. Is the writer the real-time side: [`super::sdrtw`].
+//! whole; the writer is told `Busy` while the reader copies or looks. Is the writer the real-time side: [`super::sdrtw`].
 //! Must every value arrive: [`crate::queue`].
 //!
 //! # Callers
@@ -16,7 +16,7 @@
 //! |                             | publish | read | `release_reader` |
 //! |-----------------------------|---------|------|------------------|
 //! | `try_publish`, `publish_within` | X   | -    | X                |
-//! | `read`                      | -       | X    | X                |
+//! | `read`, `read_with`         | -       | X    | X                |
 //!
 //! # Progress
 //!
@@ -24,7 +24,8 @@
 //!
 //! | operation           | bound                                                                             |
 //! |---------------------|-----------------------------------------------------------------------------------|
-//! | `read`              | wait-free: 2 exchanges + W words; 2 exchanges when nothing was published          |
+//! | `read`              | wait-free: 1 exchange + W words + 1 store; without the words when nothing was published |
+//! | `read_with`         | the same with what `look` does instead of the words                                |
 //! | `try_publish`       | W words + 1 exchange, then it has happened or the reader was inside               |
 //! | `publish_within(n)` | W words + 1 to n exchanges                                                        |
 //!
@@ -42,22 +43,23 @@
 //! # Invariants
 //!
 //! - I1 The writer writes only the slot that bit 1 does not name.
-//! - I2 Bits 1 and 2 change only by the writer's exchange, which succeeds only while bit 0 is 0.
-//! - I3 Between its two exchanges the reader reads only the slot that bit 1 named at the first.
+//! - I2 While bit 0 is 1, only the reader changes the word: the writer's exchange succeeds only while it is 0.
+//! - I3 Between its exchange and its store the reader reads only the slot that bit 1 named at the exchange.
 //!
 //! # Orderings
 //!
-//! - O1 publish: Release of the writer's exchange ↔ Acquire of the reader's first exchange.
-//! - O2 return: Release of the reader's second exchange ↔ Acquire of the writer's exchange, and of the load by
-//!   which a new writer begins.
+//! - O1 publish: Release of the writer's exchange ↔ Acquire of the reader's exchange.
+//! - O2 return: Release of the reader's store ↔ Acquire of the writer's exchange, and of the load by which a new
+//!   writer begins.
 //!
 //! # Proof
 //!
-//! The reader's first exchange and the writer's are read-modify-writes of one word, so one comes first. If the
-//! reader's: bit 0 is set, the writer's fails until the second exchange of the read (I2), so bit 1 keeps naming the
-//! slot that is read, which the writer does not touch (I1, I3). If the writer's: the reader's first exchange
-//! returns the new bit 1, or a later one, and O1 makes the slot's content visible. The slot that the writer writes
-//! next is the one that bit 1 left; whoever read it had returned (O2) before the exchange that left it.
+//! The reader's exchange and the writer's are read-modify-writes of one word, so one comes first. If the reader's:
+//! bit 0 is set, the writer's fails until the reader's store (I2), so bit 1 keeps naming the slot that is read, which
+//! the writer does not touch (I1, I3), and the store overwrites nothing that anybody else did. If the writer's: the
+//! reader's exchange returns the new bit 1, or a later one, and O1 makes the slot's content visible. The slot that
+//! the writer writes next is the one that bit 1 left; whoever read it had returned (O2) before the exchange that left
+//! it.
 //!
 //! # Crash
 //!
@@ -65,7 +67,7 @@
 //! |---------------------------------|------------------------------------|-----------------------------------------|
 //! | writer, before its exchange     | the previous value                 | a new [`writer`] writes the free slot   |
 //! | writer, after its exchange      | the new value                      | a new [`writer`] takes the other slot   |
-//! | reader, before its first exchange or after its second | nothing      | a new [`reader`] reads the newest value |
+//! | reader, before its exchange or after its store | nothing             | a new [`reader`] reads the newest value |
 //! | reader, in between (bit 0 set)  | `Busy` until it is cleared         | a new [`reader`] clears bit 0, or the owner calls [`Writer::release_reader`] |
 //!
 //! A hostile writer can make the reader return any bits of the slots, also torn, and nothing else: the slot's
@@ -75,8 +77,9 @@
 //! # Source
 //!
 //! [Perez Ruiz 2020, Listing 1]. We differ: the printed mask 0xFFFFF000 clears the slot bit too, so that the second
-//! write waits for ever (`tests/printed.rs` shows it); the slot is the one that the first exchange returned, where
-//! the listing loads the index again; `has_data` is bit 2 of the same word; `Busy` where the listing waits.
+//! write waits for ever (`tests/printed.rs` shows it); the slot is the one that the exchange returned, where the
+//! listing loads the index again; the reader returns by a store, where the listing has another exchange, since nobody
+//! else can change the word meanwhile; `has_data` is bit 2 of the same word; `Busy` where the listing waits.
 //!
 //! # Checked
 //!
@@ -273,25 +276,52 @@ impl<'m, T: Plain> Reader<'m, T> {
         Self { idx, slots: slots(memory) }
     }
 
-    /// The newest value; `None` before the first one. Wait-free: 2 exchanges and one copy.
+    /// The newest value; `None` before the first one. Wait-free: 1 exchange, one copy, 1 store.
     #[inline]
     pub fn read(&mut self) -> Option<T> {
-        // O1 publish (Acquire): the content of the slot that the result names.
-        let idx = self.idx.fetch_add(READER_INSIDE, Acquire);
-        if idx & DATA == 0 {
-            // Nothing was copied, so there is nothing to order.
-            self.idx.fetch_sub(READER_INSIDE, Relaxed);
-            return None;
-        }
+        let (inside, slot) = self.enter()?;
         // SAFETY:
         // - the slot's number is 0 or 1, whatever the word is, and a T fits (layout);
         // - T is Plain: every bit pattern is one, aligned to at most 8;
-        // - exclusive against our writer: bit 0 is set until the exchange below (I2), so it leaves this slot
+        // - exclusive against our writer: bit 0 is set until `inside` is dropped (I2), so it leaves this slot
         //   alone (I1). A hostile process is outside of this program: its bits are a T as any, and all of them are
-        //   fetched before the Release below.
-        let value = unsafe { self.slots.read(slot(idx)) };
-        // O2 return (Release): our copying is over before the writer may take this slot.
-        self.idx.fetch_sub(READER_INSIDE, Release);
+        //   fetched before the Release there.
+        let value = unsafe { self.slots.read(slot) };
+        drop(inside);
         Some(value)
+    }
+
+    /// The newest value, shown to `look` where it lies; `None` before the first one. The writer is told `Busy` until
+    /// `look` returns. Wait-free but for `look`: 1 exchange, 1 store.
+    #[inline]
+    pub fn read_with<R>(&mut self, look: impl FnOnce(&T) -> R) -> Option<R> {
+        let (_inside, slot) = self.enter()?;
+        // SAFETY: as in `read`, until `_inside` is dropped, which is when `look` has returned or panicked.
+        Some(unsafe { self.slots.lend(slot, look) })
+    }
+
+    /// Keeps the writer out, if there is a value; its slot.
+    #[inline(always)]
+    fn enter(&self) -> Option<(Inside<'m>, usize)> {
+        // O1 publish (Acquire): the content of the slot that the result names.
+        let idx = self.idx.fetch_add(READER_INSIDE, Acquire);
+        let inside = Inside { idx: self.idx, outside: idx & !READER_INSIDE };
+        (idx & DATA != 0).then_some((inside, slot(idx)))
+    }
+}
+
+/// The reader is inside until this is dropped.
+struct Inside<'m> {
+    idx: &'m AtomicU64,
+    /// The word as it was before.
+    outside: u64,
+}
+
+impl Drop for Inside<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // O2 return (Release): our copying is over before the writer may take this slot. A store, for while bit 0 is
+        // set nobody else changes the word (I2).
+        self.idx.store(self.outside, Release);
     }
 }

@@ -16,7 +16,7 @@
 //! |                                                      | write | read, `version` |
 //! |------------------------------------------------------|-------|-----------------|
 //! | `write`                                              | X     | -               |
-//! | `try_read`, `read_bounded`, `read_if_newer`, `version` | -   | -               |
+//! | `try_read`, `try_read_into`, `read_bounded`, `read_if_newer`, `version` | - | - |
 //!
 //! # Progress
 //!
@@ -25,7 +25,7 @@
 //! | operation         | bound                                                                               |
 //! |-------------------|-------------------------------------------------------------------------------------|
 //! | `write`           | wait-free: 2 stores + W words + 1 fence (free on x86-64); it loads nothing          |
-//! | `try_read`        | 2 loads + W words + 2 fences; 1 load when a write is going on or none has been       |
+//! | `try_read`, `try_read_into` | 2 loads + W words + 2 fences; 1 load when a write is going on or none has been |
 //! | `read_bounded(n)` | n times `try_read`                                                                  |
 //! | `read_if_newer`   | `try_read`; 1 load when there is nothing newer                                      |
 //! | `version`         | 1 load                                                                              |
@@ -98,13 +98,14 @@
 //! know fences, and every access here is atomic: it can say nothing.
 
 use core::fmt;
+use core::mem::MaybeUninit;
 
 use taut_atomic::Ordering::{Acquire, Relaxed, Release};
 use taut_atomic::{AtomicU64, Memory, fence, spin_loop};
 
 pub use super::Sample;
 use super::believed;
-use crate::places::Places;
+use crate::places::{Places, uninit};
 use crate::plain::{fit, line_bytes, word_bytes};
 use crate::{LayoutError, Plain};
 
@@ -226,6 +227,22 @@ impl<'m, T: Plain> Reader<'m, T> {
         if counter == 0 { Ok(None) } else { self.copy(counter).map(Some) }
     }
 
+    /// [`Reader::try_read`] into `value`, which saves moving a large one again; the result is the number of the write.
+    /// Before the first write it is `None`, and `value` is as it was.
+    ///
+    /// # Errors
+    ///
+    /// [`Retry`]: a write came in between, and `value` holds anything.
+    #[inline]
+    pub fn try_read_into(&mut self, value: &mut T) -> Result<Option<u64>, Retry> {
+        let counter = self.counter.load(Relaxed);
+        if counter == 0 {
+            return Ok(None);
+        }
+        self.fill(counter, uninit(value))?;
+        Ok(Some(counter / 2))
+    }
+
     /// The newest value, in up to `attempts` attempts (0 counts as 1) with a pause in between; `None` before the
     /// first write.
     ///
@@ -263,6 +280,14 @@ impl<'m, T: Plain> Reader<'m, T> {
 
     #[inline(always)]
     fn copy(&mut self, counter: u64) -> Result<Sample<T>, Retry> {
+        let mut value = MaybeUninit::uninit();
+        self.fill(counter, &mut value)?;
+        // SAFETY: `fill` fills every byte; T is Plain: any bytes are one (and these are of one write: proof above).
+        Ok(Sample { value: unsafe { value.assume_init() }, version: counter / 2 })
+    }
+
+    #[inline(always)]
+    fn fill(&mut self, counter: u64, value: &mut MaybeUninit<T>) -> Result<(), Retry> {
         if counter % 2 == 1 {
             return Err(Retry);
         }
@@ -271,13 +296,12 @@ impl<'m, T: Plain> Reader<'m, T> {
         fence(Acquire); // O2 publish
         // SAFETY: place 0 of 1, and a T fits (layout); the slot is never touched otherwise than by `store` and
         // `load`.
-        let value = unsafe { self.slot.load(0) };
+        unsafe { self.slot.load_into(0, value) };
         fence(Acquire); // O1 begin: the words before the second look at the counter.
         if self.counter.load(Relaxed) != counter {
             return Err(Retry);
         }
         self.seen = counter;
-        // SAFETY: `load` fills every byte; T is Plain: any bytes are one (and these are of one write: proof above).
-        Ok(Sample { value: unsafe { value.assume_init() }, version: counter / 2 })
+        Ok(())
     }
 }
