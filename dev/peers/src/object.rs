@@ -66,7 +66,12 @@ pub(crate) trait Ends<const N: usize>: About {
     /// One attempt to read the newest value or to take the oldest: what `look` makes of it.
     fn take<R>(reader: &mut Self::Reader, look: impl FnOnce(&[u64; N]) -> R) -> Option<R>;
 
-    /// The same if there is a newer value than this reader has seen, where the object can tell.
+    /// Takes what waits, several values at once where the object has an operation for that: their number.
+    fn drain<R>(reader: &mut Self::Reader, look: impl FnMut(&[u64; N]) -> R) -> u64 {
+        u64::from(Self::take(reader, look).is_some())
+    }
+
+    /// [`Ends::take`] if there is a newer value than this reader has seen, where the object can tell.
     fn newer<R>(reader: &mut Self::Reader, look: impl FnOnce(&[u64; N]) -> R) -> Option<R> {
         Self::take(reader, look)
     }

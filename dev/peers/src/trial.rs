@@ -17,7 +17,7 @@ pub(crate) enum Trial {
     Check,
     /// One thread, nobody else: in, then out.
     Alone,
-    /// Both sides as fast as they can, for a time.
+    /// Both sides as fast as they can, for a time; the far side takes several values at once where it can.
     Flat,
     /// There and back over two objects.
     Trip,
@@ -149,11 +149,12 @@ pub(crate) fn far<O: Ends<N>, const N: usize>(
             let mut count = 0;
             while going(done) {
                 let got = match trial {
-                    Trial::Unchanged => O::newer(reader, used).is_some(),
-                    _ => O::take(reader, used).is_some(),
+                    Trial::Unchanged => u64::from(O::newer(reader, used).is_some()),
+                    Trial::Flat => O::drain(reader, used),
+                    _ => u64::from(O::take(reader, used).is_some()),
                 };
-                count += u64::from(got);
-                if !got && trial != Trial::Unchanged {
+                count += got;
+                if got == 0 && trial != Trial::Unchanged {
                     spin_loop();
                 }
                 done += 1;

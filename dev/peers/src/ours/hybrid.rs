@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use taut_share::state::hybrid::{self, SPARE};
+use taut_share::state::hybrid;
 
-use super::said;
+use super::{Desk, said};
 use crate::object::{About, Ends, Kind, Place, Placed};
 
 pub(super) struct Hybrid;
@@ -19,7 +19,7 @@ impl About for Hybrid {
 
 impl<const N: usize> Ends<N> for Hybrid {
     type Writer = hybrid::Writer<'static, [u64; N]>;
-    type Reader = hybrid::Reader<'static, [u64; N]>;
+    type Reader = Desk<hybrid::Reader<'static, [u64; N]>, N>;
 
     #[inline(always)]
     fn put(writer: &mut Self::Writer, value: &[u64; N]) -> bool {
@@ -29,12 +29,13 @@ impl<const N: usize> Ends<N> for Hybrid {
 
     #[inline(always)]
     fn take<R>(reader: &mut Self::Reader, look: impl FnOnce(&[u64; N]) -> R) -> Option<R> {
-        reader.read().as_ref().map(look)
+        reader.seen = reader.end.read_into(&mut reader.values[0])?;
+        Some(look(&reader.values[0]))
     }
 
     #[inline(always)]
     fn newer<R>(reader: &mut Self::Reader, look: impl FnOnce(&[u64; N]) -> R) -> Option<R> {
-        reader.read_if_newer().map(|sample| look(&sample.value))
+        if reader.end.version() == reader.seen { None } else { Self::take(reader, look) }
     }
 }
 
@@ -42,16 +43,18 @@ impl<const N: usize> Placed<N> for Hybrid {
     const MANY: bool = true;
 
     fn bytes(readers: u32) -> usize {
-        hybrid::bytes::<[u64; N]>(readers, SPARE)
+        hybrid::bytes::<[u64; N]>(readers, hybrid::spare::<[u64; N]>())
     }
 
     unsafe fn writer(place: Place<'_>) -> Result<Self::Writer, String> {
         // SAFETY: the caller's duties are the same.
-        unsafe { hybrid::writer(place.memory, place.readers, SPARE) }.map_err(said)
+        unsafe { hybrid::writer(place.memory, place.readers, hybrid::spare::<[u64; N]>()) }.map_err(said)
     }
 
     unsafe fn reader(place: Place<'_>, which: u32) -> Result<Self::Reader, String> {
         // SAFETY: the caller's duties are the same.
-        unsafe { hybrid::reader(place.memory, place.readers, SPARE, which) }.map_err(said)
+        unsafe { hybrid::reader(place.memory, place.readers, hybrid::spare::<[u64; N]>(), which) }
+            .map(Desk::new)
+            .map_err(said)
     }
 }

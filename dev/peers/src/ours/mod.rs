@@ -18,6 +18,7 @@ mod sdrtr;
 mod sdrtw;
 
 use crate::bench::{Bench, OnMemory};
+use crate::object::capacity;
 
 /// All of them.
 pub(crate) fn all() -> Vec<Box<dyn Bench>> {
@@ -36,6 +37,20 @@ pub(crate) fn all() -> Vec<Box<dyn Bench>> {
         OnMemory::<peterson::Peterson>::ours(),
         OnMemory::<nbw_temporal::NbwTemporal>::ours(),
     ]
+}
+
+/// An end that reads, with places of its own for what it reads, as a task has: large values are copied once.
+struct Desk<E, const N: usize> {
+    end: E,
+    values: Box<[[u64; N]]>,
+    /// The number of the write that was read last.
+    seen: u64,
+}
+
+impl<E, const N: usize> Desk<E, N> {
+    fn new(end: E) -> Self {
+        Self { end, values: vec![[0; N]; capacity(N) / 2].into_boxed_slice(), seen: 0 }
+    }
 }
 
 /// What an error says.

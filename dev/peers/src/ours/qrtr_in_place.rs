@@ -28,6 +28,15 @@ impl<const N: usize> Ends<N> for InPlace {
     fn take<R>(reader: &mut Self::Reader, look: impl FnOnce(&[u64; N]) -> R) -> Option<R> {
         reader.pop_with(look).ok().flatten()
     }
+
+    #[inline(always)]
+    fn drain<R>(reader: &mut Self::Reader, mut look: impl FnMut(&[u64; N]) -> R) -> u64 {
+        let waiting = reader.capacity();
+        let Ok(chunk) = reader.read_chunk(waiting) else { return 0 };
+        let count = chunk.iter().map(&mut look).count();
+        chunk.commit_all();
+        count as u64
+    }
 }
 
 impl<const N: usize> Placed<N> for InPlace {

@@ -3,7 +3,7 @@
 
 use taut_share::queue::qrtwc;
 
-use super::said;
+use super::{Desk, said};
 use crate::object::{About, Ends, Kind, Place, Placed, capacity};
 
 pub(super) struct Qrtwc;
@@ -16,7 +16,7 @@ impl About for Qrtwc {
 
 impl<const N: usize> Ends<N> for Qrtwc {
     type Writer = qrtwc::Writer<'static, [u64; N]>;
-    type Reader = qrtwc::Reader<'static, [u64; N]>;
+    type Reader = Desk<qrtwc::Reader<'static, [u64; N]>, N>;
 
     #[inline(always)]
     fn put(writer: &mut Self::Writer, value: &[u64; N]) -> bool {
@@ -26,7 +26,17 @@ impl<const N: usize> Ends<N> for Qrtwc {
 
     #[inline(always)]
     fn take<R>(reader: &mut Self::Reader, look: impl FnOnce(&[u64; N]) -> R) -> Option<R> {
-        reader.pop().ok().flatten().map(|popped| look(&popped.value))
+        reader.end.pop_into(&mut reader.values[0]).ok().flatten()?;
+        Some(look(&reader.values[0]))
+    }
+
+    #[inline(always)]
+    fn drain<R>(reader: &mut Self::Reader, mut look: impl FnMut(&[u64; N]) -> R) -> u64 {
+        let count = reader.end.pop_slice(&mut reader.values).map_or(0, |popped| popped.count);
+        for value in &reader.values[..count] {
+            look(value);
+        }
+        count as u64
     }
 }
 
@@ -34,16 +44,18 @@ impl<const N: usize> Placed<N> for Qrtwc {
     const MANY: bool = false;
 
     fn bytes(_: u32) -> usize {
-        qrtwc::bytes::<[u64; N]>(capacity(N) as u32, qrtwc::SPARE).unwrap_or(usize::MAX)
+        qrtwc::bytes::<[u64; N]>(capacity(N) as u32, qrtwc::spare::<[u64; N]>()).unwrap_or(usize::MAX)
     }
 
     unsafe fn writer(place: Place<'_>) -> Result<Self::Writer, String> {
         // SAFETY: the caller's duties are the same.
-        unsafe { qrtwc::writer(place.memory, capacity(N) as u32, qrtwc::SPARE) }.map_err(said)
+        unsafe { qrtwc::writer(place.memory, capacity(N) as u32, qrtwc::spare::<[u64; N]>()) }.map_err(said)
     }
 
     unsafe fn reader(place: Place<'_>, _: u32) -> Result<Self::Reader, String> {
         // SAFETY: the caller's duties are the same.
-        unsafe { qrtwc::reader(place.memory, capacity(N) as u32, qrtwc::SPARE) }.map_err(said)
+        unsafe { qrtwc::reader(place.memory, capacity(N) as u32, qrtwc::spare::<[u64; N]>()) }
+            .map(Desk::new)
+            .map_err(said)
     }
 }

@@ -16,7 +16,7 @@ impl About for Sdrtr {
     const NAME: &'static str = "SDrtR";
     const KIND: Kind = Kind::State;
     const LINES: [&'static str; 2] =
-        ["L + 1 exchange waited for, again while the reader copies", "1 exchange + L, 1 exchange back"];
+        ["L + 1 exchange waited for, again while the reader copies", "1 exchange + L, 1 posted"];
 }
 
 impl<const N: usize> Ends<N> for Sdrtr {
@@ -30,7 +30,7 @@ impl<const N: usize> Ends<N> for Sdrtr {
 
     #[inline(always)]
     fn take<R>(reader: &mut Self::Reader, look: impl FnOnce(&[u64; N]) -> R) -> Option<R> {
-        reader.read().as_ref().map(look)
+        reader.read_with(look)
     }
 }
 

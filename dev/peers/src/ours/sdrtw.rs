@@ -3,7 +3,7 @@
 
 use taut_share::state::sdrtw;
 
-use super::said;
+use super::{Desk, said};
 use crate::object::{About, Ends, Kind, Place, Placed};
 
 pub(super) struct Sdrtw;
@@ -19,7 +19,7 @@ impl About for Sdrtw {
 
 impl<const N: usize> Ends<N> for Sdrtw {
     type Writer = sdrtw::Writer<'static, [u64; N]>;
-    type Reader = sdrtw::Reader<'static, [u64; N]>;
+    type Reader = Desk<sdrtw::Reader<'static, [u64; N]>, N>;
 
     #[inline(always)]
     fn put(writer: &mut Self::Writer, value: &[u64; N]) -> bool {
@@ -29,12 +29,13 @@ impl<const N: usize> Ends<N> for Sdrtw {
 
     #[inline(always)]
     fn take<R>(reader: &mut Self::Reader, look: impl FnOnce(&[u64; N]) -> R) -> Option<R> {
-        reader.try_read().ok().flatten().map(|sample| look(&sample.value))
+        reader.seen = reader.end.try_read_into(&mut reader.values[0]).ok().flatten()?;
+        Some(look(&reader.values[0]))
     }
 
     #[inline(always)]
     fn newer<R>(reader: &mut Self::Reader, look: impl FnOnce(&[u64; N]) -> R) -> Option<R> {
-        reader.read_if_newer().ok().flatten().map(|sample| look(&sample.value))
+        if reader.end.version() == reader.seen { None } else { Self::take(reader, look) }
     }
 }
 
@@ -52,6 +53,6 @@ impl<const N: usize> Placed<N> for Sdrtw {
 
     unsafe fn reader(place: Place<'_>, _: u32) -> Result<Self::Reader, String> {
         // SAFETY: the caller's duties are the same.
-        unsafe { sdrtw::reader(place.memory) }.map_err(said)
+        unsafe { sdrtw::reader(place.memory) }.map(Desk::new).map_err(said)
     }
 }

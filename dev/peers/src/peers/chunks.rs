@@ -30,6 +30,15 @@ impl<const N: usize> Ends<N> for Chunks {
         chunk.commit_all();
         looked
     }
+
+    #[inline(always)]
+    fn drain<R>(reader: &mut Self::Reader, mut look: impl FnMut(&[u64; N]) -> R) -> u64 {
+        let Ok(chunk) = reader.read_chunk(reader.slots()) else { return 0 };
+        let (first, second) = chunk.as_slices();
+        let count = first.iter().chain(second).map(&mut look).count();
+        chunk.commit_all();
+        count as u64
+    }
 }
 
 impl<const N: usize> Alone<N> for Chunks {

@@ -28,6 +28,11 @@ impl<const N: usize> Ends<N> for Ringbuf {
     fn take<R>(reader: &mut Self::Reader, look: impl FnOnce(&[u64; N]) -> R) -> Option<R> {
         reader.try_pop().as_ref().map(look)
     }
+
+    #[inline(always)]
+    fn drain<R>(reader: &mut Self::Reader, mut look: impl FnMut(&[u64; N]) -> R) -> u64 {
+        reader.pop_iter().map(|value| look(&value)).count() as u64
+    }
 }
 
 impl<const N: usize> Alone<N> for Ringbuf {
