@@ -123,7 +123,7 @@ fn shapes_that_no_protocol_takes_are_refused() {
         (Hybrid::<V>::new(1000, 6).named("x"), LayoutError::Readers),
         (Hybrid::<V>::new(2, 1000).named("x"), LayoutError::Capacity),
         (Qrtr::<V>::new(0).named("x"), LayoutError::Capacity),
-        (Emeralds::<V>::new(0, 1).named("x"), LayoutError::Buffers),
+        (Emeralds::<V>::new(1, 0).named("x"), LayoutError::Buffers),
         (Dbp::<V>::new(0, 0, 4).named("x"), LayoutError::Readers),
         (Dbp::<V>::new(u32::MAX, 1, 4).named("x"), LayoutError::Readers),
         // The protocol counts none; names at the door are counted.

@@ -45,10 +45,10 @@ fn sizes() {
     assert_eq!(peterson::bytes::<[u8; 120]>(1), Some(128 + 256 + 128 + 128));
     assert_eq!(peterson::bytes::<[u8; 121]>(1), Some(128 + 256 + 128 + 256));
     assert_eq!([0, 251].map(peterson::bytes::<u64>), [None; 2]);
-    assert_eq!(improved_peterson::bytes::<u64>(3, 2), Some(128 + 256 + 2 * 256));
-    assert_eq!(improved_peterson::bytes::<u64>(1, 2), None);
-    assert_eq!(emeralds::bytes::<u64>(3, 2), improved_peterson::bytes::<u64>(3, 2));
-    assert_eq!(emeralds::bytes::<u64>(3, 0), None);
+    assert_eq!(improved_peterson::bytes::<u64>(2, 3), Some(128 + 256 + 2 * 256));
+    assert_eq!(improved_peterson::bytes::<u64>(2, 1), None);
+    assert_eq!(emeralds::bytes::<u64>(2, 3), improved_peterson::bytes::<u64>(2, 3));
+    assert_eq!(emeralds::bytes::<u64>(0, 3), None);
     assert_eq!(spinlock::bytes::<[u8; 120]>(), 256);
     assert_eq!(spinlock::bytes::<[u8; 121]>(), 384);
 }
@@ -69,16 +69,16 @@ fn what_does_not_fit_is_refused() {
     unsafe {
         assert_eq!(peterson::reader::<u64>(place.memory(), 1, 1).map(drop), Err(LayoutError::Readers));
         assert_eq!(peterson::reader::<u64>(place.memory(), 1, 0).map(drop), Ok(()));
-        let reader = improved_peterson::slow_reader::<u64>(place.memory(), 2, 1, 1);
+        let reader = improved_peterson::slow_reader::<u64>(place.memory(), 1, 2, 1);
         assert_eq!(reader.map(drop), Err(LayoutError::Readers));
-        let reader = emeralds::slow_reader::<u64>(place.memory(), 2, 1, 1);
+        let reader = emeralds::slow_reader::<u64>(place.memory(), 1, 2, 1);
         assert_eq!(reader.map(drop), Err(LayoutError::Readers));
-        let reader = improved_peterson::fast_reader::<u64>(place.memory(), 300);
+        let reader = improved_peterson::fast_reader::<u64>(place.memory(), 1, 300);
         assert_eq!(reader.map(drop), Err(LayoutError::Buffers));
     }
-    assert_eq!(improved_peterson::group::<u64>(place.memory(), 0, 1).map(drop), Err(LayoutError::Buffers));
-    assert_eq!(emeralds::group::<u64>(place.memory(), 2, 0).map(drop), Err(LayoutError::Readers));
-    assert_eq!(emeralds::group::<u64>(place.memory(), 5, 1).map(drop), small(768, 512));
+    assert_eq!(improved_peterson::group::<u64>(place.memory(), 1, 0).map(drop), Err(LayoutError::Buffers));
+    assert_eq!(emeralds::group::<u64>(place.memory(), 0, 2).map(drop), Err(LayoutError::Readers));
+    assert_eq!(emeralds::group::<u64>(place.memory(), 1, 5).map(drop), small(768, 512));
     let place = Place::new(128);
     assert_eq!(spinlock::group::<u64>(place.memory(), 1).map(drop), small(256, 128));
     assert_eq!(spinlock::group::<u64>(place.memory(), 0).map(drop), Err(LayoutError::Readers));
@@ -106,8 +106,8 @@ fn readers_come_once_each() {
     assert!(readers.iter_mut().all(|reader| reader.read_if_newer() == sample(9, 3)));
     assert!(readers.iter_mut().all(|reader| reader.read_if_newer().is_none() && reader.version() == 3));
 
-    let place = Place::new(emeralds::bytes::<u64>(4, 3).unwrap());
-    let (_, _, mut slow) = emeralds::group::<u64>(place.memory(), 4, 3).unwrap();
+    let place = Place::new(emeralds::bytes::<u64>(3, 4).unwrap());
+    let (_, mut slow, _) = emeralds::group::<u64>(place.memory(), 3, 4).unwrap();
     assert_eq!((slow.len(), slow.by_ref().count(), slow.len()), (3, 3, 0));
     assert!(slow.next().is_none());
     let place = Place::new(spinlock::bytes::<u64>());
@@ -161,9 +161,9 @@ fn nbw_temporal_after_an_overrun_goes_on() {
 #[test]
 fn a_word_that_lies_names_a_buffer_that_is_there() {
     for lie in [1, 2, 255, 1 << 8, 3 << 8 | 200, u64::MAX, u64::MAX - 255] {
-        let place = Place::new(emeralds::bytes::<u64>(3, 1).unwrap());
+        let place = Place::new(emeralds::bytes::<u64>(1, 3).unwrap());
         let latest = place.memory().word(0);
-        let (mut writer, mut fast, mut slow) = emeralds::group::<u64>(place.memory(), 3, 1).unwrap();
+        let (mut writer, mut slow, mut fast) = emeralds::group::<u64>(place.memory(), 1, 3).unwrap();
         let mut slow = slow.next().unwrap();
         writer.write(&7);
         latest.store(lie, Relaxed);
@@ -175,7 +175,7 @@ fn a_word_that_lies_names_a_buffer_that_is_there() {
         assert_eq!(fast.read(), Ok(sample(8, 2)));
         latest.store(lie, Relaxed);
         // SAFETY: the writer before is not used again.
-        let mut writer = unsafe { emeralds::writer::<u64>(place.memory(), 3, 1) }.unwrap();
+        let mut writer = unsafe { emeralds::writer::<u64>(place.memory(), 1, 3) }.unwrap();
         writer.write(&9);
         assert!(fast.read().unwrap().is_none_or(|sample| sample.value == 9), "{lie}");
     }
@@ -186,10 +186,10 @@ fn lists_are_values() {
     type Text = List<u8, 300>;
     let text = |n: usize| Text::of(&vec![n as u8; n]).unwrap();
     let places =
-        [peterson::bytes::<Text>(1), emeralds::bytes::<Text>(3, 1)].map(|bytes| Place::new(bytes.unwrap()));
+        [peterson::bytes::<Text>(1), emeralds::bytes::<Text>(1, 3)].map(|bytes| Place::new(bytes.unwrap()));
     let (mut writer, mut readers) = peterson::group::<Text>(places[0].memory(), 1).unwrap();
     let mut reader = readers.next().unwrap();
-    let (mut help, mut fast, mut slow) = emeralds::group::<Text>(places[1].memory(), 3, 1).unwrap();
+    let (mut help, mut slow, mut fast) = emeralds::group::<Text>(places[1].memory(), 1, 3).unwrap();
     let mut slow = slow.next().unwrap();
     for n in [0, 300, 1, 8, 299, 64] {
         writer.write(&text(n));
@@ -253,21 +253,21 @@ fn peterson_answers_that_lie_give_bits() {
 
 #[test]
 fn emeralds_successors_go_on() {
-    let place = Place::new(emeralds::bytes::<Twice>(3, 1).unwrap());
+    let place = Place::new(emeralds::bytes::<Twice>(1, 3).unwrap());
     // SAFETY: the only ends, in one thread.
-    let mut writer = unsafe { emeralds::writer::<Twice>(place.memory(), 3, 1) }.unwrap();
+    let mut writer = unsafe { emeralds::writer::<Twice>(place.memory(), 1, 3) }.unwrap();
     let mut fast = {
         // SAFETY: there may be any number.
-        unsafe { emeralds::fast_reader::<Twice>(place.memory(), 3) }.unwrap()
+        unsafe { emeralds::fast_reader::<Twice>(place.memory(), 1, 3) }.unwrap()
     };
     let mut n = 0;
     for round in 0..20 {
         // SAFETY: the reader before is gone.
-        let mut slow = unsafe { emeralds::slow_reader::<Twice>(place.memory(), 3, 1, 0) }.unwrap();
+        let mut slow = unsafe { emeralds::slow_reader::<Twice>(place.memory(), 1, 3, 0) }.unwrap();
         n += 1;
         writer.write(&Twice::new(n));
         // SAFETY: used between two writes of the other, of which it is the successor.
-        let mut between = unsafe { emeralds::writer::<Twice>(place.memory(), 3, 1) }.unwrap();
+        let mut between = unsafe { emeralds::writer::<Twice>(place.memory(), 1, 3) }.unwrap();
         meanwhile(move || (n + 1..n + 3).for_each(|n| between.write(&Twice::new(n))));
         // Overtaken. The reader before has died having asked, if nobody wrote behind it; the write above answered that,
         // and with what was the newest when this read began. Else this one asks, and dies.
@@ -276,13 +276,13 @@ fn emeralds_successors_go_on() {
         assert_eq!(slow.read_bounded(1), expected, "round {round}");
         n += 2;
         // SAFETY: the writer before is gone.
-        writer = unsafe { emeralds::writer::<Twice>(place.memory(), 3, 1) }.unwrap();
+        writer = unsafe { emeralds::writer::<Twice>(place.memory(), 1, 3) }.unwrap();
         if round % 2 == 0 {
             n += 1;
             writer.write(&Twice::new(n));
         }
         // SAFETY: the reader before is gone.
-        let mut slow = unsafe { emeralds::slow_reader::<Twice>(place.memory(), 3, 1, 0) }.unwrap();
+        let mut slow = unsafe { emeralds::slow_reader::<Twice>(place.memory(), 1, 3, 0) }.unwrap();
         assert_eq!(slow.read(), Ok(sample(Twice::new(n), n)));
         assert_eq!((slow.read_if_newer(), slow.version()), (Ok(None), n));
         assert_eq!(fast.read(), Ok(sample(Twice::new(n), n)));
@@ -380,7 +380,7 @@ fn fast_readers_need_no_write_access() {
 
     use taut_share::Memory;
 
-    let bytes = improved_peterson::bytes::<[u64; 12]>(4, 1).unwrap();
+    let bytes = improved_peterson::bytes::<[u64; 12]>(1, 4).unwrap();
     // SAFETY: a new file in memory, of that length, mapped twice at addresses of the kernel's choice.
     let [write, read] = unsafe {
         let file = libc::memfd_create(c"taut-share-test".as_ptr(), libc::MFD_CLOEXEC);
@@ -396,8 +396,8 @@ fn fast_readers_need_no_write_access() {
     // SAFETY: page-aligned, of that length, mapped until the ends are gone; the readers' ends need no write access.
     let (mut writer, mut fast) = unsafe {
         (
-            improved_peterson::writer::<[u64; 12]>(Memory::from_raw(write, bytes), 4, 1).unwrap(),
-            improved_peterson::fast_reader::<[u64; 12]>(Memory::from_raw(read, bytes), 4).unwrap(),
+            improved_peterson::writer::<[u64; 12]>(Memory::from_raw(write, bytes), 1, 4).unwrap(),
+            improved_peterson::fast_reader::<[u64; 12]>(Memory::from_raw(read, bytes), 1, 4).unwrap(),
         )
     };
     assert_eq!(fast.read(), Ok(None));

@@ -160,9 +160,9 @@ fn peterson_request_left_open() {
 
 #[test]
 fn improved_peterson_slow_and_fast() {
-    let size = improved_peterson::bytes::<Value>(3, 1).unwrap();
+    let size = improved_peterson::bytes::<Value>(1, 3).unwrap();
     explore_on(size, "improved peterson, slow and fast", Some(3), |memory| {
-        let (mut writer, mut fast, mut slow) = improved_peterson::group::<Value>(memory, 3, 1).unwrap();
+        let (mut writer, mut slow, mut fast) = improved_peterson::group::<Value>(memory, 1, 3).unwrap();
         let mut slow = slow.next().unwrap();
         let writing = thread::spawn(move || (1..=3).for_each(|n| writer.write(&marked(n))));
         let reading = thread::spawn(move || fast.read().map(|sample| newer(0, sample)).unwrap_or(0));
@@ -176,12 +176,12 @@ fn improved_peterson_slow_and_fast() {
 
 #[test]
 fn emeralds_is_helped() {
-    let size = emeralds::bytes::<Value>(2, 1).unwrap();
+    let size = emeralds::bytes::<Value>(1, 2).unwrap();
     let helped = std::sync::Arc::new(AtomicUsize::new(0));
     let helps = helped.clone();
     explore_on(size, "emeralds, 2 buffers, 3 × 1", None, move |memory| {
         let answered = memory.word(4 * taut_share::LINE_BYTES - 112);
-        let (mut writer, _, mut slow) = emeralds::group::<Value>(memory, 2, 1).unwrap();
+        let (mut writer, mut slow, _) = emeralds::group::<Value>(memory, 1, 2).unwrap();
         let mut slow = slow.next().unwrap();
         let writing = thread::spawn(move || (1..=3).for_each(|n| writer.write(&marked(n))));
         let mut last = 0;
@@ -198,9 +198,9 @@ fn emeralds_is_helped() {
 #[test]
 fn emeralds_twice() {
     // An answer to the first read comes during the second.
-    let size = emeralds::bytes::<Value>(2, 1).unwrap();
+    let size = emeralds::bytes::<Value>(1, 2).unwrap();
     explore_on(size, "emeralds, 2 buffers, 4 × 2", Some(3), |memory| {
-        let (mut writer, _, mut slow) = emeralds::group::<Value>(memory, 2, 1).unwrap();
+        let (mut writer, mut slow, _) = emeralds::group::<Value>(memory, 1, 2).unwrap();
         let mut slow = slow.next().unwrap();
         let writing = thread::spawn(move || (1..=4).for_each(|n| writer.write(&marked(n))));
         let mut last = 0;
@@ -216,9 +216,9 @@ fn emeralds_twice() {
 
 #[test]
 fn emeralds_newer_is_newer() {
-    let size = emeralds::bytes::<Value>(2, 1).unwrap();
+    let size = emeralds::bytes::<Value>(1, 2).unwrap();
     explore_on(size, "emeralds, newer", Some(3), |memory| {
-        let (mut writer, _, mut slow) = emeralds::group::<Value>(memory, 2, 1).unwrap();
+        let (mut writer, mut slow, _) = emeralds::group::<Value>(memory, 1, 2).unwrap();
         let mut slow = slow.next().unwrap();
         let writing = thread::spawn(move || (1..=2).for_each(|n| writer.write(&marked(n))));
         let mut last = 0;
@@ -236,10 +236,10 @@ fn emeralds_newer_is_newer() {
 fn emeralds_is_helped_again() {
     // The reader before has died having asked; the answer is there. It is taken by the first read, if that is
     // overtaken, and the place is the writer's again as soon as the second asks.
-    let size = emeralds::bytes::<Value>(2, 1).unwrap();
+    let size = emeralds::bytes::<Value>(1, 2).unwrap();
     explore_on(size, "emeralds, again", Some(3), |memory| {
         memory.word(2 * taut_share::LINE_BYTES).store(1, taut_atomic::Ordering::Relaxed);
-        let (mut writer, _, mut slow) = emeralds::group::<Value>(memory, 2, 1).unwrap();
+        let (mut writer, mut slow, _) = emeralds::group::<Value>(memory, 1, 2).unwrap();
         let mut slow = slow.next().unwrap();
         writer.write(&marked(1));
         let writing = thread::spawn(move || (2..=4).for_each(|n| writer.write(&marked(n))));

@@ -100,9 +100,9 @@ fn a_laxer_check_lets_a_torn_value_pass() {
         assert_eq!(ours(buffers, accepted + 1), Err(Overrun));
         // The same buffers, with slow readers beside.
         for writes in [accepted, accepted + 1] {
-            let place = Place::new(improved_peterson::bytes::<Twice>(buffers, 1).unwrap());
-            let (mut writer, mut fast, _) =
-                improved_peterson::group::<Twice>(place.memory(), buffers, 1).unwrap();
+            let place = Place::new(improved_peterson::bytes::<Twice>(1, buffers).unwrap());
+            let (mut writer, _, mut fast) =
+                improved_peterson::group::<Twice>(place.memory(), 1, buffers).unwrap();
             writer.write(&Twice::new(1));
             meanwhile(move || (2..2 + writes).for_each(|n| writer.write(&Twice::new(n))));
             let read = fast.read().map(|sample| sample.unwrap().value.number());
@@ -161,9 +161,9 @@ fn an_answer_that_is_taken_as_it_comes_is_stale() {
     let taken_as_it_comes = answer;
     assert!(taken_as_it_comes < newest_at_begin, "the next read that is overtaken gets this");
 
-    let place = Place::new(emeralds::bytes::<Twice>(3, 1).unwrap());
+    let place = Place::new(emeralds::bytes::<Twice>(1, 3).unwrap());
     let answered = place.memory().word(384 + 128 + 16);
-    let (writer, _, mut slow) = emeralds::group::<Twice>(place.memory(), 3, 1).unwrap();
+    let (writer, mut slow, _) = emeralds::group::<Twice>(place.memory(), 1, 3).unwrap();
     let writer = std::rc::Rc::new(std::cell::RefCell::new((writer, 0)));
     let write = move |times: u64| {
         let (writer, written) = &mut *writer.borrow_mut();

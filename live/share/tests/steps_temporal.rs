@@ -94,8 +94,8 @@ fn peterson_rescued_takes() {
 
 fn improved_peterson_takes<const N: usize>() {
     let words = N.div_ceil(8) as u64;
-    let place = Place::new(improved_peterson::bytes::<[u8; N]>(4, 1).unwrap());
-    let (mut writer, mut fast, mut slow) = improved_peterson::group::<[u8; N]>(place.memory(), 4, 1).unwrap();
+    let place = Place::new(improved_peterson::bytes::<[u8; N]>(1, 4).unwrap());
+    let (mut writer, mut slow, mut fast) = improved_peterson::group::<[u8; N]>(place.memory(), 1, 4).unwrap();
     let mut slow = slow.next().unwrap();
     for n in 1..10 {
         let write = Steps { stores: 1, fences: 2, loads: 1, words, ..NONE };
@@ -110,8 +110,8 @@ fn improved_peterson_takes<const N: usize>() {
 
 fn emeralds_takes<const N: usize>() {
     let words = N.div_ceil(8) as u64;
-    let place = Place::new(emeralds::bytes::<[u8; N]>(4, 2).unwrap());
-    let (mut writer, mut fast, slow) = emeralds::group::<[u8; N]>(place.memory(), 4, 2).unwrap();
+    let place = Place::new(emeralds::bytes::<[u8; N]>(2, 4).unwrap());
+    let (mut writer, slow, mut fast) = emeralds::group::<[u8; N]>(place.memory(), 2, 4).unwrap();
     let mut slow: Vec<_> = slow.collect();
     assert_eq!(steps(|| assert_eq!(slow[0].read(), Ok(None))), LOOK);
     for n in 1..10 {
@@ -133,9 +133,9 @@ fn emeralds_overtaken_takes() {
         let latest = word.load(Relaxed);
         word.store(latest + (3 << 8), Relaxed);
     }
-    let place = Place::new(emeralds::bytes::<u64>(4, 1).unwrap());
+    let place = Place::new(emeralds::bytes::<u64>(1, 4).unwrap());
     WORD.set(Some(place.memory().word(0)));
-    let (mut writer, _, mut slow) = emeralds::group::<u64>(place.memory(), 4, 1).unwrap();
+    let (mut writer, mut slow, _) = emeralds::group::<u64>(place.memory(), 1, 4).unwrap();
     let mut slow = slow.next().unwrap();
     writer.write(&1);
     let strike = Steps { loads: 1, stores: 1, ..NONE };

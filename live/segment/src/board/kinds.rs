@@ -228,19 +228,20 @@ kinds! { self memory which;
         Reader reader(which) [each readers] peterson::Reader<'m, T> = peterson::reader(memory, self.readers, which);
     }
     /// [`improved_peterson`]: the same, with fast readers by time.
-    ImprovedPeterson(buffers, slow) "improved-peterson" {
-        Writer writer() [one] improved_peterson::Writer<'m, T> = improved_peterson::writer(memory, self.buffers, self.slow);
+    ImprovedPeterson(slow, buffers) "improved-peterson" {
+        Writer writer() [one] improved_peterson::Writer<'m, T> = improved_peterson::writer(memory, self.slow, self.buffers);
         SlowReader slow_reader(which) [each slow] improved_peterson::SlowReader<'m, T> =
-            improved_peterson::slow_reader(memory, self.buffers, self.slow, which);
+            improved_peterson::slow_reader(memory, self.slow, self.buffers, which);
         FastReader fast_reader() [any] improved_peterson::FastReader<'m, T> =
-            improved_peterson::fast_reader(memory, self.buffers);
+            improved_peterson::fast_reader(memory, self.slow, self.buffers);
     }
     /// [`emeralds`]: the newest value, with help for readers that were overtaken.
-    Emeralds(buffers, slow) "emeralds" {
-        Writer writer() [one] emeralds::Writer<'m, T> = emeralds::writer(memory, self.buffers, self.slow);
+    Emeralds(slow, buffers) "emeralds" {
+        Writer writer() [one] emeralds::Writer<'m, T> = emeralds::writer(memory, self.slow, self.buffers);
         SlowReader slow_reader(which) [each slow] emeralds::SlowReader<'m, T> =
-            emeralds::slow_reader(memory, self.buffers, self.slow, which);
-        FastReader fast_reader() [any] emeralds::FastReader<'m, T> = emeralds::fast_reader(memory, self.buffers);
+            emeralds::slow_reader(memory, self.slow, self.buffers, which);
+        FastReader fast_reader() [any] emeralds::FastReader<'m, T> =
+            emeralds::fast_reader(memory, self.slow, self.buffers);
     }
     /// [`nbw_temporal`]: the newest value, by time alone.
     NbwTemporal(buffers) "nbw-temporal" {

@@ -129,7 +129,7 @@
 //! ```compile_fail,E0599
 //! # use taut_share::{Line, Memory, state::emeralds};
 //! # let mut lines = [const { Line::new() }; 6];
-//! let (writer, fast, mut slow) = emeralds::group::<u64>(Memory::new(&mut lines), 4, 1).unwrap();
+//! let (writer, mut slow, fast) = emeralds::group::<u64>(Memory::new(&mut lines), 1, 4).unwrap();
 //! let fast_readers_may_be_many = fast.clone();
 //! let second = slow.next().unwrap().clone();
 //! ```
@@ -137,7 +137,7 @@
 //! # use taut_share::{Line, Memory, state::emeralds};
 //! fn shared<T: Sync>(_: &T) {}
 //! # let mut lines = [const { Line::new() }; 6];
-//! let (writer, fast, mut slow) = emeralds::group::<u64>(Memory::new(&mut lines), 4, 1).unwrap();
+//! let (writer, mut slow, fast) = emeralds::group::<u64>(Memory::new(&mut lines), 1, 4).unwrap();
 //! shared(&slow.next().unwrap());
 //! ```
 
@@ -153,16 +153,16 @@ use super::ring::{Ring, Turn};
 pub use super::{Overrun, Sample};
 use crate::{LayoutError, Plain};
 
-/// Bytes that an object for `T` needs; `None` unless there are 2 to 256 buffers and 1 to 250 slow readers, and their
+/// Bytes that an object for `T` needs; `None` unless there are 1 to 250 slow readers and 2 to 256 buffers, and their
 /// size is a number.
-pub const fn bytes<T: Plain>(buffers: u32, slow: u32) -> Option<usize> {
-    bytes_over::<T>(buffers, slow)
+pub const fn bytes<T: Plain>(slow: u32, buffers: u32) -> Option<usize> {
+    bytes_over::<T>(slow, buffers)
 }
 
-/// The ends of an object: the writer, a fast reader to be cloned, and the slow readers.
-pub type Group<'m, T> = (Writer<'m, T>, FastReader<'m, T>, SlowReaders<'m, T>);
+/// The ends of an object: the writer, the slow readers, and a fast reader to be cloned.
+pub type Group<'m, T> = (Writer<'m, T>, SlowReaders<'m, T>, FastReader<'m, T>);
 
-/// All ends on one memory: 2 to 256 buffers, a fast reader (clone it for more), 1 to 250 slow readers. As many buffers
+/// All ends on one memory: 1 to 250 slow readers, a fast reader (clone it for more), 2 to 256 buffers. As many buffers
 /// as the fast readers need by [`nbw_temporal::buffers`](super::nbw_temporal::buffers); at least 3 for what is said of
 /// slow readers' second attempts.
 ///
@@ -174,16 +174,16 @@ pub type Group<'m, T> = (Writer<'m, T>, FastReader<'m, T>, SlowReaders<'m, T>);
 /// use taut_share::{Line, Memory, state::emeralds};
 ///
 /// let mut lines = [const { Line::new() }; 6];
-/// let (mut writer, mut fast, mut slow) = emeralds::group::<u64>(Memory::new(&mut lines), 4, 1)?;
+/// let (mut writer, mut slow, mut fast) = emeralds::group::<u64>(Memory::new(&mut lines), 1, 4)?;
 /// let mut slow = slow.next().expect("there is one");
 /// writer.write(&7);
 /// assert_eq!(fast.read().map(|sample| sample.map(|sample| sample.value)), Ok(Some(7)));
 /// assert_eq!(slow.read_bounded(2).map(|sample| sample.map(|sample| sample.value)), Ok(Some(7)));
 /// # Ok::<(), taut_share::LayoutError>(())
 /// ```
-pub fn group<T: Plain>(memory: Memory<'_>, buffers: u32, slow: u32) -> Result<Group<'_, T>, LayoutError> {
-    let (ring, desks) = parts(&memory, buffers, slow)?;
-    Ok((Writer::attach(ring, desks), FastReader::attach(ring), SlowReaders { ring, desks, next: 0 }))
+pub fn group<T: Plain>(memory: Memory<'_>, slow: u32, buffers: u32) -> Result<Group<'_, T>, LayoutError> {
+    let (ring, desks) = parts(&memory, slow, buffers)?;
+    Ok((Writer::attach(ring, desks), SlowReaders { ring, desks, next: 0 }, FastReader::attach(ring)))
 }
 
 /// The writer's end alone. After the death of a writer, at any step, the next one goes on here.
@@ -194,14 +194,14 @@ pub fn group<T: Plain>(memory: Memory<'_>, buffers: u32, slow: u32) -> Result<Gr
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T`, number of buffers and slow readers, or zeros; no other writer
-/// of it lives: the last one has ended, and this call comes after that.
+/// What stands on the memory is this object for this `T`, number of slow readers and of buffers, or zeros; no other
+/// writer of it lives: the last one has ended, and this call comes after that.
 pub unsafe fn writer<T: Plain>(
     memory: Memory<'_>,
-    buffers: u32,
     slow: u32,
+    buffers: u32,
 ) -> Result<Writer<'_, T>, LayoutError> {
-    let (ring, desks) = parts(&memory, buffers, slow)?;
+    let (ring, desks) = parts(&memory, slow, buffers)?;
     Ok(Writer::attach(ring, desks))
 }
 
@@ -213,33 +213,35 @@ pub unsafe fn writer<T: Plain>(
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T`, number of buffers and slow readers, or zeros; no other slow
-/// reader of this number lives: the last one has ended, and this call comes after that.
+/// What stands on the memory is this object for this `T`, number of slow readers and of buffers, or zeros; no other
+/// slow reader of this number lives: the last one has ended, and this call comes after that.
 pub unsafe fn slow_reader<T: Plain>(
     memory: Memory<'_>,
-    buffers: u32,
     slow: u32,
+    buffers: u32,
     which: u32,
 ) -> Result<SlowReader<'_, T>, LayoutError> {
-    let (ring, desks) = parts(&memory, buffers, slow)?;
+    let (ring, desks) = parts(&memory, slow, buffers)?;
     Ok(SlowReader::attach(ring, desks.get(which).ok_or(LayoutError::Readers)?))
 }
 
-/// A fast reader's end alone; there may be any number. It looks at the buffers only, whatever slow readers there are,
-/// and needs no write access: the memory may be mapped for reading.
+/// A fast reader's end alone; there may be any number. It looks at the buffers only, and needs no write access: the
+/// memory may be mapped for reading.
 ///
 /// # Errors
 ///
-/// [`LayoutError::Buffers`], [`LayoutError::TooSmall`].
+/// As [`group`].
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T` and number of buffers, or zeros.
+/// What stands on the memory is this object for this `T`, number of slow readers and of buffers, or zeros.
 pub unsafe fn fast_reader<T: Plain>(
     memory: Memory<'_>,
+    slow: u32,
     buffers: u32,
 ) -> Result<FastReader<'_, T>, LayoutError> {
-    Ok(FastReader::attach(Ring::new(&memory, buffers)?))
+    let (ring, _) = parts(&memory, slow, buffers)?;
+    Ok(FastReader::attach(ring))
 }
 
 /// The end that writes. Real-time.

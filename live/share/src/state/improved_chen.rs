@@ -130,18 +130,16 @@ pub const fn bytes<T: Plain>(slow: u32, overlaps: u32) -> usize {
     hybrid::bytes::<T>(slow, spare(overlaps))
 }
 
+/// The ends of an object: the writer, the slow readers, and a fast reader to be cloned.
+pub type Group<'m, T> = (Writer<'m, T>, SlowReaders<'m, T>, FastReader<'m, T>);
+
 /// All ends on one memory: the writer, `slow` slow readers, 0 to [`super::chen::READERS_MAX`], and a fast reader, to be
 /// cloned, during a read of which at most `overlaps` writes go on, the one that goes on when it begins included.
 ///
 /// # Errors
 ///
 /// [`LayoutError`]; slots (`slow` + `overlaps` + 1) are at most 256.
-#[expect(clippy::type_complexity, reason = "three ends, each of which has a name")]
-pub fn group<T: Plain>(
-    memory: Memory<'_>,
-    slow: u32,
-    overlaps: u32,
-) -> Result<(Writer<'_, T>, SlowReaders<'_, T>, FastReader<'_, T>), LayoutError> {
+pub fn group<T: Plain>(memory: Memory<'_>, slow: u32, overlaps: u32) -> Result<Group<'_, T>, LayoutError> {
     hybrid::check::<T>(&memory, slow, spare(overlaps))?;
     let shared = Shared::on(&memory, slow, spare(overlaps));
     let fast = shared.observer();

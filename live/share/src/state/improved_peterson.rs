@@ -85,18 +85,17 @@ use crate::{LayoutError, Plain};
 use taut_atomic::Memory;
 
 use super::peterson::{bytes_over, parts};
-use super::ring::Ring;
 
-/// Bytes that an object for `T` needs; `None` unless there are 2 to 256 buffers and 1 to 250 slow readers, and their
+/// Bytes that an object for `T` needs; `None` unless there are 1 to 250 slow readers and 2 to 256 buffers, and their
 /// size is a number.
-pub const fn bytes<T: Plain>(buffers: u32, slow: u32) -> Option<usize> {
-    bytes_over::<T>(buffers, slow)
+pub const fn bytes<T: Plain>(slow: u32, buffers: u32) -> Option<usize> {
+    bytes_over::<T>(slow, buffers)
 }
 
-/// The ends of an object: the writer, a fast reader to be cloned, and the slow readers.
-pub type Group<'m, T> = (Writer<'m, T>, FastReader<'m, T>, SlowReaders<'m, T>);
+/// The ends of an object: the writer, the slow readers, and a fast reader to be cloned.
+pub type Group<'m, T> = (Writer<'m, T>, SlowReaders<'m, T>, FastReader<'m, T>);
 
-/// All ends on one memory: 2 to 256 buffers, a fast reader (clone it for more), 1 to 250 slow readers.
+/// All ends on one memory: 1 to 250 slow readers, a fast reader (clone it for more), 2 to 256 buffers.
 ///
 /// # Errors
 ///
@@ -108,17 +107,17 @@ pub type Group<'m, T> = (Writer<'m, T>, FastReader<'m, T>, SlowReaders<'m, T>);
 ///
 /// let buffers = nbw_temporal::buffers(1_400_000, 700_000, 1_000_000).expect("few enough");
 /// let mut lines = [const { Line::new() }; 10];
-/// let (mut writer, mut fast, mut slow) =
-///     improved_peterson::group::<u64>(Memory::new(&mut lines), buffers, 1)?;
+/// let (mut writer, mut slow, mut fast) =
+///     improved_peterson::group::<u64>(Memory::new(&mut lines), 1, buffers)?;
 /// let mut slow = slow.next().expect("there is one");
 /// writer.write(&7);
 /// assert_eq!(fast.read().map(|sample| sample.map(|sample| sample.value)), Ok(Some(7)));
 /// assert_eq!(slow.read(), Some(7));
 /// # Ok::<(), taut_share::LayoutError>(())
 /// ```
-pub fn group<T: Plain>(memory: Memory<'_>, buffers: u32, slow: u32) -> Result<Group<'_, T>, LayoutError> {
-    let (ring, desks) = parts(&memory, buffers, slow)?;
-    Ok((Writer::attach(ring, desks), FastReader::attach(ring), SlowReaders::new(ring, desks)))
+pub fn group<T: Plain>(memory: Memory<'_>, slow: u32, buffers: u32) -> Result<Group<'_, T>, LayoutError> {
+    let (ring, desks) = parts(&memory, slow, buffers)?;
+    Ok((Writer::attach(ring, desks), SlowReaders::new(ring, desks), FastReader::attach(ring)))
 }
 
 /// The writer's end alone. After the death of a writer, at any step, the next one goes on here.
@@ -129,14 +128,14 @@ pub fn group<T: Plain>(memory: Memory<'_>, buffers: u32, slow: u32) -> Result<Gr
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T`, number of buffers and slow readers, or zeros; no other writer
-/// of it lives: the last one has ended, and this call comes after that.
+/// What stands on the memory is this object for this `T`, number of slow readers and of buffers, or zeros; no other
+/// writer of it lives: the last one has ended, and this call comes after that.
 pub unsafe fn writer<T: Plain>(
     memory: Memory<'_>,
-    buffers: u32,
     slow: u32,
+    buffers: u32,
 ) -> Result<Writer<'_, T>, LayoutError> {
-    let (ring, desks) = parts(&memory, buffers, slow)?;
+    let (ring, desks) = parts(&memory, slow, buffers)?;
     Ok(Writer::attach(ring, desks))
 }
 
@@ -148,31 +147,33 @@ pub unsafe fn writer<T: Plain>(
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T`, number of buffers and slow readers, or zeros; no other slow
-/// reader of this number lives: the last one has ended, and this call comes after that.
+/// What stands on the memory is this object for this `T`, number of slow readers and of buffers, or zeros; no other
+/// slow reader of this number lives: the last one has ended, and this call comes after that.
 pub unsafe fn slow_reader<T: Plain>(
     memory: Memory<'_>,
-    buffers: u32,
     slow: u32,
+    buffers: u32,
     which: u32,
 ) -> Result<SlowReader<'_, T>, LayoutError> {
-    let (ring, desks) = parts(&memory, buffers, slow)?;
+    let (ring, desks) = parts(&memory, slow, buffers)?;
     Ok(SlowReader::attach(ring, desks.get(which).ok_or(LayoutError::Readers)?))
 }
 
-/// A fast reader's end alone; there may be any number. It looks at the buffers only, whatever slow readers there are,
-/// and needs no write access: the memory may be mapped for reading.
+/// A fast reader's end alone; there may be any number. It looks at the buffers only, and needs no write access: the
+/// memory may be mapped for reading.
 ///
 /// # Errors
 ///
-/// [`LayoutError::Buffers`], [`LayoutError::TooSmall`].
+/// As [`group`].
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T` and number of buffers, or zeros.
+/// What stands on the memory is this object for this `T`, number of slow readers and of buffers, or zeros.
 pub unsafe fn fast_reader<T: Plain>(
     memory: Memory<'_>,
+    slow: u32,
     buffers: u32,
 ) -> Result<FastReader<'_, T>, LayoutError> {
-    Ok(FastReader::attach(Ring::new(&memory, buffers)?))
+    let (ring, _) = parts(&memory, slow, buffers)?;
+    Ok(FastReader::attach(ring))
 }

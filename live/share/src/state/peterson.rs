@@ -153,11 +153,11 @@ const BUFFERS: u32 = 2;
 
 /// Bytes that an object for `T` needs; `None` unless there are 1 to 250 readers and their size is a number.
 pub const fn bytes<T: Plain>(readers: u32) -> Option<usize> {
-    bytes_over::<T>(BUFFERS, readers)
+    bytes_over::<T>(readers, BUFFERS)
 }
 
 /// The same with another number of buffers.
-pub(super) const fn bytes_over<T: Plain>(buffers: u32, readers: u32) -> Option<usize> {
+pub(super) const fn bytes_over<T: Plain>(readers: u32, buffers: u32) -> Option<usize> {
     let Some(before) = ring::bytes::<T>(buffers) else { return None };
     desk::bytes::<T>(before, readers)
 }
@@ -169,8 +169,8 @@ pub(super) const fn bytes_over<T: Plain>(buffers: u32, readers: u32) -> Option<u
 /// [`LayoutError`].
 pub(super) fn parts<'m, T: Plain>(
     memory: &Memory<'m>,
-    buffers: u32,
     readers: u32,
+    buffers: u32,
 ) -> Result<(Ring<'m, T>, Desks<'m, T>), LayoutError> {
     let before = ring::bytes::<T>(buffers).ok_or(LayoutError::Buffers)?;
     let desks = Desks::new(memory, before, readers)?;
@@ -186,7 +186,7 @@ pub fn group<T: Plain>(
     memory: Memory<'_>,
     readers: u32,
 ) -> Result<(Writer<'_, T>, Readers<'_, T>), LayoutError> {
-    let (ring, desks) = parts(&memory, BUFFERS, readers)?;
+    let (ring, desks) = parts(&memory, readers, BUFFERS)?;
     Ok((Writer::attach(ring, desks), Readers::new(ring, desks)))
 }
 
@@ -202,7 +202,7 @@ pub fn group<T: Plain>(
 /// What stands on the memory is this object for this `T` and number of readers, or zeros; no other writer of it lives:
 /// the last one has ended, and this call comes after that.
 pub unsafe fn writer<T: Plain>(memory: Memory<'_>, readers: u32) -> Result<Writer<'_, T>, LayoutError> {
-    let (ring, desks) = parts(&memory, BUFFERS, readers)?;
+    let (ring, desks) = parts(&memory, readers, BUFFERS)?;
     Ok(Writer::attach(ring, desks))
 }
 
@@ -221,7 +221,7 @@ pub unsafe fn reader<T: Plain>(
     readers: u32,
     which: u32,
 ) -> Result<Reader<'_, T>, LayoutError> {
-    let (ring, desks) = parts(&memory, BUFFERS, readers)?;
+    let (ring, desks) = parts(&memory, readers, BUFFERS)?;
     Ok(Reader::attach(ring, desks.get(which).ok_or(LayoutError::Readers)?))
 }
 

@@ -25,17 +25,17 @@ impl<const N: usize> State<N> for ImprovedPeterson {
     type Reader = improved_peterson::SlowReader<'static, [u64; N]>;
 
     fn bytes() -> usize {
-        improved_peterson::bytes::<[u64; N]>(BUFFERS, 2).unwrap()
+        improved_peterson::bytes::<[u64; N]>(2, BUFFERS).unwrap()
     }
 
     unsafe fn writer(memory: Memory<'static>) -> Self::Writer {
         // SAFETY: the caller's duties are the same.
-        unsafe { improved_peterson::writer(memory, BUFFERS, 2) }.unwrap()
+        unsafe { improved_peterson::writer(memory, 2, BUFFERS) }.unwrap()
     }
 
     unsafe fn reader(memory: Memory<'static>, which: u32) -> Self::Reader {
         // SAFETY: the caller's duties are the same.
-        unsafe { improved_peterson::slow_reader(memory, BUFFERS, 2, which) }.unwrap()
+        unsafe { improved_peterson::slow_reader(memory, 2, BUFFERS, which) }.unwrap()
     }
 
     fn write(writer: &mut Self::Writer, value: &[u64; N]) -> bool {
