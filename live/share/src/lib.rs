@@ -18,7 +18,7 @@
 //! | in place, no exchanges | [`double_buffer`](state::double_buffer) | all | 3 stores, 1 fence, a load for each reader | 4 loads, 1 store, 1 fence | nobody |
 //! | copied by the writer for whom it meets | [`peterson`](state::peterson) | all | 1 store, 2 fences, a load for each reader, a copy for each that reads | 3 loads, 1 store, 2 fences, 1 copy more | nobody |
 //! | by readers of known speed | [`nbw_temporal`](state::nbw_temporal) | all | 1 store, 1 fence | 2 loads, 2 fences | a reader that takes longer: `Overrun` |
-//! | by readers of which some are | [`improved_chen`](state::improved_chen), [`improved_double_buffer`](state::improved_double_buffer), [`improved_peterson`](state::improved_peterson) | all | as the one they improve, with slow readers alone | slow as there, fast 2 loads | a fast reader that takes longer: `Overrun` |
+//! | by readers of which some are | [`improved_chen`](state::improved_chen), [`improved_double_buffer`](state::improved_double_buffer), [`improved_peterson`](state::improved_peterson) | all | as the one they improve, with slow readers alone | slow as there, fast 2 loads, 2 fences | a fast reader that takes longer: `Overrun` |
 //! | the same, helped by the writer | [`emeralds`](state::emeralds) | all | 1 store, 1 fence, a load for each slow reader, a copy for each overtaken | 2 loads, 1 fence | slow readers too, between cores |
 //! | on one slot | [`sdrtw`](state::sdrtw) | the writer | 2 stores, 1 fence | 2 loads, 2 fences | a reader that was overtaken: `Retry` |
 //! | on two slots, one reader | [`sdrtr`](state::sdrtr) | the reader | 1 exchange | 2 exchanges | the writer: `Busy` |

@@ -285,9 +285,10 @@ fn double_buffer_publishes_what_a_dead_writer_had_complete() {
     let place = Place::new(double_buffer::bytes::<u64>(1));
     let (mut writer, mut group) = double_buffer::group::<u64>(place.memory(), 1).unwrap();
     let mut reader = group.next().unwrap();
+    assert_eq!(reader.version(), 0);
     for n in 1..5 {
         writer.write(&n);
-        assert_eq!(reader.read(), Some(n));
+        assert_eq!((reader.version(), reader.read()), (n, Some(n)));
     }
     // As if it had died before its last store.
     writer.write(&5);
@@ -390,13 +391,17 @@ mod improved {
                     (fast.read(), fast.read_sample(), fast.read_if_newer()),
                     (Ok(None), Ok(None), Ok(None))
                 );
+                assert_eq!(fast.version(), 0);
             }
             for slow in &mut slows {
                 assert_eq!((slow.read(), slow.read_sample(), slow.read_if_newer()), (None, None, None));
+                assert_eq!(slow.version(), 0);
             }
             for n in 1..(ROUNDS / 20 + 2) as u8 {
                 writer.write(&[n; 13]);
                 let newest = sample([n; 13], u64::from(n));
+                assert!(slows.iter().all(|slow| slow.version() == u64::from(n)));
+                assert!(fasts.iter().all(|fast| fast.version() == u64::from(n)));
                 for (which, slow) in slows.iter_mut().enumerate() {
                     if (usize::from(n) + which).is_multiple_of(3) {
                         assert_eq!(slow.read_if_newer(), newest);

@@ -100,6 +100,7 @@ fn double_buffer_takes<const N: usize>(readers: u32) {
         assert_eq!(steps(|| assert_eq!(reader.read(), Some([1; N]))), stay);
         assert_eq!(steps(|| assert_eq!(reader.read_sample().unwrap().version, 1)), stay);
         assert_eq!(steps(|| assert!(reader.read_if_newer().is_none())), look);
+        assert_eq!(steps(|| assert_eq!(reader.version(), 1)), look);
     }
     assert_eq!(steps(|| writer.write_with(|value| *value = [2; N])), write);
     assert_eq!(steps(|| assert!(group[0].read_if_newer().is_some())), go);
@@ -118,7 +119,7 @@ fn improved_takes<const N: usize>(slow: u32, overlaps: u32) {
     let write = Steps { fences, loads: u64::from(slow), stores: 3, words, ..NONE };
     let stay = Steps { loads: 1, words, ..NONE };
     let go = Steps { loads: 4, stores: 2, fences: 2, words, ..NONE };
-    let quick = Steps { loads: 2, fences: 1, words, ..NONE };
+    let quick = Steps { loads: 2, fences: 2, words, ..NONE };
     assert_eq!(steps(|| assert_eq!(fast.read(), Ok(None))), look);
     for slow in &mut slows {
         assert_eq!(steps(|| assert!(slow.read().is_none())), look);
@@ -129,9 +130,11 @@ fn improved_takes<const N: usize>(slow: u32, overlaps: u32) {
             assert_eq!(steps(|| assert_eq!(slow.read(), Some([n; N]))), go);
             assert_eq!(steps(|| assert_eq!(slow.read(), Some([n; N]))), stay);
             assert_eq!(steps(|| assert!(slow.read_if_newer().is_none())), look);
+            assert_eq!(steps(|| assert_eq!(slow.version(), u64::from(n))), look);
         }
         assert_eq!(steps(|| assert!(fast.read_if_newer().unwrap().is_some())), quick);
         assert_eq!(steps(|| assert!(fast.read_if_newer().unwrap().is_none())), look);
+        assert_eq!(steps(|| assert_eq!(fast.version(), u64::from(n))), look);
         assert_eq!(steps(|| assert_eq!(fast.read(), Ok(Some([n; N])))), quick);
     }
 }

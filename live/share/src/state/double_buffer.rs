@@ -56,6 +56,7 @@
 //! | `write`, `write_with`           | 1 fence + P loads + W words + 3 stores                                       |
 //! | `read`, `read_with`, `read_sample` | 1 load + W words while the newest value is in the row where the reader stands; else 3 loads + 1 store + 1 fence + W words, + 1 load if a write was going on there; 1 load when nothing was written |
 //! | `read_if_newer`                 | 1 load when there is nothing newer; else `read`                              |
+//! | `version`                       | 1 load                                                                       |
 //!
 //! # State
 //!
@@ -276,6 +277,13 @@ impl<'m, T: Plain> Object<'m, T> {
         self.latest.load(Acquire) // O1 publish
     }
 
+    /// The number of the newest write.
+    #[inline(always)]
+    fn version(&self) -> u64 {
+        // Relaxed: nothing is read on the strength of it.
+        self.latest.load(Relaxed) >> 8
+    }
+
     /// The row of `latest`, made one that is.
     #[inline(always)]
     fn row(&self, latest: u64) -> usize {
@@ -454,6 +462,12 @@ impl<'m, T: Plain> Reader<'m, T> {
         }
         let (slot, version) = self.stand(latest);
         Some(Sample { value: self.copy(slot), version })
+    }
+
+    /// The number of the newest write, 0 before the first. By the time it is looked at it may be past.
+    #[inline]
+    pub fn version(&self) -> u64 {
+        self.object.version()
     }
 
     /// Shows `look` the newest value where it lies; `None` before the first one. `look` may take its time: the writer
