@@ -6,7 +6,7 @@
 //! Clients may write here, and hostile ones will: the owner only writes, with relaxed atomic words, and never
 //! reads back. A client copies the words once and looks at its copy.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use taut_sys::memory::Mapping;
 
@@ -117,7 +117,7 @@ fn word(map: &Mapping, index: usize) -> &AtomicU64 {
     unsafe { AtomicU64::from_ptr(map.ptr().cast::<u64>().add(index)) }
 }
 
-/// The state word. Loading it is a plain read, which memory that is mapped for reading allows.
+/// The state word.
 fn state_word(map: &Mapping) -> &AtomicU32 {
     assert!(map.len() >= HEADER_BYTES);
     // SAFETY: as for `word`; the offset is a multiple of 4 within the header and disjoint from its constant part.
@@ -138,7 +138,10 @@ impl State {
 
     /// What the word says; any other value than ours means that someone damaged it, and counts as running.
     pub(crate) fn load(map: &Mapping) -> Self {
-        match state_word(map).load(Ordering::Acquire) {
+        // A fence, and not the load: of memory that is mapped for reading only, the language allows relaxed loads alone.
+        let word = state_word(map).load(Ordering::Relaxed);
+        fence(Ordering::Acquire);
+        match word {
             0 => Self::Booting,
             2 => Self::Ended,
             _ => Self::Running,
