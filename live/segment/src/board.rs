@@ -125,8 +125,9 @@ impl Board {
     /// A board in the default folder, with all its objects empty.
     ///
     /// # Errors
-    /// [`Error::Layout`] if a shape is not one that its protocol takes; [`Error::BadName`], also of an object with more
-    /// than 32 characters; and as [`Owner::create`].
+    /// [`Error::Layout`] if a shape is not one that its protocol takes; [`Error::TooLarge`] if all objects together take
+    /// more memory than the machine has; [`Error::BadName`], also of an object with more than 32 characters; and as
+    /// [`Owner::create`].
     pub fn create(name: &str, objects: &[Object]) -> Result<Self, Error> {
         Self::create_at(Folder::Default, name, objects)
     }
@@ -145,8 +146,9 @@ impl Board {
         let mut end = HEADER_BYTES as u64;
         for object in objects {
             let entry = object.entry(end)?;
-            // A kind may take no room; regions have some.
-            end = (entry.offset + entry.size).next_multiple_of(taut_share::LINE_BYTES as u64);
+            // A kind may take no room; regions have some. A sum that is no number is more than any machine has.
+            let after = entry.offset.saturating_add(entry.size);
+            end = after.checked_next_multiple_of(taut_share::LINE_BYTES as u64).unwrap_or(u64::MAX);
             clients.extend(object.parts().map(|(part, terms)| {
                 let role = if terms.number == Number::Any { Role::Reads } else { Role::Writes };
                 let entries = vec![Entry { role, ..entry.clone() }];

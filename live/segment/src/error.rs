@@ -67,6 +67,14 @@ pub enum Error {
         second: String,
     },
 
+    /// The segment takes more memory than the machine has.
+    TooLarge {
+        /// What it takes, bytes; the largest number if it is none.
+        size: u64,
+        /// What the machine has, bytes.
+        memory: u64,
+    },
+
     /// An object of a board cannot be built.
     Layout {
         /// Which.
@@ -283,6 +291,10 @@ impl fmt::Display for Error {
                 write!(f, "channel {first} has two different regions")
             }
             Self::Overlap { first, second } => write!(f, "channels {first} and {second} share bytes"),
+            Self::TooLarge { size, memory } => write!(
+                f,
+                "the segment takes {size} bytes, and this machine has {memory}: use smaller values, or fewer places for them"
+            ),
             Self::NotRunning { app, door } => write!(
                 f,
                 "{app} is not running (no {}): start it, or set TAUT_RUNTIME_DIR as it was set for {app}",

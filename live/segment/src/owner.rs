@@ -57,8 +57,8 @@ impl Owner {
     /// What a dead owner of that name left is removed; [`Owner::replaced`] says so.
     ///
     /// # Errors
-    /// [`Error::AlreadyRunning`] if one lives; what is wrong with names, regions, folder or group; and
-    /// [`Error::System`].
+    /// [`Error::AlreadyRunning`] if one lives; [`Error::TooLarge`]; what is wrong with names, regions, folder or group;
+    /// and [`Error::System`].
     pub fn create(
         app: &str,
         size: u64,
@@ -92,6 +92,11 @@ impl Owner {
         let (folder, ours) = folder.resolve();
         let folder = folder.as_path();
         let door = folder::door(folder, app)?;
+        let memory = taut_sys::machine::memory_bytes().unwrap_or(u64::MAX);
+        // All of it is populated: who asks for more than there is, is not told so, but killed.
+        if size > memory {
+            return Err(Error::TooLarge { size, memory });
+        }
         let many: Vec<_> = clients.iter().map(|client| client.many).collect();
         let clients = check(clients, size)?;
         let group = match group {

@@ -145,6 +145,26 @@ fn shapes_that_no_protocol_takes_are_refused() {
 }
 
 #[test]
+fn more_than_the_machine_has_is_refused() {
+    const HUGE: Qrtr<[u8; 1 << 31]> = Qrtr::new(u32::MAX);
+    let folder = folder();
+    let create = |names: &[&str]| {
+        let objects: Vec<_> = names.iter().map(|name| HUGE.named(name)).collect();
+        Board::create_in(folder.path(), "robot", &objects).unwrap_err()
+    };
+    let memory = taut_sys::machine::memory_bytes().unwrap();
+    // Indices of the two ends, and the values.
+    let one = 256 + (1u64 << 31) * u64::from(u32::MAX);
+    assert_eq!(create(&["one"]), Error::TooLarge { size: 128 + one, memory });
+    assert_eq!(create(&["one", "two"]), Error::TooLarge { size: 128 + 2 * one, memory });
+    // No number any more.
+    let three = create(&["one", "two", "three"]);
+    assert_eq!(three, Error::TooLarge { size: u64::MAX, memory });
+    assert!(three.to_string().ends_with(": use smaller values, or fewer places for them"), "{three}");
+    assert_eq!(contents(folder.path()), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
 fn a_part_is_played_by_one() {
     let folder = folder();
     let folder = folder.path();

@@ -17,6 +17,13 @@ pub fn rt_throttle() -> Option<(u64, u64)> {
     (runtime < period).then_some((runtime, period))
 }
 
+/// Bytes of memory that the machine has, without swap; `None` if it cannot be read.
+pub fn memory_bytes() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    total.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
 /// Whether the kernel is a PREEMPT_RT one.
 pub fn realtime_kernel() -> bool {
     read("/sys/kernel/realtime").as_deref() == Some("1")
@@ -122,6 +129,7 @@ mod tests {
         if let Some((runtime, period)) = rt_throttle() {
             assert!(runtime < period);
         }
+        assert!(memory_bytes().is_some_and(|bytes| bytes > 1 << 20));
         assert!(stolen_ns(crate::thread::current_cpu()).is_some());
         assert_eq!(stolen_ns(u16::MAX), None);
     }
