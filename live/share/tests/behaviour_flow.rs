@@ -39,7 +39,8 @@ fn impossible_shapes_and_small_memory_are_refused() {
             assert_eq!(refused(0, 0, 2, 99), Err(LayoutError::Readers));
             assert_eq!(refused(62, 1, 2, 999), Err(LayoutError::Readers));
             assert_eq!(refused(u32::MAX, 1, 2, 999), Err(LayoutError::Readers));
-            assert_eq!(refused(1, 1, 0, 99), Err(LayoutError::Capacity));
+            assert_eq!(refused(1, 1, 0, 99), Err(LayoutError::Buffers));
+            assert_eq!($protocol::bytes::<u64>(Shape { buffers: 0, ..BOTH }), None);
             // Two lines, two a reader, and buffers of 64 bytes.
             let needed = Err(LayoutError::TooSmall { needed: 8 * 128, given: 7 * 128 });
             assert_eq!(refused(1, 1, 4, 7), needed);
@@ -61,7 +62,8 @@ fn impossible_shapes_and_small_memory_are_refused() {
     refused!(dbp);
     refused!(tccp);
     let shape = Shape { buffers: 65, ..BOTH };
-    assert_eq!(dbp::group::<u64>(lines(99).memory(), shape).map(drop), Err(LayoutError::Capacity));
+    assert_eq!(dbp::group::<u64>(lines(99).memory(), shape).map(drop), Err(LayoutError::Buffers));
+    assert_eq!(dbp::bytes::<u64>(shape), None);
     assert_eq!(tccp::group::<u64>(lines(99).memory(), shape).map(drop), Ok(()));
     assert!(tccp::newest::<u64>(lines(7).memory(), BOTH).is_err());
 }

@@ -140,18 +140,15 @@ const BUFFERS_MAX: u32 = 64;
 /// Bits of the number of a buffer.
 const BITS: u32 = BUFFERS_MAX.ilog2();
 
-/// Bytes that an object needs; `None` if that is not a number, or the shape is not one.
+/// Bytes that an object needs; `None` unless there are 1 to 62 readers and 1 to 64 buffers, and their size is a number.
 pub const fn bytes<T: Plain>(shape: Shape) -> Option<usize> {
-    Layout::bytes::<T>(shape)
+    if shape.buffers > BUFFERS_MAX { None } else { Layout::bytes::<T>(shape) }
 }
 
 /// The number of readers of a shape that fits.
 fn check<T: Plain>(memory: &Memory<'_>, shape: Shape) -> Result<u32, LayoutError> {
     let readers = shape.readers().ok_or(LayoutError::Readers)?;
-    if shape.buffers == 0 || shape.buffers > BUFFERS_MAX {
-        return Err(LayoutError::Capacity);
-    }
-    fit(memory, bytes::<T>(shape).ok_or(LayoutError::Capacity)?)?;
+    fit(memory, bytes::<T>(shape).ok_or(LayoutError::Buffers)?)?;
     Ok(readers)
 }
 
@@ -162,7 +159,8 @@ pub type Group<'m, T> = (Dispatcher<'m>, Writer<'m, T>, Readers<'m, T>);
 ///
 /// # Errors
 ///
-/// [`LayoutError`]: no buffers or more than 64 (`Capacity`), no readers or more than 62.
+/// [`LayoutError::Readers`]: none, or more than 62; [`LayoutError::Buffers`]: none, or more than 64, or their size is not
+/// a number; [`LayoutError::TooSmall`].
 pub fn group<T: Plain>(memory: Memory<'_>, shape: Shape) -> Result<Group<'_, T>, LayoutError> {
     let readers = check::<T>(&memory, shape)?;
     let dispatcher = Dispatcher::attach(&memory, shape, readers);

@@ -250,8 +250,11 @@ impl Layout {
     pub(super) const COMPLETED: usize = LINE_BYTES;
     pub(super) const FIRST: usize = LINE_BYTES + 8;
 
-    /// Bytes of the whole object; `None` if that is not a number, or the shape has no or too many readers.
+    /// Bytes of the whole object; `None` if that is not a number, or the shape has no buffers, no or too many readers.
     pub(super) const fn bytes<T: Plain>(shape: Shape) -> Option<usize> {
+        if shape.buffers == 0 {
+            return None;
+        }
         let Some(readers) = shape.readers() else { return None };
         let Some(buffers) = stride::<T>().checked_mul(shape.buffers as usize) else { return None };
         let Some(buffers) = buffers.checked_next_multiple_of(LINE_BYTES) else { return None };

@@ -171,7 +171,7 @@ const fn more(number: u64, by: u64) -> Option<u32> {
     }
 }
 
-/// Bytes that an object needs; `None` if that is not a number, or the shape is not one.
+/// Bytes that an object needs; `None` unless there are 1 to 62 readers and a buffer, and their size is a number.
 pub const fn bytes<T: Plain>(shape: Shape) -> Option<usize> {
     Layout::bytes::<T>(shape)
 }
@@ -179,8 +179,7 @@ pub const fn bytes<T: Plain>(shape: Shape) -> Option<usize> {
 /// The number of readers of a shape that fits.
 fn check<T: Plain>(memory: &Memory<'_>, shape: Shape) -> Result<u32, LayoutError> {
     let readers = shape.readers().ok_or(LayoutError::Readers)?;
-    let needed = bytes::<T>(shape).filter(|_| shape.buffers > 0).ok_or(LayoutError::Capacity)?;
-    fit(memory, needed)?;
+    fit(memory, bytes::<T>(shape).ok_or(LayoutError::Buffers)?)?;
     Ok(readers)
 }
 
@@ -191,7 +190,8 @@ pub type Group<'m, T> = (Dispatcher<'m>, Writer<'m, T>, Readers<'m, T>);
 ///
 /// # Errors
 ///
-/// [`LayoutError`]: no buffers, or a size that is not a number (`Capacity`); no readers or more than 62.
+/// [`LayoutError::Readers`]: none, or more than 62; [`LayoutError::Buffers`]: none, or their size is not a number;
+/// [`LayoutError::TooSmall`].
 pub fn group<T: Plain>(memory: Memory<'_>, shape: Shape) -> Result<Group<'_, T>, LayoutError> {
     let readers = check::<T>(&memory, shape)?;
     let dispatcher = Dispatcher::attach(&memory, shape, readers);
