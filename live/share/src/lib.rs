@@ -36,6 +36,27 @@
 //! never depends on what the other side wrote beyond the value itself. Each file states its orderings and its proof,
 //! and what is left behind by a process that dies at any step.
 //!
+//! # Who is told, and what then
+//!
+//! `None` is no error: nothing has been written yet, nothing is new, or nothing waits (for a sender: no block is free).
+//! Everything else that an operation can say instead of doing it is here. Then nothing was read, taken or published, and
+//! the next call may succeed.
+//!
+//! | told | to whom | what it means | what to do |
+//! |------|---------|---------------|------------|
+//! | [`state::Overrun`] | observers, fast readers, `emeralds`' slow ones | more writes took place during the read than there are buffers for | go on with the last value, read again next time. Who relies on time has not kept the assumption, or the writer has not: count it, and have more buffers |
+//! | [`sdrtw::Retry`](state::sdrtw::Retry) | readers of one slot | a write is going on, or took place meanwhile | again: `read_bounded`. It ends when the writer pauses; after its death in a write, with a new one |
+//! | [`sdrtr::NotPublished::Busy`](state::sdrtr::NotPublished::Busy) | the writer for one reader | the reader is copying the value before | again: `publish_within`, or with the next value. After the reader's death: `release_reader`, or a new reader |
+//! | [`spinlock::Busy`](state::spinlock::Busy) | all, of `try_` forms | another holds the lock | again, or not to be real-time |
+//! | [`NotYet`](state::flow::NotYet), [`NotRead`](state::tccp::NotRead)`::NotYet` | a reader's job | the writer's job whose value it reads is not complete | on the writer's processor an error of the schedule; on another one again: `is_ready` |
+//! | [`NotRead`](state::tccp::NotRead)`::Overrun` | a reader's job | the job takes longer than the buffers were counted for | go without: the value will not come back. Have more buffers |
+//! | [`NotActivated`](state::flow::NotActivated) | a dispatcher | a job has overrun its period, or the order is another than that of activations | as it treats a missed deadline; the variants say which |
+//! | [`Full`](queue::qrtr::Full) | the writer of `qrtr` | no place is free; the value comes back | keep it, or count it as lost |
+//! | [`Overtaken`](queue::ring::Overtaken) | readers and followers of `qrtwo`, `qrtwc` | the writer came round the ring during the copy | again: `pop_within`. The next value says how many were `lost`. Often: more spare slots |
+//! | [`NotReceived::Overtaken`](bulk::NotReceived::Overtaken) | a receiver | the sender recalled blocks as fast as they were looked for | again: the next call goes on behind them |
+//! | `Corrupt`: of [`qrtr`](queue::qrtr::Corrupt), [`sdrtr`](state::sdrtr::NotPublished::Corrupt), [`bulk`](bulk::NotReceived::Corrupt) | who can see it | a shared word is not one that the protocol leads to: the other side is broken or hostile | trust it no more: end the object, and make a new one |
+//! | [`LayoutError`] | who builds an object | the numbers, or the memory, are not ones for it | in the program, or by `bytes` |
+//!
 //! # Where objects live
 //!
 //! On a [`Memory`]: lines of this process ([`Memory::new`]), or a mapping that several processes share

@@ -32,7 +32,8 @@
 //!
 //! The others are in [the table](crate#how-to-choose): for values in place, for readers of known speed, for least memory,
 //! for the value of the right job. Most give [`Sample`]s, have `read_if_newer`, which costs one load when nothing is new,
-//! and say [`Overrun`] if they can be overtaken and have no second way.
+//! and say [`Overrun`] if they can be overtaken and have no second way. There is a table too of
+//! [who is told what, and what then](crate#who-is-told-and-what-then).
 
 pub mod chen;
 pub mod dbp;
