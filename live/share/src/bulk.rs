@@ -228,7 +228,7 @@
 //! - `tests/crashes_bulk.rs`: a model of it, every interleaving with a death of either side at every step
 //! - `tests/deaths_bulk.rs`, `tests/processes_bulk.rs`: SIGKILL before every step of every operation, and at random
 //! - `tests/stress_bulk.rs`: threads on 4 KiB that show tearing; also Miri
-//! - `tests/hostile_bulk.rs`: a process scribbles at random
+//! - `tests/hostile_bulk.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
 //!
 //! `tests/loom_bulk.rs`, payload of 2 words, without preemption bound: 1 block, 3 sendings × 3 receives: 793
 //! executions; 2 blocks: 2 449, with one kept 722; recall with 2 blocks, 4 × 2: 82 506, with 3 and one kept, 5 × 2:

@@ -154,7 +154,8 @@
 //! - `tests/behaviour_chen.rs`: values, errors, in place, successors; also Miri
 //! - `tests/steps_chen.rs`: the bounds above, counted
 //! - `tests/printed_chen.rs`: one slot fewer, and the search does not end
-//! - the programs over all protocols: `conformance`, `stress`, `loom`, `shuttle`, `processes`, `deaths`, `hostile`
+//! - the programs over all protocols: `conformance`, `stress`, `loom`, `shuttle`, `steps`, `processes`, `deaths`
+//! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
 //!
 //! `tests/loom_chen.rs`, payload of 2 words, no bound on preemptions: 3 writes × 2 reads, 4 095 executions; 4 × 2 (from
 //! the fourth write on slots come back): 33 803; with bound 3: 5 × 2, 1 221; in place 4 × 2, 654; `read_if_newer`

@@ -109,6 +109,7 @@
 //! - `tests/behaviour_flow.rs`: values, errors, successors, spoilt words; also Miri. `tests/steps_flow.rs`: the bounds
 //! - `tests/stress_flow.rs`: a thread for each end, on a payload that shows tearing; also Miri
 //! - `tests/deaths_flow.rs`: SIGKILL before every step of every end
+//! - `tests/fuzzed.rs`: garbage in each word, at each step of dispatcher, writer and readers
 //! - `tests/printed_flow.rs`: the mistakes above
 //!
 //! `tests/loom_flow.rs`, payload of 2 words, every second job without a write: one reader, 3 activations of the writer

@@ -127,7 +127,8 @@
 //! - `tests/behaviour_buffers.rs`: values, errors, successors, in place; also Miri
 //! - `tests/steps_buffers.rs`: the bounds above, counted
 //! - `tests/printed_buffers.rs`: the mistakes of the listing
-//! - `tests/conformance.rs` and the other programs over all protocols
+//! - the programs over all protocols: `conformance`, `stress`, `loom`, `shuttle`, `steps`, `processes`, `deaths`
+//! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
 //!
 //! `tests/loom_buffers.rs`, payload of 2 words: 2 writes × 2 reads without preemption bound: 768 executions; 4 × 2 with
 //! bound 4: 3 881; 2 readers, 2 writes, with bound 3: 11 774. Each fence

@@ -109,7 +109,9 @@
 //! - `tests/behaviour_temporal.rs`: values, numbers, layout, successors, lies; also Miri
 //! - `tests/steps_temporal.rs`: the bounds above, counted, also of reads that are overtaken
 //! - `tests/printed_temporal.rs`: an old answer; reads that are overtaken once, and each time
-//! - `tests/conformance.rs` and the other programs over all objects, with its slow readers
+//! - the programs over all protocols, with its slow readers: `conformance`, `stress`, `loom`, `shuttle`, `steps`,
+//!   `processes`, `deaths`
+//! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
 //!
 //! `tests/loom_temporal.rs`, payload of 2 words, 2 buffers: 3 writes × 1 read of 3 attempts without preemption bound:
 //! 3 269 executions, in some of which the writer answers; with bound 3, 4 × 2 of 2 attempts: 7 790, with an answer to

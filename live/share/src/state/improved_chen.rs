@@ -101,10 +101,13 @@
 //! # Checked
 //!
 //! As [`super::hybrid`], whose code it is, and in `tests/loom_chen.rs`, `tests/steps_chen.rs` and
-//! `tests/behaviour_chen.rs` by its own names. A separate checker of interleavings, sequentially consistent: fast
-//! readers that keep to their assumption are never told, (M, N) = (1, 2) 266 739 states, (1, 3) 1 010 434, (2, 2)
-//! 153 361, (2, 3) 494 575; with one slot fewer the first and third find no free slot, the others are told though in
-//! time. RC11 without load buffering: a slow and a fast reader, 236 683 states.
+//! `tests/behaviour_chen.rs` by its own names; in the programs over all protocols, `tests/hostile.rs` and
+//! `tests/fuzzed.rs` among them, with slow readers and with fast ones.
+//!
+//! A separate checker of interleavings, sequentially consistent: fast readers that keep to their assumption are never
+//! told, (M, N) = (1, 2) 266 739 states, (1, 3) 1 010 434, (2, 2) 153 361, (2, 3) 494 575; with one slot fewer the first
+//! and third find no free slot, the others are told though in time. RC11 without load buffering: a slow and a fast
+//! reader, 236 683 states.
 //!
 //! Not covered: as `hybrid`; the times themselves, which are the caller's.
 

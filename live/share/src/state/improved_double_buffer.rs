@@ -133,7 +133,9 @@
 //! - `tests/behaviour_buffers.rs`: values, errors, successors, the distance of I5; also Miri
 //! - `tests/steps_buffers.rs`: the bounds above, counted
 //! - `tests/printed_buffers.rs`: the mistakes of the listing
-//! - `tests/conformance.rs` and the other programs over all protocols
+//! - the programs over all protocols, with a reader of each kind: `conformance`, `stress`, `loom`, `shuttle`, `steps`,
+//!   `processes`, `deaths`
+//! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
 //!
 //! `tests/loom_buffers.rs`, payload of 2 words, 3 writes: a fast reader, V = 1, without preemption bound: 11 066
 //! executions; V = 3, bound 3: 105; a slow one and a fast one, bound 2: 11 511; a slow one, 4 writes, bound 4: 19 305.

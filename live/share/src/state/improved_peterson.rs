@@ -68,7 +68,9 @@
 //! - `tests/behaviour_temporal.rs`: layout, and a fast reader on a mapping that it may not write; also Miri
 //! - `tests/steps_temporal.rs`: the bounds above, counted
 //! - `tests/printed_temporal.rs`: writes that come in the middle of a fast read, as many as are accepted and one more
-//! - `tests/conformance.rs` and the other programs over all objects, with its slow readers
+//! - the programs over all protocols, with its slow readers: `conformance`, `stress`, `loom`, `shuttle`, `steps`,
+//!   `processes`, `deaths`
+//! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
 //!
 //! `tests/loom_temporal.rs`, payload of 2 words: 3 buffers, 3 writes, a slow reader reading twice and a fast one once,
 //! preemption bound 3: 12 114 executions. A separate checker of interleavings, one slow reader and one fast, a read

@@ -98,7 +98,8 @@
 //!   Miri
 //! - `tests/steps_temporal.rs`: the bounds above, counted
 //! - `tests/printed_temporal.rs`: too few buffers, a check that is too lax; writes that come in the middle of a copy
-//! - `tests/conformance.rs` and the other programs over all objects
+//! - the programs over all protocols: `conformance`, `stress`, `loom`, `shuttle`, `steps`, `processes`, `deaths`
+//! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
 //!
 //! `tests/loom_temporal.rs`, payload of 2 words: 2 buffers, 3 writes × 1 read, and 3 buffers, 4 × 1, without preemption
 //! bound: 453 and 870 executions; 2 buffers, 4 × 2 with bound 5: 23 914; 2 readers one after the other, without bound:

@@ -110,7 +110,8 @@
 //! - `tests/behaviour_temporal.rs`: values, numbers, layout, successors, lies; also Miri
 //! - `tests/steps_temporal.rs`: the bounds above, counted
 //! - `tests/printed_temporal.rs`: a reader's own bit; writes that come in the middle of a copy
-//! - `tests/conformance.rs` and the other programs over all objects
+//! - the programs over all protocols: `conformance`, `stress`, `loom`, `shuttle`, `steps`, `processes`, `deaths`
+//! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
 //!
 //! `tests/loom_temporal.rs`, payload of 2 words, 1 reader: 2 writes × 1 read, and 2 × 2 of `read_if_newer`, without
 //! preemption bound: 121 and 1 657 executions; 3 × 2 with bound 4: 4 144; with an answer on its way to the read before,

@@ -126,7 +126,8 @@
 //! - `tests/behaviour_buffers.rs`: values, errors, successors, in place; also Miri
 //! - `tests/steps_buffers.rs`: the bounds above, counted
 //! - `tests/printed_buffers.rs`: one slot less is too few
-//! - `tests/conformance.rs` and the other programs over all protocols
+//! - the programs over all protocols: `conformance`, `stress`, `loom`, `shuttle`, `steps`, `processes`, `deaths`
+//! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
 //!
 //! `tests/loom_buffers.rs`, payload of 2 words: 4 writes × 3 reads without preemption bound: 1 969 executions; 2 readers,
 //! 2 writes, with bound 4: 13 218. Each of the four annotations

@@ -105,7 +105,9 @@
 //! - `tests/flow_reference.rs`: random periodic task sets, one processor and several, every value against an
 //!   interpreter of the synchronous-reactive semantics; brute force over arrivals: [`buffers`] suffice and one fewer
 //!   does not
-//! - `tests/conformance.rs` and those beside it, by an adapter: the newest value
+//! - the programs over all protocols, with the newest value: `conformance`, `stress`, `loom`, `shuttle`, `steps`,
+//!   `processes`, `deaths`
+//! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step, jobs too
 //! - `tests/behaviour_flow.rs`: values, errors, successors, spoilt words; also Miri. `tests/steps_flow.rs`: the bounds
 //! - `tests/stress_flow.rs`: a thread for each end, on a payload that shows tearing; also Miri
 //! - `tests/deaths_flow.rs`: SIGKILL before every step of every end
