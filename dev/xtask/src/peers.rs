@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use crate::absence::PEERS;
+use crate::bars::share;
 use crate::command::{Command, End};
 use crate::tree::Tree;
 
@@ -18,7 +19,7 @@ const RECORD: &str = "docs/measured";
 /// What is wanted of a run.
 #[derive(Args, Debug)]
 pub(crate) struct Peers {
-    /// Write docs/measured/peers.{md,json,svg} instead of printing the tables
+    /// Write docs/measured/peers.{md,json,svg}, and the bars beside their figures, instead of printing the tables
     #[arg(long)]
     record: bool,
     /// Shorter trials and 3 rounds: a look, not a measurement
@@ -49,7 +50,26 @@ pub(crate) fn run(tree: &Tree, wish: &Peers) -> ExitCode {
         return ExitCode::FAILURE;
     }
     let program = Command::new(program(tree)).args(wish.arguments(tree)).dir(tree.root());
-    if program.show() == End::Code(0) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if program.show() != End::Code(0) {
+        return ExitCode::FAILURE;
+    }
+    if wish.record
+        && let Err(why) = bars_recorded(&tree.join(RECORD))
+    {
+        eprintln!("{why}");
+        return ExitCode::FAILURE;
+    }
+    ExitCode::SUCCESS
+}
+
+/// Writes the bars of the run that is recorded in `folder` beside it.
+fn bars_recorded(folder: &Path) -> Result<(), String> {
+    let read = |path: &Path| std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()));
+    let page = share::page(&read(&folder.join("peers.json"))?)?;
+    let path = folder.join("bars.md");
+    std::fs::write(&path, page).map_err(|error| format!("{}: {error}", path.display()))?;
+    println!("wrote {}", path.display());
+    Ok(())
 }
 
 impl Peers {

@@ -43,6 +43,7 @@ struct Bed<const N: usize> {
     rows: Vec<Row>,
     value: [u8; N],
     copy: [u8; N],
+    place: [u8; N],
     sdrtr: (sdrtr::Writer<'static, [u8; N]>, sdrtr::Reader<'static, [u8; N]>),
     sdrtw: (sdrtw::Writer<'static, [u8; N]>, sdrtw::Reader<'static, [u8; N]>),
     qrtr: (qrtr::Writer<'static, [u8; N]>, qrtr::Reader<'static, [u8; N]>),
@@ -75,6 +76,7 @@ impl<const N: usize> Bed<N> {
             ("SDrtR", "read"),
             ("SDrtW", "write"),
             ("SDrtW", "read"),
+            ("SDrtW", "into"),
             ("QrtR", "push"),
             ("QrtR", "pop"),
         ];
@@ -83,6 +85,7 @@ impl<const N: usize> Bed<N> {
             rows: kinds.map(row).into(),
             value: core::array::from_fn(|i| i as u8 | 1),
             copy: [0; N],
+            place: [0; N],
             sdrtr: sdrtr::pair(memory(sdrtr::bytes::<[u8; N]>())).unwrap(),
             sdrtw: sdrtw::pair(memory(sdrtw::bytes::<[u8; N]>())).unwrap(),
             qrtr: qrtr::pair(memory(qrtr::bytes::<[u8; N]>(BATCH).unwrap()), BATCH).unwrap(),
@@ -92,7 +95,7 @@ impl<const N: usize> Bed<N> {
 
 impl<const N: usize> Round for Bed<N> {
     fn round(&mut self) {
-        let mut sums = [0.0; 7];
+        let mut sums = [0.0; 8];
         // The result first.
         self.sdrtr.0.try_publish(&self.value).unwrap();
         assert_eq!(self.sdrtr.1.read(), Some(self.value));
@@ -101,7 +104,7 @@ impl<const N: usize> Round for Bed<N> {
         self.qrtr.0.push(self.value).unwrap();
         assert_eq!(self.qrtr.1.pop(), Ok(Some(self.value)));
         for _ in 0..BATCHES {
-            let (value, copy) = (&self.value, &mut self.copy);
+            let (value, copy, place) = (&self.value, &mut self.copy, &mut self.place);
             let (a, b) = &mut self.sdrtr;
             let (c, d) = &mut self.sdrtw;
             let (e, f) = &mut self.qrtr;
@@ -114,6 +117,7 @@ impl<const N: usize> Round for Bed<N> {
                 time(|| _ = black_box(b.read())),
                 time(|| c.write(black_box(value))),
                 time(|| _ = black_box(d.try_read())),
+                time(|| _ = black_box(d.try_read_into(black_box(place)))),
                 time(|| e.push(*black_box(value)).unwrap()),
                 time(|| _ = black_box(f.pop())),
             ];

@@ -21,7 +21,7 @@
 //! | by readers of which some are | [`improved_chen`](state::improved_chen), [`improved_double_buffer`](state::improved_double_buffer), [`improved_peterson`](state::improved_peterson) | all | as the one they improve, with slow readers alone | slow as there, fast 2 loads, 2 fences | a fast reader that takes longer: `Overrun` |
 //! | the same, helped by the writer | [`emeralds`](state::emeralds) | all | 1 store, 1 fence, a load for each slow reader, a copy for each overtaken | 2 loads, 1 fence | slow readers too, between cores |
 //! | on one slot | [`sdrtw`](state::sdrtw) | the writer | 2 stores, 1 fence | 2 loads, 2 fences | a reader that was overtaken: `Retry` |
-//! | on two slots, one reader | [`sdrtr`](state::sdrtr) | the reader | 1 exchange | 2 exchanges | the writer: `Busy` |
+//! | on two slots, one reader | [`sdrtr`](state::sdrtr) | the reader | 1 exchange | 1 exchange | the writer: `Busy` |
 //! | of the right job | [`dbp`](state::dbp); by time [`tccp`](state::tccp): see [`flow`](state::flow) | all | 1 load, 2 stores | 4 or 5 loads, 1 store | a reader before its writer: `NotYet` |
 //! | to compare with | [`spinlock`](state::spinlock) | nobody | unbounded | unbounded | everybody |
 //! | **every value** | | | | | |

@@ -7,7 +7,7 @@ mod first;
 mod generated;
 mod observed;
 mod row;
-mod share;
+pub(crate) mod share;
 pub(crate) mod spread;
 
 pub(crate) use observed::{Jitter, Observed, build};

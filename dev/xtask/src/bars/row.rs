@@ -104,6 +104,17 @@ pub(crate) fn table(rows: &[Row]) -> String {
     text
 }
 
+/// All rows as a table of Markdown; those that are not met in bold.
+pub(crate) fn markdown(rows: &[Row]) -> String {
+    let mut text = String::from("| bar | goal | value | min / median / max | met |\n|---|---|---|---|---|\n");
+    for row in rows {
+        let [bar, goal, value, spread, _] = row.cells();
+        let met = if row.met() { "yes" } else { "**no**" };
+        text += &format!("| {bar} | {} | {value} | {spread} | {met} |\n", goal.replace("<=", "≤"));
+    }
+    text
+}
+
 /// A number with three significant digits, or all digits of a whole number.
 pub(crate) fn figure(value: f64) -> String {
     let digits = match value.abs() {
@@ -132,6 +143,17 @@ mod tests {
         let rows = rows();
         assert_eq!(rows.iter().map(Row::value).collect::<Vec<_>>(), [Some(3.25), Some(1.0), None]);
         assert_eq!(rows.iter().map(Row::met).collect::<Vec<_>>(), [true, false, false]);
+    }
+
+    #[test]
+    fn a_table_for_pages() {
+        let rows = [
+            Row::at_most("one", 2.0, "ns", Held::Median, Ok(vec![1.0])),
+            Row::at_most("other", 2.0, "ns", Held::Median, Err("no".into())),
+        ];
+        let text = markdown(&rows);
+        assert!(text.contains("| one | ≤ 2 ns | 1 ns | 1 / 1 / 1 | yes |\n"), "{text}");
+        assert!(text.ends_with("| other | ≤ 2 ns | - | - | **no** |\n"), "{text}");
     }
 
     #[test]

@@ -8,7 +8,7 @@
 
 use serde_json::{Map, Value};
 
-use super::row::{Held, Row};
+use super::row::{self, Held, Row};
 use super::spread::Spread;
 use crate::peers;
 use crate::tree::Tree;
@@ -34,6 +34,23 @@ pub(super) fn measure(tree: &Tree) -> Vec<Row> {
         Ok(figures) => bars(&figures),
         Err(why) => vec![Row::at_most("ours beside others", 0.0, "-", Held::Median, Err(why))],
     }
+}
+
+/// The bars of a recorded run, given as JSON, as a page beside it.
+///
+/// # Errors
+/// What is wrong with the JSON.
+pub(crate) fn page(text: &str) -> Result<String, String> {
+    let rows = bars(&Figures::of(text)?);
+    let met = rows.iter().filter(|row| row.met()).count();
+    Ok(format!(
+        "# What was promised, beside what was measured\n\n\
+         Made by `cargo xtask peers --record` of the run in [peers.md](peers.md). Ratios and differences of figures of \
+         one round, at one distance of the processors; medians over rounds. {met} of {} are met. Why the others are \
+         not: [README.md](README.md). Measured anew on your machine by `cargo xtask bars share`.\n\n{}",
+        rows.len(),
+        row::markdown(&rows),
+    ))
 }
 
 /// What was measured: every round of every object and trial.
