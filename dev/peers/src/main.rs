@@ -110,7 +110,7 @@ fn measure(benches: &[Box<dyn Bench>], arguments: Arguments) -> Result<(), Strin
     match out {
         None => print!("{table}"),
         Some(folder) => {
-            let json = format!("{:#}\n", run.json(stage.clock.cost));
+            let json = run.json(stage.clock.cost);
             let files = [("peers.md", table), ("peers.json", json), ("peers.svg", picture::svg(&run))];
             fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
             for (name, text) in files {

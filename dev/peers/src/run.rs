@@ -220,6 +220,8 @@ impl Row {
             round.as_ref().map_or(Value::Null, |(raw, figures)| {
                 let mut figures = figures.clone();
                 figures.insert("raw", *raw);
+                // Digits beyond these say nothing.
+                figures.values_mut().for_each(|figure| *figure = (*figure * 1e3).round() / 1e3);
                 json!(figures)
             })
         };
@@ -237,16 +239,18 @@ impl Row {
 }
 
 impl Run {
-    /// For programs: the facts, the notes, and every round of every row.
-    pub(crate) fn json(&self, timer: [f64; 3]) -> Value {
+    /// For programs: the facts, the notes, and every round of every row, which has a line of its own.
+    pub(crate) fn json(&self, timer: [f64; 3]) -> String {
         let facts: BTreeMap<_, _> = self.facts.iter().cloned().collect();
-        json!({
-            "facts": facts,
-            "timer_ns": { "p50": timer[0], "p999": timer[1], "step": timer[2] },
-            "near": self.near,
-            "notes": self.notes,
-            "rows": self.rows.iter().map(Row::json).collect::<Vec<_>>(),
-        })
+        let head = [
+            ("facts", json!(facts)),
+            ("timer_ns", json!({ "p50": timer[0], "p999": timer[1], "step": timer[2] })),
+            ("near", json!(self.near)),
+            ("notes", json!(self.notes)),
+        ];
+        let head: Vec<String> = head.iter().map(|(name, value)| format!("\"{name}\": {value}")).collect();
+        let rows: Vec<String> = self.rows.iter().map(|row| row.json().to_string()).collect();
+        format!("{{\n{},\n\"rows\": [\n{}\n]\n}}\n", head.join(",\n"), rows.join(",\n"))
     }
 }
 
@@ -282,6 +286,21 @@ pub(crate) mod tests {
         assert_eq!(one.usual(true, "trip"), [120.0]);
         assert_eq!(one.usual(false, "raw"), [500.0]);
         assert_eq!(one.over_raw("trip"), [1.2, 0.24]);
+    }
+
+    #[test]
+    fn what_programs_read_is_json() {
+        let run = Run {
+            facts: vec![("cpu".into(), "a \"b\"".into())],
+            rows: vec![row("a", true, Trial::Trip, &[("trip", 120.1254)]), row("b", false, Trial::Trip, &[])],
+            notes: Vec::new(),
+            near: true,
+        };
+        let value: Value = serde_json::from_str(&run.json([30.0, 40.0, 10.0])).unwrap();
+        assert_eq!(value["facts"]["cpu"], "a \"b\"");
+        assert_eq!(value["timer_ns"]["step"], 10.0);
+        assert_eq!(value["rows"][0]["rounds"][0]["trip"], 120.125);
+        assert_eq!(value["rows"].as_array().unwrap().len(), 2);
     }
 
     #[test]
