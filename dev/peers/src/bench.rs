@@ -12,6 +12,7 @@ use taut_sys::memory::{Mapping, map_anonymous};
 use crate::across;
 use crate::figures::Figures;
 use crate::object::{About, Alone, Ends, Kind, Place, Placed};
+use crate::repeat::turns;
 use crate::stage::{Signals, Stage};
 use crate::trial::{Trial, far, near};
 
@@ -44,6 +45,8 @@ pub(crate) trait Bench {
     fn run(&self, case: &Case, stage: &Stage) -> Result<Figures, String>;
     /// The far side of it, in a process of its own.
     fn far(&self, case: &Case, stage: &Stage, shared: &across::Shared) -> Result<(), String>;
+    /// Values in and out, by one thread, in functions of their own.
+    fn repeat(&self, words: usize, times: u64) -> Result<(), String>;
 }
 
 /// Calls a function for the number of words.
@@ -98,6 +101,10 @@ impl<O: Alone<1> + Alone<8> + Alone<32> + Alone<512>> Bench for InProcess<O> {
 
     fn far(&self, _: &Case, _: &Stage, _: &across::Shared) -> Result<(), String> {
         Err("not an object of several processes".into())
+    }
+
+    fn repeat(&self, words: usize, times: u64) -> Result<(), String> {
+        sized!(words, repeat_alone(times))
     }
 }
 
@@ -161,6 +168,10 @@ impl<O: Placed<1> + Placed<8> + Placed<32> + Placed<512>> Bench for OnMemory<O> 
 
     fn far(&self, case: &Case, stage: &Stage, shared: &across::Shared) -> Result<(), String> {
         sized!(case.words, far_process(case, stage, shared))
+    }
+
+    fn repeat(&self, words: usize, times: u64) -> Result<(), String> {
+        sized!(words, repeat_placed(times))
     }
 }
 
@@ -262,6 +273,25 @@ fn placed<O: Placed<N>, const N: usize>(case: &Case, stage: &Stage) -> Result<Fi
     let second = if extra == 1 { Some(unsafe { O::reader(place(0), 1) }?) } else { None };
     let mut first = Some(made);
     trial::<O, N>(case, stage, &mut |index| first.take().map_or_else(|| ends(index), Ok), second)
+}
+
+fn repeat_alone<O: Alone<N>, const N: usize>(times: u64) -> Result<(), String> {
+    turns::<O, N>(O::pair()?, times)
+}
+
+fn repeat_placed<O: Placed<N>, const N: usize>(times: u64) -> Result<(), String> {
+    let bytes = O::bytes(1);
+    let mapping = map_anonymous(mapping_bytes(1, bytes)).map_err(|error| error.to_string())?;
+    let name = across::fresh_name(0);
+    // As in `placed`, with one object.
+    let place = || Place {
+        // SAFETY: as above.
+        memory: unsafe { stretch(&mapping, 0, bytes) },
+        readers: 1,
+        name: &name,
+    };
+    // SAFETY: as above; each end is made once.
+    turns::<O, N>(unsafe { (O::writer(place())?, O::reader(place(), 0)?) }, times)
 }
 
 /// A trial in one process. `ends` makes the ends of object 0 and 1, `second` is one more reader of object 0.

@@ -20,6 +20,7 @@ mod peers;
 mod picture;
 mod plan;
 mod raw;
+mod repeat;
 mod run;
 mod stage;
 mod table;
@@ -89,6 +90,7 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let done = match words.split_first() {
         Some((first, rest)) if first == "far" => across::far(&benches, rest),
+        Some((first, rest)) if first == "repeat" => repeat::run(&benches, rest),
         _ => measure(&benches, Arguments::parse()),
     };
     match done {

@@ -19,7 +19,8 @@ const RECORD: &str = "docs/measured";
 /// What is wanted of a run.
 #[derive(Args, Debug)]
 pub(crate) struct Peers {
-    /// Write docs/measured/peers.{md,json,svg}, and the bars beside their figures, instead of printing the tables
+    /// Write docs/measured/peers.{md,json,svg}, the bars beside their figures and instruction counts (by valgrind),
+    /// instead of printing the tables
     #[arg(long)]
     record: bool,
     /// Shorter trials and 3 rounds: a look, not a measurement
@@ -54,7 +55,7 @@ pub(crate) fn run(tree: &Tree, wish: &Peers) -> ExitCode {
         return ExitCode::FAILURE;
     }
     if wish.record
-        && let Err(why) = bars_recorded(&tree.join(RECORD))
+        && let Err(why) = bars_recorded(&tree.join(RECORD)).and_then(|()| instructions_recorded(tree))
     {
         eprintln!("{why}");
         return ExitCode::FAILURE;
@@ -127,9 +128,67 @@ pub(crate) fn measured_for_bars(tree: &Tree, rounds: usize, folder: &Path) -> Re
     std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
+/// Objects whose instructions are counted: those that bars are held against.
+const COUNTED: [&str; 9] =
+    ["QrtR", "QrtR in place", "QrtWo", "QrtWc", "rtrb", "SDrtR", "SDrtW", "Hybrid", "triple_buffer"];
+/// Values of these bytes. Larger ones are copied by an instruction that repeats itself, of which a count says little.
+const COUNTED_BYTES: [u32; 2] = [8, 64];
+/// Operations of each.
+const COUNTED_TIMES: u32 = 10_000;
+
+/// Writes how many instructions an operation takes, beside the recorded run.
+fn instructions_recorded(tree: &Tree) -> Result<(), String> {
+    let mut text = format!(
+        "# Instructions of an operation\n\n\
+         Made by `cargo xtask peers --record`: of {COUNTED_TIMES} values that one thread puts in and takes out in turns, \
+         what `valgrind --tool=callgrind` counts in the operation alone, with the call and the return, divided by their \
+         number. Nobody else is there: no attempt fails.\n\n\
+         | object | in, 8 B | out, 8 B | in, 64 B | out, 64 B |\n|---|---|---|---|---|\n"
+    );
+    for object in COUNTED {
+        text += &format!("| {object} |");
+        for bytes in COUNTED_BYTES {
+            for function in ["put_once", "take_once"] {
+                text += &format!(" {:.1} |", instructions(tree, object, bytes, function)?);
+            }
+        }
+        text.push('\n');
+    }
+    let path = tree.join(RECORD).join("instructions.md");
+    std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+    println!("wrote {}", path.display());
+    Ok(())
+}
+
+/// Instructions of one operation, in which `function` of the program's is.
+fn instructions(tree: &Tree, object: &str, bytes: u32, function: &str) -> Result<f64, String> {
+    let run = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .args([format!("--toggle-collect=*::{function}*")])
+        .args([program(tree).as_os_str()])
+        .args(["repeat", object, &bytes.to_string(), &COUNTED_TIMES.to_string()])
+        .run();
+    match collected(&run.text) {
+        Some(count) if run.success() && count > 0 => Ok(count as f64 / f64::from(COUNTED_TIMES)),
+        _ => Err(format!("valgrind {}: {}", run.reason(), run.text)),
+    }
+}
+
+/// What valgrind says that it has counted.
+fn collected(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.split_once("Collected :"))?;
+    line.1.trim().parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_are_read() {
+        assert_eq!(collected("==1== Events    : Ir\n==1== Collected : 123456\n==1== \n"), Some(123_456));
+        assert_eq!(collected("==1== Events    : Ir\n"), None);
+    }
 
     #[test]
     fn wishes_are_handed_on() {
