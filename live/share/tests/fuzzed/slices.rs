@@ -95,7 +95,7 @@ macro_rules! ring {
             const REFUSES: bool = false;
             // A store and a fence for each batch, of 2.
             const PUSH_STEPS: u64 = 2 * MOST.div_ceil(2) as u64;
-            const POP_STEPS: u64 = 4;
+            const POP_STEPS: u64 = 5;
             type Writer = $module::Writer<'static, Value>;
             type Reader = $module::Reader<'static, Value>;
             type Follower = $module::Follower<'static, Value>;

@@ -12,7 +12,7 @@ impl<const N: usize> Queue<N> for Qrtwc {
     const NAME: &'static str = "QrtWc";
     const WHEN_FULL: WhenFull = WhenFull::Clear;
     const PUSH_STEPS: u64 = 2 + N as u64;
-    const POP_STEPS: u64 = 4 + N as u64;
+    const POP_STEPS: u64 = 5 + N as u64;
 
     type Writer = qrtwc::Writer<'static, [u64; N]>;
     type Reader = qrtwc::Reader<'static, [u64; N]>;

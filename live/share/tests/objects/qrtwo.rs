@@ -12,7 +12,7 @@ impl<const N: usize> Queue<N> for Qrtwo {
     const NAME: &'static str = "QrtWo";
     const WHEN_FULL: WhenFull = WhenFull::DropOldest;
     const PUSH_STEPS: u64 = 2 + N as u64;
-    const POP_STEPS: u64 = 4 + N as u64;
+    const POP_STEPS: u64 = 5 + N as u64;
 
     type Writer = qrtwo::Writer<'static, [u64; N]>;
     type Reader = qrtwo::Reader<'static, [u64; N]>;
