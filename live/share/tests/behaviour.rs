@@ -68,6 +68,8 @@ fn sdrtr_gives_the_newest() {
     let (mut writer, mut reader) = sdrtr::pair::<[u8; 13]>(place.memory()).unwrap();
     assert_eq!(reader.read(), None);
     assert_eq!(reader.read_with(|_| ()), None);
+    let mut place = [9; 13];
+    assert_eq!((reader.read_into(&mut place), place), (false, [9; 13]));
     for n in 1..if cfg!(miri) { 20 } else { 100 } {
         assert_eq!(writer.try_publish(&[n; 13]), Ok(()));
         let looked = reader.read_with(|value| {
@@ -76,6 +78,7 @@ fn sdrtr_gives_the_newest() {
             *value
         });
         assert_eq!(looked, Some([n; 13]));
+        assert_eq!((reader.read_into(&mut place), place), (true, [n; 13]));
         assert_eq!(reader.read(), Some([n; 13]));
     }
 }

@@ -39,6 +39,7 @@ fn sdrtr_takes<const N: usize>() {
     assert_eq!(steps(|| assert!(writer.try_publish(&[1; N]).is_ok())), publish);
     assert_eq!(steps(|| assert!(reader.read().is_some())), Steps { words, ..around });
     assert_eq!(steps(|| assert!(reader.read_with(|_| ()).is_some())), Steps { words, ..around });
+    assert_eq!(steps(|| assert!(reader.read_into(&mut [0; N]))), Steps { words, ..around });
     assert_eq!(steps(|| assert!(writer.publish_within(&[2; N], 9).is_ok())), publish);
     // SAFETY: the word outlives this function's use of it, and is touched atomically alone.
     unsafe { taut_atomic::AtomicU64::from_ptr(idx) }.fetch_add(1, Relaxed);

@@ -16,7 +16,7 @@
 //! |                             | publish | read | `release_reader` |
 //! |-----------------------------|---------|------|------------------|
 //! | `try_publish`, `publish_within` | X   | -    | X                |
-//! | `read`, `read_with`         | -       | X    | X                |
+//! | `read`, `read_into`, `read_with` | -  | X    | X                |
 //!
 //! # Progress
 //!
@@ -24,7 +24,7 @@
 //!
 //! | operation           | bound                                                                             |
 //! |---------------------|-----------------------------------------------------------------------------------|
-//! | `read`              | wait-free: 1 exchange + W words + 1 store; without the words when nothing was published |
+//! | `read`, `read_into` | wait-free: 1 exchange + W words + 1 store; without the words when nothing was published |
 //! | `read_with`         | the same with what `look` does instead of the words                                |
 //! | `try_publish`       | W words + 1 exchange, then it has happened or the reader was inside               |
 //! | `publish_within(n)` | W words + 1 to n exchanges                                                        |
@@ -291,8 +291,18 @@ impl<'m, T: Plain> Reader<'m, T> {
         Some(value)
     }
 
+    /// [`Reader::read`] into `value`, which saves moving a large one again; whether there was one. If not, `value` is as
+    /// it was.
+    #[inline]
+    pub fn read_into(&mut self, value: &mut T) -> bool {
+        let Some((_inside, slot)) = self.enter() else { return false };
+        // SAFETY: as in `read`, until `_inside` is dropped, which is at the end of this function.
+        *value = unsafe { self.slots.read(slot) };
+        true
+    }
+
     /// The newest value, shown to `look` where it lies; `None` before the first one. The writer is told `Busy` until
-    /// `look` returns. Wait-free but for `look`: 1 exchange, 1 store.
+    /// `look` returns: a long look, over and over, starves it. Wait-free but for `look`: 1 exchange, 1 store.
     #[inline]
     pub fn read_with<R>(&mut self, look: impl FnOnce(&T) -> R) -> Option<R> {
         let (_inside, slot) = self.enter()?;
