@@ -13,7 +13,7 @@
 //! - x86-64, out of shared memory from 64 bytes on: 16 bytes at a time. A processor makes a load wait for stores that
 //!   are smaller than it: this spares who looks at the value next, by wide instructions as compilers do (QrtWo, 64
 //!   bytes, Zen 4: 4 ns instead of 14). For the same reason not into it: a value that its owner has just changed in one
-//!   word would wait (3 ns by words, 7 so).
+//!   word would wait (3.5 ns by words, 7 so).
 //! - x86-64, from 512 bytes on: `rep movsb`, the fastest copy of such sizes out of a line that another core has
 //!   written in a trial on one processor (Zen 5); others are not measured. Each byte of it is an
 //!   ordinary load and store; loads are not reordered with later loads nor stores with later stores outside of the instruction (Intel SDM 3A, 9.2.4).
@@ -105,7 +105,8 @@ pub(crate) unsafe fn store(from: *const u8, to: *mut u8, bytes: usize) {
     store_words!(Word, Bits, from, to, done, bytes);
 }
 
-/// Bytes from which on 16 at a time are worth it, out of shared memory and into it.
+/// Bytes from which on 16 at a time are worth it, out of shared memory and into it; of x86-64 the latter for what its
+/// faster instruction is too slow for.
 #[cfg(target_arch = "aarch64")]
 const LOADED: usize = 128;
 #[cfg(not(target_arch = "aarch64"))]
@@ -224,6 +225,8 @@ mod aarch64 {
 #[cfg(test)]
 mod tests {
     use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+    use std::boxed::Box;
+    use std::vec;
 
     /// Whether a copy of each length, also one that goes on behind `done` bytes, is these bytes and no others. Of
     /// shared memory, it may change the rest of the last word.
@@ -246,6 +249,41 @@ mod tests {
                 assert!(private[..done].iter().chain(&private[bytes..]).all(|byte| *byte == 0xEE));
             }
         };
+    }
+
+    /// As they are called: every length up to where the instructions change, and a page, from and to places at every
+    /// distance, among them those at which an instruction would take a byte at a time.
+    #[test]
+    fn every_length_is_copied_whole_wherever_it_lies() {
+        const PAGE: usize = 4096;
+        #[repr(align(4096))]
+        struct Aligned([u8; 3 * PAGE]);
+        let (mut shared, mut private) = (Box::new(Aligned([0; 3 * PAGE])), Box::new(Aligned([0; 3 * PAGE])));
+        let bytes: Box<[u8]> = (0..PAGE + 9).map(|i| (i % 251) as u8 + 1).collect();
+        let lengths =
+            if cfg!(miri) { vec![7, 64, 72, 520] } else { (0..600).chain([PAGE, PAGE + 9]).collect() };
+        let step = if cfg!(miri) { 11 } else { 1 };
+        for (length, distance) in
+            lengths.into_iter().flat_map(|n| (0..34).step_by(step).map(move |at| (n, at)))
+        {
+            let (from, to) = (&bytes[..length], distance & !7);
+            let place = shared.0[to..].as_mut_ptr();
+            // SAFETY: aligned to 8, with room for `length` bytes and a last word; one thread.
+            unsafe { super::store(from.as_ptr(), place, length) };
+            assert_eq!(&shared.0[to..to + length], from, "{length} into {to}");
+            private.0[..distance + length + 8].fill(0xEE);
+            // SAFETY: as above; `private` has room for `length` bytes from `distance` on.
+            unsafe {
+                super::load(
+                    shared.0[to..].as_mut_ptr().cast_const(),
+                    private.0[distance..].as_mut_ptr(),
+                    length,
+                )
+            };
+            assert_eq!(&private.0[distance..distance + length], from, "{length} from {to} to {distance}");
+            assert!(private.0[..distance].iter().all(|byte| *byte == 0xEE), "before");
+            assert!(private.0[distance + length..][..8].iter().all(|byte| *byte == 0xEE), "behind");
+        }
     }
 
     #[test]
