@@ -53,6 +53,7 @@ pub mod sdrtr;
 pub mod sdrtw;
 pub mod spinlock;
 pub mod tccp;
+mod turns;
 
 use core::fmt;
 

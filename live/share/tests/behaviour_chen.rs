@@ -330,6 +330,63 @@ fn hybrid_successors_go_on() {
     }
 }
 
+/// A small generator: what `below` gives is below it.
+fn random(seed: u64) -> impl FnMut(u64) -> u64 {
+    let mut state = seed | 1;
+    move |below| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % below
+    }
+}
+
+#[test]
+fn a_slot_rests_for_as_long_as_is_promised() {
+    // Readers claim, hold, and are caught in the middle, in any order; writers die. Also with more slots than a word
+    // has bits.
+    for (readers, spare) in [(1, 0), (1, 3), (2, 1), (5, 6), (40, 60)] {
+        let place = Place::new(hybrid::bytes::<u64>(readers, spare));
+        let memory = place.memory();
+        let (latest, claim) = (memory.word(0), |which| memory.word(LINE_BYTES * (1 + which as usize)));
+        let mut random = random(u64::from(readers));
+        let mut filled: Vec<u64> = Vec::new();
+        let mut most = 0;
+        for _ in 0..if cfg!(miri) { 20 } else { 400 } {
+            // SAFETY: the writer before was dropped.
+            let mut writer = unsafe { hybrid::writer::<u64>(place.memory(), readers, spare) }.unwrap();
+            for _ in 0..random(20) {
+                let which = random(readers.into()) as u32;
+                let word = [1, latest.load(Relaxed), 0][random(3) as usize];
+                claim(which).store(word, Relaxed);
+                let held: Vec<u64> = (0..readers).map(|which| claim(which).load(Relaxed)).collect();
+                writer.write(&0);
+                let slot = latest.load(Relaxed) & 0xFF;
+                assert!(held.iter().all(|word| *word <= 1 || word & 0xFF != slot), "a claimed slot");
+                let rested = filled.iter().rev().position(|other| *other == slot);
+                assert!(rested.is_none_or(|rested| rested > spare as usize), "{slot} after {rested:?}");
+                filled.push(slot);
+                most = most.max(slot);
+            }
+        }
+        assert!(u64::from(readers + 2 + spare) > most);
+        // Nobody claims: the writer goes round in as few as it can.
+        (0..readers).for_each(|which| claim(which).store(0, Relaxed));
+        // SAFETY: as above.
+        let mut writer = unsafe { hybrid::writer::<u64>(place.memory(), readers, spare) }.unwrap();
+        let round = |writer: &mut hybrid::Writer<'_, u64>| -> Vec<u64> {
+            let write = |_| {
+                writer.write(&0);
+                latest.load(Relaxed) & 0xFF
+            };
+            (0..spare + 2).map(write).collect()
+        };
+        // A claim of nothing names slot 0, which costs a turn at most once.
+        round(&mut writer);
+        assert_eq!(round(&mut writer), round(&mut writer));
+    }
+}
+
 #[test]
 fn words_that_lie_lead_nowhere_else() {
     // Any slot number, in latest and in the claims: bits may be wrong, places outside are not touched (Miri sees it).

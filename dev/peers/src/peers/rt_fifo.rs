@@ -3,9 +3,9 @@
 
 use real_time::fifo::{Consumer, Producer};
 
-use crate::object::{About, Alone, Ends, Kind};
+use crate::object::{About, Alone, Ends, Kind, capacity};
 
-/// The crate `real-time`, `fifo`, of 256 values whatever their size: its length is part of its type.
+/// The crate `real-time`, `fifo`.
 pub(super) struct Fifo;
 
 impl About for Fifo {
@@ -14,23 +14,31 @@ impl About for Fifo {
     const LINES: [&'static str; 2] = ["L+1 posted", "1 (shared by what waits) + L, 1 posted"];
 }
 
-impl<const N: usize> Ends<N> for Fifo {
-    type Writer = Producer<[u64; N], 256>;
-    type Reader = Consumer<[u64; N], 256>;
+/// Its length is part of its type, which no expression of the size may be.
+macro_rules! of_words {
+    ($($words:literal holds $length:literal),*) => {$(
+        impl Ends<$words> for Fifo {
+            type Writer = Producer<[u64; $words], $length>;
+            type Reader = Consumer<[u64; $words], $length>;
 
-    #[inline(always)]
-    fn put(writer: &mut Self::Writer, value: &[u64; N]) -> bool {
-        writer.push(*value).is_ok()
-    }
+            #[inline(always)]
+            fn put(writer: &mut Self::Writer, value: &[u64; $words]) -> bool {
+                writer.push(*value).is_ok()
+            }
 
-    #[inline(always)]
-    fn take<R>(reader: &mut Self::Reader, look: impl FnOnce(&[u64; N]) -> R) -> Option<R> {
-        reader.pop_ref().map(|value| look(&value))
-    }
+            #[inline(always)]
+            fn take<R>(reader: &mut Self::Reader, look: impl FnOnce(&[u64; $words]) -> R) -> Option<R> {
+                reader.pop_ref().map(|value| look(&value))
+            }
+        }
+
+        impl Alone<$words> for Fifo {
+            fn pair() -> Result<(Self::Writer, Self::Reader), String> {
+                const { assert!($length == capacity($words), "every queue holds as many") };
+                Ok(real_time::fifo())
+            }
+        }
+    )*};
 }
 
-impl<const N: usize> Alone<N> for Fifo {
-    fn pair() -> Result<(Self::Writer, Self::Reader), String> {
-        Ok(real_time::fifo())
-    }
-}
+of_words! { 1 holds 256, 8 holds 256, 32 holds 256, 512 holds 64 }

@@ -144,10 +144,11 @@
 //! # Source
 //!
 //! [Chen 1997] as in [Huang 2002, Fig. 3]. We differ: fences (as printed the claim and the look at latest are
-//! store buffering, which no Acquire and Release forbids); the search is bounded; the exchange's result is used
-//! instead of a third look; the writer looks at the claims once, before a write, and exchanges only with those that
-//! are EMPTY; a reader keeps its claim while nothing is new; claims are whole words, so that no slot need be valid
-//! at first.
+//! store buffering, which no Acquire and Release forbids); the writer goes to and fro between two slots, and takes
+//! others while one is claimed, where the printed search, which has no bound, goes round all of them and out of the
+//! first cache; the exchange's result is used instead of a third look; the writer looks at the claims once, before a
+//! write, and exchanges only with those that are EMPTY; a reader keeps its claim while nothing is new; claims are whole
+//! words, so that no slot need be valid at first.
 //!
 //! # Checked
 //!
@@ -162,10 +163,10 @@
 //! 4 × 2, 654; with bound 2: 2 readers, 4 × 1, 1 936. Each annotation weakened fails there, but for the Release of O4.
 //!
 //! A separate checker of interleavings, exclusive slots with race detection: sequentially consistent, 4 writes × 3
-//! reads 4 049 states; 2 readers, 4 × 2: 557 826; RC11 without load buffering, 4 × 3: 21 881; 2 readers, 3 × 2:
-//! 5 086 671. One slot fewer fails, with 1 reader and with 2. Each annotation weakened fails there, each of the two
-//! fences by itself too, but for the Release of O4: the writer's fence does its work; it is for tools that do not
-//! know fences.
+//! reads 6 561 states; 2 readers, 4 × 2: 885 295; RC11 without load buffering, 4 × 3: 11 172; 2 readers, 3 × 2:
+//! 1 016 074. One slot fewer: no slot is free, with 1 reader and with 2. Each annotation weakened fails there, each of
+//! the two fences by itself too, but for the Release of O4: the writer's fence does its work; it is for tools that do
+//! not know fences.
 //!
 //! Not covered: more than 2 readers exhaustively; load buffering (the Release of O2 forbids what it could do to a
 //! copy); AArch64 hardware.
@@ -177,6 +178,7 @@ use taut_atomic::{AtomicU64, LINE_BYTES, Memory, Words, fence};
 
 pub use super::Sample;
 use super::believed;
+use super::turns::Turns;
 use crate::places::Places;
 use crate::plain::{fit, line_bytes, word_bytes};
 use crate::{LayoutError, Plain};
@@ -332,46 +334,42 @@ impl<'m> Claims<'m> {
         unsafe { self.words.at(which as usize) }
     }
 
-    /// For the writer, which has published `newest` last: a slot that no reader copies (I1), the first such one
-    /// behind that of `newest`, cyclically. At most one fence, and a load and an exchange per reader.
+    /// For the writer, which has published `newest` last: a slot that no reader copies (I1), the one whose turn it is,
+    /// or one that takes its place. At most one fence, and a load and an exchange per reader.
     #[inline(always)]
-    pub(super) fn free(&self, newest: u64) -> usize {
+    pub(super) fn free(&self, newest: u64, turns: &mut Turns) -> usize {
         fence(SeqCst); // O3 cross: the latest store before the claim loads.
         // One word of marks stays in a register.
-        if self.slots <= 64 { self.search::<1>(newest) } else { self.search_many(newest) }
+        if self.slots <= 64 {
+            self.unclaimed::<1>(newest, turns)
+        } else {
+            self.unclaimed_of_many(newest, turns)
+        }
     }
 
     #[inline(never)]
-    fn search_many(&self, newest: u64) -> usize {
-        self.search::<4>(newest)
+    fn unclaimed_of_many(&self, newest: u64, turns: &mut Turns) -> usize {
+        self.unclaimed::<4>(newest, turns)
     }
 
     #[inline(always)]
-    fn search<const WORDS: usize>(&self, newest: u64) -> usize {
-        // Each of at most readers + 1 words marks one slot, whatever it is; a slot behind the last one, in a word that
-        // lies, one that exists or none.
+    fn unclaimed<const WORDS: usize>(&self, newest: u64, turns: &mut Turns) -> usize {
+        // A claim marks one slot, whatever it is; a slot behind the last one, in a word that lies, one that exists or
+        // none.
         let mut marks = [0u64; WORDS];
         let at = |slot: usize| (slot / 64 % WORDS, 1u64 << (slot % 64));
-        let mut mark = |word: u64| {
-            let (word, bit) = at((word & SLOT) as usize);
-            marks[word] |= bit;
-        };
-        mark(newest);
         for which in 0..self.words.count() {
             // SAFETY: below the count.
             let claim = unsafe { self.words.at(which) };
             let held = claim.load(Acquire); // O2 return
-            mark(if held == EMPTY { settle(claim, newest) } else { held });
+            let held = if held == EMPTY { settle(claim, newest) } else { held };
+            let (word, bit) = at((held & SLOT) as usize);
+            marks[word] |= bit;
         }
-        let mut slot = slot(newest, self.slots);
-        // Ends after at most readers + 1 rounds: so many are marked at most, and there is one more.
-        loop {
-            slot = if slot + 1 == self.slots { 0 } else { slot + 1 };
+        turns.unmarked(|slot| {
             let (word, bit) = at(slot);
-            if marks[word] & bit == 0 {
-                return slot;
-            }
-        }
+            marks[word] & bit != 0
+        })
     }
 }
 
@@ -430,6 +428,7 @@ pub struct Writer<'m, T> {
     shared: Shared<'m, T>,
     /// What this writer, or the one before it, has published last.
     newest: u64,
+    turns: Turns,
 }
 
 impl<'m, T: Plain> Writer<'m, T> {
@@ -437,14 +436,15 @@ impl<'m, T: Plain> Writer<'m, T> {
         let shared = Shared::on(memory, readers);
         // Relaxed: the writer before us has ended, which this call comes after.
         let newest = believed(shared.latest.load(Relaxed));
-        Self { shared, newest }
+        let turns = Turns::after(newest, 2, shared.claims.slots, |_| 0);
+        Self { shared, newest, turns }
     }
 
     /// Makes `value` the newest. Wait-free: 1 fence, a load per reader, one copy, 1 store, and an exchange per reader
     /// that is claiming at this moment.
     #[inline]
     pub fn write(&mut self, value: &T) {
-        let slot = self.shared.claims.free(self.newest);
+        let slot = self.shared.claims.free(self.newest, &mut self.turns);
         // SAFETY:
         // - the slot is below the count, and a T fits (layout); T is Plain: no padding, aligned to at most 8;
         // - exclusive: it is not latest's and no reader copies it or will before it is published (I1, proof above);
@@ -460,7 +460,7 @@ impl<'m, T: Plain> Writer<'m, T> {
     /// For memory whose other processes keep to the protocol ([`Memory::from_raw`]).
     #[inline]
     pub fn write_with<R>(&mut self, fill: impl FnOnce(&mut T) -> R) -> R {
-        let slot = self.shared.claims.free(self.newest);
+        let slot = self.shared.claims.free(self.newest, &mut self.turns);
         // SAFETY: as in `write`; other processes keep to the protocol (`Memory::from_raw`).
         let result = unsafe { self.shared.slots.lend_mut(slot, fill) };
         self.publish(slot);
@@ -471,6 +471,7 @@ impl<'m, T: Plain> Writer<'m, T> {
     fn publish(&mut self, slot: usize) {
         self.newest = successor(self.newest, slot);
         self.shared.latest.store(self.newest, Release); // O1 publish
+        self.turns.pass();
     }
 }
 

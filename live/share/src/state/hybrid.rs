@@ -99,9 +99,8 @@
 //!   values are stored and loaded in relaxed words.
 //! - I4 While a slot's stamp is s, its words are those of write s, some of them perhaps not stored yet; when s stands,
 //!   or stood, in latest, all of them are.
-//! - I5 A slot that write n filled is filled again by write n + X + 2 at the earliest. For the search goes round
-//!   from latest on, and in one round passes over a slot per reader at most: a reader's next claim is of a slot behind
-//!   the search.
+//! - I5 A slot that write n filled is filled again by write n + X + 2 at the earliest: the writer fills X + 2 slots in
+//!   turn. For one that is claimed it takes one of the other P, which have rested longer, and one of which is free.
 //!
 //! # Orderings
 //!
@@ -155,13 +154,13 @@
 //!
 //! `tests/loom_chen.rs`, payload of 2 words, no bound on preemptions: without spare slots 4 writes × 1 read, 8 183
 //! executions, and 3 × 2, 10 954; with 1, 5 × 1: 10 760; observers on 2 slots, 3 × 2: 5 010; with bound 2: 2 readers,
-//! 4 × 1, 2 819. O1 weakened, the Release fence of O2, the look at the stamp, and each of the claims' fences left out
+//! 4 × 1, 9 182. O1 weakened, the Release fence of O2, the look at the stamp, and each of the claims' fences left out
 //! fail there.
 //!
 //! A separate checker of interleavings, sequentially consistent: 1 reader with 0, 1 and 2 spare slots, 5, 6 and 7 writes
-//! × 2 reads, 7 105, 7 515 and 8 783 states; 2 readers without, 4 × 2: 97 192; a reader and an observer without, 4 × 2:
-//! 260 152. RC11 without load buffering: 4 × 2 without: 30 449; 6 × 2 with 2: 65 940; 2 readers, 3 × 1: 57 759; a reader
-//! and an observer, 3 × 1: 193 683. One slot fewer: no slot is free; without the look at the stamp: torn. Each
+//! × 2 reads, 10 880, 11 832 and 14 074 states; 2 readers without, 4 × 2: 1 212 681; a reader and an observer without,
+//! 4 × 2: 454 152. RC11 without load buffering: 5 × 2 without: 30 904; 7 × 2 with 2: 46 335; 2 readers, 4 × 1: 160 011; a
+//! reader and an observer, 4 × 2: 1 776 247. One slot fewer: no slot is free; without the look at the stamp: torn. Each
 //! annotation of O1 and O2 and each of the fences weakened fails there. Of the claims' orderings those that give a claim
 //! back (chen's O2) do not: as copies are relaxed words here, they matter against load buffering only, which neither
 //! tool explores.
@@ -180,16 +179,17 @@ use super::believed;
 use super::chen::{
     Claims, LATEST, NOTHING, READERS_MAX, SLOT, claim, object_bytes, slot, slots_at, successor,
 };
+use super::turns::Turns;
 pub use super::{Overrun, Sample};
 use crate::places::{Places, uninit};
 use crate::plain::{fit, word_bytes};
 use crate::{LayoutError, Plain};
 
-/// Spare slots that are enough for most: 6, or 3 for values above 2 KiB. They buy that a read is seldom overtaken by a
-/// writer that never pauses; but more slots than the first cache holds make each write slower (4 KiB on a Zen 4: with 6
-/// a quarter slower than with 3, and reads are as fast).
+/// Spare slots that are enough for most: 6, or 2 for values above 2 KiB. They buy that a read is seldom overtaken by a
+/// writer that never pauses; but more slots than the first cache holds make each write slower (4 KiB on a Zen 4: with 3
+/// a write takes a tenth to a third longer than with 2, and a read as long; with 1 a read takes a third longer).
 pub const fn spare<T: Plain>() -> u32 {
-    if size_of::<T>() > 2048 { 3 } else { 6 }
+    if size_of::<T>() > 2048 { 2 } else { 6 }
 }
 
 /// A slot: the value and its stamp.
@@ -343,6 +343,7 @@ pub struct Writer<'m, T> {
     shared: Shared<'m, T>,
     /// What this writer, or the one before it, has published last.
     newest: u64,
+    turns: Turns,
 }
 
 impl<'m, T: Plain> Writer<'m, T> {
@@ -350,14 +351,17 @@ impl<'m, T: Plain> Writer<'m, T> {
         let shared = Shared::on(memory, readers, spare);
         // Relaxed: the writer before us has ended, which this call comes after.
         let newest = believed(shared.latest.load(Relaxed));
-        Self { shared, newest }
+        // SAFETY: below the count, which is that of the stamps (`Turns::after`). Relaxed: as above.
+        let stamp = |slot| unsafe { shared.stamps.at(slot) }.load(Relaxed);
+        let turns = Turns::after(newest, spare as usize + 2, shared.stamps.count(), stamp);
+        Self { shared, newest, turns }
     }
 
     /// Makes `value` the newest. Wait-free: 2 fences, a load per reader, one copy, 2 stores, and an exchange per
     /// reader that is claiming at this moment.
     #[inline]
     pub fn write(&mut self, value: &T) {
-        let slot = self.shared.claims.free(self.newest);
+        let slot = self.shared.claims.free(self.newest, &mut self.turns);
         self.newest = successor(self.newest, slot);
         // SAFETY: the slot is below the count, which is that of the stamps too.
         unsafe { self.shared.stamps.at(slot) }.store(self.newest, Relaxed);
@@ -366,6 +370,7 @@ impl<'m, T: Plain> Writer<'m, T> {
         // otherwise than by `store` and `load`.
         unsafe { self.shared.slots.store(slot, value) };
         self.shared.latest.store(self.newest, Release); // O1 publish
+        self.turns.pass();
     }
 }
 
