@@ -8,6 +8,9 @@
 //! manifest (`tasks.recording.deadline`), so that whoever read the text can point at it: the rules are the same
 //! for every input format.
 //!
+//! A [`TaskSet`] is what analyses and simulation look at: tasks as segments, the resources that they share, no names
+//! resolved, nothing of the application's.
+//!
 //! Larger priority = more urgent, everywhere.
 #![forbid(unsafe_code)]
 
@@ -18,6 +21,7 @@ mod fault;
 mod nearest;
 mod platform;
 mod rules;
+mod set;
 mod size;
 mod system;
 mod task;
@@ -33,6 +37,7 @@ pub use draft::{
 pub use fault::{Code, Fault, Label, Place, Severity};
 pub use nearest::nearest;
 pub use platform::{OnMissingPrivilege, Overheads, Platform, Scheduler};
+pub use set::{Arrivals, Body, Request, Resource, Segment, SetFault, SetTask, TaskSet, Wrong};
 pub use size::{ParseSizeError, Size};
 pub use system::{
     App, Chain, ChannelId, Client, ClientId, CoreId, Model, Party, Service, ServiceId, Step, TaskId,
