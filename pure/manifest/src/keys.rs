@@ -46,6 +46,12 @@ pub(crate) static ROOT: Table = Table {
             "Groups of tasks that start, pause, resume and stop together.",
         ),
         key(
+            "resources",
+            Type::Map("resource", &Type::Table(&RESOURCE)),
+            Need::Optional,
+            "What one job at a time may use.",
+        ),
+        key(
             "tasks",
             Type::Map("task", &Type::Choice(&TASK)),
             Need::Optional,
@@ -140,7 +146,7 @@ pub(crate) static OVERHEADS: Table = Table {
 
 static SCHEDULERS: &[Word] = &[
     word("fp", "Fixed priority, preemptive."),
-    later("edf", "Earliest deadline first."),
+    word("edf", "Earliest deadline first, preemptive."),
     later("table", "A fixed table of slots."),
 ];
 
@@ -191,6 +197,27 @@ static SERVICE: Table = Table {
     keys: &[key("persistent", Type::Size, Need::Default("0B"), "The scope that its tasks share.")],
 };
 
+static RESOURCE: Table = Table {
+    noun: "resource",
+    doc: "Something that one job at a time may use: a bus, a device, a table in memory.",
+    keys: &[key(
+        "protocol",
+        Type::Words(PROTOCOLS),
+        Need::Default("auto"),
+        "Who waits for it, how, and for how long.",
+    )],
+};
+
+static PROTOCOLS: &[Word] = &[
+    word("auto", "The plan chooses and says why."),
+    word("srp", "The ceiling is taken at once; tasks of one core."),
+    word("dfp", "The deadline floor protocol; tasks of one core, under EDF."),
+    word("msrp", "Spinning in the order of arrival; tasks of several cores."),
+    word("mpcp", "Suspending in the order of priority; tasks of several cores, under fixed priority."),
+    word("fmlp-plus", "Suspending in the order of arrival; tasks of several cores, under fixed priority."),
+    later("fmlp", "As in 2007: short requests spin, long ones suspend."),
+];
+
 static TASK: Choice = Choice {
     by: By::Word("class"),
     variants: &[
@@ -234,6 +261,27 @@ static REAL_TIME: Table = Table {
             Need::Default("0ns"),
             "The longest stretch that a more urgent task must wait for.",
         ),
+        key(
+            "sections",
+            Type::List(&Type::Table(&SECTION)),
+            Need::Default("[]"),
+            "Its critical sections, one entry per resource; parts of its execution time.",
+        ),
+    ],
+};
+
+static SECTION: Table = Table {
+    noun: "critical section",
+    doc: "What a job does while it holds a resource; at any place of the job, none inside another.",
+    keys: &[
+        key("resource", Type::Text, Need::Required, "What is held: a name of `[resources]`."),
+        key(
+            "longest",
+            Type::Duration,
+            Need::Required,
+            "How long the longest lasts; the margin of the execution time comes on top.",
+        ),
+        key("count", COUNT, Need::Default("1"), "How many a job has at most."),
     ],
 };
 

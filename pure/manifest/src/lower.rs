@@ -7,8 +7,9 @@ use std::collections::BTreeSet;
 
 use taut_model::{
     App, ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, ClientKind, Cost,
-    Draft, Evidence, Kind, Mechanism, OnMissingPrivilege, Overflow, Overheads, Overrun, Payload,
-    PayloadField, Platform, RealTimeDraft, Scalar, Scheduler, ServiceDraft, Size, TaskDraft,
+    Draft, Evidence, Kind, Locking, Mechanism, OnMissingPrivilege, Overflow, Overheads, Overrun, Payload,
+    PayloadField, Platform, RealTimeDraft, Scalar, Scheduler, SectionDraft, ServiceDraft, Shared, Size,
+    TaskDraft,
 };
 use taut_time::Duration;
 
@@ -30,6 +31,17 @@ pub(crate) fn draft(root: &Fields<'_>, faulty: BTreeSet<String>) -> Draft {
         services: all(root, "services", |name, fields| {
             let persistent = fields.and_then(|fields| fields.size("persistent"));
             ServiceDraft { name, persistent: persistent.unwrap_or(Size::ZERO) }
+        }),
+        resources: all(root, "resources", |name, fields| {
+            let protocol = match fields.and_then(|fields| fields.word("protocol")) {
+                Some("srp") => Some(Locking::Srp),
+                Some("dfp") => Some(Locking::Dfp),
+                Some("msrp") => Some(Locking::Msrp),
+                Some("mpcp") => Some(Locking::Mpcp),
+                Some("fmlp-plus") => Some(Locking::FmlpPlus),
+                _ => None,
+            };
+            Shared { name, protocol }
         }),
         tasks: all(root, "tasks", |name, fields| TaskDraft {
             name,
@@ -76,7 +88,10 @@ fn platform(fields: Option<&Fields<'_>>) -> Platform {
     Platform {
         cores: cores("cores"),
         housekeeping: cores("housekeeping"),
-        scheduler: Scheduler::FixedPriority,
+        scheduler: match platform.word("scheduler") {
+            Some("edf") => Scheduler::Edf,
+            _ => Scheduler::FixedPriority,
+        },
         memory: platform.size("memory").unwrap_or_default(),
         overheads: Overheads {
             release: overhead("release"),
@@ -136,6 +151,7 @@ fn class(fields: Option<&Fields<'_>>) -> ClassDraft {
             margin_permille: wcet.and_then(|wcet| wcet.permille("margin")).unwrap_or(0),
         },
         non_preemptive: time("non-preemptive"),
+        sections: fields.many("sections").iter().map(section).collect(),
         core: fields.integer("core").and_then(|core| u16::try_from(core).ok()),
         priority: fields.integer("priority"),
         persistent: size("persistent"),
@@ -147,6 +163,17 @@ fn class(fields: Option<&Fields<'_>>) -> ClassDraft {
             _ => Overrun::SkipNext,
         },
     })
+}
+
+/// Sections go by position, so that one that could not be read keeps its place.
+fn section(item: &Item<'_>) -> SectionDraft {
+    let fields = if let Item::Fields(fields) = item { Some(fields) } else { None };
+    let count = fields.and_then(|fields| u32::try_from(fields.integer("count")?).ok());
+    SectionDraft {
+        resource: fields.and_then(|fields| fields.text("resource")).unwrap_or_default().to_owned(),
+        longest: fields.and_then(|fields| fields.duration("longest")).unwrap_or(Duration::ZERO),
+        count: count.unwrap_or(1),
+    }
 }
 
 fn arrival(fields: Option<&Fields<'_>>) -> ArrivalDraft {

@@ -43,7 +43,7 @@ static MISTAKES: &[Mistake] = &[
     slip("[platform]", "cores = ", "cors = ", codes::UNKNOWN_KEY, "cors"),
     slip("[platform]", "[0, 2]", "[0, \"2\"]", codes::WRONG_TYPE, "\"2\""),
     slip("[platform]", "[1, 3]", "[1, 1]", codes::CORE_TWICE, "1"),
-    slip("[platform]", "\"fp\"", "\"edf\"", codes::NOT_IN_THIS_VERSION, "\"edf\""),
+    slip("[platform]", "\"fp\"", "\"table\"", codes::NOT_IN_THIS_VERSION, "\"table\""),
     slip("[platform]", "\"64MiB\"", "\"64MB\"", codes::BAD_SIZE, "\"64MB\""),
     slip("[platform]", "\"degrade\"", "\"ignore\"", codes::UNKNOWN_WORD, "\"ignore\""),
     slip("[platform.overheads]", "\"60us\"", "60", codes::BAD_DURATION, "60"),
@@ -58,6 +58,13 @@ static MISTAKES: &[Mistake] = &[
     slip("[payloads]", "\"u32\"", "\"u8\"", codes::BAD_LAYOUT, "\"f32\""),
     slip("[services.sound]", "persistent", "persistnt", codes::UNKNOWN_KEY, "persistnt"),
     slip("[services.care]", "\"64KiB\"", "\"64GiB\"", codes::MEMORY_EXCEEDED, "\"64MiB\""),
+    // Resources and critical sections.
+    slip("[resources.gains]", "\"srp\"", "\"pip\"", codes::UNKNOWN_WORD, "\"pip\""),
+    slip("[tasks.recording]", "\"gains\"", "\"gain\"", codes::DANGLING_NAME, "\"gain\""),
+    slip("[tasks.recording]", "\"10us\"", "\"0us\"", codes::BAD_SECTION, "\"0us\""),
+    slip("[tasks.processing]", "longest", "longst", codes::UNKNOWN_KEY, "longst"),
+    slip("[tasks.processing]", "\"20us\"", "\"600us\"", codes::BAD_SECTION, "\"600us\""),
+    slip("[tasks.processing]", "count = 2", "count = 0", codes::OUT_OF_RANGE, "0"),
     // A periodic task with nearly everything wrong.
     slip("[tasks.recording]", "[tasks.recording]", "[tasks.recording]\nclass = \"soft\"", codes::UNKNOWN_WORD, "\"soft\""),
     slip("[tasks.recording]", "\"sound\"", "\"sond\"", codes::DANGLING_NAME, "\"sond\""),
@@ -233,6 +240,10 @@ static HIDES: &[(&[Name], Name)] = &[
     (&[("[tasks.processing]", "period ="), ("[tasks.processing]", "dedline =")], ("[tasks.processing]", "\"9ms\"")),
     // Whether a stretch is longer than an execution time that is not known.
     (&[("[tasks.processing]", "\"0ms\"")], ("[tasks.processing]", "\"3ms\"")),
+    // Whether sections are longer than an execution time, when it, a length or a number of them is not known.
+    (&[("[tasks.processing]", "\"0ms\"")], ("[tasks.processing]", "\"600us\"")),
+    (&[("[tasks.processing]", "longst")], ("[tasks.processing]", "\"600us\"")),
+    (&[("[tasks.processing]", "count = 0")], ("[tasks.processing]", "\"600us\"")),
     // Whether two tasks share a core, when the core of one cannot be read.
     (&[("[tasks.output]", "core = \"zero\"")], ("[tasks.processing]", "priority = 75")),
     // Whether a channel releases its reader, when the trigger names another one.

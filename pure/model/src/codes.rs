@@ -42,6 +42,7 @@ codes! {
     215 BAD_JITTER "release jitter that leaves no time"
     216 BAD_NON_PREEMPTIVE "a non-preemptive stretch longer than the job"
     217 LATE_OFFSET "an offset of a period or more"
+    218 BAD_SECTION "critical sections that do not fit their task"
     301 DUPLICATE_NAME "a name is given twice"
     302 DANGLING_NAME "a name that nothing has"
     303 BAD_NAME "a name that is not well formed"

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use taut_time::Duration;
 
 use crate::{
-    App, BestEffort, Cost, Fault, Kind, Mechanism, Model, Overflow, Overrun, Payload, Platform, Size, rules,
+    App, BestEffort, Cost, Fault, Kind, Mechanism, Model, Overflow, Overrun, Payload, Platform, Shared, Size,
+    rules,
 };
 
 /// What someone wrote, by name: everything that a [`Model`] is made from, before any rule was checked.
@@ -20,6 +21,8 @@ pub struct Draft {
     pub payloads: Vec<Payload>,
     /// The services.
     pub services: Vec<ServiceDraft>,
+    /// What one job at a time may use.
+    pub resources: Vec<Shared>,
     /// The tasks.
     pub tasks: Vec<TaskDraft>,
     /// The outside processes.
@@ -73,6 +76,7 @@ pub struct RealTimeDraft {
     pub jitter: Duration,
     pub wcet: Cost,
     pub non_preemptive: Duration,
+    pub sections: Vec<SectionDraft>,
     /// The CPU's number; `None` for `"auto"`.
     pub core: Option<u16>,
     /// Any whole number that was written; `None` for `"auto"`.
@@ -80,6 +84,16 @@ pub struct RealTimeDraft {
     pub persistent: Size,
     pub release: Size,
     pub on_overrun: Overrun,
+}
+
+/// Critical sections on a resource, by name. The fields mean what [`crate::Section`] says.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "crate::Section says it")]
+pub struct SectionDraft {
+    /// The resource's name.
+    pub resource: String,
+    pub longest: Duration,
+    pub count: u32,
 }
 
 /// When jobs arrive, by name.

@@ -20,6 +20,7 @@ mod draft;
 mod fault;
 mod nearest;
 mod platform;
+mod resource;
 mod rules;
 mod set;
 mod size;
@@ -32,14 +33,16 @@ pub use channel::{
 };
 pub use draft::{
     ArrivalDraft, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, ClientKind, Draft, RealTimeDraft,
-    ServiceDraft, TaskDraft,
+    SectionDraft, ServiceDraft, TaskDraft,
 };
 pub use fault::{Code, Fault, Label, Place, Severity};
 pub use nearest::nearest;
 pub use platform::{OnMissingPrivilege, Overheads, Platform, Scheduler};
+pub use resource::{Locking, Section, Shared};
 pub use set::{Arrivals, Body, Request, Resource, Segment, SetFault, SetTask, TaskSet, Wrong};
 pub use size::{ParseSizeError, Size};
 pub use system::{
-    App, Chain, ChannelId, Client, ClientId, CoreId, Model, Party, Service, ServiceId, Step, TaskId,
+    App, Chain, ChannelId, Client, ClientId, CoreId, Model, Party, ResourceId, Service, ServiceId, Step,
+    TaskId,
 };
 pub use task::{Arrival, BestEffort, Class, Cost, Evidence, Overrun, PRIORITY_MAX, RealTime, Task};

@@ -32,6 +32,8 @@ pub enum Scheduler {
     /// Fixed priority, preemptive.
     #[serde(rename = "fp")]
     FixedPriority,
+    /// Earliest deadline first, preemptive.
+    Edf,
 }
 
 /// What the machine adds to every job.

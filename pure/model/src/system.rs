@@ -3,7 +3,7 @@
 
 use taut_time::Duration;
 
-use crate::{Arrival, Channel, Class, ClientKind, Payload, Platform, RealTime, Size, Task};
+use crate::{Arrival, Channel, Class, ClientKind, Payload, Platform, RealTime, Shared, Size, Task};
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
@@ -37,6 +37,10 @@ id!(
     ChannelId
 );
 id!(
+    /// A resource of one model.
+    ResourceId
+);
+id!(
     /// A core of one model: a position in [`Platform::cores`], not a CPU's number.
     CoreId
 );
@@ -49,6 +53,7 @@ pub struct Model {
     pub(crate) platform: Platform,
     pub(crate) payloads: Vec<Payload>,
     pub(crate) services: Vec<Service>,
+    pub(crate) resources: Vec<Shared>,
     pub(crate) tasks: Vec<Task>,
     pub(crate) clients: Vec<Client>,
     pub(crate) channels: Vec<Channel>,
@@ -132,6 +137,10 @@ impl Model {
     pub fn services(&self) -> &[Service] {
         &self.services
     }
+    /// The resources, in the manifest's order.
+    pub fn resources(&self) -> &[Shared] {
+        &self.resources
+    }
     /// The tasks, in the manifest's order.
     pub fn tasks(&self) -> &[Task] {
         &self.tasks
@@ -151,6 +160,10 @@ impl Model {
     /// A task.
     pub fn task(&self, id: TaskId) -> &Task {
         &self.tasks[id.index()]
+    }
+    /// A resource.
+    pub fn resource(&self, id: ResourceId) -> &Shared {
+        &self.resources[id.index()]
     }
     /// A channel.
     pub fn channel(&self, id: ChannelId) -> &Channel {

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use taut_time::Duration;
 
-use crate::{ChannelId, CoreId, ServiceId, Size};
+use crate::{ChannelId, CoreId, Section, ServiceId, Size};
 
 /// The most urgent priority of a task. SCHED_FIFO on Linux has 1 to 99, sched(7); 99 is the platform probe's, which
 /// must be above every task to tell a stall of the machine from one of the application.
@@ -43,6 +43,8 @@ pub struct RealTime {
     pub wcet: Cost,
     /// Longest stretch that a more urgent task on the core must wait for, 0 if preemptible throughout.
     pub non_preemptive: Duration,
+    /// Its critical sections, at most one entry per resource.
+    pub sections: Vec<Section>,
     /// The core; `None` lets the plan choose.
     pub core: Option<CoreId>,
     /// 1 to [`PRIORITY_MAX`], larger = more urgent; `None` lets the plan choose.
@@ -105,9 +107,14 @@ pub struct Cost {
 impl Cost {
     /// C: the value with its margin, rounded up; `None` on overflow.
     pub fn bound(&self) -> Option<Duration> {
-        let extra = u128::from(self.value.as_ns()) * u128::from(self.margin_permille);
+        self.with_margin(self.value)
+    }
+
+    /// A part of the execution with the margin of the whole, rounded up; `None` on overflow.
+    pub fn with_margin(&self, part: Duration) -> Option<Duration> {
+        let extra = u128::from(part.as_ns()) * u128::from(self.margin_permille);
         let extra = u64::try_from(extra.div_ceil(1_000)).ok()?;
-        self.value.checked_add(Duration::from_ns(extra))
+        part.checked_add(Duration::from_ns(extra))
     }
 }
 

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The taut authors
 
 use taut_analysis::{Bound, Part, Verdict, Why};
-use taut_model::{Arrival, ChannelId, Fault, Model, Party, Severity, codes};
+use taut_model::{Arrival, ChannelId, Fault, Model, Party, Place, Scheduler, Severity, codes};
 
 use crate::flow::{self, Promise, Promises, Realisation};
 use crate::map::{self, Map};
@@ -32,6 +32,7 @@ impl Plan {
     pub fn make(model: &Model, inputs: Vec<Input>) -> Planned {
         let mut faults = Vec::new();
         let seats = Seats::choose(model, None);
+        unplanned(model, &mut faults);
         timing::cores(model, &seats, &mut faults);
         let mut promises: Promises = vec![None; model.tasks().len()];
         for (i, seat) in seats.seats.iter().enumerate() {
@@ -80,12 +81,26 @@ impl Plan {
     }
 }
 
+/// What the model has and no analysis here looks at yet.
+fn unplanned(model: &Model, faults: &mut Vec<Fault>) {
+    let mut refuse = |what: &str, place: Place| {
+        let message = format!("{what} cannot be planned in this version");
+        faults.push(Fault::error(codes::NOT_IN_THIS_VERSION, message, place, "not analysed yet"));
+    };
+    if model.platform().scheduler == Scheduler::Edf {
+        refuse("EDF", Place::value("platform.scheduler"));
+    }
+    for resource in model.resources() {
+        refuse("resources", Place::key(format!("resources.{}", resource.name)));
+    }
+}
+
 /// The map and its sums; an empty one, with a fault, if they do not fit in 64 bits.
 fn memory(model: &Model, channels: &[Realisation], faults: &mut Vec<Fault>) -> (Map, MemoryPlan) {
     let found = map::lay_out(model, channels)
         .and_then(|map| map::totals(model, &map, faults).map(|memory| (map, memory)));
     found.unwrap_or_else(|_| {
-        let place = taut_model::Place::value("platform.memory");
+        let place = Place::value("platform.memory");
         let message = "the memory map does not fit in 64 bits";
         let fault = Fault::error(codes::MEMORY_EXCEEDED, message, place, "less than is needed");
         faults.push(fault.help("shrink the largest scope"));

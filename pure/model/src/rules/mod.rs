@@ -14,13 +14,14 @@ mod faults;
 mod names;
 mod payloads;
 mod platform;
+mod sections;
 mod tasks;
 mod traffic;
 mod triggers;
 
 use crate::{
     Arrival, ArrivalDraft, Chain, Channel, Class, ClassDraft, Client, CoreId, Draft, Fault, Model, RealTime,
-    Service, Severity, Task, codes,
+    Section, SectionDraft, Service, Severity, Task, codes,
 };
 use channels::Link;
 use faults::Faults;
@@ -39,6 +40,7 @@ pub(crate) fn build(draft: Draft) -> (Option<Model>, Vec<Fault>) {
     platform::check(&draft, &mut faults);
     payloads::check(&draft, &mut faults);
     tasks::check(&draft, &names, &mut faults);
+    sections::check(&draft, &names, &mut faults);
     let links = channels::check(&draft, &names, &mut faults);
     triggers::check(&draft, &names, &links, &mut faults);
     traffic::check(&draft, &links, &mut faults);
@@ -58,6 +60,7 @@ fn counts(draft: &Draft, faults: &mut Faults<'_>) -> bool {
     let tables = [
         ("payloads", draft.payloads.len()),
         ("services", draft.services.len()),
+        ("resources", draft.resources.len()),
         ("tasks", draft.tasks.len()),
         ("clients", draft.clients.len()),
         ("channels", draft.channels.len()),
@@ -102,12 +105,17 @@ fn model(draft: &Draft, names: &Names<'_>, links: Vec<Link>, chains: Vec<Option<
                         Arrival::Sporadic { min_gap: *min_gap, trigger: names.channel(trigger)? }
                     }
                 };
+                let section = |section: &SectionDraft| {
+                    let SectionDraft { longest, count, .. } = *section;
+                    Some(Section { resource: names.resource(&section.resource)?, longest, count })
+                };
                 Class::RealTime(RealTime {
                     arrival,
                     deadline: real_time.deadline,
                     jitter: real_time.jitter,
                     wcet: real_time.wcet,
                     non_preemptive: real_time.non_preemptive,
+                    sections: real_time.sections.iter().map(section).collect::<Option<_>>()?,
                     core,
                     priority,
                     persistent: real_time.persistent,
@@ -150,6 +158,7 @@ fn model(draft: &Draft, names: &Names<'_>, links: Vec<Link>, chains: Vec<Option<
             .iter()
             .map(|s| Service { name: s.name.clone(), persistent: s.persistent })
             .collect(),
+        resources: draft.resources.clone(),
         tasks,
         clients: draft
             .clients

@@ -7,7 +7,10 @@ use std::collections::HashMap;
 
 use super::channels::Link;
 use super::faults::Faults;
-use crate::{ChannelId, ClientId, Draft, Fault, Party, Place, ServiceId, TaskId, codes, nearest};
+use crate::{
+    ChannelId, ClassDraft, ClientId, Draft, Fault, Party, Place, ResourceId, SectionDraft, ServiceId,
+    TaskDraft, TaskId, codes, nearest,
+};
 
 /// Who has which name; the first of duplicates.
 pub(super) struct Names<'d> {
@@ -15,6 +18,7 @@ pub(super) struct Names<'d> {
     parties: HashMap<&'d str, Party>,
     channels: HashMap<&'d str, ChannelId>,
     services: HashMap<&'d str, ServiceId>,
+    resources: HashMap<&'d str, ResourceId>,
     payloads: HashMap<&'d str, usize>,
 }
 
@@ -24,6 +28,7 @@ pub(super) enum Want {
     Party,
     Channel,
     Service,
+    Resource,
     Payload,
 }
 
@@ -44,11 +49,15 @@ impl<'d> Names<'d> {
         for (id, service) in (0..u16::MAX).zip(&draft.services) {
             services.entry(service.name.as_str()).or_insert(ServiceId(id));
         }
+        let mut resources = HashMap::new();
+        for (id, resource) in (0..u16::MAX).zip(&draft.resources) {
+            resources.entry(resource.name.as_str()).or_insert(ResourceId(id));
+        }
         let mut payloads = HashMap::new();
         for (at, payload) in draft.payloads.iter().enumerate() {
             payloads.entry(payload.name.as_str()).or_insert(at);
         }
-        Self { draft, parties, channels, services, payloads }
+        Self { draft, parties, channels, services, resources, payloads }
     }
 
     pub(super) fn party(&self, name: &str) -> Option<Party> {
@@ -61,6 +70,10 @@ impl<'d> Names<'d> {
 
     pub(super) fn service(&self, name: &str) -> Option<ServiceId> {
         self.services.get(name).copied()
+    }
+
+    pub(super) fn resource(&self, name: &str) -> Option<ResourceId> {
+        self.resources.get(name).copied()
     }
 
     pub(super) fn payload(&self, name: &str) -> Option<usize> {
@@ -105,6 +118,7 @@ impl<'d> Names<'d> {
             Want::Party => tasks.chain(self.draft.clients.iter().map(|c| c.name.as_str())).collect(),
             Want::Channel => self.draft.channels.iter().map(|c| c.name.as_str()).collect(),
             Want::Service => self.draft.services.iter().map(|s| s.name.as_str()).collect(),
+            Want::Resource => self.draft.resources.iter().map(|r| r.name.as_str()).collect(),
             Want::Payload => self.draft.payloads.iter().map(|p| p.name.as_str()).collect(),
         }
     }
@@ -129,6 +143,7 @@ impl<'d> Names<'d> {
             duplicates(table, names.into_iter(), faults);
         };
         table("services", "service", &mut draft.services.iter().map(|s| s.name.as_str()));
+        table("resources", "resource", &mut draft.resources.iter().map(|r| r.name.as_str()));
         table("tasks", "task", &mut draft.tasks.iter().map(|t| t.name.as_str()));
         table("clients", "client", &mut draft.clients.iter().map(|c| c.name.as_str()));
         table("channels", "channel", &mut draft.channels.iter().map(|c| c.name.as_str()));
@@ -168,10 +183,12 @@ impl<'d> Names<'d> {
         let unread_payload = faults.any_wrong("channels", &["payload"]);
         let unread_party = faults.any_wrong("channels", &["from", "to"]);
         let unread_service = faults.any_wrong("tasks", &["service"]);
+        let unread_section = faults.any_wrong("tasks", &["sections"]);
         let missed = self.missed();
         let mut payloads = vec![false; draft.payloads.len()];
         let mut clients = vec![false; draft.clients.len()];
         let mut services = vec![false; draft.services.len()];
+        let mut resources = vec![false; draft.resources.len()];
         for link in links {
             if let Some(payload) = link.payload {
                 payloads[payload] = true;
@@ -185,6 +202,11 @@ impl<'d> Names<'d> {
         for service in draft.tasks.iter().filter_map(|task| task.service.as_deref()) {
             if let Some(id) = self.service(service) {
                 services[id.index()] = true;
+            }
+        }
+        for section in draft.tasks.iter().flat_map(sections) {
+            if let Some(id) = self.resource(&section.resource) {
+                resources[id.index()] = true;
             }
         }
         let mut warn = |want: Want, table: &str, noun: &str, name: &str, what: &str| {
@@ -211,6 +233,11 @@ impl<'d> Names<'d> {
                 warn(Want::Service, "services", "service", &service.name, "no task belongs to it");
             }
         }
+        for (at, (resource, used)) in draft.resources.iter().zip(resources).enumerate() {
+            if !used && !unread_section && self.resource(&resource.name).is_some_and(|id| id.index() == at) {
+                warn(Want::Resource, "resources", "resource", &resource.name, "no task uses it");
+            }
+        }
         for (at, (client, used)) in draft.clients.iter().zip(clients).enumerate() {
             let own = matches!(self.party(&client.name), Some(Party::Client(id)) if id.index() == at);
             if !used && !unread_party && own {
@@ -231,6 +258,9 @@ impl<'d> Names<'d> {
         for service in draft.tasks.iter().filter_map(|task| task.service.as_deref()) {
             miss(Want::Service, service, self.service(service).is_some());
         }
+        for section in draft.tasks.iter().flat_map(sections) {
+            miss(Want::Resource, &section.resource, self.resource(&section.resource).is_some());
+        }
         for channel in &draft.channels {
             miss(Want::Payload, &channel.payload, self.payload(&channel.payload).is_some());
             for party in channel.from.iter().chain(&channel.to) {
@@ -247,6 +277,7 @@ impl Want {
             Self::Party => "task or client",
             Self::Channel => "channel",
             Self::Service => "service",
+            Self::Resource => "resource",
             Self::Payload => "payload",
         }
     }
@@ -256,8 +287,17 @@ impl Want {
             Self::Party => &["tasks", "clients"],
             Self::Channel => &["channels"],
             Self::Service => &["services"],
+            Self::Resource => &["resources"],
             Self::Payload => &["payloads"],
         }
+    }
+}
+
+/// The critical sections of a task.
+fn sections(task: &TaskDraft) -> &[SectionDraft] {
+    match &task.class {
+        ClassDraft::RealTime(real_time) => &real_time.sections,
+        ClassDraft::BestEffort(_) => &[],
     }
 }
 
