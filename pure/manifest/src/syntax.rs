@@ -152,6 +152,8 @@ pub(crate) fn parse<'t>(file: usize, text: &'t str, room: &'t OnceCell<Blanked>)
         let blanked = room.get_or_init(|| blank(text));
         (table, complaints) = read(&blanked.text);
         complaints.extend(blanked.complaints.iter().cloned());
+        // A blank may lie within a character of the text that it stands for.
+        complaints.iter_mut().for_each(|complaint| complaint.at = clamp(text, complaint.at.clone()));
         complaints.sort_by_key(|complaint| complaint.at.start);
     }
     let (doubles, mut complaints): (Vec<_>, Vec<_>) =
@@ -285,10 +287,10 @@ fn within_values(root: &Node<'_>, text: &str, complaints: &mut Vec<Complaint>) -
 fn opening(node: &Node<'_>, text: &str, end: usize) -> Option<usize> {
     let children = |entries: &[(Cow<'_, str>, Node<'_>)]| {
         entries.iter().find_map(|(_, node)| {
-            let reaches = node.span.end >= end || text[node.span.end..end].trim().is_empty();
+            let reaches = node.span.end >= end || text[clamp(text, node.span.end..end)].trim().is_empty();
             let opens = node.span.start > node.key.start
                 && node.span.start < end
-                && text[node.span.start..].starts_with(['[', '{']);
+                && text[clamp(text, node.span.start..text.len())].starts_with(['[', '{']);
             if reaches && opens { Some(node.span.start) } else { opening(node, text, end) }
         })
     };

@@ -39,6 +39,7 @@ fn odd_texts() {
         "\0".into(),
         "[".into(),
         "[[".into(),
+        "\"=[😀".into(),
         "=".into(),
         "manifest = 99999999999999999999999999999999999999999999\n".into(),
         "manifest = 1\n[tasks.a]\npriority = -170141183460469231731687303715884105729\n".into(),
@@ -126,6 +127,12 @@ proptest! {
 
     #[test]
     fn any_text(text in "\\PC*") {
+        owed(&text, None);
+    }
+
+    /// Characters of several bytes among what opens, closes and ends.
+    #[test]
+    fn wide_characters(text in "[a\\[\\]{}=\"',.# \nµ€😀]{0,40}") {
         owed(&text, None);
     }
 
