@@ -25,6 +25,7 @@
 pub mod chain;
 mod core;
 pub mod memory;
+pub mod multi;
 pub mod queue;
 pub mod uni;
 mod verdict;

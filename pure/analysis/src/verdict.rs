@@ -39,6 +39,10 @@ pub enum Assumption {
     PeriodicWriter,
     /// At least one value is sent and taken per job.
     PositiveCount,
+    /// A resource is used on one core only.
+    LocalResources,
+    /// Every job is released when it arrives.
+    NoJitter,
 }
 
 impl fmt::Display for Assumption {
@@ -48,6 +52,8 @@ impl fmt::Display for Assumption {
             Self::ConstrainedDeadline => "a deadline is zero or longer than the period",
             Self::PeriodicWriter => "the writer of a state is not periodic, so a value may stay for ever",
             Self::PositiveCount => "a job sends or takes nothing",
+            Self::LocalResources => "a resource is used on several cores",
+            Self::NoJitter => "a release may be later than the arrival",
         })
     }
 }

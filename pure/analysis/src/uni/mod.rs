@@ -3,5 +3,6 @@
 
 //! One core.
 
+pub mod edf;
 pub mod fp;
 pub mod utilisation;

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Processor demand, EDF on every core, MSRP for global resources.
+//!
+//! ```text
+//! Equation    h(t) + b(t) ≤ t at every deadline t ≤ max(L, D_max) of each core; h and L with C'_i = C_i + S_i
+//!             b(t) = max( max { w_jq : D_j > t, q local, used by some k with D_k ≤ t },
+//!                         max { s_jq + w_jq : D_j > t, q global, some D_k ≤ t } )
+//! Symbols     [ns] h, L as in `uni::edf::demand`; s, S as in `msrp_gai01`; w longest section, D deadline; j, k: the core
+//! Assumes     A1 what `uni::edf::srp` assumes, but for global resources   A2 whoever spins for or holds a global
+//!             resource is not preempted   A3 global sections do not nest
+//! Verdict     sufficient
+//! Cost        pseudo-polynomial; limited
+//! Source      [Gai01] spinning as cost; [Baruah06] b; [BiondiBrandenburg16] the same as a baseline
+//! ```
+//!
+//! QPA may jump: C'_j ≥ s_jq + w_jq, because a job that asks for q once spins for it once.
+
+use taut_model::TaskSet;
+
+use super::contention::Contention;
+use super::msrp_gai01::spin;
+use crate::uni::edf::demand::{Demand, Found, Row, search};
+use crate::uni::edf::srp::{Section, blocking, longest_deadline, sections, sort};
+use crate::{Assumption, Overflow, Verdict, Why};
+
+/// What was found out about each core, in the set's order; up to the first core of which it could not be shown.
+pub type Cores = Vec<Demand>;
+
+/// Whether all tasks of a set keep their deadlines; every core is under EDF.
+///
+/// # Errors
+/// [`Overflow`] if a horizon or the demand of a window does not fit in 64 bits.
+pub fn cores(set: &TaskSet) -> Result<Verdict<Cores>, Overflow> {
+    let contention = Contention::any_deadline(set)?;
+    let mut found = Vec::with_capacity(contention.cores);
+    for core in 0..contention.cores {
+        let shares = set.on_core(core).any(|at| !set.requests(at).is_empty());
+        if shares && set.on_core(core).any(|at| !set.tasks()[at].jitter.is_zero()) {
+            return Ok(Verdict::NotApplicable(Assumption::NoJitter));
+        }
+        match of_core(set, &contention, core)? {
+            Found::Fits(demand) => found.push(demand),
+            Found::Short(demand) => {
+                found.push(demand);
+                return Ok(Verdict::NotShown(Why::Passes(found)));
+            }
+            Found::Rate => return Ok(Verdict::NotShown(Why::Rate)),
+            Found::Steps(steps) => return Ok(Verdict::NotShown(Why::Steps(steps))),
+        }
+    }
+    Ok(Verdict::Schedulable(found))
+}
+
+fn of_core(set: &TaskSet, contention: &Contention, core: usize) -> Result<Found, Overflow> {
+    // 1. C + S.
+    let row = |at: usize| {
+        let task = &contention.tasks[at];
+        let cost = task.cost.checked_add(spin(contention, at)?.time).ok_or(Overflow)?;
+        let due = task.deadline.saturating_sub(task.jitter);
+        Ok(Row { cost, period: task.period, due, jitter: task.jitter })
+    };
+    let rows = set.on_core(core).map(row).collect::<Result<Vec<_>, Overflow>>()?;
+    // 2. b: local sections by ceiling, global ones as soon as anybody is due.
+    let is_local = |section: &Section| contention.all_uses(section.resource).is_empty();
+    let mut all: Vec<Section> = sections(set, core).into_iter().filter(is_local).collect();
+    let from = set.on_core(core).map(|at| contention.tasks[at].deadline).min().unwrap_or(0);
+    for at in set.on_core(core) {
+        for request in contention.global_of(at) {
+            let once = contention.spin_once(request.resource, core);
+            let time = once.checked_add(request.length).ok_or(Overflow)?;
+            let until = contention.tasks[at].deadline;
+            all.push(Section { time, from, until, task: at, resource: request.resource });
+        }
+    }
+    sort(&mut all);
+    search(&rows, longest_deadline(set, core), |window| blocking(&all, window))
+}

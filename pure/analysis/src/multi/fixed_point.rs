@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Response times of partitioned tasks whose blocking depends on other tasks' response times.
+//!
+//! ```text
+//! Equation    w_i = C_i + S_i + L_i + B_i + Σ_{h∈hp} ⌈(w_i + δ_h) / T_h⌉ · (C_h + S_h);  R_i = w_i + J_i
+//!             S, L, B may grow with any w and R: all equations together, least solution
+//! Symbols     [ns] w from release, R from arrival, C cost, S spinning, L local blocking, B suspended waiting,
+//!             J jitter, T period; hp: as urgent or more, same core
+//!             δ_h = J_h if h never suspends; else R_h − (C_h + S_h), or what an unsound equation has there
+//! Assumes     A1 D ≤ T   A2 S, L and B never fall when a w or R grows
+//! Verdict     as sound as S, L, B and δ
+//! Cost        rounds · tasks · pseudo-polynomial; both limited
+//! Source      [Audsley93] equations 3 to 6; [Chen19] section on suspension as jitter: δ = R − C
+//! ```
+//!
+//! The iteration starts below the least solution (w = C) and every step stays below it (A2), so what it ends in is
+//! the least solution, whatever the order of the steps. A task that passes its deadline ends it: where blocking
+//! depends on other tasks' jobs, those equations count at most one job more than fits because all deadlines are
+//! kept, so nothing is proven of any other task then ([`Status::Depends`]).
+
+use taut_time::Duration;
+
+use super::bounds::{Bounds, Status, TaskBound, Terms, Witness, Witnesses};
+use super::contention::{Contention, Part, Row};
+use crate::{Overflow, Verdict, Why};
+
+/// Rounds of the outer iteration after which the search is given up. Real sets need fewer than ten.
+pub const ROUNDS_MAX: u32 = 1_000;
+
+/// Terms of sums that are added up before the search is given up: some seconds.
+pub const TERMS_MAX: u64 = 400_000_000;
+
+/// What a task waits for besides more urgent tasks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Charge {
+    pub(crate) spin: Part,
+    pub(crate) local: Part,
+    pub(crate) remote: Part,
+}
+
+/// By how much a job that suspends can run later than the first instant it could.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Deferral {
+    /// Nothing suspends.
+    Never,
+    /// B_h: **unsound**, what [Lakshmanan09] prints.
+    Blocking,
+    /// R_h − (C_h + S_h).
+    Response,
+}
+
+/// What charges rest on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Basis {
+    /// On the parameters alone.
+    Parameters,
+    /// On other tasks' keeping their deadlines.
+    Deadlines,
+    /// On w and R of all tasks.
+    Responses,
+}
+
+/// w and R of all tasks, so far.
+pub(crate) struct State {
+    pub(crate) window: Vec<u64>,
+    pub(crate) response: Vec<u64>,
+}
+
+/// How the search ended.
+pub(crate) enum Solved {
+    /// All equations are solved, or some deadline is passed.
+    Bounds(Bounds),
+    /// It took too long.
+    Steps(u32),
+}
+
+impl Solved {
+    pub(crate) fn verdict(self) -> Verdict<Bounds> {
+        match self {
+            Self::Steps(steps) => Verdict::NotShown(Why::Steps(steps)),
+            Self::Bounds(bounds) if bounds.tasks.iter().all(|task| task.status == Status::Proven) => {
+                Verdict::Schedulable(bounds)
+            }
+            Self::Bounds(bounds) => Verdict::NotShown(Why::Passes(bounds)),
+        }
+    }
+}
+
+struct Search<'a> {
+    contention: &'a Contention,
+    charges: Vec<Charge>,
+    /// C + S.
+    busy: Vec<u64>,
+    /// δ.
+    deferred: Vec<u64>,
+    terms: u64,
+    steps: u32,
+}
+
+/// Solves the equations of all tasks.
+pub(crate) fn solve(
+    contention: &Contention,
+    deferral: Deferral,
+    basis: Basis,
+    mut charge: impl FnMut(usize, &State) -> Result<Charge, Overflow>,
+) -> Result<Solved, Overflow> {
+    let tasks = &contention.tasks;
+    let mut state = State { window: tasks.iter().map(|task| task.cost).collect(), response: Vec::new() };
+    let arrival = |task: &Row| task.cost.checked_add(task.jitter).ok_or(Overflow);
+    state.response = tasks.iter().map(arrival).collect::<Result<_, _>>()?;
+    let mut search = Search {
+        contention,
+        charges: vec![Charge::default(); tasks.len()],
+        busy: vec![0; tasks.len()],
+        deferred: tasks.iter().map(|task| task.jitter).collect(),
+        terms: 0,
+        steps: 0,
+    };
+    let mut passes = vec![false; tasks.len()];
+    let mut rounds = 0;
+    loop {
+        if rounds == ROUNDS_MAX {
+            return Ok(Solved::Steps(search.steps));
+        }
+        rounds += 1;
+        // 1. What each task waits for, as far as is known.
+        if rounds == 1 || basis == Basis::Responses {
+            for (task, row) in tasks.iter().enumerate() {
+                let charge = charge(task, &state)?;
+                search.busy[task] = row.cost.checked_add(charge.spin.time).ok_or(Overflow)?;
+                search.charges[task] = charge;
+            }
+        }
+        // 2. w of each task, the most urgent first; it goes on from where it was.
+        let mut changed = false;
+        for &task in &contention.order {
+            if passes[task] {
+                continue;
+            }
+            let Some((window, fits)) = search.window(task, state.window[task])? else {
+                return Ok(Solved::Steps(search.steps));
+            };
+            changed |= window != state.window[task];
+            passes[task] = !fits;
+            state.window[task] = window;
+            state.response[task] = window.checked_add(tasks[task].jitter).ok_or(Overflow)?;
+            let jitter = tasks[task].jitter;
+            search.deferred[task] = match deferral {
+                _ if search.charges[task].remote.time == 0 => jitter,
+                Deferral::Never => jitter,
+                Deferral::Blocking => jitter.checked_add(search.charges[task].remote.time).ok_or(Overflow)?,
+                Deferral::Response => state.response[task].saturating_sub(search.busy[task]).max(jitter),
+            };
+        }
+        // 3. Until nothing changes.
+        let once = basis != Basis::Responses && deferral != Deferral::Response;
+        if !changed || once || (basis == Basis::Responses && passes.contains(&true)) {
+            break;
+        }
+    }
+    let alone = basis == Basis::Parameters && deferral != Deferral::Response;
+    let any = passes.contains(&true);
+    let status = |task: usize| match passes[task] {
+        true => Status::Passes,
+        false if any && !alone => Status::Depends,
+        false => Status::Proven,
+    };
+    let bound = |task| search.bound(task, &state, status(task));
+    let bounds = (0..tasks.len()).map(bound).collect::<Result<_, _>>()?;
+    Ok(Solved::Bounds(Bounds { tasks: bounds, rounds }))
+}
+
+/// What each task waits for, if each job ends within `windows` of its release; other parts are zero. A task without
+/// a window has one of 0.
+pub(crate) fn terms_at(
+    contention: &Contention,
+    windows: &[Duration],
+    mut charge: impl FnMut(usize, &State) -> Result<Charge, Overflow>,
+) -> Result<Vec<Terms>, Overflow> {
+    let tasks = contention.tasks.iter();
+    let window: Vec<u64> = (0..tasks.len()).map(|at| windows.get(at).map_or(0, |w| w.as_ns())).collect();
+    let arrival = |(row, &window): (&Row, &u64)| row.jitter.checked_add(window).ok_or(Overflow);
+    let response = tasks.zip(&window).map(arrival).collect::<Result<_, _>>()?;
+    let state = State { window, response };
+    let terms = |task| {
+        let Charge { spin, local, remote } = charge(task, &state)?;
+        let [spin, local_blocking, remote_blocking] =
+            [spin, local, remote].map(|part| Duration::from_ns(part.time));
+        Ok(Terms { spin, local_blocking, remote_blocking, ..Terms::default() })
+    };
+    (0..contention.tasks.len()).map(terms).collect()
+}
+
+impl Search<'_> {
+    /// All that does not depend on w.
+    fn fixed(&self, task: usize) -> Result<u64, Overflow> {
+        let Charge { local, remote, .. } = self.charges[task];
+        let blocking = local.time.checked_add(remote.time).ok_or(Overflow)?;
+        self.busy[task].checked_add(blocking).ok_or(Overflow)
+    }
+
+    /// What a task and those above it need in a window.
+    fn demand(&mut self, task: usize, fixed: u64, window: u64) -> Result<u64, Overflow> {
+        let higher = self.contention.tasks[task].higher.len();
+        self.terms += u64::try_from(higher).unwrap_or(u64::MAX);
+        self.steps = self.steps.saturating_add(1);
+        let mut sum = fixed;
+        for other in self.contention.higher(task) {
+            let jobs = self.contention.jobs(other, window, self.deferred[other]).max(1);
+            let time = jobs.checked_mul(self.busy[other]).ok_or(Overflow)?;
+            sum = sum.checked_add(time).ok_or(Overflow)?;
+        }
+        Ok(sum)
+    }
+
+    /// The least w that is at least `least`, and whether it keeps the deadline; if not, what the longest window that
+    /// does would ask for. `None`: it takes too long.
+    fn window(&mut self, task: usize, least: u64) -> Result<Option<(u64, bool)>, Overflow> {
+        let row = &self.contention.tasks[task];
+        let (limit, late) = (row.deadline.saturating_sub(row.jitter), row.jitter >= row.deadline);
+        let fixed = self.fixed(task)?;
+        let mut window = least.max(fixed);
+        while window <= limit && !late {
+            if self.terms > TERMS_MAX {
+                return Ok(None);
+            }
+            let next = self.demand(task, fixed, window)?;
+            if next == window {
+                return Ok(Some((window, true)));
+            }
+            window = next;
+        }
+        Ok(Some((self.demand(task, fixed, limit)?, false)))
+    }
+
+    fn bound(&self, task: usize, state: &State, status: Status) -> Result<TaskBound, Overflow> {
+        let ns = Duration::from_ns;
+        let (row, charge) = (&self.contention.tasks[task], &self.charges[task]);
+        // The window whose demand is w: itself, or the one at the deadline.
+        let counted = match status {
+            Status::Passes => row.deadline.saturating_sub(row.jitter),
+            _ => state.window[task],
+        };
+        let mut most = Part::default();
+        for other in self.contention.higher(task) {
+            let jobs = self.contention.jobs(other, counted, self.deferred[other]).max(1);
+            most.raise(jobs.saturating_mul(self.busy[other]), Some(other), None);
+        }
+        let interference = state.window[task].saturating_sub(self.fixed(task)?);
+        Ok(TaskBound {
+            from_release: ns(state.window[task]),
+            from_arrival: ns(state.response[task]),
+            status,
+            terms: Terms {
+                own: ns(row.cost),
+                spin: ns(charge.spin.time),
+                local_blocking: ns(charge.local.time),
+                remote_blocking: ns(charge.remote.time),
+                interference: ns(interference),
+                jitter: ns(row.jitter),
+            },
+            witnesses: Witnesses {
+                spin: charge.spin.peak,
+                local_blocking: charge.local.peak,
+                remote_blocking: charge.remote.peak,
+                interference: if interference == 0 { Witness::default() } else { most.peak },
+            },
+        })
+    }
+}

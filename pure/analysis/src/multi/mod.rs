@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Several cores, each task on one of them, and resources that tasks of several cores use.
+//!
+//! | file | waiting for a global resource | verdict |
+//! |---|---|---|
+//! | [`msrp_gai01`] | spinning, first come, first served | sufficient |
+//! | [`msrp_holistic`] | the same, charged no more often than it can come | sufficient |
+//! | [`mpcp_lnr09_sound`] | suspended, by priority | sufficient |
+//! | [`mpcp_lnr09_paper`] | the same as published | **unsound** |
+//! | [`fmlp_plus`] | suspended, first come, first served | sufficient |
+//! | [`fmlp07`] | spinning for short ones, suspended for long ones | sufficient |
+//! | [`edf_msrp`] | spinning; cores under EDF | sufficient |
+//!
+//! A caller with one protocol in mind may ask several of its analyses and take the best answer.
+
+mod bounds;
+mod contention;
+pub mod edf_msrp;
+mod fixed_point;
+pub mod fmlp07;
+pub mod fmlp_plus;
+mod mpcp_blocking;
+pub mod mpcp_lnr09_paper;
+pub mod mpcp_lnr09_sound;
+pub mod msrp_gai01;
+pub mod msrp_holistic;
+
+pub use bounds::{Bounds, Status, TaskBound, Terms, Witness, Witnesses};
+pub use fixed_point::{ROUNDS_MAX, TERMS_MAX};

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! MPCP: how long a task waits for resources; what both response-time equations share.
+//!
+//! ```text
+//! Equation    W_iq = w_iq + Σ_{u ≠ i, same core} max { w_uv : ceiling(v) ≥ ceiling(q) }
+//!             b_iq = max { W_lq : l less urgent, any core }
+//!                    + Σ_{h as urgent or more, any core} (⌈b_iq / T_h⌉ + 1) · N_hq · W_hq
+//!             B_i = Σ_q N_iq · b_iq
+//!             L_i = (1 + Σ_q N_iq) · ( Σ_{l∈lp} g_l + max { (c_l − g_l)⁺ : l ∈ lp } )
+//! Symbols     [ns] w_iq longest section, W response time of a section once it holds, b wait for one request, B for
+//!             all of a job, L local blocking, g_l longest global section of l, c_l longest section of l on a local
+//!             resource with a ceiling as urgent as i; N requests of a job
+//!             ceiling(q) on a core: the most urgent user on another core, above all tasks' own priorities
+//! Assumes     A1 all tasks keep D ≤ T, so that ⌈b / T⌉ + 1 jobs overlap a wait   A2 queues by priority
+//!             A3 local resources under PCP or immediate ceilings   A4 global sections do not nest
+//! Verdict     sufficient
+//! Cost        pseudo-polynomial per request; stops at T
+//! Source      [Rajkumar90] the protocol; [Lakshmanan09, equations 1 to 3]; [Han14, equations 2 to 4]
+//! ```
+//!
+//! **Local blocking.** Each time that a job starts or goes on after a request, a less urgent task of its core can be
+//! inside one section or be waiting for one, which it then executes before the job: it cannot ask for a second while
+//! the job is ready. Under ceilings only one such task can hold a local resource that matters, and it is then not in
+//! a global section too. The original has global resources only; c is ours.
+
+use super::contention::{Contention, Part, Use};
+use super::fixed_point::Charge;
+use crate::Overflow;
+
+/// B and L of a task.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waits {
+    pub(crate) charge: Charge,
+    /// Whether some b is past T: its first value past T stands for it.
+    pub(crate) unbounded: bool,
+}
+
+/// B and L of all tasks.
+pub(crate) fn waits(contention: &Contention) -> Result<Vec<Waits>, Overflow> {
+    let ceilings = ceilings(contention);
+    let held = held(contention, &ceilings)?;
+    let waits = |task| {
+        let (remote, unbounded) = remote_blocking(contention, task, &held)?;
+        let local = local_blocking(contention, task)?;
+        Ok(Waits { charge: Charge { spin: Part::default(), local, remote }, unbounded })
+    };
+    (0..contention.tasks.len()).map(waits).collect()
+}
+
+/// Of each request in [`Contention::global`], its ceiling on its core.
+fn ceilings(contention: &Contention) -> Vec<u32> {
+    let ceiling = |request: &Use| {
+        let core = contention.tasks[request.task].core;
+        let users = contention.all_uses(request.resource).iter().map(|user| &contention.tasks[user.task]);
+        users.filter(|user| user.core != core).map(|user| user.priority).max().unwrap_or(0)
+    };
+    contention.global.iter().map(ceiling).collect()
+}
+
+/// W of each request in [`Contention::global`].
+fn held(contention: &Contention, ceilings: &[u32]) -> Result<Vec<u64>, Overflow> {
+    let longest = |task: usize, ceiling: u32| {
+        // The longest comes first.
+        let mut requests = contention.tasks[task].global.clone();
+        let blocks = requests.find(|&request| ceilings[request] >= ceiling);
+        blocks.map_or(0, |request| contention.global[request].length)
+    };
+    let mut sums: Vec<u64> = vec![0; contention.global.len()];
+    // All requests for a resource from one core have the same ceiling: the sum over all its tasks is made once.
+    let mut known: Vec<Option<(usize, u64)>> = vec![None; contention.resources];
+    for &task in &contention.order {
+        let row = &contention.tasks[task];
+        for request in row.global.clone() {
+            let (resource, ceiling) = (contention.global[request].resource, ceilings[request]);
+            let all = match known[resource] {
+                Some((core, sum)) if core == row.core => sum,
+                _ => {
+                    let tasks = contention.order[row.higher.start..row.lower.end].iter();
+                    let times = tasks.map(|&other| longest(other, ceiling));
+                    let sum = times.into_iter().try_fold(0u64, u64::checked_add).ok_or(Overflow)?;
+                    known[resource] = Some((row.core, sum));
+                    sum
+                }
+            };
+            let others = all - longest(task, ceiling);
+            sums[request] = contention.global[request].length.checked_add(others).ok_or(Overflow)?;
+        }
+    }
+    Ok(sums)
+}
+
+/// L.
+fn local_blocking(contention: &Contention, task: usize) -> Result<Part, Overflow> {
+    let times = contention.tasks[task].count.checked_add(1).ok_or(Overflow)?;
+    let mut sum = Part::default();
+    let mut more = 0;
+    for &lower in contention.lower(task) {
+        let section = contention.ceiling_section(task, lower);
+        let longest = contention.global_of(lower).first();
+        let global = longest.map_or(Part::default(), |use_| Part::of(use_.length, lower, use_.resource));
+        more = section.time.saturating_sub(global.time).max(more);
+        sum.time = sum.time.checked_add(global.time).ok_or(Overflow)?;
+        let peak = global.larger(section).peak;
+        sum.raise(peak.time.as_ns(), peak.task, peak.resource);
+    }
+    sum.time = sum.time.checked_add(more).and_then(|once| once.checked_mul(times)).ok_or(Overflow)?;
+    Ok(sum)
+}
+
+/// B.
+fn remote_blocking(contention: &Contention, task: usize, held: &[u64]) -> Result<(Part, bool), Overflow> {
+    let (mut sum, mut unbounded) = (Part::default(), false);
+    for request in contention.global_of(task) {
+        let once = wait(contention, task, request.resource, held)?;
+        sum.add(request.count, once, None, Some(request.resource))?;
+        unbounded |= once > contention.tasks[task].period;
+    }
+    Ok((sum, unbounded))
+}
+
+/// b: the least solution, or the first value past T.
+fn wait(contention: &Contention, task: usize, resource: usize, held: &[u64]) -> Result<u64, Overflow> {
+    let row = &contention.tasks[task];
+    let users = contention.all_uses(resource);
+    let others = || {
+        let other = |user: &Use| (&contention.tasks[user.task], user.count, held[user.request]);
+        users.iter().filter(|user| user.task != task).map(other)
+    };
+    let lower = others().filter(|(other, ..)| other.priority < row.priority).map(|(.., held)| held);
+    let first = lower.max().unwrap_or(0);
+    let mut wait = 1;
+    while wait <= row.period {
+        let mut next = first;
+        for (other, count, held) in others().filter(|(other, ..)| other.priority >= row.priority) {
+            // At least one more than fits: a job that was there before.
+            let jobs = wait.div_ceil(other.period).checked_add(1).ok_or(Overflow)?;
+            let requests = jobs.checked_mul(count).ok_or(Overflow)?;
+            let time = requests.checked_mul(held).ok_or(Overflow)?;
+            next = next.checked_add(time).ok_or(Overflow)?;
+        }
+        if next <= wait {
+            return Ok(next);
+        }
+        wait = next;
+    }
+    Ok(wait)
+}

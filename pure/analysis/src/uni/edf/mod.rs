@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Earliest deadline first.
+
+pub mod demand;
+pub mod dfp;
+pub mod srp;
