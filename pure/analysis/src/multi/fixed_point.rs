@@ -29,7 +29,10 @@ use crate::{Overflow, Verdict, Why};
 /// Rounds of the outer iteration after which the search is given up. Real sets need fewer than ten.
 pub const ROUNDS_MAX: u32 = 1_000;
 
-/// Terms of sums that are added up before the search is given up: some seconds.
+/// Steps of all inner iterations together after which it is given up. Real sets need tens per task and round.
+pub const STEPS_MAX: u32 = 2_000_000;
+
+/// Terms of sums, likewise, for sets of very many tasks: some seconds.
 pub const TERMS_MAX: u64 = 400_000_000;
 
 /// What a task waits for besides more urgent tasks.
@@ -223,7 +226,7 @@ impl Search<'_> {
         let fixed = self.fixed(task)?;
         let mut window = least.max(fixed);
         while window <= limit && !late {
-            if self.terms > TERMS_MAX {
+            if self.terms > TERMS_MAX || self.steps > STEPS_MAX {
                 return Ok(None);
             }
             let next = self.demand(task, fixed, window)?;

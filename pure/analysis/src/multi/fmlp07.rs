@@ -162,7 +162,7 @@ fn local(
     let mut sum = Part::default();
     let mut more = 0;
     for &lower in contention.lower(task) {
-        let section = spans[lower].larger(contention.ceiling_section(task, lower));
+        let section = contention.ceiling_section(task, lower).larger(spans[lower]);
         more = section.time.saturating_sub(longs[lower].time).max(more);
         sum.time = sum.time.checked_add(longs[lower].time).ok_or(Overflow)?;
         let peak = longs[lower].larger(section).peak;

@@ -28,4 +28,4 @@ pub mod msrp_gai01;
 pub mod msrp_holistic;
 
 pub use bounds::{Bounds, Status, TaskBound, Terms, Witness, Witnesses};
-pub use fixed_point::{ROUNDS_MAX, TERMS_MAX};
+pub use fixed_point::{ROUNDS_MAX, STEPS_MAX, TERMS_MAX};

@@ -17,14 +17,15 @@
 //!   is due by t > L_b and released after L_b makes h(t − L_b) > t − L_b, so t is not the first;
 //! - if U < 1, max(D − J − T, Σ (T − D + J) · U_i / (1 − U)). Shares are rounded up to 2⁻⁶⁴, which only
 //!   makes it longer, and it is left out where they then reach 1;
+//! - 0, if D − J ≥ T for all;
 //! - the least common multiple of all T and max(D − J − T), after which h repeats itself.
 //!
-//! With U = 1 the first and the third remain, and one of them is enough. U itself is compared with 1 exactly.
+//! With U = 1 the formula with U is none. U itself is compared with 1 exactly.
 //!
 //! **QPA.** h never falls. So if h(t) < t then h(s) ≤ h(t) ≤ s for all s from h(t) to t, and the search goes on at
 //! h(t); if h(t) = t it goes on at the last deadline before t. It ends below the shortest deadline.
 //!
-//! **It ends.** t falls by 1 ns a step at least; [`TERMS_MAX`] ends it sooner where that would take too long, with an
+//! **It ends.** t falls by 1 ns a step at least; [`STEPS_MAX`] and [`TERMS_MAX`] end it sooner where that would take too long, with an
 //! answer of its own.
 
 use taut_model::{Arrivals, TaskSet};
@@ -33,7 +34,10 @@ use taut_time::Duration;
 use crate::uni::utilisation::Utilisation;
 use crate::{Overflow, Verdict, Why};
 
-/// Terms of sums that are added up before the search is given up: some seconds.
+/// Steps after which the search is given up, and the one for the horizon. Real sets need tens.
+pub const STEPS_MAX: u32 = 2_000_000;
+
+/// Terms of sums, likewise, for sets of very many tasks: some seconds.
 pub const TERMS_MAX: u64 = 400_000_000;
 
 /// A task as the theorem needs it.
@@ -184,7 +188,7 @@ pub(crate) fn search(
     let mut next = last_before(rows, horizon);
     let result = |steps, short| Demand { horizon: Duration::from_ns(horizon), steps, short };
     while let Some(window) = next {
-        if terms > TERMS_MAX {
+        if terms > TERMS_MAX || steps > STEPS_MAX {
             return Ok(Found::Steps(steps));
         }
         terms += rows.len() as u64;
@@ -248,20 +252,24 @@ fn horizon(rows: &[Row]) -> Result<Horizon, Overflow> {
             return Ok(Horizon::Rate);
         }
     }
-    // 2. The two that are formulas; either may not fit, or not exist.
+    // 2. None, if nothing is due before the next comes: then h(t) ≤ U · t.
+    if rows.iter().all(|row| row.due >= row.period) {
+        return Ok(Horizon::Before(0));
+    }
+    // 3. The two that are formulas; either may not fit, or not exist.
     let later = rows.iter().map(|row| row.due.saturating_sub(row.period)).max().unwrap_or(0);
     let cap = match (by_share(rows, share).map(|time| time.max(later)), by_repetition(rows, later)) {
         (Some(a), Some(b)) => Some(a.min(b)),
         (a, b) => a.or(b),
     };
-    // 3. The busy window, until it is longer than those.
+    // 4. The busy window, until it is longer than those.
     let mut window = rows.iter().try_fold(0u64, |sum, row| sum.checked_add(row.cost)).ok_or(Overflow)?;
     let mut steps = 0u32;
     loop {
         if let Some(cap) = cap.filter(|&cap| window >= cap) {
             return Ok(Horizon::Before(cap));
         }
-        if u64::from(steps).saturating_mul(rows.len() as u64) > TERMS_MAX {
+        if steps > STEPS_MAX || u64::from(steps) * rows.len() as u64 > TERMS_MAX {
             return Ok(cap.map_or(Horizon::Steps(steps), Horizon::Before));
         }
         steps += 1;
