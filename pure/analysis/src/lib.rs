@@ -15,6 +15,13 @@
 //! | [`uni::fp::assignment`] | priorities that keep all deadlines, if any do | exact for the test used |
 //! | [`uni::fp::largest_cost`] | the largest cost that fits | exact for the test used |
 //! | [`uni::utilisation`] | share of a core | exact |
+//! | [`uni::edf::demand`] | deadlines under EDF | exact for free arrivals, else sufficient |
+//! | [`uni::edf::srp`], [`uni::edf::dfp`] | the same with local resources | sufficient |
+//! | [`multi::msrp_gai01`], [`multi::msrp_holistic`] | response time, global resources by spinning | sufficient |
+//! | [`multi::mpcp_lnr09_sound`] | response time, global resources by suspension | sufficient |
+//! | [`multi::mpcp_lnr09_paper`] | the same as published | **unsound**, no verdict |
+//! | [`multi::fmlp_plus`], [`multi::fmlp07`] | response time, first come, first served | sufficient |
+//! | [`multi::edf_msrp`] | deadlines under EDF, global resources by spinning | sufficient |
 //! | [`queue`] | capacity, latency | sufficient |
 //! | [`chain`] | age of data | sufficient |
 //! | [`memory`] | bytes per component | exact |

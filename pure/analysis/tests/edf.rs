@@ -68,6 +68,32 @@ fn buttazzo11_example() {
     assert_eq!((short.length, short.demand), (ns(6), ns(7)));
 }
 
+/// [ZhangBurns09] The eight tasks with which QPA is shown, as other implementations have them; and the same with two
+/// shorter deadlines.
+#[test]
+fn zhang_burns09_example() {
+    let rows = |a, b| {
+        vec![
+            (6000, 31000, 18000, 0),
+            (2000, 9800, 9000, 0),
+            (1000, 17000, 12000, 0),
+            (90, 4200, 3000, 0),
+            (8, 96, a, 0),
+            (2, 12, 16, 0),
+            (10, 280, b, 0),
+            (26, 660, 160, 0),
+        ]
+    };
+    let Verdict::Schedulable(found) = test(&rows(78, 120)) else { panic!() };
+    let horizon = found.horizon.as_ns();
+    assert!(every_window(&rows(78, 120), horizon, |_| 0));
+    let deadlines: u64 = rows(78, 120).iter().map(|row| (horizon - row.2.min(horizon)) / row.1).sum();
+    assert!(u64::from(found.steps) * 40 < deadlines, "{} of {deadlines}", found.steps);
+    let Verdict::Unschedulable(found) = test(&rows(10, 19)) else { panic!() };
+    let short = found.short.expect("a window");
+    assert_eq!((short.length, short.demand), (ns(19), ns(20)));
+}
+
 /// [Gutierrez13] Appendix A, with the second task among the users of the resource, which it needs to be what the
 /// text describes. In the run shown the second keeps its deadline; released just after the lock it would not.
 #[test]

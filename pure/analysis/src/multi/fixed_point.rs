@@ -12,7 +12,7 @@
 //! Assumes     A1 D ≤ T   A2 S, L and B never fall when a w or R grows
 //! Verdict     as sound as S, L, B and δ
 //! Cost        rounds · tasks · pseudo-polynomial; both limited
-//! Source      [Audsley93] equations 3 to 6; [Chen19] section on suspension as jitter: δ = R − C
+//! Source      [Audsley93] equations 3 to 6; [Chen19] suspension as jitter: δ = R − C
 //! ```
 //!
 //! The iteration starts below the least solution (w = C) and every step stays below it (A2), so what it ends in is

@@ -19,7 +19,7 @@
 //!             A4 local resources under PCP or immediate ceilings   A5 global sections do not nest
 //! Verdict     sufficient
 //! Cost        rounds of the outer iteration, few
-//! Source      [Brandenburg11] section 6.2 and its bound; [Chen19] R_h − C_h; c is ours: at each of the k_i instants
+//! Source      [Brandenburg11] the protocol and its bound; [Chen19] R_h − C_h; c is ours: at each of the k_i instants
 //!             one less urgent task can be inside such a section
 //! ```
 //!

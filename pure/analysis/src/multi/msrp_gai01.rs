@@ -14,7 +14,7 @@
 //!             A4 local resources under SRP or immediate ceilings   A5 global sections do not nest
 //! Verdict     sufficient: the same remote section is charged to every request
 //! Cost        one pass over requests, then response times
-//! Source      [Gai01] P. Gai, G. Lipari, M. Di Natale, RTSS 2001, section 4; [Han14, equations 6 to 11]
+//! Source      [Gai01] P. Gai, G. Lipari, M. Di Natale, RTSS 2001; [Han14, equations 6 to 11]
 //! ```
 //!
 //! No bound rests on another task's: each is proven or not by itself.

@@ -11,7 +11,7 @@
 //! Assumes     as `msrp_gai01`   A6 all tasks keep their deadlines, or nothing is said of any
 //! Verdict     sufficient; never more than `msrp_gai01`
 //! Cost        rounds of the outer iteration, few
-//! Source      [Brandenburg11] B. B. Brandenburg, dissertation, 2011, chapter 5: blocking bounded over all requests
+//! Source      [Brandenburg11] B. B. Brandenburg, dissertation, 2011: blocking bounded over all requests
 //!             of a job, not one by one
 //! ```
 

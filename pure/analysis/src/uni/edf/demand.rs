@@ -9,29 +9,19 @@
 //! Assumes     A1 preemptive, no self-suspension   A2 J is the longest time from arrival to release, and is in D
 //! Verdict     exact for free arrivals, and for a common start without jitter; sufficient otherwise
 //! Cost        pseudo-polynomial; limited
-//! Source      [Baruah90] the demand; [Spuri96] with jitter; [ZhangBurns09] QPA and the horizon
+//! Source      [Baruah90] the demand; [Spuri96] with jitter; [ZhangBurns09] QPA; the horizon is in `horizon`
 //! ```
-//!
-//! **Horizon.** A first t with h(t) > t lies before each of these, so the smallest is taken:
-//! - L_b, the busy window that starts with all releases at once: the least L > 0 with L = Σ ⌈(L + J) / T⌉ · C. What
-//!   is due by t > L_b and released after L_b makes h(t − L_b) > t − L_b, so t is not the first;
-//! - if U < 1, max(D − J − T, Σ (T − D + J) · U_i / (1 − U)). Shares are rounded up to 2⁻⁶⁴, which only
-//!   makes it longer, and it is left out where they then reach 1;
-//! - 0, if D − J ≥ T for all;
-//! - the least common multiple of all T and max(D − J − T), after which h repeats itself.
-//!
-//! With U = 1 the formula with U is none. U itself is compared with 1 exactly.
 //!
 //! **QPA.** h never falls. So if h(t) < t then h(s) ≤ h(t) ≤ s for all s from h(t) to t, and the search goes on at
 //! h(t); if h(t) = t it goes on at the last deadline before t. It ends below the shortest deadline.
 //!
-//! **It ends.** t falls by 1 ns a step at least; [`STEPS_MAX`] and [`TERMS_MAX`] end it sooner where that would take too long, with an
-//! answer of its own.
+//! **It ends.** t falls by 1 ns a step at least; [`STEPS_MAX`] and [`TERMS_MAX`] end it sooner where that would take
+//! too long, with an answer of its own.
 
 use taut_model::{Arrivals, TaskSet};
 use taut_time::Duration;
 
-use crate::uni::utilisation::Utilisation;
+use super::horizon::{Horizon, horizon};
 use crate::{Overflow, Verdict, Why};
 
 /// Steps after which the search is given up, and the one for the horizon. Real sets need tens.
@@ -229,90 +219,4 @@ fn last_before(rows: &[Row], window: u64) -> Option<u64> {
         Some(row.due + left / row.period * row.period)
     };
     rows.iter().filter_map(last).max()
-}
-
-enum Horizon {
-    Before(u64),
-    Rate,
-    Steps(u32),
-}
-
-/// Before which a first window that is too short must lie.
-fn horizon(rows: &[Row]) -> Result<Horizon, Overflow> {
-    // 1. U, every share rounded up.
-    const ONE: u128 = 1 << 64;
-    let mut share = 0u128;
-    for row in rows {
-        let own = (u128::from(row.cost) << 64).div_ceil(row.period.into());
-        share = share.saturating_add(own);
-    }
-    if share > ONE {
-        let tasks = rows.iter().map(|row| (Duration::from_ns(row.cost), Duration::from_ns(row.period)));
-        if !Utilisation::of(tasks).is_some_and(|utilisation| utilisation.fits()) {
-            return Ok(Horizon::Rate);
-        }
-    }
-    // 2. None, if nothing is due before the next comes: then h(t) ≤ U · t.
-    if rows.iter().all(|row| row.due >= row.period) {
-        return Ok(Horizon::Before(0));
-    }
-    // 3. The two that are formulas; either may not fit, or not exist.
-    let later = rows.iter().map(|row| row.due.saturating_sub(row.period)).max().unwrap_or(0);
-    let cap = match (by_share(rows, share).map(|time| time.max(later)), by_repetition(rows, later)) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
-    };
-    // 4. The busy window, until it is longer than those.
-    let mut window = rows.iter().try_fold(0u64, |sum, row| sum.checked_add(row.cost)).ok_or(Overflow)?;
-    let mut steps = 0u32;
-    loop {
-        if let Some(cap) = cap.filter(|&cap| window >= cap) {
-            return Ok(Horizon::Before(cap));
-        }
-        if steps > STEPS_MAX || u64::from(steps) * rows.len() as u64 > TERMS_MAX {
-            return Ok(cap.map_or(Horizon::Steps(steps), Horizon::Before));
-        }
-        steps += 1;
-        let mut next = 0u128;
-        for row in rows {
-            let jobs = (u128::from(window) + u128::from(row.jitter)).div_ceil(row.period.into());
-            let time = jobs.checked_mul(row.cost.into()).ok_or(Overflow)?;
-            next = next.checked_add(time).ok_or(Overflow)?;
-        }
-        match (u64::try_from(next), cap) {
-            (Ok(next), _) if next == window => return Ok(Horizon::Before(window)),
-            (Ok(next), _) => window = next,
-            (Err(_), Some(cap)) => return Ok(Horizon::Before(cap)),
-            (Err(_), None) => return Err(Overflow),
-        }
-    }
-}
-
-/// Σ (T − D + J) · U_i / (1 − U), rounded up; `None` if U may be 1 or it does not fit.
-fn by_share(rows: &[Row], share: u128) -> Option<u64> {
-    const ONE: u128 = 1 << 64;
-    let rest = ONE.checked_sub(share).filter(|&rest| rest > 0)?;
-    let (mut more, mut less) = (0u128, 0u128);
-    for row in rows {
-        let cost = u128::from(row.cost) << 64;
-        let (sum, time, own) = match row.period.checked_sub(row.due) {
-            Some(time) => (&mut more, time, cost.div_ceil(row.period.into())),
-            None => (&mut less, row.due - row.period, cost / u128::from(row.period)),
-        };
-        *sum = sum.checked_add(own.checked_mul(time.into())?)?;
-    }
-    u64::try_from(more.saturating_sub(less).div_ceil(rest)).ok()
-}
-
-/// One more than the least common multiple of all periods and `later`; `None` if it does not fit.
-fn by_repetition(rows: &[Row], later: u64) -> Option<u64> {
-    let mut multiple = 1u64;
-    for row in rows {
-        let (mut a, mut b) = (multiple, row.period);
-        while b != 0 {
-            (a, b) = (b, a % b);
-        }
-        multiple = multiple.checked_mul(row.period / a)?;
-    }
-    multiple.checked_add(later)?.checked_add(1)
 }

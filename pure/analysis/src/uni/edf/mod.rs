@@ -5,4 +5,5 @@
 
 pub mod demand;
 pub mod dfp;
+mod horizon;
 pub mod srp;
