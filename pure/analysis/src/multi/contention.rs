@@ -157,11 +157,11 @@ impl Contention {
         for (resource, of_resource) in spin.chunks_mut(cores.max(1)).enumerate() {
             let longest = |core| {
                 let at = resource * cores + core;
-                uses[uses_at[at]..uses_at[at + 1]].first().map_or(0, |request| request.length)
+                uses[uses_at[at]..uses_at[at + 1]].first().map_or(0, |request| u128::from(request.length))
             };
-            for (core, sum) in of_resource.iter_mut().enumerate() {
-                let others = (0..cores).filter(|&other| other != core).map(longest);
-                *sum = others.into_iter().try_fold(0u64, u64::checked_add).ok_or(Overflow)?;
+            let all: u128 = (0..cores).map(longest).sum();
+            for (core, others) in of_resource.iter_mut().enumerate() {
+                *others = u64::try_from(all - longest(core)).map_err(|_| Overflow)?;
             }
         }
         Ok(Self { cores, resources, tasks, order, global, local, uses, uses_at, spin, ceilings })

@@ -7,7 +7,8 @@
 //! Equation    h(t) + b(t) ≤ t at every deadline t ≤ max(L, D_max) of each core; h and L with C'_i = C_i + S_i
 //!             b(t) = max( max { w_jq : D_j > t, q local, used by some k with D_k ≤ t },
 //!                         max { s_jq + w_jq : D_j > t, q global, some D_k ≤ t } )
-//! Symbols     [ns] h, L as in `uni::edf::demand`; s, S as in `msrp_gai01`; w longest section, D deadline; j, k: the core
+//! Symbols     [ns] h, L as in `uni::edf::demand`; s, S as in `msrp_gai01`; w longest section, D deadline; j, k: tasks
+//!             of the core
 //! Assumes     A1 what `uni::edf::srp` assumes, but for global resources   A2 whoever spins for or holds a global
 //!             resource is not preempted   A3 global sections do not nest
 //! Verdict     sufficient

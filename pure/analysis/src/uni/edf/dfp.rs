@@ -14,8 +14,8 @@
 //!
 //! **The set is tested as under SRP, the job is not delayed as under SRP.** A task with D < F_q is never blocked by q
 //! under SRP. Under DFP it may be: q was locked at t − x, so the holder is due at t − x + F_q, which is before t + D if
-//! x > F_q − D. What is left of the section is then at most w − x. So a bound per job made of SRP's ceilings is none for
-//! DFP; the longest section of any task with a longer deadline is.
+//! x > F_q − D. What is left of the section is then at most w − x. So a bound per job that is made of SRP's ceilings is
+//! none under DFP; the longest section of any task with a longer deadline is.
 //!
 //! The test holds nevertheless: the window from the lock to the deadline is x longer, x + D ≥ F_q, so b has w in it,
 //! and h(x + D) + w ≤ x + D leaves h(D) + (w − x) ≤ D.
