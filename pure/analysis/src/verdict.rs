@@ -43,6 +43,10 @@ pub enum Assumption {
     LocalResources,
     /// Every job is released when it arrives.
     NoJitter,
+    /// The cores are scheduled by fixed priority.
+    FixedPriority,
+    /// The cores are scheduled by earliest deadline first.
+    Edf,
 }
 
 impl fmt::Display for Assumption {
@@ -54,6 +58,8 @@ impl fmt::Display for Assumption {
             Self::PositiveCount => "a job sends or takes nothing",
             Self::LocalResources => "a resource is used on several cores",
             Self::NoJitter => "a release may be later than the arrival",
+            Self::FixedPriority => "a core is not scheduled by fixed priority",
+            Self::Edf => "a core is not scheduled by earliest deadline first",
         })
     }
 }

@@ -6,7 +6,7 @@
 use core::cmp::Reverse;
 use core::ops::Range;
 
-use taut_model::TaskSet;
+use taut_model::{Scheduler, TaskSet};
 
 use super::bounds::Witness;
 use crate::{Assumption, Overflow};
@@ -71,15 +71,18 @@ pub(crate) struct Contention {
 }
 
 impl Contention {
-    /// Lays out a set. The inner error names the assumption that does not hold: D ≤ T.
+    /// Lays out a set. The inner error names the assumption that does not hold: fixed priorities, D ≤ T.
     pub(crate) fn new(set: &TaskSet) -> Result<Result<Self, Assumption>, Overflow> {
+        if set.tasks().iter().any(|task| set.cores()[task.core] != Scheduler::FixedPriority) {
+            return Ok(Err(Assumption::FixedPriority));
+        }
         if set.tasks().iter().any(|task| task.deadline > task.period) {
             return Ok(Err(Assumption::ConstrainedDeadline));
         }
         Self::any_deadline(set).map(Ok)
     }
 
-    /// The same for deadlines of any length.
+    /// The same for deadlines of any length and cores of any scheduler.
     pub(crate) fn any_deadline(set: &TaskSet) -> Result<Self, Overflow> {
         let (cores, resources) = (set.cores().len(), set.resources().len());
         // 1. Which resources are used on more than one core, and the ceilings of the others.

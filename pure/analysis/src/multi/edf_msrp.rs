@@ -22,7 +22,7 @@ use taut_model::TaskSet;
 
 use super::contention::Contention;
 use super::msrp_gai01::spin;
-use crate::uni::edf::demand::{Demand, Found, Row, search};
+use crate::uni::edf::demand::{Demand, Found, Row, is_edf, search};
 use crate::uni::edf::srp::{Section, blocking, longest_deadline, sections, sort};
 use crate::{Assumption, Overflow, Verdict, Why};
 
@@ -37,6 +37,9 @@ pub fn cores(set: &TaskSet) -> Result<Verdict<Cores>, Overflow> {
     let contention = Contention::any_deadline(set)?;
     let mut found = Vec::with_capacity(contention.cores);
     for core in 0..contention.cores {
+        if !is_edf(set, core) {
+            return Ok(Verdict::NotApplicable(Assumption::Edf));
+        }
         let shares = set.on_core(core).any(|at| !set.requests(at).is_empty());
         if shares && set.on_core(core).any(|at| !set.tasks()[at].jitter.is_zero()) {
             return Ok(Verdict::NotApplicable(Assumption::NoJitter));

@@ -18,11 +18,11 @@
 //! **It ends.** t falls by 1 ns a step at least; [`STEPS_MAX`] and [`TERMS_MAX`] end it sooner where that would take
 //! too long, with an answer of its own.
 
-use taut_model::{Arrivals, TaskSet};
+use taut_model::{Arrivals, Scheduler, TaskSet};
 use taut_time::Duration;
 
 use super::horizon::{Horizon, horizon};
-use crate::{Overflow, Verdict, Why};
+use crate::{Assumption, Overflow, Verdict, Why};
 
 /// Steps after which the search is given up, and the one for the horizon. Real sets need tens.
 pub const STEPS_MAX: u32 = 2_000_000;
@@ -74,7 +74,7 @@ pub struct Window {
 /// [`Overflow`] if a horizon or the demand of a window does not fit in 64 bits.
 pub fn demand(tasks: &[Task], exact: bool) -> Result<Verdict<Demand>, Overflow> {
     if tasks.iter().any(|task| task.period.is_zero()) {
-        return Ok(Verdict::NotApplicable(crate::Assumption::PositivePeriod));
+        return Ok(Verdict::NotApplicable(Assumption::PositivePeriod));
     }
     let rows: Vec<Row> = tasks.iter().map(Row::new).collect();
     Ok(match search(&rows, Duration::ZERO, |_| None)? {
@@ -92,6 +92,9 @@ pub fn demand(tasks: &[Task], exact: bool) -> Result<Verdict<Demand>, Overflow> 
 /// # Errors
 /// As for [`demand`].
 pub fn core(set: &TaskSet, core: usize) -> Result<Verdict<Demand>, Overflow> {
+    if !is_edf(set, core) {
+        return Ok(Verdict::NotApplicable(Assumption::Edf));
+    }
     let tasks: Vec<Task> = set.on_core(core).map(|at| Task::of(set, at)).collect();
     demand(&tasks, is_exact(set, core))
 }
@@ -102,6 +105,11 @@ impl Task {
         let task = &set.tasks()[at];
         Self { cost: set.cost(at), period: task.period, deadline: task.deadline, jitter: task.jitter }
     }
+}
+
+/// Whether a core that has tasks is under EDF.
+pub(crate) fn is_edf(set: &TaskSet, core: usize) -> bool {
+    set.on_core(core).next().is_none() || set.cores()[core] == Scheduler::Edf
 }
 
 /// Whether some run has all tasks of a core at once and then as often as they may.

@@ -33,6 +33,9 @@ use crate::{Assumption, Overflow, Verdict, Why};
 /// # Errors
 /// [`Overflow`] if a horizon or the demand of a window does not fit in 64 bits.
 pub fn core(set: &TaskSet, core: usize) -> Result<Verdict<Demand>, Overflow> {
+    if !demand::is_edf(set, core) {
+        return Ok(Verdict::NotApplicable(Assumption::Edf));
+    }
     // 1. Nothing is shared: no assumption is needed.
     let requests = || set.on_core(core).flat_map(|at| set.requests(at));
     if requests().next().is_none() {
