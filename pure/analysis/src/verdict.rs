@@ -47,6 +47,18 @@ pub enum Assumption {
     FixedPriority,
     /// The cores are scheduled by earliest deadline first.
     Edf,
+    /// 0 < F ≤ C: a job ends with a region that nothing interrupts, and has one.
+    LastRegion,
+    /// The tasks come in rate-monotonic order: the shorter the period, the more urgent.
+    RateMonotonic,
+    /// 0 < C_s ≤ R_s ≤ T_s: a server has a budget, and can use it up within a period.
+    ServedInPeriod,
+    /// An event is periodic, or all of its activities are released before any of the next event's can be.
+    PeriodicEvent,
+    /// The activity that is asked about is there.
+    KnownActivity,
+    /// The scenarios to look at are at most as many as the caller allows.
+    FewScenarios,
 }
 
 impl fmt::Display for Assumption {
@@ -60,6 +72,14 @@ impl fmt::Display for Assumption {
             Self::NoJitter => "a release may be later than the arrival",
             Self::FixedPriority => "a core is not scheduled by fixed priority",
             Self::Edf => "a core is not scheduled by earliest deadline first",
+            Self::LastRegion => "a job's last region is empty or longer than the job",
+            Self::RateMonotonic => "a task is more urgent than one with a shorter period",
+            Self::ServedInPeriod => "a server has no budget, or cannot use it up within its period",
+            Self::PeriodicEvent => {
+                "an event is not periodic, and what it releases may come after what the next one releases"
+            }
+            Self::KnownActivity => "there is no such activity",
+            Self::FewScenarios => "there are more scenarios than the limit allows",
         })
     }
 }

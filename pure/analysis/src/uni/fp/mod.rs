@@ -3,7 +3,14 @@
 
 //! Fixed priority.
 
+pub mod arbitrary;
 pub mod assignment;
+pub mod audsley;
 pub mod blocking;
+pub mod ceiling;
 pub mod largest_cost;
+pub mod limited_preemption;
+pub mod non_preemptive;
 pub mod preemptive;
+pub mod sweep;
+mod window;

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Response time with limited preemption, fixed priority, one core.
+//!
+//! ```text
+//! Equation    s(q) = B + q·C − F + Σ_{j∈hp} (⌊(s(q) + J_j) / T_j⌋ + 1) · C_j,  for each job q of the busy window
+//!             R = max_q { s(q) + F − (q − 1)·T + J }
+//! Symbols     [ns] s start of the last region, F its length, C cost, B blocking, J jitter, T period
+//! Assumes     A1 no self-suspension   A2 0 < F ≤ C, and a job ends with that region
+//!             A3 B is the longest region of a less urgent task, see [`super::blocking`]
+//! Verdict     exact for free releases if B is attained; else sufficient
+//! Cost        pseudo-polynomial; stops at the first value past D
+//! Source      [Bril09] all jobs of the window; [Burns94] the equation, for the first job only
+//! ```
+//!
+//! Nothing interrupts a job once its last region has begun. What the region holds up can delay the task's own next
+//! job, even with D ≤ T, so the first job of a window need not be the slowest; the busy window is that of the task and
+//! all above it, and does not end with a job. [`burns94_first_job`] looks at the first job, as the equation was first
+//! printed: **unsound**, kept to show the difference.
+//!
+//! **Floating regions**, whose place in a job is not known, help the task itself with nothing: ask
+//! [`super::arbitrary`], with the same B.
+
+use taut_time::Duration;
+
+use super::preemptive::{self, Subject, Task};
+pub use super::window::Response;
+use super::window::{self, Question};
+use crate::{Assumption, Overflow, Verdict, Why};
+
+/// Bounds the response time of a task whose last region, `last` = F, nothing interrupts. `subject.preemptible` is not
+/// looked at.
+///
+/// # Errors
+/// [`Overflow`] if a window does not fit in 64 bits.
+pub fn response(subject: &Subject, last: Duration, higher: &[Task]) -> Result<Verdict<Response>, Overflow> {
+    let own = subject.task;
+    if own.period.is_zero() || higher.iter().any(|j| j.period.is_zero()) {
+        return Ok(Verdict::NotApplicable(Assumption::PositivePeriod));
+    }
+    if last.is_zero() || last > own.cost {
+        return Ok(Verdict::NotApplicable(Assumption::LastRegion));
+    }
+    let (deadline, blocking) = (subject.deadline, subject.blocking);
+    let found = window::search(&Question { task: own, deadline, blocking, last: last.as_ns(), higher })?;
+    let exact = preemptive::is_exact(&Subject { preemptible: true, ..*subject }, higher);
+    Ok(match found {
+        Verdict::NotShown(Why::Passes(late)) if exact => Verdict::Unschedulable(late),
+        found => found,
+    })
+}
+
+/// **Unsound**: R of the first job of the busy window only, as \[Burns94\] has it; later ones may be slower. For
+/// comparison, never for a verdict. `None` if there is no such bound up to the deadline.
+///
+/// # Errors
+/// [`Overflow`] as for [`response`].
+pub fn burns94_first_job(
+    subject: &Subject,
+    last: Duration,
+    higher: &[Task],
+) -> Result<Option<Duration>, Overflow> {
+    // A task that comes once only has one job in its window.
+    let once = Task { period: Duration::MAX, ..subject.task };
+    let found = response(&Subject { task: once, ..*subject }, last, higher)?;
+    Ok(found.bound().map(|r| r.from_arrival))
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Response times of a whole core in one sweep, fixed priority, preemptive: for callers that ask very often.
+//!
+//! ```text
+//! Equation    that of [`super::arbitrary`], for all tasks
+//! Symbols     [ns] as there
+//! Assumes     as there; A5 the tasks are in order of urgency, no two as urgent
+//! Verdict     sufficient; exact where that of [`super::arbitrary`] is
+//! Cost        pseudo-polynomial; no allocation, 64-bit numbers, a division only where a task releases twice in a step
+//! Source      [Lehoczky90], [Tindell94]; starting values in the manner of [Davis08]
+//! ```
+//!
+//! **One window for all.** When the window of a task ends at w, all jobs that the tasks above and it released before w
+//! are served. A job of the next task cannot start before, so its window is at least w + C long, and what was counted
+//! below w stays counted: the sweep only goes on from there. It starts anew where the next task's B is smaller.
+//! Of every task the sweep keeps when its next job comes, so a step is a comparison and an addition per task.
+
+use taut_time::Duration;
+
+use super::window;
+use crate::{Assumption, Overflow, Verdict, Why};
+
+/// A task in order of urgency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// C.
+    pub cost: Duration,
+    /// T: the period, or the least time between arrivals.
+    pub period: Duration,
+    /// D, from the arrival; any length.
+    pub deadline: Duration,
+    /// J.
+    pub jitter: Duration,
+    /// B.
+    pub blocking: Duration,
+}
+
+/// What was found for a task, and what the sweep remembers of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Level {
+    /// R, from the arrival.
+    pub response: Duration,
+    /// When its next job is released, in the present window.
+    next: u64,
+}
+
+/// Bounds the response times of all tasks, the most urgent first, into `levels`; stops at the first that is not shown
+/// to keep its deadline, and gives its position. A bound holds for each task before it.
+///
+/// `levels` grows if it is shorter than `tasks`; what is in it does not matter, so that a caller keeps it for the next
+/// question.
+///
+/// # Errors
+/// [`Overflow`] if a window does not fit in 64 bits.
+pub fn responses(tasks: &[Task], levels: &mut Vec<Level>) -> Result<Verdict<usize>, Overflow> {
+    if levels.len() < tasks.len() {
+        levels.resize(tasks.len(), Level::default());
+    }
+    let levels = levels.as_mut_slice();
+    let patience = window::patience(tasks.len());
+    let mut steps = 0u32;
+    // B + all jobs so far: the window's length, from below.
+    let mut load = 0u64;
+    let mut blocking = 0u64;
+    for (at, task) in tasks.iter().enumerate() {
+        let (cost, period, jitter) = (task.cost.as_ns(), task.period.as_ns(), task.jitter.as_ns());
+        if period == 0 {
+            return Ok(Verdict::NotApplicable(Assumption::PositivePeriod));
+        }
+        let (above, rest) = levels.split_at_mut(at);
+        let higher = &tasks[..at];
+        // 1. Where the window starts from.
+        let mine = task.blocking.as_ns();
+        if mine >= blocking {
+            load = load.checked_add(mine - blocking).ok_or(Overflow)?;
+        } else {
+            load = restart(mine, higher, above)?;
+        }
+        blocking = mine;
+        let Some(mut due) = task.deadline.as_ns().checked_sub(jitter) else {
+            return Ok(Verdict::NotShown(Why::Passes(at)));
+        };
+        let mut response = 0;
+        let mut before = 0u64;
+        loop {
+            // 2. Job q.
+            load = load.checked_add(cost).ok_or(Overflow)?;
+            loop {
+                let mut grown = false;
+                for (j, level) in higher.iter().zip(above.iter_mut()) {
+                    if level.next < load {
+                        let gap = load - level.next;
+                        let period = j.period.as_ns();
+                        let (jobs, time) = if gap <= period {
+                            (1, period)
+                        } else {
+                            let jobs = gap.div_ceil(period);
+                            (jobs, jobs.checked_mul(period).ok_or(Overflow)?)
+                        };
+                        level.next = level.next.checked_add(time).ok_or(Overflow)?;
+                        let time = jobs.checked_mul(j.cost.as_ns()).ok_or(Overflow)?;
+                        load = load.checked_add(time).ok_or(Overflow)?;
+                        grown = true;
+                    }
+                }
+                if load > due {
+                    return Ok(Verdict::NotShown(Why::Passes(at)));
+                }
+                if !grown {
+                    break;
+                }
+                steps += 1;
+                if steps >= patience {
+                    return Ok(gave_up(higher, task, steps));
+                }
+            }
+            response = response.max(load.checked_add(jitter).ok_or(Overflow)? - before);
+            // 3. Whether the next one is in the same window.
+            before = before.checked_add(period).ok_or(Overflow)?;
+            if load.checked_add(jitter).ok_or(Overflow)? <= before {
+                break;
+            }
+            due = due.saturating_add(period);
+            steps += 1;
+            if steps >= patience {
+                return Ok(gave_up(higher, task, steps));
+            }
+        }
+        rest[0] = Level { response: Duration::from_ns(response), next: before - jitter };
+    }
+    Ok(Verdict::Schedulable(tasks.len()))
+}
+
+/// A window in which each task releases what its jitter held up, and nothing more.
+fn restart(blocking: u64, higher: &[Task], above: &mut [Level]) -> Result<u64, Overflow> {
+    let mut load = blocking;
+    for (j, level) in higher.iter().zip(above) {
+        let (period, jitter) = (j.period.as_ns(), j.jitter.as_ns());
+        let jobs = jitter / period + 1;
+        level.next = jobs.checked_mul(period).ok_or(Overflow)? - jitter;
+        let time = jobs.checked_mul(j.cost.as_ns()).ok_or(Overflow)?;
+        load = load.checked_add(time).ok_or(Overflow)?;
+    }
+    Ok(load)
+}
+
+#[cold]
+fn gave_up(higher: &[Task], task: &Task, steps: u32) -> Verdict<usize> {
+    let rate = window::overloaded(higher.iter().chain([task]).map(|t| (t.cost, t.period)));
+    Verdict::NotShown(if rate { Why::Rate } else { Why::Steps(steps) })
+}
