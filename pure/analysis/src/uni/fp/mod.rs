@@ -11,6 +11,7 @@ pub mod ceiling;
 pub mod largest_cost;
 pub mod limited_preemption;
 pub mod non_preemptive;
+pub mod offsets;
 pub mod preemptive;
 pub mod sweep;
 mod window;

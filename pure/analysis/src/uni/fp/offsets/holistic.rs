@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Response time of an activity with offsets: as if all others had none.
+//!
+//! ```text
+//! Equation    that of [`crate::uni::fp::arbitrary`] for w, with all activities that are more urgent;  R = O + J + w
+//! Symbols     [ns] as there; O is the least time to the release, and J what it can be later
+//! Assumes     A1 to A3 of [`super`]
+//! Verdict     sufficient
+//! Cost        pseudo-polynomial
+//! Source      [TindellClark94], with O taken out of the jitter
+//! ```
+
+use taut_time::Duration;
+
+use super::{Position, Response, Transaction};
+use crate::uni::fp::preemptive::{Release, Task};
+use crate::uni::fp::window::{self, Question};
+use crate::{Overflow, Verdict, Why};
+
+/// Bounds the response time of the activity `of`.
+///
+/// # Errors
+/// [`Overflow`] if a window does not fit in 64 bits.
+pub fn response(transactions: &[Transaction], of: Position) -> Result<Verdict<Response>, Overflow> {
+    if let Some(refused) = super::refuses(transactions, of) {
+        return Ok(refused);
+    }
+    let task = |(period, a): (Duration, &super::Activity)| Task {
+        cost: a.cost,
+        period,
+        jitter: a.jitter,
+        release: Release::Driven,
+    };
+    let own = &transactions[of.transaction].activities[of.activity];
+    let all = transactions
+        .iter()
+        .enumerate()
+        .flat_map(|(i, t)| t.activities.iter().enumerate().map(move |(j, a)| (i, j, t.period, a)));
+    let others =
+        all.filter(|&(i, j, _, a)| a.priority >= own.priority && (i, j) != (of.transaction, of.activity));
+    let higher: Vec<Task> = others.map(|(_, _, period, a)| task((period, a))).collect();
+    let answer = |r: &window::Response| {
+        let from_event = r.from_arrival.checked_add(own.offset).ok_or(Overflow)?;
+        Ok(Response { from_event, steps: r.steps })
+    };
+    let found = window::search(&Question {
+        task: task((transactions[of.transaction].period, own)),
+        deadline: own.deadline.saturating_sub(own.offset),
+        blocking: own.blocking,
+        last: 1,
+        higher: &higher,
+    })?;
+    Ok(match found {
+        Verdict::Schedulable(r) => Verdict::Schedulable(answer(&r)?),
+        Verdict::Unschedulable(r) | Verdict::NotShown(Why::Passes(r)) => {
+            Verdict::NotShown(Why::Passes(answer(&r)?))
+        }
+        Verdict::NotShown(Why::Rate) => Verdict::NotShown(Why::Rate),
+        Verdict::NotShown(Why::Steps(n)) => Verdict::NotShown(Why::Steps(n)),
+        Verdict::NotApplicable(why) => Verdict::NotApplicable(why),
+    })
+}

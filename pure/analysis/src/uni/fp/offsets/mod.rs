@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Transactions: activities that an event releases at fixed offsets, fixed priority, preemptive, one core.
+//!
+//! ```text
+//! Model       an event of transaction i comes every T_i, or T_i and more apart; activity j is released O_ij after it,
+//!             up to J_ij late. Where transactions stand to each other is free
+//! Symbols     [ns] O offset, J jitter, T period, C cost, B blocking, D deadline and R response from the event
+//! Assumes     A1 no self-suspension   A2 preemptive but for sections that B accounts for
+//!             A3 jobs of an activity run in order of arrival
+//!             A4 if events may be more than T_i apart: max_j (O_ij + J_ij) − min_j O_ij ≤ T_i; [`holistic`] needs no A4
+//! Source      [Tindell94b] transactions; [Palencia98] offsets and jitter of any length, and chains
+//! ```
+//!
+//! | method | looks at | verdict |
+//! |---|---|---|
+//! | [`holistic`] | each activity for itself: offsets only say how early it can be | sufficient |
+//! | [`approximate`] | per transaction the worst candidate at every instant | sufficient |
+//! | [`slanted`] | the same, each job counted as it runs, not all at once | sufficient, never above `approximate` |
+//! | [`exact`] | all combinations of candidates, up to a limit | exact |
+//!
+//! A candidate is an activity that is released, having used up its jitter, just when the busy window starts; in some
+//! worst run there is one in each transaction that interferes at all.
+//!
+//! **Why A4.** The equations count modulo T: they take an activity of one event to come a whole number of periods
+//! after that of another. If an event comes late, an activity of the event before that is still to come, by a long
+//! offset or by jitter, is nearer to those of the late one than any whole number of periods makes it, and a job that
+//! jitter holds up until they come has waited longer. Where each event's activities are released before the next event's
+//! can be, late events only put work off. (A simulation of random sets found this; the papers' events are periodic.)
+//!
+//! **Chains.** [`chained`] lets each activity wait for the one before it as well: its offset is then the earliest
+//! end of that one, and its jitter what is between that and the latest end. Both depend on each other, so it
+//! iterates. Activities are looked at as if their jitters had nothing to do with each other: sufficient for all
+//! methods.
+
+pub mod approximate;
+pub mod exact;
+pub mod holistic;
+mod scenario;
+pub mod slanted;
+
+use taut_time::Duration;
+
+use super::preemptive::STEPS_MAX;
+use crate::{Assumption, Overflow, Verdict, Why};
+
+/// A part of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Activity {
+    /// C.
+    pub cost: Duration,
+    /// The least that it executes; [`chained`] alone looks at it. Zero is always safe.
+    pub cost_least: Duration,
+    /// Larger = more urgent; equal counts against both.
+    pub priority: u32,
+    /// O: the least time from the event to the release; may be longer than the period.
+    pub offset: Duration,
+    /// J: how much later than O it may be released.
+    pub jitter: Duration,
+    /// B: how long less urgent activities can hold it up.
+    pub blocking: Duration,
+    /// D, from the event.
+    pub deadline: Duration,
+}
+
+/// Activities that one event releases.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transaction {
+    /// T: the period of the event, or the least time between two.
+    pub period: Duration,
+    /// Whether the event comes every T exactly; else T or more apart.
+    pub periodic: bool,
+    /// In any order; for [`chained`], each waits for the one before it.
+    pub activities: Vec<Activity>,
+}
+
+/// Which activity of which transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// The transaction's.
+    pub transaction: usize,
+    /// The activity's in it.
+    pub activity: usize,
+}
+
+/// How long an activity takes at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// R: from the event to the completion.
+    pub from_event: Duration,
+    /// Steps of all iterations.
+    pub steps: u32,
+}
+
+/// Which theorem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// [`holistic`].
+    Holistic,
+    /// [`approximate`].
+    Approximate,
+    /// [`slanted`].
+    Slanted,
+    /// [`exact`], up to so many scenarios per activity.
+    Exact(u64),
+}
+
+/// Bounds the response time of the activity `of`.
+///
+/// # Errors
+/// [`Overflow`] if a window does not fit in 64 bits.
+pub fn response(
+    method: Method,
+    transactions: &[Transaction],
+    of: Position,
+) -> Result<Verdict<Response>, Overflow> {
+    match method {
+        Method::Holistic => holistic::response(transactions, of),
+        Method::Approximate => approximate::response(transactions, of),
+        Method::Slanted => slanted::response(transactions, of),
+        Method::Exact(limit) => exact::response(transactions, of, limit),
+    }
+}
+
+/// Bounds the response times of all activities, each of which is released when its offset has passed *and* the one
+/// before it in its transaction has ended, and then up to its jitter later. From the event, in the order given.
+///
+/// [`Why::Passes`] gives what was found when the first passed its deadline.
+///
+/// # Errors
+/// [`Overflow`] if a window does not fit in 64 bits.
+pub fn chained(
+    method: Method,
+    transactions: &[Transaction],
+) -> Result<Verdict<Vec<Vec<Duration>>>, Overflow> {
+    // 1. How early each can be released and end, and how late if nothing interferes.
+    let mut set = transactions.to_vec();
+    let mut found: Vec<Vec<Duration>> = Vec::with_capacity(set.len());
+    for (transaction, given) in set.iter_mut().zip(transactions) {
+        let (mut earliest, mut latest) = (Duration::ZERO, Duration::ZERO);
+        let mut ends = Vec::with_capacity(given.activities.len());
+        for (activity, given) in transaction.activities.iter_mut().zip(&given.activities) {
+            activity.offset = given.offset.max(earliest);
+            activity.jitter = late(given, latest)?.saturating_sub(activity.offset);
+            earliest = activity.offset.checked_add(given.cost_least.min(given.cost)).ok_or(Overflow)?;
+            latest = late(given, latest)?.checked_add(given.cost).ok_or(Overflow)?;
+            ends.push(latest);
+        }
+        found.push(ends);
+    }
+    // 2. Responses from jitters, jitters from responses; both only grow.
+    let mut steps = 0u32;
+    loop {
+        let mut grown = false;
+        for transaction in 0..set.len() {
+            for activity in 0..set[transaction].activities.len() {
+                let end = match response(method, &set, Position { transaction, activity })? {
+                    Verdict::Schedulable(r) => {
+                        steps = steps.saturating_add(r.steps);
+                        r.from_event
+                    }
+                    Verdict::Unschedulable(r) | Verdict::NotShown(Why::Passes(r)) => {
+                        found[transaction][activity] = r.from_event;
+                        return Ok(Verdict::NotShown(Why::Passes(found)));
+                    }
+                    Verdict::NotShown(Why::Rate) => return Ok(Verdict::NotShown(Why::Rate)),
+                    Verdict::NotShown(Why::Steps(n)) => return Ok(Verdict::NotShown(Why::Steps(n))),
+                    Verdict::NotApplicable(why) => return Ok(Verdict::NotApplicable(why)),
+                };
+                if end > found[transaction][activity] {
+                    grown = true;
+                    found[transaction][activity] = end;
+                    if let Some(next) = set[transaction].activities.get_mut(activity + 1) {
+                        let given = &transactions[transaction].activities[activity + 1];
+                        next.jitter = late(given, end)?.saturating_sub(next.offset);
+                    }
+                }
+            }
+        }
+        if !grown {
+            return Ok(Verdict::Schedulable(found));
+        }
+        if steps >= STEPS_MAX {
+            return Ok(Verdict::NotShown(Why::Steps(steps)));
+        }
+    }
+}
+
+/// The latest release of an activity, if the one before it ends by then.
+fn late(given: &Activity, before: Duration) -> Result<Duration, Overflow> {
+    given.offset.max(before).checked_add(given.jitter).ok_or(Overflow)
+}
+
+/// What no method can do without.
+fn refuses(transactions: &[Transaction], of: Position) -> Option<Verdict<Response>> {
+    let own = transactions.get(of.transaction).and_then(|t| t.activities.get(of.activity));
+    let Some(own) = own else {
+        return Some(Verdict::NotApplicable(Assumption::KnownActivity));
+    };
+    if transactions.iter().any(|t| t.period.is_zero()) {
+        return Some(Verdict::NotApplicable(Assumption::PositivePeriod));
+    }
+    rate(transactions, own.priority)
+}
+
+/// What the methods that count modulo T need as well.
+fn refuses_offsets(transactions: &[Transaction], of: Position) -> Option<Verdict<Response>> {
+    let apart = |t: &Transaction| {
+        let wide = |time: Duration| u128::from(time.as_ns());
+        let first = t.activities.iter().map(|a| wide(a.offset)).min();
+        let last = t.activities.iter().map(|a| wide(a.offset) + wide(a.jitter)).max();
+        first.zip(last).is_some_and(|(first, last)| last - first > wide(t.period))
+    };
+    if transactions.iter().any(|t| !t.periodic && apart(t)) {
+        return Some(Verdict::NotApplicable(Assumption::PeriodicEvent));
+    }
+    refuses(transactions, of)
+}
+
+fn rate(transactions: &[Transaction], priority: u32) -> Option<Verdict<Response>> {
+    let counts = move |a: &&Activity| a.priority >= priority;
+    let all =
+        transactions.iter().flat_map(move |t| t.activities.iter().filter(counts).map(|a| (a.cost, t.period)));
+    super::window::overloaded(all).then_some(Verdict::NotShown(Why::Rate))
+}
