@@ -15,6 +15,9 @@
 //! The sum is a fraction of whole numbers, as long as they need to be: a sum of rounded shares would call a core
 //! at exactly 100 % overloaded, or miss one a hair above.
 
+pub mod hyperbolic;
+pub mod liu_layland;
+
 use taut_time::Duration;
 
 /// U of some tasks, as an exact fraction.
@@ -48,6 +51,11 @@ impl Utilisation {
         self.numerator.at_most(&self.denominator)
     }
 
+    /// Whether U ≤ `billionths` · 10⁻⁹.
+    fn at_most_billionths(&self, billionths: u64) -> bool {
+        self.numerator.times(1_000_000_000).at_most(&self.denominator.times(billionths))
+    }
+
     /// U in parts per million, rounded up; [`u64::MAX`] if it is more.
     pub fn ppm(&self) -> u64 {
         // The least p with numerator · 10⁶ ≤ denominator · p.
@@ -63,6 +71,11 @@ impl Utilisation {
         }
         low
     }
+}
+
+/// Whether no task, as (C, T), is more urgent than one with a shorter period; the most urgent first.
+fn in_rate_order(tasks: &[(Duration, Duration)]) -> bool {
+    tasks.is_sorted_by_key(|&(_, period)| period)
 }
 
 fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {

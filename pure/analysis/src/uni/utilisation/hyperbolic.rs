@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Hyperbolic bound for rate-monotonic order: a quick answer, less pessimistic than [`super::liu_layland`].
+//!
+//! ```text
+//! Equation    Π (C_i / T_i + 1) ≤ 2
+//! Symbols     C cost, T period
+//! Assumes     A1 D = T   A2 the shorter the period, the more urgent   A3 no jitter, blocking or self-suspension
+//!             A4 preemptive
+//! Verdict     sufficient
+//! Cost        a multiplication of big numbers per task, n · 64 bits long
+//! Source      [Bini03]
+//! ```
+//!
+//! The products are whole numbers as long as they need to be: Π (C_i + T_i) ≤ 2 · Π T_i, exactly.
+//! With D < T, put D in the place of T: a task that came every D would be harder to serve.
+
+use taut_time::Duration;
+
+use super::{Utilisation, Whole, in_rate_order};
+use crate::{Assumption, Verdict, Why};
+
+/// Whether the product over tasks, as (C, T) with the most urgent first, is at most 2; U either way.
+pub fn test(tasks: &[(Duration, Duration)]) -> Verdict<Utilisation> {
+    if !in_rate_order(tasks) {
+        return Verdict::NotApplicable(Assumption::RateMonotonic);
+    }
+    let Some(utilisation) = Utilisation::of(tasks.iter().copied()) else {
+        return Verdict::NotApplicable(Assumption::PositivePeriod);
+    };
+    let (mut product, mut limit) = (Whole::from(1), Whole::from(2));
+    for (cost, period) in tasks {
+        product = product.times(cost.as_ns()).plus(&product.times(period.as_ns()));
+        limit = limit.times(period.as_ns());
+    }
+    if product.at_most(&limit) {
+        Verdict::Schedulable(utilisation)
+    } else {
+        Verdict::NotShown(Why::Passes(utilisation))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::uni::utilisation::liu_layland;
+
+    fn set(tasks: &[(u64, u64)]) -> Vec<(Duration, Duration)> {
+        tasks.iter().map(|&(c, t)| (Duration::from_ns(c), Duration::from_ns(t))).collect()
+    }
+
+    #[test]
+    fn exact_at_the_edge() {
+        // (1/2 + 1) · (1/3 + 1) = 2, exactly, and U = 0.83 is above the other bound.
+        let edge = set(&[(1, 2), (1, 3)]);
+        assert!(test(&edge).holds());
+        assert!(!liu_layland::test(&edge).holds());
+        let most = u64::MAX - 1;
+        assert!(test(&set(&[(most / 3, most), (most / 2, most)])).holds());
+        assert!(!test(&set(&[(most / 3 + 1, most), (most / 2, most)])).holds());
+        assert!(test(&[]).holds());
+        assert_eq!(test(&set(&[(1, 3), (1, 2)])), Verdict::NotApplicable(Assumption::RateMonotonic));
+    }
+
+    /// \[Bini03\]: whatever the older bound accepts, this one does.
+    #[test]
+    fn accepts_more() {
+        let (mut more, mut x) = (0, 7u64);
+        for _ in 0..2_000 {
+            let mut tasks: Vec<(u64, u64)> = (0..4)
+                .map(|_| {
+                    x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                    let period = 10 + (x >> 40) % 1_000;
+                    (1 + (x >> 20) % (period / 3), period)
+                })
+                .collect();
+            tasks.sort_by_key(|t| t.1);
+            let tasks = set(&tasks);
+            let (new, old) = (test(&tasks).holds(), liu_layland::test(&tasks).holds());
+            assert!(new || !old, "{tasks:?}");
+            more += u32::from(new && !old);
+        }
+        assert!(more > 50, "{more}");
+    }
+}
