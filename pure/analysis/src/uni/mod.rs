@@ -5,4 +5,5 @@
 
 pub mod edf;
 pub mod fp;
+pub mod server;
 pub mod utilisation;

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Deferrable server: keeps its budget until its period ends, and is replenished in full when the next begins.
+//!
+//! ```text
+//! To others   C = C_s, T = T_s, J = T_s − C_s: ⌈(w + T_s − C_s) / T_s⌉ · C_s
+//! Equation    that of [`super`] with first = T_s − C_s + R_s
+//! Verdict     sufficient
+//! Source      [Strosnider95]; [BernatBurns99] the interference as jitter
+//! ```
+//!
+//! **Why jitter.** A budget used at the end of its period and the next at the start of its own follow each other: two
+//! in 2·C_s, which a periodic task cannot do.
+//!
+//! **Why first.** When a backlog begins, x of the budget is used up, which took x of the period; so the next
+//! replenishment is at most T_s − x away, and C_s − x is left until then. If more urgent tasks let nothing of that be
+//! used, they take the core for longer than T_s − C_s at a stretch, against A1 (R_s ≤ T_s). So by the time that
+//! `first` gives, C_s has been served in any case.
+
+use super::{Requests, Response, Server};
+use crate::uni::fp::preemptive::{Release, Task};
+use crate::{Overflow, Verdict};
+
+/// What less urgent tasks see.
+pub fn interference(server: Server) -> Task {
+    let jitter = server.period.saturating_sub(server.budget);
+    Task { cost: server.budget, period: server.period, jitter, release: Release::Driven }
+}
+
+/// Bounds how long a request takes.
+///
+/// # Errors
+/// [`Overflow`] if a time does not fit.
+pub fn response(server: Server, requests: Requests) -> Result<Verdict<Response>, Overflow> {
+    let unused = u128::from(server.period.saturating_sub(server.budget).as_ns());
+    super::response(server, unused + u128::from(server.response.as_ns()), requests)
+}

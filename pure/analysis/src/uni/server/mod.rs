@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Aperiodic servers: a budget C_s every T_s for requests whose arrival is bounded, fixed priority, one core.
+//!
+//! | server | to less urgent tasks it looks like | the first budget after a request is used up by |
+//! |---|---|---|
+//! | [`polling`] | a periodic task | T_s + R_s |
+//! | [`deferrable`] | a periodic task with jitter T_s − C_s | T_s − C_s + R_s |
+//! | [`sporadic`] | a periodic task, under conditions | T_s + R_s |
+//!
+//! ```text
+//! Equation    f(x) = first + (n − 1)·T_s − (n·C_s − x),  n = ⌈x / C_s⌉:  x of service are given by then
+//!             R = max_q { f(q·C) − max(0, (q − 1)·T − J) },  q = 1, 2, … while f(q·C) > q·T − J
+//! Symbols     [ns] C_s budget, T_s its period, R_s response time of the budget: from its replenishment until it is
+//!             used up if there is always something to do;  C, T, J of the requests: cost, least time between, jitter
+//! Assumes     A1 0 < C_s ≤ R_s ≤ T_s: the server as a periodic task keeps its period
+//!             A2 requests are served in order of arrival, and suspend never   A3 the server serves only them
+//! Verdict     sufficient: a lower bound of supply against an upper bound of demand
+//! Cost        a step per request of the longest backlog, with a limit
+//! Source      [ShinLee03] supply of a periodic resource; [Lehoczky87], [Sprunt89] for the servers
+//! ```
+//!
+//! **Supply.** A budget replenished while there is a backlog is used up R_s later at the latest, its last C_s at a
+//! stretch if all goes against it; then comes the next, T_s later. How much was left when the backlog began is not
+//! relied on; when the next replenishment comes is what the servers differ in.
+
+pub mod deferrable;
+pub mod polling;
+pub mod sporadic;
+
+use taut_time::Duration;
+
+use super::fp::preemptive::STEPS_MAX;
+use crate::{Assumption, Overflow, Verdict, Why};
+
+/// A server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// C_s: how much it serves per period.
+    pub budget: Duration,
+    /// T_s: how often the budget is replenished.
+    pub period: Duration,
+    /// R_s: the response time of a periodic task with C_s and T_s in its place, from [`super::fp`].
+    pub response: Duration,
+}
+
+/// Requests to a server: in any time t at most ⌈(t + J) / T⌉ come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Requests {
+    /// C: the longest service of one.
+    pub cost: Duration,
+    /// T: the least time between two, or what they are apart in the long run.
+    pub period: Duration,
+    /// J: by how much they can come earlier than that. A burst of n at once is J = (n − 1)·T.
+    pub jitter: Duration,
+    /// D: from a request until it is served.
+    pub deadline: Duration,
+}
+
+/// How long a request takes at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// R: from the request until it is served.
+    pub time: Duration,
+    /// q: which request of a backlog attains it, from 1.
+    pub request: u64,
+    /// How many periods of the server it takes from the start of the backlog.
+    pub budgets: u64,
+}
+
+/// R of requests, if the first budget after the start of a backlog is used up within `first`.
+fn response(server: Server, first: u128, requests: Requests) -> Result<Verdict<Response>, Overflow> {
+    let wide = |time: Duration| u128::from(time.as_ns());
+    let (budget, replenished) = (wide(server.budget), wide(server.period));
+    let (cost, period, jitter) = (wide(requests.cost), wide(requests.period), wide(requests.jitter));
+    if period == 0 || replenished == 0 {
+        return Ok(Verdict::NotApplicable(Assumption::PositivePeriod));
+    }
+    if budget == 0 || server.budget > server.response || server.response > server.period {
+        return Ok(Verdict::NotApplicable(Assumption::ServedInPeriod));
+    }
+    // 1. C / T ≤ C_s / T_s, or the backlog grows for ever.
+    if cost * replenished > budget * period {
+        return Ok(Verdict::NotShown(Why::Rate));
+    }
+    // 2. After those that come at once, R repeats or falls every `budget` requests at the latest.
+    let most = (jitter / period).saturating_add(budget).saturating_add(1);
+    let mut worst = Response { time: Duration::ZERO, request: 1, budgets: 1 };
+    for q in 1..=u128::from(STEPS_MAX) {
+        let service = q * cost;
+        let count = service.div_ceil(budget).max(1);
+        // All factors are below 2⁶⁵ but q, below 2²⁰, and count ≤ service.
+        let whole = (count - 1).checked_mul(replenished).ok_or(Overflow)?;
+        let served = first.checked_add(whole).ok_or(Overflow)? - (count * budget - service.max(1));
+        let arrival = ((q - 1) * period).saturating_sub(jitter);
+        let time = u64::try_from(served - arrival.min(served)).map_err(|_| Overflow)?;
+        if time > worst.time.as_ns() {
+            let narrow = |n: u128| u64::try_from(n).map_err(|_| Overflow);
+            worst = Response { time: Duration::from_ns(time), request: narrow(q)?, budgets: narrow(count)? };
+        }
+        if worst.time > requests.deadline {
+            return Ok(Verdict::NotShown(Why::Passes(worst)));
+        }
+        // 3. The backlog ends before the next request.
+        if served <= (q * period).saturating_sub(jitter) || q >= most {
+            return Ok(Verdict::Schedulable(worst));
+        }
+    }
+    Ok(Verdict::NotShown(Why::Steps(STEPS_MAX)))
+}

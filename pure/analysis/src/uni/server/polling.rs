@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Polling server: looks for requests when its period begins, and gives up what is left of its budget when it finds
+//! none.
+//!
+//! ```text
+//! To others   a periodic task: C = C_s, T = T_s, J = 0
+//! Equation    that of [`super`] with first = T_s + R_s
+//! Verdict     sufficient
+//! Source      [Lehoczky87]; [Sprunt89]
+//! ```
+//!
+//! **Why first.** A request that comes just after the server looked waits for the next period, which begins within T_s,
+//! and that budget is used up R_s later. A server that looks late, since it was held up, only finds more.
+
+use super::{Requests, Response, Server};
+use crate::uni::fp::preemptive::{Release, Task};
+use crate::{Overflow, Verdict};
+
+/// What less urgent tasks see.
+pub fn interference(server: Server) -> Task {
+    let jitter = taut_time::Duration::ZERO;
+    Task { cost: server.budget, period: server.period, jitter, release: Release::Driven }
+}
+
+/// Bounds how long a request takes.
+///
+/// # Errors
+/// [`Overflow`] if a time does not fit.
+pub fn response(server: Server, requests: Requests) -> Result<Verdict<Response>, Overflow> {
+    let first = u128::from(server.period.as_ns()) + u128::from(server.response.as_ns());
+    super::response(server, first, requests)
+}

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Servers against a simulation: between a more and a less urgent task, neither requests nor the less urgent task take
+//! longer than their bounds.
+
+use std::collections::VecDeque;
+
+use proptest::prelude::*;
+use taut_analysis::uni::fp::arbitrary;
+use taut_analysis::uni::fp::preemptive::{Release, Subject, Task};
+use taut_analysis::uni::server::{Requests, Response, Server, deferrable, polling, sporadic};
+use taut_analysis::{Assumption, Overflow, Verdict, Why};
+use taut_time::Duration;
+
+struct Draw(u64);
+
+impl Draw {
+    fn pick(&mut self, low: u64, high: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        low + (self.0 >> 33) % (high - low + 1)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Looks when its period begins.
+    PollingEarly,
+    /// Looks when it first gets the core.
+    PollingLate,
+    Deferrable,
+    Sporadic,
+}
+
+const KINDS: [Kind; 4] = [Kind::PollingEarly, Kind::PollingLate, Kind::Deferrable, Kind::Sporadic];
+
+/// (C, T, phase).
+type Ticks = (u64, u64, u64);
+
+/// The longest times of requests and of the less urgent task.
+fn observe(
+    kind: Kind,
+    high: Ticks,
+    server: Ticks,
+    requests: &[(u64, u64)],
+    low: Ticks,
+    end: u64,
+) -> (u64, u64) {
+    let (budget, period, phase) = server;
+    // What is left of a period that began before; a polling server has given it up.
+    let (mut left, mut worst) = (if kind == Kind::Deferrable { budget } else { 0 }, (0, 0));
+    let mut parts: VecDeque<(u64, u64)> = VecDeque::from([(0, budget)]);
+    let mut queue: VecDeque<(u64, u64)> = VecDeque::new();
+    let mut coming = requests.iter().peekable();
+    let mut busy_since = 0;
+    let mut plain: Vec<VecDeque<(u64, u64)>> = vec![VecDeque::new(); 2];
+    for now in 0..end {
+        for (line, task) in plain.iter_mut().zip([high, low]) {
+            if now >= task.2 && (now - task.2).is_multiple_of(task.1) {
+                line.push_back((now, task.0));
+            }
+        }
+        while let Some(&&(at, cost)) = coming.peek().filter(|r| r.0 <= now) {
+            if queue.is_empty() {
+                busy_since = now;
+            }
+            queue.push_back((at, cost));
+            coming.next();
+        }
+        if now >= phase && (now - phase).is_multiple_of(period) {
+            left = if kind == Kind::PollingEarly && queue.is_empty() { 0 } else { budget };
+        }
+        if let Some(job) = plain[0].front_mut() {
+            job.1 -= 1;
+            if job.1 == 0 {
+                plain[0].pop_front();
+            }
+            continue;
+        }
+        if queue.is_empty() && matches!(kind, Kind::PollingEarly | Kind::PollingLate) {
+            left = 0;
+        }
+        let has = if kind == Kind::Sporadic { parts.front().is_some_and(|p| p.0 <= now) } else { left > 0 };
+        if let Some(job) = queue.front_mut().filter(|_| has) {
+            job.1 -= 1;
+            if job.1 == 0 {
+                worst.0 = worst.0.max(now + 1 - job.0);
+                queue.pop_front();
+            }
+            if kind == Kind::Sporadic {
+                let part = parts.front_mut().expect("it has");
+                part.1 -= 1;
+                let back = part.0.max(busy_since) + period;
+                if part.1 == 0 {
+                    parts.pop_front();
+                }
+                parts.push_back((back, 1));
+            } else {
+                left -= 1;
+            }
+            continue;
+        }
+        if let Some(job) = plain[1].front_mut() {
+            job.1 -= 1;
+            if job.1 == 0 {
+                worst.1 = worst.1.max(now + 1 - job.0);
+                plain[1].pop_front();
+            }
+        }
+    }
+    worst
+}
+
+fn task(c: u64, t: u64) -> Task {
+    let ns = Duration::from_ns;
+    Task { cost: ns(c), period: ns(t), jitter: Duration::ZERO, release: Release::Free }
+}
+
+fn alone(task: Task, higher: &[Task]) -> Option<Duration> {
+    let (deadline, blocking) = (Duration::MAX, Duration::ZERO);
+    let subject = Subject { task, deadline, blocking, blocking_attained: true, preemptible: true };
+    arbitrary::response(&subject, higher).expect("small numbers").bound().map(|r| r.from_arrival)
+}
+
+fn ask(kind: Kind, server: Server, requests: Requests) -> Result<Verdict<Response>, Overflow> {
+    match kind {
+        Kind::PollingEarly | Kind::PollingLate => polling::response(server, requests),
+        Kind::Deferrable => deferrable::response(server, requests),
+        Kind::Sporadic => sporadic::response(server, requests),
+    }
+}
+
+fn interference(kind: Kind, server: Server) -> Task {
+    match kind {
+        Kind::PollingEarly | Kind::PollingLate => polling::interference(server),
+        Kind::Deferrable => deferrable::interference(server),
+        Kind::Sporadic => sporadic::interference(server),
+    }
+}
+
+#[test]
+fn no_run_exceeds_a_bound() {
+    let draw = &mut Draw(9);
+    let ns = Duration::from_ns;
+    let (mut attained, mut low_attained, mut asked) = ([0; 4], [0; 4], 0);
+    for at in 0..1_000 {
+        let at = at % 4;
+        let kind = KINDS[at];
+        let high = (draw.pick(1, 3), draw.pick(4, 9));
+        let budget = (draw.pick(1, 4), draw.pick(6, 12));
+        let Some(response) = alone(task(budget.0, budget.1), &[task(high.0, high.1)]) else { continue };
+        let server = Server { budget: ns(budget.0), period: ns(budget.1), response };
+        let (cost, gap) = (draw.pick(1, 6), draw.pick(6, 30));
+        let jitter = if draw.pick(0, 1) == 0 { 0 } else { draw.pick(0, 40) };
+        let requests =
+            Requests { cost: ns(cost), period: ns(gap), jitter: ns(jitter), deadline: Duration::MAX };
+        let Ok(Verdict::Schedulable(bound)) = ask(kind, server, requests) else { continue };
+        let low = (draw.pick(1, 4), draw.pick(15, 30));
+        let low_bound = alone(task(low.0, low.1), &[task(high.0, high.1), interference(kind, server)]);
+        asked += 1;
+        for _ in 0..30 {
+            let first = draw.pick(0, 30);
+            let burst = draw.pick(0, 2);
+            let arrivals: Vec<(u64, u64)> = (0..40)
+                .scan(0, |last, k| {
+                    // Late by up to J each, in order; all late at first is a burst.
+                    let late = match burst {
+                        0 => jitter.saturating_sub(k * gap),
+                        1 => draw.pick(0, jitter),
+                        _ => 0,
+                    };
+                    *last = (first + k * gap + late).max(*last);
+                    Some((*last, if draw.pick(0, 3) > 0 { cost } else { draw.pick(1, cost) }))
+                })
+                .collect();
+            let phases = [draw.pick(0, high.1), draw.pick(0, budget.1), draw.pick(0, low.1)];
+            let (of_requests, of_low) = observe(
+                kind,
+                (high.0, high.1, phases[0]),
+                (budget.0, budget.1, phases[1]),
+                &arrivals,
+                (low.0, low.1, phases[2]),
+                400,
+            );
+            let limit = bound.time.as_ns();
+            assert!(of_requests <= limit, "{kind:?} {server:?} {high:?} {requests:?}: {of_requests} {limit}");
+            attained[at] += u32::from(of_requests + 1 >= limit);
+            if let Some(limit) = low_bound.map(Duration::as_ns) {
+                assert!(of_low <= limit, "{kind:?} {server:?} {high:?} {low:?}: {of_low} {limit}");
+                low_attained[at] += u32::from(of_low == limit);
+            }
+        }
+    }
+    assert!(asked > 250, "{asked}");
+    // A sporadic server comes near its bound only if its budget is in many parts.
+    assert!(attained[..3].iter().chain(&low_attained).all(|&n| n > 5), "{attained:?} {low_attained:?}");
+}
+
+/// A periodic task in the place of a deferrable server is too small for those below: the reason for its jitter.
+#[test]
+fn deferrable_servers_come_back_to_back() {
+    let ns = Duration::from_ns;
+    let server = Server { budget: ns(2), period: ns(6), response: ns(2) };
+    let low = task(4, 20);
+    let periodic = alone(low, &[polling::interference(server)]).expect("bounded");
+    let back_to_back = alone(low, &[deferrable::interference(server)]).expect("bounded");
+    assert_eq!((periodic, back_to_back), (ns(6), ns(8)));
+    // Two budgets' worth of requests at the end of a period, just as the less urgent task comes.
+    let run = observe(Kind::Deferrable, (1, 1_000, 500), (2, 6, 0), &[(4, 4)], (4, 20, 4), 15);
+    assert_eq!(run.1, 8);
+}
+
+#[test]
+fn ways_to_give_up() {
+    let ns = Duration::from_ns;
+    let server = Server { budget: ns(2), period: ns(10), response: ns(5) };
+    let requests = |c, t, j, d| Requests { cost: ns(c), period: ns(t), jitter: ns(j), deadline: ns(d) };
+    let time =
+        |v: Result<Verdict<Response>, Overflow>| v.map(|v| v.bound().map(|r| (r.time.as_ns(), r.budgets)));
+    // One that fits the budget; one that needs three; a burst of three.
+    assert_eq!(time(polling::response(server, requests(2, 100, 0, 100))), Ok(Some((15, 1))));
+    assert_eq!(time(polling::response(server, requests(5, 100, 0, 100))), Ok(Some((34, 3))));
+    assert_eq!(time(deferrable::response(server, requests(5, 100, 0, 100))), Ok(Some((32, 3))));
+    assert_eq!(time(sporadic::response(server, requests(2, 100, 200, 100))), Ok(Some((35, 3))));
+    // As fast as it is served: no end, but no worse either.
+    assert_eq!(time(polling::response(server, requests(2, 10, 0, 100))), Ok(Some((15, 1))));
+    assert_eq!(polling::response(server, requests(3, 14, 0, 100)), Ok(Verdict::NotShown(Why::Rate)));
+    let late = polling::response(server, requests(2, 100, 0, 14));
+    assert!(matches!(late, Ok(Verdict::NotShown(Why::Passes(r))) if r.time == ns(15)));
+    let slow = Server { response: ns(11), ..server };
+    let refused = Verdict::NotApplicable(Assumption::ServedInPeriod);
+    assert_eq!(polling::response(slow, requests(2, 100, 0, 100)), Ok(refused));
+    let huge = Server { budget: ns(1), period: Duration::MAX, response: ns(1) };
+    assert_eq!(polling::response(huge, requests(2, u64::MAX, 0, u64::MAX)), Ok(Verdict::NotShown(Why::Rate)));
+    assert_eq!(polling::response(huge, requests(1, u64::MAX, u64::MAX, u64::MAX)), Err(Overflow));
+}
+
+proptest! {
+    /// What is hostile ends in an answer.
+    #[test]
+    fn any_numbers_end(numbers in prop::array::uniform7(prop_oneof![
+        any::<u64>(), 0u64..4, (0u32..64).prop_map(|e| 1 << e),
+    ])) {
+        let [budget, period, response, cost, gap, jitter, deadline] = numbers.map(Duration::from_ns);
+        let server = Server { budget, period, response };
+        for kind in KINDS {
+            let _ = ask(kind, server, Requests { cost, period: gap, jitter, deadline });
+        }
+    }
+}
