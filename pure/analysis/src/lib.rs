@@ -11,9 +11,17 @@
 //! | file | bounds | verdict |
 //! |---|---|---|
 //! | [`uni::fp::preemptive`] | response time | exact for free releases, else sufficient |
+//! | [`uni::fp::arbitrary`] | the same, deadlines of any length | exact for free releases, else sufficient |
+//! | [`uni::fp::sweep`] | the same for a whole core, fast | sufficient |
+//! | [`uni::fp::limited_preemption`] | response time, last region without preemption | exact for free releases |
+//! | [`uni::fp::non_preemptive`] | response time without preemption | exact for free releases |
+//! | [`uni::fp::offsets`] | response time in transactions with offsets | exact, or sufficient and fast |
 //! | [`uni::fp::blocking`] | waiting for less urgent tasks | sufficient |
+//! | [`uni::fp::ceiling`] | the same for local locks with ceilings | sufficient |
 //! | [`uni::fp::assignment`] | priorities that keep all deadlines, if any do | exact for the test used |
+//! | [`uni::fp::audsley`] | the same for any test | exact for the test used |
 //! | [`uni::fp::largest_cost`] | the largest cost that fits | exact for the test used |
+//! | [`uni::server`] | requests to polling, deferrable and sporadic servers | sufficient |
 //! | [`uni::utilisation`] | share of a core | exact |
 //! | [`uni::edf::demand`] | deadlines under EDF | exact for free arrivals, else sufficient |
 //! | [`uni::edf::srp`], [`uni::edf::dfp`] | the same with local resources | sufficient |
@@ -22,6 +30,7 @@
 //! | [`multi::mpcp_lnr09_paper`] | the same as published | **unsound**, no verdict |
 //! | [`multi::fmlp_plus`], [`multi::fmlp07`] | response time, first come, first served | sufficient |
 //! | [`multi::edf_msrp`] | deadlines under EDF, global resources by spinning | sufficient |
+//! | [`uni::utilisation::liu_layland`], [`uni::utilisation::hyperbolic`] | quick answers | sufficient |
 //! | [`queue`] | capacity, latency | sufficient |
 //! | [`chain`] | age of data | sufficient |
 //! | [`memory`] | bytes per component | exact |

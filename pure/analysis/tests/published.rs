@@ -3,8 +3,12 @@
 
 //! Examples from the literature, by name, and what other tools say about random sets.
 
+use taut_analysis::uni::fp::ceiling::Ceilings;
+use taut_analysis::uni::fp::offsets::{self, Activity, Method, Transaction};
 use taut_analysis::uni::fp::preemptive::{Release, Response, Subject, Task, response};
+use taut_analysis::uni::fp::{arbitrary, audsley, limited_preemption, non_preemptive};
 use taut_analysis::{Verdict, Why};
+use taut_model::{Arrivals, Body, Resource, Scheduler, Segment, SetTask, TaskSet};
 use taut_time::Duration;
 
 /// (C, T, D, J, B), the most urgent first, in microseconds.
@@ -52,8 +56,8 @@ fn sha_goodenough90_example() {
 }
 
 /// [Lehoczky90] "Fixed priority scheduling of periodic task sets with arbitrary deadlines", RTSS 1990: C = 26 and
-/// 62, T = 70 and 100. The first job of the second task ends at 114, so it does not keep D = T. (Its third ends
-/// later after its arrival, 116: a longer deadline would need the test for arbitrary deadlines, and ours says so.)
+/// 62, T = 70 and 100. The first job of the second task ends at 114, so it does not keep D = T, and with a longer
+/// deadline it is not the slowest: the fifth of seven ends 118 after its arrival.
 #[test]
 fn lehoczky90_example() {
     let found = verdicts(&[(26, 70, 70, 0, 0), (62, 100, 100, 0, 0)]);
@@ -63,6 +67,168 @@ fn lehoczky90_example() {
     assert_eq!(past.jobs, [2]);
     let found = verdicts(&[(26, 70, 70, 0, 0), (62, 100, 118, 0, 0)]);
     assert_eq!(found[1], Verdict::NotApplicable(taut_analysis::Assumption::ConstrainedDeadline));
+    let long = |d| arbitrary::response(&free((62, 100, d, 0, 0)).1, &[free((26, 70, 70, 0, 0)).0]).unwrap();
+    let Verdict::Schedulable(bound) = long(118) else { panic!() };
+    assert_eq!((bound.from_arrival, bound.job), (Duration::from_us(118), 5));
+    // 5 · 62 + 8 · 26 − 4 · 100
+    assert_eq!(bound.jobs, [8]);
+    assert!(matches!(long(117), Verdict::Unschedulable(past) if past.from_arrival == Duration::from_us(118)));
+}
+
+fn free((c, t, d, j, b): Row) -> (Task, Subject) {
+    let us = Duration::from_us;
+    let task = Task { cost: us(c), period: us(t), jitter: us(j), release: Release::Free };
+    let (deadline, blocking) = (us(d), us(b));
+    (task, Subject { task, deadline, blocking, blocking_attained: true, preemptible: true })
+}
+
+/// [Lehoczky90] again: with D > T neither the shorter period nor the shorter deadline first is right, and
+/// [Audsley91] finds the order that is. C = 52 and 52, T = 100 and 140, D = 110 and 154.
+#[test]
+fn audsley91_finds_what_monotonic_orders_miss() {
+    let rows = [(52, 100, 110, 0, 0), (52, 140, 154, 0, 0)];
+    let mut asked = 0;
+    let order = audsley::assign(2, |task, above, _| {
+        asked += 1;
+        let above: Vec<Task> = above.iter().map(|&j| free(rows[j]).0).collect();
+        arbitrary::response(&free(rows[task]).1, &above).unwrap().holds()
+    });
+    assert_eq!((order, asked), (Some(vec![1, 0]), 3));
+}
+
+/// [Davis07]: three messages of 1 ms, T = 2.5, 3.5 and 3.5 ms, D = 2.5, 3.25 and 3.25. Up to then CAN was
+/// analysed by the first job of the window, 3 ms for the last message; its second takes 3.5.
+#[test]
+fn davis07_example() {
+    let rows =
+        [(1_000, 2_500, 2_500, 0, 1_000), (1_000, 3_500, 3_250, 0, 1_000), (1_000, 3_500, 3_250, 0, 0)];
+    let tasks: Vec<Task> = rows.iter().map(|&row| free(row).0).collect();
+    let ask = |i: usize| non_preemptive::response(&free(rows[i]).1, &tasks[..i]).unwrap();
+    let us = |verdict: &Verdict<arbitrary::Response>| verdict.bound().map(|r| r.from_arrival.as_ns() / 1_000);
+    assert_eq!([ask(0), ask(1)].map(|v| us(&v)), [Some(2_000), Some(3_000)]);
+    let Verdict::Unschedulable(past) = ask(2) else { panic!() };
+    assert_eq!((past.from_arrival, past.job), (Duration::from_us(3_500), 2));
+    let first =
+        limited_preemption::burns94_first_job(&free(rows[2]).1, Duration::from_us(1_000), &tasks[..2]);
+    assert_eq!(first, Ok(Some(Duration::from_us(3_000))), "what was believed");
+}
+
+/// [Bril09]: T = 5 and 7, C = 2 and 1.2 + 3, the 3 without preemption, U = 1. The first job takes 6.2, as
+/// [Burns94] has it; the fifth takes 7.
+#[test]
+fn bril09_example() {
+    let (higher, region) = (free((2_000, 5_000, 5_000, 0, 0)).0, Duration::from_us(3_000));
+    let subject = free((4_200, 7_000, 7_000, 0, 0)).1;
+    let verdict = limited_preemption::response(&subject, region, &[higher]).unwrap();
+    let bound = verdict.bound().expect("schedulable");
+    assert_eq!((bound.from_arrival, bound.job), (Duration::from_us(7_000), 5));
+    let first = limited_preemption::burns94_first_job(&subject, region, &[higher]);
+    assert_eq!(first, Ok(Some(Duration::from_us(6_200))));
+}
+
+/// The shape of what befell Mars Pathfinder in 1997, as [Reeves97] tells it: the bus task, urgent, and the task
+/// for weather data, not urgent, share a lock, and long tasks of medium urgency share nothing. The times are ours.
+/// With ceilings the bus task waits for one section. Without, whoever is above the holder delays it as well, and no
+/// section bounds that: the medium tasks' jobs alone pass the deadline.
+#[test]
+fn mars_pathfinder() {
+    let ms = Duration::from_ms;
+    let section = |time| vec![Segment::Section { resource: 0, inside: vec![Segment::Normal(ms(time))] }];
+    let task = |name: &str, priority, period, body| SetTask {
+        name: name.into(),
+        core: 0,
+        priority,
+        arrivals: Arrivals::Sporadic,
+        period: ms(period),
+        deadline: ms(period),
+        jitter: Duration::ZERO,
+        body: Body::Segments(body),
+    };
+    let tasks = vec![
+        task("bus", 30, 125, section(10)),
+        task("communication", 20, 1_000, vec![Segment::Normal(ms(120))]),
+        task("weather", 10, 1_000, section(5)),
+    ];
+    let lock = vec![Resource { name: "pipe list".into() }];
+    let set = TaskSet::new(vec![Scheduler::FixedPriority], lock, tasks).expect("valid");
+    let ceilings = Ceilings::of(&set);
+    assert_eq!(ceilings.ceiling(0), Some(30));
+    let blocking = |task| ceilings.blocking(&set, task);
+    assert_eq!((blocking(0).of, blocking(0).time), (Some((2, 0)), ms(5)));
+    assert_eq!(blocking(1).time, ms(5), "the ceiling keeps it out, though it never locks");
+    assert_eq!(blocking(2).of, None);
+    let bus = |blocking| free((10_000, 125_000, 125_000, 0, blocking)).1;
+    assert!(arbitrary::response(&bus(5_000), &[]).unwrap().holds());
+    let medium = set.cost(1).as_ns() / 1_000;
+    assert!(!arbitrary::response(&bus(5_000 + medium), &[]).unwrap().holds());
+}
+
+/// A section inside another keeps out up to its own ceiling, the whole up to the outer one's.
+#[test]
+fn nested_sections_block_by_their_own_ceilings() {
+    let us = Duration::from_us;
+    let section = |resource, inside| Segment::Section { resource, inside };
+    let task = |priority: u32, core, body| SetTask {
+        name: priority.to_string(),
+        core,
+        priority,
+        arrivals: Arrivals::Sporadic,
+        period: us(1_000),
+        deadline: us(1_000),
+        jitter: Duration::ZERO,
+        body: Body::Segments(body),
+    };
+    let one = |resource, time| section(resource, vec![Segment::Normal(us(time))]);
+    let nested = section(0, vec![Segment::Normal(us(30)), one(1, 7), Segment::Normal(us(3))]);
+    let tasks = vec![
+        task(4, 0, vec![one(1, 1)]),
+        task(3, 0, vec![one(0, 1)]),
+        task(2, 0, vec![Segment::Normal(us(1))]),
+        task(1, 0, vec![nested, one(2, 90)]),
+        task(9, 1, vec![one(2, 1)]),
+    ];
+    let resources = ["outer", "inner", "global"].map(|name| Resource { name: name.into() }).to_vec();
+    let set = TaskSet::new(vec![Scheduler::FixedPriority; 2], resources, tasks).expect("valid");
+    let ceilings = Ceilings::of(&set);
+    assert_eq!([0, 1, 2, 3].map(|r| ceilings.ceiling(r)), [Some(3), Some(4), None, None]);
+    let found = [0, 1, 2, 3, 4].map(|i| ceilings.blocking(&set, i).time.as_ns() / 1_000);
+    assert_eq!(found, [7, 40, 40, 0, 0]);
+}
+
+/// The example with offsets that MAST 1.5.1 comes with: its results, as facts. An activity waits for the one before.
+#[test]
+fn mast_example_with_offsets() {
+    let us = Duration::from_us;
+    let transaction = |period, priority, rows: &[(u64, u64)]| Transaction {
+        period: us(period),
+        periodic: true,
+        activities: rows
+            .iter()
+            .map(|&(offset, cost)| Activity {
+                cost: us(cost),
+                cost_least: Duration::ZERO,
+                priority,
+                offset: us(offset),
+                jitter: Duration::ZERO,
+                blocking: Duration::ZERO,
+                deadline: us(1_000),
+            })
+            .collect(),
+    };
+    let set = [
+        transaction(100, 30, &[(0, 10), (50, 10)]),
+        transaction(100, 20, &[(0, 25), (30, 5), (70, 5)]),
+        transaction(250, 10, &[(0, 30), (130, 30)]),
+    ];
+    let found = |method| {
+        let found = offsets::chained(method, &set).expect("small numbers");
+        let all = found.bound().expect("bounded").concat();
+        all.iter().map(|r| r.as_ns() / 1_000).collect::<Vec<_>>()
+    };
+    assert_eq!(found(Method::Holistic), [20, 70, 55, 110, 165, 175, 350]);
+    for method in [Method::Approximate, Method::Slanted, Method::Exact(100)] {
+        assert_eq!(found(method), [10, 60, 40, 55, 85, 85, 215]);
+    }
 }
 
 /// [Audsley93], [Tindell94]: a task released by the end of another one inherits its response time as jitter. With
