@@ -34,5 +34,7 @@ pub fn interference(server: Server) -> Task {
 /// [`Overflow`] if a time does not fit.
 pub fn response(server: Server, requests: Requests) -> Result<Verdict<Response>, Overflow> {
     let unused = u128::from(server.period.saturating_sub(server.budget).as_ns());
-    super::response(server, unused + u128::from(server.response.as_ns()), requests)
+    let response = u128::from(server.response.as_ns());
+    let light = u128::from(server.period.as_ns()) + response;
+    super::response(server, unused + response, Some(light), requests)
 }

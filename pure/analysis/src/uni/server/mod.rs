@@ -24,6 +24,11 @@
 //! **Supply.** A budget replenished while there is a backlog is used up R_s later at the latest, its last C_s at a
 //! stretch if all goes against it; then comes the next, T_s later. How much was left when the backlog began is not
 //! relied on; when the next replenishment comes is what the servers differ in.
+//!
+//! **Light requests.** If what can come in a window, T_s for a sporadic server and T_s + R_s for a deferrable one, fits
+//! into one budget, the budget is always at hand: R = R_s. By induction: each request is served R_s after it comes at
+//! the latest, because all that is served in the window that it is in, at most T_s long, is at most C_s; so what is
+//! charged to a budget came in that window. A polling server has no such case, since it gives its budget up.
 
 pub mod deferrable;
 pub mod polling;
@@ -69,8 +74,14 @@ pub struct Response {
     pub budgets: u64,
 }
 
-/// R of requests, if the first budget after the start of a backlog is used up within `first`.
-fn response(server: Server, first: u128, requests: Requests) -> Result<Verdict<Response>, Overflow> {
+/// R of requests, if the first budget after the start of a backlog is used up within `first`, and is always at hand if
+/// what comes within `light` fits into it.
+fn response(
+    server: Server,
+    first: u128,
+    light: Option<u128>,
+    requests: Requests,
+) -> Result<Verdict<Response>, Overflow> {
     let wide = |time: Duration| u128::from(time.as_ns());
     let (budget, replenished) = (wide(server.budget), wide(server.period));
     let (cost, period, jitter) = (wide(requests.cost), wide(requests.period), wide(requests.jitter));
@@ -79,6 +90,15 @@ fn response(server: Server, first: u128, requests: Requests) -> Result<Verdict<R
     }
     if budget == 0 || server.budget > server.response || server.response > server.period {
         return Ok(Verdict::NotApplicable(Assumption::ServedInPeriod));
+    }
+    let together = light.map(|window| (window + jitter).div_ceil(period));
+    if together.and_then(|n| n.checked_mul(cost)).is_some_and(|most| most <= budget) {
+        let at_hand = Response { time: server.response, request: 1, budgets: 1 };
+        return Ok(if at_hand.time > requests.deadline {
+            Verdict::NotShown(Why::Passes(at_hand))
+        } else {
+            Verdict::Schedulable(at_hand)
+        });
     }
     // 1. C / T ≤ C_s / T_s, or the backlog grows for ever.
     if cost * replenished > budget * period {

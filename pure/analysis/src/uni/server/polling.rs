@@ -30,5 +30,5 @@ pub fn interference(server: Server) -> Task {
 /// [`Overflow`] if a time does not fit.
 pub fn response(server: Server, requests: Requests) -> Result<Verdict<Response>, Overflow> {
     let first = u128::from(server.period.as_ns()) + u128::from(server.response.as_ns());
-    super::response(server, first, requests)
+    super::response(server, first, None, requests)
 }
