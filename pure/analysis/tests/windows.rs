@@ -254,7 +254,23 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// Both have an answer at U = 1, where a window that begins with blocking never ends.
+    #[test]
+    fn a_full_core_has_bounds(periods in prop::collection::vec(1u64..6, 1..5), blocking in 0u64..1_000) {
+        let us = Duration::from_us;
+        let count = periods.len() as u64;
+        let task = |&t: &u64| sweep::Task {
+            cost: us(1_000 * t), period: us(1_000 * t * count), deadline: Duration::MAX,
+            jitter: Duration::ZERO, blocking: us(blocking),
+        };
+        let mut tasks: Vec<sweep::Task> = periods.iter().map(task).collect();
+        let mut levels = Vec::new();
+        prop_assert_eq!(sweep::responses(&tasks, &mut levels), Ok(Verdict::Schedulable(tasks.len())));
+        tasks[0].cost = tasks[0].cost.checked_add(Duration::from_ns(1)).unwrap();
+        prop_assert_eq!(sweep::responses(&tasks, &mut levels), Ok(Verdict::NotShown(Why::Rate)));
+    }
 
     /// What is hostile ends in an answer.
     #[test]

@@ -8,7 +8,7 @@
 //! Symbols     [ns] as there
 //! Assumes     as there; A5 the tasks are in order of urgency, no two as urgent
 //! Verdict     sufficient; exact where that of [`super::arbitrary`] is
-//! Cost        pseudo-polynomial; no allocation, 64-bit numbers, a division only where a task releases twice in a step
+//! Cost        pseudo-polynomial; no allocation up to 10 000 steps, 64-bit numbers, a division only where a task releases twice in a step
 //! Source      [Lehoczky90], [Tindell94]; starting values in the manner of [Davis08]
 //! ```
 //!
@@ -19,8 +19,12 @@
 
 use taut_time::Duration;
 
-use super::window;
+use super::preemptive::{self, Release};
+use super::window::{self, Question};
 use crate::{Assumption, Overflow, Verdict, Why};
+
+/// Steps after which the sweep leaves it to the tests for each task. Real sets need tens.
+const STEPS_SWEPT: u32 = 10_000;
 
 /// A task in order of urgency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +63,6 @@ pub fn responses(tasks: &[Task], levels: &mut Vec<Level>) -> Result<Verdict<usiz
         levels.resize(tasks.len(), Level::default());
     }
     let levels = levels.as_mut_slice();
-    let patience = window::patience(tasks.len());
     let mut steps = 0u32;
     // B + all jobs so far: the window's length, from below.
     let mut load = 0u64;
@@ -112,8 +115,8 @@ pub fn responses(tasks: &[Task], levels: &mut Vec<Level>) -> Result<Verdict<usiz
                     break;
                 }
                 steps += 1;
-                if steps >= patience {
-                    return Ok(gave_up(higher, task, steps));
+                if steps >= STEPS_SWEPT {
+                    return one_by_one(tasks, at, levels);
                 }
             }
             response = response.max(load.checked_add(jitter).ok_or(Overflow)? - before);
@@ -124,8 +127,8 @@ pub fn responses(tasks: &[Task], levels: &mut Vec<Level>) -> Result<Verdict<usiz
             }
             due = due.saturating_add(period);
             steps += 1;
-            if steps >= patience {
-                return Ok(gave_up(higher, task, steps));
+            if steps >= STEPS_SWEPT {
+                return one_by_one(tasks, at, levels);
             }
         }
         rest[0] = Level { response: Duration::from_ns(response), next: before - jitter };
@@ -146,8 +149,27 @@ fn restart(blocking: u64, higher: &[Task], above: &mut [Level]) -> Result<u64, O
     Ok(load)
 }
 
+/// Each task from `at` on for itself, as [`super::arbitrary`] does: that can tell U > 1, and when jobs repeat.
 #[cold]
-fn gave_up(higher: &[Task], task: &Task, steps: u32) -> Verdict<usize> {
-    let rate = window::overloaded(higher.iter().chain([task]).map(|t| (t.cost, t.period)));
-    Verdict::NotShown(if rate { Why::Rate } else { Why::Steps(steps) })
+fn one_by_one(tasks: &[Task], at: usize, levels: &mut [Level]) -> Result<Verdict<usize>, Overflow> {
+    let plain = |t: &Task| preemptive::Task {
+        cost: t.cost,
+        period: t.period,
+        jitter: t.jitter,
+        release: Release::Free,
+    };
+    let mut higher: Vec<_> = tasks[..at].iter().map(plain).collect();
+    for (i, (task, level)) in tasks.iter().zip(levels).enumerate().skip(at) {
+        if task.period.is_zero() {
+            return Ok(Verdict::NotApplicable(Assumption::PositivePeriod));
+        }
+        let (deadline, blocking) = (task.deadline, task.blocking);
+        let question = Question { task: plain(task), deadline, blocking, last: 1, higher: &higher };
+        match window::search(&question)?.map(|r| r.from_arrival) {
+            Verdict::Schedulable(response) => level.response = response,
+            other => return Ok(other.map(|_| i)),
+        }
+        higher.push(plain(task));
+    }
+    Ok(Verdict::Schedulable(tasks.len()))
 }
