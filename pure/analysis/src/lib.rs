@@ -18,6 +18,7 @@
 //! | [`uni::fp::offsets`] | response time in transactions with offsets | exact, or sufficient and fast |
 //! | [`uni::fp::blocking`] | waiting for less urgent tasks | sufficient |
 //! | [`uni::fp::ceiling`] | the same for local locks with ceilings | sufficient |
+//! | [`uni::fp::local_locks`] | response times of a core with such locks | sufficient |
 //! | [`uni::fp::assignment`] | priorities that keep all deadlines, if any do | exact for the test used |
 //! | [`uni::fp::audsley`] | the same for any test | exact for the test used |
 //! | [`uni::fp::largest_cost`] | the largest cost that fits | exact for the test used |

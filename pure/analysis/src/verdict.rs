@@ -55,6 +55,10 @@ pub enum Assumption {
     ServedInPeriod,
     /// An event is periodic, or all of its activities are released before any of the next event's can be.
     PeriodicEvent,
+    /// The core is scheduled by fixed priority.
+    FixedPriority,
+    /// No resource of the core is used on another core.
+    LocalResources,
     /// The activity that is asked about is there.
     KnownActivity,
     /// The scenarios to look at are at most as many as the caller allows.
@@ -78,6 +82,8 @@ impl fmt::Display for Assumption {
             Self::PeriodicEvent => {
                 "an event is not periodic, and what it releases may come after what the next one releases"
             }
+            Self::FixedPriority => "the core is not scheduled by fixed priority",
+            Self::LocalResources => "a resource of the core is used on another core",
             Self::KnownActivity => "there is no such activity",
             Self::FewScenarios => "there are more scenarios than the limit allows",
         })

@@ -6,8 +6,8 @@
 use taut_analysis::uni::fp::ceiling::Ceilings;
 use taut_analysis::uni::fp::offsets::{self, Activity, Method, Transaction};
 use taut_analysis::uni::fp::preemptive::{Release, Response, Subject, Task, response};
-use taut_analysis::uni::fp::{arbitrary, audsley, limited_preemption, non_preemptive};
-use taut_analysis::{Verdict, Why};
+use taut_analysis::uni::fp::{arbitrary, audsley, limited_preemption, local_locks, non_preemptive};
+use taut_analysis::{Assumption, Verdict, Why};
 use taut_model::{Arrivals, Body, Resource, Scheduler, Segment, SetTask, TaskSet};
 use taut_time::Duration;
 
@@ -66,7 +66,7 @@ fn lehoczky90_example() {
     assert_eq!(past.from_arrival, Duration::from_us(114));
     assert_eq!(past.jobs, [2]);
     let found = verdicts(&[(26, 70, 70, 0, 0), (62, 100, 118, 0, 0)]);
-    assert_eq!(found[1], Verdict::NotApplicable(taut_analysis::Assumption::ConstrainedDeadline));
+    assert_eq!(found[1], Verdict::NotApplicable(Assumption::ConstrainedDeadline));
     let long = |d| arbitrary::response(&free((62, 100, d, 0, 0)).1, &[free((26, 70, 70, 0, 0)).0]).unwrap();
     let Verdict::Schedulable(bound) = long(118) else { panic!() };
     assert_eq!((bound.from_arrival, bound.job), (Duration::from_us(118), 5));
@@ -157,6 +157,10 @@ fn mars_pathfinder() {
     assert_eq!((blocking(0).of, blocking(0).time), (Some((2, 0)), ms(5)));
     assert_eq!(blocking(1).time, ms(5), "the ceiling keeps it out, though it never locks");
     assert_eq!(blocking(2).of, None);
+    let all = local_locks::responses(&set, 0).expect("small numbers");
+    let ms_of = |at: usize| all[at].verdict.bound().map(|r| r.from_arrival.as_ns() / 1_000_000);
+    // Itself and the section; with two jobs of the bus task; two of the bus task, one of communication.
+    assert_eq!([ms_of(0), ms_of(1), ms_of(2)], [Some(15), Some(145), Some(145)]);
     let bus = |blocking| free((10_000, 125_000, 125_000, 0, blocking)).1;
     assert!(arbitrary::response(&bus(5_000), &[]).unwrap().holds());
     let medium = set.cost(1).as_ns() / 1_000;
@@ -193,6 +197,9 @@ fn nested_sections_block_by_their_own_ceilings() {
     assert_eq!([0, 1, 2, 3].map(|r| ceilings.ceiling(r)), [Some(3), Some(4), None, None]);
     let found = [0, 1, 2, 3, 4].map(|i| ceilings.blocking(&set, i).time.as_ns() / 1_000);
     assert_eq!(found, [7, 40, 40, 0, 0]);
+    for found in local_locks::responses(&set, 0).expect("small numbers") {
+        assert_eq!(found.verdict, Verdict::NotApplicable(Assumption::LocalResources));
+    }
 }
 
 /// The example with offsets that MAST 1.5.1 comes with: its results, as facts. An activity waits for the one before.

@@ -10,6 +10,7 @@ pub mod blocking;
 pub mod ceiling;
 pub mod largest_cost;
 pub mod limited_preemption;
+pub mod local_locks;
 pub mod non_preemptive;
 pub mod offsets;
 pub mod preemptive;
