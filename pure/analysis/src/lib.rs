@@ -35,6 +35,7 @@
 //! | [`queue`] | capacity, latency | sufficient |
 //! | [`chain`] | age of data | sufficient |
 //! | [`memory`] | bytes per component | exact |
+//! | [`wait_free`] | buffers, retries | see there |
 //!
 //! [`Core`] charges the machine's overheads and the platform probe, and names every term of a bound.
 #![forbid(unsafe_code)]
@@ -46,6 +47,8 @@ pub mod multi;
 pub mod queue;
 pub mod uni;
 mod verdict;
+pub mod wait_free;
+mod wide;
 
 pub use crate::core::{Bound, Core, CoreTask, PROBE_COST, PROBE_PERIOD, PROBE_PRIORITY, Part, Term};
 pub use verdict::{Assumption, Overflow, Verdict, Why};

@@ -55,14 +55,16 @@ pub enum Assumption {
     ServedInPeriod,
     /// An event is periodic, or all of its activities are released before any of the next event's can be.
     PeriodicEvent,
-    /// The core is scheduled by fixed priority.
-    FixedPriority,
-    /// No resource of the core is used on another core.
-    LocalResources,
     /// The activity that is asked about is there.
     KnownActivity,
     /// The scenarios to look at are at most as many as the caller allows.
     FewScenarios,
+    /// The reader of a state is periodic: it looks again within a period.
+    PeriodicReader,
+    /// R ≤ T: a job of a task completes before the next one arrives.
+    OneJobAtATime,
+    /// A part is not longer than the whole, and a time by which something is divided not zero.
+    TimeOrder,
 }
 
 impl fmt::Display for Assumption {
@@ -82,10 +84,11 @@ impl fmt::Display for Assumption {
             Self::PeriodicEvent => {
                 "an event is not periodic, and what it releases may come after what the next one releases"
             }
-            Self::FixedPriority => "the core is not scheduled by fixed priority",
-            Self::LocalResources => "a resource of the core is used on another core",
             Self::KnownActivity => "there is no such activity",
             Self::FewScenarios => "there are more scenarios than the limit allows",
+            Self::PeriodicReader => "the reader of a state is not periodic, so a value may never be read",
+            Self::OneJobAtATime => "a job may still run when the next one of its task arrives",
+            Self::TimeOrder => "a part is given as longer than the whole, or as lasting no time",
         })
     }
 }

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Buffers of a state channel with one writer, by protocol.
+//!
+//! ```text
+//! Equation    by time alone (NBW)     N = writes + 1
+//!             Chen                    M + max(2, N); all slow P + 2
+//!             Double Buffer           2 (M + max(1, ⌈N / 2⌉)); all slow 2 (P + 1)
+//!             Peterson as revised     M + max(2, N); all slow P + 2
+//!             presence counting       P + 2
+//!             printed for a partition V · M + N, with V = 2 for Double Buffer, else 1; all slow as above
+//! Symbols     P readers; M slow ones, that the protocol protects; N what time asks for the others (fast), 0 if there
+//!             are none; writes: the most that can touch a fast read, of [`super::writes_during_read`]
+//! Assumes     A1 one writer   A2 a slow reader has one read at a time   A3 the writer's search for a buffer begins
+//!             behind the newest one and goes round   A4 fast reads are as fast as `writes` says
+//! Verdict     exact: one buffer less (one row, for Double Buffer) fails in some run; `printed` is not even sound
+//! Cost        constant
+//! Source      [Huang02, sections 2.2, 3.1 to 3.4, Fig. 9]; [Peterson83], [Vidyasankar90]
+//! ```
+//!
+//! **Why.** A fast reader needs that the buffer which it reads is not written again by the next N − 1 writes (the
+//! distance of reuse is N). Each slow reader keeps at most one buffer, or row, out of turn. The tests
+//! search all states of the writer's choice against slow readers that hold what they like.
+//!
+//! **What is wrong with the printed count.** For Double Buffer an odd N makes no whole number of rows: 2 M + N is a
+//! buffer short. With few or no slow readers and small N the terms max(2, ..) and max(1, ..) are missing, so that 0
+//! slow readers and N = 1 would leave the writer one buffer to write where it is read.
+//!
+//! Presence counting has no form with fast readers here: how soon its writer comes back to a buffer was not examined.
+
+use crate::Overflow;
+
+/// How a slow reader is protected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    /// Readers claim a buffer, by compare-and-exchange.
+    Chen,
+    /// Rows of two buffers with a count of readers.
+    DoubleBuffer,
+    /// The writer copies for readers that it meets; revised by Vidyasankar.
+    Peterson,
+}
+
+/// The protocols that have a form with fast readers.
+pub const PROTOCOLS: [Protocol; 3] = [Protocol::Chen, Protocol::DoubleBuffer, Protocol::Peterson];
+
+/// N: buffers by time alone, if at most so many writes can touch a read.
+///
+/// # Errors
+/// [`Overflow`].
+pub fn temporal(writes: u64) -> Result<u64, Overflow> {
+    writes.checked_add(1).ok_or(Overflow)
+}
+
+/// Buffers of presence counting.
+///
+/// # Errors
+/// [`Overflow`].
+pub fn presence(readers: u64) -> Result<u64, Overflow> {
+    readers.checked_add(2).ok_or(Overflow)
+}
+
+/// Buffers for so many slow readers and fast ones whose reads `fast` writes can touch; none if there are no fast ones.
+///
+/// # Errors
+/// [`Overflow`].
+pub fn mixed(protocol: Protocol, slow: u64, fast: Option<u64>) -> Result<u64, Overflow> {
+    let fast = fast.map_or(Ok(0), temporal)?;
+    match protocol {
+        Protocol::Chen | Protocol::Peterson => slow.checked_add(fast.max(2)),
+        Protocol::DoubleBuffer => {
+            slow.checked_add(fast.div_ceil(2).max(1)).and_then(|rows| rows.checked_mul(2))
+        }
+    }
+    .ok_or(Overflow)
+}
+
+/// Buffers if all readers are slow.
+///
+/// # Errors
+/// [`Overflow`].
+pub fn all_slow(protocol: Protocol, readers: u64) -> Result<u64, Overflow> {
+    mixed(protocol, readers, None)
+}
+
+/// The count of [Huang02, Fig. 9], kept for comparison: unsound, as the file says.
+///
+/// # Errors
+/// [`Overflow`].
+pub fn printed(protocol: Protocol, slow: u64, fast: Option<u64>) -> Result<u64, Overflow> {
+    let Some(writes) = fast else { return all_slow(protocol, slow) };
+    slow.checked_mul(each(protocol)).and_then(|sum| sum.checked_add(writes)?.checked_add(1)).ok_or(Overflow)
+}
+
+/// V: what one slow reader more costs.
+fn each(protocol: Protocol) -> u64 {
+    match protocol {
+        Protocol::DoubleBuffer => 2,
+        Protocol::Chen | Protocol::Peterson => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{HashSet, VecDeque};
+
+    use super::*;
+
+    /// Ages past this do not matter.
+    const OLD: u8 = 9;
+
+    /// What a search found: the least distance of reuse, or that the writer found no buffer.
+    type Found = Option<u8>;
+
+    /// All states of the writer of Chen's form: buffers numbered from the newest one on; a slow reader may hold what is
+    /// newest, keep what it holds, or let go at any time. `age` counts the writes since a buffer was published.
+    fn chen(slow: usize, buffers: usize) -> Found {
+        type State = (Vec<usize>, Vec<u8>);
+        let none = buffers;
+        let mut ages = vec![OLD; buffers];
+        ages[0] = 0;
+        let start: State = (vec![none; slow], ages);
+        let mut seen = HashSet::from([start.clone()]);
+        let mut open = VecDeque::from([start]);
+        let mut least = OLD + 1;
+        while let Some((held, ages)) = open.pop_front() {
+            let mut next: Vec<State> = Vec::new();
+            for reader in 0..slow {
+                for to in [0, none] {
+                    let mut held = held.clone();
+                    held[reader] = to;
+                    next.push((held, ages.clone()));
+                }
+            }
+            let to = (1..buffers).find(|buffer| !held.contains(buffer))?;
+            least = least.min(ages[to] + 1);
+            let aged: Vec<u8> = ages.iter().map(|age| (age + 1).min(OLD)).collect();
+            // The one written becomes number 0.
+            let turned =
+                |buffer: usize| if buffer == none { none } else { (buffer + buffers - to) % buffers };
+            let mut turned_ages: Vec<u8> = (0..buffers).map(|b| aged[(b + to) % buffers]).collect();
+            turned_ages[0] = 0;
+            next.push((held.iter().map(|&b| turned(b)).collect(), turned_ages));
+            for (mut held, ages) in next {
+                held.sort_unstable();
+                let state = (held, ages);
+                if seen.insert(state.clone()) {
+                    open.push_back(state);
+                }
+            }
+        }
+        Some(least)
+    }
+
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    enum Slow {
+        Out,
+        /// Knows which row is newest, and has not said that it is there.
+        Loaded(usize),
+        Counted(usize),
+    }
+
+    /// The same for Double Buffer. A scan that finds all rows in use begins again: that is no state.
+    fn double_buffer(slow: usize, rows: usize) -> u8 {
+        type State = (Vec<Slow>, Vec<[u8; 2]>);
+        // Of each row, the age of the column last written and of the other.
+        let mut ages = vec![[OLD; 2]; rows];
+        ages[0][0] = 0;
+        let start: State = (vec![Slow::Out; slow], ages);
+        let mut seen = HashSet::from([start.clone()]);
+        let mut open = VecDeque::from([start]);
+        let mut least = OLD + 1;
+        while let Some((readers, ages)) = open.pop_front() {
+            let mut next: Vec<State> = Vec::new();
+            for i in 0..slow {
+                let mut readers = readers.clone();
+                readers[i] = match readers[i] {
+                    Slow::Out => Slow::Loaded(0),
+                    Slow::Loaded(row) => Slow::Counted(row),
+                    Slow::Counted(_) => Slow::Out,
+                };
+                next.push((readers, ages.clone()));
+            }
+            let free = (0..rows).map(|i| (i + 1) % rows).find(|&row| !readers.contains(&Slow::Counted(row)));
+            if let Some(to) = free {
+                least = least.min(ages[to][1] + 1);
+                let mut aged: Vec<[u8; 2]> =
+                    ages.iter().map(|row| row.map(|age| (age + 1).min(OLD))).collect();
+                aged[to] = [0, aged[to][0]];
+                let turned: Vec<[u8; 2]> = (0..rows).map(|row| aged[(row + to) % rows]).collect();
+                let reader = |reader: &Slow| match *reader {
+                    Slow::Out => Slow::Out,
+                    Slow::Loaded(row) => Slow::Loaded((row + rows - to) % rows),
+                    Slow::Counted(row) => Slow::Counted((row + rows - to) % rows),
+                };
+                next.push((readers.iter().map(reader).collect(), turned));
+            }
+            for (mut readers, ages) in next {
+                readers.sort_unstable();
+                let state = (readers, ages);
+                if seen.insert(state.clone()) {
+                    open.push_back(state);
+                }
+            }
+        }
+        least
+    }
+
+    #[test]
+    fn chen_is_enough_and_one_less_is_not() {
+        for slow in 0..=2 {
+            for writes in 1..=4_u64 {
+                let distance = (writes + 1) as u8;
+                let buffers = mixed(Protocol::Chen, slow, Some(writes)).expect("small") as usize;
+                assert_eq!(chen(slow as usize, buffers), Some(distance), "{slow} slow, {writes} writes");
+                let fewer = chen(slow as usize, buffers - 1);
+                assert!(
+                    fewer.is_none_or(|found| found < distance),
+                    "{slow} slow, {writes} writes: {fewer:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn double_buffer_is_enough_and_a_row_less_is_not() {
+        for (slow, most) in [(0, 5), (1, 5), (2, 3)] {
+            for writes in 1..=most {
+                let distance = (writes + 1) as u8;
+                let rows = mixed(Protocol::DoubleBuffer, slow, Some(writes)).expect("small") as usize / 2;
+                let found = double_buffer(slow as usize, rows);
+                assert!(found >= distance, "{slow} slow, {writes} writes: {found}");
+                // With two rows fewer readers would not even fit; with N of 1 or 2 one row is needed in any case.
+                if writes >= 2 && rows > slow as usize + 1 {
+                    let fewer = double_buffer(slow as usize, rows - 1);
+                    assert!(fewer < distance, "{slow} slow, {writes} writes: {fewer}");
+                }
+            }
+        }
+    }
+
+    /// What is printed is a buffer short for an odd N: with 5 slow readers and N = 3, 13 where 7 rows are needed.
+    #[test]
+    fn printed_count_is_short_for_odd_numbers() {
+        assert_eq!(printed(Protocol::DoubleBuffer, 5, Some(2)), Ok(13));
+        assert_eq!(mixed(Protocol::DoubleBuffer, 5, Some(2)), Ok(14));
+        // The same for a case that is searched: 5 buffers are 2 rows, and 3 are needed.
+        assert_eq!(printed(Protocol::DoubleBuffer, 1, Some(2)), Ok(5));
+        assert!(double_buffer(1, 2) < 3 && double_buffer(1, 3) >= 3);
+        // No slow reader and reads that no write can touch: one buffer, and the writer has none to write.
+        assert_eq!(printed(Protocol::Chen, 0, Some(0)), Ok(1));
+        assert_eq!(chen(0, 1), None);
+        assert_eq!(mixed(Protocol::Chen, 0, Some(0)), Ok(2));
+    }
+
+    #[test]
+    fn all_slow_as_printed() {
+        for readers in 0..20 {
+            assert_eq!(all_slow(Protocol::Chen, readers), Ok(readers + 2));
+            assert_eq!(all_slow(Protocol::Peterson, readers), Ok(readers + 2));
+            assert_eq!(all_slow(Protocol::DoubleBuffer, readers), Ok(2 * (readers + 1)));
+            assert_eq!(presence(readers), Ok(readers + 2));
+        }
+    }
+
+    /// [Huang02, sections 3.1 and 3.3]: 3 slow readers and N = 4 take 7; 5 slow ones and N = 7 take 18, where all slow
+    /// take 22 and 42.
+    #[test]
+    fn huang02_examples() {
+        assert_eq!(mixed(Protocol::Chen, 3, Some(3)), Ok(7));
+        assert_eq!(all_slow(Protocol::Chen, 20), Ok(22));
+        assert_eq!(mixed(Protocol::DoubleBuffer, 5, Some(6)), Ok(18));
+        assert_eq!(all_slow(Protocol::DoubleBuffer, 20), Ok(42));
+    }
+
+    #[test]
+    fn extremes() {
+        for protocol in PROTOCOLS {
+            assert_eq!(mixed(protocol, u64::MAX, Some(1)), Err(Overflow));
+            assert_eq!(mixed(protocol, 1, Some(u64::MAX)), Err(Overflow));
+            assert_eq!(printed(protocol, u64::MAX, Some(1)), Err(Overflow));
+        }
+        assert_eq!(presence(u64::MAX), Err(Overflow));
+    }
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Which readers to treat as fast, so that buffers are fewest.
+//!
+//! ```text
+//! Equation    readers in order of N; for k = 0 .. P the first k are fast: buffers of [`super::buffers::mixed`] for
+//!             P − k slow ones and the k-th reader's N; the least wins, and of equals the most fast readers
+//! Symbols     N writes that can touch a read; P readers
+//! Assumes     those of [`super::buffers`]
+//! Verdict     exact: no other division needs fewer
+//! Cost        P log P
+//! Source      [Huang02, section 3.4, Fig. 9]
+//! ```
+//!
+//! **Why.** The count depends on how many readers are slow and on the largest N of the fast ones, and falls with
+//! neither. With the fast reader of the largest N given, all with a smaller one may be fast as well.
+//!
+//! **The printed algorithm** does the same with the printed count. Its text goes through the example with yet another:
+//! S = 14, 12, .. for the slow readers is 2 (M + 1), as if a row of theirs were free beside the fast readers' buffers.
+//! [`printed`] is the figure, [`printed_prose`] the text: for the example they end with 8 and 10, and 8 is right.
+
+use super::buffers::{self, Protocol};
+use crate::Overflow;
+
+/// A division of the readers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Partition {
+    /// The fast readers, positions in the list given, in order of their writes.
+    pub fast: Vec<usize>,
+    /// The slow ones, likewise.
+    pub slow: Vec<usize>,
+    /// Buffers in all.
+    pub buffers: u64,
+    /// Buffers with the first 0, 1, .. P readers fast, in the same order.
+    pub by_fast: Vec<u64>,
+}
+
+/// The best division of readers whose reads so many writes can touch, each.
+///
+/// # Errors
+/// [`Overflow`].
+pub fn best(protocol: Protocol, writes: &[u64]) -> Result<Partition, Overflow> {
+    search(writes, |slow, fast| buffers::mixed(protocol, slow, fast))
+}
+
+/// What [Huang02, Fig. 9] finds, by its own count: unsound, see [`super::buffers`].
+///
+/// # Errors
+/// [`Overflow`].
+pub fn printed(protocol: Protocol, writes: &[u64]) -> Result<Partition, Overflow> {
+    search(writes, |slow, fast| buffers::printed(protocol, slow, fast))
+}
+
+/// What the text of [Huang02, section 3.4] finds for Double Buffer, where slow readers keep a row more.
+///
+/// # Errors
+/// [`Overflow`].
+pub fn printed_prose(writes: &[u64]) -> Result<Partition, Overflow> {
+    search(writes, |slow, fast| {
+        let rows = buffers::all_slow(Protocol::DoubleBuffer, slow)?;
+        rows.checked_add(fast.map_or(Ok(0), buffers::temporal)?).ok_or(Overflow)
+    })
+}
+
+fn search(
+    writes: &[u64],
+    count: impl Fn(u64, Option<u64>) -> Result<u64, Overflow>,
+) -> Result<Partition, Overflow> {
+    let mut order: Vec<usize> = (0..writes.len()).collect();
+    order.sort_by_key(|&reader| writes[reader]);
+    let mut by_fast = Vec::with_capacity(order.len() + 1);
+    let (mut split, mut least) = (0, u64::MAX);
+    for fast in 0..=order.len() {
+        let slow = u64::try_from(order.len() - fast).map_err(|_| Overflow)?;
+        let last = fast.checked_sub(1).map(|last| writes[order[last]]);
+        // A count that fits in no number is not the least, unless all are.
+        let buffers = count(slow, last).unwrap_or(u64::MAX);
+        by_fast.push(buffers);
+        if buffers <= least {
+            (split, least) = (fast, buffers);
+        }
+    }
+    if least == u64::MAX {
+        return Err(Overflow);
+    }
+    let slow = order.split_off(split);
+    Ok(Partition { fast: order, slow, buffers: least, by_fast })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::buffers::PROTOCOLS;
+    use super::*;
+
+    /// N_max of [Huang02, Fig. 10].
+    const FIGURE_10: [u64; 7] = [2, 2, 2, 3, 3, 14, 49];
+
+    #[test]
+    fn huang02_figure_10_chen() {
+        let found = best(Protocol::Chen, &FIGURE_10).expect("small");
+        assert_eq!(found.by_fast, [9, 9, 8, 7, 7, 6, 16, 50]);
+        assert_eq!((found.fast.len(), found.buffers), (5, 6));
+        assert_eq!(best(Protocol::Peterson, &FIGURE_10), Ok(found));
+    }
+
+    #[test]
+    fn huang02_figure_10_double_buffer() {
+        let found = best(Protocol::DoubleBuffer, &FIGURE_10).expect("small");
+        assert_eq!(found.by_fast, [16, 16, 14, 12, 10, 8, 18, 50]);
+        assert_eq!((found.fast, found.slow, found.buffers), (vec![0, 1, 2, 3, 4], vec![5, 6], 8));
+    }
+
+    /// What Fig. 9 computes: for 1, 2 and 3 fast readers, N = 3, it is a buffer short of whole rows.
+    #[test]
+    fn huang02_figure_9_printed_double_buffer() {
+        let found = printed(Protocol::DoubleBuffer, &FIGURE_10).expect("small");
+        assert_eq!(found.by_fast, [16, 15, 13, 11, 10, 8, 17, 50]);
+        assert_eq!((found.fast.len(), found.buffers), (5, 8));
+    }
+
+    #[test]
+    fn huang02_figure_9_printed_chen() {
+        let found = printed(Protocol::Chen, &FIGURE_10).expect("small");
+        assert_eq!(found.by_fast, [9, 9, 8, 7, 7, 6, 16, 50]);
+    }
+
+    /// Section 3.4: S = 14 and F = 3 with one fast reader, S = 12 with two, and 10 in the end, with five.
+    #[test]
+    fn huang02_section_3_4_printed_prose() {
+        let found = printed_prose(&FIGURE_10).expect("small");
+        assert_eq!(found.by_fast[..3], [16, 14 + 3, 12 + 3]);
+        assert_eq!((found.fast.len(), found.buffers), (5, 10));
+    }
+
+    proptest! {
+        /// Against all subsets.
+        #[test]
+        fn no_subset_is_better(writes in prop::collection::vec(0..12_u64, 0..8)) {
+            for protocol in PROTOCOLS {
+                let found = best(protocol, &writes).expect("small");
+                let least = (0..1_u32 << writes.len()).map(|fast| {
+                    let is_fast = |reader: &usize| fast >> reader & 1 == 1;
+                    let largest = (0..writes.len()).filter(is_fast).map(|reader| writes[reader]).max();
+                    let slow = writes.len() as u64 - u64::from(fast.count_ones());
+                    buffers::mixed(protocol, slow, largest).expect("small")
+                });
+                prop_assert_eq!(least.min(), Some(found.buffers));
+                // Never more than without fast readers.
+                prop_assert!(found.buffers <= buffers::all_slow(protocol, writes.len() as u64).expect("small"));
+                prop_assert_eq!(found.fast.len() + found.slow.len(), writes.len());
+                let slowest = found.fast.iter().map(|&reader| writes[reader]).max();
+                prop_assert_eq!(buffers::mixed(protocol, found.slow.len() as u64, slowest), Ok(found.buffers));
+            }
+        }
+    }
+
+    #[test]
+    fn extremes() {
+        // A reader that would take more buffers than there are numbers is slow.
+        let found = best(Protocol::Chen, &[u64::MAX, 1]).expect("one is slow");
+        assert_eq!((found.fast, found.buffers), (vec![1], 3));
+        assert_eq!(best(Protocol::Chen, &[]).expect("no reader").buffers, 2);
+    }
+}
