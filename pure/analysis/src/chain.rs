@@ -25,7 +25,11 @@
 //!
 //! **Age, not reaction.** The bound is about data that arrive at the end, the oldest of them. A reader of a state
 //! that runs less often than its writer never sees some values: nothing is said about when a change of the input
-//! shows for the first time.
+//! shows for the first time. That is [`reaction`]; [`data_age`] is the age with what is known of how states are read.
+
+pub mod data_age;
+pub mod end_to_end;
+pub mod reaction;
 
 use taut_time::Duration;
 

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Data age: from the arrival of the job that sampled the outside to the last output made of that sample.
+//!
+//! ```text
+//! Equation    L = Σ_i W_i + R_n;  until the output is replaced: L + T_n
+//!             W_i  from the arrival of a job to that of the last job that reads what it wrote
+//!                  newest                     T_i + R_i
+//!                  newest, writer above       T_i + J_i
+//!                  flow preserved             T_i + J_i;  with a unit delay 2 T_i + J_i
+//!                  queue                      R_i + W, W of [`crate::queue::wait`]
+//! Symbols     [ns] T period, R response time from arrival, J release jitter; n tasks
+//! Assumes     A1 a job reads after its arrival and writes before it completes   A2 jobs of a task in order
+//!             A3 writers of states are periodic and write in every job; so is the last task, if it is asked when its
+//!             output is replaced   A4 what [`super::end_to_end`] says of how states are read   A5 the assumptions
+//!             of the queue
+//! Verdict     sufficient
+//! Cost        one pass
+//! Source      all newest: [`super::age`]; names: [Feiertag09], last to last; [Becker17], [Guenzel21], which measure
+//!             it until the output is replaced, too; the more urgent writer: [Duerr19]; form and proof are own
+//! ```
+//!
+//! **Why.** What a job that arrived at A wrote is replaced when the next one completes, by A + T_i + R_i, and whoever
+//! reads it arrived before. With the writer above on one core a reader that arrives at A + T_i + J_i or later starts
+//! behind the next release and reads the next value. Where activations decide, readers of it are activated before the
+//! next release, or with a unit delay before the one behind that. The last task's output of a job that arrived at A is
+//! replaced by A + T_n + R_n.
+//!
+//! **Age and reaction are one.** For periodic tasks and states the age until the output is replaced is the reaction
+//! time, term by term in another order: Σ (T_i + R_i), J in place of R where the writer is above. That the true values
+//! are equal as well is known [Guenzel23].
+//!
+//! **A writer fed by a queue** may find it empty and write nothing. A state behind it keeps its value for longer than
+//! the period, so [`Assumption::PeriodicWriter`] is said not to hold.
+
+use taut_time::Duration;
+
+use super::end_to_end::{Arrivals, Channel, Hop, Reading, Task, ends};
+use crate::wide::{duration, ns};
+use crate::{Assumption, Overflow, Verdict, queue};
+
+/// L in parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataAge {
+    /// L: until the last output made of it.
+    pub until_output: Duration,
+    /// L + T_n: until that output is replaced; none if nothing says when the last task writes again, or if it does not
+    /// fit in 64 bits.
+    pub until_replaced: Option<Duration>,
+    /// W of each hop: from an arrival to the next task's.
+    pub hops: Vec<Duration>,
+    /// R_n: of the last task.
+    pub response: Duration,
+}
+
+/// Bounds the age of data behind a chain.
+///
+/// # Errors
+/// [`Overflow`].
+pub fn data_age(first: &Task, hops: &[Hop]) -> Result<Verdict<DataAge>, Overflow> {
+    let mut waits = Vec::with_capacity(hops.len());
+    let mut total = 0;
+    let mut writer = first;
+    let mut writes_always = first.arrivals == Arrivals::Periodic;
+    for hop in hops {
+        let wait = match between(writer, writes_always, hop)? {
+            Verdict::Schedulable(wait) => wait,
+            other => {
+                let past = DataAge {
+                    until_output: duration(total)?,
+                    until_replaced: None,
+                    hops: waits,
+                    response: Duration::ZERO,
+                };
+                return Ok(other.map(|_| past));
+            }
+        };
+        total += ns(wait);
+        waits.push(wait);
+        writer = &hop.reader;
+        writes_always = writer.arrivals == Arrivals::Periodic && matches!(hop.channel, Channel::State(_));
+    }
+    let until_output = duration(total + ns(writer.response))?;
+    let until_replaced = if writes_always { until_output.checked_add(writer.period) } else { None };
+    Ok(Verdict::Schedulable(DataAge { until_output, until_replaced, hops: waits, response: writer.response }))
+}
+
+/// W: from the arrival of the writer's job to that of the reader's.
+fn between(writer: &Task, writes_always: bool, hop: &Hop) -> Result<Verdict<Duration>, Overflow> {
+    match hop.channel {
+        Channel::Queue { sends, takes, triggered } => {
+            let (from, to) = ends(writer, &hop.reader, (sends, takes, triggered));
+            match queue::wait(&from, &to)? {
+                Verdict::Schedulable(wait) => {
+                    duration(ns(wait) + ns(writer.response)).map(Verdict::Schedulable)
+                }
+                other => Ok(other),
+            }
+        }
+        Channel::State(_) if !writes_always => Ok(Verdict::NotApplicable(Assumption::PeriodicWriter)),
+        Channel::State(reading) => {
+            let (period, kept) = (
+                ns(writer.period),
+                match reading {
+                    Reading::Newest => ns(writer.response),
+                    Reading::NewestBelowWriter | Reading::Preserved => ns(writer.jitter),
+                    Reading::PreservedDelayed => ns(writer.period) + ns(writer.jitter),
+                },
+            );
+            duration(period + kept).map(Verdict::Schedulable)
+        }
+    }
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Reaction time: from an event outside to the first output that shows it, or something newer.
+//!
+//! ```text
+//! Equation    L = B + Σ_i W_i + R_n
+//!             B    T_1 if the first task is periodic and may just have missed the event; 0 if the event releases it
+//!             W_i  from the arrival of a job that knows of the event to that of the first job that reads it or newer
+//!                  newest                     R_i + T_{i+1}
+//!                  newest, writer above       J_i + T_{i+1}
+//!                  flow preserved             J_i + T_{i+1};  with a unit delay T_i + J_i + T_{i+1}
+//!                  queue                      R_i + W, W of [`crate::queue::wait`]
+//! Symbols     [ns] T period, R response time from arrival, J release jitter; n tasks
+//! Assumes     A1 a job reads after its arrival and writes before it completes   A2 jobs of a task in order
+//!             A3 readers of states are periodic; with a unit delay the writer too   A4 what [`super::end_to_end`]
+//!             says of how states are read   A5 the assumptions of the queue
+//! Verdict     sufficient
+//! Cost        one pass
+//! Source      all newest: [Davare07], Σ (T_i + R_i); the name and its kin: [Feiertag09], first to first; that a more
+//!             urgent writer on the same core spares its response: [Duerr19]; form and proof of the rest are own
+//! ```
+//!
+//! **Why.** Newer data tell more: it is enough to follow one job per task that knows of the event. The first job of a
+//! periodic task that arrives at the event or later does so within T_1. A job that arrived at A has written by A + R_i,
+//! and a job of a periodic reader that arrives then or later, within T_{i+1}, reads that or newer. With the writer
+//! above on one core, and where activations decide, it is enough that the reader's job arrives at A + J_i or later: it
+//! cannot start, or was activated, behind the writer's release. With a unit delay, behind the next release.
+
+use taut_time::Duration;
+
+use super::end_to_end::{Arrivals, Channel, Hop, Reading, Task, ends};
+use crate::wide::{duration, ns};
+use crate::{Assumption, Overflow, Verdict, queue};
+
+/// L in parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reaction {
+    /// L = sampling + Σ hops + response.
+    pub total: Duration,
+    /// B: until a job arrives that samples the event.
+    pub sampling: Duration,
+    /// W of each hop: from an arrival to the next task's.
+    pub hops: Vec<Duration>,
+    /// R_n: of the last task.
+    pub response: Duration,
+}
+
+/// Bounds the reaction of a chain.
+///
+/// # Errors
+/// [`Overflow`].
+pub fn reaction(first: &Task, hops: &[Hop]) -> Result<Verdict<Reaction>, Overflow> {
+    let sampling = match first.arrivals {
+        Arrivals::Periodic => first.period,
+        Arrivals::Sporadic => Duration::ZERO,
+    };
+    let mut waits = Vec::with_capacity(hops.len());
+    let mut total = ns(sampling);
+    let mut writer = first;
+    for hop in hops {
+        let wait = match between(writer, hop)? {
+            Verdict::Schedulable(wait) => wait,
+            other => {
+                let past =
+                    Reaction { total: duration(total)?, sampling, hops: waits, response: Duration::ZERO };
+                return Ok(other.map(|_| past));
+            }
+        };
+        total += ns(wait);
+        waits.push(wait);
+        writer = &hop.reader;
+    }
+    total += ns(writer.response);
+    Ok(Verdict::Schedulable(Reaction {
+        total: duration(total)?,
+        sampling,
+        hops: waits,
+        response: writer.response,
+    }))
+}
+
+/// The bound of [Davare07]: Σ (T_i + R_i), whatever is known of how states are read. For periodic tasks and states.
+///
+/// # Errors
+/// [`Overflow`].
+pub fn davare07(tasks: &[Task]) -> Result<Duration, Overflow> {
+    duration(tasks.iter().map(|task| ns(task.period) + ns(task.response)).sum())
+}
+
+/// W: from the arrival of the writer's job to that of the reader's.
+fn between(writer: &Task, hop: &Hop) -> Result<Verdict<Duration>, Overflow> {
+    let reader = &hop.reader;
+    match hop.channel {
+        Channel::Queue { sends, takes, triggered } => {
+            let (from, to) = ends(writer, reader, (sends, takes, triggered));
+            match queue::wait(&from, &to)? {
+                Verdict::Schedulable(wait) => {
+                    duration(ns(wait) + ns(writer.response)).map(Verdict::Schedulable)
+                }
+                other => Ok(other),
+            }
+        }
+        Channel::State(_) if reader.arrivals != Arrivals::Periodic => {
+            Ok(Verdict::NotApplicable(Assumption::PeriodicReader))
+        }
+        Channel::State(Reading::PreservedDelayed) if writer.arrivals != Arrivals::Periodic => {
+            Ok(Verdict::NotApplicable(Assumption::PeriodicWriter))
+        }
+        Channel::State(reading) => {
+            let known = match reading {
+                Reading::Newest => ns(writer.response),
+                Reading::NewestBelowWriter | Reading::Preserved => ns(writer.jitter),
+                Reading::PreservedDelayed => ns(writer.period) + ns(writer.jitter),
+            };
+            duration(known + ns(reader.period)).map(Verdict::Schedulable)
+        }
+    }
+}
