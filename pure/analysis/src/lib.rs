@@ -5,7 +5,7 @@
 //!
 //! A file states its equation, what it assumes, whether it is exact, and where it comes from; the path lists
 //! the assumptions: [`uni::fp::preemptive`] is one core, fixed priority, preemptive. Every answer is a
-//! [`Verdict`]; nothing here uses floating point, and costs are rounded up, supply down. What does not fit in
+//! [`Verdict`]; no verdict uses floating point (a [`waiting::Mean`] may), and costs are rounded up, supply down. What does not fit in
 //! 64 bits is an [`Overflow`], never a small number.
 //!
 //! | file | bounds | verdict |
@@ -33,9 +33,10 @@
 //! | [`multi::edf_msrp`] | deadlines under EDF, global resources by spinning | sufficient |
 //! | [`uni::utilisation::liu_layland`], [`uni::utilisation::hyperbolic`] | quick answers | sufficient |
 //! | [`queue`] | capacity, latency | sufficient |
-//! | [`chain`] | age of data | sufficient |
+//! | [`chain`] | age of data, reaction time | sufficient |
 //! | [`memory`] | bytes per component | exact |
 //! | [`wait_free`] | buffers, retries | see there |
+//! | [`waiting`] | waiting in buffers: a bound, and means | sufficient; means |
 //!
 //! [`Core`] charges the machine's overheads and the platform probe, and names every term of a bound.
 #![forbid(unsafe_code)]
@@ -48,6 +49,7 @@ pub mod queue;
 pub mod uni;
 mod verdict;
 pub mod wait_free;
+pub mod waiting;
 mod wide;
 
 pub use crate::core::{Bound, Core, CoreTask, PROBE_COST, PROBE_PERIOD, PROBE_PRIORITY, Part, Term};
