@@ -35,6 +35,7 @@
 //! | [`queue`] | capacity, latency | sufficient |
 //! | [`chain`] | age of data, reaction time | sufficient |
 //! | [`memory`] | bytes per component | exact |
+//! | [`delivery`] | until a message, an alarm, a sensor's event is handled | see there |
 //! | [`wait_free`] | buffers, retries | see there |
 //! | [`waiting`] | waiting in buffers: a bound, and means | sufficient; means |
 //!
@@ -43,6 +44,7 @@
 
 pub mod chain;
 mod core;
+pub mod delivery;
 pub mod memory;
 pub mod multi;
 pub mod queue;
