@@ -43,8 +43,11 @@
 //!
 //! **Latency.** As for the wait, but from our send, which is not before A, and not before u.
 
+pub mod overflow;
+
 use taut_time::Duration;
 
+use crate::wide::{duration, greatest_common_divisor};
 use crate::{Assumption, Overflow, Verdict, Why};
 
 /// The writing task.
@@ -187,15 +190,4 @@ fn check<B>(
         return Ok(Verdict::NotShown(Why::Rate));
     }
     bound().map(Verdict::Schedulable)
-}
-
-fn duration(ns: u128) -> Result<Duration, Overflow> {
-    u64::try_from(ns).map(Duration::from_ns).map_err(|_| Overflow)
-}
-
-fn greatest_common_divisor(mut a: u128, mut b: u128) -> u128 {
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }
