@@ -29,7 +29,7 @@
 //!
 //! **Age and reaction are one.** For periodic tasks and states the age until the output is replaced is the reaction
 //! time, term by term in another order: Σ (T_i + R_i), J in place of R where the writer is above. That the true values
-//! are equal as well is known [Guenzel23].
+//! are equal as well is known [Guenzel 2023].
 //!
 //! **A writer fed by a queue** may find it empty and write nothing. A state behind it keeps its value for longer than
 //! the period, so [`Assumption::PeriodicWriter`] is said not to hold.

@@ -80,7 +80,7 @@ pub fn reaction(first: &Task, hops: &[Hop]) -> Result<Verdict<Reaction>, Overflo
     }))
 }
 
-/// The bound of [Davare07]: Σ (T_i + R_i), whatever is known of how states are read. For periodic tasks and states.
+/// The bound of [Davare 2007]: Σ (T_i + R_i), whatever is known of how states are read. For periodic tasks and states.
 ///
 /// # Errors
 /// [`Overflow`].

@@ -118,7 +118,7 @@ mod tests {
     /// When a send first finds `values` waiting, from the writer's first arrival, and from the send that found nothing
     /// last. Periodic ends; a job sends or takes all at once, anywhere within its response.
     fn first_full(w: &Writer, r: &Reader, values: u64, draw: &mut Draw) -> Option<(u64, u64)> {
-        let end = 3_000;
+        let end = 1_500;
         let style = draw.pick(0, 3);
         let mut events: Vec<(u64, u8)> = Vec::new();
         let turn = draw.pick(0, 200);
@@ -164,7 +164,7 @@ mod tests {
     fn runs_overflow_between_the_two() {
         let mut draw = Draw(99);
         let (mut full, mut certain, mut near) = (0, 0, 0);
-        for _ in 0..300 {
+        for _ in 0..200 {
             let (tw, tr) = (draw.pick(2, 12), draw.pick(2, 20));
             let w = Writer { period: ns(tw), response: ns(draw.pick(1, tw)), sends: draw.pick(1, 3) as u32 };
             let (takes, rr) = (draw.pick(1, 3) as u32, draw.pick(1, tr));
@@ -174,14 +174,14 @@ mod tests {
             let late = certainly_by(&w, &r, values).expect("small").bound().copied();
             assert_eq!(early.is_none(), suffices(&w, &r, values).expect("small").holds());
             let mut least = None;
-            for _ in 0..40 {
+            for _ in 0..30 {
                 let seen = first_full(&w, &r, values, &mut draw);
                 if let Some((_, since)) = seen {
                     let early = early.expect("it overflowed");
                     assert!(since >= early.as_ns(), "{w:?} {r:?} {values}: {since} < {early}");
                     least = Some(least.map_or(since, |least: u64| least.min(since)));
                 }
-                if let Some(late) = late.filter(|late| late.as_ns() < 2_500) {
+                if let Some(late) = late.filter(|late| late.as_ns() < 1_200) {
                     let (at, _) = seen.expect("certain");
                     assert!(at <= late.as_ns(), "{w:?} {r:?} {values}: {at} > {late}");
                     certain += 1;
@@ -190,7 +190,7 @@ mod tests {
             full += u32::from(least.is_some());
             near += u32::from(least.zip(early).is_some_and(|(seen, early)| seen <= early.as_ns() + tw));
         }
-        assert!(full > 100 && certain > 2_000 && near * 2 > full, "{full} {certain} {near}");
+        assert!(full > 80 && certain > 1_000 && near * 2 > full, "{full} {certain} {near}");
     }
 
     #[test]

@@ -188,7 +188,7 @@ mod tests {
                                 0 => false,
                                 1 => job <= 2,
                                 2 => job > 2,
-                                _ => job % 2 == 0,
+                                _ => job.is_multiple_of(2),
                             };
                             let write_of = |job: u64| {
                                 let begin = job * period + if is_late(job) { response - write } else { 0 };

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! **Why.** It is M/D/1 with service p whose server, whenever it finds nothing, is away for p. Such a vacation adds
-//! E[V²] / (2 E[V]) = p / 2 to the wait of [`super::m_d_1`], ρ p / (2 (1 − ρ)). With hardly any arrivals it is p / 2:
+//! `E[V²] / (2 E[V])` = p / 2 to the wait of [`super::m_d_1`], ρ p / (2 (1 − ρ)). With hardly any arrivals it is p / 2:
 //! the time to the next look.
 //!
 //! Cheddar approximates the same by M/G/1 with a service time that it fits to measurements; its formula is not given
