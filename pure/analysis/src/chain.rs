@@ -9,7 +9,9 @@
 //!             its data; R_i response time from arrival; W_i what the channel in front of task i adds
 //!             queue   W as [`crate::queue::wait`] says: a periodic reader's period (one value a job), nothing for
 //!                     a triggered reader whose gap is not longer than the writer's period
-//!             state   W = T of the writer: a value may be read until the writer's next job has replaced it
+//!             state   W = T, the time in which the writer is certain to write something newer: a value may be read
+//!                     until that has replaced it. The writer's period, or behind a queue, which it may find
+//!                     empty, that of the task that fills the queue
 //! Assumes     A1 a job takes its input after its arrival and sends what it made of it before it completes
 //!             A2 the assumptions of the queue   A3 the writer of a state is periodic
 //! Verdict     sufficient
@@ -21,7 +23,8 @@
 //! **Why.** Say P_i bounds the time from the first arrival to the arrival of the job of task i that uses the data;
 //! it completes by P_i + R_i. Queue: that job sends within R_i of its arrival, and the reader's job arrives within
 //! W of that: P_{i+1} = P_i + R_i + W. State: the value of a job that arrived at A is replaced by
-//! A + T + R_i, so whoever reads it arrived before: P_{i+1} = P_i + R_i + T.
+//! A + T + R_i, so whoever reads it arrived before: P_{i+1} = P_i + R_i + T. If the writer takes its input from a
+//! queue, a T later the next value is in the queue, and gets through by the same bound.
 //!
 //! **Age, not reaction.** The bound is about data that arrive at the end, the oldest of them. A reader of a state
 //! that runs less often than its writer never sees some values: nothing is said about when a change of the input
@@ -43,9 +46,9 @@ pub enum Link {
     Queue(Writer, Reader),
     /// The latest value.
     State {
-        /// T of the writer.
+        /// T: the writer's period; if it takes its input from a queue, the T of the task that fills it.
         period: Duration,
-        /// Whether it is periodic.
+        /// Whether the task with that T is periodic.
         periodic: bool,
         /// R of the reader.
         response: Duration,

@@ -379,7 +379,14 @@ fn by_hand() {
     // Released by the event itself.
     let event = Task { arrivals: Arrivals::Sporadic, ..first };
     assert_eq!(reaction(&event, &[queue]).expect("small").bound().expect("applies").total, ns(7 + 3));
-    assert_eq!(data_age(&first, &[queue]).expect("small").bound().expect("applies").until_replaced, None);
+    // The output stays until the first task's next job gets there.
+    let ages = data_age(&first, &[queue]).expect("small");
+    assert_eq!(ages.bound().expect("applies").until_replaced, Some(ns(7 + 3 + 10)));
+    assert_eq!(data_age(&event, &[queue]).expect("small").bound().expect("applies").until_replaced, None);
+    // A state behind it keeps its value for as long, however often its writer runs.
+    let often = Hop { channel: Channel::Queue { sends: 1, takes: 1, triggered: false }, reader: last };
+    let ages = data_age(&first, &[often, state(Reading::Newest, last)]).expect("small");
+    assert_eq!(ages.bound().expect("applies").until_output, ns((7 + 4) + (10 + 3) + 3));
 }
 
 #[test]
@@ -406,8 +413,13 @@ fn what_is_not_said() {
         (Some(Assumption::PeriodicReader), None)
     );
     assert_eq!(why(&sporadic(first), &[newest]), (None, Some(Assumption::PeriodicWriter)));
-    // Nor one whose queue may be empty.
-    assert_eq!(why(&first, &[queue, newest]), (None, Some(Assumption::PeriodicWriter)));
+    // Nor one whose queue may be empty for ever.
+    assert_eq!(why(&sporadic(first), &[queue, newest]), (None, Some(Assumption::PeriodicWriter)));
+    assert_eq!(why(&first, &[queue, newest]), (None, None));
+    let triggered =
+        Hop { channel: Channel::Queue { sends: 1, takes: 1, triggered: true }, reader: sporadic(last) };
+    let behind = [triggered, state(Reading::PreservedDelayed, last)];
+    assert_eq!(why(&first, &behind), (Some(Assumption::PeriodicWriter), Some(Assumption::PeriodicWriter)));
     let delayed = [state(Reading::PreservedDelayed, last)];
     assert_eq!(
         why(&sporadic(first), &delayed),

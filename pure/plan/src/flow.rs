@@ -5,7 +5,7 @@
 
 use taut_analysis::chain::{self, Link};
 use taut_analysis::queue::{self, Reader, Writer};
-use taut_analysis::{Overflow, Verdict};
+use taut_analysis::{Overflow, Verdict, Why};
 use taut_model::{
     Arrival, CAPACITY_MAX, Chain, Channel, ChannelId, Class, Fault, Kind, Mechanism, Model, Party, Place,
     Step, TaskId, codes,
@@ -170,15 +170,24 @@ pub(crate) fn follow(
     let response = |id: TaskId| promises[id.index()].filter(|p| p.proven).map(|p| p.response);
     let mut links = Vec::new();
     let mut first = None;
+    // How often something newer is certain to come: behind a queue, as often as into it.
+    let mut renewed = None;
+    let mut samples = true;
     for (i, step) in chain.path.iter().enumerate() {
         match *step {
             Step::Task(id) => {
                 // What is not shown about a task is said there.
                 let Some(response) = response(id) else { return plan };
                 first = first.or(Some(response));
+                if samples {
+                    renewed = period(model, id);
+                }
             }
-            Step::Channel(id) => match link(model, id, promises) {
-                Some(link) => links.push(link),
+            Step::Channel(id) => match link(model, id, promises, renewed) {
+                Some(link) => {
+                    samples = matches!(link, Link::State { .. });
+                    links.push(link);
+                }
                 None => {
                     let name = &model.channel(id).name;
                     let message = format!("the latency of chain `{}` is not shown", chain.name);
@@ -207,25 +216,41 @@ pub(crate) fn follow(
                 faults.push(too_slow(at, chain, &plan, age.total));
             }
         }
-        Ok(_) | Err(Overflow) => {
+        other => {
             let message = format!("the latency of chain `{}` is not shown", chain.name);
             let place = Place::value(format!("chains.{at}.max-latency"));
-            faults.push(Fault::error(codes::CHAIN_TOO_SLOW, message, place, "no bound fits in 64 bits"));
+            let why = match other {
+                Ok(Verdict::NotApplicable(assumption)) => assumption.to_string(),
+                Ok(Verdict::NotShown(Why::Rate)) => "more is sent into a queue of it than is taken".into(),
+                _ => Overflow.to_string(),
+            };
+            faults.push(Fault::error(codes::CHAIN_TOO_SLOW, message, place, why));
         }
     }
     plan
 }
 
-fn link(model: &Model, id: ChannelId, promises: &Promises) -> Option<Link> {
+/// The period of a periodic task.
+fn period(model: &Model, id: TaskId) -> Option<Duration> {
+    match &model.task(id).class {
+        Class::RealTime(real_time) => match real_time.arrival {
+            Arrival::Periodic { .. } => Some(real_time.arrival.period()),
+            Arrival::Sporadic { .. } => None,
+        },
+        Class::BestEffort(_) => None,
+    }
+}
+
+fn link(model: &Model, id: ChannelId, promises: &Promises, renewed: Option<Duration>) -> Option<Link> {
     let channel = model.channel(id);
     let (reader, _) = reader(model, id, promises)?;
     let (writer, _) = writer(model, channel, promises)?;
-    let Party::Task(task) = channel.writer else { return None };
+    let Party::Task(_) = channel.writer else { return None };
     Some(match channel.kind {
         Kind::Queue => Link::Queue(writer, reader),
         Kind::State => Link::State {
-            period: writer.period,
-            periodic: matches!(&model.task(task).class, Class::RealTime(rt) if matches!(rt.arrival, Arrival::Periodic { .. })),
+            period: renewed.unwrap_or(writer.period),
+            periodic: renewed.is_some(),
             response: reader.response,
         },
     })

@@ -4,17 +4,18 @@
 //! Data age: from the arrival of the job that sampled the outside to the last output made of that sample.
 //!
 //! ```text
-//! Equation    L = Σ_i W_i + R_n;  until the output is replaced: L + T_n
+//! Equation    L = Σ_i W_i + R_n;  until the output is replaced: L + E_n
 //!             W_i  from the arrival of a job to that of the last job that reads what it wrote
-//!                  newest                     T_i + R_i
-//!                  newest, writer above       T_i + J_i
-//!                  flow preserved             T_i + J_i;  with a unit delay 2 T_i + J_i
+//!                  newest                     E_i + R_i
+//!                  newest, writer above       E_i + J_i
+//!                  flow preserved             E_i + J_i;  with a unit delay E_i + T_i + J_i
 //!                  queue                      R_i + W, W of [`crate::queue::wait`]
+//!             E_i  how much later newer data get to task i: T_i, or E_{i−1} behind a queue
 //! Symbols     [ns] T period, R response time from arrival, J release jitter; n tasks
 //! Assumes     A1 a job reads after its arrival and writes before it completes   A2 jobs of a task in order
-//!             A3 writers of states are periodic and write in every job; so is the last task, if it is asked when its
-//!             output is replaced   A4 what [`super::end_to_end`] says of how states are read   A5 the assumptions
-//!             of the queue
+//!             A3 the first task, and who reads a state, is periodic and writes in every job, if a state or the question
+//!             when the output is replaced comes behind it with queues alone between; with a unit delay the writer is
+//!             A4 what [`super::end_to_end`] says of how states are read   A5 the assumptions of the queue
 //! Verdict     sufficient
 //! Cost        one pass
 //! Source      all newest: [`super::age`]; names: [Feiertag09], last to last; [Becker17], [Guenzel21], which measure
@@ -31,8 +32,9 @@
 //! time, term by term in another order: Σ (T_i + R_i), J in place of R where the writer is above. That the true values
 //! are equal as well is known [Guenzel 2023].
 //!
-//! **A writer fed by a queue** may find it empty and write nothing. A state behind it keeps its value for longer than
-//! the period, so [`Assumption::PeriodicWriter`] is said not to hold.
+//! **A writer fed by a queue** may find it empty, and writes nothing new then, however short its period. Newer data come
+//! with the next job of who fills the queue, E later, and within the same bound: each datum of the queue gets through
+//! in P. So E is handed on through queues, and starts anew with the period of each task that reads a state.
 
 use taut_time::Duration;
 
@@ -45,8 +47,8 @@ use crate::{Assumption, Overflow, Verdict, queue};
 pub struct DataAge {
     /// L: until the last output made of it.
     pub until_output: Duration,
-    /// L + T_n: until that output is replaced; none if nothing says when the last task writes again, or if it does not
-    /// fit in 64 bits.
+    /// L + E_n: until that output is replaced; none if nothing says when the last task writes something newer, or if
+    /// it does not fit in 64 bits.
     pub until_replaced: Option<Duration>,
     /// W of each hop: from an arrival to the next task's.
     pub hops: Vec<Duration>,
@@ -62,9 +64,9 @@ pub fn data_age(first: &Task, hops: &[Hop]) -> Result<Verdict<DataAge>, Overflow
     let mut waits = Vec::with_capacity(hops.len());
     let mut total = 0;
     let mut writer = first;
-    let mut writes_always = first.arrivals == Arrivals::Periodic;
+    let mut renewed = renewal(first);
     for hop in hops {
-        let wait = match between(writer, writes_always, hop)? {
+        let wait = match between(writer, renewed, hop)? {
             Verdict::Schedulable(wait) => wait,
             other => {
                 let past = DataAge {
@@ -79,36 +81,42 @@ pub fn data_age(first: &Task, hops: &[Hop]) -> Result<Verdict<DataAge>, Overflow
         total += ns(wait);
         waits.push(wait);
         writer = &hop.reader;
-        writes_always = writer.arrivals == Arrivals::Periodic && matches!(hop.channel, Channel::State(_));
+        if matches!(hop.channel, Channel::State(_)) {
+            renewed = renewal(writer);
+        }
     }
     let until_output = duration(total + ns(writer.response))?;
-    let until_replaced = if writes_always { until_output.checked_add(writer.period) } else { None };
+    let until_replaced = renewed.and_then(|renewed| until_output.checked_add(renewed));
     Ok(Verdict::Schedulable(DataAge { until_output, until_replaced, hops: waits, response: writer.response }))
 }
 
+/// E of a task that takes in something in every job: its period, if it is periodic.
+fn renewal(task: &Task) -> Option<Duration> {
+    (task.arrivals == Arrivals::Periodic).then_some(task.period)
+}
+
 /// W: from the arrival of the writer's job to that of the reader's.
-fn between(writer: &Task, writes_always: bool, hop: &Hop) -> Result<Verdict<Duration>, Overflow> {
-    match hop.channel {
+fn between(writer: &Task, renewed: Option<Duration>, hop: &Hop) -> Result<Verdict<Duration>, Overflow> {
+    let reading = match hop.channel {
         Channel::Queue { sends, takes, triggered } => {
             let (from, to) = ends(writer, &hop.reader, (sends, takes, triggered));
-            match queue::wait(&from, &to)? {
+            return match queue::wait(&from, &to)? {
                 Verdict::Schedulable(wait) => {
                     duration(ns(wait) + ns(writer.response)).map(Verdict::Schedulable)
                 }
                 other => Ok(other),
-            }
+            };
         }
-        Channel::State(_) if !writes_always => Ok(Verdict::NotApplicable(Assumption::PeriodicWriter)),
-        Channel::State(reading) => {
-            let (period, kept) = (
-                ns(writer.period),
-                match reading {
-                    Reading::Newest => ns(writer.response),
-                    Reading::NewestBelowWriter | Reading::Preserved => ns(writer.jitter),
-                    Reading::PreservedDelayed => ns(writer.period) + ns(writer.jitter),
-                },
-            );
-            duration(period + kept).map(Verdict::Schedulable)
-        }
-    }
+        Channel::State(reading) => reading,
+    };
+    let periodic = writer.arrivals == Arrivals::Periodic || reading != Reading::PreservedDelayed;
+    let Some(renewed) = renewed.filter(|_| periodic) else {
+        return Ok(Verdict::NotApplicable(Assumption::PeriodicWriter));
+    };
+    let kept = match reading {
+        Reading::Newest => ns(writer.response),
+        Reading::NewestBelowWriter | Reading::Preserved => ns(writer.jitter),
+        Reading::PreservedDelayed => ns(writer.period) + ns(writer.jitter),
+    };
+    duration(ns(renewed) + kept).map(Verdict::Schedulable)
 }

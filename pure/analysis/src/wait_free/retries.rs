@@ -99,7 +99,8 @@ pub fn on_another_core(attempt: &Attempt, writer: &Writer) -> Result<Verdict<Ret
     let writes = |within: u128| (within + ns(writer.response)) / period + 1;
     let mut within = longest + wasted;
     for _ in 0..STEPS_MAX {
-        let next = longest + writes(within).checked_mul(wasted).ok_or(Overflow)?;
+        let time = writes(within).checked_mul(wasted).ok_or(Overflow)?;
+        let next = longest.checked_add(time).ok_or(Overflow)?;
         if next == within {
             let retries = count(writes(within).checked_mul(failed.into()).ok_or(Overflow)?)?;
             return Ok(Verdict::Schedulable(Retries { retries, within: duration(within)? }));

@@ -10,7 +10,7 @@
 //! Symbols     [ns] a mean time between arrivals; s mean service time; c consumers; A = s / a; ρ = A / c
 //! Assumes     A1 ρ < 1   A2 arrivals and service times independent, exponential   A3 no limit to the buffer
 //! Verdict     a mean: says nothing about any one value
-//! Cost        c steps
+//! Cost        c steps, at most [`SERVERS_MAX`]
 //! Source      [Kleinrock75, section 3.5]
 //! ```
 //!
@@ -19,6 +19,9 @@
 use taut_time::Duration;
 
 use super::mean::{Mean, Means, NoMean, settles};
+
+/// Most servers that are computed with.
+pub const SERVERS_MAX: u32 = 1 << 16;
 
 /// The means for values that arrive every `gap` and take `service` of one of `servers`, in the mean.
 ///
@@ -38,6 +41,9 @@ pub fn means(gap: Duration, service: Duration, servers: u32) -> Result<Means, No
 /// [`NoMean`].
 pub fn share_that_waits(gap: Duration, service: Duration, servers: u32) -> Result<Mean, NoMean> {
     settles(gap, service, servers.into())?;
+    if servers > SERVERS_MAX {
+        return Err(NoMean::Servers);
+    }
     let load = Mean::time(service) / Mean::time(gap);
     let mut lost = Mean::ONE;
     for k in 1..=servers {
@@ -97,6 +103,7 @@ mod tests {
     fn no_mean() {
         assert_eq!(means(ns(5), ns(15), 3), Err(NoMean::Overload));
         assert_eq!(means(ns(5), ns(1), 0), Err(NoMean::Zero));
+        assert_eq!(means(ns(5), ns(1), u32::MAX), Err(NoMean::Servers));
         // Too long for integers, and still an answer.
         let found = means(ns(999_983), ns(37_000_001), 64).expect("it settles");
         assert!(matches!(found.waiting, Mean::Rounded(value) if value > 0.0 && value < 1.0));

@@ -44,6 +44,8 @@ pub enum NoMean {
     Overload,
     /// The time between arrivals, or the number of servers, is zero.
     Zero,
+    /// More servers than are computed with.
+    Servers,
 }
 
 impl fmt::Display for NoMean {
@@ -51,6 +53,7 @@ impl fmt::Display for NoMean {
         f.write_str(match self {
             Self::Overload => "as much arrives as can be served, or more, so the queue grows for ever",
             Self::Zero => "no time between arrivals, or no server",
+            Self::Servers => "too many servers",
         })
     }
 }
