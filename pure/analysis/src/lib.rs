@@ -33,6 +33,7 @@
 //! | [`multi::edf_msrp`] | deadlines under EDF, global resources by spinning | sufficient |
 //! | [`uni::utilisation::liu_layland`], [`uni::utilisation::hyperbolic`] | quick answers | sufficient |
 //! | [`queue`] | capacity, latency | sufficient |
+//! | [`queue`] | capacity, latency, time to overflow | sufficient |
 //! | [`chain`] | age of data, reaction time | sufficient |
 //! | [`memory`] | bytes per component | exact |
 //! | [`delivery`] | until a message, an alarm, a sensor's event is handled | see there |

@@ -66,21 +66,18 @@ mod tests {
     }
 
     /// The least number of buffers for which no run writes what is read, by running: the writer's jobs arrive every
-    /// `period`, write for one tick (two half ticks) that ends anywhere within `within`; a read begins at any half tick
-    /// and lasts `used`. Jobs up to `late` end as late as they may and those behind it as early: no other choice has
-    /// more writes begin in a window.
+    /// `period` and write at an instant within `within`; a read begins at any half tick and lasts `used`. Jobs up to
+    /// `late` write as late as they may and those behind it at their arrival: no other choice has more of them write
+    /// in a window that begins just before the late one.
     fn least(used: u64, period: u64, within: u64) -> u64 {
         let (used, period, within) = (2 * used, 2 * period, 2 * within);
         let mut most = 0;
-        for late in 0..20 {
-            let write = |job: u64| {
-                let end = job * period + if job <= late { within } else { 2.min(within) };
-                (end - 2.min(within), end)
-            };
-            for begin in 0..20 * period {
+        for late in 0..8 {
+            let write = |job: u64| job * period + if job <= late { within } else { 0 };
+            for begin in 0..12 * period {
                 // The newest that is complete.
-                let Some(newest) = (0..40).take_while(|&job| write(job).1 <= begin).last() else { continue };
-                let begun = (newest + 1..60).take_while(|&job| write(job).0 < begin + used).count() as u64;
+                let Some(newest) = (0..40).take_while(|&job| write(job) <= begin).last() else { continue };
+                let begun = (newest + 1..60).take_while(|&job| write(job) < begin + used).count() as u64;
                 most = most.max(begun);
             }
         }
@@ -89,22 +86,15 @@ mod tests {
     }
 
     #[test]
-    fn enough_in_every_run() {
-        let mut tight = 0;
-        let mut all = 0;
+    fn as_many_as_some_run_needs() {
         for period in 2..6 {
             for within in 1..=period {
                 for used in 1..16 {
                     let bound = is(buffers(&[Duration::from_ns(used)], &at(period, within)));
-                    let seen = least(used, period, within);
-                    assert!(seen <= bound, "T {period} R {within} l {used}: {seen} > {bound}");
-                    all += 1;
-                    tight += u64::from(seen == bound);
+                    assert_eq!(least(used, period, within), bound, "T {period} R {within} l {used}");
                 }
             }
         }
-        // A write takes a tick here, and none in the theorem.
-        assert!(tight * 10 >= all * 6, "{tight} of {all}");
     }
 
     /// T = 10, R_w = 10, l = 10: a job that ends at 10, and the next two that begin at 10 and 20, of which two begin
