@@ -65,6 +65,8 @@ pub enum Assumption {
     OneJobAtATime,
     /// A part is not longer than the whole, and a time by which something is divided not zero.
     TimeOrder,
+    /// What is asked about is in the list.
+    Listed,
 }
 
 impl fmt::Display for Assumption {
@@ -88,6 +90,7 @@ impl fmt::Display for Assumption {
             Self::FewScenarios => "there are more scenarios than the limit allows",
             Self::PeriodicReader => "the reader of a state is not periodic, so a value may never be read",
             Self::OneJobAtATime => "a job may still run when the next one of its task arrives",
+            Self::Listed => "what is asked about is not in the list",
             Self::TimeOrder => "a part is given as longer than the whole, or as lasting no time",
         })
     }

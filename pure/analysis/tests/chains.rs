@@ -164,6 +164,10 @@ fn run(tasks: &[Simulated], end: u64, lazy: u64, draw: &mut Draw) -> Seen {
             }
         }
     }
+    // Who was starved has a long response, too.
+    for (response, jobs) in seen.responses.iter_mut().zip(&ready) {
+        *response = jobs.iter().map(|job| end - job.arrival).fold(*response, u64::max);
+    }
     seen
 }
 

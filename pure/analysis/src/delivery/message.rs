@@ -169,7 +169,7 @@ mod tests {
         assert!(matches!(passes, Verdict::NotShown(Why::Passes(_))));
         assert_eq!(
             bound(&one, &subject(2, 0), Duration::ZERO),
-            Ok(Verdict::NotApplicable(Assumption::PositiveCount))
+            Ok(Verdict::NotApplicable(Assumption::Listed))
         );
         let never = Level { gap: Some(Duration::ZERO), ..one[0] };
         assert_eq!(printed(&[never], &subject(0, 0)), Ok(Verdict::NotApplicable(Assumption::PositivePeriod)));

@@ -122,7 +122,7 @@ pub(super) fn broken(levels: &[Level], subject: &Subject) -> Option<Assumption> 
     if levels.iter().any(|level| level.gap.is_some_and(Duration::is_zero)) {
         return Some(Assumption::PositivePeriod);
     }
-    (subject.level >= levels.len()).then_some(Assumption::PositiveCount)
+    (subject.level >= levels.len()).then_some(Assumption::Listed)
 }
 
 /// The sum of phases from a phase 0: unsound, as the file says.
