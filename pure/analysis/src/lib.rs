@@ -5,8 +5,8 @@
 //!
 //! A file states its equation, what it assumes, whether it is exact, and where it comes from; the path lists
 //! the assumptions: [`uni::fp::preemptive`] is one core, fixed priority, preemptive. Every answer is a
-//! [`Verdict`]; no verdict uses floating point (a [`waiting::Mean`] may), and costs are rounded up, supply down. What does not fit in
-//! 64 bits is an [`Overflow`], never a small number.
+//! [`Verdict`]; no verdict uses floating point (a [`waiting::Mean`] may), and costs are rounded up, supply down.
+//! What does not fit in 64 bits is an [`Overflow`], never a small number.
 //!
 //! | file | bounds | verdict |
 //! |---|---|---|
