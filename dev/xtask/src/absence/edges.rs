@@ -33,6 +33,7 @@ pub(super) const ROOMS: &[Room] = &[
     room("pure/event", &["time"], &[]),
     room("pure/model", &["time"], &["serde", "strsim"]),
     room("pure/manifest", &["time", "model"], &["toml", "annotate-snippets", "serde_json"]),
+    room("pure/policy", &["time"], &[]),
     room("pure/analysis", &["time", "model"], &[]),
     room("pure/plan", &["time", "model", "analysis"], &["serde", "toml", "sha2"]),
     room("pure/report", &["time", "event", "model", "plan"], &["hdrhistogram", "serde", "serde_json"]),

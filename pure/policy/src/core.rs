@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! A core whose tasks also use global resources: bands above a local rule.
+//!
+//! ```text
+//! pinned      one task that spins or holds: nothing preempts it
+//! boosted     holders of resources that others wait for suspended: by rank, FIFO among equals
+//! local       everything else, by the local rule, which knows of the bands nothing: to it, a task that is boosted
+//!             without having waited goes on running, and one that waited is suspended until it is no longer boosted
+//! ```
+
+use taut_time::Instant;
+
+use crate::queue::ReadyQueue;
+use crate::ranked::{Ranked, State};
+use crate::{Answer, Locking, Misuse, Scheduler, Slot, Store};
+
+/// A local rule with the bands above it.
+#[derive(Clone, Debug)]
+pub struct Core<L, Q, S> {
+    local: L,
+    boosted: Ranked<Q, S>,
+    pinned: bool,
+    running: Option<usize>,
+}
+
+impl<L: Locking, Q: ReadyQueue, S: Store<Slot>> Core<L, Q, S> {
+    /// For as many tasks as `local` has. The queue must take the ranks of the global rules.
+    ///
+    /// # Errors
+    /// [`Misuse::Task`] if queue or slots have no place for `tasks`.
+    pub fn new(local: L, boosted: Q, slots: S, tasks: usize) -> Result<Self, Misuse> {
+        let boosted = Ranked::new(boosted, slots, core::iter::repeat_n(0, tasks))?;
+        Ok(Self { local, boosted, pinned: false, running: None })
+    }
+
+    /// The local rule, to look at.
+    pub fn local(&self) -> &L {
+        &self.local
+    }
+
+    /// Whether what runs is pinned.
+    pub fn is_pinned(&self) -> bool {
+        self.pinned
+    }
+
+    /// Whether what runs holds a resource that boosts it.
+    pub fn is_boosted(&self) -> bool {
+        self.running.is_some() && self.running == self.boosted.running
+    }
+
+    /// Nothing preempts what runs from now on: it asks for a resource for which tasks spin.
+    ///
+    /// # Errors
+    /// [`Misuse::State`] if nothing runs, or what runs is pinned or boosted.
+    pub fn pin(&mut self) -> Result<usize, Misuse> {
+        let task = self.ordinary()?;
+        self.pinned = true;
+        Ok(task)
+    }
+
+    /// What runs may be preempted again: it has given the resource back.
+    ///
+    /// # Errors
+    /// [`Misuse::State`] if it is not pinned.
+    pub fn unpin(&mut self) -> Result<(), Misuse> {
+        if !self.pinned {
+            return Err(Misuse::State);
+        }
+        self.pinned = false;
+        Ok(())
+    }
+
+    /// A task has been granted a resource for which tasks are suspended: at once, as it runs, or after it waited.
+    ///
+    /// # Errors
+    /// [`Misuse::State`] if it neither runs unpinned nor is suspended, or is boosted already.
+    pub fn boost(&mut self, task: usize, rank: u64) -> Result<(), Misuse> {
+        // That a task that does not run is suspended is found out when the local rule resumes it.
+        if self.running == Some(task) && self.pinned {
+            return Err(Misuse::State);
+        }
+        self.boosted.admit(task, State::Idle, rank)
+    }
+
+    /// What runs gives back the resource that boosts it.
+    ///
+    /// # Errors
+    /// [`Misuse::State`] if it is not boosted.
+    pub fn unboost(&mut self) -> Result<usize, Misuse> {
+        if !self.is_boosted() {
+            return Err(Misuse::State);
+        }
+        let task = self.boosted.leave(State::Idle)?;
+        self.running = None;
+        if self.local.running() == Some(task) {
+            self.running = Some(task);
+        } else {
+            self.local.resume(task)?;
+        }
+        Ok(task)
+    }
+
+    /// What runs, if it is neither pinned nor boosted.
+    fn ordinary(&self) -> Result<usize, Misuse> {
+        let task = self.running.ok_or(Misuse::State)?;
+        if self.pinned || self.is_boosted() { Err(Misuse::State) } else { Ok(task) }
+    }
+}
+
+impl<L: Locking, Q: ReadyQueue, S: Store<Slot>> Scheduler for Core<L, Q, S> {
+    fn release(&mut self, task: usize, arrival: Instant) -> Result<(), Misuse> {
+        self.local.release(task, arrival)
+    }
+
+    fn suspend(&mut self) -> Result<usize, Misuse> {
+        self.ordinary()?;
+        let task = self.local.suspend()?;
+        self.running = None;
+        Ok(task)
+    }
+
+    fn resume(&mut self, task: usize) -> Result<(), Misuse> {
+        // A boosted one is resumed when it is no longer.
+        self.boosted.in_state(task, State::Idle)?;
+        self.local.resume(task)
+    }
+
+    fn complete(&mut self) -> Result<usize, Misuse> {
+        self.ordinary().map_err(|_| if self.running.is_none() { Misuse::State } else { Misuse::Holding })?;
+        let task = self.local.complete()?;
+        self.running = None;
+        Ok(task)
+    }
+
+    fn decide(&mut self) -> Option<usize> {
+        if !self.pinned {
+            self.running = self.boosted.decide().or_else(|| self.local.decide());
+        }
+        self.running
+    }
+
+    fn running(&self) -> Option<usize> {
+        self.running
+    }
+}
+
+impl<L: Locking, Q: ReadyQueue, S: Store<Slot>> Locking for Core<L, Q, S> {
+    fn lock(&mut self, now: Instant, resource: usize) -> Result<Answer, Misuse> {
+        self.ordinary()?;
+        let answer = self.local.lock(now, resource)?;
+        if answer == Answer::Waits {
+            self.running = None;
+        }
+        Ok(answer)
+    }
+
+    fn unlock(&mut self, resource: usize) -> Result<(), Misuse> {
+        self.ordinary()?;
+        self.local.unlock(resource)
+    }
+
+    fn holder(&self, resource: usize) -> Option<usize> {
+        self.local.holder(resource)
+    }
+
+    fn check_state(&self) -> Result<(), &'static str> {
+        self.boosted.check()?;
+        if self.pinned && self.running.is_none() {
+            return Err("nothing runs and it is pinned");
+        }
+        if self.pinned || self.boosted.running.is_some() {
+            return Ok(());
+        }
+        if self.running != self.local.running() {
+            return Err("what runs is not what the local rule chose");
+        }
+        self.local.check_state()
+    }
+}

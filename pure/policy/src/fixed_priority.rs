@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Fixed priority, preemptive, no locks.
+
+use taut_time::Instant;
+
+use crate::queue::ReadyQueue;
+use crate::ranked::{Ranked, State};
+use crate::{Misuse, Scheduler, Slot, Store};
+
+/// The most urgent ready task runs; FIFO among equals, and who was preempted goes before them, as SCHED_FIFO has it.
+#[derive(Clone, Debug)]
+pub struct FixedPriority<Q, S> {
+    ranked: Ranked<Q, S>,
+}
+
+impl<Q: ReadyQueue, S: Store<Slot>> FixedPriority<Q, S> {
+    /// A task per priority, larger = more urgent. Ranks are counted from the largest, which is 0.
+    ///
+    /// # Errors
+    /// [`Misuse::Task`] if queue or slots have no place for all, [`Misuse::Rank`] if the queue has too few ranks.
+    pub fn new(ready: Q, slots: S, priorities: &[u32]) -> Result<Self, Misuse> {
+        let top = priorities.iter().copied().max().unwrap_or(0);
+        let bases = priorities.iter().map(|priority| u64::from(top - priority));
+        if bases.clone().any(|rank| rank >= ready.ranks()) {
+            return Err(Misuse::Rank);
+        }
+        Ok(Self { ranked: Ranked::new(ready, slots, bases)? })
+    }
+}
+
+impl<Q: ReadyQueue, S: Store<Slot>> Scheduler for FixedPriority<Q, S> {
+    fn release(&mut self, task: usize, _: Instant) -> Result<(), Misuse> {
+        let rank = self.ranked.in_state(task, State::Idle)?.base;
+        self.ranked.admit(task, State::Idle, rank)
+    }
+
+    fn suspend(&mut self) -> Result<usize, Misuse> {
+        self.ranked.leave(State::Suspended)
+    }
+
+    fn resume(&mut self, task: usize) -> Result<(), Misuse> {
+        let rank = self.ranked.in_state(task, State::Suspended)?.base;
+        self.ranked.admit(task, State::Suspended, rank)
+    }
+
+    fn complete(&mut self) -> Result<usize, Misuse> {
+        self.ranked.leave(State::Idle)
+    }
+
+    fn decide(&mut self) -> Option<usize> {
+        self.ranked.decide()
+    }
+
+    fn running(&self) -> Option<usize> {
+        self.ranked.running
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::{Bitmap, Level, Node};
+
+    #[test]
+    fn equals_do_not_preempt_and_the_preempted_goes_first() {
+        let queue = || Bitmap::new([Level::EMPTY; 100], [Node::EMPTY; 4]);
+        let mut core = FixedPriority::new(queue(), [Slot::EMPTY; 4], &[10, 10, 20, 10]).expect("fits");
+        let now = Instant::from_ns(0);
+        core.release(0, now).expect("idle");
+        assert_eq!(core.decide(), Some(0));
+        core.release(1, now).expect("idle");
+        assert_eq!(core.decide(), Some(0), "an equal one does not preempt");
+        core.release(2, now).expect("idle");
+        assert_eq!(core.decide(), Some(2));
+        core.release(3, now).expect("idle");
+        assert_eq!(core.release(3, now), Err(Misuse::State));
+        assert_eq!(core.suspend(), Ok(2));
+        assert_eq!(core.decide(), Some(0), "before its equals");
+        assert_eq!(core.complete(), Ok(0));
+        assert_eq!((core.decide(), core.resume(2), core.decide()), (Some(1), Ok(()), Some(2)));
+        assert_eq!(FixedPriority::new(queue(), [Slot::EMPTY; 4], &[200, 1]).err(), Some(Misuse::Rank));
+    }
+}

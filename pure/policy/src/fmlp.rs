@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Flexible multiprocessor locking protocol, long resources: tasks are suspended, in order of request.
+//!
+//! ```text
+//! Rule        who asks while another holds the resource is suspended; first come, first served; a holder is boosted,
+//!             and among the boosted of a core the one that asked first runs
+//! Needs       global sections not inside others, nor others inside them: groups are the caller's
+//! Cost        O(1)
+//! Source      [Block07]; the order among the boosted is that of FMLP+ [Brandenburg11]
+//! ```
+//!
+//! Short resources are [`Msrp`](crate::Msrp): which resource is short is for the user to say.
+
+use taut_time::Instant;
+
+use crate::fifo::{Fifo, Waiter};
+use crate::{Global, Grant, Misuse, Party, Request, Store};
+
+/// A global resource for which tasks are suspended in order of request.
+#[derive(Clone, Debug)]
+pub struct FmlpLong<S> {
+    fifo: Fifo<S>,
+}
+
+impl<S: Store<Waiter>> FmlpLong<S> {
+    /// Free. As many places are needed as tasks use it, less one.
+    pub fn new(places: S) -> Self {
+        Self { fifo: Fifo::new(places) }
+    }
+}
+
+impl<S: Store<Waiter>> Global for FmlpLong<S> {
+    const SPINS: bool = false;
+
+    fn request(&mut self, now: Instant, party: Party, _: u32) -> Result<Request, Misuse> {
+        let granted = self.fifo.request(party, now.as_ns())?;
+        Ok(if granted { Request::Granted(Grant { party, rank: now.as_ns() }) } else { Request::Waits })
+    }
+
+    fn release(&mut self, party: Party) -> Result<Option<Grant>, Misuse> {
+        let next = self.fifo.release(party)?;
+        Ok(next.map(|next| Grant { party: next.party, rank: next.number }))
+    }
+
+    fn holder(&self) -> Option<Party> {
+        self.fifo.holder
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_come_first_served_and_ranked_by_request() {
+        let at = Instant::from_ns;
+        let party = |core, task| Party { core, task };
+        let mut resource = FmlpLong::new([Waiter::EMPTY; 2]);
+        let granted = |core, task, rank| Grant { party: party(core, task), rank };
+        assert_eq!(resource.request(at(5), party(0, 1), 1), Ok(Request::Granted(granted(0, 1, 5))));
+        assert_eq!(resource.request(at(6), party(0, 1), 1), Err(Misuse::Again));
+        assert_eq!(resource.request(at(6), party(1, 0), 1), Ok(Request::Waits));
+        assert_eq!(resource.request(at(7), party(2, 0), 9), Ok(Request::Waits));
+        assert_eq!(resource.request(at(8), party(3, 0), 9), Err(Misuse::Resource), "two places");
+        assert_eq!(resource.release(party(1, 0)), Err(Misuse::NotHolder));
+        assert_eq!(
+            resource.release(party(0, 1)),
+            Ok(Some(granted(1, 0, 6))),
+            "the priority is of no account"
+        );
+        assert_eq!(resource.release(party(1, 0)), Ok(Some(granted(2, 0, 7))));
+        assert_eq!(resource.release(party(2, 0)), Ok(None));
+        assert_eq!(resource.holder(), None);
+    }
+}

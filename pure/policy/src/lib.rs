@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Scheduling and locking rules as state machines: events in, decisions out.
+//!
+//! A rule knows no clock, no thread and no heap. Whoever drives it, virtual time or real threads, tells what happened
+//! and asks [`Scheduler::decide`] who runs; all storage is handed over at construction and never grows. One instance
+//! per core, and one per resource that several cores share:
+//!
+//! ```text
+//!                    +---------------- Core ----------------+
+//!  release, complete |  pinned    spins or holds: stays     |        Msrp  Mpcp  FmlpLong
+//!  lock, unlock      |  boosted   holds what others wait for| <----  one per global resource:
+//!  decide -> who     |  local     one of the rules below    |        who waits, who is granted
+//!                    +--------------------------------------+
+//! ```
+//!
+//! | local rule | order | lock | |
+//! |---|---|---|---|
+//! | [`FixedPriority`] | priority | none | |
+//! | [`ceiling::Immediate`] | priority | immediate ceiling | default under fixed priority |
+//! | [`ceiling::Original`] | priority | priority ceiling with inheritance | a job may wait at each lock |
+//! | [`Edf`] | deadline | none | |
+//! | [`Srp`] | deadline | stack resource policy | default under EDF |
+//! | [`SrpList`] | deadline | the same on one list | **wrong for nested locks**; kept for its experiments |
+//! | [`Dfp`] | deadline | deadline floor | as `Srp` in the worst case, other schedules |
+//!
+//! | global rule | waits | order | holder |
+//! |---|---|---|---|
+//! | [`Msrp`], also for short resources of FMLP | spins, pinned | FIFO | pinned |
+//! | [`Mpcp`] | suspended | priority | boosted to a ceiling |
+//! | [`FmlpLong`] | suspended | FIFO | boosted, by order of request |
+//!
+//! **Indices.** A task is its position on its core, a resource its position among those that the core knows. Both are
+//! checked: a caller that breaks the rules gets [`Misuse`] and nothing has happened.
+//!
+//! **At one instant** tell all completions and unlocks first, then all releases, then ask once who runs; only what
+//! runs then may lock. Rules that compare with what runs are strict, so that among equals the holder goes on.
+#![forbid(unsafe_code)]
+#![cfg_attr(not(test), no_std)]
+
+pub mod ceiling;
+mod core;
+mod dfp;
+mod edf;
+mod fifo;
+mod fixed_priority;
+mod fmlp;
+mod mpcp;
+mod msrp;
+pub mod queue;
+mod ranked;
+mod rule;
+mod srp;
+mod srp_list;
+mod store;
+
+pub use crate::core::Core;
+pub use dfp::{Dfp, DfpResource};
+pub use edf::Edf;
+pub use fifo::Waiter;
+pub use fixed_priority::FixedPriority;
+pub use fmlp::FmlpLong;
+pub use mpcp::Mpcp;
+pub use msrp::Msrp;
+pub use ranked::Slot;
+pub use rule::{Answer, Global, Grant, Locking, Misuse, Party, Request, Scheduler};
+pub use srp::{Srp, SrpResource, SrpTask};
+pub use srp_list::{SrpList, SrpListResource, SrpListTask};
+pub use store::Store;

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Multiprocessor priority ceiling protocol: tasks are suspended for a global resource, by priority.
+//!
+//! ```text
+//! Rule        who asks while another holds the resource is suspended; the most urgent one that waits is next, FIFO
+//!             among equals; a holder is boosted above every task, to the ceiling that the resource has on its core
+//! Symbols     ceiling on a core: the largest priority among the users on other cores
+//! Needs       global sections not inside others, nor others inside them
+//! Cost        request O(those that wait); release O(1)
+//! Source      [Rajkumar90]; [Lakshmanan09] with suspension; local resources by the ceiling protocol
+//! ```
+
+use taut_time::Instant;
+
+use crate::fifo::Waiter;
+use crate::{Global, Grant, Misuse, Party, Request, Store};
+
+/// A global resource for which tasks are suspended by priority.
+#[derive(Clone, Debug)]
+pub struct Mpcp<S, C> {
+    /// Who waits, the next one last.
+    waiting: S,
+    len: usize,
+    /// Per core.
+    ceilings: C,
+    holder: Option<Party>,
+}
+
+impl<S: Store<Waiter>, C: Store<u32>> Mpcp<S, C> {
+    /// Free. As many places are needed as tasks use it, less one; a ceiling per core, larger = more urgent.
+    pub fn new(places: S, ceilings: C) -> Self {
+        Self { waiting: places, len: 0, ceilings, holder: None }
+    }
+
+    fn grant(&mut self, party: Party) -> Grant {
+        self.holder = Some(party);
+        let ceiling = self.ceilings.as_ref().get(party.core).copied().unwrap_or(0);
+        Grant { party, rank: u64::from(u32::MAX - ceiling) }
+    }
+}
+
+impl<S: Store<Waiter>, C: Store<u32>> Global for Mpcp<S, C> {
+    const SPINS: bool = false;
+
+    fn request(&mut self, _: Instant, party: Party, priority: u32) -> Result<Request, Misuse> {
+        match self.holder {
+            None => return Ok(Request::Granted(self.grant(party))),
+            Some(holder) if holder == party => return Err(Misuse::Again),
+            Some(_) => {}
+        }
+        let waiting = self.waiting.as_mut();
+        if self.len == waiting.len() {
+            return Err(Misuse::Resource);
+        }
+        let number = u64::from(priority);
+        // Those that are more urgent, or equal and came before, stay behind it in the slice.
+        let mut at = self.len;
+        while at > 0 && waiting[at - 1].number >= number {
+            waiting[at] = waiting[at - 1];
+            at -= 1;
+        }
+        waiting[at] = Waiter { party, number };
+        self.len += 1;
+        Ok(Request::Waits)
+    }
+
+    fn release(&mut self, party: Party) -> Result<Option<Grant>, Misuse> {
+        if self.holder != Some(party) {
+            return Err(Misuse::NotHolder);
+        }
+        self.holder = None;
+        if self.len == 0 {
+            return Ok(None);
+        }
+        self.len -= 1;
+        let next = self.waiting.as_ref()[self.len].party;
+        Ok(Some(self.grant(next)))
+    }
+
+    fn holder(&self) -> Option<Party> {
+        self.holder
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn by_priority_then_first_come() {
+        let party = |core, task| Party { core, task };
+        let now = Instant::from_ns(0);
+        let mut resource = Mpcp::new([Waiter::EMPTY; 4], [7, 8]);
+        let granted =
+            |core, task, ceiling: u32| Grant { party: party(core, task), rank: (u32::MAX - ceiling).into() };
+        assert_eq!(resource.request(now, party(0, 0), 1), Ok(Request::Granted(granted(0, 0, 7))));
+        for (who, priority) in [(party(1, 0), 5), (party(1, 1), 9), (party(0, 1), 5), (party(1, 2), 3)] {
+            assert_eq!(resource.request(now, who, priority), Ok(Request::Waits));
+        }
+        assert_eq!(resource.request(now, party(0, 3), 3), Err(Misuse::Resource));
+        let mut holder = party(0, 0);
+        for (core, task, ceiling) in [(1, 1, 8), (1, 0, 8), (0, 1, 7), (1, 2, 8)] {
+            assert_eq!(resource.release(holder), Ok(Some(granted(core, task, ceiling))));
+            holder = party(core, task);
+        }
+        assert_eq!(resource.release(holder), Ok(None));
+    }
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Multiprocessor stack resource policy: tasks spin for a global resource, in order of request.
+//!
+//! ```text
+//! Rule        who asks is pinned on its core, spins while another holds the resource, and stays pinned until it gives
+//!             it back; first come, first served; local resources by SRP, or the immediate ceiling
+//! Promise     at most one task per core asks, so at most cores − 1 are before one
+//! Needs       global sections not inside others, nor others inside them
+//! Cost        O(1)
+//! Source      [Gai01]; FMLP has the same for short resources [Block07]
+//! ```
+
+use taut_time::Instant;
+
+use crate::fifo::{Fifo, Waiter};
+use crate::{Global, Grant, Misuse, Party, Request, Store};
+
+/// A global resource for which tasks spin.
+#[derive(Clone, Debug)]
+pub struct Msrp<S> {
+    fifo: Fifo<S>,
+}
+
+impl<S: Store<Waiter>> Msrp<S> {
+    /// Free. As many places are needed as cores use it, less one.
+    pub fn new(places: S) -> Self {
+        Self { fifo: Fifo::new(places) }
+    }
+}
+
+impl<S: Store<Waiter>> Global for Msrp<S> {
+    const SPINS: bool = true;
+
+    fn request(&mut self, _: Instant, party: Party, _: u32) -> Result<Request, Misuse> {
+        let granted = self.fifo.request(party, 0)?;
+        Ok(if granted { Request::Granted(Grant { party, rank: 0 }) } else { Request::Waits })
+    }
+
+    fn release(&mut self, party: Party) -> Result<Option<Grant>, Misuse> {
+        let next = self.fifo.release(party)?;
+        Ok(next.map(|next| Grant { party: next.party, rank: 0 }))
+    }
+
+    fn holder(&self) -> Option<Party> {
+        self.fifo.holder
+    }
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use super::{End, NONE, ReadyQueue};
+use crate::{Misuse, Store};
+
+/// A place of the heap, and where a task stands in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeapSlot {
+    entry: Entry,
+    /// Of the task with this slot's position: its entry's position.
+    place: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Entry {
+    rank: u64,
+    /// Among equals; counts up at the back and down at the front, and would need centuries to wrap.
+    order: i64,
+    task: u32,
+}
+
+impl Entry {
+    fn before(&self, other: &Self) -> bool {
+        (self.rank, self.order) < (other.rank, other.order)
+    }
+}
+
+impl HeapSlot {
+    /// In no heap.
+    pub const EMPTY: Self = Self { entry: Entry { rank: 0, order: 0, task: NONE }, place: NONE };
+}
+
+/// A binary heap that keeps the order of insertion among equals, and in which each task can be found.
+#[derive(Clone, Debug)]
+pub struct Heap<S> {
+    slots: S,
+    len: usize,
+    back: i64,
+    front: i64,
+}
+
+impl<S: Store<HeapSlot>> Heap<S> {
+    /// An empty heap, for as many tasks as there are slots.
+    pub fn new(mut slots: S) -> Self {
+        slots.as_mut().fill(HeapSlot::EMPTY);
+        Self { slots, len: 0, back: 0, front: 0 }
+    }
+
+    /// Puts an entry where a hole is, or higher.
+    fn rise(slots: &mut [HeapSlot], mut hole: usize, entry: Entry) {
+        while hole > 0 {
+            let parent = (hole - 1) / 2;
+            if !entry.before(&slots[parent].entry) {
+                break;
+            }
+            Self::put(slots, hole, slots[parent].entry);
+            hole = parent;
+        }
+        Self::put(slots, hole, entry);
+    }
+
+    /// Puts an entry where a hole is, or lower.
+    fn sink(slots: &mut [HeapSlot], len: usize, mut hole: usize, entry: Entry) {
+        loop {
+            let mut child = 2 * hole + 1;
+            if child >= len {
+                break;
+            }
+            if child + 1 < len && slots[child + 1].entry.before(&slots[child].entry) {
+                child += 1;
+            }
+            if !slots[child].entry.before(&entry) {
+                break;
+            }
+            Self::put(slots, hole, slots[child].entry);
+            hole = child;
+        }
+        Self::put(slots, hole, entry);
+    }
+
+    fn put(slots: &mut [HeapSlot], at: usize, entry: Entry) {
+        slots[at].entry = entry;
+        slots[entry.task as usize].place = at as u32;
+    }
+
+    fn take(&mut self, at: usize) -> Entry {
+        let slots = self.slots.as_mut();
+        let taken = slots[at].entry;
+        slots[taken.task as usize].place = NONE;
+        self.len -= 1;
+        if at < self.len {
+            let last = slots[self.len].entry;
+            if last.before(&taken) {
+                Self::rise(slots, at, last);
+            } else {
+                Self::sink(slots, self.len, at, last);
+            }
+        }
+        taken
+    }
+}
+
+impl<S: Store<HeapSlot>> ReadyQueue for Heap<S> {
+    fn capacity(&self) -> usize {
+        self.slots.as_ref().len()
+    }
+
+    fn insert(&mut self, task: usize, rank: u64, end: End) -> Result<(), Misuse> {
+        let slots = self.slots.as_mut();
+        match slots.get(task) {
+            None => return Err(Misuse::Task),
+            Some(slot) if slot.place != NONE => return Err(Misuse::State),
+            Some(_) => {}
+        }
+        let order = match end {
+            End::Back => {
+                self.back += 1;
+                self.back
+            }
+            End::Front => {
+                self.front -= 1;
+                self.front
+            }
+        };
+        let at = self.len;
+        self.len += 1;
+        Self::rise(slots, at, Entry { rank, order, task: task as u32 });
+        Ok(())
+    }
+
+    fn first(&self) -> Option<(usize, u64)> {
+        let entry = &self.slots.as_ref().first()?.entry;
+        (self.len > 0).then_some((entry.task as usize, entry.rank))
+    }
+
+    fn take_first(&mut self) -> Option<(usize, u64)> {
+        if self.len == 0 {
+            return None;
+        }
+        let entry = self.take(0);
+        Some((entry.task as usize, entry.rank))
+    }
+
+    fn remove(&mut self, task: usize) -> bool {
+        match self.slots.as_ref().get(task) {
+            Some(slot) if slot.place != NONE => {
+                let at = slot.place as usize;
+                self.take(at);
+                true
+            }
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use crate::queue::{End, ReadyQueue};
+use crate::{Misuse, Store};
+
+/// What a rule knows of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// What the rule starts from: a rank under fixed priority, the relative deadline under EDF.
+    pub(crate) base: u64,
+    /// Where it stands now.
+    pub(crate) rank: u64,
+    pub(crate) state: State,
+    /// How many resources it holds.
+    pub(crate) held: u32,
+    /// By the rule.
+    pub(crate) aux: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// No job, or its job is complete.
+    Idle,
+    /// It runs, or is in the ready queue.
+    Ready,
+    Suspended,
+    /// It waits for a local resource.
+    Blocked,
+}
+
+impl Slot {
+    /// No task yet.
+    pub const EMPTY: Self = Self { base: 0, rank: 0, state: State::Idle, held: 0, aux: u32::MAX };
+}
+
+/// What all rules share in which the ready task of least rank runs, and an equal one does not preempt.
+#[derive(Clone, Debug)]
+pub(crate) struct Ranked<Q, S> {
+    pub(crate) ready: Q,
+    pub(crate) slots: S,
+    pub(crate) running: Option<usize>,
+}
+
+impl<Q: ReadyQueue, S: Store<Slot>> Ranked<Q, S> {
+    pub(crate) fn new(ready: Q, mut slots: S, bases: impl Iterator<Item = u64>) -> Result<Self, Misuse> {
+        let capacity = ready.capacity();
+        let places = slots.as_mut();
+        places.fill(Slot::EMPTY);
+        for (task, base) in bases.enumerate() {
+            let slot = places.get_mut(task).filter(|_| task < capacity).ok_or(Misuse::Task)?;
+            *slot = Slot { base, rank: base, ..Slot::EMPTY };
+        }
+        Ok(Self { ready, slots, running: None })
+    }
+
+    pub(crate) fn slot(&self, task: usize) -> &Slot {
+        &self.slots.as_ref()[task]
+    }
+
+    pub(crate) fn slot_mut(&mut self, task: usize) -> &mut Slot {
+        &mut self.slots.as_mut()[task]
+    }
+
+    /// The task's slot if it exists and is in a state.
+    pub(crate) fn in_state(&self, task: usize, state: State) -> Result<&Slot, Misuse> {
+        let slot = self.slots.as_ref().get(task).ok_or(Misuse::Task)?;
+        if slot.state == state { Ok(slot) } else { Err(Misuse::State) }
+    }
+
+    /// A task that was not ready comes behind its equals.
+    pub(crate) fn admit(&mut self, task: usize, from: State, rank: u64) -> Result<(), Misuse> {
+        self.in_state(task, from)?;
+        self.ready.insert(task, rank, End::Back)?;
+        let slot = self.slot_mut(task);
+        (slot.rank, slot.state) = (rank, State::Ready);
+        Ok(())
+    }
+
+    /// What runs leaves.
+    pub(crate) fn leave(&mut self, to: State) -> Result<usize, Misuse> {
+        let task = self.running.ok_or(Misuse::State)?;
+        let slot = self.slot_mut(task);
+        if slot.held > 0 && to != State::Blocked {
+            return Err(Misuse::Holding);
+        }
+        slot.state = to;
+        self.running = None;
+        Ok(task)
+    }
+
+    /// The task that runs, to lock or unlock.
+    pub(crate) fn runner(&self) -> Result<usize, Misuse> {
+        self.running.ok_or(Misuse::State)
+    }
+
+    pub(crate) fn decide(&mut self) -> Option<usize> {
+        let Some((first, rank)) = self.ready.first() else { return self.running };
+        if let Some(running) = self.running {
+            let own = self.slot(running).rank;
+            if rank >= own {
+                return self.running;
+            }
+            self.ready.take_first();
+            // It came out of this queue, so there is room, and its rank was accepted or is a ceiling's.
+            let _ = self.ready.insert(running, own, End::Front);
+        } else {
+            self.ready.take_first();
+        }
+        self.running = Some(first);
+        self.running
+    }
+
+    /// Nothing that is ready goes before what runs.
+    pub(crate) fn check(&self) -> Result<(), &'static str> {
+        let ready = |task| self.slot(task).state == State::Ready;
+        match (self.running, self.ready.first()) {
+            (None, Some(_)) => Err("a task is ready and none runs"),
+            (Some(running), _) if !ready(running) => Err("what runs is not ready"),
+            (Some(running), Some((_, rank))) if rank < self.slot(running).rank => {
+                Err("a task is ready before what runs")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A resource of one core under a rule that moves its holder's rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Held {
+    pub(crate) holder: u32,
+    /// Which one of its holder's it is, counted from 1.
+    pub(crate) depth: u32,
+    /// The holder's rank before.
+    pub(crate) before: u64,
+}
+
+impl Held {
+    pub(crate) const FREE: Self = Self { holder: u32::MAX, depth: 0, before: 0 };
+
+    pub(crate) fn holder(&self) -> Option<usize> {
+        (self.holder != u32::MAX).then_some(self.holder as usize)
+    }
+}

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Schedules of one core, unit by unit, with every invariant asserted after each step.
+
+use proptest::prelude::*;
+use taut_policy::ceiling::{Immediate, ImmediateResource, Original, OriginalResource};
+use taut_policy::queue::{Heap, HeapSlot, List, Node};
+use taut_policy::{
+    Answer, Dfp, DfpResource, Locking, Scheduler, Slot, Srp, SrpList, SrpListResource, SrpListTask,
+    SrpResource, SrpTask,
+};
+use taut_time::{Duration, Instant};
+
+const TASKS: usize = 6;
+const RESOURCES: usize = 2;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Run,
+    Lock(usize),
+    Unlock(usize),
+}
+use Step::{Lock, Run, Unlock};
+
+/// One job, that of the task with its position.
+#[derive(Clone, Debug)]
+struct Job {
+    arrival: u64,
+    /// When the rule is told.
+    told: u64,
+    deadline: u64,
+    steps: Vec<Step>,
+}
+
+fn job(arrival: u64, deadline: u64, steps: &[Step]) -> Job {
+    Job { arrival, told: arrival, deadline, steps: steps.to_vec() }
+}
+
+/// `length` units inside of a resource.
+fn inside(resource: usize, length: usize) -> Vec<Step> {
+    [vec![Lock(resource)], vec![Run; length], vec![Unlock(resource)]].concat()
+}
+
+/// What a run was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Ran {
+    /// A letter per unit, with a star if it holds something, `.` if nothing runs; up to a break of mutual exclusion.
+    schedule: String,
+    /// When and who asked for what another held.
+    broken: Option<(u64, usize)>,
+    missed: Vec<bool>,
+}
+
+/// Asserts the rule's invariants after each step, if it keeps them.
+fn run(rule: &mut impl Locking, jobs: &[Job], keeps_invariants: bool) -> Ran {
+    let mut at = vec![0; jobs.len()];
+    let mut holds = vec![Vec::new(); jobs.len()];
+    let mut ran = Ran { schedule: String::new(), broken: None, missed: vec![true; jobs.len()] };
+    let units: usize = jobs.iter().flat_map(|job| &job.steps).filter(|step| **step == Run).count();
+    let end = jobs.iter().map(|job| job.told).max().unwrap_or(0) + units as u64;
+    let mut parts = Vec::new();
+    for now in 0..=end {
+        for (task, job) in jobs.iter().enumerate().filter(|(_, job)| job.told == now) {
+            rule.release(task, Instant::from_ns(job.arrival)).expect("idle");
+        }
+        let running = loop {
+            let decided = rule.decide();
+            if keeps_invariants {
+                rule.check_state().unwrap_or_else(|why| panic!("{why} at {now} of {jobs:?}"));
+            }
+            let Some(task) = decided else { break None };
+            match jobs[task].steps.get(at[task]) {
+                Some(&Lock(resource)) if rule.holder(resource) == Some(task) => {
+                    // It waited, and runs again.
+                    holds[task].push(resource);
+                    at[task] += 1;
+                }
+                Some(&Lock(resource)) => match rule.lock(Instant::from_ns(now), resource).expect("may") {
+                    Answer::Granted => {
+                        let others = holds.iter().any(|of: &Vec<usize>| of.contains(&resource));
+                        assert!(!others, "two hold {resource} at {now} of {jobs:?}");
+                        holds[task].push(resource);
+                        at[task] += 1;
+                    }
+                    Answer::Waits => {}
+                    Answer::Broken => {
+                        ran.broken = Some((now, task));
+                        ran.schedule = parts.join(" ");
+                        return ran;
+                    }
+                },
+                _ => break Some(task),
+            }
+        };
+        let Some(task) = running else {
+            parts.push(".".to_owned());
+            continue;
+        };
+        let star = if holds[task].is_empty() { "" } else { "*" };
+        parts.push(format!("{}{star}", char::from(b'A' + task as u8)));
+        at[task] += 1;
+        while let Some(&Unlock(resource)) = jobs[task].steps.get(at[task]) {
+            rule.unlock(resource).expect("holds it");
+            assert_eq!(holds[task].pop(), Some(resource));
+            at[task] += 1;
+        }
+        if at[task] == jobs[task].steps.len() {
+            assert_eq!(rule.complete(), Ok(task));
+            ran.missed[task] = now + 1 > jobs[task].arrival + jobs[task].deadline;
+        }
+    }
+    while parts.last().is_some_and(|part| part == ".") {
+        parts.pop();
+    }
+    assert!(jobs.iter().zip(&at).all(|(job, at)| job.steps.len() == *at), "a job is left: {jobs:?}");
+    ran.schedule = parts.join(" ");
+    ran
+}
+
+fn ns(ns: u64) -> Duration {
+    Duration::from_ns(ns)
+}
+
+fn deadlines(jobs: &[Job]) -> Vec<Duration> {
+    jobs.iter().map(|job| ns(job.deadline)).collect()
+}
+
+/// Per resource, the least relative deadline of those that use it.
+fn floors(jobs: &[Job]) -> Vec<Duration> {
+    let users = |resource| jobs.iter().filter(move |job| job.steps.contains(&Lock(resource)));
+    let floor = |resource| users(resource).map(|job| ns(job.deadline)).min().unwrap_or(Duration::MAX);
+    (0..RESOURCES).map(floor).collect()
+}
+
+fn heap() -> Heap<[HeapSlot; TASKS]> {
+    Heap::new([HeapSlot::EMPTY; TASKS])
+}
+
+fn srp(jobs: &[Job]) -> Ran {
+    let (tasks, resources) = ([SrpTask::EMPTY; TASKS], [SrpResource::EMPTY; RESOURCES]);
+    run(&mut Srp::new(heap(), tasks, &deadlines(jobs), resources, &floors(jobs)).expect("fits"), jobs, true)
+}
+
+fn srp_list(jobs: &[Job]) -> Ran {
+    let (tasks, resources) = ([SrpListTask::EMPTY; TASKS], [SrpListResource::EMPTY; RESOURCES]);
+    let nodes = [Node::EMPTY; TASKS];
+    run(
+        &mut SrpList::new(nodes, tasks, &deadlines(jobs), resources, &floors(jobs)).expect("fits"),
+        jobs,
+        false,
+    )
+}
+
+fn dfp_with(jobs: &[Job], jitter: u64) -> Ran {
+    let (slots, resources) = ([Slot::EMPTY; TASKS], [DfpResource::EMPTY; RESOURCES]);
+    let rule = Dfp::new(heap(), slots, &deadlines(jobs), resources, &floors(jobs), ns(jitter));
+    run(&mut rule.expect("fits"), jobs, true)
+}
+
+fn dfp(jobs: &[Job]) -> Ran {
+    dfp_with(jobs, 0)
+}
+
+/// Deadline-monotonic priorities and the ceilings that follow.
+fn priorities(jobs: &[Job]) -> (Vec<u32>, Vec<u32>) {
+    let of = |deadline: u64| 1000 - u32::try_from(deadline).expect("small");
+    let ceiling = |floor: &Duration| if *floor == Duration::MAX { 0 } else { of(floor.as_ns()) };
+    (jobs.iter().map(|job| of(job.deadline)).collect(), floors(jobs).iter().map(ceiling).collect())
+}
+
+fn immediate(jobs: &[Job]) -> Ran {
+    let ((own, ceilings), resources) = (priorities(jobs), [ImmediateResource::EMPTY; RESOURCES]);
+    run(
+        &mut Immediate::new(heap(), [Slot::EMPTY; TASKS], &own, resources, &ceilings).expect("fits"),
+        jobs,
+        true,
+    )
+}
+
+fn original(jobs: &[Job]) -> Ran {
+    let ((own, ceilings), resources) = (priorities(jobs), [OriginalResource::EMPTY; RESOURCES]);
+    let list = List::new([Node::EMPTY; TASKS]);
+    run(&mut Original::new(list, [Slot::EMPTY; TASKS], &own, resources, &ceilings).expect("fits"), jobs, true)
+}
+
+/// The smallest set whose schedules under SRP and DFP differ: C does not use the resource and its deadline is shorter
+/// than the floor, so SRP never holds it up; DFP does, as its deadline is not earlier than the lock's.
+#[test]
+fn smallest_set_on_which_srp_and_dfp_differ() {
+    let jobs = [job(0, 4, &inside(0, 2)), job(1, 3, &inside(0, 1)), job(1, 2, &[Run])];
+    assert_eq!(srp(&jobs).schedule, "A* C A* B*");
+    assert_eq!(dfp(&jobs).schedule, "A* A* C B*");
+    assert_eq!(srp_list(&jobs).schedule, "A* C A* B*");
+    assert_eq!(srp(&jobs).missed, dfp(&jobs).missed);
+}
+
+/// The one list of [Gutierrez13] is wrong for nested locks: when B gives R2 back at 10 it still holds R1, and A, which
+/// the ceiling of R1 should keep out, is put before it.
+#[test]
+fn one_list_breaks_on_nested_locks() {
+    let a = [Lock(0), Run, Lock(1), Run, Unlock(1), Run, Unlock(0)];
+    let b = [Lock(0), Run, Run, Run, Lock(1), Run, Run, Unlock(1), Run, Unlock(0)];
+    let jobs = [job(8, 2, &a), job(5, 11, &b)];
+    let list = srp_list(&jobs);
+    assert_eq!(list.broken, Some((10, 0)), "A asks for R1 at 10, and B holds it");
+    assert_eq!(list.schedule, ". . . . . B* B* B* B* B*");
+    assert_eq!(srp(&jobs).schedule, ". . . . . B* B* B* B* B* B* A* A* A*");
+}
+
+/// B was nominally released before A locked, and is recognised after it: without J its deadline is earlier than the
+/// floor, and it runs beside the holder.
+#[test]
+fn release_jitter_breaks_a_floor_without_it() {
+    let mut jobs = [job(0, 20, &[Run, Lock(0), Run, Run, Unlock(0)]), job(0, 10, &inside(0, 1))];
+    jobs[1].told = 2;
+    assert_eq!(dfp_with(&jobs, 0).broken, Some((2, 1)));
+    let with = dfp_with(&jobs, 2);
+    assert_eq!((with.broken, &*with.schedule), (None, "A A* A* B*"));
+    assert_eq!(srp(&jobs).schedule, "A A* A* B*", "SRP looks at levels, which do not depend on it");
+}
+
+/// B arrives in the very tick of the lock, so its deadline equals the floor: the holder goes on, told before or after.
+#[test]
+fn arrival_in_the_tick_of_the_lock_waits() {
+    let jobs = [job(0, 20, &inside(0, 3)), job(0, 10, &[])];
+    let (slots, resources) = ([Slot::EMPTY; TASKS], [DfpResource::EMPTY; RESOURCES]);
+    let floors = [ns(10), Duration::MAX];
+    let mut rule =
+        Dfp::new(heap(), slots, &deadlines(&jobs), resources, &floors, Duration::ZERO).expect("fits");
+    let now = Instant::from_ns(5);
+    rule.release(0, Instant::from_ns(0)).expect("idle");
+    assert_eq!(rule.decide(), Some(0));
+    assert_eq!(rule.lock(now, 0), Ok(Answer::Granted));
+    rule.release(1, now).expect("idle");
+    assert_eq!(rule.decide(), Some(0), "15 is not before 15");
+    assert_eq!(rule.check_state(), Ok(()));
+    assert_eq!(rule.unlock(0), Ok(()));
+    assert_eq!(rule.decide(), Some(1));
+}
+
+/// A preempted holder whose floor equals a later arrival's deadline goes on before it.
+#[test]
+fn a_preempted_holder_goes_before_its_equals() {
+    // A is due at 8 while it holds, C at 4, D at 8, B at 10.
+    let jobs =
+        [job(0, 20, &inside(0, 3)), job(2, 8, &inside(0, 1)), job(1, 3, &[Run, Run]), job(2, 6, &[Run])];
+    assert_eq!(dfp(&jobs).schedule, "A* C C A* A* D B*");
+}
+
+/// [Gutierrez13, Appendix A], with B among the users of R1, as the described behaviour needs.
+#[test]
+fn gutierrez13_appendix_a() {
+    let a = [vec![Run], inside(0, 7), vec![Run, Run]].concat();
+    let b = [inside(0, 1), vec![Run]].concat();
+    let jobs = [job(0, 20, &a), job(2, 8, &b), job(4, 7, &[Run, Run])];
+    let expected = "A A* A* A* A* A* A* A* B* B C C A A";
+    for ran in [srp(&jobs), srp_list(&jobs), dfp(&jobs)] {
+        assert_eq!((ran.broken, &*ran.schedule), (None, expected));
+    }
+}
+
+/// With only A among the users, as the text of [Gutierrez13, Appendix A] has it, the ceiling is A's own and B preempts.
+#[test]
+fn gutierrez13_appendix_a_as_worded() {
+    let a = [vec![Run], inside(0, 7), vec![Run, Run]].concat();
+    let jobs = [job(0, 20, &a), job(2, 8, &[Run, Run]), job(4, 7, &[Run, Run])];
+    for ran in [srp(&jobs), srp_list(&jobs), dfp(&jobs)] {
+        assert_eq!(ran.schedule, "A A* B B C C A* A* A* A* A* A* A A");
+    }
+}
+
+/// [Sha90]: under the original protocol a middle task that uses nothing runs beside a holder that nobody waits for;
+/// under the immediate one it waits. Both end at the same time.
+#[test]
+fn ceilings_original_and_immediate() {
+    let low = [vec![Run], inside(0, 3), vec![Run]].concat();
+    let high = [vec![Run], inside(0, 1)].concat();
+    let jobs = [job(0, 30, &low), job(2, 20, &[Run, Run]), job(3, 10, &high)];
+    assert_eq!(original(&jobs).schedule, "A A* B C A* A* C* B A");
+    assert_eq!(immediate(&jobs).schedule, "A A* A* A* C C* B B A");
+}
+
+/// Two tasks that nest the same resources the other way round do not deadlock.
+#[test]
+fn crossed_nesting_does_not_deadlock() {
+    let cross =
+        |first, second| vec![Run, Lock(first), Run, Lock(second), Run, Unlock(second), Run, Unlock(first)];
+    let jobs = [job(0, 30, &cross(0, 1)), job(2, 20, &cross(1, 0))];
+    assert_eq!(original(&jobs).schedule, "A A* B A* A* B* B* B*");
+    assert_eq!(immediate(&jobs).schedule, "A A* A* A* B B* B* B*");
+    assert_eq!(srp(&jobs).schedule, "A A* A* A* B B* B* B*");
+}
+
+/// Jobs of random sections, properly nested if `nested`.
+fn sets(nested: bool) -> impl Strategy<Value = Vec<Job>> {
+    let section = (0..RESOURCES, 1_usize..3, any::<bool>()).prop_map(move |(resource, length, nests)| {
+        if nests && nested {
+            let inner = inside(1 - resource, 1);
+            [vec![Lock(resource)], vec![Run; length], inner, vec![Run, Unlock(resource)]].concat()
+        } else {
+            inside(resource, length)
+        }
+    });
+    let part = prop_oneof![(1_usize..3).prop_map(|length| vec![Run; length]), section];
+    let one = (0_u64..8, 2_u64..16, prop::collection::vec(part, 1..3));
+    let one = one.prop_map(|(arrival, deadline, parts)| job(arrival, deadline, &parts.concat()));
+    prop::collection::vec(one, 2..=TASKS)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn no_rule_breaks_and_all_jobs_end(jobs in sets(true)) {
+        for ran in [srp(&jobs), dfp(&jobs), immediate(&jobs), original(&jobs)] {
+            prop_assert_eq!(ran.broken, None);
+        }
+    }
+
+    /// The one list equals the two structures as long as nothing nests and no deadlines are equal.
+    #[test]
+    fn one_list_is_right_without_nesting(jobs in sets(false)) {
+        let mut due: Vec<_> = jobs.iter().map(|job| job.arrival + job.deadline).collect();
+        due.sort_unstable();
+        due.dedup();
+        prop_assume!(due.len() == jobs.len());
+        prop_assert_eq!(srp_list(&jobs), srp(&jobs));
+    }
+
+    /// With two tasks the schedules of SRP and DFP never differ.
+    #[test]
+    fn two_tasks_are_scheduled_alike(jobs in sets(false)) {
+        let jobs = &jobs[..2];
+        prop_assume!(jobs[0].arrival + jobs[0].deadline != jobs[1].arrival + jobs[1].deadline);
+        prop_assert_eq!(srp(jobs).schedule, dfp(jobs).schedule);
+    }
+
+    /// Releases told of late by at most J do not break a floor that knows J.
+    #[test]
+    fn a_floor_with_jitter_holds(jobs in sets(true), late in prop::collection::vec(0_u64..4, TASKS)) {
+        let mut jobs = jobs;
+        jobs.iter_mut().zip(late).for_each(|(job, late)| job.told = job.arrival + late);
+        prop_assert_eq!(dfp_with(&jobs, 3).broken, None);
+    }
+}
