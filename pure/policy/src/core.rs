@@ -22,6 +22,9 @@ pub struct Core<L, Q, S> {
     local: L,
     boosted: Ranked<Q, S>,
     pinned: bool,
+    /// What runs waited for a resource that it has just given back: to the local rule it is suspended until the next
+    /// decision.
+    returns: bool,
     running: Option<usize>,
 }
 
@@ -32,7 +35,7 @@ impl<L: Locking, Q: ReadyQueue, S: Store<Slot>> Core<L, Q, S> {
     /// [`Misuse::Task`] if queue or slots have no place for `tasks`.
     pub fn new(local: L, boosted: Q, slots: S, tasks: usize) -> Result<Self, Misuse> {
         let boosted = Ranked::new(boosted, slots, core::iter::repeat_n(0, tasks))?;
-        Ok(Self { local, boosted, pinned: false, running: None })
+        Ok(Self { local, boosted, pinned: false, returns: false, running: None })
     }
 
     /// The local rule, to look at.
@@ -84,7 +87,7 @@ impl<L: Locking, Q: ReadyQueue, S: Store<Slot>> Core<L, Q, S> {
         self.boosted.admit(task, State::Idle, rank)
     }
 
-    /// What runs gives back the resource that boosts it.
+    /// What runs gives back the resource that boosts it. Until the next decision it may only complete.
     ///
     /// # Errors
     /// [`Misuse::State`] if it is not boosted.
@@ -93,19 +96,14 @@ impl<L: Locking, Q: ReadyQueue, S: Store<Slot>> Core<L, Q, S> {
             return Err(Misuse::State);
         }
         let task = self.boosted.leave(State::Idle)?;
-        self.running = None;
-        if self.local.running() == Some(task) {
-            self.running = Some(task);
-        } else {
-            self.local.resume(task)?;
-        }
+        self.returns = self.local.running() != Some(task);
         Ok(task)
     }
 
-    /// What runs, if it is neither pinned nor boosted.
+    /// What runs, if the local rule chose it.
     fn ordinary(&self) -> Result<usize, Misuse> {
         let task = self.running.ok_or(Misuse::State)?;
-        if self.pinned || self.is_boosted() { Err(Misuse::State) } else { Ok(task) }
+        if self.pinned || self.returns || self.is_boosted() { Err(Misuse::State) } else { Ok(task) }
     }
 }
 
@@ -128,13 +126,31 @@ impl<L: Locking, Q: ReadyQueue, S: Store<Slot>> Scheduler for Core<L, Q, S> {
     }
 
     fn complete(&mut self) -> Result<usize, Misuse> {
-        self.ordinary().map_err(|_| if self.running.is_none() { Misuse::State } else { Misuse::Holding })?;
-        let task = self.local.complete()?;
+        let task = self.running.ok_or(Misuse::State)?;
+        if self.pinned || self.is_boosted() {
+            return Err(Misuse::Holding);
+        }
+        if self.returns {
+            self.local.retire(task)?;
+            self.returns = false;
+        } else {
+            self.local.complete()?;
+        }
         self.running = None;
         Ok(task)
     }
 
+    fn retire(&mut self, task: usize) -> Result<(), Misuse> {
+        self.boosted.in_state(task, State::Idle)?;
+        self.local.retire(task)
+    }
+
     fn decide(&mut self) -> Option<usize> {
+        if self.returns {
+            self.returns = false;
+            // It is suspended there since it asked, so this cannot be refused.
+            let _ = self.running.map(|task| self.local.resume(task));
+        }
         if !self.pinned {
             self.running = self.boosted.decide().or_else(|| self.local.decide());
         }

@@ -99,6 +99,10 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<DfpResource>> Scheduler for Dfp<Q, 
         self.ranked.leave(State::Idle)
     }
 
+    fn retire(&mut self, task: usize) -> Result<(), Misuse> {
+        self.ranked.retire(task)
+    }
+
     fn decide(&mut self) -> Option<usize> {
         self.ranked.decide()
     }

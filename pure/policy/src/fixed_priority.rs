@@ -49,6 +49,10 @@ impl<Q: ReadyQueue, S: Store<Slot>> Scheduler for FixedPriority<Q, S> {
         self.ranked.leave(State::Idle)
     }
 
+    fn retire(&mut self, task: usize) -> Result<(), Misuse> {
+        self.ranked.retire(task)
+    }
+
     fn decide(&mut self) -> Option<usize> {
         self.ranked.decide()
     }

@@ -89,6 +89,12 @@ impl<Q: ReadyQueue, S: Store<Slot>> Ranked<Q, S> {
         Ok(task)
     }
 
+    pub(crate) fn retire(&mut self, task: usize) -> Result<(), Misuse> {
+        self.in_state(task, State::Suspended)?;
+        self.slot_mut(task).state = State::Idle;
+        Ok(())
+    }
+
     /// The task that runs, to lock or unlock.
     pub(crate) fn runner(&self) -> Result<usize, Misuse> {
         self.running.ok_or(Misuse::State)

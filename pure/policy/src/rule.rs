@@ -77,6 +77,12 @@ pub trait Scheduler {
     /// [`Misuse::State`] if nothing runs, [`Misuse::Holding`].
     fn complete(&mut self) -> Result<usize, Misuse>;
 
+    /// The job of a suspended task is done without running again.
+    ///
+    /// # Errors
+    /// [`Misuse::State`] if it is not suspended.
+    fn retire(&mut self, task: usize) -> Result<(), Misuse>;
+
     /// Who runs from now on. To be asked after every event, or after all events of one instant.
     fn decide(&mut self) -> Option<usize>;
 

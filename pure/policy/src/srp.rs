@@ -168,6 +168,15 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<SrpResource>> Scheduler for Srp<
         self.leave(State::Idle)
     }
 
+    fn retire(&mut self, task: usize) -> Result<(), Misuse> {
+        let slot = self.tasks.as_mut().get_mut(task).ok_or(Misuse::Task)?;
+        if slot.state != State::Suspended {
+            return Err(Misuse::State);
+        }
+        slot.state = State::Idle;
+        Ok(())
+    }
+
     fn decide(&mut self) -> Option<usize> {
         let top = self.top();
         self.running = top;

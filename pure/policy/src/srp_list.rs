@@ -157,6 +157,15 @@ impl<N: Store<Node>, S: Store<SrpListTask>, R: Store<SrpListResource>> Scheduler
         self.leave(State::Idle)
     }
 
+    fn retire(&mut self, task: usize) -> Result<(), Misuse> {
+        let slot = self.tasks.as_mut().get_mut(task).ok_or(Misuse::Task)?;
+        if slot.state != State::Suspended {
+            return Err(Misuse::State);
+        }
+        slot.state = State::Idle;
+        Ok(())
+    }
+
     fn decide(&mut self) -> Option<usize> {
         self.running = self.list.first().map(|(task, _)| task);
         self.running

@@ -35,6 +35,7 @@ pub(super) const ROOMS: &[Room] = &[
     room("pure/manifest", &["time", "model"], &["toml", "annotate-snippets", "serde_json"]),
     room("pure/policy", &["time"], &[]),
     room("pure/analysis", &["time", "model"], &[]),
+    room("pure/sim", &["time", "model", "policy"], &[]),
     room("pure/plan", &["time", "model", "analysis"], &["serde", "toml", "sha2"]),
     room("pure/report", &["time", "event", "model", "plan"], &["hdrhistogram", "serde", "serde_json"]),
     room("live/atomic", &[], &["loom", "portable-atomic", "shuttle"]),

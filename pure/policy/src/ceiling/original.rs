@@ -122,6 +122,10 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<OriginalResource>> Scheduler for Or
         self.ranked.leave(State::Idle)
     }
 
+    fn retire(&mut self, task: usize) -> Result<(), Misuse> {
+        self.ranked.retire(task)
+    }
+
     fn decide(&mut self) -> Option<usize> {
         // Each round but the last makes a task wait; only a rise of its rank makes one ask again, and ranks rise to
         // those of tasks: at most tasks² rounds, and by the protocol's theorem a few.

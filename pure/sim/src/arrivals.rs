@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! When jobs of a task arrive, and are released.
+
+use taut_model::{Arrivals, SetTask};
+
+use crate::calendar::NEVER;
+use crate::random::Random;
+use crate::{Gaps, Jitter, Scenario, Start};
+
+/// A task's arrivals under a scenario, one after the other.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    period: u64,
+    /// At most so much more between two.
+    spread: u64,
+    jitter: u64,
+    pattern: Jitter,
+    horizon: u64,
+    /// Which of the scenario's exact lists gives them instead.
+    list: Option<usize>,
+    /// How many there were.
+    count: usize,
+    pub(crate) arrival: u64,
+    /// Never before an earlier one.
+    pub(crate) release: u64,
+}
+
+impl Source {
+    /// At its first arrival, if there is one before the horizon.
+    pub(crate) fn new(
+        task: &SetTask,
+        at: usize,
+        latest: u64,
+        scenario: &Scenario,
+        random: &mut Random,
+    ) -> Self {
+        let (period, jitter) = (task.period.as_ns(), task.jitter.as_ns());
+        let first = match (&scenario.start, task.arrivals) {
+            (Start::At(times), _) => times.get(at).map_or(0, |time| time.as_ns()),
+            (_, Arrivals::Phased(offset)) => offset.as_ns(),
+            (Start::Synchronous, _) => 0,
+            (Start::Critical, _) => latest - jitter,
+            (Start::Random, _) => random.up_to(period - 1),
+        };
+        let spread = match scenario.gaps {
+            Gaps::UpTo { percent } if task.arrivals == Arrivals::Sporadic => {
+                u64::try_from(u128::from(period) * u128::from(percent) / 100).unwrap_or(u64::MAX)
+            }
+            _ => 0,
+        };
+        let mut source = Self {
+            period,
+            spread,
+            jitter,
+            pattern: scenario.jitter,
+            horizon: scenario.horizon.as_ns(),
+            list: scenario.exactly.iter().position(|(task, _)| *task == at),
+            count: 0,
+            arrival: first,
+            release: 0,
+        };
+        if source.list.is_some() {
+            source.arrival = source.listed(scenario);
+        }
+        source.settle(random);
+        source
+    }
+
+    fn listed(&self, scenario: &Scenario) -> u64 {
+        let list = self.list.and_then(|list| scenario.exactly.get(list));
+        list.and_then(|(_, times)| times.get(self.count))
+            .map_or(NEVER, |time| time.as_ns().max(self.arrival_before()))
+    }
+
+    fn arrival_before(&self) -> u64 {
+        if self.count == 0 { 0 } else { self.arrival }
+    }
+
+    /// To the next one.
+    pub(crate) fn advance(&mut self, scenario: &Scenario, random: &mut Random) {
+        self.count += 1;
+        self.arrival = if self.list.is_some() {
+            self.listed(scenario)
+        } else {
+            let more = if self.spread > 0 { random.up_to(self.spread) } else { 0 };
+            self.arrival.saturating_add(self.period).saturating_add(more)
+        };
+        self.settle(random);
+    }
+
+    /// The release of an arrival; none past the horizon.
+    fn settle(&mut self, random: &mut Random) {
+        if self.arrival >= self.horizon {
+            self.release = NEVER;
+            return;
+        }
+        let late = match self.pattern {
+            Jitter::None => 0,
+            Jitter::First if self.count > 0 => 0,
+            Jitter::First | Jitter::Full => self.jitter,
+            Jitter::Random => random.up_to(self.jitter),
+        };
+        // That this fits is checked before a run.
+        self.release = self.release.max(self.arrival.saturating_add(late));
+    }
+}

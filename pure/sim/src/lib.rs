@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Seeded runs of task sets under policy, in virtual time.
+//!
+//! What is shown by a run is a lower bound: a response time that can happen. A claimed bound that a run exceeds is wrong;
+//! one that no run exceeds is not thereby right.
+//!
+//! ```
+//! use taut_model::{Arrivals, Body, Scheduler, SetTask, TaskSet};
+//! use taut_sim::{GlobalRule, Rules, Scenario, Simulation};
+//! use taut_time::Duration;
+//!
+//! let task = |name: &str, priority, cost, period| SetTask {
+//!     name: name.into(),
+//!     core: 0,
+//!     priority,
+//!     arrivals: Arrivals::Periodic,
+//!     period: Duration::from_ms(period),
+//!     deadline: Duration::from_ms(period),
+//!     jitter: Duration::ZERO,
+//!     body: Body::Anywhere { cost: Duration::from_ms(cost), requests: Vec::new() },
+//! };
+//! let set = TaskSet::new(vec![Scheduler::FixedPriority], vec![], vec![task("a", 2, 1, 4), task("b", 1, 3, 8)]).unwrap();
+//! let mut simulation = Simulation::new(&set, &Rules::of(&set, GlobalRule::Mpcp)).unwrap();
+//! let outcome = simulation.run(&Scenario::worst(Duration::from_ms(8)), &mut ()).unwrap();
+//! assert_eq!(outcome.tasks[1].response_max, Duration::from_ms(4));
+//! ```
+//!
+//! Channels are not part of a run yet: what is shared are resources.
+#![forbid(unsafe_code)]
+
+mod any;
+mod arrivals;
+mod calendar;
+mod event;
+mod outcome;
+mod program;
+mod random;
+mod rules;
+mod run;
+mod scenario;
+
+pub use event::{Event, Kind, Sink};
+pub use outcome::{End, Outcome, TaskOutcome};
+pub use rules::{CoreRule, Fault, GlobalRule, Rules};
+pub use run::{BACKLOG_MAX, Simulation};
+pub use scenario::{Execution, Gaps, Jitter, Placement, Scenario, Start};

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What a job does, as a flat list.
+
+use taut_model::{Body, Segment, TaskSet};
+
+use crate::random::Random;
+use crate::{Fault, GlobalRule, Placement};
+
+/// A step of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Op {
+    pub(crate) what: What,
+    pub(crate) resource: u32,
+    /// Of `Run`.
+    pub(crate) time: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    Run,
+    Lock(Guard),
+    Unlock(Guard),
+    End,
+}
+
+/// What guards a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Guard {
+    /// The core's rule.
+    Local,
+    /// A global one for which tasks spin.
+    Spin,
+    /// A global one for which tasks are suspended.
+    Suspend,
+}
+
+/// Sections of a body that leaves their places open.
+#[derive(Clone, Debug)]
+pub(crate) struct Open {
+    /// Execution outside of sections.
+    rest: u64,
+    /// Guard, resource, length: in the order of the requests.
+    sections: Vec<(Guard, u32, u64)>,
+    /// In the order of the last job.
+    ordered: Vec<(Guard, u32, u64)>,
+}
+
+/// Most steps of all tasks' jobs together.
+const OPS_MAX: usize = 1 << 24;
+
+pub(crate) fn guard(set: &TaskSet, rules: &[GlobalRule], resource: usize) -> Guard {
+    match rules[resource] {
+        _ if set.is_local(resource) => Guard::Local,
+        GlobalRule::Msrp => Guard::Spin,
+        GlobalRule::Mpcp | GlobalRule::FmlpLong => Guard::Suspend,
+    }
+}
+
+/// Appends a task's job. Bodies that leave places open get room here, and a list of what is to be placed.
+pub(crate) fn compile(body: &Body, guards: &[Guard], ops: &mut Vec<Op>) -> Result<Option<Open>, Fault> {
+    let open = match body {
+        Body::Segments(segments) => {
+            walk(segments, guards, ops);
+            None
+        }
+        Body::Anywhere { cost, requests } => {
+            let mut sections = Vec::new();
+            let mut rest = cost.as_ns();
+            for request in requests {
+                let count = request.count as usize;
+                if sections.len().saturating_add(count) > OPS_MAX / 4 {
+                    return Err(Fault::TooMany);
+                }
+                let length = request.length.as_ns();
+                // That the sections fit into the cost is what a set proves.
+                rest -= length * u64::from(request.count);
+                let section = (guards[request.resource], request.resource as u32, length);
+                sections.extend(core::iter::repeat_n(section, count));
+            }
+            let empty = Op { what: What::End, resource: 0, time: 0 };
+            ops.extend(core::iter::repeat_n(empty, 4 * sections.len() + 1));
+            Some(Open { rest, ordered: sections.clone(), sections })
+        }
+    };
+    ops.push(Op { what: What::End, resource: 0, time: 0 });
+    if ops.len() > OPS_MAX { Err(Fault::TooMany) } else { Ok(open) }
+}
+
+fn walk(segments: &[Segment], guards: &[Guard], ops: &mut Vec<Op>) {
+    for segment in segments {
+        match segment {
+            Segment::Normal(time) if time.is_zero() => {}
+            Segment::Normal(time) => ops.push(Op { what: What::Run, resource: 0, time: time.as_ns() }),
+            Segment::Section { resource, inside } => {
+                let (guard, resource) = (guards[*resource], *resource as u32);
+                ops.push(Op { what: What::Lock(guard), resource, time: 0 });
+                walk(inside, guards, ops);
+                ops.push(Op { what: What::Unlock(guard), resource, time: 0 });
+            }
+        }
+    }
+}
+
+impl Open {
+    /// To the order of the requests: a run knows nothing of the one before.
+    pub(crate) fn reset(&mut self) {
+        self.ordered.copy_from_slice(&self.sections);
+    }
+
+    /// Writes a job with its sections in their places into the room that `compile` made.
+    pub(crate) fn place(&mut self, placement: Placement, random: &mut Random, ops: &mut [Op]) {
+        let count = self.sections.len() as u64;
+        if placement == Placement::Random {
+            for last in (1..self.sections.len()).rev() {
+                let other = random.up_to(last as u64) as usize;
+                self.ordered.swap(last, other);
+            }
+        }
+        let mut at = 0;
+        let mut put = |op: Op| {
+            ops[at] = op;
+            at += 1;
+        };
+        let share = |index: u64| ((u128::from(self.rest) * u128::from(index)) / u128::from(count + 1)) as u64;
+        let mut left = self.rest;
+        for (index, &(guard, resource, length)) in self.ordered.iter().enumerate() {
+            let index = index as u64;
+            let before = match placement {
+                Placement::Front => 0,
+                Placement::Back if index == 0 => self.rest,
+                Placement::Back => 0,
+                Placement::Even => share(index + 1) - share(index),
+                // Twice a fair share at most, so that later sections get theirs; at times nothing.
+                Placement::Random => {
+                    let fair = self.rest / (count + 1);
+                    random.up_to(fair.saturating_mul(3)).saturating_sub(fair).min(left)
+                }
+            };
+            left -= before;
+            if before > 0 {
+                put(Op { what: What::Run, resource: 0, time: before });
+            }
+            put(Op { what: What::Lock(guard), resource, time: 0 });
+            put(Op { what: What::Run, resource: 0, time: length });
+            put(Op { what: What::Unlock(guard), resource, time: 0 });
+        }
+        if left > 0 {
+            put(Op { what: What::Run, resource: 0, time: left });
+        }
+        put(Op { what: What::End, resource: 0, time: 0 });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use taut_model::Request;
+    use taut_time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn every_placement_is_the_same_work() {
+        let request = |resource, count, length| Request {
+            resource,
+            count,
+            length: Duration::from_ns(length),
+            outermost: true,
+        };
+        let requests = vec![request(0, 2, 3), request(1, 1, 4)];
+        let body = Body::Anywhere { cost: Duration::from_ns(23), requests };
+        let mut ops = Vec::new();
+        let guards = [Guard::Local, Guard::Spin];
+        let mut open = compile(&body, &guards, &mut ops).expect("fits").expect("open");
+        let mut random = Random::new(1);
+        let runs = |ops: &[Op]| -> Vec<u64> {
+            let until = ops.iter().take_while(|op| op.what != What::End);
+            until.filter(|op| op.what == What::Run).map(|op| op.time).collect()
+        };
+        for (placement, expected) in [
+            (Placement::Front, vec![3, 3, 4, 13]),
+            (Placement::Back, vec![13, 3, 3, 4]),
+            (Placement::Even, vec![3, 3, 3, 3, 3, 4, 4]),
+        ] {
+            open.place(placement, &mut random, &mut ops);
+            assert_eq!(runs(&ops), expected);
+        }
+        for _ in 0..100 {
+            open.place(Placement::Random, &mut random, &mut ops);
+            assert_eq!(runs(&ops).iter().sum::<u64>(), 23);
+            let locks = ops
+                .iter()
+                .take_while(|op| op.what != What::End)
+                .filter(|op| matches!(op.what, What::Lock(_)));
+            assert_eq!(locks.count(), 3);
+        }
+    }
+}

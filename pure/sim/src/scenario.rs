@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use taut_time::Duration;
+
+/// What is left open by a task set, decided: one run. The same set, rules and scenario give the same run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scenario {
+    /// Of all that is random.
+    pub seed: u64,
+    /// Nothing arrives at this time or later. What has arrived runs to its end.
+    pub horizon: Duration,
+    /// When first jobs arrive.
+    pub start: Start,
+    /// How far apart the arrivals of sporadic tasks are.
+    pub gaps: Gaps,
+    /// How long after its arrival a job is released.
+    pub jitter: Jitter,
+    /// How long jobs execute.
+    pub execution: Execution,
+    /// Where the sections of [`Body::Anywhere`](taut_model::Body::Anywhere) are.
+    pub placement: Placement,
+    /// All arrivals of some tasks, in order: a position in the set and the times.
+    pub exactly: Vec<(usize, Vec<Duration>)>,
+    /// Instants of something happening after which the run is given up.
+    pub steps_max: u64,
+}
+
+impl Scenario {
+    /// The run that is worst for preemptive fixed priority without locks: all at once, as often, as long and as soon as
+    /// may be, sections first.
+    pub fn worst(horizon: Duration) -> Self {
+        Self {
+            seed: 0,
+            horizon,
+            start: Start::Critical,
+            gaps: Gaps::Least,
+            jitter: Jitter::First,
+            execution: Execution::Full,
+            placement: Placement::Front,
+            exactly: Vec::new(),
+            steps_max: u64::MAX,
+        }
+    }
+
+    /// One in which everything that may be is random.
+    pub fn random(horizon: Duration, seed: u64) -> Self {
+        Self {
+            seed,
+            start: Start::Random,
+            gaps: Gaps::UpTo { percent: 50 },
+            jitter: Jitter::Random,
+            execution: Execution::Random { least_percent: 50 },
+            placement: Placement::Random,
+            ..Self::worst(horizon)
+        }
+    }
+}
+
+/// When first jobs arrive. A task with a given offset keeps it, but for `At`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// At 0.
+    Synchronous,
+    /// Such that first jobs are released at once with [`Jitter::First`]: at the longest jitter of all less their own.
+    Critical,
+    /// Anywhere in the first period.
+    Random,
+    /// Then; a task past the end of the list at 0.
+    At(Vec<Duration>),
+}
+
+/// How far apart arrivals are. Periodic ones are always a period apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gaps {
+    /// As little as may be.
+    Least,
+    /// A random time of up to so much of the period more.
+    UpTo {
+        /// Of the period, for each gap anew.
+        percent: u32,
+    },
+}
+
+/// How long after its arrival a job is released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Jitter {
+    /// At once.
+    None,
+    /// J for first jobs, then 0: what is worst for others.
+    First,
+    /// J always.
+    Full,
+    /// 0 to J.
+    Random,
+}
+
+/// How long jobs execute, of what the body says; every part that is not empty takes 1 ns at least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Execution {
+    /// All of it.
+    Full,
+    /// So much of each part.
+    Scaled {
+        /// 100 is all; more counts as 100.
+        percent: u32,
+    },
+    /// For each part anew.
+    Random {
+        /// At least so much; more than 100 counts as 100.
+        least_percent: u32,
+    },
+}
+
+/// Where the sections are of a body that leaves it open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// One after the other at the start, in the order of the set's requests.
+    Front,
+    /// One after the other at the end.
+    Back,
+    /// With equal execution before, between and after.
+    Even,
+    /// In any order with any execution between, for each job anew.
+    Random,
+}

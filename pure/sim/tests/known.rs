@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Runs whose every instant is known.
+
+use taut_model::{Arrivals, Body, Request, Resource, Scheduler, Segment, SetTask, TaskSet};
+use taut_sim::{CoreRule, End, Event, Fault, GlobalRule, Kind, Outcome, Rules, Scenario, Simulation, Start};
+use taut_time::Duration;
+
+/// One unit of time.
+fn units(count: u64) -> Duration {
+    Duration::from_us(count)
+}
+
+fn task(core: usize, priority: u32, period: u64, body: Body) -> SetTask {
+    SetTask {
+        name: format!("{core}/{priority}"),
+        core,
+        priority,
+        arrivals: Arrivals::Sporadic,
+        period: units(period),
+        deadline: units(period),
+        jitter: Duration::ZERO,
+        body,
+    }
+}
+
+fn run(length: u64) -> Segment {
+    Segment::Normal(units(length))
+}
+
+fn section(resource: usize, length: u64) -> Segment {
+    Segment::Section { resource, inside: vec![run(length)] }
+}
+
+fn set(cores: usize, resources: usize, tasks: Vec<SetTask>) -> TaskSet {
+    let resource = |at: usize| Resource { name: format!("r{at}") };
+    TaskSet::new(vec![Scheduler::FixedPriority; cores], (0..resources).map(resource).collect(), tasks)
+        .expect("valid")
+}
+
+fn segments(segments: &[Segment]) -> Body {
+    Body::Segments(segments.to_vec())
+}
+
+fn starts(times: &[u64], horizon: u64) -> Scenario {
+    let at = Start::At(times.iter().copied().map(units).collect());
+    Scenario { start: at, ..Scenario::worst(units(horizon)) }
+}
+
+/// Runs once, and gives the responses in units beside what happened.
+fn play(set: &TaskSet, rules: &Rules, scenario: &Scenario) -> (Vec<u64>, Outcome, Vec<String>) {
+    let mut log = Vec::new();
+    let mut simulation = Simulation::new(set, rules).expect("fits");
+    let mut sink = |event: Event| {
+        let kind = match event.kind {
+            Kind::Release { .. } => return,
+            Kind::Drop => "drop".to_owned(),
+            Kind::Start => "start".to_owned(),
+            Kind::Preempt => "preempt".to_owned(),
+            Kind::Resume => "resume".to_owned(),
+            Kind::Suspend(resource) => format!("suspend r{resource}"),
+            Kind::Spin(resource) => format!("spin r{resource}"),
+            Kind::Locked(resource) => format!("lock r{resource}"),
+            Kind::Unlock(resource) => format!("unlock r{resource}"),
+            Kind::Complete { .. } => "complete".to_owned(),
+            Kind::Miss => "miss".to_owned(),
+        };
+        log.push(format!("{} t{} {kind}", event.at.as_ns() / 1000, event.task));
+    };
+    let outcome = simulation.run(scenario, &mut sink).expect("fits").clone();
+    let responses = outcome.tasks.iter().map(|task| task.response_max.as_ns() / 1000).collect();
+    (responses, outcome, log)
+}
+
+/// [Lakshmanan09] charges a task that waits for remote sections with a jitter of its remote blocking; its jobs come
+/// closer than that. Task 1 is suspended five times, each time just while task 0 does not run, ends at 19959, and its
+/// next job runs without waiting: task 2 is preempted by both. The equation bounds task 2 by 12000.
+#[test]
+fn mpcp_suspension_exceeds_the_published_jitter_term() {
+    let sections =
+        |count, length| vec![Request { resource: 0, count, length: units(length), outermost: true }];
+    let body = |cost, requests| Body::Anywhere { cost: units(cost), requests };
+    let set = set(
+        2,
+        1,
+        vec![
+            task(0, 4, 2_000, body(1_000, vec![])),
+            task(0, 3, 20_000, body(5_000, sections(5, 10))),
+            task(0, 2, 100_000, body(1_000, vec![])),
+            task(1, 1, 2_000, body(1_000, sections(1, 1_000))),
+        ],
+    );
+    let times = |times: &[u64]| times.iter().copied().map(units).collect();
+    let scenario = Scenario {
+        exactly: vec![
+            (0, (0..40).map(|at| units(2_000 * at)).collect()),
+            (1, times(&[0, 20_000])),
+            (2, times(&[9_999])),
+            (3, times(&[999, 2_999, 4_999, 6_999, 8_999])),
+        ],
+        ..Scenario::worst(units(100_000))
+    };
+    let (responses, outcome, _) = play(&set, &Rules::of(&set, GlobalRule::Mpcp), &scenario);
+    assert_eq!(responses, [1_009, 19_959, 21_960, 1_000]);
+    assert_eq!(outcome.end, End::Complete);
+    assert!(!outcome.missed());
+}
+
+/// Three cores ask at 2, 3 and 4 for what a fourth holds from 1 to 6: spinning by order of request, nobody preempts.
+#[test]
+fn msrp_spins_in_order_and_pinned() {
+    let set = set(
+        4,
+        1,
+        vec![
+            task(0, 1, 100, segments(&[run(1), section(0, 5), run(1)])),
+            task(1, 2, 100, segments(&[run(2), section(0, 2), run(1)])),
+            task(2, 9, 100, segments(&[run(3), section(0, 3)])),
+            task(3, 5, 100, segments(&[run(4), section(0, 1)])),
+            // Released while the other of its core spins: waits until that has given the resource back.
+            task(1, 7, 100, segments(&[run(1)])),
+        ],
+    );
+    let (responses, _, log) = play(&set, &Rules::of(&set, GlobalRule::Msrp), &starts(&[0, 0, 0, 0, 3], 50));
+    // r0: t0 1..6, t1 6..8, t2 8..11, t3 11..12.
+    assert_eq!(responses, [7, 10, 11, 12, 6]);
+    let of_core_1: Vec<_> =
+        log.iter().filter(|line| line.contains(" t1 ") || line.contains(" t4 ")).collect();
+    assert_eq!(
+        of_core_1,
+        [
+            "0 t1 start",
+            "2 t1 spin r0",
+            "6 t1 lock r0",
+            "8 t1 unlock r0",
+            "8 t1 preempt",
+            "8 t4 start",
+            "9 t4 complete",
+            "9 t1 resume",
+            "10 t1 complete"
+        ]
+    );
+}
+
+/// The same under MPCP: the most urgent that waits is next, whoever waits lets others run, and a holder preempts them.
+#[test]
+fn mpcp_waits_by_priority_and_holds_boosted() {
+    let set = set(
+        4,
+        1,
+        vec![
+            task(0, 1, 100, segments(&[run(1), section(0, 5), run(1)])),
+            task(1, 2, 100, segments(&[run(2), section(0, 2), run(1)])),
+            task(2, 9, 100, segments(&[run(3), section(0, 3)])),
+            task(3, 5, 100, segments(&[run(4), section(0, 1)])),
+            task(1, 7, 100, segments(&[run(9)])),
+        ],
+    );
+    let (responses, _, log) = play(&set, &Rules::of(&set, GlobalRule::Mpcp), &starts(&[0, 0, 0, 0, 3], 50));
+    // r0: t0 1..6, t2 6..9, t3 9..10, t1 10..12. t4 runs 3..10 and 12..14; t1 ends after it.
+    assert_eq!(responses, [7, 15, 9, 10, 11]);
+    let of_core_1: Vec<_> =
+        log.iter().filter(|line| line.contains(" t1 ") || line.contains(" t4 ")).collect();
+    assert_eq!(
+        of_core_1,
+        [
+            "0 t1 start",
+            "2 t1 suspend r0",
+            "3 t4 start",
+            "10 t1 lock r0",
+            "10 t4 preempt",
+            "10 t1 resume",
+            "12 t1 unlock r0",
+            "12 t1 preempt",
+            "12 t4 resume",
+            "14 t4 complete",
+            "14 t1 resume",
+            "15 t1 complete"
+        ]
+    );
+}
+
+/// And under FMLP's long resources: suspended as under MPCP, but served in order of request.
+#[test]
+fn fmlp_long_waits_in_order_and_holds_boosted() {
+    let set = set(
+        4,
+        1,
+        vec![
+            task(0, 1, 100, segments(&[run(1), section(0, 5), run(1)])),
+            task(1, 2, 100, segments(&[run(2), section(0, 2), run(1)])),
+            task(2, 9, 100, segments(&[run(3), section(0, 3)])),
+            task(3, 5, 100, segments(&[run(4), section(0, 1)])),
+            task(1, 7, 100, segments(&[run(9)])),
+        ],
+    );
+    let (responses, _, _) = play(&set, &Rules::of(&set, GlobalRule::FmlpLong), &starts(&[0, 0, 0, 0, 3], 50));
+    // r0: t0 1..6, t1 6..8, t2 8..11, t3 11..12. t4 runs 3..6 and 8..14.
+    assert_eq!(responses, [7, 15, 11, 12, 11]);
+}
+
+/// Two holders on one core: MPCP runs the one of the higher ceiling, FMLP the one that asked first.
+#[test]
+fn boosted_tasks_of_one_core() {
+    // r0 is also used by the least urgent elsewhere, r1 by the most urgent: r1 has the higher ceiling on core 0.
+    let set = set(
+        3,
+        2,
+        vec![
+            task(0, 5, 100, segments(&[section(0, 4)])),
+            task(0, 6, 100, segments(&[run(1), section(1, 4)])),
+            task(1, 1, 100, segments(&[section(0, 2)])),
+            task(2, 9, 100, segments(&[section(1, 3)])),
+        ],
+    );
+    let late = starts(&[1, 1, 0, 0], 50);
+    let (mpcp, ..) = play(&set, &Rules::of(&set, GlobalRule::Mpcp), &late);
+    let (fmlp, ..) = play(&set, &Rules::of(&set, GlobalRule::FmlpLong), &late);
+    // From 1: t1 is more urgent, runs 1..2 and asks for r1, waits until 3. t0 asks for r0 at 2, granted at once.
+    // MPCP: at 3 t1 preempts t0 until 7, t0 ends at 2 + 4 + 4 = 10. FMLP: t1 asked at 2 like t0, but t0 runs: until 6.
+    assert_eq!((mpcp[0], mpcp[1]), (9, 6));
+    assert_eq!((fmlp[0], fmlp[1]), (5, 9));
+}
+
+/// Local locks: the original ceiling lets a middle task run beside a holder, the immediate one does not.
+#[test]
+fn ceilings_on_one_core() {
+    let set = set(
+        1,
+        1,
+        vec![
+            task(0, 3, 100, segments(&[run(1), section(0, 1)])),
+            task(0, 2, 100, segments(&[run(2)])),
+            task(0, 1, 100, segments(&[run(1), section(0, 3), run(1)])),
+        ],
+    );
+    let scenario = starts(&[3, 2, 0], 50);
+    let rules = |rule| Rules::all(&set, rule, GlobalRule::Mpcp);
+    let (immediate, ..) = play(&set, &rules(CoreRule::Immediate), &scenario);
+    let (original, _, log) = play(&set, &rules(CoreRule::Original), &scenario);
+    assert_eq!(immediate, [3, 6, 9]);
+    assert_eq!(original, [4, 6, 9]);
+    assert!(log.contains(&"4 t0 suspend r0".to_owned()), "{log:?}");
+    assert!(log.contains(&"6 t0 lock r0".to_owned()), "{log:?}");
+}
+
+/// A job that arrives before the last one of its task is complete waits for it, and its response counts from its arrival.
+#[test]
+fn jobs_of_a_task_queue_up() {
+    let mut only = task(0, 1, 4, segments(&[run(6)]));
+    only.deadline = units(9);
+    let set = set(1, 0, vec![only]);
+    let (responses, outcome, _) = play(&set, &Rules::of(&set, GlobalRule::Msrp), &starts(&[0], 12));
+    // Done at 6, 12 and 18 of 0, 4 and 8.
+    assert_eq!(responses, [10]);
+    let of = outcome.tasks[0];
+    assert_eq!((of.released, of.completed, of.missed, of.dropped), (3, 3, 1, 0));
+    let (_, outcome, _) = play(&set, &Rules::of(&set, GlobalRule::Msrp), &starts(&[0], 4_000));
+    let of = outcome.tasks[0];
+    assert_eq!((of.released + of.dropped, outcome.end), (1_000, End::Complete));
+    assert!(of.dropped > 300 && of.released == of.completed);
+}
+
+/// With jitter, a response counts from the arrival, and another name is for what counts from the release.
+#[test]
+fn two_response_times() {
+    let mut first = task(0, 2, 10, segments(&[run(2)]));
+    first.jitter = units(3);
+    let set = set(1, 0, vec![first, task(0, 1, 10, segments(&[run(3)]))]);
+    let rules = Rules::of(&set, GlobalRule::Msrp);
+    let mut simulation = Simulation::new(&set, &rules).expect("fits");
+    let outcome = simulation.run(&Scenario::worst(units(30)), &mut ()).expect("fits");
+    let us = |time: Duration| time.as_ns() / 1000;
+    assert_eq!((us(outcome.tasks[0].response_max), us(outcome.tasks[0].from_release_max)), (5, 2));
+    assert_eq!(us(outcome.tasks[1].response_max), 5, "released with the first, which arrived before");
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let shared = || segments(&[section(0, 1)]);
+    let set = set(2, 1, vec![task(0, 1, 10, shared()), task(1, 2, 10, shared())]);
+    let dfp = CoreRule::Dfp { jitter: None };
+    let refused = |rules: Rules| Simulation::new(&set, &rules).err();
+    assert_eq!(refused(Rules::all(&set, dfp, GlobalRule::Mpcp)), Some(Fault::Suspends { core: 0 }));
+    assert_eq!(refused(Rules::all(&set, dfp, GlobalRule::Msrp)), None);
+    assert_eq!(refused(Rules { cores: vec![dfp], resources: vec![GlobalRule::Msrp] }), Some(Fault::Cores));
+    assert_eq!(refused(Rules { cores: vec![dfp; 2], resources: vec![] }), Some(Fault::Resources));
+    let mut simulation = Simulation::new(&set, &Rules::of(&set, GlobalRule::Mpcp)).expect("fits");
+    let run = simulation.run(&Scenario::worst(Duration::MAX), &mut ());
+    assert_eq!(run.err(), Some(Fault::Overflow));
+    let scenario = Scenario { steps_max: 100, ..Scenario::worst(Duration::from_s(1 << 32)) };
+    assert_eq!(simulation.run(&scenario, &mut ()).map(|outcome| outcome.end), Ok(End::Steps));
+}
