@@ -48,7 +48,7 @@ pub(crate) struct Open {
 }
 
 /// Most steps of all tasks' jobs together.
-const OPS_MAX: usize = 1 << 24;
+const OPS_MAX: usize = 1 << 20;
 
 pub(crate) fn guard(set: &TaskSet, rules: &[GlobalRule], resource: usize) -> Guard {
     match rules[resource] {

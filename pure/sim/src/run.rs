@@ -11,7 +11,7 @@ use taut_model::{SetTask, TaskSet};
 use taut_policy::{Answer, Grant, Locking, Misuse, Party, Request, Scheduler};
 use taut_time::{Duration, Instant};
 
-use crate::any::{self, AnyCore, AnyGlobal};
+use crate::any::{self, AnyCore, AnyGlobal, Users};
 use crate::arrivals::Source;
 use crate::calendar::{Calendar, NEVER};
 use crate::program::{self, Guard, Op, Open, What};
@@ -24,8 +24,8 @@ pub const BACKLOG_MAX: usize = 8;
 /// No task.
 const NONE: u32 = u32::MAX;
 
-/// A set under rules, to be run as often as one likes. All memory is taken here; a run takes none but for what its
-/// scenario holds.
+/// A set under rules, to be run as often as one likes. All memory is taken at the set-up: events take none, and a run
+/// takes some only after one that did not come to its end.
 #[derive(Clone, Debug)]
 pub struct Simulation {
     tasks: Vec<SetTask>,
@@ -131,8 +131,9 @@ impl Simulation {
             local.push(u32::try_from(at).map_err(|_| Fault::TooMany)?);
             open.push(program::compile(&task.body, &guards, &mut ops)?);
         }
+        let users = Users::of(set);
         let cores: Result<Vec<_>, _> =
-            rules.cores.iter().enumerate().map(|(at, rule)| any::core(set, at, *rule)).collect();
+            rules.cores.iter().enumerate().map(|(at, rule)| any::core(set, &users, at, *rule)).collect();
         let cores = cores?;
         let globals: Vec<_> =
             rules.resources.iter().enumerate().map(|(at, rule)| AnyGlobal::new(set, at, *rule)).collect();
@@ -183,8 +184,11 @@ impl Simulation {
 
     fn reset(&mut self, scenario: &Scenario, latest: u64) {
         let state = &mut self.state;
-        state.cores.clone_from(&self.fresh.0);
-        state.globals.clone_from(&self.fresh.1);
+        // A run that came to its end has left all rules as they were.
+        if state.outcome.end != End::Complete {
+            state.cores.clone_from(&self.fresh.0);
+            state.globals.clone_from(&self.fresh.1);
+        }
         state.current.fill(NONE);
         state.boundary.fill(NEVER);
         state.touched.fill(0);
@@ -458,7 +462,9 @@ impl Simulation {
         sink: &mut impl Sink,
     ) -> Result<(), Halt> {
         loop {
-            let chosen = self.state.cores[core].decide().map_or(NONE, |local| self.members[core][local]);
+            let rule = &mut self.state.cores[core];
+            let chosen = rule.decide().map_or(NONE, |local| self.members[core][local]);
+            debug_assert_eq!(rule.check_state(), Ok(()), "core {core} at {now}");
             let current = self.state.current[core];
             if chosen != current {
                 self.switch(core, current, chosen, now, scenario, sink);

@@ -232,6 +232,64 @@ const CORE_RULES: [CoreRule; 4] =
     [CoreRule::Immediate, CoreRule::Original, CoreRule::Srp, CoreRule::Dfp { jitter: None }];
 const GLOBAL_RULES: [GlobalRule; 3] = [GlobalRule::Msrp, GlobalRule::Mpcp, GlobalRule::FmlpLong];
 
+/// R = w + J, w = C + Σ ⌈(w + J_j) / T_j⌉ · C_j over the more urgent, if it is no more than T.
+fn response(set: &TaskSet, task: usize) -> Option<u64> {
+    let own = &set.tasks()[task];
+    let urgent = || {
+        let tasks = set.tasks().iter().enumerate();
+        tasks.filter(|(_, other)| other.core == own.core && other.priority > own.priority)
+    };
+    let mut window = 0;
+    loop {
+        let jobs = |other: &SetTask| (window + other.jitter.as_ns()).div_ceil(other.period.as_ns());
+        let next = set.cost(task).as_ns()
+            + urgent().map(|(at, other)| jobs(other) * set.cost(at).as_ns()).sum::<u64>();
+        if next + own.jitter.as_ns() > own.period.as_ns() {
+            return None;
+        }
+        if next == window {
+            return Some(window + own.jitter.as_ns());
+        }
+        window = next.max(1);
+    }
+}
+
+/// Tasks that share nothing, each of its own priority.
+fn independent() -> impl Strategy<Value = TaskSet> {
+    let task = (1_u64..12, 10_u64..80, 0_u64..12);
+    prop::collection::vec(task, 1..7).prop_map(|tasks| {
+        let task = |(at, (cost, period, jitter)): (usize, (u64, u64, u64))| SetTask {
+            name: String::new(),
+            core: at % 2,
+            priority: at as u32,
+            arrivals: Arrivals::Sporadic,
+            period: ns(period),
+            deadline: ns(period),
+            jitter: ns(jitter),
+            body: Body::Anywhere { cost: ns(cost), requests: vec![] },
+        };
+        let tasks = tasks.into_iter().enumerate().map(task).collect();
+        TaskSet::new(vec![Scheduler::FixedPriority; 2], vec![], tasks).expect("valid")
+    })
+}
+
+proptest! {
+    /// Without sharing, the worst scenario attains the response-time equation with jitter [Audsley93], and no other
+    /// exceeds it.
+    #[test]
+    fn the_critical_instant_is_the_equation(set in independent(), scenario in scenarios()) {
+        let mut simulation = Simulation::new(&set, &Rules::of(&set, GlobalRule::Mpcp)).expect("fits");
+        let worst = simulation.run(&Scenario::worst(ns(200)), &mut ()).expect("fits").clone();
+        let other = simulation.run(&scenario, &mut ()).expect("fits");
+        for task in 0..set.tasks().len() {
+            if let Some(bound) = response(&set, task) {
+                prop_assert_eq!(worst.tasks[task].response_max.as_ns(), bound);
+                prop_assert!(other.tasks[task].response_max.as_ns() <= bound);
+            }
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 

@@ -276,6 +276,24 @@ fn two_response_times() {
     assert_eq!(us(outcome.tasks[1].response_max), 5, "released with the first, which arrived before");
 }
 
+/// A(D2, r8, R1{R2}) and B(D11, r5, R1{R2}): when B gives R2 back at 10, the one list lets A ask for R1, which B holds.
+#[test]
+fn the_one_list_breaks_on_nested_locks() {
+    let inner = |length| Segment::Section { resource: 1, inside: vec![run(length)] };
+    let outer = |first, second| {
+        segments(&[Segment::Section { resource: 0, inside: vec![run(first), inner(second), run(1)] }])
+    };
+    let mut tasks = vec![task(0, 2, 100, outer(1, 1)), task(0, 1, 100, outer(3, 2))];
+    (tasks[0].deadline, tasks[1].deadline) = (units(2), units(11));
+    let set = set(1, 2, tasks);
+    let played = |rule| play(&set, &Rules::all(&set, rule, GlobalRule::Msrp), &starts(&[8, 5], 20));
+    let (_, outcome, _) = played(CoreRule::SrpList);
+    assert_eq!(outcome.end, End::Broken { task: 0, resource: 0 });
+    assert_eq!(outcome.last.as_ns(), units(10).as_ns());
+    let (responses, outcome, _) = played(CoreRule::Srp);
+    assert_eq!((responses, outcome.end), (vec![6, 6], End::Complete));
+}
+
 #[test]
 fn what_does_not_fit_is_refused() {
     let shared = || segments(&[section(0, 1)]);
