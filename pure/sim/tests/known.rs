@@ -212,9 +212,11 @@ fn boosted_tasks_of_one_core() {
             task(0, 6, 100, segments(&[run(1), section(1, 4)])),
             task(1, 1, 100, segments(&[section(0, 2)])),
             task(2, 9, 100, segments(&[section(1, 3)])),
+            // More urgent than all, but on core 0 itself: of no account for the ceiling there.
+            task(0, 10, 100, segments(&[section(0, 1)])),
         ],
     );
-    let late = starts(&[1, 1, 0, 0], 50);
+    let late = starts(&[1, 1, 0, 0, 30], 50);
     let (mpcp, ..) = play(&set, &Rules::of(&set, GlobalRule::Mpcp), &late);
     let (fmlp, ..) = play(&set, &Rules::of(&set, GlobalRule::FmlpLong), &late);
     // From 1: t1 is more urgent, runs 1..2 and asks for r1, waits until 3. t0 asks for r0 at 2, granted at once.

@@ -81,8 +81,8 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<OriginalResource>> Original<Q, S, R
         self.resources.as_mut()[resource].held = Held { holder: task as u32, depth: slot.held, before: 0 };
     }
 
-    /// What runs waits for `resource` because of `holder`, who inherits. A holder that waits itself asks anew at its new
-    /// priority, and lends that on if it still cannot go on.
+    /// What runs waits for `resource` because of `holder`, who inherits. A holder that is in the way waits for nobody
+    /// itself ([Sha90]: no transitive blocking); where ceilings are not true it may, and then inherits all the same.
     fn wait(&mut self, task: usize, resource: usize, holder: usize) {
         self.ranked.running = None;
         let slot = self.ranked.slot_mut(task);
@@ -93,11 +93,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<OriginalResource>> Original<Q, S, R
             return;
         }
         heir.rank = rank;
-        let waits = heir.state == State::Blocked;
-        if waits {
-            heir.state = State::Ready;
-        }
-        if self.ranked.ready.remove(holder) || waits {
+        if self.ranked.ready.remove(holder) {
             let _ = self.ranked.ready.insert(holder, rank, End::Front);
         }
     }
@@ -127,8 +123,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<OriginalResource>> Scheduler for Or
     }
 
     fn decide(&mut self) -> Option<usize> {
-        // Each round but the last makes a task wait; only a rise of its rank makes one ask again, and ranks rise to
-        // those of tasks: at most tasks² rounds, and by the protocol's theorem a few.
+        // Each round but the last makes a task wait, so there are at most as many as tasks.
         loop {
             let task = self.ranked.decide()?;
             let wanted = self.ranked.slot(task).aux;
