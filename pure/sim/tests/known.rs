@@ -250,14 +250,14 @@ fn ceilings_on_one_core() {
 /// A job that arrives before the last one of its task is complete waits for it, and its response counts from its arrival.
 #[test]
 fn jobs_of_a_task_queue_up() {
-    let mut only = task(0, 1, 4, segments(&[run(6)]));
+    let mut only = task(0, 1, 4, segments(&[run(9)]));
     only.deadline = units(9);
     let set = set(1, 0, vec![only]);
     let (responses, outcome, _) = play(&set, &Rules::of(&set, GlobalRule::Msrp), &starts(&[0], 12));
-    // Done at 6, 12 and 18 of 0, 4 and 8.
-    assert_eq!(responses, [10]);
+    // Done at 9, 18 and 27 of 0, 4 and 8.
+    assert_eq!(responses, [19]);
     let of = outcome.tasks[0];
-    assert_eq!((of.released, of.completed, of.missed, of.dropped), (3, 3, 1, 0));
+    assert_eq!((of.released, of.completed, of.missed, of.dropped), (3, 3, 2, 0));
     let (_, outcome, _) = play(&set, &Rules::of(&set, GlobalRule::Msrp), &starts(&[0], 4_000));
     let of = outcome.tasks[0];
     assert_eq!((of.released + of.dropped, outcome.end), (1_000, End::Complete));
