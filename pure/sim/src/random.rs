@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Numbers that a seed determines: xoshiro256++ [Blackman21], seeded by SplitMix64 [Steele14].
+//! Numbers that a seed determines: xoshiro256++ [Blackman 2021], seeded by SplitMix64 [Steele 2014].
 
 /// A generator. Good for simulation, not for secrets.
 #[derive(Clone, Debug)]

@@ -41,7 +41,7 @@ pub enum GlobalRule {
     FmlpLong,
 }
 
-/// The rules of a run.
+/// The rules of a run. They say what schedules a core, whatever the set says: so one set can be run under several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// Per core.
@@ -55,6 +55,7 @@ impl Rules {
     pub fn of(set: &TaskSet, global: GlobalRule) -> Self {
         let rule = |scheduler: &Scheduler| match scheduler {
             Scheduler::FixedPriority => CoreRule::Immediate,
+            Scheduler::Edf => CoreRule::Srp,
         };
         Self { cores: set.cores().iter().map(rule).collect(), resources: vec![global; set.resources().len()] }
     }

@@ -82,7 +82,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<OriginalResource>> Original<Q, S, R
     }
 
     /// What runs waits for `resource` because of `holder`, who inherits. A holder that is in the way waits for nobody
-    /// itself ([Sha90]: no transitive blocking); where ceilings are not true it may, and then inherits all the same.
+    /// itself ([Sha 1990]: no transitive blocking); where ceilings are not true it may, and then inherits all the same.
     fn wait(&mut self, task: usize, resource: usize, holder: usize) {
         self.ranked.running = None;
         let slot = self.ranked.slot_mut(task);

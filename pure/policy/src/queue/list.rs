@@ -65,7 +65,7 @@ impl Ends {
     }
 }
 
-/// A doubly linked list. What MaRTE OS has for SRP [Gutierrez13].
+/// A doubly linked list. What MaRTE OS has for SRP [Gutierrez 2013].
 #[derive(Clone, Debug)]
 pub struct List<S> {
     nodes: S,
