@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Who executes on a core, and what it asks for and gives back.
+
+use taut_policy::{Answer, Grant, Locking, Request, Scheduler};
+
+use super::{Halt, Moment, NONE, Simulation, State, refused};
+use crate::calendar::NEVER;
+use crate::program::{Guard, What};
+use crate::{End, Kind, Sink};
+
+impl Simulation {
+    /// What executes on a core has ended its step.
+    pub(super) fn ended(&mut self, core: usize, moment: &mut Moment<'_, impl Sink>) -> Result<(), Halt> {
+        let task = self.state.current[core] as usize;
+        self.state.outcome.events += 1;
+        self.state.boundary[core] = NEVER;
+        self.step(task, moment.scenario);
+        self.touch(core);
+        self.close(core, task, moment)
+    }
+
+    /// Unlocks and completes as far as the job is there.
+    pub(super) fn close(
+        &mut self,
+        core: usize,
+        task: usize,
+        moment: &mut Moment<'_, impl Sink>,
+    ) -> Result<(), Halt> {
+        loop {
+            let op = self.op(task);
+            let guard = match op.what {
+                What::Unlock(guard) => guard,
+                What::End => return self.complete(core, task, moment),
+                What::Run | What::Lock(_) => return Ok(()),
+            };
+            let resource = op.resource as usize;
+            self.tell(task, Kind::Unlock(resource), moment);
+            let rule = &mut self.state.cores[core];
+            match guard {
+                Guard::Local => refused(rule.unlock(resource), task)?,
+                Guard::Spin => refused(rule.unpin(), task)?,
+                Guard::Suspend => {
+                    refused(rule.unboost(), task)?;
+                }
+            }
+            if guard != Guard::Local {
+                let party = self.party(task);
+                let next = refused(self.state.globals[resource].release(party), task)?;
+                if let Some(next) = next {
+                    self.granted(next, resource, guard, moment)?;
+                }
+            }
+            self.step(task, moment.scenario);
+        }
+    }
+
+    /// A task that waits has been granted a global resource.
+    pub(super) fn granted(
+        &mut self,
+        grant: Grant,
+        resource: usize,
+        guard: Guard,
+        moment: &mut Moment<'_, impl Sink>,
+    ) -> Result<(), Halt> {
+        let core = grant.party.core;
+        let task = self.members[core][grant.party.task] as usize;
+        self.touch(core);
+        self.tell(task, Kind::Locked(resource), moment);
+        if guard == Guard::Spin {
+            self.state.live[task].waits = false;
+        } else {
+            refused(self.state.cores[core].boost(grant.party.task, grant.rank), task)?;
+        }
+        self.step(task, moment.scenario);
+        Ok(())
+    }
+
+    /// Decides on all cores on which something happened, lowest first, until nothing more happens at this instant.
+    pub(super) fn settle_all(&mut self, moment: &mut Moment<'_, impl Sink>) -> Result<(), Halt> {
+        while let Some(word) = self.state.touched.iter().position(|word| *word != 0) {
+            let bit = self.state.touched[word].trailing_zeros() as usize;
+            self.state.touched[word] &= !(1 << bit);
+            self.settle(word * 64 + bit, moment)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn settle(&mut self, core: usize, moment: &mut Moment<'_, impl Sink>) -> Result<(), Halt> {
+        loop {
+            let rule = &mut self.state.cores[core];
+            let chosen = rule.decide().map_or(NONE, |local| self.members[core][local]);
+            debug_assert_eq!(rule.check_state(), Ok(()), "core {core} at {}", moment.now);
+            let current = self.state.current[core];
+            if chosen != current {
+                self.switch(core, current, chosen, moment);
+            }
+            if chosen == NONE || self.state.boundary[core] != NEVER {
+                return Ok(());
+            }
+            let task = chosen as usize;
+            let op = self.op(task);
+            match op.what {
+                What::Run => {
+                    self.state.boundary[core] = moment.now + self.state.live[task].remaining;
+                    return Ok(());
+                }
+                What::Lock(_) if self.state.live[task].waits => return Ok(()),
+                What::Lock(guard) => self.lock(core, task, guard, op.resource as usize, moment)?,
+                What::Unlock(_) | What::End => self.close(core, task, moment)?,
+            }
+        }
+    }
+
+    /// Another task executes on a core.
+    pub(super) fn switch(
+        &mut self,
+        core: usize,
+        current: u32,
+        chosen: u32,
+        moment: &mut Moment<'_, impl Sink>,
+    ) {
+        if current != NONE {
+            let boundary = self.state.boundary[core];
+            if boundary != NEVER {
+                self.state.live[current as usize].remaining = boundary - moment.now;
+            }
+            self.tell(current as usize, Kind::Preempt, moment);
+        }
+        self.state.current[core] = chosen;
+        self.state.boundary[core] = NEVER;
+        if chosen == NONE {
+            return;
+        }
+        let task = chosen as usize;
+        let live = &mut self.state.live[task];
+        let kind = if live.started { Kind::Resume } else { Kind::Start };
+        live.started = true;
+        let waited = core::mem::take(&mut live.waits);
+        self.tell(task, kind, moment);
+        if waited {
+            // For a local resource: it runs, so it holds it.
+            self.tell(task, Kind::Locked(self.op(task).resource as usize), moment);
+            self.step(task, moment.scenario);
+        }
+    }
+
+    pub(super) fn lock(
+        &mut self,
+        core: usize,
+        task: usize,
+        guard: Guard,
+        resource: usize,
+        moment: &mut Moment<'_, impl Sink>,
+    ) -> Result<(), Halt> {
+        let at = moment.at();
+        let party = self.party(task);
+        let State { cores, globals, live, current, .. } = &mut self.state;
+        let rule = &mut cores[core];
+        let granted = if guard == Guard::Local {
+            match refused(rule.lock(at, resource), task)? {
+                Answer::Granted => true,
+                Answer::Waits => {
+                    live[task].waits = true;
+                    current[core] = NONE;
+                    false
+                }
+                Answer::Broken => return Err(End::Broken { task, resource }),
+            }
+        } else {
+            if guard == Guard::Spin {
+                refused(rule.pin(), task)?;
+            }
+            match refused(globals[resource].request(at, party, self.fixed[task].priority), task)? {
+                Request::Granted(grant) => {
+                    if guard == Guard::Suspend {
+                        refused(rule.boost(party.task, grant.rank), task)?;
+                    }
+                    true
+                }
+                Request::Waits if guard == Guard::Spin => {
+                    live[task].waits = true;
+                    false
+                }
+                Request::Waits => {
+                    refused(rule.suspend(), task)?;
+                    current[core] = NONE;
+                    false
+                }
+            }
+        };
+        let kind = match guard {
+            _ if granted => Kind::Locked(resource),
+            Guard::Spin => Kind::Spin(resource),
+            Guard::Local | Guard::Suspend => Kind::Suspend(resource),
+        };
+        self.tell(task, kind, moment);
+        if granted {
+            self.step(task, moment.scenario);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! A job from its release to its end.
+
+use taut_policy::Scheduler;
+use taut_time::{Duration, Instant};
+
+use super::{Arrived, BACKLOG_MAX, Fixed, Halt, Moment, NONE, Simulation, refused};
+use crate::program::What;
+use crate::{Event, Execution, Kind, Placement, Scenario, Sink};
+
+impl Simulation {
+    /// To the next step, which takes as long as the scenario says.
+    pub(super) fn step(&mut self, task: usize, scenario: &Scenario) {
+        self.state.live[task].at += 1;
+        self.load(task, scenario);
+    }
+
+    pub(super) fn load(&mut self, task: usize, scenario: &Scenario) {
+        let op = self.op(task);
+        if op.what == What::Run {
+            let part = |percent: u32| (u128::from(op.time) * u128::from(percent.min(100)) / 100) as u64;
+            let time = match scenario.execution {
+                Execution::Full => op.time,
+                Execution::Scaled { percent } => part(percent).max(1),
+                Execution::Random { least_percent } => {
+                    let least = part(least_percent).max(1);
+                    least + self.state.random.up_to(op.time - least)
+                }
+            };
+            self.state.live[task].remaining = time;
+        }
+    }
+
+    pub(super) fn release(&mut self, task: usize, moment: &mut Moment<'_, impl Sink>) -> Result<(), Halt> {
+        let state = &mut self.state;
+        state.outcome.events += 1;
+        let source = &mut state.sources[task];
+        let live = &mut state.live[task];
+        let arrived = Arrived { arrival: source.arrival, release: moment.now, job: live.jobs };
+        live.jobs += 1;
+        source.advance(moment.scenario, &mut state.random);
+        state.calendar.set(task, source.release);
+        let mut event = Event {
+            at: moment.at(),
+            task,
+            job: arrived.job,
+            kind: Kind::Release { arrival: Instant::from_ns(arrived.arrival) },
+        };
+        if live.active && usize::from(live.behind) == BACKLOG_MAX {
+            state.outcome.tasks[task].dropped += 1;
+            event.kind = Kind::Drop;
+            moment.sink.event(event);
+            return Ok(());
+        }
+        state.outcome.tasks[task].released += 1;
+        state.open += 1;
+        moment.sink.event(event);
+        if live.active {
+            let place = (usize::from(live.first) + usize::from(live.behind)) % BACKLOG_MAX;
+            state.waiting[task][place] = arrived;
+            live.behind += 1;
+            return Ok(());
+        }
+        self.begin(task, arrived, moment.scenario)
+    }
+
+    /// A job of a task that has no other may run.
+    pub(super) fn begin(&mut self, task: usize, arrived: Arrived, scenario: &Scenario) -> Result<(), Halt> {
+        let Fixed { begin, core, local, .. } = self.fixed[task];
+        let live = &mut self.state.live[task];
+        (live.now, live.at, live.active, live.started) = (arrived, begin, true, false);
+        if let Some(open) = &mut self.open[task]
+            && scenario.placement == Placement::Random
+        {
+            open.place(scenario.placement, &mut self.state.random, &mut self.ops[begin as usize..]);
+        }
+        self.load(task, scenario);
+        let core = core as usize;
+        self.touch(core);
+        let arrival = Instant::from_ns(arrived.arrival);
+        refused(self.state.cores[core].release(local as usize, arrival), task)
+    }
+
+    pub(super) fn complete(
+        &mut self,
+        core: usize,
+        task: usize,
+        moment: &mut Moment<'_, impl Sink>,
+    ) -> Result<(), Halt> {
+        refused(self.state.cores[core].complete(), task)?;
+        self.state.current[core] = NONE;
+        self.state.open -= 1;
+        let Arrived { arrival, release, .. } = self.state.live[task].now;
+        let response = moment.now - arrival;
+        let outcome = &mut self.state.outcome.tasks[task];
+        outcome.completed += 1;
+        outcome.response_max = outcome.response_max.max(Duration::from_ns(response));
+        outcome.from_release_max = outcome.from_release_max.max(Duration::from_ns(moment.now - release));
+        let missed = response > self.fixed[task].deadline;
+        outcome.missed += u64::from(missed);
+        self.tell(task, Kind::Complete { response: Duration::from_ns(response) }, moment);
+        if missed {
+            self.tell(task, Kind::Miss, moment);
+        }
+        let live = &mut self.state.live[task];
+        live.active = false;
+        if live.behind > 0 {
+            let arrived = self.state.waiting[task][usize::from(live.first)];
+            live.first = (live.first + 1) % BACKLOG_MAX as u8;
+            live.behind -= 1;
+            self.begin(task, arrived, moment.scenario)?;
+        }
+        Ok(())
+    }
+}
