@@ -56,6 +56,10 @@ pub(crate) fn summary(plan: &Plan) -> String {
             ));
         }
     }
+    for resource in &plan.resources {
+        let (name, users) = (&resource.name, resource.users.join(", "));
+        line(format_args!("  resource {name}: {}, used by {users}", resource.protocol.paper_name()));
+    }
     for chain in &plan.chains {
         let latency = chain.latency.map_or_else(|| "-".to_owned(), |latency| latency.to_string());
         line(format_args!("  chain {}: at most {latency} of {}", chain.name, chain.max_latency));

@@ -31,6 +31,8 @@ pub enum LoadError {
     },
     /// The plan does not keep every deadline.
     Unproven(PathBuf),
+    /// The plan is proven, and asks for something that this version does not execute.
+    NotExecuted(PathBuf, String),
 }
 
 impl fmt::Display for LoadError {
@@ -49,6 +51,9 @@ impl fmt::Display for LoadError {
                 "{} does not keep every deadline, so it is not run; `taut check` shows the guilty line",
                 path.display()
             ),
+            Self::NotExecuted(path, what) => {
+                write!(f, "{} asks for {what}, which this version proves and does not run", path.display())
+            }
         }
     }
 }
@@ -59,7 +64,7 @@ impl Loaded {
     /// Reads a `taut.lock` and every text that it was made from.
     ///
     /// # Errors
-    /// [`LoadError`] if a file cannot be read, has changed since the plan was made, or the plan is unproven.
+    /// [`LoadError`] if a file cannot be read, has changed since the plan was made, the plan is unproven, or asks for what is not executed.
     pub fn from_file(lock: &Path) -> Result<Self, LoadError> {
         let read = |path: &Path| std::fs::read(path).map_err(|e| LoadError::Read(path.to_owned(), e));
         let damaged = |e: LockError| LoadError::Lock(lock.to_owned(), e);
@@ -74,6 +79,9 @@ impl Loaded {
         }
         if !plan.proven {
             return Err(LoadError::Unproven(lock.to_owned()));
+        }
+        if let Some(what) = plan.not_executed() {
+            return Err(LoadError::NotExecuted(lock.to_owned(), what));
         }
         Ok(Self { plan, text })
     }

@@ -210,6 +210,7 @@ const OVERHEADS: Overheads = Overheads {
     release: Duration::from_us(60),
     context_switch: Duration::from_us(5),
     kernel_blocking: Duration::from_us(50),
+    lock: Duration::ZERO,
 };
 
 fn response_on(tasks: &[CoreTask], task: usize) -> Verdict<taut_analysis::Bound> {

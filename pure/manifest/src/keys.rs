@@ -141,6 +141,12 @@ pub(crate) static OVERHEADS: Table = Table {
             Need::Default("100us"),
             "The longest that the kernel keeps a core from its most urgent thread; adds to blocking.",
         ),
+        key(
+            "lock",
+            Type::Duration,
+            Need::Default("2us"),
+            "Taking a lock and giving it back, when nobody waits; every critical section is charged it.",
+        ),
     ],
 };
 

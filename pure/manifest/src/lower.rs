@@ -97,6 +97,7 @@ fn platform(fields: Option<&Fields<'_>>) -> Platform {
             release: overhead("release"),
             context_switch: overhead("context-switch"),
             kernel_blocking: overhead("kernel-blocking"),
+            lock: overhead("lock"),
         },
         on_missing_privilege: match platform.word("on-missing-privilege") {
             Some("fail") => OnMissingPrivilege::Fail,

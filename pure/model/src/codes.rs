@@ -43,6 +43,7 @@ codes! {
     216 BAD_NON_PREEMPTIVE "a non-preemptive stretch longer than the job"
     217 LATE_OFFSET "an offset of a period or more"
     218 BAD_SECTION "critical sections that do not fit their task"
+    219 LOCKING_MISFIT "a locking protocol that does not fit"
     301 DUPLICATE_NAME "a name is given twice"
     302 DANGLING_NAME "a name that nothing has"
     303 BAD_NAME "a name that is not well formed"

@@ -45,6 +45,8 @@ pub struct Overheads {
     pub context_switch: Duration,
     /// Longest time that the kernel keeps a core from its most urgent thread: adds to blocking.
     pub kernel_blocking: Duration,
+    /// Taking a lock and giving it back, when nobody waits; every critical section is charged it.
+    pub lock: Duration,
 }
 
 /// What to do without the privilege to be real-time.

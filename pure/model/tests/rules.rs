@@ -24,6 +24,7 @@ fn empty() -> Draft {
                 release: Duration::ZERO,
                 context_switch: Duration::ZERO,
                 kernel_blocking: Duration::ZERO,
+                lock: Duration::ZERO,
             },
             on_missing_privilege: OnMissingPrivilege::Fail,
             group: None,

@@ -15,6 +15,7 @@ mod make;
 mod map;
 mod seats;
 mod shape;
+mod shared;
 mod text;
 mod timing;
 
@@ -24,9 +25,9 @@ pub use lock::{LockError, digest};
 pub use make::Planned;
 pub use shape::{
     ArrivalPlan, ChainPlan, ChannelPlan, ClassPlan, CorePlan, Input, MemoryPlan, Place, Plan, ReaderPlan,
-    Region, ScopePlan, ServicePlan, StepPlan, TaskPlan, Term, WriterPlan,
+    Region, ResourcePlan, ScopePlan, ServicePlan, StepPlan, TaskPlan, Term, WriterPlan,
 };
 /// The model's words that stand in a plan, so that who reads plans need not know the model.
 pub use taut_model::{
-    Evidence, Kind, Mechanism, OnMissingPrivilege, Overflow, Overrun, STAMP_BYTES, Scheduler, Size,
+    Evidence, Kind, Locking, Mechanism, OnMissingPrivilege, Overflow, Overrun, STAMP_BYTES, Scheduler, Size,
 };

@@ -5,6 +5,8 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 
+use taut_model::Scheduler;
+
 use crate::{Plan, text};
 
 /// The digest of a text, as [`crate::Input::hash`] holds it.
@@ -46,6 +48,18 @@ const HEAD: &str = "\
 ";
 
 impl Plan {
+    /// What is proven in it and cannot be executed by this version; none if all of it can.
+    pub fn not_executed(&self) -> Option<String> {
+        let edf = self.cores.iter().find(|core| core.scheduler == Scheduler::Edf);
+        match (edf, self.resources.first()) {
+            (Some(core), _) => Some(format!("EDF on core {}", core.cpu)),
+            (None, Some(resource)) => {
+                Some(format!("{} for resource `{}`", resource.protocol.paper_name(), resource.name))
+            }
+            (None, None) => None,
+        }
+    }
+
     /// The text of `taut.lock`. The same plan gives the same text.
     ///
     /// # Errors

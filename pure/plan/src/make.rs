@@ -2,11 +2,13 @@
 // SPDX-FileCopyrightText: The taut authors
 
 use taut_analysis::{Bound, Part, Verdict, Why};
-use taut_model::{Arrival, ChannelId, Fault, Model, Party, Place, Scheduler, Severity, codes};
+use taut_model::{Arrival, ChannelId, Fault, Model, Party, Place, Severity, codes};
+use taut_time::Duration;
 
 use crate::flow::{self, Promise, Promises, Realisation};
 use crate::map::{self, Map};
 use crate::seats::Seats;
+use crate::shared::Shared;
 use crate::{
     ArrivalPlan, ChannelPlan, ClassPlan, CorePlan, Input, MemoryPlan, Plan, ReaderPlan, Region, ServicePlan,
     TaskPlan, Term, WriterPlan, timing,
@@ -32,14 +34,20 @@ impl Plan {
     pub fn make(model: &Model, inputs: Vec<Input>) -> Planned {
         let mut faults = Vec::new();
         let seats = Seats::choose(model, None);
-        unplanned(model, &mut faults);
         timing::cores(model, &seats, &mut faults);
+        let shared = Shared::analyse(model, &seats, &mut faults);
         let mut promises: Promises = vec![None; model.tasks().len()];
         for (i, seat) in seats.seats.iter().enumerate() {
-            let bound = seats.verdict(i).ok().and_then(|v| v.bound().map(|bound| bound.from_arrival));
+            let bound = match &shared {
+                Some(shared) => shared.response(&seats, i),
+                None => seats.verdict(i).ok().and_then(|v| v.bound().map(|bound| bound.from_arrival)),
+            };
             let response = bound.unwrap_or(seat.task.deadline);
             promises[seat.id.index()] = Some(Promise { response, proven: bound.is_some() });
-            timing::deadline(model, &seats, i, &mut faults);
+            match &shared {
+                Some(shared) => shared.deadline(model, &seats, i, &mut faults),
+                None => timing::deadline(model, &seats, i, &mut faults),
+            }
         }
         let channels: Vec<Realisation> =
             model.channel_ids().map(|id| flow::realise(model, id, &promises, &mut faults)).collect();
@@ -71,27 +79,14 @@ impl Plan {
             inputs,
             memory,
             cores: cores.collect(),
+            resources: shared.as_ref().map_or(Vec::new(), |shared| shared.resources(model)),
             services: services(model, &map),
-            tasks: tasks(model, &seats, &map),
+            tasks: tasks(model, &seats, shared.as_ref(), &map),
             clients: model.clients().iter().map(|client| client.name.clone()).collect(),
             channels: channel_plans(model, &channels, &map),
             chains,
         };
         Planned { plan, faults }
-    }
-}
-
-/// What the model has and no analysis here looks at yet.
-fn unplanned(model: &Model, faults: &mut Vec<Fault>) {
-    let mut refuse = |what: &str, place: Place| {
-        let message = format!("{what} cannot be planned in this version");
-        faults.push(Fault::error(codes::NOT_IN_THIS_VERSION, message, place, "not analysed yet"));
-    };
-    if model.platform().scheduler == Scheduler::Edf {
-        refuse("EDF", Place::value("platform.scheduler"));
-    }
-    for resource in model.resources() {
-        refuse("resources", Place::key(format!("resources.{}", resource.name)));
     }
 }
 
@@ -122,7 +117,7 @@ fn services(model: &Model, map: &Map) -> Vec<ServicePlan> {
         .collect()
 }
 
-fn tasks(model: &Model, seats: &Seats<'_>, map: &Map) -> Vec<TaskPlan> {
+fn tasks(model: &Model, seats: &Seats<'_>, shared: Option<&Shared>, map: &Map) -> Vec<TaskPlan> {
     let tasks = model.task_ids().zip(model.tasks());
     tasks
         .map(|(id, task)| {
@@ -131,7 +126,7 @@ fn tasks(model: &Model, seats: &Seats<'_>, map: &Map) -> Vec<TaskPlan> {
                 name: task.name.clone(),
                 service: task.service.map(|id| model.services()[id.index()].name.clone()),
                 class: match seat.zip(map.tasks[id.index()]) {
-                    Some((seat, scopes)) => real_time(model, seats, seat, scopes),
+                    Some((seat, scopes)) => real_time(model, seats, shared, seat, scopes),
                     None => ClassPlan::BestEffort {},
                 },
             }
@@ -139,12 +134,8 @@ fn tasks(model: &Model, seats: &Seats<'_>, map: &Map) -> Vec<TaskPlan> {
         .collect()
 }
 
-fn real_time(
-    model: &Model,
-    seats: &Seats<'_>,
-    at: usize,
-    (persistent, release): (Region, Region),
-) -> ClassPlan {
+/// What was found about a task: R if it is proven, the test, and R in parts.
+fn found(seats: &Seats<'_>, at: usize) -> (Option<Duration>, String, Vec<Term>) {
     let seat = &seats.seats[at];
     let verdict = seats.verdict(at);
     let (bound, holds) = match &verdict {
@@ -155,6 +146,23 @@ fn real_time(
     let analysis = seats.cores[seat.core].analysis.as_ref().ok();
     let exact = analysis.and_then(|core| core.is_exact(seat.at).ok()).unwrap_or(false);
     let kind = if exact { "exact" } else { "sufficient: takes all tasks to be at their worst together" };
+    let response = bound.filter(|_| holds).map(|bound| bound.from_arrival);
+    let terms = bound.map_or_else(Vec::new, |bound| terms(seats, seat.core, bound));
+    (response, format!("{} ({kind})", timing::TEST), terms)
+}
+
+fn real_time(
+    model: &Model,
+    seats: &Seats<'_>,
+    shared: Option<&Shared>,
+    at: usize,
+    (persistent, release): (Region, Region),
+) -> ClassPlan {
+    let seat = &seats.seats[at];
+    let (response, test, terms) = match shared {
+        Some(shared) => shared.found(model, seats, at),
+        None => found(seats, at),
+    };
     ClassPlan::RealTime {
         cpu: model.platform().cores[seat.core],
         cpu_reason: seat.core_reason.clone(),
@@ -171,9 +179,9 @@ fn real_time(
         deadline: seat.task.deadline,
         wcet: seat.cost,
         wcet_source: seat.task.wcet.source,
-        response: bound.filter(|_| holds).map(|bound| bound.from_arrival),
-        test: format!("{} ({kind})", timing::TEST),
-        terms: bound.map_or_else(Vec::new, |bound| terms(seats, seat.core, bound)),
+        response,
+        test,
+        terms,
         on_overrun: seat.task.on_overrun,
         persistent,
         release,

@@ -2,7 +2,9 @@
 // SPDX-FileCopyrightText: The taut authors
 
 use serde::{Deserialize, Serialize};
-use taut_model::{Evidence, Kind, Mechanism, OnMissingPrivilege, Overflow, Overrun, Scheduler, Size};
+use taut_model::{
+    Evidence, Kind, Locking, Mechanism, OnMissingPrivilege, Overflow, Overrun, Scheduler, Size,
+};
 use taut_time::Duration;
 
 /// The decision for a whole application, and its proof in figures: the content of `taut.lock`.
@@ -32,6 +34,9 @@ pub struct Plan {
     /// The real-time cores.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cores: Vec<CorePlan>,
+    /// What one job at a time may use.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resources: Vec<ResourcePlan>,
     /// The services.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub services: Vec<ServicePlan>,
@@ -105,6 +110,20 @@ pub struct CorePlan {
     pub scheduler: Scheduler,
     /// Σ C'/T in parts per million, rounded up, overheads included.
     pub utilisation_ppm: u64,
+}
+
+/// Something that one job at a time may use.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ResourcePlan {
+    /// Its name.
+    pub name: String,
+    /// Who waits for it, how, and for how long.
+    pub protocol: Locking,
+    /// Why so.
+    pub reason: String,
+    /// The tasks that use it.
+    pub users: Vec<String>,
 }
 
 /// A service.
@@ -203,7 +222,7 @@ pub enum ArrivalPlan {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Term {
-    /// `own`, `blocking`, `interference`, `jitter`, `overhead`, `wait`.
+    /// `own`, `spin`, `blocking`, `remote`, `interference`, `jitter`, `overhead`, `demand`.
     pub kind: String,
     /// Whose, where it is somebody's.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -98,6 +98,7 @@ pub fn empty(cores: &[u16]) -> Draft {
                 release: time("60us"),
                 context_switch: time("5us"),
                 kernel_blocking: time("50us"),
+                lock: time("2us"),
             },
             on_missing_privilege: OnMissingPrivilege::Degrade,
             group: None,
