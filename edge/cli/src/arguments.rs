@@ -31,6 +31,8 @@ pub(crate) enum Command {
     Check(Check),
     /// Decides cores, priorities, mechanisms and the memory map, and writes taut.lock.
     Plan(Plan),
+    /// Runs the plan in virtual time, many times, and sets what was seen beside the bounds.
+    Sim(Sim),
     /// Checks, plans, builds, boots and reports an application.
     Run(Run),
     /// Sets bound and measured side by side, for a recorded run.
@@ -70,6 +72,24 @@ pub(crate) struct Plan {
     /// Write nothing; exit with 1 if taut.lock is out of date.
     #[arg(long)]
     pub(crate) check: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Sim {
+    #[command(flatten)]
+    pub(crate) manifest: Manifest,
+    /// Virtual time of a run, with a unit; nothing arrives later.
+    #[arg(long = "for", value_name = "DURATION", default_value = "10s")]
+    pub(crate) duration: Duration,
+    /// Random runs, beside one in which all is at its worst.
+    #[arg(long, default_value_t = 100)]
+    pub(crate) runs: u32,
+    /// Of all that is random; the same seed gives the same runs.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// How to print the answer.
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
 }
 
 #[derive(Debug, Args)]

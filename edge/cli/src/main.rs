@@ -15,6 +15,7 @@ mod outcome;
 mod plan;
 mod report;
 mod run;
+mod sim;
 
 use std::process::ExitCode;
 
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         Command::Check(arguments) => check::check(&arguments, &screen),
         Command::Plan(arguments) => plan::plan(&arguments, &screen),
         Command::Run(arguments) => run::run(&arguments, &screen),
+        Command::Sim(arguments) => sim::sim(&arguments, &screen),
         Command::Report(arguments) => report::report(&arguments, &screen),
         Command::Explain(arguments) => explain::explain(&arguments, &screen),
         Command::Schema => explain::schema(),

@@ -138,6 +138,66 @@ fn explain_and_schema() {
     assert!(schema.to_string().contains("non-preemptive"));
 }
 
+/// Two cores and a bus between them.
+fn with_a_bus(longest: &str) -> String {
+    two_tasks("2ms")
+        .replace("cores = [0]", "cores = [0, 1]")
+        .replace("[tasks.fast]", "[resources.bus]\n[tasks.fast]")
+        + &format!(
+            "sections = [{{ resource = \"bus\", longest = \"10us\", count = 3 }}]\n\
+             [tasks.far]\narrival = {{ periodic = \"10ms\" }}\ndeadline = \"10ms\"\n\
+             wcet = {{ value = \"2ms\", source = \"guess\" }}\ncore = 1\npriority = 5\n\
+             sections = [{{ resource = \"bus\", longest = \"{longest}\" }}]\n"
+        )
+}
+
+#[test]
+fn resources_are_proven_and_not_run() {
+    let folder_with = folder(&with_a_bus("100us"));
+    let answer = taut(folder_with.path(), "check");
+    assert_eq!(answer.code, Some(0), "{}", answer.err);
+    assert!(answer.out.contains("resource bus: MSRP, used by slow, far"), "{}", answer.out);
+    assert_eq!(taut(folder_with.path(), "plan").code, Some(0));
+    let answer = taut(folder_with.path(), "explain --task slow");
+    assert!(answer.out.contains("spin") && answer.out.contains("most by `bus`"), "{}", answer.out);
+    let answer = taut(folder_with.path(), "run");
+    assert_eq!(answer.code, Some(1));
+    assert!(answer.err.contains("does not execute MSRP for resource `bus`"), "{}", answer.err);
+    // Held for longer than those have time who spin for it, and those who must wait for them.
+    let long = with_a_bus("1900us").replace("deadline = \"5ms\"", "deadline = \"4ms\"");
+    let long = long.replace("[resources.bus]", "[resources.bus]\nprotocol = \"msrp\"");
+    let answer = taut(folder(&long).path(), "check");
+    assert_eq!(answer.code, Some(1), "{}", answer.out);
+    assert!(answer.err.contains("TAUT0201") && answer.err.contains("bus"), "{}", answer.err);
+}
+
+#[test]
+fn sim_stays_below_the_bounds() {
+    let simulated = |line: &str, manifest: &str| -> (serde_json::Value, Option<i32>) {
+        let folder = folder(manifest);
+        let answer = taut(folder.path(), line);
+        (serde_json::from_str(&answer.out).unwrap_or_default(), answer.code)
+    };
+    let edf = two_tasks("2ms").replace("[platform]", "[platform]\nscheduler = \"edf\"");
+    for manifest in [two_tasks("2ms"), with_a_bus("100us"), edf] {
+        let (answer, code) = simulated("sim --for 1s --runs 20 --format json", &manifest);
+        assert_eq!((code, answer["runs"].as_u64()), (Some(0), Some(21)));
+        for task in answer["tasks"].as_array().unwrap() {
+            assert!(task["jobs"].as_u64().unwrap() > 0, "{task}");
+            assert!(task["simulated_ns"].as_u64() <= task["bound_ns"].as_u64(), "{task}");
+        }
+        let again = simulated("sim --for 1s --runs 20 --format json", &manifest);
+        assert_eq!(again.0, answer, "a seed gives the same runs");
+    }
+    // A deadline that is missed is missed in a run, too.
+    let (answer, code) = simulated("sim --for 1s --runs 1 --format json", &two_tasks("9ms"));
+    assert_eq!(code, Some(1));
+    assert!(answer["tasks"][1]["missed"].as_u64() > Some(0), "{answer}");
+    let answer = taut(folder(&two_tasks("2ms")).path(), "sim --for 1s --runs 1");
+    assert!(answer.out.contains("simulated") && answer.out.contains("slow"), "{}", answer.out);
+    assert_eq!(taut(folder(HEAD).path(), "sim").code, Some(2), "nothing to simulate");
+}
+
 #[test]
 fn a_dry_run_says_what_it_would_do() {
     let answer = taut(&root(), "run apps/cochlear --dry-run");

@@ -14,6 +14,7 @@ mod lock;
 mod make;
 mod map;
 mod seats;
+mod set;
 mod shape;
 mod shared;
 mod text;

@@ -52,7 +52,10 @@ pub(super) const ROOMS: &[Room] = &[
         &["zerocopy"],
     ),
     edge("edge/taut", &["time", "plan", "segment", "scope", "boot", "run"]),
-    edge("edge/cli", &["time", "event", "model", "manifest", "plan", "report", "sys", "segment", "boot"]),
+    edge(
+        "edge/cli",
+        &["time", "event", "model", "manifest", "plan", "sim", "report", "sys", "segment", "boot"],
+    ),
     edge("apps/cochlear", &["taut"]),
     edge("dev/jitter", &["taut"]),
     edge(PEERS, &["share", "sys"]),

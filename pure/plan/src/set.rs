@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What a plan decided, as a task set: for simulation.
+
+use taut_model::{Arrivals, Body, Model, Request, Resource, SetFault, SetTask, TaskSet};
+
+use crate::seats::Seats;
+
+impl crate::Plan {
+    /// The real-time tasks of a model on the cores and with the priorities that its plan gives them, in the manifest's
+    /// order, with their resources; cores in the platform's order. Costs include margins and two context switches,
+    /// jitter includes the release latency; what else the plan's bounds are charged is not in it.
+    ///
+    /// A receiver is sporadic, on its own: that its channel releases it is not known to a set.
+    ///
+    /// # Errors
+    /// What a set cannot hold; a model that has a plan gives sums that do not fit in 64 bits at most.
+    pub fn task_set(model: &Model) -> Result<TaskSet, Vec<SetFault>> {
+        let seats = Seats::choose(model, None);
+        let overheads = model.platform().overheads;
+        let switches = overheads.context_switch.checked_mul(2).unwrap_or_default();
+        let tasks = seats.seats.iter().map(|seat| {
+            let request = |section: &taut_model::Section| Request {
+                resource: section.resource.index(),
+                count: section.count,
+                length: seat.task.wcet.with_margin(section.longest).unwrap_or(section.longest),
+                outermost: true,
+            };
+            let requests: Vec<Request> = seat.task.sections.iter().map(request).collect();
+            let cost = seat.cost.checked_add(switches).unwrap_or(seat.cost);
+            let jitter = seat.task.jitter.checked_add(overheads.release);
+            SetTask {
+                name: seat.name.to_owned(),
+                core: seat.core,
+                priority: seat.priority.into(),
+                arrivals: match &seat.task.arrival {
+                    taut_model::Arrival::Periodic { offset, period } if offset < period => {
+                        Arrivals::Phased(*offset)
+                    }
+                    taut_model::Arrival::Periodic { .. } => Arrivals::Periodic,
+                    taut_model::Arrival::Sporadic { .. } => Arrivals::Sporadic,
+                },
+                period: seat.task.arrival.period(),
+                deadline: seat.task.deadline,
+                jitter: jitter.unwrap_or(seat.task.jitter),
+                body: Body::Anywhere { cost, requests },
+            }
+        });
+        let resources = model.resources().iter().map(|shared| Resource { name: shared.name.clone() });
+        let schedulers = vec![model.platform().scheduler; model.platform().cores.len()];
+        TaskSet::new(schedulers, resources.collect(), tasks.collect())
+    }
+}
