@@ -20,6 +20,8 @@ pub(crate) struct Source {
     horizon: u64,
     /// Which of the scenario's exact lists gives them instead.
     list: Option<usize>,
+    /// Which of the scenario's lists gives the times from arrival to release.
+    delays: Option<usize>,
     /// How many there were.
     count: usize,
     pub(crate) arrival: u64,
@@ -56,7 +58,8 @@ impl Source {
             jitter,
             pattern: scenario.jitter,
             horizon: scenario.horizon.as_ns(),
-            list: scenario.exactly.iter().position(|(task, _)| *task == at),
+            list: place(&scenario.exactly, at),
+            delays: place(&scenario.delays, at),
             count: 0,
             arrival: first,
             release: 0,
@@ -64,7 +67,7 @@ impl Source {
         if source.list.is_some() {
             source.arrival = source.listed(scenario);
         }
-        source.settle(random);
+        source.settle(scenario, random);
         source
     }
 
@@ -87,22 +90,32 @@ impl Source {
             let more = if self.spread > 0 { random.up_to(self.spread) } else { 0 };
             self.arrival.saturating_add(self.period).saturating_add(more)
         };
-        self.settle(random);
+        self.settle(scenario, random);
     }
 
     /// The release of an arrival; none past the horizon.
-    fn settle(&mut self, random: &mut Random) {
+    fn settle(&mut self, scenario: &Scenario, random: &mut Random) {
         if self.arrival >= self.horizon {
             self.release = NEVER;
             return;
         }
-        let late = match self.pattern {
-            Jitter::None => 0,
-            Jitter::First if self.count > 0 => 0,
-            Jitter::First | Jitter::Full => self.jitter,
-            Jitter::Random => random.up_to(self.jitter),
+        let delays = self.delays.and_then(|list| scenario.delays.get(list));
+        let late = match (delays, self.pattern) {
+            (Some((_, delays)), _) => {
+                delays.get(self.count).map_or(0, |delay| delay.as_ns().min(self.jitter))
+            }
+            (None, Jitter::None) => 0,
+            (None, Jitter::First) if self.count > 0 => 0,
+            (None, Jitter::First | Jitter::Full) => self.jitter,
+            (None, Jitter::Random) => random.up_to(self.jitter),
         };
         // That this fits is checked before a run.
         self.release = self.release.max(self.arrival.saturating_add(late));
     }
+}
+
+/// Where a list has what it says of a task; at its own position at best.
+pub(crate) fn place<T>(list: &[(usize, Vec<T>)], task: usize) -> Option<usize> {
+    let own = list.get(task).is_some_and(|(whose, _)| *whose == task).then_some(task);
+    own.or_else(|| list.iter().position(|(whose, _)| *whose == task))
 }

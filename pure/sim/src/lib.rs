@@ -37,12 +37,14 @@ mod event;
 mod outcome;
 mod program;
 mod random;
+mod refute;
 mod rules;
 mod run;
 mod scenario;
 
 pub use event::{Event, Kind, Sink};
 pub use outcome::{End, Outcome, TaskOutcome};
+pub use refute::{Best, Hunt, Progress, Witness, is_legal};
 pub use rules::{CoreRule, Fault, GlobalRule, Rules};
 pub use run::{BACKLOG_MAX, Simulation};
-pub use scenario::{Execution, Gaps, Jitter, Placement, Scenario, Start};
+pub use scenario::{Execution, Gaps, Jitter, Place, Placement, Scenario, Start};

@@ -6,7 +6,7 @@
 use taut_model::{Body, Segment, TaskSet};
 
 use crate::random::Random;
-use crate::{Fault, GlobalRule, Placement};
+use crate::{Fault, GlobalRule, Place, Placement};
 
 /// A step of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +45,8 @@ pub(crate) struct Open {
     sections: Vec<(Guard, u32, u64)>,
     /// In the order of the last job.
     ordered: Vec<(Guard, u32, u64)>,
+    /// Whether the scenario says where they are, of all jobs.
+    pub(crate) exact: bool,
 }
 
 /// Most steps of all tasks' jobs together.
@@ -81,7 +83,7 @@ pub(crate) fn compile(body: &Body, guards: &[Guard], ops: &mut Vec<Op>) -> Resul
             }
             let empty = Op { what: What::End, resource: 0, time: 0 };
             ops.extend(core::iter::repeat_n(empty, 4 * sections.len() + 1));
-            Some(Open { rest, ordered: sections.clone(), sections })
+            Some(Open { rest, ordered: sections.clone(), sections, exact: false })
         }
     };
     ops.push(Op { what: What::End, resource: 0, time: 0 });
@@ -107,6 +109,42 @@ impl Open {
     /// To the order of the requests: a run knows nothing of the one before.
     pub(crate) fn reset(&mut self) {
         self.ordered.copy_from_slice(&self.sections);
+        self.exact = false;
+    }
+
+    /// Writes a job with its sections where they are said to be, into the room that `compile` made.
+    pub(crate) fn place_exactly(&mut self, places: &[Place], ops: &mut [Op]) {
+        self.exact = true;
+        let mut at = 0;
+        let mut put = |op: Op| {
+            ops[at] = op;
+            at += 1;
+        };
+        let mut left = self.rest;
+        let mut placed = 0;
+        let mut places = places.iter();
+        while placed < self.ordered.len() {
+            let mut before = 0;
+            if let Some(place) = places.next() {
+                let same = |(_, resource, _): &(Guard, u32, u64)| *resource as usize == place.resource;
+                let Some(found) = self.ordered[placed..].iter().position(same) else { continue };
+                self.ordered[placed..=placed + found].rotate_right(1);
+                before = place.before.as_ns().min(left);
+            }
+            let (guard, resource, length) = self.ordered[placed];
+            placed += 1;
+            left -= before;
+            if before > 0 {
+                put(Op { what: What::Run, resource: 0, time: before });
+            }
+            put(Op { what: What::Lock(guard), resource, time: 0 });
+            put(Op { what: What::Run, resource: 0, time: length });
+            put(Op { what: What::Unlock(guard), resource, time: 0 });
+        }
+        if left > 0 {
+            put(Op { what: What::Run, resource: 0, time: left });
+        }
+        put(Op { what: What::End, resource: 0, time: 0 });
     }
 
     /// Writes a job with its sections in their places into the room that `compile` made.

@@ -34,6 +34,12 @@ impl Random {
     pub(crate) fn up_to(&mut self, last: u64) -> u64 {
         ((u128::from(self.next()) * (u128::from(last) + 1)) >> 64) as u64
     }
+
+    /// One of them, if there are some.
+    pub(crate) fn pick<'a, T>(&mut self, of: &'a [T]) -> Option<&'a T> {
+        let last = of.len().checked_sub(1)?;
+        of.get(self.up_to(last as u64) as usize)
+    }
 }
 
 #[cfg(test)]

@@ -22,6 +22,10 @@ pub struct Scenario {
     pub placement: Placement,
     /// All arrivals of some tasks, in order: a position in the set and the times.
     pub exactly: Vec<(usize, Vec<Duration>)>,
+    /// Of some tasks, how long after its arrival each job is released, up to their jitter; 0 past the end of the list.
+    pub delays: Vec<(usize, Vec<Duration>)>,
+    /// Of some tasks, where the sections of all their jobs are.
+    pub placed: Vec<(usize, Vec<Place>)>,
     /// Instants of something happening after which the run is given up.
     pub steps_max: u64,
 }
@@ -39,6 +43,8 @@ impl Scenario {
             execution: Execution::Full,
             placement: Placement::Front,
             exactly: Vec::new(),
+            delays: Vec::new(),
+            placed: Vec::new(),
             steps_max: u64::MAX,
         }
     }
@@ -55,6 +61,16 @@ impl Scenario {
             ..Self::worst(horizon)
         }
     }
+}
+
+/// A section's place in a body that leaves it open. What does not fit is left out: a resource that the task does not
+/// ask for so often, or execution that it does not have; sections that are not given follow the last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The resource: a position in the set.
+    pub resource: usize,
+    /// Execution since the section before.
+    pub before: Duration,
 }
 
 /// When first jobs arrive. A task with a given offset keeps it, but for `At`.

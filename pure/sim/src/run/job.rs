@@ -73,6 +73,7 @@ impl Simulation {
         (live.now, live.at, live.active, live.started) = (arrived, begin, true, false);
         if let Some(open) = &mut self.open[task]
             && scenario.placement == Placement::Random
+            && !open.exact
         {
             open.place(scenario.placement, &mut self.state.random, &mut self.ops[begin as usize..]);
         }

@@ -15,7 +15,7 @@ use taut_policy::{Misuse, Party};
 use taut_time::Instant;
 
 use crate::any::{self, AnyCore, AnyGlobal, Users};
-use crate::arrivals::Source;
+use crate::arrivals::{self, Source};
 use crate::calendar::{Calendar, NEVER};
 use crate::program::{self, Guard, Op, Open};
 use crate::random::Random;
@@ -221,8 +221,10 @@ impl Simulation {
             state.sources.push(source);
             if let Some(open) = &mut self.open[at] {
                 open.reset();
-                if scenario.placement != Placement::Random {
-                    let begin = self.fixed[at].begin as usize;
+                let begin = self.fixed[at].begin as usize;
+                if let Some(list) = arrivals::place(&scenario.placed, at) {
+                    open.place_exactly(&scenario.placed[list].1, &mut self.ops[begin..]);
+                } else if scenario.placement != Placement::Random {
                     open.place(scenario.placement, &mut state.random, &mut self.ops[begin..]);
                 }
             }
