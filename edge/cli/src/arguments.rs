@@ -33,6 +33,8 @@ pub(crate) enum Command {
     Plan(Plan),
     /// Runs the plan in virtual time, many times, and sets what was seen beside the bounds.
     Sim(Sim),
+    /// Hunts for a run that exceeds a claimed bound, and shows it.
+    Refute(Refute),
     /// Checks, plans, builds, boots and reports an application.
     Run(Run),
     /// Sets bound and measured side by side, for a recorded run.
@@ -90,6 +92,50 @@ pub(crate) struct Sim {
     /// How to print the answer.
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Refute {
+    #[command(flatten)]
+    pub(crate) manifest: Manifest,
+    /// Whose claims.
+    #[arg(long, value_enum, default_value_t = Analysis::Plan)]
+    pub(crate) analysis: Analysis,
+    /// How long to hunt, with a unit.
+    #[arg(long = "for", value_name = "DURATION", default_value = "30s")]
+    pub(crate) duration: Duration,
+    /// Of the hunt; the same seed goes the same way.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// How to print the answer.
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+/// Whose claims are hunted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Analysis {
+    /// The plan's own bounds, overheads included.
+    Plan,
+    /// That every deadline is kept.
+    Deadlines,
+    /// MSRP, each request by itself (Gai et al. 2001).
+    MsrpGai01,
+    /// MSRP, requests counted together (Brandenburg 2011).
+    MsrpHolistic,
+    /// MPCP with the jitter that suspension needs.
+    MpcpLnr09Sound,
+    /// MPCP as published: unsound.
+    MpcpLnr09Paper,
+    /// FMLP+ (Brandenburg 2011).
+    FmlpPlus,
+}
+
+impl Analysis {
+    /// As on the command line.
+    pub(crate) fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
 }
 
 #[derive(Debug, Args)]

@@ -13,6 +13,7 @@ mod explain;
 mod input;
 mod outcome;
 mod plan;
+mod refute;
 mod report;
 mod run;
 mod sim;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         Command::Check(arguments) => check::check(&arguments, &screen),
         Command::Plan(arguments) => plan::plan(&arguments, &screen),
         Command::Run(arguments) => run::run(&arguments, &screen),
+        Command::Refute(arguments) => refute::refute(&arguments, &screen),
         Command::Sim(arguments) => sim::sim(&arguments, &screen),
         Command::Report(arguments) => report::report(&arguments, &screen),
         Command::Explain(arguments) => explain::explain(&arguments, &screen),

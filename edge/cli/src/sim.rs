@@ -6,7 +6,7 @@
 use std::io::{IsTerminal, Write};
 use std::time::{Duration as Wall, Instant as WallInstant};
 
-use taut_model::TaskSet;
+use taut_model::{Model, TaskSet};
 use taut_plan::{ClassPlan, Locking, Plan, Scheduler};
 use taut_sim::{CoreRule, End, GlobalRule, Rules, Scenario, Simulation, TaskOutcome};
 use taut_time::Duration;
@@ -23,13 +23,7 @@ pub(crate) fn sim(arguments: &Sim, screen: &Screen) -> Result<Outcome, Failure> 
     };
     let planned = text.plan(model);
     let plan = &planned.plan;
-    let set = Plan::task_set(model).map_err(|faults| {
-        let fault = faults.first().map(|fault| fault.what.to_string());
-        Failure::Usage(format!("this cannot be simulated: {}", fault.unwrap_or_default()))
-    })?;
-    if set.tasks().is_empty() {
-        return Err(Failure::Usage("there is no real-time task to simulate".into()));
-    }
+    let set = set(model)?;
     let rules = rules(plan, &set);
     let mut simulation = Simulation::new(&set, &rules)
         .map_err(|fault| Failure::Usage(format!("this cannot be simulated: {fault}")))?;
@@ -77,8 +71,20 @@ pub(crate) fn sim(arguments: &Sim, screen: &Screen) -> Result<Outcome, Failure> 
     Ok(if missed { Outcome::No } else { Outcome::Yes })
 }
 
+/// The tasks of a model that has some.
+pub(crate) fn set(model: &Model) -> Result<TaskSet, Failure> {
+    let set = Plan::task_set(model).map_err(|faults| {
+        let fault = faults.first().map(|fault| fault.what.to_string());
+        Failure::Usage(format!("this cannot be simulated: {}", fault.unwrap_or_default()))
+    })?;
+    if set.tasks().is_empty() {
+        return Err(Failure::Usage("there is no real-time task to simulate".into()));
+    }
+    Ok(set)
+}
+
 /// The locking rules of a plan.
-fn rules(plan: &Plan, set: &TaskSet) -> Rules {
+pub(crate) fn rules(plan: &Plan, set: &TaskSet) -> Rules {
     let mut rules = Rules::of(set, GlobalRule::Msrp);
     for (rule, resource) in rules.resources.iter_mut().zip(&plan.resources) {
         *rule = match resource.protocol {

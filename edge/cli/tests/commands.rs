@@ -198,6 +198,35 @@ fn sim_stays_below_the_bounds() {
     assert_eq!(taut(folder(HEAD).path(), "sim").code, Some(2), "nothing to simulate");
 }
 
+/// The published equation of MPCP is broken in a second by an optimised build; ours is not.
+#[test]
+fn refute_breaks_what_is_unsound() {
+    let example = "refute examples/suspension --analysis";
+    for seed in [1, 2] {
+        let answer =
+            taut(&root(), &format!("{example} mpcp-lnr09-paper --for 60s --seed {seed} --format json"));
+        assert_eq!(answer.code, Some(1), "{}{}", answer.out, answer.err);
+        let found: serde_json::Value = serde_json::from_str(&answer.out).unwrap();
+        let witness = &found["witnesses"][0];
+        assert_eq!(
+            (witness["task"].as_str(), witness["claimed_ns"].as_u64()),
+            (Some("victim"), Some(12_000_000))
+        );
+        assert!(witness["reached_ns"].as_u64() > Some(12_000_000), "{witness}");
+    }
+    let answer = taut(&root(), &format!("{example} mpcp-lnr09-sound --for 2s"));
+    assert_eq!(answer.code, Some(0), "{}", answer.out);
+    assert!(answer.out.contains("22ms") && answer.out.contains("no run exceeds a claim"), "{}", answer.out);
+    let answer = taut(&root(), "refute apps/cochlear --for 1s");
+    assert_eq!(answer.code, Some(0), "{}", answer.out);
+    assert!(answer.out.contains("processing"), "{}", answer.out);
+    assert_eq!(taut(&root(), "refute apps/cochlear --analysis mpcp").code, Some(2));
+    let edf = folder(&two_tasks("2ms").replace("[platform]", "[platform]\nscheduler = \"edf\""));
+    let answer = taut(edf.path(), "refute --analysis msrp-gai01");
+    assert_eq!(answer.code, Some(2), "{}", answer.out);
+    assert!(answer.err.contains("does not apply"), "{}", answer.err);
+}
+
 #[test]
 fn a_dry_run_says_what_it_would_do() {
     let answer = taut(&root(), "run apps/cochlear --dry-run");

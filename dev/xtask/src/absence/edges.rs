@@ -54,7 +54,10 @@ pub(super) const ROOMS: &[Room] = &[
     edge("edge/taut", &["time", "plan", "segment", "scope", "boot", "run"]),
     edge(
         "edge/cli",
-        &["time", "event", "model", "manifest", "plan", "sim", "report", "sys", "segment", "boot"],
+        &[
+            "time", "event", "model", "manifest", "plan", "analysis", "sim", "report", "sys", "segment",
+            "boot",
+        ],
     ),
     edge("apps/cochlear", &["taut"]),
     edge("dev/jitter", &["taut"]),
