@@ -27,13 +27,15 @@
 //! assert_eq!(outcome.tasks[1].response_max, Duration::from_ms(4));
 //! ```
 //!
-//! Channels are not part of a run yet: what is shared are resources.
+//! What tasks share in a run are resources. Channels are looked at by [`flow::Flows`], which listens to a run and says which
+//! job reads what, how old data are behind a chain, and whether a flow is preserved.
 #![forbid(unsafe_code)]
 
 mod any;
 mod arrivals;
 mod calendar;
 mod event;
+pub mod flow;
 mod outcome;
 mod program;
 mod random;

@@ -178,6 +178,11 @@ impl Simulation {
         Ok(Self { tasks, fixed, open, ops, members, fresh: (cores, globals), work_max, state })
     }
 
+    /// Tasks of its set.
+    pub(crate) fn task_count(&self) -> usize {
+        self.tasks.len()
+    }
+
     /// Runs, and tells `sink` of every event.
     ///
     /// # Errors

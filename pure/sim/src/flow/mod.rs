@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Channels between the tasks of a run: which job reads what which job wrote, and what follows of it.
+//!
+//! [`Flows`] listens to a run of a [`Simulation`], which knows nothing of channels, and notes when each job arrived, was
+//! released, started and completed. Everything else is found from these four instants afterwards: so one run answers
+//! for all mechanisms, and a run without channels costs nothing more.
+//!
+//! | asked | answered by |
+//! |---|---|
+//! | which job reads what | [`Flows::reads`] |
+//! | whether that is what the synchronous-reactive model reads | [`Flows::agreement`] |
+//! | how many buffers are needed at once | [`Flows::buffers`] |
+//! | how many values wait in a queue, and are lost | [`Flows::fill`] |
+//! | how old data are at the end of a chain, and how long it takes to react | [`Flows::measure`] |
+//!
+//! A job reads at its first instruction and writes at its last. At one instant come, in this order: what is written,
+//! activations, those of writers first, and first instructions. A reader on another core than its writer does not wait
+//! for it: where a mechanism would have it wait, the read is [`Got::NotYet`].
+
+mod buffers;
+mod path;
+mod queue;
+mod reads;
+mod record;
+mod reference;
+
+use core::fmt;
+
+use taut_model::TaskSet;
+use taut_time::Duration;
+
+pub use path::{Measured, Path};
+pub use queue::{Fill, Full, Queue};
+pub use reads::{Got, Read};
+pub use reference::{Agreement, Difference};
+
+use crate::{Fault, Outcome, Scenario, Simulation, Sink};
+use record::{Job, Record};
+
+/// What one task writes and others read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Channel {
+    /// Who writes, in every job: a position in the set.
+    pub writer: usize,
+    /// Who reads, in every job, each once. A queue has one.
+    pub readers: Vec<usize>,
+    /// What gets from one to the others, and when.
+    pub mechanism: Mechanism,
+}
+
+/// Which value a job reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mechanism {
+    /// The newest that is complete: state objects that readers look at for themselves, whatever protects them.
+    Newest(Latch),
+    /// What the synchronous-reactive model reads, kept for as long as somebody does: flow-preserving DBP [Han14, II-C].
+    Dbp,
+    /// Buffers in turn, protected by time alone: TCCP [Han14, II-B and II-C].
+    Tccp {
+        /// How many.
+        buffers: u64,
+        /// Whether indices are fixed at activations, by the model; else the newest complete value is taken at the first
+        /// instruction.
+        preserving: bool,
+    },
+    /// Logical execution time: read at the release, written when this is over. A job that is late writes when it
+    /// completes.
+    Logical(Until),
+    /// Every value in order.
+    Queue(Queue),
+}
+
+/// When a job looks which value is newest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Latch {
+    /// At its first instruction.
+    Start,
+    /// At its release.
+    Activation,
+}
+
+/// How long a job takes logically, from its arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// D.
+    Deadline,
+    /// T.
+    Period,
+}
+
+/// Why channels do not fit a set, or were not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowFault {
+    /// There is no such task.
+    NoTask {
+        /// The channel: a position in the list.
+        channel: usize,
+    },
+    /// A task reads a channel twice, or one that it writes.
+    Twice {
+        /// The channel.
+        channel: usize,
+    },
+    /// A queue has other than one reader, or no room, or nothing is sent or taken.
+    Queue {
+        /// The channel.
+        channel: usize,
+    },
+    /// It has no buffer.
+    NoBuffer {
+        /// The channel.
+        channel: usize,
+    },
+    /// Tasks of equal priority read each other's values without a delay: the model has no order for them.
+    Loop,
+    /// The simulation is one of another number of tasks.
+    Tasks,
+    /// More jobs may come than are recorded: [`JOBS_MAX`].
+    TooManyJobs,
+    /// The set cannot be run so.
+    Run(Fault),
+}
+
+/// Most jobs of all tasks in a run that is recorded.
+pub const JOBS_MAX: u64 = 1 << 23;
+
+impl fmt::Display for FlowFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoTask { channel } => write!(f, "channel {channel} names a task that there is not"),
+            Self::Twice { channel } => write!(f, "channel {channel} has one task at two ends"),
+            Self::Queue { channel } => {
+                write!(
+                    f,
+                    "channel {channel}: a queue needs one reader, room, and values that are sent and taken"
+                )
+            }
+            Self::NoBuffer { channel } => write!(f, "channel {channel} has no buffer"),
+            Self::Loop => f.write_str("tasks of equal priority read each other's values without a delay"),
+            Self::Tasks => {
+                f.write_str("the simulation has another number of tasks than the channels were made for")
+            }
+            Self::TooManyJobs => write!(f, "more than {JOBS_MAX} jobs may come"),
+            Self::Run(fault) => fault.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for FlowFault {}
+
+/// Channels over the tasks of a set, and what was noted of the last run.
+#[derive(Clone, Debug)]
+pub struct Flows {
+    tasks: Vec<Task>,
+    channels: Vec<Channel>,
+    /// Tasks in an order in which every one comes behind those whose values of the same instant it reads.
+    order: Vec<usize>,
+    record: Record,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Task {
+    priority: u32,
+    period: Duration,
+    deadline: Duration,
+}
+
+impl Flows {
+    /// Sets up.
+    ///
+    /// # Errors
+    /// What does not fit together.
+    pub fn new(set: &TaskSet, channels: Vec<Channel>) -> Result<Self, FlowFault> {
+        let count = set.tasks().len();
+        for (channel, of) in channels.iter().enumerate() {
+            if of.writer >= count || of.readers.iter().any(|reader| *reader >= count) {
+                return Err(FlowFault::NoTask { channel });
+            }
+            let again = |(at, reader): (usize, &usize)| of.readers[..at].contains(reader);
+            if of.readers.contains(&of.writer) || of.readers.iter().enumerate().any(again) {
+                return Err(FlowFault::Twice { channel });
+            }
+            match of.mechanism {
+                Mechanism::Queue(queue) if of.readers.len() != 1 || !queue.is_valid() => {
+                    return Err(FlowFault::Queue { channel });
+                }
+                Mechanism::Tccp { buffers: 0, .. } => return Err(FlowFault::NoBuffer { channel }),
+                _ => {}
+            }
+        }
+        let of = |task: &taut_model::SetTask| Task {
+            priority: task.priority,
+            period: task.period,
+            deadline: task.deadline,
+        };
+        let tasks: Vec<_> = set.tasks().iter().map(of).collect();
+        let order = reference::order(&tasks, &channels).ok_or(FlowFault::Loop)?;
+        Ok(Self { order, record: Record::new(count), tasks, channels })
+    }
+
+    /// The channels.
+    pub fn channels(&self) -> &[Channel] {
+        &self.channels
+    }
+
+    /// Runs, notes what there is to note for the channels, and tells `sink` of every event. Memory for all jobs is taken
+    /// before the run starts.
+    ///
+    /// # Errors
+    /// [`FlowFault::Tasks`], [`FlowFault::TooManyJobs`], [`FlowFault::Run`].
+    pub fn run<'s>(
+        &mut self,
+        simulation: &'s mut Simulation,
+        scenario: &Scenario,
+        sink: &mut impl Sink,
+    ) -> Result<&'s Outcome, FlowFault> {
+        if simulation.task_count() != self.tasks.len() {
+            return Err(FlowFault::Tasks);
+        }
+        self.record.reset(&self.tasks, scenario)?;
+        simulation.run(scenario, &mut record::Both { record: &mut self.record, sink }).map_err(FlowFault::Run)
+    }
+
+    /// What each job of a reader that has started has read, in order; none if there is no such channel or reader.
+    pub fn reads(&self, channel: usize, reader: usize) -> Option<Vec<Read>> {
+        let of = self.channels.get(channel).filter(|of| of.readers.contains(&reader))?;
+        let (from, to) = (self.jobs(of.writer), self.jobs(reader));
+        let mut found = Vec::with_capacity(to.len());
+        reads::each(
+            self,
+            of,
+            reader,
+            |_| true,
+            |at, got| {
+                let got = got.map(|position| from[position].number);
+                found.push(Read { job: to[at].number, got });
+            },
+        );
+        Some(found)
+    }
+
+    fn jobs(&self, task: usize) -> &[Job] {
+        self.record.jobs(task)
+    }
+
+    /// Whether a reader is more urgent than its writer, so that the model has a unit delay between them.
+    fn is_above(&self, writer: usize, reader: usize) -> bool {
+        is_above(&self.tasks, writer, reader)
+    }
+}
+
+fn is_above(tasks: &[Task], writer: usize, reader: usize) -> bool {
+    tasks[reader].priority > tasks[writer].priority
+}

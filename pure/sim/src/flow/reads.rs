@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Which job reads what: one pass over both tasks' jobs.
+
+use super::record::Passed;
+use super::{Channel, Flows, Latch, Mechanism, Until, queue};
+use crate::calendar::NEVER;
+
+/// What a job has read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// The reader's job, as [`crate::Event::job`].
+    pub job: u64,
+    /// What: the writer's jobs by the same count.
+    pub got: Got<u64>,
+}
+
+/// What a read gave. `J` says which job of the writer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Got<J> {
+    /// What was there before the writer's first value; of a queue, that it was empty.
+    Nothing,
+    /// A value.
+    Value(J),
+    /// Several of a queue, in order from one job's to another's.
+    Several {
+        /// The oldest.
+        first: J,
+        /// The newest.
+        last: J,
+    },
+    /// That job's, which was not complete when the reader started: it would have to wait.
+    NotYet(J),
+    /// That job's, over which another one was written before the reader was done.
+    Overwritten(J),
+}
+
+impl<J> Got<J> {
+    pub(super) fn map<K>(self, f: impl Fn(J) -> K) -> Got<K> {
+        match self {
+            Self::Nothing => Got::Nothing,
+            Self::Value(job) => Got::Value(f(job)),
+            Self::Several { first, last } => Got::Several { first: f(first), last: f(last) },
+            Self::NotYet(job) => Got::NotYet(f(job)),
+            Self::Overwritten(job) => Got::Overwritten(f(job)),
+        }
+    }
+}
+
+/// Tells `found` what each job of a reader that has started has read, by positions among the released jobs of both.
+/// `wrote` says whether a job of the writer has something to send; it matters to queues alone, as a job that does not
+/// write leaves a state as it was.
+pub(super) fn each(
+    flows: &Flows,
+    channel: &Channel,
+    reader: usize,
+    wrote: impl Fn(usize) -> bool,
+    mut found: impl FnMut(usize, Got<usize>),
+) {
+    let (from, to) = (flows.jobs(channel.writer), flows.jobs(reader));
+    let above = flows.is_above(channel.writer, reader);
+    let to = to.iter().enumerate().filter(|(_, job)| job.start != NEVER);
+    let some = |count: usize| count.checked_sub(1).map_or(Got::Nothing, Got::Value);
+    match channel.mechanism {
+        Mechanism::Newest(latch) => {
+            let mut complete = Passed::new(from, |job| job.complete);
+            for (at, job) in to {
+                let now = if latch == Latch::Start { job.start } else { job.release };
+                found(at, some(complete.by(now)));
+            }
+        }
+        Mechanism::Dbp | Mechanism::Tccp { preserving: true, .. } => {
+            let mut activated = Passed::new(from, |job| job.release);
+            for (at, job) in to {
+                // With a unit delay, the one before the last.
+                let got = match some(activated.by(job.release).saturating_sub(above.into())) {
+                    Got::Value(value) if from[value].complete > job.start => Got::NotYet(value),
+                    Got::Value(value) => {
+                        let next = match channel.mechanism {
+                            Mechanism::Tccp { buffers, .. } => {
+                                behind(value, buffers).and_then(|at| from.get(at))
+                            }
+                            _ => None,
+                        };
+                        match next {
+                            Some(next) if next.release < job.complete => Got::Overwritten(value),
+                            _ => Got::Value(value),
+                        }
+                    }
+                    other => other,
+                };
+                found(at, got);
+            }
+        }
+        Mechanism::Tccp { buffers, preserving: false } => {
+            let mut complete = Passed::new(from, |job| job.complete);
+            for (at, job) in to {
+                let got = match some(complete.by(job.start)) {
+                    Got::Value(value) => match behind(value, buffers).and_then(|at| from.get(at)) {
+                        Some(next) if next.start < job.complete => Got::Overwritten(value),
+                        _ => Got::Value(value),
+                    },
+                    other => other,
+                };
+                found(at, got);
+            }
+        }
+        Mechanism::Logical(until) => {
+            let task = &flows.tasks[channel.writer];
+            let lasts = match until {
+                Until::Deadline => task.deadline,
+                Until::Period => task.period,
+            };
+            let mut visible =
+                Passed::new(from, |job| job.arrival.saturating_add(lasts.as_ns()).max(job.complete));
+            for (at, job) in to {
+                found(at, some(visible.by(job.release)));
+            }
+        }
+        Mechanism::Queue(queue) => {
+            queue::run(queue, from, flows.jobs(reader), wrote, found);
+        }
+    }
+}
+
+/// The job that writes the same buffer next.
+fn behind(value: usize, buffers: u64) -> Option<usize> {
+    value.checked_add(usize::try_from(buffers).ok()?)
+}
