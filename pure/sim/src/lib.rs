@@ -43,6 +43,7 @@ mod refute;
 mod rules;
 mod run;
 mod scenario;
+pub mod server;
 
 pub use event::{Event, Kind, Sink};
 pub use outcome::{End, Outcome, TaskOutcome};
