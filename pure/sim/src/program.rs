@@ -224,6 +224,20 @@ mod tests {
             open.place(placement, &mut random, &mut ops);
             assert_eq!(runs(&ops), expected);
         }
+        let place = |resource, before| Place { resource, before: Duration::from_ns(before) };
+        for (places, expected) in [
+            (vec![place(1, 2), place(0, 5), place(0, 1)], vec![2, 4, 5, 3, 1, 3, 5]),
+            // The second section of resource 1 does not exist; those that are not given follow.
+            (vec![place(1, 2), place(1, 1), place(0, 0)], vec![2, 4, 3, 3, 11]),
+            // More execution than there is.
+            (vec![place(0, 9), place(1, 9)], vec![9, 3, 4, 4, 3]),
+            (vec![], vec![3, 3, 4, 13]),
+        ] {
+            open.reset();
+            open.place_exactly(&places, &mut ops);
+            assert_eq!(runs(&ops), expected);
+        }
+        open.reset();
         for _ in 0..100 {
             open.place(Placement::Random, &mut random, &mut ops);
             assert_eq!(runs(&ops).iter().sum::<u64>(), 23);

@@ -312,3 +312,20 @@ fn what_does_not_fit_is_refused() {
     let scenario = Scenario { steps_max: 100, ..Scenario::worst(Duration::from_s(1 << 32)) };
     assert_eq!(simulation.run(&scenario, &mut ()).map(|outcome| outcome.end), Ok(End::Steps));
 }
+
+/// Exact delays stand in for the scenario's jitter; a job past the list has none, and none is longer than J.
+#[test]
+fn jobs_are_as_late_as_is_said() {
+    let late = SetTask { jitter: units(4), ..task(0, 2, 10, segments(&[run(2)])) };
+    let set = set(1, 0, vec![late, task(0, 1, 20, segments(&[run(3)]))]);
+    let scenario = Scenario {
+        exactly: vec![(0, [0, 10, 20].map(units).to_vec()), (1, vec![units(3)])],
+        delays: vec![(0, vec![units(4), units(9)])],
+        ..Scenario::worst(units(30))
+    };
+    let (responses, outcome, log) = play(&set, &Rules::of(&set, GlobalRule::Msrp), &scenario);
+    assert_eq!(responses, [6, 5]);
+    let starts: Vec<_> = log.iter().filter(|line| line.ends_with("t0 start")).collect();
+    assert_eq!(starts, ["4 t0 start", "14 t0 start", "20 t0 start"]);
+    assert_eq!(outcome.end, End::Complete);
+}

@@ -17,23 +17,24 @@ mod facts;
 mod legal;
 mod log;
 mod moves;
+mod round;
 mod shrink;
 
-use taut_model::{Arrivals, TaskSet};
+use taut_model::TaskSet;
 use taut_time::Duration;
 
 use crate::random::Random;
-use crate::{End, Execution, Fault, Rules, Scenario, Simulation};
-use facts::{Facts, Way};
+use crate::{End, Fault, Rules, Scenario, Simulation};
 pub use legal::is_legal;
+
+use facts::Facts;
 use log::Log;
+use round::Round;
 
 /// Runs of a step, unless they are long.
 const STEP_RUNS: u64 = 64;
 /// Events after which a step ends.
 const STEP_EVENTS: u64 = 1 << 17;
-/// Events after which a run is given up.
-const RUN_EVENTS: u64 = 1 << 20;
 /// Changes without a longer response after which a round goes on, or ends.
 const STALE_MAX: u64 = 400;
 
@@ -123,18 +124,6 @@ pub struct Hunt {
     /// The run under way, and what it shows.
     trial: Scenario,
     log: Log,
-}
-
-/// Changes to one scenario, against one task.
-#[derive(Clone, Debug)]
-struct Round {
-    task: usize,
-    /// Whose response is made longer: the task's, or first a rival's.
-    focus: usize,
-    scenario: Scenario,
-    log: Log,
-    response: Duration,
-    stale: u64,
 }
 
 impl Hunt {
@@ -262,132 +251,5 @@ impl Hunt {
             self.progress.tasks[task].reached = claimed;
             self.best[task] = None;
         }
-    }
-
-    /// A round against a claim that holds as yet, if there is one.
-    fn start(&mut self) -> Option<Round> {
-        let holds = |at: &usize| {
-            self.progress.tasks[*at].claimed.is_some()
-                && !self.progress.witnesses.iter().any(|witness| witness.task == *at)
-        };
-        let open: Vec<usize> = (0..self.facts.tasks.len()).filter(holds).collect();
-        // Of three, the one whose claim is nearest; or just any.
-        let nearest = self.random.up_to(1) == 0;
-        let mut task = *self.random.pick(&open)?;
-        for _ in 0..2 {
-            let other = *self.random.pick(&open)?;
-            if nearest && self.progress.tasks[other].permille() > self.progress.tasks[task].permille() {
-                task = other;
-            }
-        }
-        let claimed = self.progress.tasks[task].claimed?.as_ns();
-        let late = self.late_rival(task);
-        let (focus, scenario) = match (self.random.up_to(9), late) {
-            (0..=3, Some(rival)) => (rival, self.late(task, rival, claimed)),
-            (0..=6, _) => (task, self.critical(task, claimed)),
-            (7..=8, _) => match &self.best[task] {
-                Some((_, scenario)) => (task, scenario.clone()),
-                None => (task, self.anything(task, claimed)),
-            },
-            _ => (task, self.anything(task, claimed)),
-        };
-        self.trial = scenario;
-        let response = self.run(focus);
-        Some(Round { task, focus, scenario: self.trial.clone(), log: self.log.clone(), response, stale: 0 })
-    }
-
-    /// A rival that may be suspended, the sooner the more it executes.
-    fn late_rival(&mut self, task: usize) -> Option<usize> {
-        let tasks = &self.facts.tasks;
-        let suspends = |at: &&usize| tasks[**at].suspends;
-        let all: u64 = tasks[task].rivals.iter().filter(suspends).map(|at| tasks[*at].cost).sum();
-        let mut left = self.random.up_to(all.checked_sub(1)?);
-        for at in tasks[task].rivals.iter().filter(suspends) {
-            match left.checked_sub(tasks[*at].cost) {
-                Some(less) => left = less,
-                None => return Some(*at),
-            }
-        }
-        None
-    }
-
-    /// Where a rival alone with its own rivals begins.
-    fn late(&mut self, task: usize, rival: usize, claimed: u64) -> Scenario {
-        let jitter = self.facts.tasks[rival].jitter;
-        let horizon = 2 * self.facts.tasks[rival].period + jitter + claimed + claimed / 4;
-        let mut scenario = self.facts.silent(horizon);
-        scenario.steps_max = RUN_EVENTS;
-        self.facts.dense(rival, 0, &mut scenario);
-        for other in self.facts.tasks[rival].rivals.iter().filter(|other| **other != task) {
-            self.facts.dense(*other, 0, &mut scenario);
-        }
-        scenario
-    }
-
-    /// The rival of a round is late: now the task meets it and its next job.
-    fn meet(&mut self, round: Round) -> Round {
-        let Round { task, mut scenario, log, .. } = round;
-        let at = self.random.pick(&log.marks).map_or(0, |mark| mark.at);
-        self.facts.put(task, at, false, &mut scenario);
-        self.trial = scenario;
-        let response = self.run(task);
-        Round { task, focus: task, scenario: self.trial.clone(), log: self.log.clone(), response, stale: 0 }
-    }
-
-    /// All rivals at once with the task, and often something in a section just before.
-    fn critical(&mut self, task: usize, claimed: u64) -> Scenario {
-        let tasks = &self.facts.tasks;
-        let own = &tasks[task];
-        let longest =
-            tasks.iter().filter(|t| t.core == own.core).map(|t| t.jitter.max(t.cost)).max().unwrap_or(0);
-        let lead = match self.random.up_to(2) {
-            0 => own.period.min(claimed),
-            1 => own.rivals.iter().map(|at| tasks[*at].period).max().unwrap_or(0).min(claimed),
-            _ => 0,
-        };
-        let start = longest.saturating_mul(2) + lead;
-        let mut scenario = self.facts.silent(start + claimed.max(own.period) + claimed / 4);
-        scenario.steps_max = RUN_EVENTS;
-        for at in own.rivals.iter().chain([&task]) {
-            let jitter = tasks[*at].jitter;
-            self.facts.dense(*at, start - jitter, &mut scenario);
-            if jitter > 0 && !matches!(tasks[*at].arrivals, Arrivals::Phased(_)) {
-                scenario.delays[*at].1.push(Duration::from_ns(jitter));
-            }
-        }
-        if let Some(&lower) = self.random.pick(&own.lower)
-            && let Some(resource) = self.facts.any_resource(lower, &mut self.random)
-            && let Some(before) = self.facts.before(lower, resource, &scenario, &mut self.random)
-        {
-            self.facts.put(lower, start.saturating_sub(before + 1), false, &mut scenario);
-        }
-        let away = self.random.up_to(1) == 0;
-        for at in 0..self.facts.tasks.len() {
-            if self.random.up_to(3) == 0 {
-                scenario.placed[at].1 = self.facts.places(at, Way::any(&mut self.random), &mut self.random);
-            }
-            if away && self.facts.tasks[at].core != self.facts.tasks[task].core {
-                let from = self.random.up_to(self.facts.tasks[at].period);
-                self.facts.dense(at, from, &mut scenario);
-            }
-        }
-        scenario
-    }
-
-    /// Whatever may be.
-    fn anything(&mut self, task: usize, claimed: u64) -> Scenario {
-        let own = &self.facts.tasks[task];
-        let mut scenario = self.facts.silent(own.period.saturating_mul(2).saturating_add(claimed));
-        scenario.steps_max = RUN_EVENTS;
-        scenario.seed = self.random.next();
-        if self.random.up_to(3) == 0 {
-            scenario.execution = Execution::Random { least_percent: 50 };
-        }
-        for at in 0..self.facts.tasks.len() {
-            let from = self.random.up_to(self.facts.tasks[at].period);
-            self.facts.dense(at, from, &mut scenario);
-            scenario.placed[at].1 = self.facts.places(at, Way::any(&mut self.random), &mut self.random);
-        }
-        scenario
     }
 }
