@@ -26,10 +26,10 @@ pub(super) struct Fact {
     pub(super) cost: u64,
     /// Whether it may be suspended for a resource of several cores.
     pub(super) suspends: bool,
-    /// Of the same core, who may run in its place.
-    pub(super) rivals: Vec<usize>,
-    /// Of the same core, who should not.
-    pub(super) lower: Vec<usize>,
+    /// Whether its core is scheduled by deadlines.
+    pub(super) edf: bool,
+    /// How many of its core, in the order of urgency, are as urgent as it or more.
+    urgent: usize,
     /// Sections whose places are open: resource and length.
     open: Vec<(usize, u64)>,
     /// Of a body that leaves none open.
@@ -42,6 +42,8 @@ pub(super) struct Fact {
 #[derive(Clone, Debug)]
 pub(super) struct Facts {
     pub(super) tasks: Vec<Fact>,
+    /// Per core, its tasks, the most urgent first.
+    cores: Vec<Vec<usize>>,
     /// Per resource, who uses it.
     pub(super) users: Vec<Vec<usize>>,
 }
@@ -51,14 +53,20 @@ impl Facts {
         let users: Vec<Vec<usize>> =
             (0..set.resources().len()).map(|resource| set.users(resource).collect()).collect();
         let guards: Vec<_> = (0..users.len()).map(|at| program::guard(set, &rules.resources, at)).collect();
+        let is_edf = |core: usize| {
+            matches!(rules.cores[core], CoreRule::Srp | CoreRule::SrpList | CoreRule::Dfp { .. })
+        };
+        // The less the more urgent.
+        let urgency = |at: usize| {
+            let task = &set.tasks()[at];
+            if is_edf(task.core) { task.deadline.as_ns() } else { u64::from(u32::MAX - task.priority) }
+        };
+        let mut cores: Vec<Vec<usize>> = vec![Vec::new(); set.cores().len()];
+        set.tasks().iter().enumerate().for_each(|(at, task)| cores[task.core].push(at));
+        cores.iter_mut().for_each(|tasks| tasks.sort_by_key(|at| urgency(*at)));
         let tasks = set.tasks().iter().enumerate().map(|(at, task)| {
-            let local = || set.on_core(task.core).filter(|other| *other != at);
-            let edf =
-                matches!(rules.cores[task.core], CoreRule::Srp | CoreRule::SrpList | CoreRule::Dfp { .. });
-            let below = |other: &usize| {
-                let other = &set.tasks()[*other];
-                if edf { other.deadline > task.deadline } else { other.priority < task.priority }
-            };
+            let own = urgency(at);
+            let urgent = cores[task.core].partition_point(|other| urgency(*other) <= own);
             let (mut open, mut places, mut rest) = (Vec::new(), Vec::new(), 0);
             match &task.body {
                 Body::Segments(segments) => {
@@ -79,15 +87,27 @@ impl Facts {
                 jitter: task.jitter.as_ns(),
                 cost: set.cost(at).as_ns(),
                 suspends: set.requests(at).iter().any(|r| guards[r.resource] == Guard::Suspend),
-                rivals: local().filter(|other| edf || !below(other)).collect(),
-                lower: local().filter(below).collect(),
+                edf: is_edf(task.core),
+                urgent,
                 open,
                 places,
                 rest,
             }
         });
         let tasks = tasks.collect();
-        Self { tasks, users }
+        Self { tasks, cores, users }
+    }
+
+    /// Of a task's core, who may run in its place; itself too.
+    pub(super) fn rivals(&self, task: usize) -> &[usize] {
+        let Fact { core, edf, urgent, .. } = self.tasks[task];
+        if edf { &self.cores[core] } else { &self.cores[core][..urgent] }
+    }
+
+    /// Of a task's core, who is less urgent.
+    pub(super) fn lower(&self, task: usize) -> &[usize] {
+        let Fact { core, urgent, .. } = self.tasks[task];
+        &self.cores[core][urgent..]
     }
 
     /// How long a job executes before a request of this resource, one of them at random.

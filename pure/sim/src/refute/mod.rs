@@ -35,6 +35,8 @@ use round::Round;
 const STEP_RUNS: u64 = 64;
 /// Events after which a step ends.
 const STEP_EVENTS: u64 = 1 << 17;
+/// Ends of rounds that are kept.
+const BEST_MAX: usize = 128;
 /// Changes without a longer response after which a round goes on, or ends.
 const STALE_MAX: u64 = 400;
 
@@ -118,8 +120,8 @@ pub struct Hunt {
     simulation: Simulation,
     random: Random,
     progress: Progress,
-    /// Per task, the best run so far.
-    best: Vec<Option<(Duration, Scenario)>>,
+    /// Where rounds against some tasks have ended, the oldest first.
+    best: Vec<(usize, Duration, Scenario)>,
     round: Option<Round>,
     /// The run under way, and what it shows.
     trial: Scenario,
@@ -153,7 +155,7 @@ impl Hunt {
             simulation,
             random: Random::new(seed),
             progress: Progress { runs: 0, events: 0, tasks, witnesses: Vec::new(), stuck: None },
-            best: vec![None; count],
+            best: Vec::new(),
             round: None,
             log: Log::default(),
         })
@@ -164,7 +166,7 @@ impl Hunt {
         &self.progress
     }
 
-    /// Goes on for some runs: a few milliseconds for most sets. Without effect once every claim is exceeded.
+    /// Goes on for some runs: a few milliseconds for most sets, and some hundred for one in which something is found. Without effect once every claim is exceeded.
     pub fn step(&mut self) -> &Progress {
         let (runs, events) = (self.progress.runs + STEP_RUNS, self.progress.events + STEP_EVENTS);
         while self.progress.runs < runs && self.progress.events < events {
@@ -193,9 +195,26 @@ impl Hunt {
                 self.round = Some(round);
             } else if round.focus != round.task && !found {
                 self.round = Some(self.meet(round));
+            } else {
+                self.keep(round);
             }
         }
         &self.progress
+    }
+
+    /// Keeps where a round has ended, for another to go on from.
+    fn keep(&mut self, round: Round) {
+        let Round { task, response, scenario, .. } = round;
+        match self.best.iter_mut().find(|(whose, ..)| *whose == task) {
+            Some((_, best, _)) if *best > response => {}
+            Some(best) => *best = (task, response, scenario),
+            None => {
+                if self.best.len() == BEST_MAX {
+                    self.best.remove(0);
+                }
+                self.best.push((task, response, scenario));
+            }
+        }
     }
 
     /// Runs the trial, and takes notes. Gives the longest response of a task.
@@ -219,15 +238,6 @@ impl Hunt {
             if best.claimed.is_some_and(|claimed| reached > claimed) {
                 exceeded = exceeded.or(Some(at));
             }
-            if best.claimed.is_some() {
-                match &mut self.best[at] {
-                    Some((response, scenario)) => {
-                        *response = reached;
-                        scenario.clone_from(&self.trial);
-                    }
-                    none => *none = Some((reached, self.trial.clone())),
-                }
-            }
         }
         if let Some(task) = exceeded {
             self.witness(task);
@@ -249,7 +259,7 @@ impl Hunt {
         } else {
             // No run of the set: something periodic had ended too soon.
             self.progress.tasks[task].reached = claimed;
-            self.best[task] = None;
+            self.best.retain(|(whose, ..)| *whose != task);
         }
     }
 }

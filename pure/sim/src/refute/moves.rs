@@ -61,7 +61,7 @@ fn ask(facts: &Facts, task: usize, resource: usize, at: u64, scenario: &mut Scen
     facts.put(task, arrival, random.up_to(2) == 0, scenario);
     // Now and then with nothing in its way.
     if random.up_to(3) == 0 {
-        for other in &facts.tasks[task].rivals {
+        for other in facts.rivals(task).iter().filter(|other| **other != task) {
             let from = arrival.saturating_sub(facts.tasks[*other].cost);
             facts.silence(*other, from, at, scenario);
         }
@@ -93,7 +93,7 @@ fn victim(facts: &Facts, focus: usize, log: &Log, scenario: &mut Scenario, rando
 
 /// A rival arrives with the focus, or when something happens, and then as often as it may.
 fn rival(facts: &Facts, focus: usize, log: &Log, scenario: &mut Scenario, random: &mut Random) {
-    let Some(&rival) = random.pick(&facts.tasks[focus].rivals) else { return };
+    let Some(&rival) = random.pick(facts.rivals(focus)).filter(|rival| **rival != focus) else { return };
     let core = facts.tasks[focus].core;
     let at = match random.up_to(2) {
         0 => log.arrival,
@@ -113,7 +113,7 @@ fn rival(facts: &Facts, focus: usize, log: &Log, scenario: &mut Scenario, random
 
 /// One that should wait is in a section just before the focus, or one that runs in its place, comes.
 fn below(facts: &Facts, focus: usize, log: &Log, scenario: &mut Scenario, random: &mut Random) {
-    let Some(&lower) = random.pick(&facts.tasks[focus].lower) else { return };
+    let Some(&lower) = random.pick(facts.lower(focus)) else { return };
     let Some(resource) = facts.any_resource(lower, random) else { return };
     let core = facts.tasks[focus].core;
     let at = match random.up_to(1) {

@@ -13,6 +13,8 @@ use crate::{Execution, Scenario};
 
 /// Events after which a run is given up.
 const RUN_EVENTS: u64 = 1 << 20;
+/// The longest stretch, in ns, that is looked at: so that no sum overflows.
+const STRETCH_MAX: u64 = 1 << 60;
 
 /// Changes to one scenario, against one task.
 #[derive(Clone, Debug)]
@@ -48,8 +50,8 @@ impl Hunt {
         let (focus, scenario) = match (self.random.up_to(9), late) {
             (0..=3, Some(rival)) => (rival, self.late(task, rival, claimed)),
             (0..=6, _) => (task, self.critical(task, claimed)),
-            (7..=8, _) => match &self.best[task] {
-                Some((_, scenario)) => (task, scenario.clone()),
+            (7..=8, _) => match self.best.iter().find(|(whose, ..)| *whose == task) {
+                Some((_, _, scenario)) => (task, scenario.clone()),
                 None => (task, self.anything(task, claimed)),
             },
             _ => (task, self.anything(task, claimed)),
@@ -62,10 +64,10 @@ impl Hunt {
     /// A rival that may be suspended, the sooner the more it executes.
     fn late_rival(&mut self, task: usize) -> Option<usize> {
         let tasks = &self.facts.tasks;
-        let suspends = |at: &&usize| tasks[**at].suspends;
-        let all: u64 = tasks[task].rivals.iter().filter(suspends).map(|at| tasks[*at].cost).sum();
+        let suspends = |at: &&usize| **at != task && tasks[**at].suspends;
+        let all: u64 = self.facts.rivals(task).iter().filter(suspends).map(|at| tasks[*at].cost).sum();
         let mut left = self.random.up_to(all.checked_sub(1)?);
-        for at in tasks[task].rivals.iter().filter(suspends) {
+        for at in self.facts.rivals(task).iter().filter(suspends) {
             match left.checked_sub(tasks[*at].cost) {
                 Some(less) => left = less,
                 None => return Some(*at),
@@ -81,7 +83,7 @@ impl Hunt {
         let mut scenario = self.facts.silent(horizon);
         scenario.steps_max = RUN_EVENTS;
         self.facts.dense(rival, 0, &mut scenario);
-        for other in self.facts.tasks[rival].rivals.iter().filter(|other| **other != task) {
+        for other in self.facts.rivals(rival).iter().filter(|other| ![task, rival].contains(other)) {
             self.facts.dense(*other, 0, &mut scenario);
         }
         scenario
@@ -105,20 +107,24 @@ impl Hunt {
             tasks.iter().filter(|t| t.core == own.core).map(|t| t.jitter.max(t.cost)).max().unwrap_or(0);
         let lead = match self.random.up_to(2) {
             0 => own.period.min(claimed),
-            1 => own.rivals.iter().map(|at| tasks[*at].period).max().unwrap_or(0).min(claimed),
+            1 => self.facts.rivals(task).iter().map(|at| tasks[*at].period).max().unwrap_or(0).min(claimed),
             _ => 0,
         };
         let start = longest.saturating_mul(2) + lead;
-        let mut scenario = self.facts.silent(start + claimed.max(own.period) + claimed / 4);
+        // Where later jobs of a busy stretch may be worse: some stretches are long.
+        let stretch = claimed.max(own.period) + claimed / 4;
+        let times =
+            if own.edf || claimed > own.period { [1, 1, 8, 64][self.random.up_to(3) as usize] } else { 1 };
+        let mut scenario = self.facts.silent(start + stretch.saturating_mul(times).min(STRETCH_MAX));
         scenario.steps_max = RUN_EVENTS;
-        for at in own.rivals.iter().chain([&task]) {
+        for at in self.facts.rivals(task) {
             let jitter = tasks[*at].jitter;
             self.facts.dense(*at, start - jitter, &mut scenario);
             if jitter > 0 && !matches!(tasks[*at].arrivals, Arrivals::Phased(_)) {
                 scenario.delays[*at].1.push(Duration::from_ns(jitter));
             }
         }
-        if let Some(&lower) = self.random.pick(&own.lower)
+        if let Some(&lower) = self.random.pick(self.facts.lower(task))
             && let Some(resource) = self.facts.any_resource(lower, &mut self.random)
             && let Some(before) = self.facts.before(lower, resource, &scenario, &mut self.random)
         {

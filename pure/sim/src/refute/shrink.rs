@@ -11,6 +11,8 @@ use crate::{Event, Execution, Kind, Scenario, Simulation};
 
 /// Most runs for one witness.
 const RUNS_MAX: u64 = 4000;
+/// What they may take from their calendars.
+const EVENTS_MAX: u64 = 1 << 23;
 
 struct Shrink<'a> {
     set: &'a TaskSet,
@@ -100,7 +102,7 @@ pub(super) fn shrink(
 impl Shrink<'_> {
     /// Keeps a smaller one if it exceeds the claim too. It may exceed it by less.
     fn keep(&mut self, best: &mut Scenario, worst: &mut Worst, less: Scenario) -> bool {
-        if self.runs >= RUNS_MAX || less == *best {
+        if self.runs >= RUNS_MAX || self.events >= EVENTS_MAX || less == *best {
             return false;
         }
         let found = self.exceeds(&less);
