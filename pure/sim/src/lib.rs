@@ -4,7 +4,7 @@
 //! Seeded runs of task sets under policy, in virtual time.
 //!
 //! What is shown by a run is a lower bound: a response time that can happen. A claimed bound that a run exceeds is wrong;
-//! one that no run exceeds is not thereby right.
+//! one that no run exceeds is not thereby right. [`Hunt`] searches for such runs.
 //!
 //! ```
 //! use taut_model::{Arrivals, Body, Scheduler, SetTask, TaskSet};
