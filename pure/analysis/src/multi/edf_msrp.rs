@@ -5,16 +5,22 @@
 //!
 //! ```text
 //! Equation    h(t) + b(t) ≤ t at every deadline t ≤ max(L, D_max) of each core; h and L with C'_i = C_i + S_i
-//!             b(t) = max( max { w_jq : D_j > t, q local, used by some k with D_k ≤ t },
-//!                         max { s_jq + w_jq : D_j > t, q global, some D_k ≤ t } )
-//! Symbols     [ns] h, L as in `uni::edf::demand`; s, S as in `msrp_gai01`; w longest section, D deadline; j, k: tasks
-//!             of the core
+//!             b(t) = max( that of `uni::edf::srp` for local q, levels by D, with C' for C,
+//!                         max { s_jq + w_jq : D_j − J_j > t, q global, some D_k − J_k ≤ t } )
+//! Symbols     [ns] h, L as in `uni::edf::demand`; s, S as in `msrp_gai01`; w longest section, D deadline, J jitter;
+//!             j, k: tasks of the core
 //! Assumes     A1 what `uni::edf::srp` assumes, but for global resources   A2 whoever spins for or holds a global
-//!             resource is not preempted   A3 global sections do not nest
+//!             resource is not preempted   A3 global sections do not nest, neither in local ones nor around them
 //! Verdict     sufficient
 //! Cost        pseudo-polynomial; limited
-//! Source      [Gai01] spinning as cost; [Baruah06] b; [BiondiBrandenburg16] the same as a baseline
+//! Source      [Gai01] spinning as cost; [Baruah06] b; [BiondiBrandenburg16] the same as a baseline; jitter as in
+//!             `uni::edf::srp`
 //! ```
+//!
+//! **Why the larger of the two.** As in `uni::edf::srp`, only jobs on the stack when the window starts are in the way.
+//! If one of them holds a local q that keeps a good job out, all above it are charged whole, and a global section of
+//! theirs with them; itself it is in no global one, by A3. If none does, the top alone is in the way, while it spins
+//! or holds.
 //!
 //! QPA may jump: C'_j ≥ s_jq + w_jq, because a job that asks for q once spins for it once.
 
@@ -23,7 +29,8 @@ use taut_model::TaskSet;
 use super::contention::Contention;
 use super::msrp_gai01::spin;
 use crate::uni::edf::demand::{Demand, Found, Row, is_edf, search};
-use crate::uni::edf::srp::{Section, blocking, longest_deadline, sections, sort};
+use crate::uni::edf::sections::{Member, Section, blocking, by_ceilings, sort};
+use crate::uni::edf::srp::longest_deadline;
 use crate::{Assumption, Overflow, Verdict, Why};
 
 /// What was found out about each core, in the set's order; up to the first core of which it could not be shown.
@@ -39,10 +46,6 @@ pub fn cores(set: &TaskSet) -> Result<Verdict<Cores>, Overflow> {
     for core in 0..contention.cores {
         if !is_edf(set, core) {
             return Ok(Verdict::NotApplicable(Assumption::Edf));
-        }
-        let shares = set.on_core(core).any(|at| !set.requests(at).is_empty());
-        if shares && set.on_core(core).any(|at| !set.tasks()[at].jitter.is_zero()) {
-            return Ok(Verdict::NotApplicable(Assumption::NoJitter));
         }
         match of_core(set, &contention, core)? {
             Found::Fits(demand) => found.push(demand),
@@ -67,17 +70,21 @@ fn of_core(set: &TaskSet, contention: &Contention, core: usize) -> Result<Found,
     };
     let rows = set.on_core(core).map(row).collect::<Result<Vec<_>, Overflow>>()?;
     // 2. b: local sections by ceiling, global ones as soon as anybody is due.
-    let is_local = |section: &Section| contention.all_uses(section.resource).is_empty();
-    let mut all: Vec<Section> = sections(set, core).into_iter().filter(is_local).collect();
-    let from = set.on_core(core).map(|at| contention.tasks[at].deadline).min().unwrap_or(0);
-    for at in set.on_core(core) {
-        for request in contention.global_of(at) {
+    let member = |(task, row): (usize, &Row)| {
+        let deadline = contention.tasks[task].deadline;
+        Member { task, cost: row.cost, level: deadline, deadline, due: row.due }
+    };
+    let members: Vec<Member> = set.on_core(core).zip(&rows).map(member).collect();
+    let mut all = by_ceilings(set, &members, |resource| contention.all_uses(resource).is_empty())?;
+    let from = rows.iter().map(|row| row.due).min().unwrap_or(0);
+    for member in &members {
+        for request in contention.global_of(member.task) {
             let once = contention.spin_once(request.resource, core);
             let time = once.checked_add(request.length).ok_or(Overflow)?;
-            let until = contention.tasks[at].deadline;
-            all.push(Section { time, from, until, task: at, resource: request.resource });
+            let (task, resource, until) = (member.task, request.resource, member.due);
+            all.push(Section { time, from, until, task, resource });
         }
     }
     sort(&mut all);
-    search(&rows, longest_deadline(set, core), |window| blocking(&all, window))
+    search(&rows, longest_deadline(set, core), &[], |window| blocking(&all, window))
 }

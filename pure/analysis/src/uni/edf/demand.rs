@@ -77,7 +77,7 @@ pub fn demand(tasks: &[Task], exact: bool) -> Result<Verdict<Demand>, Overflow> 
         return Ok(Verdict::NotApplicable(Assumption::PositivePeriod));
     }
     let rows: Vec<Row> = tasks.iter().map(Row::new).collect();
-    Ok(match search(&rows, Duration::ZERO, |_| None)? {
+    Ok(match search(&rows, Duration::ZERO, &[], |_| None)? {
         Found::Fits(found) => Verdict::Schedulable(found),
         Found::Short(found) if exact => Verdict::Unschedulable(found),
         Found::Short(found) => Verdict::NotShown(Why::Passes(found)),
@@ -150,7 +150,7 @@ pub(crate) enum Found {
 pub(crate) type Blocking = Option<(u64, usize, usize)>;
 
 impl Row {
-    fn new(task: &Task) -> Self {
+    pub(crate) fn new(task: &Task) -> Self {
         Self {
             cost: task.cost.as_ns(),
             period: task.period.as_ns(),
@@ -167,10 +167,12 @@ impl Row {
     }
 }
 
-/// Looks for a window with h(t) + b(t) > t. `blocking` is b, which is zero from `at_least` on; h + b must never fall.
+/// Looks for a window with h(t) + b(t) > t. `blocking` is b, which is zero from `at_least` on; h + b must never fall,
+/// and rise at deadlines and at `rises` only.
 pub(crate) fn search(
     rows: &[Row],
     at_least: Duration,
+    rises: &[u64],
     blocking: impl Fn(u64) -> Blocking,
 ) -> Result<Found, Overflow> {
     let Some(shortest) = rows.iter().map(|row| row.due).min() else {
@@ -183,7 +185,12 @@ pub(crate) fn search(
     };
     let mut steps = 0;
     let mut terms = 0;
-    let mut next = last_before(rows, horizon);
+    let last_before = |window: u64| {
+        // No job is due in a window shorter than the shortest.
+        let rises = rises.iter().copied().filter(|&rise| shortest <= rise && rise < window);
+        rises.max().max(last_before(rows, window))
+    };
+    let mut next = last_before(horizon);
     let result = |steps, short| Demand { horizon: Duration::from_ns(horizon), steps, short };
     while let Some(window) = next {
         if terms > TERMS_MAX || steps > STEPS_MAX {
@@ -214,7 +221,7 @@ pub(crate) fn search(
             Some(needed)
         } else {
             terms += rows.len() as u64;
-            last_before(rows, window)
+            last_before(window)
         };
     }
     Ok(Found::Fits(result(steps, None)))

@@ -6,4 +6,5 @@
 pub mod demand;
 pub mod dfp;
 mod horizon;
+pub(crate) mod sections;
 pub mod srp;

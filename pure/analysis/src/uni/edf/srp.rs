@@ -1,120 +1,132 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Processor demand, EDF, local resources under the stack resource policy.
+//! Processor demand, EDF, local resources under the stack resource policy, release jitter.
 //!
 //! ```text
-//! Equation    h(t) + b(t) ≤ t at every deadline t ≤ max(L, D_max)
-//!             b(t) = max { w_jq : D_j > t, q used by some k with D_k ≤ t }
-//! Symbols     [ns] h and the horizon L as in `demand`; w_jq longest section of j on q, D deadline
-//! Assumes     A1 preemption levels by D, shorter is higher   A2 all resources are local   A3 no release jitter
-//!             A4 no self-suspension   A5 C_j ≥ w_jq, which a `TaskSet` guarantees
+//! Equation    h(t) + b(t) ≤ t at every t = D_i − J_i + n · T_i up to max(L, D_max)
+//!             b(t) = max over j, q of  [w_jq if t < D_j − J_j]  +  Σ { C_k : λ_k < c_q, t < D_k − J_k, k ≠ j }
+//!                    where q has a section of j, t < D_j at its first window, and some i ≠ j with λ_i ≥ c_q has
+//!                    D_i − J_i ≤ t
+//!             without jitter: b(t) = max { w_jq : D_j > t, q used by some k with D_k ≤ t }
+//! Symbols     [ns] h, the horizon L as in `demand`; w_jq longest section of j on q, C cost, T period, D deadline,
+//!             J jitter; λ preemption level as a time, shorter is higher; c_q the least λ of q's users
+//! Assumes     A1 λ = D, or λ = D − J ([`Levels`])   A2 all resources are local   A3 no self-suspension
+//!             A4 C_j ≥ w_jq, which a `TaskSet` guarantees   A5 jobs of a task run in order
 //! Verdict     sufficient for b; h(t) > t alone is exact where `demand` is
 //! Cost        pseudo-polynomial; limited
-//! Source      [Baker91] the policy; [Baruah06] b; [ZhangBurns09] QPA
+//! Source      [Baker91] the policy; [Baruah06] b without jitter; [ZhangBurns09] QPA; b with jitter is ours
 //! ```
+//!
+//! **Why.** A job is released between a and a + J and due at a + D. Let a deadline d be missed, call jobs due by d
+//! *good*, let s be the last instant before d at which no good job was pending, and t = d − s.
+//! 1. No other job starts between s and d: a good one is first of those that wait, or has started and is due before it.
+//!    So those that run were on the stack at s, one a task, released before s and due after d: D > t.
+//! 2. They run only while a section is held on a q that keeps some good i out: λ_i ≥ c_q, and D_i − J_i ≤ t, since i
+//!    is good. Take the lowest job of the stack that holds such a q at s, and call its task j. What is below it does
+//!    not run. It runs until it gives q back, which is w_jq at most. Jobs above it may run **to their end**, for the
+//!    ceiling keeps i out all that time. Each of them started when q was held, so λ_k < c_q.
+//! 3. A task of which a job was on the stack has no good job: jobs of a task are due in order. So it adds to the
+//!    window what it ran, or its part of h, never both; and its part of h is C at least if D − J ≤ t. What is left to
+//!    charge is the above.
+//!
+//! Without jitter, and with as much for all tasks, the sum is empty: λ_k < c_q ≤ λ_i makes D_k − J_k < D_i − J_i ≤ t.
+//! It is not empty if J_i > J_k, and i is released late, when k runs above q, and yet due before k. More than one
+//! *section* is no bound then: k runs as long as it likes. With λ = D − J it is always empty, whatever the jitters
+//! are, and b is that of [Baruah06] with D − J for D. No order of levels lets every late job start: which of i and k
+//! is released later and due sooner is open if the ranges from D − J to D overlap.
 //!
 //! **The horizon** of `demand` is not enough: a section blocks windows up to the longest deadline. From there on b = 0.
 //!
-//! **QPA may jump over h + b**, because it never falls. Let t' < t. If b(t') > b(t), the section of b(t') is of a j
-//! with t' < D_j ≤ t, so that h(t) ≥ h(t') + C_j ≥ h(t') + b(t'), by A5.
-//!
-//! **Why no jitter.** A1 promises that whoever is released later and due earlier has the higher level. With jitter
-//! that fails: a task with a long D can be released late and be due first. Two sections can then block it.
+//! **QPA may jump over h + b**, because it never falls. Let t' < t, and let b(t') be of j, q and a sum over K. At t
+//! they still count, but for those of j and K with t' < D − J ≤ t; and h has grown by C of each of these at least, and
+//! by A4 that is what they counted for. Between deadlines b does not rise: it does at D_i − J_i only.
 
 use taut_model::TaskSet;
 use taut_time::Duration;
 
-use super::demand::{self, Blocking, Demand, Found, Row};
+use super::demand::{self, Demand, Found, Row, Task};
+use super::sections::{Member, Section, blocking, by_ceilings, sort};
 use crate::{Assumption, Overflow, Verdict, Why};
 
-/// Whether the tasks of a core of a set keep their deadlines.
+/// What preemption levels are by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Levels {
+    /// D: as [Baker91] has it.
+    Deadline,
+    /// D − J, from the latest release to the deadline. Then jitter costs nothing beyond what it costs without locks.
+    LatestRelease,
+}
+
+/// Whether the tasks of a core of a set keep their deadlines, with levels by D.
 ///
 /// # Errors
-/// [`Overflow`] if a horizon or the demand of a window does not fit in 64 bits.
+/// [`Overflow`] if a horizon, the demand of a window or what blocks it does not fit in 64 bits.
 pub fn core(set: &TaskSet, core: usize) -> Result<Verdict<Demand>, Overflow> {
-    if !demand::is_edf(set, core) {
-        return Ok(Verdict::NotApplicable(Assumption::Edf));
+    core_by(set, core, Levels::Deadline)
+}
+
+/// The same with levels of one's choice.
+///
+/// # Errors
+/// As for [`core`].
+pub fn core_by(set: &TaskSet, core: usize, levels: Levels) -> Result<Verdict<Demand>, Overflow> {
+    if let Some(assumption) = unmet(set, core) {
+        return Ok(Verdict::NotApplicable(assumption));
     }
-    // 1. Nothing is shared: no assumption is needed.
-    let requests = || set.on_core(core).flat_map(|at| set.requests(at));
-    if requests().next().is_none() {
-        return demand::core(set, core);
+    let mut sections = by_ceilings(set, &members(set, core, levels), |_| true)?;
+    test(set, core, &mut sections)
+}
+
+/// What a core needs to be one of EDF with local resources, and has not.
+pub(super) fn unmet(set: &TaskSet, core: usize) -> Option<Assumption> {
+    if !demand::is_edf(set, core) {
+        return Some(Assumption::Edf);
     }
     let mut elsewhere = vec![false; set.resources().len()];
     for at in (0..set.tasks().len()).filter(|&at| set.tasks()[at].core != core) {
         set.requests(at).iter().for_each(|request| elsewhere[request.resource] = true);
     }
-    if requests().any(|request| elsewhere[request.resource]) {
-        return Ok(Verdict::NotApplicable(Assumption::LocalResources));
-    }
-    if set.on_core(core).any(|at| !set.tasks()[at].jitter.is_zero()) {
-        return Ok(Verdict::NotApplicable(Assumption::NoJitter));
-    }
-    // 2. The search.
-    let row = |at| Row {
-        cost: set.cost(at).as_ns(),
-        period: set.tasks()[at].period.as_ns(),
-        due: set.tasks()[at].deadline.as_ns(),
-        jitter: 0,
+    let global = set.on_core(core).flat_map(|at| set.requests(at)).any(|request| elsewhere[request.resource]);
+    global.then_some(Assumption::LocalResources)
+}
+
+/// The tasks of a core.
+pub(super) fn members(set: &TaskSet, core: usize, levels: Levels) -> Vec<Member> {
+    let member = |at: usize| {
+        let task = &set.tasks()[at];
+        let (deadline, due) = (task.deadline, task.deadline.saturating_sub(task.jitter));
+        let level = if levels == Levels::Deadline { deadline } else { due };
+        let [level, deadline, due] = [level, deadline, due].map(|time| time.as_ns());
+        Member { task: at, cost: set.cost(at).as_ns(), level, deadline, due }
     };
-    let rows: Vec<Row> = set.on_core(core).map(row).collect();
-    let mut sections = sections(set, core);
-    sort(&mut sections);
-    match demand::search(&rows, longest_deadline(set, core), |window| blocking(&sections, window))? {
+    set.on_core(core).map(member).collect()
+}
+
+/// The search, with what blocks.
+pub(super) fn test(
+    set: &TaskSet,
+    core: usize,
+    sections: &mut [Section],
+) -> Result<Verdict<Demand>, Overflow> {
+    if sections.is_empty() {
+        return demand::core(set, core);
+    }
+    let rows: Vec<Row> = set.on_core(core).map(|at| Row::new(&Task::of(set, at))).collect();
+    sort(sections);
+    let rises: Vec<u64> = sections.iter().map(|section| section.from).collect();
+    let found =
+        demand::search(&rows, longest_deadline(set, core), &rises, |window| blocking(sections, window))?;
+    match found {
         Found::Fits(found) => Ok(Verdict::Schedulable(found)),
         Found::Steps(steps) => Ok(Verdict::NotShown(Why::Steps(steps))),
-        // 3. If it fails without blocking too, that may be exact.
+        // If it fails without blocking too, that may be exact.
         found => match (demand::core(set, core)?, found) {
             (Verdict::Unschedulable(found), _) => Ok(Verdict::Unschedulable(found)),
             (_, Found::Short(found)) => Ok(Verdict::NotShown(Why::Passes(found))),
             _ => Ok(Verdict::NotShown(Why::Rate)),
         },
     }
-}
-
-/// A section that blocks windows with `from` ≤ t < `until`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Section {
-    pub(crate) time: u64,
-    pub(crate) from: u64,
-    pub(crate) until: u64,
-    pub(crate) task: usize,
-    pub(crate) resource: usize,
-}
-
-/// The sections on local resources of a core's tasks.
-pub(crate) fn sections(set: &TaskSet, core: usize) -> Vec<Section> {
-    let deadline = |at: usize| set.tasks()[at].deadline.as_ns();
-    // The shortest deadline of each resource's users, which is its ceiling.
-    let mut ceilings = vec![u64::MAX; set.resources().len()];
-    for at in set.on_core(core) {
-        for request in set.requests(at) {
-            ceilings[request.resource] = ceilings[request.resource].min(deadline(at));
-        }
-    }
-    let of_task = |task: usize| {
-        let ceilings = &ceilings;
-        set.requests(task).iter().map(move |request| Section {
-            time: request.length.as_ns(),
-            from: ceilings[request.resource],
-            until: deadline(task),
-            task,
-            resource: request.resource,
-        })
-    };
-    set.on_core(core).flat_map(of_task).filter(|section| section.from < section.until).collect()
-}
-
-/// The longest first.
-pub(crate) fn sort(sections: &mut [Section]) {
-    sections.sort_by_key(|section| core::cmp::Reverse(section.time));
-}
-
-/// b(t): the first that blocks is the longest.
-pub(crate) fn blocking(sections: &[Section], window: u64) -> Blocking {
-    let blocks = |section: &&Section| section.from <= window && window < section.until;
-    sections.iter().find(blocks).map(|section| (section.time, section.task, section.resource))
 }
 
 pub(crate) fn longest_deadline(set: &TaskSet, core: usize) -> Duration {
