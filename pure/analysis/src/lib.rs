@@ -25,12 +25,13 @@
 //! | [`uni::server`] | requests to polling, deferrable and sporadic servers | sufficient |
 //! | [`uni::utilisation`] | share of a core | exact |
 //! | [`uni::edf::demand`] | deadlines under EDF | exact for free arrivals, else sufficient |
-//! | [`uni::edf::srp`], [`uni::edf::dfp`] | the same with local resources | sufficient |
+//! | [`uni::edf::srp`], [`uni::edf::dfp`] | the same with local resources and jitter | sufficient |
+//! | [`uni::edf::response`] | response time under EDF, with or without such resources | exact for free arrivals, else sufficient |
 //! | [`multi::msrp_gai01`], [`multi::msrp_holistic`] | response time, global resources by spinning | sufficient |
 //! | [`multi::mpcp_lnr09_sound`] | response time, global resources by suspension | sufficient |
 //! | [`multi::mpcp_lnr09_paper`] | the same as published | **unsound**, no verdict |
 //! | [`multi::fmlp_plus`], [`multi::fmlp07`] | response time, first come, first served | sufficient |
-//! | [`multi::edf_msrp`] | deadlines under EDF, global resources by spinning | sufficient |
+//! | [`multi::edf_msrp`] | deadlines and response time under EDF, global resources by spinning | sufficient |
 //! | [`uni::utilisation::liu_layland`], [`uni::utilisation::hyperbolic`] | quick answers | sufficient |
 //! | [`queue`] | capacity, latency | sufficient |
 //! | [`queue`] | capacity, latency, time to overflow | sufficient |

@@ -25,10 +25,12 @@
 //! QPA may jump: C'_j ≥ s_jq + w_jq, because a job that asks for q once spins for it once.
 
 use taut_model::TaskSet;
+use taut_time::Duration;
 
 use super::contention::Contention;
 use super::msrp_gai01::spin;
-use crate::uni::edf::demand::{Demand, Found, Row, is_edf, search};
+use crate::uni::edf::demand::{Demand, Found, Row, Task, is_edf, search};
+use crate::uni::edf::response::{self, Blocker, Response};
 use crate::uni::edf::sections::{Member, Section, blocking, by_ceilings, sort};
 use crate::uni::edf::srp::longest_deadline;
 use crate::{Assumption, Overflow, Verdict, Why};
@@ -47,7 +49,8 @@ pub fn cores(set: &TaskSet) -> Result<Verdict<Cores>, Overflow> {
         if !is_edf(set, core) {
             return Ok(Verdict::NotApplicable(Assumption::Edf));
         }
-        match of_core(set, &contention, core)? {
+        let (rows, sections) = of_core(set, &contention, core)?;
+        match search(&rows, longest_deadline(set, core), &[], |window| blocking(&sections, window))? {
             Found::Fits(demand) => found.push(demand),
             Found::Short(demand) => {
                 found.push(demand);
@@ -60,7 +63,49 @@ pub fn cores(set: &TaskSet) -> Result<Verdict<Cores>, Overflow> {
     Ok(Verdict::Schedulable(found))
 }
 
-fn of_core(set: &TaskSet, contention: &Contention, core: usize) -> Result<Found, Overflow> {
+/// Bounds the response times of all tasks of a set, in its order; every core is under EDF. Past a deadline they are
+/// still bounds.
+///
+/// # Errors
+/// [`Overflow`] if a busy period or what blocks it does not fit in 64 bits.
+pub fn response_times(set: &TaskSet) -> Result<Verdict<Vec<Response>>, Overflow> {
+    let contention = Contention::any_deadline(set)?;
+    let mut found = vec![None; set.tasks().len()];
+    let mut late = false;
+    for core in 0..contention.cores {
+        if !is_edf(set, core) {
+            return Ok(Verdict::NotApplicable(Assumption::Edf));
+        }
+        let before_release = |at: usize| set.tasks()[at].jitter > set.tasks()[at].deadline;
+        if set.on_core(core).any(before_release) {
+            return Ok(Verdict::NotApplicable(Assumption::TimeOrder));
+        }
+        let (rows, sections) = of_core(set, &contention, core)?;
+        let charged = set.on_core(core).zip(&rows);
+        let charged =
+            charged.map(|(at, row)| Task { cost: Duration::from_ns(row.cost), ..Task::of(set, at) });
+        let blockers: Vec<Blocker> = sections.iter().map(Blocker::of).collect();
+        let of_core = match response::all(&charged.collect::<Vec<_>>(), &blockers)? {
+            Verdict::Schedulable(of_core) => of_core,
+            Verdict::NotShown(Why::Passes(of_core)) => {
+                late = true;
+                of_core
+            }
+            other => return Ok(other),
+        };
+        set.on_core(core).zip(of_core).for_each(|(at, response)| found[at] = Some(response));
+    }
+    // Every task is on a core.
+    let found = found.into_iter().flatten().collect();
+    Ok(if late { Verdict::NotShown(Why::Passes(found)) } else { Verdict::Schedulable(found) })
+}
+
+/// The tasks of a core and what blocks, the longest first.
+fn of_core(
+    set: &TaskSet,
+    contention: &Contention,
+    core: usize,
+) -> Result<(Vec<Row>, Vec<Section>), Overflow> {
     // 1. C + S.
     let row = |at: usize| {
         let task = &contention.tasks[at];
@@ -86,5 +131,5 @@ fn of_core(set: &TaskSet, contention: &Contention, core: usize) -> Result<Found,
         }
     }
     sort(&mut all);
-    search(&rows, longest_deadline(set, core), &[], |window| blocking(&all, window))
+    Ok((rows, all))
 }

@@ -107,13 +107,16 @@ fn by_share(rows: &[Row], share: u128) -> Option<u64> {
 
 /// One more than the least common multiple of all periods and `later`; `None` if it does not fit.
 fn by_repetition(rows: &[Row], later: u64) -> Option<u64> {
-    let mut multiple = 1u64;
-    for row in rows {
-        let (mut a, mut b) = (multiple, row.period);
+    common_multiple(rows.iter().map(|row| row.period))?.checked_add(later)?.checked_add(1)
+}
+
+/// The least common multiple of numbers above 0; `None` if it does not fit.
+pub(super) fn common_multiple(mut numbers: impl Iterator<Item = u64>) -> Option<u64> {
+    numbers.try_fold(1u64, |multiple, number| {
+        let (mut a, mut b) = (multiple, number);
         while b != 0 {
             (a, b) = (b, a % b);
         }
-        multiple = multiple.checked_mul(row.period / a)?;
-    }
-    multiple.checked_add(later)?.checked_add(1)
+        multiple.checked_mul(number / a)
+    })
 }

@@ -6,5 +6,6 @@
 pub mod demand;
 pub mod dfp;
 mod horizon;
+pub mod response;
 pub(crate) mod sections;
 pub mod srp;
