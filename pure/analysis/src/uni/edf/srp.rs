@@ -69,7 +69,7 @@ pub fn core(set: &TaskSet, core: usize) -> Result<Verdict<Demand>, Overflow> {
 /// The same with levels of one's choice.
 ///
 /// # Errors
-/// As for [`core`].
+/// As for [`core()`].
 pub fn core_by(set: &TaskSet, core: usize, levels: Levels) -> Result<Verdict<Demand>, Overflow> {
     if let Some(assumption) = unmet(set, core) {
         return Ok(Verdict::NotApplicable(assumption));
