@@ -33,7 +33,7 @@
 //! Without jitter, and with as much for all tasks, the sum is empty: λ_k < c_q ≤ λ_i makes D_k − J_k < D_i − J_i ≤ t.
 //! It is not empty if J_i > J_k, and i is released late, when k runs above q, and yet due before k. More than one
 //! *section* is no bound then: k runs as long as it likes. With λ = D − J it is always empty, whatever the jitters
-//! are, and b is that of [Baruah06] with D − J for D. No order of levels lets every late job start: which of i and k
+//! are, and b is that of \[Baruah06\] with D − J for D. No order of levels lets every late job start: which of i and k
 //! is released later and due sooner is open if the ranges from D − J to D overlap.
 //!
 //! **The horizon** of `demand` is not enough: a section blocks windows up to the longest deadline. From there on b = 0.
@@ -52,7 +52,7 @@ use crate::{Assumption, Overflow, Verdict, Why};
 /// What preemption levels are by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Levels {
-    /// D: as [Baker91] has it.
+    /// D: as \[Baker91\] has it.
     Deadline,
     /// D − J, from the latest release to the deadline. Then jitter costs nothing beyond what it costs without locks.
     LatestRelease,
