@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What was compared, and how it came out.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// How far another tool's result can be trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It must be equal to ours.
+    Equal,
+    /// It was reached in a run: ours must not be less.
+    Reached,
+    /// The same bound is meant, by one implementation that nobody has checked: shown, not judged.
+    Hint,
+}
+
+impl Standing {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Equal => "equal",
+            Self::Reached => "not exceeded",
+            Self::Hint => "a hint",
+        }
+    }
+}
+
+/// What one case's comparison gave.
+#[derive(Debug, Default)]
+pub(crate) struct Compared {
+    /// Values that were looked at.
+    pub(crate) values: usize,
+    /// Where they disagree, in words.
+    pub(crate) differ: Vec<String>,
+}
+
+impl Compared {
+    /// Looks at one more value.
+    pub(crate) fn take(&mut self, holds: bool, told: impl FnOnce() -> String) {
+        self.values += 1;
+        if !holds {
+            self.differ.push(told());
+        }
+    }
+
+    /// Looks at all that another comparison looked at.
+    pub(crate) fn join(&mut self, other: Self) {
+        self.values += other.values;
+        self.differ.extend(other.differ);
+    }
+}
+
+/// A row of the table: a tool's analysis in a group of cases, with ours.
+#[derive(Debug)]
+struct Row {
+    ours: &'static str,
+    standing: Standing,
+    cases: usize,
+    compared: Compared,
+}
+
+/// The table, by group, tool and analysis.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    rows: BTreeMap<[String; 3], Row>,
+    /// What was left out: how often, and why.
+    left: BTreeMap<[String; 3], (usize, &'static str)>,
+    /// Groups that nobody told us of: of how many cases.
+    odd: BTreeMap<String, usize>,
+}
+
+impl Table {
+    /// Adds a case's comparison.
+    pub(crate) fn add(
+        &mut self,
+        key: [String; 3],
+        ours: &'static str,
+        standing: Standing,
+        case: &str,
+        compared: Compared,
+    ) {
+        let row =
+            self.rows.entry(key).or_insert(Row { ours, standing, cases: 0, compared: Compared::default() });
+        row.cases += 1;
+        let differ = compared.differ.into_iter().map(|told| format!("{case}: {told}")).collect();
+        row.compared.join(Compared { values: compared.values, differ });
+    }
+
+    /// Notes that a case's result was not compared.
+    pub(crate) fn leave(&mut self, key: [String; 3], why: &'static str) {
+        self.left.entry(key).or_insert((0, why)).0 += 1;
+    }
+
+    /// Notes a case of a group that the format does not name.
+    pub(crate) fn odd_group(&mut self, group: &str) {
+        *self.odd.entry(group.to_owned()).or_insert(0) += 1;
+    }
+
+    /// Values that were judged, and those of them that disagree.
+    pub(crate) fn judged(&self) -> (usize, usize) {
+        let judged = self.rows.values().filter(|row| row.standing != Standing::Hint);
+        judged.fold((0, 0), |(values, differ), row| {
+            (values + row.compared.values, differ + row.compared.differ.len())
+        })
+    }
+}
+
+/// Disagreements that are told of a row; the others are counted.
+const TOLD: usize = 5;
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let heads = ["group", "tool", "analysis", "ours", "must be", "cases", "values", "differ"];
+        let mut lines = vec![heads.map(str::to_owned)];
+        for ([group, tool, analysis], row) in &self.rows {
+            lines.push([
+                group.clone(),
+                tool.clone(),
+                analysis.clone(),
+                row.ours.into(),
+                row.standing.words().into(),
+                row.cases.to_string(),
+                row.compared.values.to_string(),
+                row.compared.differ.len().to_string(),
+            ]);
+        }
+        let width = |at: usize| lines.iter().map(|line| line[at].len()).max().unwrap_or(0);
+        let widths: [usize; 8] = std::array::from_fn(width);
+        for line in &lines {
+            for (at, (cell, width)) in line.iter().zip(widths).enumerate() {
+                if at < 5 { write!(f, "{cell:<width$}  ")? } else { write!(f, "{cell:>width$}  ")? }
+            }
+            writeln!(f)?;
+        }
+        for ([group, tool, analysis], row) in &self.rows {
+            for told in row.compared.differ.iter().take(TOLD) {
+                writeln!(f, "{group} {tool} {analysis}: {told}")?;
+            }
+            if row.compared.differ.len() > TOLD {
+                writeln!(f, "{group} {tool} {analysis}: {} more", row.compared.differ.len() - TOLD)?;
+            }
+        }
+        for ([group, tool, analysis], (count, why)) in &self.left {
+            writeln!(f, "not compared: {group} {tool} {analysis}, {count} cases: {why}")?;
+        }
+        for (group, count) in &self.odd {
+            writeln!(
+                f,
+                "group {group} is none that the format names, {count} cases: compared by the names of their results"
+            )?;
+        }
+        let (values, differ) = self.judged();
+        writeln!(f, "{values} values compared, {differ} differ")
+    }
+}

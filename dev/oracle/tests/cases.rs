@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The program that compares, on cases worked out by hand: what it says, and how it ends.
+#![allow(missing_docs)]
+
+use std::process::Command;
+
+/// The exit code, and what was printed on both streams.
+fn ask(arguments: &[&str]) -> (Option<i32>, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_taut-oracle")).args(arguments).output().expect("it starts");
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8_lossy(&text).into_owned())
+}
+
+fn cases(folder: &str) -> (Option<i32>, String) {
+    ask(&["cases", &format!("{}/tests/data/{folder}", env!("CARGO_MANIFEST_DIR"))])
+}
+
+#[test]
+fn what_agrees() {
+    let (code, text) = cases("agree");
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains(" values compared, 0 differ"), "{text}");
+    // One implementation that nobody has checked does not decide.
+    assert!(text.contains("A rts_sysu msrp_new: A1: R of task 2: 44 us, ours 45 us"), "{text}");
+    for left in [
+        "not compared: A schedcat msrp_holistic, 1 cases: it did not settle",
+        "not compared: D schedcat of_another_tool, 1 cases: the name is not known here",
+        "not compared: E own_simulator edf_srp, 1 cases: ours proves nothing",
+        "group X is none that the format names",
+    ] {
+        assert!(text.contains(left), "{left}:\n{text}");
+    }
+}
+
+#[test]
+fn what_differs_fails() {
+    let (code, text) = cases("differs");
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("D rta_crate_0 fp_preemptive: D2: R of task 1: 29 us, ours 30 us"), "{text}");
+    assert!(text.ends_with("2 values compared, 1 differ\n"), "{text}");
+}
+
+#[test]
+fn what_was_reached_above_a_bound_fails() {
+    let (code, text) = cases("exceeded");
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("A own_simulator msrp: A2: task 0 reached 16 us, ours 15 us"), "{text}");
+}
+
+#[test]
+fn bad_input_is_told() {
+    let (code, text) = cases("broken");
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("broken/D.jsonl: line 2: "), "{text}");
+    let (code, text) = cases("nowhere");
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("nowhere: "), "{text}");
+    let (code, text) = cases(".");
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("no file of cases"), "{text}");
+}
