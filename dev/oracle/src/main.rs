@@ -4,19 +4,24 @@
 //! Analyses held against what others say of the same task sets.
 //!
 //! `cases` reads sets with the results of other tools and compares every one that names an analysis that we have.
+//! `campaign` draws sets, analyses them with everything that is sound for them, and runs them.
 #![forbid(unsafe_code)]
 // A tool for people at a terminal: it prints.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod campaign;
 mod case;
 mod compare;
+mod draw;
 mod table;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
+use crate::campaign::{CANARIES, Settings};
 use crate::case::Case;
 use crate::table::Table;
 
@@ -35,11 +40,36 @@ enum Task {
         /// A folder of files of cases, *.jsonl
         folder: PathBuf,
     },
+    /// Analyse random sets, and run them; fails if a run does what was ruled out
+    Campaign {
+        /// How many
+        #[arg(long, default_value_t = 2000)]
+        sets: u64,
+        /// Of the first set; each next one has the next
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// Stop after so long, wherever it is
+        #[arg(long)]
+        seconds: Option<u64>,
+        /// Weaken this analysis on purpose, and fail if that is not caught; without a name each in turn
+        #[arg(long, value_name = "ANALYSIS", value_parser = CANARIES, num_args = 0..=1)]
+        canary: Option<Option<String>>,
+    },
 }
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Cases { folder } => cases(&folder),
+        Task::Campaign { sets, seed, seconds, canary } => {
+            let run = |canary: Option<&str>| {
+                campaign::run(&Settings { sets, seed, limit: seconds.map(Duration::from_secs), canary })
+            };
+            match &canary {
+                None => run(None),
+                Some(Some(name)) => run(Some(name)),
+                Some(None) => CANARIES.iter().try_fold(true, |all, name| Ok(all & run(Some(name))?)),
+            }
+        }
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

@@ -14,6 +14,7 @@ mod bars;
 mod bench;
 mod command;
 mod document;
+mod oracle;
 mod orderings;
 mod peers;
 mod spdx;
@@ -77,6 +78,11 @@ enum Task {
     },
     /// Ours beside other people's libraries, measured in one run
     Peers(peers::Peers),
+    /// Analyses beside other tools' results of the same task sets
+    Oracle {
+        /// A folder of files of cases, *.jsonl [default: ../shared/oracle/dev beside the repository]
+        folder: Option<std::path::PathBuf>,
+    },
     /// The long forms of the tests, again and again for a time
     Soak {
         /// How long
@@ -112,6 +118,7 @@ fn main() -> ExitCode {
         Task::Bench { name } => bench::run(&tree, &name),
         Task::Bars { name } => bars::run(&tree, &name),
         Task::Peers(wish) => peers::run(&tree, &wish),
+        Task::Oracle { folder } => oracle::run(&tree, folder),
         Task::Soak { minutes } => suite::soak(&tree, minutes),
     }
 }

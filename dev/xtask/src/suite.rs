@@ -11,7 +11,7 @@ use crate::step::{Outcome, Step};
 use crate::tally::Tally;
 use crate::toolchain::{self, Component};
 use crate::tree::Tree;
-use crate::{absence, document, names, orderings, peers, spdx, step};
+use crate::{absence, document, names, oracle, orderings, peers, spdx, step};
 
 /// What a contributor must see pass.
 pub(crate) fn test() -> Vec<Step> {
@@ -32,6 +32,7 @@ pub(crate) fn ci() -> Vec<Step> {
     steps.extend(tests());
     steps.extend(documentation());
     steps.extend(applications());
+    steps.extend(oracle::steps());
     steps.extend(beside_others());
     steps.extend(interleavings());
     steps.extend(miri());
@@ -312,6 +313,7 @@ pub(crate) fn soak(tree: &Tree, minutes: u64) -> ExitCode {
             long("processes*", "TAUT_STRESS_DEATHS", "1000"),
             Step::tests("random", random.env("PROPTEST_CASES", "4096").limit(Duration::from_secs(3600))),
             fuzz(),
+            oracle::long_campaign(round),
         ];
         total += step::run(tree, &steps);
         if total.failed > 0 {

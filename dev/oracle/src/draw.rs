@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Random task sets; the same seed gives the same set.
+//!
+//! ```text
+//! cores       1 to 4, with 1 to 6 tasks each
+//! load        30 to 95 % of each core, cut at uniform points: all ways to share it are as likely
+//! T           log-uniform by octaves from 1 to 128 ms in whole microseconds, or one of 1, 2, 5, ... 100 ms
+//! D           T; or from half way between C and T up to T; without resources also up to 3 T
+//! J           in one set of three up to a fifth of T for half of the tasks
+//! priorities  by D, or in one set of five at random; in one of ten with ties
+//! resources   none, local ones, or local and global ones: up to 3 of a core, up to 4 of all
+//! sections    on each resource with 40 %, 1 to 3 of 1 to 50 us or of a tenth of C, as long as they fit
+//! ```
+
+use taut_model::{Arrivals, Body, Request, Resource, Scheduler, SetTask, TaskSet};
+use taut_time::Duration;
+
+/// Numbers that a seed reproduces (splitmix64).
+#[derive(Clone, Debug)]
+pub(crate) struct Draw(u64);
+
+impl Draw {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// `low` to `high`, both included; `low` if there is nothing between.
+    pub(crate) fn pick(&mut self, low: u64, high: u64) -> u64 {
+        low + self.next() % (high.saturating_sub(low) + 1)
+    }
+
+    pub(crate) fn chance(&mut self, percent: u64) -> bool {
+        self.pick(0, 99) < percent
+    }
+
+    /// One of several.
+    fn of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.pick(0, all.len() as u64 - 1) as usize]
+    }
+
+    /// Cuts `whole` into `parts`, each cut as likely as any other.
+    fn cut(&mut self, whole: u64, parts: usize) -> Vec<u64> {
+        let mut cuts: Vec<u64> = (1..parts).map(|_| self.pick(0, whole)).collect();
+        cuts.push(whole);
+        cuts.sort_unstable();
+        let mut before = 0;
+        cuts.iter().map(|&cut| cut - std::mem::replace(&mut before, cut)).collect()
+    }
+}
+
+/// What a set shares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shares {
+    Nothing,
+    Local,
+    Global,
+}
+
+/// What is wished of a set.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wish {
+    pub(crate) cores: usize,
+    /// On each core, at most.
+    pub(crate) tasks: u64,
+    /// On each core, at least.
+    pub(crate) tasks_least: u64,
+    /// Of a core, in percent.
+    pub(crate) load: (u64, u64),
+    pub(crate) shares: Shares,
+    /// Resources that all cores may use; some of them may end up with the users of one.
+    pub(crate) global: u64,
+}
+
+/// A set of the campaign.
+pub(crate) fn wish(draw: &mut Draw) -> Wish {
+    let shares = draw.of(&[Shares::Nothing, Shares::Local, Shares::Global, Shares::Global]);
+    let cores = draw.pick(if shares == Shares::Global { 2 } else { 1 }, 4) as usize;
+    Wish { cores, tasks: 6, tasks_least: 1, load: (30, 95), shares, global: draw.pick(1, 4) }
+}
+
+/// The tasks and how many resources they share.
+pub(crate) fn tasks(draw: &mut Draw, wish: &Wish) -> (Vec<SetTask>, usize) {
+    let listed = draw.chance(50);
+    let implicit = draw.chance(50);
+    let jittery = draw.chance(33);
+    let short = draw.chance(50);
+    // 1. Which resources a core may use: the global ones come first.
+    let (global, local) = match wish.shares {
+        Shares::Nothing => (0, 0),
+        Shares::Local => (0, draw.pick(1, 3)),
+        Shares::Global => (wish.global, draw.pick(0, 2)),
+    };
+    let resources = (global + local * wish.cores as u64) as usize;
+    let mut all = Vec::new();
+    for core in 0..wish.cores {
+        let count = draw.pick(wish.tasks_least, wish.tasks) as usize;
+        let load = draw.pick(wish.load.0, wish.load.1);
+        // 2. The load in parts of a hundred thousand, to the tasks.
+        for share in draw.cut(load * 1000, count) {
+            let period = if listed {
+                draw.of(&[1, 2, 5, 10, 20, 50, 100]) * 1000
+            } else {
+                let octave = draw.pick(0, 6);
+                draw.pick(1000 << octave, 2000 << octave)
+            };
+            let cost = (period * share / 100_000).max(1);
+            let deadline = match wish.shares {
+                _ if implicit => period,
+                Shares::Nothing if draw.chance(40) => draw.pick(period, 3 * period),
+                _ => draw.pick(u64::midpoint(cost, period), period),
+            };
+            // 3. Its sections.
+            let own = global + local * core as u64;
+            let usable = (0..global).chain(own..own + local);
+            let mut left = cost;
+            let mut requests = Vec::new();
+            for resource in usable {
+                let length = draw.pick(1, if short { 50 } else { (cost / 10).max(1) });
+                let count = draw.pick(1, 3);
+                if draw.chance(40) && length * count <= left {
+                    left -= length * count;
+                    requests.push(Request {
+                        resource: resource as usize,
+                        count: count as u32,
+                        length: Duration::from_us(length),
+                        outermost: true,
+                    });
+                }
+            }
+            let jitter = if jittery && draw.chance(50) { draw.pick(0, period / 5) } else { 0 };
+            all.push(SetTask {
+                name: all.len().to_string(),
+                core,
+                priority: 0,
+                arrivals: if draw.chance(50) { Arrivals::Sporadic } else { Arrivals::Periodic },
+                period: Duration::from_us(period),
+                deadline: Duration::from_us(deadline),
+                jitter: Duration::from_us(jitter),
+                body: Body::Anywhere { cost: Duration::from_us(cost), requests },
+            });
+        }
+    }
+    // 4. Who is how urgent.
+    let at_random = draw.chance(20);
+    let mut order: Vec<(u64, usize)> = all
+        .iter()
+        .enumerate()
+        .map(|(at, task)| (if at_random { draw.next() } else { u64::MAX - task.deadline.as_ns() }, at))
+        .collect();
+    order.sort_unstable();
+    let share = if draw.chance(10) { 2 } else { 1 };
+    for (rank, (_, at)) in order.into_iter().enumerate() {
+        all[at].priority = 1 + rank as u32 / share;
+    }
+    (all, resources)
+}
+
+/// The set, on cores of a scheduler.
+pub(crate) fn set(
+    cores: usize,
+    scheduler: Scheduler,
+    tasks: &[SetTask],
+    resources: usize,
+) -> Result<TaskSet, String> {
+    let resources = (0..resources).map(|at| Resource { name: at.to_string() }).collect();
+    TaskSet::new(vec![scheduler; cores], resources, tasks.to_vec())
+        .map_err(|faults| format!("the generator made a set that is none: {faults:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_make_the_whole() {
+        let mut draw = Draw::new(7);
+        for parts in 1..9 {
+            let cut = draw.cut(1000, parts);
+            assert_eq!((cut.len(), cut.iter().sum::<u64>()), (parts, 1000));
+        }
+    }
+
+    #[test]
+    fn sets_are_sets_and_a_seed_gives_the_same() {
+        for seed in 0..200 {
+            let made = |mut draw: Draw| {
+                let wish = wish(&mut draw);
+                let (all, resources) = tasks(&mut draw, &wish);
+                set(wish.cores, Scheduler::FixedPriority, &all, resources)
+            };
+            let one = made(Draw::new(seed));
+            assert!(one.is_ok(), "{seed}: {one:?}");
+            assert_eq!(one, made(Draw::new(seed)));
+        }
+    }
+}

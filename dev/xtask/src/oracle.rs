@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! `dev/oracle`: analyses held against other tools' results, and against simulated runs of random sets. In release
+//! mode: it computes much.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use crate::command::{Command, End};
+use crate::step::{Outcome, Step};
+use crate::tree::Tree;
+
+/// Where cases lie that are not part of the repository.
+const CASES: &str = "../shared/oracle/dev";
+/// Sets of the campaign that every change runs.
+const SETS: &str = "2000";
+/// Sets in which an analysis that was weakened on purpose must be caught.
+const SETS_WEAK: &str = "500";
+/// Sets of the long one, and the seconds after which it ends wherever it is.
+const SETS_LONG: &str = "100000";
+const SECONDS_LONG: &str = "900";
+
+/// The program, with these arguments.
+pub(crate) fn program(tree: &Tree, arguments: &[&str]) -> Command {
+    Command::line("cargo run --quiet --locked --release -p taut-oracle --").args(arguments).dir(tree.root())
+}
+
+/// Compares the cases of a folder, in view.
+pub(crate) fn run(tree: &Tree, folder: Option<PathBuf>) -> ExitCode {
+    let folder = folder.unwrap_or_else(|| tree.join(CASES));
+    // It runs at the root, wherever this was called.
+    let folder = folder.canonicalize().unwrap_or(folder);
+    match program(tree, &["cases", &folder.to_string_lossy()]).show() {
+        End::Code(0) => ExitCode::SUCCESS,
+        End::Code(2) => ExitCode::from(2),
+        _ => ExitCode::FAILURE,
+    }
+}
+
+/// What every change must pass.
+pub(crate) fn steps() -> Vec<Step> {
+    vec![
+        Step::new("oracle", |tree| {
+            let folder = tree.join(CASES);
+            if !folder.is_dir() {
+                return Outcome::skipped(format!("no cases of other tools: {CASES} is not there"));
+            }
+            Outcome::of(program(tree, &["cases", &folder.to_string_lossy()]).run())
+        }),
+        Step::new("campaign", |tree| {
+            Outcome::of(program(tree, &["campaign", "--sets", SETS, "--seed", "1"]).run())
+        }),
+        Step::new("campaign with canaries", |tree| {
+            let weak = ["campaign", "--sets", SETS_WEAK, "--seed", "1", "--canary"];
+            Outcome::of(program(tree, &weak).run())
+        }),
+    ]
+}
+
+/// The long form, elsewhere each round.
+pub(crate) fn long_campaign(round: u64) -> Step {
+    Step::new("campaign", move |tree| {
+        let seed = (1000 * round).to_string();
+        let long = ["campaign", "--sets", SETS_LONG, "--seconds", SECONDS_LONG, "--seed", &seed];
+        Outcome::of(program(tree, &long).limit(Duration::from_secs(3600)).run())
+    })
+}
