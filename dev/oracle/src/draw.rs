@@ -78,13 +78,26 @@ pub(crate) struct Wish {
     pub(crate) shares: Shares,
     /// Resources that all cores may use; some of them may end up with the users of one.
     pub(crate) global: u64,
+    /// Resources of each core's own, at least and at most, besides global ones.
+    pub(crate) local: (u64, u64),
+    /// How likely a task uses a resource that it may use, in percent.
+    pub(crate) uses: u64,
 }
 
 /// A set of the campaign.
 pub(crate) fn wish(draw: &mut Draw) -> Wish {
     let shares = draw.of(&[Shares::Nothing, Shares::Local, Shares::Global, Shares::Global]);
     let cores = draw.pick(if shares == Shares::Global { 2 } else { 1 }, 4) as usize;
-    Wish { cores, tasks: 6, tasks_least: 1, load: (30, 95), shares, global: draw.pick(1, 4) }
+    Wish {
+        cores,
+        tasks: 6,
+        tasks_least: 1,
+        load: (30, 95),
+        shares,
+        global: draw.pick(1, 4),
+        local: (0, 2),
+        uses: 40,
+    }
 }
 
 /// The tasks and how many resources they share.
@@ -97,7 +110,7 @@ pub(crate) fn tasks(draw: &mut Draw, wish: &Wish) -> (Vec<SetTask>, usize) {
     let (global, local) = match wish.shares {
         Shares::Nothing => (0, 0),
         Shares::Local => (0, draw.pick(1, 3)),
-        Shares::Global => (wish.global, draw.pick(0, 2)),
+        Shares::Global => (wish.global, draw.pick(wish.local.0, wish.local.1)),
     };
     let resources = (global + local * wish.cores as u64) as usize;
     let mut all = Vec::new();
@@ -126,7 +139,7 @@ pub(crate) fn tasks(draw: &mut Draw, wish: &Wish) -> (Vec<SetTask>, usize) {
             for resource in usable {
                 let length = draw.pick(1, if short { 50 } else { (cost / 10).max(1) });
                 let count = draw.pick(1, 3);
-                if draw.chance(40) && length * count <= left {
+                if draw.chance(wish.uses) && length * count <= left {
                     left -= length * count;
                     requests.push(Request {
                         resource: resource as usize,

@@ -4,6 +4,7 @@
 //! Analyses held against what others say of the same task sets.
 //!
 //! `cases` reads sets with the results of other tools and compares every one that names an analysis that we have.
+//! `speed` measures analyses and runs.
 //! `campaign` draws sets, analyses them with everything that is sound for them, and runs them.
 #![forbid(unsafe_code)]
 // A tool for people at a terminal: it prints.
@@ -13,6 +14,7 @@ mod campaign;
 mod case;
 mod compare;
 mod draw;
+mod speed;
 mod table;
 
 use std::path::{Path, PathBuf};
@@ -40,6 +42,12 @@ enum Task {
         /// A folder of files of cases, *.jsonl
         folder: PathBuf,
     },
+    /// How long analyses and runs take, as JSON
+    Speed {
+        /// Write the sets of the runs that others are held against to this file, a line of JSON each
+        #[arg(long)]
+        sets_to: Option<PathBuf>,
+    },
     /// Analyse random sets, and run them; fails if a run does what was ruled out
     Campaign {
         /// How many
@@ -60,6 +68,7 @@ enum Task {
 fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Cases { folder } => cases(&folder),
+        Task::Speed { sets_to } => speed::run(sets_to.as_deref()).map(|()| true),
         Task::Campaign { sets, seed, seconds, canary } => {
             let run = |canary: Option<&str>| {
                 campaign::run(&Settings { sets, seed, limit: seconds.map(Duration::from_secs), canary })

@@ -6,6 +6,7 @@
 mod first;
 mod generated;
 mod observed;
+mod prove;
 mod row;
 pub(crate) mod share;
 pub(crate) mod spread;
@@ -21,7 +22,7 @@ use crate::tree::Tree;
 /// A set of bars: its name, and how it is measured.
 type Set = (&'static str, fn(&Tree) -> Vec<Row>);
 
-const SETS: &[Set] = &[("first", first::measure), ("share", share::measure)];
+const SETS: &[Set] = &[("first", first::measure), ("share", share::measure), ("prove", prove::measure)];
 
 /// The names of the sets.
 pub(crate) fn names() -> Vec<&'static str> {

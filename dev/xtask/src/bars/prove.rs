@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The bars of analyses and simulated runs: fast enough to ask a million times, and far from what Python does.
+//!
+//! The Python side is SimSo, from its registry, in a virtual environment below the target folder. pyCPA, the other tool
+//! that was meant, is in no registry; so runs are held against runs, and analyses against nobody.
+
+use std::fs;
+
+use serde_json::Value;
+
+use super::first;
+use super::observed::build;
+use super::row::{Held, Row};
+use crate::command::Command;
+use crate::oracle;
+use crate::tree::Tree;
+
+/// The version that others' figures are of.
+const SIMSO: &str = "simso==0.8.5";
+/// Rounds of the Python side.
+const ROUNDS: &str = "5";
+
+/// All of them, in about two minutes once built.
+pub(super) fn measure(tree: &Tree) -> Vec<Row> {
+    let folder = tree.target().join("bars/prove");
+    let sets = folder.join("sets.jsonl");
+    let made = fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()));
+    let figures = made.and_then(|()| {
+        let output = oracle::program(tree, &["speed", "--sets-to", &sets.to_string_lossy()]).run();
+        if !output.success() {
+            return Err(format!("the program that measures {}: {}", output.reason(), output.text));
+        }
+        serde_json::from_str::<Value>(output.stdout.trim()).map_err(|error| format!("not JSON: {error}"))
+    });
+    let of = |name: &str| figures.as_ref().map_err(Clone::clone).and_then(|figures| numbers(&figures[name]));
+    let large = |bar: &str, name: &str| {
+        let bar = format!("{bar}, worst of 100 sets: 4 cores, 80 tasks, 30 resources");
+        Row::at_most(bar, 1.0, "ms", Held::Max, of(name))
+    };
+    let ratios = of("run_ms").and_then(|ours| {
+        let theirs = simso(tree, &sets.to_string_lossy())?;
+        let ours = super::spread::Spread::of(&ours).ok_or("no run of ours")?.median;
+        Ok(theirs.into_iter().map(|theirs| 100.0 * ours / theirs).collect())
+    });
+    let checks = build(tree).and_then(|()| first::checks(tree, &tree.join("apps/cochlear")));
+    vec![
+        Row::at_most("fixed-priority analysis of 6 tasks", 1000.0, "ns", Held::Median, of("sweep_ns")),
+        large("MSRP as published", "msrp_gai01_ms"),
+        large("MSRP, holistic", "msrp_holistic_ms"),
+        large("MPCP", "mpcp_lnr09_sound_ms"),
+        large("FMLP+", "fmlp_plus_ms"),
+        Row::at_most("an event of a simulated run", 200.0, "ns", Held::Median, of("event_ns")),
+        Row::at_most("runs of the same sets, of SimSo's time", 1.0, "%", Held::Median, ratios),
+        Row::at_most("check of apps/cochlear", 5.0, "ms", Held::Median, checks),
+    ]
+}
+
+fn numbers(value: &Value) -> Result<Vec<f64>, String> {
+    let all = value.as_array().ok_or("a list of figures is missing")?;
+    all.iter().map(|value| value.as_f64().ok_or_else(|| format!("{value} is no number"))).collect()
+}
+
+/// Milliseconds of each round over all sets in SimSo.
+fn simso(tree: &Tree, sets: &str) -> Result<Vec<f64>, String> {
+    let folder = tree.target().join("bars/python");
+    let python = folder.join("bin/python");
+    let run = |command: Command| {
+        let output = command.run();
+        if output.success() {
+            Ok(output.stdout)
+        } else {
+            Err(format!("{}: {}", output.reason(), output.text))
+        }
+    };
+    let there = Command::new(&python).args(["-c", "import simso"]).run().success();
+    if !there {
+        run(Command::line("python3 -m venv").args([&folder]))?;
+        run(Command::new(&python).args(["-m", "pip", "install", "--quiet", SIMSO]))?;
+    }
+    let script = tree.join("dev/oracle/simso_runs.py");
+    let told = run(Command::new(&python).args([script.to_string_lossy().as_ref(), sets, ROUNDS]))?;
+    let told = serde_json::from_str(told.trim()).map_err(|error| format!("not JSON: {error}"))?;
+    numbers(&told)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn figures_are_numbers() {
+        assert_eq!(numbers(&json!([1, 2.5])), Ok(vec![1.0, 2.5]));
+        assert!(numbers(&json!([1, "two"])).is_err());
+        assert!(numbers(&Value::Null).is_err());
+    }
+}
