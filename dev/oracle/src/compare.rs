@@ -41,38 +41,39 @@ const STEP: Duration = Duration::from_us(1);
 /// The groups that the format names.
 const GROUPS: [&str; 7] = ["A", "B", "C", "D", "E", "F", "G"];
 
-/// Compares all results of a case.
-///
-/// # Errors
-/// A case, or a result, that is not of the form that the format says.
-pub(crate) fn case(case: &Case, table: &mut Table) -> Result<(), String> {
+/// Compares all results of a case. One that is not of the form that the format says is a fault of the table's.
+pub(crate) fn case(case: &Case, table: &mut Table) {
     if !GROUPS.contains(&case.group.as_str()) {
         table.odd_group(&case.group);
     }
     for (tool, results) in &case.oracle {
-        let told = |analysis: &str, why: String| format!("{}: {tool} {analysis}: {why}", case.id);
-        let named = results.as_object().ok_or_else(|| told("", "not an object".into()))?;
+        let Some(named) = results.as_object() else {
+            table.fault(format!("{}: {tool}: no results by name", case.id));
+            continue;
+        };
         // That tool has one result, and no name for it.
         if tool.starts_with("simso") {
-            let analysis = results["scheduler"].as_str().unwrap_or("run").to_owned();
-            let analysis = analysis.rsplit('.').next().unwrap_or_default().to_owned();
-            let found = simso(case, &analysis, results).map_err(|why| told(&analysis, why))?;
-            note(case, tool, &analysis, found, table);
+            let scheduler = results["scheduler"].as_str().unwrap_or("run");
+            let analysis = scheduler.rsplit('.').next().unwrap_or_default();
+            note(case, tool, analysis, simso(case, analysis, results), table);
             continue;
         }
         for (analysis, result) in named {
-            let found = result_of(case, tool, analysis, result).map_err(|why| told(analysis, why))?;
+            let found = match result.get("timeout") {
+                Some(_) => Ok(Found::Left("it ran out of time")),
+                None => result_of(case, tool, analysis, result),
+            };
             note(case, tool, analysis, found, table);
         }
     }
-    Ok(())
 }
 
-fn note(case: &Case, tool: &str, analysis: &str, found: Found, table: &mut Table) {
+fn note(case: &Case, tool: &str, analysis: &str, found: Result<Found, String>, table: &mut Table) {
     let key = [case.group.clone(), tool.to_owned(), analysis.to_owned()];
     match found {
-        Found::Compared(ours, standing, compared) => table.add(key, ours, standing, &case.id, compared),
-        Found::Left(why) => table.leave(key, why),
+        Ok(Found::Compared(ours, standing, compared)) => table.add(key, ours, standing, &case.id, compared),
+        Ok(Found::Left(why)) => table.leave(key, why),
+        Err(why) => table.fault(format!("{}: {tool} {analysis}: {why}", case.id)),
     }
 }
 
@@ -354,7 +355,7 @@ fn same_count(theirs: &[Option<Duration>], count: usize) -> Result<(), String> {
 fn schedulable(result: &Value) -> Result<Option<bool>, String> {
     match &result["schedulable"] {
         Value::Bool(is) => Ok(Some(*is)),
-        Value::Null if result.get("schedulable").is_some() || result.get("timeout").is_some() => Ok(None),
+        Value::Null if result.get("schedulable").is_some() => Ok(None),
         _ => Err("neither true, false nor null in `schedulable`".into()),
     }
 }
@@ -394,7 +395,7 @@ type List<'a> = (&'a str, &'a dyn Fn(usize) -> Option<Duration>);
 /// A verdict of a whole set; lists if it passes, and then all of ours must be there.
 fn settled(name: &'static str, result: &Value, lists: &[List<'_>], tasks: usize) -> Result<Found, String> {
     let Some(theirs) = schedulable(result)? else {
-        return Ok(Found::Left("it did not settle, or ran out of time"));
+        return Ok(Found::Left("it did not settle"));
     };
     let bounded = |list: &List<'_>| (0..tasks).all(|at| list.1(at).is_some());
     let ours = lists.iter().all(bounded);
@@ -497,7 +498,7 @@ fn paper(set: &TaskSet, result: &Value, [remote, local]: [&str; 2]) -> Result<Fo
 
 fn verdict(name: &'static str, result: &Value, ours: bool) -> Result<Found, String> {
     let Some(theirs) = schedulable(result)? else {
-        return Ok(Found::Left("it did not settle, or ran out of time"));
+        return Ok(Found::Left("it did not settle"));
     };
     let mut compared = Compared::default();
     compared.take(theirs == ours, || format!("schedulable: {theirs}, ours {ours}"));

@@ -5,7 +5,8 @@
 //!
 //! ```text
 //! cores       1 to 4, with 1 to 6 tasks each
-//! load        30 to 95 % of each core, cut at uniform points: all ways to share it are as likely
+//! load        30 to 95 % of each core, in one set of four 90 to 100 %; cut at uniform points, so that all ways to
+//!             share it are as likely
 //! T           log-uniform by octaves from 1 to 128 ms in whole microseconds, or one of 1, 2, 5, ... 100 ms
 //! D           T; or from half way between C and T up to T; without resources also up to 3 T
 //! J           in one set of three up to a fifth of T for half of the tasks

@@ -69,6 +69,8 @@ pub(crate) struct Table {
     left: BTreeMap<[String; 3], (usize, &'static str)>,
     /// Groups that nobody told us of: of how many cases.
     odd: BTreeMap<String, usize>,
+    /// What could not be compared although it should have been.
+    faults: Vec<String>,
 }
 
 impl Table {
@@ -96,6 +98,16 @@ impl Table {
     /// Notes a case of a group that the format does not name.
     pub(crate) fn odd_group(&mut self, group: &str) {
         *self.odd.entry(group.to_owned()).or_insert(0) += 1;
+    }
+
+    /// Notes that a result could not be compared, though its name is known.
+    pub(crate) fn fault(&mut self, told: String) {
+        self.faults.push(told);
+    }
+
+    /// How many results could not be compared.
+    pub(crate) fn faults(&self) -> usize {
+        self.faults.len()
     }
 
     /// Values that were judged, and those of them that disagree.
@@ -150,6 +162,9 @@ impl fmt::Display for Table {
                 f,
                 "group {group} is none that the format names, {count} cases: compared by the names of their results"
             )?;
+        }
+        for told in &self.faults {
+            writeln!(f, "cannot be compared: {told}")?;
         }
         let (values, differ) = self.judged();
         writeln!(f, "{values} values compared, {differ} differ")

@@ -61,7 +61,7 @@ pub(super) const ROOMS: &[Room] = &[
     ),
     edge("apps/cochlear", &["taut"]),
     edge("dev/jitter", &["taut"]),
-    edge("dev/oracle", &["time", "model", "analysis", "policy", "sim"]),
+    edge("dev/oracle", &["time", "model", "analysis", "sim"]),
     edge(PEERS, &["share", "sys"]),
     edge("dev/xtask", &["event", "sys"]),
 ];
