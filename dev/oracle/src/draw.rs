@@ -89,16 +89,8 @@ pub(crate) struct Wish {
 pub(crate) fn wish(draw: &mut Draw) -> Wish {
     let shares = draw.of(&[Shares::Nothing, Shares::Local, Shares::Global, Shares::Global]);
     let cores = draw.pick(if shares == Shares::Global { 2 } else { 1 }, 4) as usize;
-    Wish {
-        cores,
-        tasks: 6,
-        tasks_least: 1,
-        load: (30, 95),
-        shares,
-        global: draw.pick(1, 4),
-        local: (0, 2),
-        uses: 40,
-    }
+    let load = if draw.chance(25) { (90, 100) } else { (30, 95) };
+    Wish { cores, tasks: 6, tasks_least: 1, load, shares, global: draw.pick(1, 4), local: (0, 2), uses: 40 }
 }
 
 /// The tasks and how many resources they share.
