@@ -41,8 +41,6 @@ pub enum Assumption {
     PositiveCount,
     /// A resource is used on one core only.
     LocalResources,
-    /// Every job is released when it arrives.
-    NoJitter,
     /// The cores are scheduled by fixed priority.
     FixedPriority,
     /// The cores are scheduled by earliest deadline first.
@@ -77,7 +75,6 @@ impl fmt::Display for Assumption {
             Self::PeriodicWriter => "the writer of a state is not periodic, so a value may stay for ever",
             Self::PositiveCount => "a job sends or takes nothing",
             Self::LocalResources => "a resource is used on several cores",
-            Self::NoJitter => "a release may be later than the arrival",
             Self::FixedPriority => "a core is not scheduled by fixed priority",
             Self::Edf => "a core is not scheduled by earliest deadline first",
             Self::LastRegion => "a job's last region is empty or longer than the job",
