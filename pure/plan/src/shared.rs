@@ -11,6 +11,7 @@
 //! | release y, kernel blocking k | J' = J + y + k: both come before a job's first instruction |
 //! | lock l | every section is longer by it |
 //! | kernel blocking in a section of a resource of several cores | the section is longer by k: others wait for it too |
+//! | waking who was suspended | under a protocol that suspends, such a section is longer by y |
 //! | platform probe | time on its cores goes slower; see below |
 //! | non-preemptive stretches | sections of a resource that is the core, and that all of its tasks use |
 //!
@@ -485,8 +486,13 @@ fn charged(model: &Model, seats: &Seats<'_>, global: &[bool], suspends: bool) ->
             let locked = length.checked_add(overheads.lock).ok_or(Overflow)?;
             add(&mut inside, length, count)?;
             let length = if global[at] {
-                let charged =
-                    probe.section(locked.checked_add(overheads.kernel_blocking).ok_or(Overflow)?)?;
+                // Whoever was suspended holds it from the moment that it is given, and wakes later.
+                let wakes = if suspends { overheads.release } else { Duration::ZERO };
+                let held = locked
+                    .checked_add(overheads.kernel_blocking)
+                    .and_then(|held| held.checked_add(wakes))
+                    .ok_or(Overflow)?;
+                let charged = probe.section(held)?;
                 add(&mut global_inside, length, count)?;
                 add(&mut global_charged, charged, count)?;
                 if suspends {
