@@ -34,7 +34,9 @@
 //!
 //! Channels and chains: an excess over their bound is the machine's if stalls on the cores of their tasks overlap
 //! the value's way and the excess is at most S + one period of each periodic task on it after the first: a
-//! value that comes too late for one activation waits for the next. Where the period exceeds the excess, that
+//! value that comes too late for one activation waits for the next. A value that was queued behind another looks back to
+//! where that one was sent, and so on: a reader that takes one value a job, and missed a job in a stall, leaves one
+//! waiting until its writer misses one, too. Where the period exceeds the excess, that
 //! rule is coarse; every job behind it is judged by the strict one. A value lost in a queue between
 //! real-time tasks is the machine's if a stall overlaps the last capacity + 1 periods of its writer, in which its
 //! reader must have stood still.

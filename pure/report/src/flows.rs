@@ -17,13 +17,15 @@ impl Judge<'_> {
     }
 
     /// Whether an excess of what reached its end at `at` after `way` is the machine's; `tasks` are the
-    /// real-time tasks on its way, in order.
-    fn excused(&self, tasks: &[&str], at: u64, way: u64, limit: u64) -> bool {
+    /// real-time tasks on its way, in order. What queued behind others looks back to `since`, where the first of them
+    /// was sent.
+    fn excused(&self, tasks: &[&str], at: u64, way: u64, limit: u64, since: Option<u64>) -> bool {
         let promises: Vec<&Promise> = tasks.iter().filter_map(|task| self.promise(task)).collect();
         let mut cpus: Vec<u16> = promises.iter().map(|promise| promise.cpu).collect();
         cpus.sort_unstable();
         cpus.dedup();
         let from = at.saturating_sub(way);
+        let from = since.map_or(from, |since| since.min(from));
         let on = |cpu: &u16| self.stalls.get(cpu).map_or(0, |stalls: &Stalls| stalls.stolen(from, at));
         let stolen = cpus.iter().map(on).fold(0, u64::saturating_add);
         let later = promises.iter().skip(1).filter(|promise| promise.periodic);
@@ -53,9 +55,20 @@ impl Judge<'_> {
         };
         let mut breaches = Vec::new();
         if let Some(limit_ns) = bound {
-            for record in self.of(Kind::Receive, at).filter(|record| record.value > limit_ns) {
+            let (mut since, mut before) = (0, 0);
+            for record in self.of(Kind::Receive, at) {
                 let (end, latency_ns) = (record.at.as_ns(), record.value);
-                if self.excused(&parties, end, latency_ns, limit_ns) {
+                // Whether the one before it still waited when it was sent.
+                let sent = end.saturating_sub(latency_ns);
+                if before <= sent {
+                    since = sent;
+                }
+                before = end;
+                if latency_ns <= limit_ns {
+                    continue;
+                }
+                let queued = (channel.kind == taut_plan::Kind::Queue).then_some(since);
+                if self.excused(&parties, end, latency_ns, limit_ns, queued) {
                     figures.late_machine += 1;
                 } else {
                     let at_ns = self.since_begin(end);
@@ -73,7 +86,7 @@ impl Judge<'_> {
             let span = period.saturating_mul(u64::from(channel.capacity).saturating_add(1));
             for record in self.of(Kind::Drop, at) {
                 let (end, dropped) = (record.at.as_ns(), record.value);
-                if self.excused(&parties, end, span, span) {
+                if self.excused(&parties, end, span, span, None) {
                     figures.late_machine += 1;
                 } else {
                     let at_ns = self.since_begin(end);
@@ -109,7 +122,9 @@ impl Judge<'_> {
         let (mut late_machine, mut breaches) = (0, Vec::new());
         for record in self.of(Kind::ChainEnd, at).filter(|record| record.value > limit_ns) {
             let (end, age_ns) = (record.at.as_ns(), record.value);
-            if bound.is_some_and(|bound| bound <= max_latency) && self.excused(&path, end, age_ns, limit_ns) {
+            if bound.is_some_and(|bound| bound <= max_latency)
+                && self.excused(&path, end, age_ns, limit_ns, None)
+            {
                 late_machine += 1;
             } else {
                 let (chain, at_ns) = (chain.name.clone(), self.since_begin(end));

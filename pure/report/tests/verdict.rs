@@ -188,6 +188,47 @@ fn a_value_that_waited_too_long_is_judged() {
     assert_eq!(with(Kind::Receive, 2, limit_ns, None).verdict(), &Verdict::Kept, "at its bound");
 }
 
+/// A reader that missed two jobs in a stall, and takes one value a job, finds two waiting from then on.
+#[test]
+fn values_queued_behind_a_stall_inherit_it() {
+    let judged = |stall: bool, until: u64| {
+        let mut run = run(Script::quiet());
+        let at = |ms: u64| Instant::from_ns(recorded::BEGIN + ms * MS);
+        let queued = |record: &&mut Record| {
+            (record.kind, record.subject) == (Kind::Receive, 1)
+                && record.at > at(4_000)
+                && record.at < at(until)
+        };
+        for record in run.records.iter_mut().filter(queued) {
+            record.at = Instant::from_ns(record.at.as_ns() + 16 * MS);
+            record.value += 16 * MS;
+        }
+        // It is empty again, and then a value waits for no reason.
+        let last =
+            Record { at: at(9_000), kind: Kind::Receive, cpu: 0, subject: 1, job: 9_999, value: 17 * MS };
+        run.records
+            .retain(|record| (record.kind, record.subject) != (Kind::Receive, 1) || record.at < at(8_900));
+        run.records.push(last);
+        if stall {
+            run.records.push(Record {
+                at: at(4_012),
+                kind: Kind::Stall,
+                cpu: 0,
+                subject: 0,
+                job: 1,
+                value: 10 * MS,
+            });
+        }
+        let report = Report::new(&plan(), &run);
+        (report.channels()[1].late_machine, report.channels()[1].late_ours)
+    };
+    let (machine, ours) = judged(true, 5_000);
+    assert!(machine > 100 && ours == 1, "{machine} {ours}");
+    let (machine, ours) = judged(false, 5_000);
+    assert!(machine == 0 && ours > 100, "{machine} {ours}");
+    assert_eq!(judged(true, 4_000), (0, 1));
+}
+
 #[test]
 fn an_age_beyond_its_bound_is_judged() {
     let (age_ns, limit_ns) = (13 * MS, 11_090_000);
