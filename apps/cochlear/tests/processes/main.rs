@@ -18,7 +18,7 @@ use std::time::Duration;
 use serde_json::Value;
 use support::{Chance, Place, Process, names};
 use taut_event::{Kind, Record};
-use taut_report::{Breach, Cause, Report, Verdict};
+use taut_report::Report;
 use tone::Tone;
 
 /// This binary as a client's process: see [`clients`].
@@ -92,11 +92,7 @@ fn kept(place: &Place, out: &str) -> Report {
         assert_eq!(channel.dropped, 0, "{}", channel.name);
     }
     if real_time {
-        // An execution time is a promise of an optimised build; without it, what a slow machine does to one is no news.
-        let cost = |breach: &Breach| matches!(breach, Breach::Response { cause: Cause::Wcet { .. }, .. });
-        let excused = cfg!(debug_assertions)
-            && matches!(report.verdict(), Verdict::Broken(breaches) if breaches.iter().all(cost));
-        assert!(report.verdict().holds() || excused, "{}", report.text(120, false));
+        assert!(report.verdict().holds(), "{}", report.text(120, false));
     }
     report
 }
