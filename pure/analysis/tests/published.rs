@@ -55,6 +55,9 @@ fn sha_goodenough90_example() {
     assert_eq!(responses(&rows), [Some(40), Some(80), Some(300)]);
 }
 
+// The examples of Lehoczky, Davis and Bril are entered as they are quoted elsewhere, not from the papers' pages: to be
+// held against print.
+
 /// [Lehoczky90] "Fixed priority scheduling of periodic task sets with arbitrary deadlines", RTSS 1990: C = 26 and
 /// 62, T = 70 and 100. The first job of the second task ends at 114, so it does not keep D = T, and with a longer
 /// deadline it is not the slowest: the fifth of seven ends 118 after its arrival.
