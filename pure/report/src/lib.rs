@@ -6,11 +6,14 @@
 //! [`Report::new`] joins a plan with a recorded run of it and judges: did every response, latency and age stay
 //! within what was proven, and if not, was it the machine or us ([`blame`] says how that is decided)? The same
 //! report is then written for a terminal ([`Report::text`]), a program ([`Report::json`]), a browser
-//! ([`Report::html`]) and a trace viewer ([`Report::perfetto`]). Nothing here reads a clock or a file.
+//! ([`Report::html`]) and a trace viewer ([`Report::perfetto`]); a [`Simulated`] run is shown by the same viewer on the same
+//! tracks. Nothing here reads a clock or a file.
 #![forbid(unsafe_code)]
 
 mod ages;
 pub mod blame;
+#[cfg(test)]
+mod decoded;
 mod figures;
 mod flows;
 mod html;
@@ -19,14 +22,20 @@ mod json;
 mod judge;
 mod perfetto;
 mod protobuf;
+#[cfg(test)]
+#[path = "../tests/recorded/mod.rs"]
+mod recorded;
 mod report;
 mod schedule;
+mod simulated;
 mod table;
 mod text;
+mod tracks;
 mod verdict;
 
 pub use figures::{
     ChainFigures, ChannelFigures, Counts, ProbeFigures, ServiceChange, Spread, StepFigures, TaskFigures,
 };
 pub use report::{About, Ending, Report};
+pub use simulated::{Focus, Simulated, Window};
 pub use verdict::{Breach, Cause, Verdict, Warning};

@@ -7,6 +7,7 @@ use taut_plan::Plan;
 
 use crate::figures::{ChainFigures, ChannelFigures, ProbeFigures, ServiceChange, TaskFigures};
 use crate::jobs::Job;
+use crate::tracks::Tracks;
 use crate::verdict::{Verdict, Warning};
 use crate::{html, json, judge, perfetto, text};
 
@@ -128,7 +129,7 @@ impl Report {
 
     /// For Perfetto: jobs per task, CPU lanes, response times, flows of values; Protobuf bytes.
     pub fn perfetto(&self) -> Vec<u8> {
-        perfetto::write(self)
+        perfetto::write(&Tracks::of(self))
     }
 }
 

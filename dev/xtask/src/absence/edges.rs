@@ -37,7 +37,7 @@ pub(super) const ROOMS: &[Room] = &[
     room("pure/analysis", &["time", "model"], &[]),
     room("pure/sim", &["time", "model", "policy"], &[]),
     room("pure/plan", &["time", "model", "analysis"], &["serde", "toml", "sha2"]),
-    room("pure/report", &["time", "event", "model", "plan"], &["hdrhistogram", "serde", "serde_json"]),
+    room("pure/report", &["time", "event", "model", "plan", "sim"], &["hdrhistogram", "serde", "serde_json"]),
     room("live/atomic", &[], &["loom", "portable-atomic", "shuttle"]),
     room("live/share", &["atomic"], &["zerocopy"]),
     room("live/sys", &[], &["libc"]),

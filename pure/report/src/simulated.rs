@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! A simulated run as a trace, with the tracks of a recorded one.
+//!
+//! [`Simulated`] listens to a run and keeps what lies in a window, so a long run takes no more memory than a short
+//! one. What a simulation knows and a recording does not is added: sections held and waited for, how long after its arrival
+//! a job was released, jobs that are not complete, jobs that were dropped. An arrival here is what a recording calls the
+//! release: the nominal one, from which responses count.
+
+mod follow;
+mod values;
+
+use std::collections::VecDeque;
+
+use taut_model::TaskSet;
+use taut_plan::{ClassPlan, Plan};
+use taut_time::{Duration, Instant};
+
+use crate::jobs::Job;
+use crate::perfetto;
+use crate::tracks::{Lane, Mark, Task, Tracks};
+
+/// What is shown of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Window<'a> {
+    /// What happens before is left out; what still lasts then is shown from then on, and jobs from their arrival.
+    pub from: Instant,
+    /// What happens after is left out.
+    pub until: Instant,
+    /// Events of the window after which it ends: about 50 bytes of trace each.
+    pub events_max: u64,
+    /// What is said of each task's response, by position in the set; those past the end of the list have no bound.
+    pub bounds: &'a [Option<Duration>],
+    /// The response to look at.
+    pub focus: Option<Focus<'a>>,
+}
+
+/// A response to look at: it gets a track of its own, on top, where it stands beside its bound.
+#[derive(Clone, Copy, Debug)]
+pub struct Focus<'a> {
+    /// The task: a position in the set.
+    pub task: usize,
+    /// Which of its jobs, as [`taut_sim::Event::job`].
+    pub job: u64,
+    /// Why, in a few words: the track's name, behind the task's.
+    pub title: &'a str,
+}
+
+/// A simulated run of a plan, to be shown. Give it to [`taut_sim::Simulation::run`], then take its trace.
+///
+/// ```text
+/// let mut shown = Simulated::new(&plan, &set, &window);
+/// simulation.run(&scenario, &mut shown)?;
+/// let bytes = shown.into_perfetto();
+/// ```
+#[derive(Clone, Debug)]
+pub struct Simulated {
+    tracks: Tracks,
+    from: u64,
+    until: u64,
+    events_max: u64,
+    events: u64,
+    open: bool,
+    /// When the window ended before its time.
+    cut: Option<u64>,
+    last: u64,
+    /// Per task of the set.
+    tasks: Vec<Live>,
+    /// Per core of the set.
+    cores: Vec<Core>,
+    resources: Vec<String>,
+}
+
+/// A task now.
+#[derive(Clone, Debug)]
+struct Live {
+    /// Its position among the tracks.
+    track: usize,
+    core: usize,
+    /// Released jobs that are not complete, the oldest first.
+    jobs: VecDeque<Begun>,
+    /// Since when it runs.
+    runs: Option<u64>,
+    waits: bool,
+    /// What it holds or waits for.
+    sections: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Begun {
+    job: Job,
+    delay: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Core {
+    runs: Option<usize>,
+    /// It has just been left, and who comes next is not known yet.
+    left: Option<Left>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Left {
+    at: u64,
+    by: usize,
+    sleeps: bool,
+}
+
+impl Simulated {
+    /// A run of a plan's tasks that has not begun. Tasks and cores of the set stand on the tracks of the plan's, by name
+    /// and by position; tasks that the plan does not have come behind those that it has.
+    pub fn new(plan: &Plan, set: &TaskSet, window: &Window<'_>) -> Self {
+        let task = |task: &taut_plan::TaskPlan| match &task.class {
+            ClassPlan::RealTime { priority, deadline, .. } => Task {
+                name: task.name.clone(),
+                priority: *priority,
+                deadline: Some(deadline.as_ns()),
+                ..Task::default()
+            },
+            ClassPlan::BestEffort {} => Task { name: task.name.clone(), ..Task::default() },
+        };
+        let mut tracks = Tracks {
+            app: plan.app.clone(),
+            tasks: plan.tasks.iter().map(task).collect(),
+            ..Tracks::default()
+        };
+        let mut tasks = Vec::with_capacity(set.tasks().len());
+        for (at, task) in set.tasks().iter().enumerate() {
+            let track = plan.task(&task.name).unwrap_or_else(|| {
+                tracks.tasks.push(Task { name: task.name.clone(), ..Task::default() });
+                tracks.tasks.len() - 1
+            });
+            let shown = &mut tracks.tasks[track];
+            shown.bound = window.bounds.get(at).copied().flatten().map(Duration::as_ns);
+            shown.deadline = Some(task.deadline.as_ns());
+            tasks.push(Live {
+                track,
+                core: task.core,
+                jobs: VecDeque::new(),
+                runs: None,
+                waits: false,
+                sections: Vec::new(),
+            });
+        }
+        let cpu = |core: usize| {
+            plan.cores.get(core).map_or(u16::try_from(core).unwrap_or(u16::MAX), |core| core.cpu)
+        };
+        let lanes = 0..set.cores().len().max(plan.cores.len());
+        tracks.lanes = lanes.map(|core| Lane { cpu: cpu(core), steps: Vec::new() }).collect();
+        tracks.mark = window.focus.filter(|focus| focus.task < tasks.len()).map(|focus| Mark {
+            task: tasks[focus.task].track,
+            job: focus.job,
+            title: focus.title.to_owned(),
+            bound: window.bounds.get(focus.task).copied().flatten().map(Duration::as_ns),
+            seen: None,
+        });
+        Self {
+            cores: vec![Core::default(); tracks.lanes.len()],
+            tracks,
+            from: window.from.as_ns(),
+            until: window.until.as_ns(),
+            events_max: window.events_max,
+            events: 0,
+            open: false,
+            cut: None,
+            last: window.from.as_ns(),
+            tasks,
+            resources: set.resources().iter().map(|resource| resource.name.clone()).collect(),
+        }
+    }
+
+    /// Whether the response to look at was complete in the window.
+    pub fn has_focus(&self) -> bool {
+        self.tracks.mark.as_ref().is_some_and(|mark| mark.seen.is_some())
+    }
+
+    /// When the window ended before its time, as it had too many events.
+    pub fn cut(&self) -> Option<Instant> {
+        self.cut.map(Instant::from_ns)
+    }
+
+    /// When the last thing happened that is shown.
+    pub fn last(&self) -> Instant {
+        Instant::from_ns(self.last)
+    }
+
+    /// For Perfetto, as [`crate::Report::perfetto`]; Protobuf bytes.
+    pub fn into_perfetto(mut self) -> Vec<u8> {
+        if self.open {
+            self.close();
+        }
+        perfetto::write(&self.tracks)
+    }
+}
+
+#[cfg(test)]
+mod tests;

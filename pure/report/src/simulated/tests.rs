@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use std::collections::BTreeSet;
+
+use taut_model::{Arrivals, Body, Resource, Scheduler, Segment, SetTask};
+use taut_sim::flow::{Channel, Flows, Full, Mechanism, Queue};
+use taut_sim::{GlobalRule, Outcome, Rules, Scenario, Simulation};
+
+use super::*;
+use crate::decoded::{entries, lanes, lines, tracks};
+use crate::recorded::{Script, plan, run};
+use crate::report::Report;
+
+const MS: Duration = Duration::from_ms(1);
+
+fn all(bounds: &[Option<Duration>]) -> Window<'_> {
+    Window {
+        from: Instant::from_ns(0),
+        until: Instant::from_ns(u64::MAX),
+        events_max: u64::MAX,
+        bounds,
+        focus: None,
+    }
+}
+
+fn task(name: &str, core: usize, priority: u32, period: u64, body: Body) -> SetTask {
+    SetTask {
+        name: name.into(),
+        core,
+        priority,
+        arrivals: Arrivals::Periodic,
+        period: Duration::from_ms(period),
+        deadline: Duration::from_ms(period),
+        jitter: Duration::ZERO,
+        body,
+    }
+}
+
+fn cost(ms: u64) -> Body {
+    Body::Anywhere { cost: Duration::from_ms(ms), requests: Vec::new() }
+}
+
+/// The tasks of the recorded plan.
+fn cochlear() -> TaskSet {
+    let us = |us| Body::Anywhere { cost: Duration::from_us(us), requests: Vec::new() };
+    let mut tasks = vec![
+        task("recording", 0, 80, 8, us(100)),
+        task("processing", 0, 70, 8, us(900)),
+        task("output", 0, 75, 8, us(80)),
+    ];
+    tasks[1].jitter = Duration::from_us(50);
+    tasks[1].deadline = Duration::from_us(1_100); // missed by the first job alone
+    tasks[2].deadline = MS;
+    TaskSet::new(vec![Scheduler::FixedPriority], vec![], tasks).unwrap()
+}
+
+/// Two cores and what they share.
+fn bus() -> TaskSet {
+    let section = |before, inside| {
+        let inside = vec![Segment::Normal(Duration::from_ms(inside))];
+        Body::Segments(vec![
+            Segment::Normal(Duration::from_ms(before)),
+            Segment::Section { resource: 0, inside },
+            Segment::Normal(MS),
+        ])
+    };
+    let tasks = vec![
+        task("holds", 0, 1, 20, section(1, 4)),
+        task("wants", 1, 3, 20, section(2, 1)),
+        task("other", 1, 2, 20, cost(3)),
+    ];
+    let resources = vec![Resource { name: "bus".into() }];
+    TaskSet::new(vec![Scheduler::FixedPriority; 2], resources, tasks).unwrap()
+}
+
+fn shown(set: &TaskSet, rule: GlobalRule, scenario: &Scenario, window: &Window<'_>) -> (Simulated, Outcome) {
+    let mut simulation = Simulation::new(set, &Rules::of(set, rule)).unwrap();
+    let mut shown = Simulated::new(&plan(), set, window);
+    let outcome = simulation.run(scenario, &mut shown).unwrap().clone();
+    (shown, outcome)
+}
+
+/// Who opens a recorded run and a simulated one finds the same things in the same places.
+#[test]
+fn a_recorded_run_has_the_same_tracks() {
+    let recorded = Report::new(&plan(), &run(Script { releases: 20, ..Script::quiet() })).perfetto();
+    let set = cochlear();
+    let scenario = Scenario::worst(Duration::from_ms(160));
+    let (mut simulated, outcome) = shown(&set, GlobalRule::Msrp, &scenario, &all(&[]));
+    let queue = |writer, reader| Channel {
+        writer,
+        readers: vec![reader],
+        mechanism: Mechanism::Queue(Queue { capacity: 2, sends: 1, takes: 2, full: Full::Refuse }),
+    };
+    let mut flows = Flows::new(&set, vec![queue(0, 1), queue(1, 2)]).unwrap();
+    let mut simulation = Simulation::new(&set, &Rules::of(&set, GlobalRule::Msrp)).unwrap();
+    flows.run(&mut simulation, &scenario, &mut ()).unwrap();
+    simulated.values(&flows, &[(1, "audio"), (2, "electrodes")]);
+    let simulated = simulated.into_perfetto();
+    assert_eq!(tracks(&recorded), tracks(&simulated));
+
+    // What happens is called the same, but for the numbers of jobs.
+    let words = |trace: &[u8]| -> BTreeSet<(String, u64, String, String)> {
+        let entries = entries(trace).into_iter().filter(|entry| !entry.name.contains("samples"));
+        let plain = |name: String| name.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned();
+        let entries = entries.filter(|entry| !entry.name.ends_with("missed"));
+        entries.map(|entry| (entry.track, entry.kind, entry.category, plain(entry.name))).collect()
+    };
+    assert_eq!(words(&recorded), words(&simulated));
+
+    let jobs = entries(&simulated).into_iter().filter(|entry| entry.category == "job" && entry.kind == 1);
+    let of = |name: &str| -> Vec<u64> {
+        let jobs = jobs.clone().filter(|entry| entry.track == format!("{name}: jobs"));
+        jobs.map(|entry| entry.numbers["response_ns"]).collect()
+    };
+    for (task, found) in set.tasks().iter().zip(&outcome.tasks) {
+        let responses = of(&task.name);
+        assert_eq!(responses.len() as u64, found.completed);
+        assert_eq!(responses.into_iter().max(), Some(found.response_max.as_ns()));
+    }
+    let missed = entries(&simulated).into_iter().filter(|entry| entry.name.ends_with(": missed")).count();
+    assert_eq!(missed as u64, outcome.tasks.iter().map(|task| task.missed).sum::<u64>());
+    assert!(missed > 0);
+}
+
+#[test]
+fn what_is_held_and_waited_for() {
+    let scenario = Scenario::worst(Duration::from_ms(20));
+    let bounds = [None, Some(Duration::from_ms(6)), Some(Duration::from_ms(12))];
+    let focus = Some(Focus { task: 1, job: 0, title: "refuted claim" });
+    let window = Window { focus, ..all(&bounds) };
+    let (suspends, _) = shown(&bus(), GlobalRule::Mpcp, &scenario, &window);
+    assert!(suspends.has_focus());
+    insta::assert_snapshot!("suspends", lines(&suspends.into_perfetto()));
+    let focus = Some(Focus { task: 2, job: 0, title: "longest response" });
+    let (spins, _) = shown(&bus(), GlobalRule::Msrp, &scenario, &Window { focus, ..all(&bounds) });
+    insta::assert_snapshot!("spins", lines(&spins.into_perfetto()));
+}
+
+/// However it is cut, what begins ends, and who leaves a CPU is who ran there.
+#[test]
+fn any_window_is_whole() {
+    let scenario = Scenario::random(Duration::from_ms(60), 3);
+    for rule in [GlobalRule::Mpcp, GlobalRule::Msrp, GlobalRule::FmlpLong] {
+        let (whole, _) = shown(&bus(), rule, &scenario, &all(&[]));
+        let most = whole.events;
+        assert_eq!(whole.cut(), None);
+        for from in (0..62).map(|ms| Instant::from_ns(ms * 1_000_000)) {
+            for events_max in [0, 1, 2, 5, most / 2, most] {
+                let until = Instant::from_ns(from.as_ns() + 7_000_000);
+                let window = Window { from, until, events_max, ..all(&[]) };
+                let (part, _) = shown(&bus(), rule, &scenario, &window);
+                assert!(part.events <= events_max && part.last() <= until);
+                let trace = part.into_perfetto();
+                lanes(&trace);
+                let mut depth = std::collections::BTreeMap::new();
+                let entries = entries(&trace).into_iter().filter(|entry| entry.track.starts_with("thread"));
+                for entry in entries {
+                    assert!(entry.at >= from.as_ns() && entry.at <= until.as_ns());
+                    let depth: &mut i32 = depth.entry(entry.track).or_default();
+                    *depth += if entry.kind == 1 { 1 } else { -1 };
+                    assert!(*depth >= 0);
+                }
+                assert!(depth.values().all(|depth| *depth == 0));
+            }
+        }
+    }
+}
+
+#[test]
+fn jobs_that_are_dropped_and_not_complete() {
+    let set =
+        TaskSet::new(vec![Scheduler::FixedPriority], vec![], vec![task("much", 0, 1, 1, cost(3))]).unwrap();
+    let window = Window { until: Instant::from_ns(20_000_000), ..all(&[]) };
+    let (shown, _) = shown(&set, GlobalRule::Mpcp, &Scenario::worst(Duration::from_ms(20)), &window);
+    let trace = shown.into_perfetto();
+    let named = |what: &str| entries(&trace).into_iter().filter(|entry| entry.name.ends_with(what)).count();
+    assert_eq!((named("dropped"), named("goes on")), (5, 9));
+    assert!(tracks(&trace).iter().any(|(_, name)| name == "thread much"), "the plan does not have it");
+    lanes(&trace);
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What a trace shows, whoever saw it: filled from a recorded run here and from a simulated one in
+//! [`crate::simulated`], written by [`crate::perfetto`]. So both open with the same tracks under the same names.
+//!
+//! Times are in ns on the run's clock. Tasks are those of the plan, by position.
+
+use std::collections::BTreeMap;
+
+use taut_event::Kind;
+
+use crate::jobs::Job;
+use crate::report::{Lateness, Report};
+use crate::schedule::slices;
+
+/// All tracks of a run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tracks {
+    pub(crate) app: String,
+    pub(crate) tasks: Vec<Task>,
+    /// By core of the plan.
+    pub(crate) lanes: Vec<Lane>,
+    /// Core, when the probe woke, how late it was; by time.
+    pub(crate) stalls: Vec<(u16, u64, u64)>,
+    /// By time.
+    pub(crate) values: Vec<Value>,
+    pub(crate) mark: Option<Mark>,
+}
+
+/// A task's.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Task {
+    pub(crate) name: String,
+    /// As the kernel would be told: 1 to 98; 0 of a task that is not real-time.
+    pub(crate) priority: u8,
+    pub(crate) bound: Option<u64>,
+    pub(crate) deadline: Option<u64>,
+    /// Complete ones, by release.
+    pub(crate) jobs: Vec<Work>,
+    /// Released and not complete at the end: number and release.
+    pub(crate) open: Vec<(u64, u64)>,
+    /// Dropped instead of being released: number and when.
+    pub(crate) dropped: Vec<(u64, u64)>,
+    /// What it holds and waits for; beginnings and ends nest.
+    pub(crate) sections: Vec<Section>,
+}
+
+/// A job as it is shown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Work {
+    pub(crate) job: Job,
+    pub(crate) late: Option<&'static str>,
+    /// From its arrival until it might run, where that is known: a recorded run knows the nominal release only.
+    pub(crate) delay: Option<u64>,
+}
+
+/// A critical section, or waiting for one, begins or ends.
+#[derive(Clone, Debug)]
+pub(crate) struct Section {
+    pub(crate) at: u64,
+    /// As `holds bus`; none for the end of what began last.
+    pub(crate) begins: Option<String>,
+}
+
+/// Who ran on a CPU.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lane {
+    pub(crate) cpu: u16,
+    /// In order.
+    pub(crate) steps: Vec<Step>,
+}
+
+/// Something happens on a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Step {
+    pub(crate) at: u64,
+    pub(crate) what: What,
+}
+
+/// What happens on a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    /// A task may run.
+    Wakes(usize),
+    /// Another runs, or nobody of ours; who ran until then sleeps, or could go on.
+    Switch { to: Option<usize>, sleeps: bool },
+}
+
+/// A value at one end of its channel.
+#[derive(Clone, Debug)]
+pub(crate) struct Value {
+    pub(crate) at: u64,
+    pub(crate) task: usize,
+    pub(crate) channel: usize,
+    pub(crate) name: String,
+    pub(crate) sequence: u64,
+    pub(crate) sent: bool,
+    /// Whether its other end is among the values too.
+    pub(crate) joined: bool,
+}
+
+/// A response to look at, beside what is said of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    pub(crate) task: usize,
+    pub(crate) job: u64,
+    pub(crate) title: String,
+    pub(crate) bound: Option<u64>,
+    /// Arrival and completion, once they were seen.
+    pub(crate) seen: Option<(u64, u64)>,
+}
+
+impl Tracks {
+    /// Those of a recorded run.
+    pub(crate) fn of(report: &Report) -> Self {
+        let task = |(figures, jobs): (&crate::TaskFigures, &Vec<(Job, Lateness)>)| Task {
+            name: figures.name.clone(),
+            priority: figures.priority.unwrap_or(0),
+            bound: figures.bound_ns,
+            deadline: figures.deadline_ns,
+            jobs: jobs
+                .iter()
+                .map(|(job, late)| Work { job: *job, late: whose(*late), delay: None })
+                .collect(),
+            ..Task::default()
+        };
+        let lane = |core: &taut_plan::CorePlan| Lane { cpu: core.cpu, steps: steps(report, core.cpu) };
+        Self {
+            app: report.plan.app.clone(),
+            tasks: report.tasks.iter().zip(&report.jobs).map(task).collect(),
+            lanes: report.plan.cores.iter().map(lane).collect(),
+            stalls: report.stalls.clone(),
+            values: values(report),
+            mark: None,
+        }
+    }
+}
+
+fn whose(late: Lateness) -> Option<&'static str> {
+    match late {
+        Lateness::InTime => None,
+        Lateness::Machine => Some("the machine's"),
+        Lateness::Ours => Some("ours"),
+    }
+}
+
+/// Who ran on a CPU, from starts and completions.
+fn steps(report: &Report, cpu: u16) -> Vec<Step> {
+    let mut jobs: Vec<(Job, u8)> = Vec::new();
+    let on_cpu = report.jobs.iter().zip(&report.tasks).filter(|(_, figures)| figures.cpu == Some(cpu));
+    for (found, figures) in on_cpu {
+        let priority = figures.priority.unwrap_or(0);
+        jobs.extend(found.iter().map(|(job, _)| (*job, priority)));
+    }
+    let wake = |(job, _): &(Job, u8)| Step { at: job.release.min(job.start), what: What::Wakes(job.task) };
+    let mut steps: Vec<Step> = jobs.iter().map(wake).collect();
+    let switch = |at, to, sleeps| Step { at, what: What::Switch { to, sleeps } };
+    let mut slices = slices(&jobs).into_iter().peekable();
+    let mut sleeps = false;
+    while let Some(slice) = slices.next() {
+        steps.push(switch(slice.from, Some(jobs[slice.job].0.task), sleeps));
+        sleeps = slice.completes;
+        if slices.peek().is_none_or(|next| next.from > slice.to) {
+            steps.push(switch(slice.to, None, sleeps));
+            sleeps = false;
+        }
+    }
+    steps.sort_by_key(|step| (step.at, !matches!(step.what, What::Wakes(_))));
+    steps
+}
+
+/// Values at both ends, where these are recorded.
+fn values(report: &Report) -> Vec<Value> {
+    let of = |record: &taut_event::Record| match record.kind {
+        Kind::Send => (record.value, true),
+        _ => (record.job, false),
+    };
+    let mut ends: BTreeMap<(u16, u64), [bool; 2]> = BTreeMap::new();
+    for record in &report.values {
+        let (sequence, sent) = of(record);
+        ends.entry((record.subject, sequence)).or_default()[usize::from(sent)] = true;
+    }
+    let value = |record: &taut_event::Record| {
+        let (sequence, sent) = of(record);
+        let channel = usize::from(record.subject);
+        let plan = report.plan.channels.get(channel)?;
+        let party = if sent { &plan.writer.name } else { &plan.readers.first()?.name };
+        Some(Value {
+            at: record.at.as_ns(),
+            task: report.plan.task(party)?,
+            channel,
+            name: plan.name.clone(),
+            sequence,
+            sent,
+            joined: ends.get(&(record.subject, sequence)) == Some(&[true; 2]),
+        })
+    };
+    report.values.iter().filter_map(value).collect()
+}
