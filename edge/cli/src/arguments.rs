@@ -32,8 +32,16 @@ pub(crate) enum Command {
     /// Decides cores, priorities, mechanisms and the memory map, and writes taut.lock.
     Plan(Plan),
     /// Runs the plan in virtual time, many times, and sets what was seen beside the bounds.
+    #[command(after_help = "Examples:\n  \
+        taut sim apps/cochlear                                  101 runs of 10s: what took longest?\n  \
+        taut sim apps/cochlear --trace near.perfetto-trace      and the one nearest to a bound, to look at\n  \
+        taut sim apps/cochlear --runs 10000 --for 1s --seed 7   other runs, and more of them")]
     Sim(Sim),
     /// Hunts for a run that exceeds a claimed bound, and shows it.
+    #[command(after_help = "Examples:\n  \
+        taut refute apps/cochlear                                        is a bound of the plan too short?\n  \
+        taut refute examples/suspension --analysis mpcp-lnr09-paper      one that was published and is wrong\n  \
+        taut refute . --analysis deadlines --for 600s                    can a deadline be missed at all?")]
     Refute(Refute),
     /// Checks, plans, builds, boots and reports an application.
     Run(Run),
@@ -89,6 +97,12 @@ pub(crate) struct Sim {
     /// Of all that is random; the same seed gives the same runs.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Write the run that came nearest to a bound, for the viewer at ui.perfetto.dev.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Virtual time that a trace shows at most, with a unit.
+    #[arg(long, value_name = "DURATION", default_value = "10s")]
+    pub(crate) trace_for: Duration,
     /// How to print the answer.
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
@@ -107,6 +121,13 @@ pub(crate) struct Refute {
     /// Of the hunt; the same seed goes the same way.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Where to write the run that exceeds a claim, for the viewer at ui.perfetto.dev [default:
+    /// target/taut/refuted.perfetto-trace beside the manifest].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Virtual time that a trace shows at most, with a unit.
+    #[arg(long, value_name = "DURATION", default_value = "10s")]
+    pub(crate) trace_for: Duration,
     /// How to print the answer.
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,

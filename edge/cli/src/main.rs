@@ -6,8 +6,10 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "edge: this is where people are told")]
 
 mod arguments;
+mod attend;
 mod build;
 mod check;
+mod columns;
 mod doctor;
 mod explain;
 mod input;
@@ -17,6 +19,7 @@ mod refute;
 mod report;
 mod run;
 mod sim;
+mod trace;
 
 use std::process::ExitCode;
 

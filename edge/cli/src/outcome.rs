@@ -27,6 +27,9 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
+    /// The exit code of Ctrl-C, as shells have it.
+    pub(crate) const INTERRUPTED: u8 = 130;
+
     pub(crate) fn code(self) -> ExitCode {
         ExitCode::from(match self {
             Self::Yes => 0,
@@ -34,7 +37,7 @@ impl Outcome {
             Self::Usage => 2,
             Self::Environment => 3,
             Self::Internal => 4,
-            Self::Interrupted => 130,
+            Self::Interrupted => Self::INTERRUPTED,
             Self::Program(code) => code,
         })
     }

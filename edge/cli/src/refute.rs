@@ -3,8 +3,8 @@
 
 //! `taut refute`: hunts for a run that exceeds a claimed bound.
 
-use std::io::{IsTerminal, Write};
-use std::time::{Duration as Wall, Instant as WallInstant};
+use std::path::PathBuf;
+use std::time::Duration as Wall;
 
 use taut_analysis::multi::{
     Bounds, Status, fmlp_plus, mpcp_lnr09_paper, mpcp_lnr09_sound, msrp_gai01, msrp_holistic,
@@ -16,16 +16,27 @@ use taut_sim::{GlobalRule, Hunt, Progress, Rules, Start, Witness};
 use taut_time::Duration;
 
 use crate::arguments::{Analysis, Format, Refute, Screen};
+use crate::attend::Attendant;
+use crate::columns::{columns, micros, share};
 use crate::input::Files;
 use crate::outcome::{Failure, Outcome};
 use crate::sim::rules;
+use crate::trace::{self, Shown, Trace};
+
+/// The name of a trace if nobody gave one.
+const TRACE: &str = "refuted.perfetto-trace";
 
 pub(crate) fn refute(arguments: &Refute, screen: &Screen) -> Result<Outcome, Failure> {
-    let text = Files::find(&arguments.manifest)?.load()?;
+    let files = Files::find(&arguments.manifest)?;
+    let text = files.load()?;
     let Some(model) = text.model() else {
         text.show(None, screen);
         return Ok(Outcome::Usage);
     };
+    if arguments.duration.is_zero() {
+        return Err(Failure::Usage("--for 0s: nothing is found in no time".into()));
+    }
+    arguments.trace.as_deref().map_or(Ok(()), trace::writable)?;
     let plan = text.plan(model).plan;
     let set = crate::sim::set(model)?;
     // What an analysis claims, it claims of jobs that come at any time, T or more apart; the plan's come as planned.
@@ -35,37 +46,79 @@ pub(crate) fn refute(arguments: &Refute, screen: &Screen) -> Result<Outcome, Fai
     };
     let (claims, rules) = claims(arguments.analysis, model, &plan, &set)?;
     if claims.iter().all(Option::is_none) {
+        let (name, why) = match arguments.analysis {
+            Analysis::Plan => {
+                ("the plan".to_owned(), "`taut check` says why; `--analysis` names other claims")
+            }
+            other => (other.name(), "it shows no deadline to be kept; `--analysis` names other claims"),
+        };
         return Err(Failure::Usage(format!(
-            "{} claims no bound here: there is nothing to refute",
-            arguments.analysis.name()
+            "{name} claims no bound here, so there is nothing to refute: {why}"
         )));
     }
     let mut hunt = Hunt::new(&set, &rules, &claims, arguments.seed)
         .map_err(|fault| Failure::Usage(format!("this cannot be simulated: {fault}")))?;
     let limit = Wall::from_nanos(arguments.duration.as_ns());
-    let begun = WallInstant::now();
-    let mut told = begun;
-    let terminal = std::io::stderr().is_terminal();
-    while begun.elapsed() < limit && hunt.progress().witnesses.is_empty() && hunt.progress().stuck.is_none() {
+    let mut attendant = Attendant::new()?;
+    let found = |hunt: &Hunt| !hunt.progress().witnesses.is_empty() || hunt.progress().stuck.is_some();
+    while attendant.spent() < limit && !found(&hunt) && !attendant.interrupted() {
         hunt.step();
-        if terminal && told.elapsed() > Wall::from_millis(200) {
-            told = WallInstant::now();
-            eprint!("\r{}", progress(&set, hunt.progress(), begun.elapsed(), limit));
-            let _ = std::io::stderr().flush();
+        let spent = attendant.spent();
+        attendant.tell(|| progress(&set, hunt.progress(), spent, limit));
+    }
+    let spent = attendant.spent();
+    attendant.done();
+    let interrupted = attendant.interrupted() && !found(&hunt) && spent < limit;
+    let progress = hunt.progress();
+    let shown = match progress.witnesses.first() {
+        Some(witness) => {
+            let shown = Shown {
+                plan: &plan,
+                set: &set,
+                rules: &rules,
+                scenario: &witness.scenario,
+                bounds: &claims,
+                task: witness.task,
+                job: witness.job,
+                title: "refuted claim",
+                most: arguments.trace_for,
+            };
+            Some((trace_path(arguments, &files), Trace::make(&shown)?))
+        }
+        None => None,
+    };
+    let told = Told { app: &plan.app, set: &set, arguments, progress, interrupted };
+    match arguments.format {
+        Format::Human => print!("{}", told.answer(spent, shown.as_ref().map(|(_, trace)| trace))),
+        Format::Json => {
+            let trace = shown.as_ref().map(|(path, trace)| trace.json(path));
+            println!("{:#}", told.json(trace));
         }
     }
-    if told != begun {
-        eprintln!();
-    }
-    let progress = hunt.progress();
-    match arguments.format {
-        Format::Human => print!("{}", answer(&set, arguments, progress, begun.elapsed())),
-        Format::Json => println!("{:#}", json(&set, arguments, progress)),
+    if let Some((path, trace)) = &shown {
+        match trace::write(path, trace) {
+            // Nobody asked for it: the answer stands without.
+            Err(failure) if arguments.trace.is_none() => {
+                eprintln!("warning: {failure}; `--trace FILE` writes elsewhere");
+            }
+            other => other?,
+        }
     }
     if let Some((end, _)) = &progress.stuck {
         return Err(Failure::Internal(format!("a simulated run ended with {end:?}")));
     }
-    Ok(if progress.witnesses.is_empty() { Outcome::Yes } else { Outcome::No })
+    let answer = if progress.witnesses.is_empty() { Outcome::Yes } else { Outcome::No };
+    Ok(trace::unless(interrupted, answer))
+}
+
+/// Where the trace goes; without being told, to where `taut run` writes, if that folder can be had.
+fn trace_path(arguments: &Refute, files: &Files) -> PathBuf {
+    arguments.trace.clone().unwrap_or_else(|| {
+        let path = trace::default_path(&files.folder, TRACE);
+        // Without the folder, writing into it says what is wrong.
+        let _ = path.parent().map(std::fs::create_dir_all);
+        path
+    })
 }
 
 fn at_any_time(set: &TaskSet) -> Result<TaskSet, Failure> {
@@ -144,53 +197,121 @@ fn nearest(progress: &Progress) -> Option<(usize, u64)> {
     shares.max_by_key(|(_, share)| *share)
 }
 
-fn percent(permille: u64) -> String {
-    format!("{}.{} %", permille / 10, permille % 10)
-}
-
 fn progress(set: &TaskSet, progress: &Progress, spent: Wall, limit: Wall) -> String {
-    let near = nearest(progress).map_or_else(String::new, |(at, share)| {
-        format!(", nearest `{}` at {} of its bound", set.tasks()[at].name, percent(share))
+    let near = nearest(progress).map_or_else(String::new, |(at, permille)| {
+        format!(", nearest `{}` at {} of its bound", set.tasks()[at].name, share(Some(permille)))
     });
-    format!("{} of {} s, {} runs{near}   ", spent.as_secs(), limit.as_secs(), progress.runs)
+    format!("{} of {} s, {} runs{near}", spent.as_secs(), limit.as_secs(), progress.runs)
 }
 
-fn answer(set: &TaskSet, arguments: &Refute, progress: &Progress, spent: Wall) -> String {
-    use std::fmt::Write;
-    let mut text = String::new();
-    let mut line = |arguments: std::fmt::Arguments<'_>| {
-        let _ = writeln!(text, "{arguments}");
-    };
-    let (runs, seconds) = (progress.runs, spent.as_secs_f64());
-    line(format_args!(
-        "{}: {runs} runs in {seconds:.1} s, seed {}",
-        arguments.analysis.name(),
-        arguments.seed
-    ));
-    line(format_args!("  {:<16} {:>12} {:>12} {:>10}", "task", "reached", "claimed", "share"));
-    for (task, best) in set.tasks().iter().zip(&progress.tasks) {
-        let claimed = best.claimed.map_or_else(|| "-".to_owned(), |claimed| claimed.to_string());
-        let share = best.permille().map_or_else(|| "-".to_owned(), percent);
-        line(format_args!("  {:<16} {:>12} {claimed:>12} {share:>10}", task.name, best.reached.to_string()));
-    }
-    match progress.witnesses.first() {
-        None => line(format_args!("no run exceeds a claim; that is no proof")),
-        Some(witness) => {
-            let name = &set.tasks()[witness.task].name;
-            line(format_args!(
-                "REFUTED: job {} of `{name}` takes {}, at most {} were claimed",
-                witness.job, witness.reached, witness.claimed
-            ));
-            line(format_args!("arrivals of that run, from its start:"));
-            for (task, times) in arrivals(set, witness) {
+/// What is told of a hunt.
+struct Told<'a> {
+    app: &'a str,
+    set: &'a TaskSet,
+    arguments: &'a Refute,
+    progress: &'a Progress,
+    interrupted: bool,
+}
+
+impl Told<'_> {
+    fn answer(&self, spent: Wall, trace: Option<&Trace>) -> String {
+        use std::fmt::Write;
+        let Self { app, set, arguments, progress, .. } = self;
+        let mut text = String::new();
+        let name = arguments.analysis.name();
+        let whose = match arguments.analysis {
+            Analysis::Plan => "the plan's bounds".to_owned(),
+            Analysis::Deadlines => "that deadlines are kept".to_owned(),
+            _ => format!("the bounds of {name}"),
+        };
+        let verdict = match progress.witnesses.first() {
+            None if self.interrupted => {
+                "interrupted, and no run exceeds a claim so far; that is no proof".to_owned()
+            }
+            None => "no run exceeds a claim; that is no proof".to_owned(),
+            Some(witness) => {
+                let (task, claimed) = (&set.tasks()[witness.task].name, witness.claimed);
+                format!(
+                    "REFUTED: job {} of `{task}` takes {}, at most {claimed} were claimed",
+                    witness.job, witness.reached
+                )
+            }
+        };
+        let mut line = |line: std::fmt::Arguments<'_>| {
+            let _ = writeln!(text, "{line}");
+        };
+        line(format_args!("{app}: {verdict}"));
+        let (runs, seconds) = (progress.runs, spent.as_secs_f64());
+        line(format_args!("hunted: {whose}, {runs} runs in {seconds:.1} s, seed {}", arguments.seed));
+        let row = |(task, best): (&taut_model::SetTask, &taut_sim::Best)| {
+            [task.name.clone(), micros(Some(best.reached)), micros(best.claimed), share(best.permille())]
+        };
+        let rows: Vec<_> = set.tasks().iter().zip(&progress.tasks).map(row).collect();
+        text += &columns(["task", "reached", "claimed", "of claim"], &rows);
+        text += "times in µs from arrival; reached: the longest of all runs\n";
+        if let Some(witness) = progress.witnesses.first() {
+            let _ = writeln!(
+                text,
+                "the run that refutes, made as small as its excess allows; when jobs arrive in it:"
+            );
+            let times = |times: &[Duration]| {
                 let shown: Vec<String> = times.iter().take(12).map(Duration::to_string).collect();
-                let more =
-                    if times.len() > 12 { format!(", and {} more", times.len() - 12) } else { String::new() };
-                line(format_args!("  {task:<16} {}{more}", shown.join(", ")));
+                let more = match times.len().saturating_sub(12) {
+                    0 => String::new(),
+                    more => format!(", and {more} more"),
+                };
+                format!("{}{more}", shown.join(", "))
+            };
+            let arrivals = arrivals(set, witness);
+            let width = arrivals.iter().map(|(task, _)| task.chars().count()).max().unwrap_or(0);
+            for (task, of) in &arrivals {
+                let _ = writeln!(text, "  {task:<width$}  {}", times(of));
+            }
+            if !matches!(arguments.analysis, Analysis::MpcpLnr09Paper | Analysis::Deadlines) {
+                text += "this bound should hold: please report it, with the manifest and the seed\n";
             }
         }
+        if let Some(trace) = trace {
+            let _ = writeln!(text, "trace: {}", trace.extent());
+        }
+        text
     }
-    text
+
+    fn json(&self, trace: Option<serde_json::Value>) -> serde_json::Value {
+        let Self { app, set, arguments, progress, interrupted } = self;
+        let task = |(task, best): (&taut_model::SetTask, &taut_sim::Best)| {
+            serde_json::json!({
+                "name": task.name,
+                "reached_ns": best.reached.as_ns(),
+                "claimed_ns": best.claimed.map(Duration::as_ns),
+            })
+        };
+        let witness = |witness: &Witness| {
+            let times = arrivals(set, witness).into_iter().map(|(name, times)| {
+                let times: Vec<u64> = times.into_iter().map(Duration::as_ns).collect();
+                serde_json::json!({ "task": name, "arrivals_ns": times })
+            });
+            serde_json::json!({
+                "task": set.tasks()[witness.task].name,
+                "job": witness.job,
+                "reached_ns": witness.reached.as_ns(),
+                "claimed_ns": witness.claimed.as_ns(),
+                "arrivals": times.collect::<Vec<_>>(),
+            })
+        };
+        serde_json::json!({
+            "schema_version": 1,
+            "app": app,
+            "analysis": arguments.analysis.name(),
+            "seed": arguments.seed,
+            "interrupted": interrupted,
+            "runs": progress.runs,
+            "events": progress.events,
+            "tasks": set.tasks().iter().zip(&progress.tasks).map(task).collect::<Vec<_>>(),
+            "witnesses": progress.witnesses.iter().map(witness).collect::<Vec<_>>(),
+            "trace": trace,
+        })
+    }
 }
 
 /// When the jobs of each task arrive in a witness; where it is not said, the first one.
@@ -205,36 +326,4 @@ fn arrivals<'s>(set: &'s TaskSet, witness: &Witness) -> Vec<(&'s str, Vec<Durati
         (task.name.as_str(), times)
     };
     set.tasks().iter().enumerate().map(of).collect()
-}
-
-fn json(set: &TaskSet, arguments: &Refute, progress: &Progress) -> serde_json::Value {
-    let task = |(task, best): (&taut_model::SetTask, &taut_sim::Best)| {
-        serde_json::json!({
-            "name": task.name,
-            "reached_ns": best.reached.as_ns(),
-            "claimed_ns": best.claimed.map(Duration::as_ns),
-        })
-    };
-    let witness = |witness: &Witness| {
-        let times = arrivals(set, witness);
-        let times = times.into_iter().map(|(name, times)| {
-            serde_json::json!({ "task": name, "arrivals_ns": times.into_iter().map(Duration::as_ns).collect::<Vec<_>>() })
-        });
-        serde_json::json!({
-            "task": set.tasks()[witness.task].name,
-            "job": witness.job,
-            "reached_ns": witness.reached.as_ns(),
-            "claimed_ns": witness.claimed.as_ns(),
-            "arrivals": times.collect::<Vec<_>>(),
-        })
-    };
-    serde_json::json!({
-        "schema_version": 1,
-        "analysis": arguments.analysis.name(),
-        "seed": arguments.seed,
-        "runs": progress.runs,
-        "events": progress.events,
-        "tasks": set.tasks().iter().zip(&progress.tasks).map(task).collect::<Vec<_>>(),
-        "witnesses": progress.witnesses.iter().map(witness).collect::<Vec<_>>(),
-    })
 }

@@ -3,17 +3,17 @@
 
 //! `taut sim`: seeded runs of a plan in virtual time, beside its bounds.
 
-use std::io::{IsTerminal, Write};
-use std::time::{Duration as Wall, Instant as WallInstant};
-
 use taut_model::{Model, TaskSet};
 use taut_plan::{ClassPlan, Locking, Plan, Scheduler};
-use taut_sim::{CoreRule, End, GlobalRule, Rules, Scenario, Simulation, TaskOutcome};
+use taut_sim::{CoreRule, End, Event, GlobalRule, Kind, Rules, Scenario, Simulation, TaskOutcome};
 use taut_time::Duration;
 
 use crate::arguments::{Format, Screen, Sim};
+use crate::attend::Attendant;
+use crate::columns::{columns, micros, share};
 use crate::input::Files;
 use crate::outcome::{Failure, Outcome};
+use crate::trace::{self, Shown, Trace};
 
 pub(crate) fn sim(arguments: &Sim, screen: &Screen) -> Result<Outcome, Failure> {
     let text = Files::find(&arguments.manifest)?.load()?;
@@ -21,54 +21,70 @@ pub(crate) fn sim(arguments: &Sim, screen: &Screen) -> Result<Outcome, Failure> 
         text.show(None, screen);
         return Ok(Outcome::Usage);
     };
-    let planned = text.plan(model);
-    let plan = &planned.plan;
+    if arguments.duration.is_zero() {
+        return Err(Failure::Usage("--for 0s: nothing arrives in no time".into()));
+    }
+    arguments.trace.as_deref().map_or(Ok(()), trace::writable)?;
+    let plan = &text.plan(model).plan;
     let set = set(model)?;
     let rules = rules(plan, &set);
-    let mut simulation = Simulation::new(&set, &rules)
-        .map_err(|fault| Failure::Usage(format!("this cannot be simulated: {fault}")))?;
-    let mut seen = vec![TaskOutcome::default(); set.tasks().len()];
-    let mut events = 0u64;
-    let begun = WallInstant::now();
-    let mut told = begun;
+    let mut simulation = Simulation::new(&set, &rules).map_err(cannot)?;
+    let mut seen = Seen {
+        rows: set.tasks().iter().map(|task| row(plan, &task.name)).collect(),
+        runs: 0,
+        events: 0,
+        nearest: None,
+    };
+    let mut attendant = Attendant::new()?;
     for run in 0..=arguments.runs {
-        // The first is the worst for tasks that share nothing; the others are random.
-        let scenario = match run {
-            0 => Scenario::worst(arguments.duration),
-            _ => Scenario::random(arguments.duration, arguments.seed.wrapping_add(run.into())),
-        };
-        let outcome = simulation
-            .run(&scenario, &mut ())
-            .map_err(|fault| Failure::Usage(format!("this cannot be simulated: {fault}")))?;
+        let outcome = simulation.run(&scenario(arguments, run), &mut ()).map_err(cannot)?;
         if outcome.end != End::Complete {
             return Err(Failure::Internal(format!("run {run} ended with {:?}", outcome.end)));
         }
-        events += outcome.events;
-        outcome.tasks.iter().zip(&mut seen).for_each(|(found, seen)| join(seen, found));
-        if std::io::stderr().is_terminal() && told.elapsed() > Wall::from_millis(200) {
-            told = WallInstant::now();
-            eprint!("\r{run} of {} runs, {events} events", arguments.runs);
-            let _ = std::io::stderr().flush();
+        seen.add(run, outcome.events, &outcome.tasks);
+        if attendant.interrupted() {
+            break;
         }
+        attendant.tell(|| format!("{run} of {} runs, {} events", arguments.runs, seen.events));
     }
-    if told != begun {
-        eprintln!();
-    }
-    let rows: Vec<Row<'_>> =
-        set.tasks().iter().zip(&seen).map(|(task, seen)| row(plan, &task.name, seen)).collect();
-    let exceeded = rows.iter().any(Row::exceeds);
-    let missed = rows.iter().any(|row| row.seen.missed > 0 || row.seen.dropped > 0);
+    attendant.done();
+    let interrupted = seen.runs <= u64::from(arguments.runs);
+    let shown = match (&arguments.trace, &seen.nearest) {
+        (Some(path), Some(nearest)) => {
+            Some((path, show(arguments, plan, &set, &rules, &mut simulation, &seen, nearest)?))
+        }
+        _ => None,
+    };
+    let json_trace = shown.as_ref().map(|(path, trace)| trace.json(path));
     match arguments.format {
-        Format::Human => print!("{}", table(plan, arguments, events, &rows)),
-        Format::Json => println!("{:#}", json(plan, arguments, events, &rows)),
+        Format::Human => {
+            print!("{}", seen.text(plan, arguments, interrupted, shown.as_ref().map(|(_, trace)| trace)))
+        }
+        Format::Json => println!("{:#}", seen.json(plan, arguments, interrupted, json_trace)),
     }
-    if exceeded {
+    if let Some((path, trace)) = &shown {
+        trace::write(path, trace)?;
+    }
+    if seen.rows.iter().any(Row::exceeds) {
         eprintln!(
             "a simulated response is longer than its bound: please report this, with the manifest and the seed"
         );
         return Ok(Outcome::Internal);
     }
-    Ok(if missed { Outcome::No } else { Outcome::Yes })
+    let missed = seen.rows.iter().any(|row| row.missed() > 0);
+    Ok(trace::unless(interrupted, if missed { Outcome::No } else { Outcome::Yes }))
+}
+
+fn cannot(fault: taut_sim::Fault) -> Failure {
+    Failure::Usage(format!("this cannot be simulated: {fault}"))
+}
+
+/// The first is the worst for tasks that share nothing; the others are random.
+fn scenario(arguments: &Sim, run: u32) -> Scenario {
+    match run {
+        0 => Scenario::worst(arguments.duration),
+        _ => Scenario::random(arguments.duration, arguments.seed.wrapping_add(run.into())),
+    }
 }
 
 /// The tasks of a model that has some.
@@ -104,13 +120,53 @@ pub(crate) fn rules(plan: &Plan, set: &TaskSet) -> Rules {
     rules
 }
 
-fn join(seen: &mut TaskOutcome, found: &TaskOutcome) {
-    seen.released += found.released;
-    seen.completed += found.completed;
-    seen.missed += found.missed;
-    seen.dropped += found.dropped;
-    seen.response_max = seen.response_max.max(found.response_max);
-    seen.from_release_max = seen.from_release_max.max(found.from_release_max);
+/// Runs once more the run that came nearest to a bound.
+fn show(
+    arguments: &Sim,
+    plan: &Plan,
+    set: &TaskSet,
+    rules: &Rules,
+    simulation: &mut Simulation,
+    seen: &Seen<'_>,
+    nearest: &Nearest,
+) -> Result<Trace, Failure> {
+    let scenario = &scenario(arguments, nearest.run);
+    let mut job = None;
+    let mut look = |event: Event| {
+        if event.task == nearest.task && event.kind == (Kind::Complete { response: nearest.response }) {
+            job.get_or_insert(event.job);
+        }
+    };
+    simulation.run(scenario, &mut look).map_err(cannot)?;
+    let bounds: Vec<_> = seen.rows.iter().map(|row| row.bound).collect();
+    Trace::make(&Shown {
+        plan,
+        set,
+        rules,
+        scenario,
+        bounds: &bounds,
+        task: nearest.task,
+        job: job.unwrap_or(0),
+        title: "longest simulated response",
+        most: arguments.trace_for,
+    })
+}
+
+/// What was seen in all runs.
+struct Seen<'p> {
+    rows: Vec<Row<'p>>,
+    runs: u64,
+    events: u64,
+    nearest: Option<Nearest>,
+}
+
+/// The response that came nearest to its bound, or to its deadline where there is no bound.
+struct Nearest {
+    run: u32,
+    task: usize,
+    response: Duration,
+    /// In millionths.
+    share: u128,
 }
 
 /// A task's figures.
@@ -125,65 +181,144 @@ impl Row<'_> {
     fn exceeds(&self) -> bool {
         self.bound.is_some_and(|bound| self.seen.response_max > bound)
     }
+
+    fn missed(&self) -> u64 {
+        self.seen.missed + self.seen.dropped
+    }
+
+    /// Of the bound, in thousandths.
+    fn permille(&self) -> Option<u64> {
+        let bound = self.bound?.as_ns().max(1);
+        let share = u128::from(self.seen.response_max.as_ns()) * 1000 / u128::from(bound);
+        Some(u64::try_from(share).unwrap_or(u64::MAX))
+    }
 }
 
-fn row<'p>(plan: &'p Plan, name: &str, seen: &TaskOutcome) -> Row<'p> {
+fn row<'p>(plan: &'p Plan, name: &str) -> Row<'p> {
     let task = plan.task(name).map(|at| &plan.tasks[at]);
-    let class = task.map(|task| &task.class);
-    let (deadline, bound) = match class {
+    let (deadline, bound) = match task.map(|task| &task.class) {
         Some(ClassPlan::RealTime { deadline, response, .. }) => (*deadline, *response),
         _ => (Duration::MAX, None),
     };
-    Row { name: task.map_or("", |task| &task.name), deadline, bound, seen: *seen }
+    Row { name: task.map_or("", |task| &task.name), deadline, bound, seen: TaskOutcome::default() }
 }
 
-fn table(plan: &Plan, arguments: &Sim, events: u64, rows: &[Row<'_>]) -> String {
-    use std::fmt::Write;
-    let mut text = String::new();
-    let mut line = |arguments: std::fmt::Arguments<'_>| {
-        let _ = writeln!(text, "{arguments}");
-    };
-    let runs = u64::from(arguments.runs) + 1;
-    line(format_args!(
-        "{}: {runs} runs of {}, {events} events, seed {}",
-        plan.app, arguments.duration, arguments.seed
-    ));
-    line(format_args!(
-        "  {:<16} {:>12} {:>12} {:>12} {:>10} {:>8}",
-        "task", "simulated", "bound", "deadline", "jobs", "missed"
-    ));
-    for row in rows {
-        let bound = row.bound.map_or_else(|| "-".to_owned(), |bound| bound.to_string());
-        let missed = row.seen.missed + row.seen.dropped;
-        line(format_args!(
-            "  {:<16} {:>12} {bound:>12} {:>12} {:>10} {missed:>8}",
-            row.name, row.seen.response_max, row.deadline, row.seen.completed
-        ));
+impl Seen<'_> {
+    fn add(&mut self, run: u32, events: u64, tasks: &[TaskOutcome]) {
+        self.runs += 1;
+        self.events += events;
+        for (task, (row, found)) in self.rows.iter_mut().zip(tasks).enumerate() {
+            let seen = &mut row.seen;
+            seen.released += found.released;
+            seen.completed += found.completed;
+            seen.missed += found.missed;
+            seen.dropped += found.dropped;
+            seen.response_max = seen.response_max.max(found.response_max);
+            seen.from_release_max = seen.from_release_max.max(found.from_release_max);
+            let limit = row.bound.unwrap_or(row.deadline).as_ns().max(1);
+            let response = found.response_max;
+            let share = u128::from(response.as_ns()) * 1_000_000 / u128::from(limit);
+            if found.completed > 0 && self.nearest.as_ref().is_none_or(|nearest| share > nearest.share) {
+                self.nearest = Some(Nearest { run, task, response, share });
+            }
+        }
     }
-    line(format_args!(
-        "simulated: the longest of these runs, from arrival; a bound may be longer, never shorter"
-    ));
-    text
-}
 
-fn json(plan: &Plan, arguments: &Sim, events: u64, rows: &[Row<'_>]) -> serde_json::Value {
-    let task = |row: &Row<'_>| {
+    fn text(&self, plan: &Plan, arguments: &Sim, interrupted: bool, trace: Option<&Trace>) -> String {
+        use std::fmt::Write;
+        let mut text = String::new();
+        let missed: Vec<String> = self
+            .rows
+            .iter()
+            .filter(|row| row.missed() > 0)
+            .map(|row| format!("{} by `{}`", row.missed(), row.name))
+            .collect();
+        let verdict = if missed.is_empty() {
+            "no deadline missed".to_owned()
+        } else {
+            format!("deadlines missed: {}", missed.join(", "))
+        };
+        let _ = writeln!(
+            text,
+            "{}: {verdict}; {}{} runs of {} in virtual time, seed {}",
+            plan.app,
+            if interrupted { "interrupted after " } else { "" },
+            self.runs,
+            arguments.duration,
+            arguments.seed
+        );
+        let rows: Vec<[String; 7]> = self
+            .rows
+            .iter()
+            .map(|row| {
+                [
+                    row.name.to_owned(),
+                    micros(Some(row.seen.response_max)),
+                    micros(row.bound),
+                    share(row.permille()),
+                    micros(Some(row.deadline)),
+                    row.seen.completed.to_string(),
+                    row.missed().to_string(),
+                ]
+            })
+            .collect();
+        text += &columns(["task", "simulated", "bound", "of bound", "deadline", "jobs", "missed"], &rows);
+        text += "times in µs from arrival; simulated: the longest of these runs; a bound may be longer, never shorter\n";
+        if self.rows.iter().any(|row| row.bound.is_none()) {
+            text += "-: no bound is proven; `taut check` says why\n";
+        }
+        if let Some(nearest) = &self.nearest {
+            let row = &self.rows[nearest.task];
+            let limit = if row.bound.is_some() { "bound" } else { "deadline" };
+            let near = share(u64::try_from(nearest.share / 1000).ok());
+            let end = trace.map_or_else(
+                || "; `--trace FILE` shows it".to_owned(),
+                |trace| format!("\ntrace: {}", trace.extent()),
+            );
+            let _ = writeln!(
+                text,
+                "nearest: `{}` with {} in run {}, {near} of its {limit}{end}",
+                row.name, nearest.response, nearest.run
+            );
+        }
+        text
+    }
+
+    fn json(
+        &self,
+        plan: &Plan,
+        arguments: &Sim,
+        interrupted: bool,
+        trace: Option<serde_json::Value>,
+    ) -> serde_json::Value {
+        let task = |row: &Row<'_>| {
+            serde_json::json!({
+                "name": row.name,
+                "simulated_ns": row.seen.response_max.as_ns(),
+                "bound_ns": row.bound.map(Duration::as_ns),
+                "deadline_ns": row.deadline.as_ns(),
+                "jobs": row.seen.completed,
+                "missed": row.missed(),
+            })
+        };
+        let nearest = self.nearest.as_ref().map(|nearest| {
+            serde_json::json!({
+                "run": nearest.run,
+                "task": self.rows[nearest.task].name,
+                "response_ns": nearest.response.as_ns(),
+            })
+        });
         serde_json::json!({
-            "name": row.name,
-            "simulated_ns": row.seen.response_max.as_ns(),
-            "bound_ns": row.bound.map(Duration::as_ns),
-            "deadline_ns": row.deadline.as_ns(),
-            "jobs": row.seen.completed,
-            "missed": row.seen.missed + row.seen.dropped,
+            "schema_version": 1,
+            "app": plan.app,
+            "runs": self.runs,
+            "horizon_ns": arguments.duration.as_ns(),
+            "seed": arguments.seed,
+            "interrupted": interrupted,
+            "events": self.events,
+            "tasks": self.rows.iter().map(task).collect::<Vec<_>>(),
+            "nearest": nearest,
+            "trace": trace,
         })
-    };
-    serde_json::json!({
-        "schema_version": 1,
-        "app": plan.app,
-        "runs": u64::from(arguments.runs) + 1,
-        "horizon_ns": arguments.duration.as_ns(),
-        "seed": arguments.seed,
-        "events": events,
-        "tasks": rows.iter().map(task).collect::<Vec<_>>(),
-    })
+    }
 }

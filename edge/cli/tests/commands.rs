@@ -216,7 +216,7 @@ fn refute_breaks_what_is_unsound() {
     }
     let answer = taut(&root(), &format!("{example} mpcp-lnr09-sound --for 2s"));
     assert_eq!(answer.code, Some(0), "{}", answer.out);
-    assert!(answer.out.contains("22ms") && answer.out.contains("no run exceeds a claim"), "{}", answer.out);
+    assert!(answer.out.contains("22000") && answer.out.contains("no run exceeds a claim"), "{}", answer.out);
     let answer = taut(&root(), "refute apps/cochlear --for 1s");
     assert_eq!(answer.code, Some(0), "{}", answer.out);
     assert!(answer.out.contains("processing"), "{}", answer.out);

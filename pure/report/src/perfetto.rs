@@ -26,6 +26,7 @@ const SLICE_END: u64 = 2;
 const INSTANT: u64 = 3;
 const COUNTER: u64 = 4;
 const UNIT_TIME_NS: u64 = 1;
+const EXPLICIT_ORDER: u64 = 3;
 
 struct Trace {
     bytes: Vec<u8>,
@@ -58,7 +59,7 @@ pub(crate) fn write(tracks: &Tracks) -> Vec<u8> {
     let mut trace = Trace { bytes: Vec::new() };
     trace.tracks(tracks);
     for (at, task) in tracks.tasks.iter().enumerate() {
-        trace.jobs(at, task);
+        trace.jobs(at, task, tracks.end);
         trace.sections(at, task);
     }
     trace.stalls(&tracks.stalls);
@@ -98,9 +99,14 @@ impl Trace {
 
     fn tracks(&mut self, tracks: &Tracks) {
         let process = Message::new().uint(1, PID).text(6, &tracks.app);
-        let track = Message::new().uint(1, PROCESS).message(3, &process);
+        let track = Message::new().uint(1, PROCESS).message(3, &process).uint(11, EXPLICIT_ORDER);
         self.packet(Message::new().message(60, &track));
-        let under = |uuid, name: &str| Message::new().uint(1, uuid).text(2, name).uint(5, PROCESS);
+        // In this order, for viewers that heed it: what belongs together stands together. Others go by name.
+        let mut rank = 0;
+        let mut under = |uuid, name: &str| {
+            rank += 1;
+            Message::new().uint(1, uuid).text(2, name).uint(5, PROCESS).uint(12, rank)
+        };
         if let Some(mark) = &tracks.mark {
             let name = format!("{}: {}", tracks.tasks[mark.task].name, mark.title);
             self.packet(Message::new().message(60, &under(MARK, &name)));
@@ -129,7 +135,7 @@ impl Trace {
         }
     }
 
-    fn jobs(&mut self, at: usize, task: &Task) {
+    fn jobs(&mut self, at: usize, task: &Task, end_of_run: u64) {
         let mut free = 0;
         let (track, name) = (jobs_track(at), &task.name);
         for work in &task.jobs {
@@ -158,12 +164,12 @@ impl Trace {
             free = free.max(job.complete);
             let count = Message::new().uint(9, COUNTER).uint(11, response_track(at)).uint(30, job.response());
             self.event(job.complete, &count);
-            self.deadline(at, task, job.number, job.release, Some(job.complete));
+            self.deadline(at, task, (job.number, job.release), Some(job.complete), end_of_run);
         }
         for (job, release) in &task.open {
             let event = number(begin(track, "job", &format!("{name} {job} goes on")), "job", *job);
             self.event((*release).max(free), &number(event, "release_ns", *release));
-            self.deadline(at, task, *job, *release, None);
+            self.deadline(at, task, (*job, *release), None, end_of_run);
         }
         for (job, dropped) in &task.dropped {
             let event = instant(track, "job", &format!("{name} {job} dropped"));
@@ -171,8 +177,17 @@ impl Trace {
         }
     }
 
-    fn deadline(&mut self, at: usize, task: &Task, job: u64, release: u64, complete: Option<u64>) {
-        let Some(due) = task.deadline.and_then(|deadline| release.checked_add(deadline)) else { return };
+    /// One that lies within the run: a later one would make the whole look short.
+    fn deadline(
+        &mut self,
+        at: usize,
+        task: &Task,
+        (job, release): (u64, u64),
+        complete: Option<u64>,
+        end_of_run: u64,
+    ) {
+        let due = task.deadline.and_then(|deadline| release.checked_add(deadline));
+        let Some(due) = due.filter(|due| *due <= end_of_run) else { return };
         let missed = complete.is_some_and(|complete| complete > due);
         let name = format!("{} {job}{}", task.name, if missed { ": missed" } else { "" });
         let event = number(instant(deadlines_track(at), "deadline", &name), "job", job);

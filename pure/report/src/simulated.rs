@@ -28,7 +28,7 @@ pub struct Window<'a> {
     pub from: Instant,
     /// What happens after is left out.
     pub until: Instant,
-    /// Events of the window after which it ends: about 50 bytes of trace each.
+    /// Events of the window after which it ends: about 130 bytes of trace each.
     pub events_max: u64,
     /// What is said of each task's response, by position in the set; those past the end of the list have no bound.
     pub bounds: &'a [Option<Duration>],

@@ -26,6 +26,8 @@ pub(crate) struct Tracks {
     /// By time.
     pub(crate) values: Vec<Value>,
     pub(crate) mark: Option<Mark>,
+    /// When the last thing happened; deadlines after that are not shown.
+    pub(crate) end: u64,
 }
 
 /// A task's.
@@ -133,6 +135,7 @@ impl Tracks {
             stalls: report.stalls.clone(),
             values: values(report),
             mark: None,
+            end: report.jobs.iter().flatten().map(|(job, _)| job.complete).max().unwrap_or(0),
         }
     }
 }

@@ -43,7 +43,7 @@ fn slices_nest_and_flows_have_two_ends() {
     assert_eq!(flows.len(), 3750);
     assert!(flows.values().all(|ends| *ends == 2));
     assert_eq!(tracks.len(), 4, "three tasks and the stalls");
-    assert_eq!(deadlines, 3750);
+    assert_eq!(deadlines, 3748, "two lie after the end");
     for events in tracks.values() {
         assert!(events.is_sorted_by_key(|event| event.0));
         let kinds = events.iter().map(|event| event.1);

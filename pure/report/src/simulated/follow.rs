@@ -32,6 +32,7 @@ impl Simulated {
     /// The window ends: nobody runs, nothing is held, and what is not complete is shown as that.
     pub(super) fn close(&mut self) {
         let at = self.last;
+        self.tracks.end = at;
         for core in 0..self.cores.len() {
             self.settle(core, at);
             if self.cores[core].runs.is_some() {

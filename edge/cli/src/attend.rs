@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What goes on at the terminal while something takes long: a line of progress, and Ctrl-C.
+
+use std::io::{IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use taut_sys::signals;
+
+use crate::outcome::{Failure, Outcome};
+
+/// Looked at between two steps of something that takes long.
+pub(crate) struct Attendant {
+    begun: Instant,
+    told: Instant,
+    terminal: bool,
+    shown: bool,
+    interrupted: Arc<AtomicBool>,
+}
+
+impl Attendant {
+    /// From now on the first Ctrl-C only asks for an end; the second one ends the process.
+    pub(crate) fn new() -> Result<Self, Failure> {
+        let interrupted = Arc::new(AtomicBool::new(false));
+        let only = [signals::SIGINT];
+        signals::block(&only).map_err(|error| Failure::Environment(error.to_string()))?;
+        let flag = Arc::clone(&interrupted);
+        let watch = move || {
+            if !matches!(signals::wait_for(&only, None), Ok(Some(_))) {
+                return;
+            }
+            flag.store(true, Ordering::Relaxed);
+            let again = match signals::wait_for(&only, Some(Duration::from_secs(1))) {
+                Ok(None) => {
+                    eprintln!("\nending after this step; Ctrl-C again ends at once");
+                    signals::wait_for(&only, None)
+                }
+                other => other,
+            };
+            if matches!(again, Ok(Some(_))) {
+                std::process::exit(i32::from(Outcome::INTERRUPTED));
+            }
+        };
+        std::thread::Builder::new()
+            .name("ctrl-c".to_owned())
+            .spawn(watch)
+            .map_err(|error| Failure::Environment(format!("no thread can be started: {error}")))?;
+        let begun = Instant::now();
+        let terminal = std::io::stderr().is_terminal();
+        Ok(Self { begun, told: begun, terminal, shown: false, interrupted })
+    }
+
+    /// Whether Ctrl-C was pressed.
+    pub(crate) fn interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
+
+    /// Since the start.
+    pub(crate) fn spent(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    /// Shows how far it is: on a terminal, after a second, five times a second.
+    pub(crate) fn tell(&mut self, text: impl FnOnce() -> String) {
+        let first = if self.shown { Duration::from_millis(200) } else { Duration::from_secs(1) };
+        if self.terminal && self.told.elapsed() > first {
+            (self.told, self.shown) = (Instant::now(), true);
+            eprint!("\r\x1b[K{}", text());
+            let _ = std::io::stderr().flush();
+        }
+    }
+
+    /// Takes the line of progress away.
+    pub(crate) fn done(&mut self) {
+        if std::mem::take(&mut self.shown) {
+            eprint!("\r\x1b[K");
+            let _ = std::io::stderr().flush();
+        }
+    }
+}

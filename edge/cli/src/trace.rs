@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! A simulated run as a file for Perfetto.
+
+use std::path::{Path, PathBuf};
+
+use taut_model::TaskSet;
+use taut_plan::{Kind, Overflow, Plan};
+use taut_report::{Focus, Simulated, Window};
+use taut_sim::flow::{Channel, Flows, Full, Latch, Mechanism, Queue};
+use taut_sim::{Event, Rules, Scenario, Simulation};
+use taut_time::{Duration, Instant};
+
+use crate::outcome::{Failure, Outcome};
+
+/// Events of a run that are shown at most: some 70 MB.
+const EVENTS_MAX: u64 = 500_000;
+/// Jobs whose values are followed at most.
+const JOBS_MAX: u64 = 1_000_000;
+
+/// A run, and the response in it that is to be looked at.
+pub(crate) struct Shown<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) set: &'a TaskSet,
+    pub(crate) rules: &'a Rules,
+    pub(crate) scenario: &'a Scenario,
+    /// By position in the set.
+    pub(crate) bounds: &'a [Option<Duration>],
+    pub(crate) task: usize,
+    pub(crate) job: u64,
+    /// Of the track on which the response is.
+    pub(crate) title: &'a str,
+    /// Virtual time that is shown at most.
+    pub(crate) most: Duration,
+}
+
+/// A trace, and what of the run it shows.
+pub(crate) struct Trace {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) from: Instant,
+    pub(crate) until: Instant,
+    /// The end of the run.
+    pub(crate) run: Instant,
+    /// Why it shows less than all, in words.
+    pub(crate) less: Vec<String>,
+}
+
+impl Trace {
+    /// Runs once more, and shows what is around the response that is to be looked at.
+    pub(crate) fn make(shown: &Shown<'_>) -> Result<Self, Failure> {
+        let unfit =
+            |fault: &dyn std::fmt::Display| Failure::Internal(format!("a run cannot be shown: {fault}"));
+        let mut simulation = Simulation::new(shown.set, shown.rules).map_err(|fault| unfit(&fault))?;
+        let mut complete = Instant::from_ns(0);
+        let mut look = |event: Event| {
+            if (event.task, event.job) == (shown.task, shown.job) {
+                complete = event.at;
+            }
+        };
+        let run = simulation.run(shown.scenario, &mut look).map_err(|fault| unfit(&fault))?.last;
+        let (channels, names) = channels(shown.plan, shown.set);
+        let mut less = Vec::new();
+        let mut flows = match Flows::new(shown.set, channels) {
+            Ok(flows) if names.is_empty() || few_jobs(shown) => Some(flows),
+            Ok(_) => {
+                less.push(format!("values are left out: more than {JOBS_MAX} jobs may come"));
+                None
+            }
+            Err(fault) => {
+                less.push(format!("values are left out: {fault}"));
+                None
+            }
+        };
+        let mut most = shown.most.as_ns().max(1);
+        loop {
+            // All that comes before matters more than what follows.
+            let until = complete.as_ns().saturating_add(most / 4).max(most);
+            let from = until - most;
+            let focus = Focus { task: shown.task, job: shown.job, title: shown.title };
+            let window = Window {
+                from: Instant::from_ns(from),
+                until: Instant::from_ns(until),
+                events_max: EVENTS_MAX,
+                bounds: shown.bounds,
+                focus: Some(focus),
+            };
+            let mut seen = Simulated::new(shown.plan, shown.set, &window);
+            let ran = match &mut flows {
+                Some(flows) => flows.run(&mut simulation, shown.scenario, &mut seen).map(|_| ()),
+                None => simulation
+                    .run(shown.scenario, &mut seen)
+                    .map(|_| ())
+                    .map_err(taut_sim::flow::FlowFault::Run),
+            };
+            ran.map_err(|fault| unfit(&fault))?;
+            if seen.cut().is_some() && !seen.has_focus() && most > 1 {
+                most /= 2;
+                continue;
+            }
+            if seen.cut().is_some() || most < shown.most.as_ns() {
+                less.push(format!("no more than {EVENTS_MAX} events are shown"));
+            } else if run.as_ns() > until || from > 0 {
+                less.push("`--trace-for` shows more".to_owned());
+            }
+            if let Some(flows) = &flows {
+                seen.values(flows, &names);
+            }
+            let until = seen.last();
+            return Ok(Self { bytes: seen.into_perfetto(), from: Instant::from_ns(from), until, run, less });
+        }
+    }
+
+    /// Which part of the run it shows, in words.
+    pub(crate) fn extent(&self) -> String {
+        let mut text = if self.from.as_ns() == 0 && self.until >= self.run {
+            format!("all of that run, {}", millis(self.run))
+        } else {
+            format!("{} to {} of that run's {}", millis(self.from), millis(self.until), millis(self.run))
+        };
+        for less in &self.less {
+            text = format!("{text}; {less}");
+        }
+        text
+    }
+
+    /// For programs.
+    pub(crate) fn json(&self, path: &Path) -> serde_json::Value {
+        serde_json::json!({
+            "path": path,
+            "from_ns": self.from.as_ns(),
+            "until_ns": self.until.as_ns(),
+            "run_ns": self.run.as_ns(),
+            "left_out": self.less,
+        })
+    }
+}
+
+fn millis(at: Instant) -> String {
+    let micros = at.as_ns().div_ceil(1000);
+    format!("{}.{:03} ms", micros / 1000, micros % 1000)
+}
+
+fn few_jobs(shown: &Shown<'_>) -> bool {
+    let horizon = shown.scenario.horizon.as_ns();
+    let jobs = shown.set.tasks().iter().map(|task| horizon / task.period.as_ns().max(1));
+    jobs.fold(0, u64::saturating_add) <= JOBS_MAX
+}
+
+/// The channels of a plan between tasks of a set, and for each its position in the plan and its name.
+fn channels<'p>(plan: &'p Plan, set: &TaskSet) -> (Vec<Channel>, Vec<(usize, &'p str)>) {
+    let position = |name: &str| set.tasks().iter().position(|task| task.name == name);
+    let (mut channels, mut names) = (Vec::new(), Vec::new());
+    for (at, channel) in plan.channels.iter().enumerate() {
+        let Some(writer) = position(&channel.writer.name) else { continue };
+        let readers: Vec<usize> =
+            channel.readers.iter().filter_map(|reader| position(&reader.name)).collect();
+        if readers.is_empty() {
+            continue;
+        }
+        let full = match channel.overflow {
+            Overflow::Reject => Full::Refuse,
+            Overflow::DropOldest => Full::Replace,
+            // A simulated queue does not know it.
+            Overflow::Clear => continue,
+        };
+        let triggered = channel.readers.iter().any(|reader| reader.triggered);
+        let mechanism = match channel.kind {
+            Kind::State => Mechanism::Newest(Latch::Start),
+            Kind::Queue => Mechanism::Queue(Queue {
+                capacity: channel.capacity as usize,
+                sends: 1,
+                takes: if triggered { 1 } else { channel.capacity },
+                full,
+            }),
+        };
+        channels.push(Channel { writer, readers, mechanism });
+        names.push((at, channel.name.as_str()));
+    }
+    (channels, names)
+}
+
+/// Where a trace is to be written; found out before hours are spent on it.
+///
+/// # Errors
+/// [`Failure::Write`] if nothing can be written there.
+pub(crate) fn writable(path: &Path) -> Result<(), Failure> {
+    if path.is_dir() {
+        return Err(Failure::Write(path.to_owned(), std::io::ErrorKind::IsADirectory.into()));
+    }
+    if path.exists() {
+        let file = std::fs::OpenOptions::new().write(true).open(path);
+        return file.map(drop).map_err(Failure::write(path));
+    }
+    std::fs::OpenOptions::new().write(true).create_new(true).open(path).map_err(Failure::write(path))?;
+    std::fs::remove_file(path).map_err(Failure::write(path))
+}
+
+/// Writes a trace, and says so. A device or a pipe is written to; a file is written whole or not at all.
+pub(crate) fn write(path: &Path, trace: &Trace) -> Result<(), Failure> {
+    if path.exists() && !path.is_file() {
+        std::fs::write(path, &trace.bytes).map_err(Failure::write(path))?;
+    } else {
+        crate::plan::write(path, &trace.bytes)?;
+    }
+    eprintln!("wrote {}: open it at https://ui.perfetto.dev (it stays in your browser)", path.display());
+    Ok(())
+}
+
+/// Where a trace goes if nobody said: in the folder that `taut run` writes to.
+pub(crate) fn default_path(folder: &Path, name: &str) -> PathBuf {
+    crate::report::output_folder(folder).join(name)
+}
+
+/// The exit code of an answer that was or was not interrupted.
+pub(crate) fn unless(interrupted: bool, outcome: Outcome) -> Outcome {
+    if interrupted { Outcome::Interrupted } else { outcome }
+}
