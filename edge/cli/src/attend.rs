@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use taut_sys::signals;
 
+use crate::arguments::Screen;
 use crate::outcome::{Failure, Outcome};
 
 /// Looked at between two steps of something that takes long.
@@ -17,13 +18,15 @@ pub(crate) struct Attendant {
     begun: Instant,
     told: Instant,
     terminal: bool,
+    /// Columns that a line of progress may take.
+    width: usize,
     shown: bool,
     interrupted: Arc<AtomicBool>,
 }
 
 impl Attendant {
     /// From now on the first Ctrl-C only asks for an end; the second one ends the process.
-    pub(crate) fn new() -> Result<Self, Failure> {
+    pub(crate) fn new(screen: &Screen) -> Result<Self, Failure> {
         let interrupted = Arc::new(AtomicBool::new(false));
         let only = [signals::SIGINT];
         signals::block(&only).map_err(|error| Failure::Environment(error.to_string()))?;
@@ -50,7 +53,8 @@ impl Attendant {
             .map_err(|error| Failure::Environment(format!("no thread can be started: {error}")))?;
         let begun = Instant::now();
         let terminal = std::io::stderr().is_terminal();
-        Ok(Self { begun, told: begun, terminal, shown: false, interrupted })
+        let width = screen.width - 1;
+        Ok(Self { begun, told: begun, terminal, width, shown: false, interrupted })
     }
 
     /// Whether Ctrl-C was pressed.
@@ -68,7 +72,9 @@ impl Attendant {
         let first = if self.shown { Duration::from_millis(200) } else { Duration::from_secs(1) };
         if self.terminal && self.told.elapsed() > first {
             (self.told, self.shown) = (Instant::now(), true);
-            eprint!("\r\x1b[K{}", text());
+            // A line that wraps would not be taken away again.
+            let text: String = text().chars().take(self.width).collect();
+            eprint!("\r\x1b[K{text}");
             let _ = std::io::stderr().flush();
         }
     }

@@ -59,7 +59,7 @@ pub(crate) fn refute(arguments: &Refute, screen: &Screen) -> Result<Outcome, Fai
     let mut hunt = Hunt::new(&set, &rules, &claims, arguments.seed)
         .map_err(|fault| Failure::Usage(format!("this cannot be simulated: {fault}")))?;
     let limit = Wall::from_nanos(arguments.duration.as_ns());
-    let mut attendant = Attendant::new()?;
+    let mut attendant = Attendant::new(screen)?;
     let found = |hunt: &Hunt| !hunt.progress().witnesses.is_empty() || hunt.progress().stuck.is_some();
     while attendant.spent() < limit && !found(&hunt) && !attendant.interrupted() {
         hunt.step();
@@ -199,7 +199,7 @@ fn nearest(progress: &Progress) -> Option<(usize, u64)> {
 
 fn progress(set: &TaskSet, progress: &Progress, spent: Wall, limit: Wall) -> String {
     let near = nearest(progress).map_or_else(String::new, |(at, permille)| {
-        format!(", nearest `{}` at {} of its bound", set.tasks()[at].name, share(Some(permille)))
+        format!(", nearest `{}` at {} of its claim", set.tasks()[at].name, share(Some(permille)))
     });
     format!("{} of {} s, {} runs{near}", spent.as_secs(), limit.as_secs(), progress.runs)
 }
@@ -267,9 +267,13 @@ impl Told<'_> {
             for (task, of) in &arrivals {
                 let _ = writeln!(text, "  {task:<width$}  {}", times(of));
             }
-            if !matches!(arguments.analysis, Analysis::MpcpLnr09Paper | Analysis::Deadlines) {
-                text += "this bound should hold: please report it, with the manifest and the seed\n";
-            }
+            text += match arguments.analysis {
+                Analysis::MpcpLnr09Paper => {
+                    "published, unsound, and used for nothing here; `mpcp-lnr09-sound` is what `taut check` uses\n"
+                }
+                Analysis::Deadlines => "",
+                _ => "this bound should hold: please report it, with the manifest and the seed\n",
+            };
         }
         if let Some(trace) = trace {
             let _ = writeln!(text, "trace: {}", trace.extent());

@@ -35,7 +35,7 @@ pub(crate) fn sim(arguments: &Sim, screen: &Screen) -> Result<Outcome, Failure> 
         events: 0,
         nearest: None,
     };
-    let mut attendant = Attendant::new()?;
+    let mut attendant = Attendant::new(screen)?;
     for run in 0..=arguments.runs {
         let outcome = simulation.run(&scenario(arguments, run), &mut ()).map_err(cannot)?;
         if outcome.end != End::Complete {
