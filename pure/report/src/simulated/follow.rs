@@ -130,7 +130,15 @@ impl Simulated {
 impl Sink for Simulated {
     fn event(&mut self, event: Event) {
         let at = event.at.as_ns();
-        if self.cut.is_some() || at > self.until {
+        if self.cut.is_some() {
+            return;
+        }
+        if at > self.until {
+            // What lasts, lasts to the window's end.
+            if !self.open {
+                self.begin();
+            }
+            self.last = self.until;
             return;
         }
         if at >= self.from {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use taut_model::{Arrivals, Body, Resource, Scheduler, Segment, SetTask};
 use taut_sim::flow::{Channel, Flows, Full, Mechanism, Queue};
-use taut_sim::{GlobalRule, Outcome, Rules, Scenario, Simulation};
+use taut_sim::{CoreRule, GlobalRule, Outcome, Rules, Scenario, Simulation};
 
 use super::*;
 use crate::decoded::{entries, lanes, lines, tracks};
@@ -74,11 +74,49 @@ fn bus() -> TaskSet {
     TaskSet::new(vec![Scheduler::FixedPriority; 2], resources, tasks).unwrap()
 }
 
+/// One core, sections inside of sections, and rules under which a job waits for a local resource.
+fn nested() -> TaskSet {
+    let section = |resource, inside| Segment::Section { resource, inside };
+    let normal = || Segment::Normal(MS);
+    let both = |outer, inner| {
+        Body::Segments(vec![
+            normal(),
+            section(outer, vec![normal(), section(inner, vec![normal()]), normal()]),
+        ])
+    };
+    let tasks = vec![
+        task("low", 0, 1, 40, both(0, 1)),
+        task("mid", 0, 2, 20, cost(2)),
+        task("high", 0, 3, 15, both(0, 1)),
+    ];
+    let resources = ["first", "second"].map(|name| Resource { name: name.into() });
+    TaskSet::new(vec![Scheduler::FixedPriority], resources.into(), tasks).unwrap()
+}
+
 fn shown(set: &TaskSet, rule: GlobalRule, scenario: &Scenario, window: &Window<'_>) -> (Simulated, Outcome) {
-    let mut simulation = Simulation::new(set, &Rules::of(set, rule)).unwrap();
+    shown_under(set, &Rules::of(set, rule), scenario, window)
+}
+
+fn shown_under(
+    set: &TaskSet,
+    rules: &Rules,
+    scenario: &Scenario,
+    window: &Window<'_>,
+) -> (Simulated, Outcome) {
+    let mut simulation = Simulation::new(set, rules).unwrap();
     let mut shown = Simulated::new(&plan(), set, window);
     let outcome = simulation.run(scenario, &mut shown).unwrap().clone();
     (shown, outcome)
+}
+
+/// Sets under all rules that have tracks of their own.
+fn cases() -> Vec<(TaskSet, Rules)> {
+    let mut cases: Vec<_> = [GlobalRule::Mpcp, GlobalRule::Msrp, GlobalRule::FmlpLong]
+        .map(|rule| (bus(), Rules::of(&bus(), rule)))
+        .into();
+    let cores = [CoreRule::Immediate, CoreRule::Original, CoreRule::Srp, CoreRule::Dfp { jitter: None }];
+    cases.extend(cores.map(|core| (nested(), Rules::all(&nested(), core, GlobalRule::Msrp))));
+    cases
 }
 
 /// Who opens a recorded run and a simulated one finds the same things in the same places.
@@ -142,19 +180,19 @@ fn what_is_held_and_waited_for() {
 #[test]
 fn any_window_is_whole() {
     let scenario = Scenario::random(Duration::from_ms(60), 3);
-    for rule in [GlobalRule::Mpcp, GlobalRule::Msrp, GlobalRule::FmlpLong] {
-        let (whole, _) = shown(&bus(), rule, &scenario, &all(&[]));
+    for (set, rules) in cases() {
+        let (whole, _) = shown_under(&set, &rules, &scenario, &all(&[]));
         let most = whole.events;
         assert_eq!(whole.cut(), None);
-        for from in (0..62).map(|ms| Instant::from_ns(ms * 1_000_000)) {
+        for from in (0..62).step_by(3).map(|ms| Instant::from_ns(ms * 1_000_000)) {
             for events_max in [0, 1, 2, 5, most / 2, most] {
                 let until = Instant::from_ns(from.as_ns() + 7_000_000);
                 let window = Window { from, until, events_max, ..all(&[]) };
-                let (part, _) = shown(&bus(), rule, &scenario, &window);
+                let (part, _) = shown_under(&set, &rules, &scenario, &window);
                 assert!(part.events <= events_max && part.last() <= until);
                 let trace = part.into_perfetto();
                 lanes(&trace);
-                let mut depth = std::collections::BTreeMap::new();
+                let mut depth = BTreeMap::new();
                 let entries = entries(&trace).into_iter().filter(|entry| entry.track.starts_with("thread"));
                 for entry in entries {
                     assert!(entry.at >= from.as_ns() && entry.at <= until.as_ns());
@@ -164,6 +202,51 @@ fn any_window_is_whole() {
                 }
                 assert!(depth.values().all(|depth| *depth == 0));
             }
+        }
+    }
+}
+
+/// The CPUs' lanes and the jobs' arguments are found on different ways: they agree on who executed for how long, and
+/// nobody executes who is asleep.
+#[test]
+fn lanes_and_jobs_agree() {
+    for (set, rules) in cases() {
+        for seed in 0..20 {
+            let scenario = Scenario::random(Duration::from_ms(200), seed);
+            let (whole, outcome) = shown_under(&set, &rules, &scenario, &all(&[]));
+            let trace = whole.into_perfetto();
+            let mut of_jobs: BTreeMap<String, u64> = BTreeMap::new();
+            for entry in entries(&trace) {
+                if let Some(time) = entry.numbers.get("execution_ns") {
+                    *of_jobs.entry(entry.track.replace(": jobs", "")).or_default() += time;
+                }
+            }
+            let mut of_lanes: BTreeMap<String, u64> = BTreeMap::new();
+            let mut running: BTreeMap<String, (String, u64)> = BTreeMap::new();
+            let mut asleep: BTreeSet<String> = set.tasks().iter().map(|task| task.name.clone()).collect();
+            for line in lanes(&trace) {
+                let words: Vec<&str> = line.split([' ', ':', ',']).filter(|word| !word.is_empty()).collect();
+                let (at, cpu): (u64, _) = (words[0].parse().unwrap(), words[2].to_owned());
+                let (who, next) = (words[3].to_owned(), words[words.len() - 2].to_owned());
+                if words[4] == "wakes" {
+                    asleep.remove(&who);
+                    continue;
+                }
+                if let Some((who, since)) = running.remove(&cpu) {
+                    *of_lanes.entry(who).or_default() += at - since;
+                }
+                if words[4] == "sleeps" {
+                    asleep.insert(who);
+                }
+                // Who waits for a local resource is not told that it may go on: it runs.
+                let local = rules.cores[0] == CoreRule::Original;
+                assert!(local || !asleep.contains(&next), "{line}");
+                if next != "swapper" {
+                    running.insert(cpu, (next, at));
+                }
+            }
+            assert_eq!(of_jobs, of_lanes);
+            assert_eq!(outcome.tasks.len(), of_jobs.len());
         }
     }
 }
@@ -178,5 +261,16 @@ fn jobs_that_are_dropped_and_not_complete() {
     let named = |what: &str| entries(&trace).into_iter().filter(|entry| entry.name.ends_with(what)).count();
     assert_eq!((named("dropped"), named("goes on")), (5, 9));
     assert!(tracks(&trace).iter().any(|(_, name)| name == "thread much"), "the plan does not have it");
-    lanes(&trace);
+    // The next job may go on at once: the thread falls asleep, and is woken then.
+    let back_to_back = [
+        " 3000000 cpu 0: much sleeps, swapper runs",
+        " 3000000 cpu 0: much wakes",
+        " 3000000 cpu 0: swapper could go on, much runs",
+    ];
+    let lines = lanes(&trace);
+    let at = lines.iter().position(|line| line.contains(" 3000000 cpu")).unwrap();
+    assert!(
+        lines[at..].iter().zip(back_to_back).all(|(line, expected)| line.contains(expected)),
+        "{lines:?}"
+    );
 }
