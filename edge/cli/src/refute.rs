@@ -230,11 +230,12 @@ impl Told<'_> {
             }
             None => "no run exceeds a claim; that is no proof".to_owned(),
             Some(witness) => {
-                let (task, claimed) = (&set.tasks()[witness.task].name, witness.claimed);
-                format!(
-                    "REFUTED: job {} of `{task}` takes {}, at most {claimed} were claimed",
-                    witness.job, witness.reached
-                )
+                let claimed = match arguments.analysis {
+                    Analysis::Deadlines => format!("its deadline is {}", witness.claimed),
+                    _ => format!("at most {} were claimed", witness.claimed),
+                };
+                let (task, job) = (&set.tasks()[witness.task].name, witness.job);
+                format!("REFUTED: job {job} of `{task}` takes {}, {claimed}", witness.reached)
             }
         };
         let mut line = |line: std::fmt::Arguments<'_>| {

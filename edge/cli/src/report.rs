@@ -48,15 +48,15 @@ pub(crate) fn make(recording: &Path, format: Format, screen: &Screen) -> Result<
     let folder = recording.parent().unwrap_or(Path::new("."));
     let command = format!("taut report {}", recording.display());
     let command = command.as_str();
-    let files: [(&str, Vec<u8>); 3] = [
-        ("report.json", report.json().into_bytes()),
-        ("report.html", report.html(&About { generated: "", command }).into_bytes()),
-        ("run.perfetto-trace", report.perfetto()),
+    let files: [(&str, Vec<u8>, &str); 3] = [
+        ("report.json", report.json().into_bytes(), ""),
+        ("report.html", report.html(&About { generated: "", command }).into_bytes(), ""),
+        ("run.perfetto-trace", report.perfetto(), crate::trace::HOW),
     ];
-    for (name, content) in files {
+    for (name, content, how) in files {
         let path = folder.join(name);
         write(&path, content)?;
-        eprintln!("wrote {}", path.display());
+        eprintln!("wrote {}{how}", path.display());
     }
     Ok(if report.verdict().holds() { Outcome::Yes } else { Outcome::No })
 }

@@ -14,6 +14,8 @@ use taut_time::{Duration, Instant};
 
 use crate::outcome::{Failure, Outcome};
 
+/// How a trace is looked at, behind its name.
+pub(crate) const HOW: &str = ": open it at https://ui.perfetto.dev (it stays in your browser)";
 /// Events of a run that are shown at most: some 70 MB.
 const EVENTS_MAX: u64 = 500_000;
 /// Jobs whose values are followed at most.
@@ -203,7 +205,7 @@ pub(crate) fn write(path: &Path, trace: &Trace) -> Result<(), Failure> {
     } else {
         crate::plan::write(path, &trace.bytes)?;
     }
-    eprintln!("wrote {}: open it at https://ui.perfetto.dev (it stays in your browser)", path.display());
+    eprintln!("wrote {}{HOW}", path.display());
     Ok(())
 }
 
