@@ -252,6 +252,15 @@ fn ways_to_give_up() {
         let set = [transaction(0, vec![activity(2, 9, 4)]), transaction(8, vec![activity(3, 1, 6)])];
         assert_eq!(ask(method, &set), Verdict::NotApplicable(Assumption::PositivePeriod));
     }
+    for method in methods {
+        // An equal's later job need not go first: nothing is said of any run.
+        let set = [transaction(5, vec![activity(3, 1, 5)]), transaction(20, vec![activity(4, 1, 9)])];
+        assert!(matches!(ask(method, &set), Verdict::NotShown(Why::Passes(r)) if ns(r.from_event) == 10));
+        // Nothing to do, and released past the deadline all the same.
+        let mut set = [transaction(9, vec![]), transaction(9, vec![activity(0, 1, 3)])];
+        set[1].activities[0].offset = Duration::from_ns(4);
+        assert!(!ask(method, &set).holds(), "{method:?}");
+    }
     let many = [
         transaction(9, (0..3).map(|p| activity(1, 5 + p, 9)).collect()),
         transaction(9, vec![activity(1, 1, 9)]),

@@ -8,7 +8,7 @@ mod simulator;
 use proptest::prelude::*;
 use simulator::{Draw, Task as Simulated, run};
 use taut_analysis::uni::fp::preemptive::{Release, Response, Subject, Task, response};
-use taut_analysis::{Core, CoreTask, PROBE_COST, Verdict};
+use taut_analysis::{Core, CoreTask, PROBE_COST, Verdict, Why};
 use taut_model::Overheads;
 use taut_time::Duration;
 
@@ -333,6 +333,51 @@ fn a_tie_counts_against_both() {
     let below = length(&response_on(&tasks, 1));
     assert!(tied[0] > above);
     assert!(tied[1] >= below);
+}
+
+/// Nothing to do and no time left after the jitter: it is done when it is released, at its deadline.
+#[test]
+fn a_job_without_work_is_done_in_time() {
+    let ns = Duration::from_ns;
+    let task = Task { cost: ns(0), period: ns(10), jitter: ns(5), release: Release::Free };
+    let ask = |deadline, higher: &[Task]| {
+        let subject = Subject {
+            task,
+            deadline: ns(deadline),
+            blocking: ns(0),
+            blocking_attained: true,
+            preemptible: true,
+        };
+        response(&subject, higher).unwrap()
+    };
+    assert_eq!(ask(5, &[]).bound().map(|r| r.from_arrival), Some(ns(5)));
+    assert!(matches!(ask(4, &[]), Verdict::Unschedulable(_)));
+    assert!(matches!(ask(5, &[Task { cost: ns(1), ..task }]), Verdict::Unschedulable(_)));
+}
+
+/// Two tasks as urgent, C = 3 and 4, T = 5 and 20, D = 5 and 9. Served in order of arrival, the second is done by 7; the
+/// equation lets two jobs of the first go before it, which is 10. So a bound past the deadline proves nothing.
+#[test]
+fn equals_are_not_said_to_be_late() {
+    use taut_analysis::uni::fp::local_locks;
+    use taut_model::{Arrivals, Body, Scheduler, Segment, SetTask, TaskSet};
+    let task = |priority, cost, period, deadline| SetTask {
+        name: "t".into(),
+        core: 0,
+        priority,
+        arrivals: Arrivals::Sporadic,
+        period: Duration::from_ns(period),
+        deadline: Duration::from_ns(deadline),
+        jitter: Duration::ZERO,
+        body: Body::Segments(vec![Segment::Normal(Duration::from_ns(cost))]),
+    };
+    let second = |priority| {
+        let tasks = vec![task(priority, 3, 5, 5), task(1, 4, 20, 9)];
+        let set = TaskSet::new(vec![Scheduler::FixedPriority], vec![], tasks).expect("valid");
+        local_locks::responses(&set, 0).unwrap().remove(1).verdict
+    };
+    assert!(matches!(second(1), Verdict::NotShown(Why::Passes(late)) if late.from_arrival.as_ns() == 10));
+    assert!(matches!(second(2), Verdict::Unschedulable(late) if late.from_arrival.as_ns() == 10));
 }
 
 /// The order by D − J is as good as any: checked against all orders of small sets with sections and jitter, some

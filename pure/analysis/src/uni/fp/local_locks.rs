@@ -8,7 +8,7 @@
 //! Symbols     as there
 //! Assumes     A1 fixed priority   A2 the priority ceiling protocol, immediate ceilings, or the stack resource policy
 //!             A3 no resource of the core is used on another core   A4 no self-suspension
-//! Verdict     sufficient; exact for a task that no section is in the way of, and that has none
+//! Verdict     sufficient; exact for a task that no section is in the way of, that has none, and that has no equal
 //! Cost        pseudo-polynomial
 //! Source      [Sha90], [Audsley93]: blocking as a term of the response time
 //! ```
@@ -78,12 +78,14 @@ fn ask(
             Arrivals::Phased(offset) => Release::Phase(offset),
         },
     };
+    let more_urgent = |&j: &usize| set.tasks()[j].priority > set.tasks()[task].priority;
     let subject = Subject {
         task: plain(task),
         deadline: set.tasks()[task].deadline,
         blocking: blocking.time,
-        // A section that is locked just before everything else is at its worst need not be possible.
-        blocking_attained: blocking.of.is_none(),
+        // A section that is locked just before everything else is at its worst need not be possible; nor need a run in
+        // which equals are worst for each other.
+        blocking_attained: blocking.of.is_none() && higher.iter().all(more_urgent),
         preemptible: set.requests(task).is_empty(),
     };
     let higher: Vec<Task> = higher.iter().map(|&j| plain(j)).collect();

@@ -26,7 +26,9 @@
 //! their offsets and jitters are equal. Otherwise the instant may never come, so a bound past the deadline means
 //! "not shown". Ignoring offsets is sound in every case: it only adds runs. B must be attained as well, and a
 //! task that has a non-preemptive section itself may finish earlier than the equation says, because nothing
-//! interferes within the section: both make the answer "not shown" too. In dense time B by a section that
+//! interferes within the section: both make the answer "not shown" too. So does a task that is as urgent: the
+//! equation lets its later jobs interfere, and where equals are served in order of arrival they do not. `higher` has
+//! no priorities, so who puts such a task into it says [`Subject::blocking_attained`] = false. In dense time B by a section that
 //! starts just before the release is a supremum; w, as the least fixed point, is continuous from the left in B,
 //! so a bound past the deadline is still passed in some run.
 //!
@@ -75,7 +77,8 @@ pub struct Subject {
     pub deadline: Duration,
     /// B.
     pub blocking: Duration,
-    /// Whether some run attains B while everything else is at its worst.
+    /// Whether some run attains B while everything else is at its worst. False as well if a task among those that
+    /// interfere is as urgent, not more.
     pub blocking_attained: bool,
     /// Whether it is preemptible throughout.
     pub preemptible: bool,
@@ -134,7 +137,7 @@ pub fn response_from(
     let once = higher.iter().fold(fixed, |sum, j| sum + u128::from(j.cost.as_ns()));
     let mut w = once.max(u128::from(least.as_ns()));
     let mut steps = 0;
-    while w <= limit && own.jitter < subject.deadline {
+    while w <= limit && own.jitter <= subject.deadline {
         if steps == STEPS_MAX {
             return Ok(Verdict::NotShown(Why::Steps(steps)));
         }

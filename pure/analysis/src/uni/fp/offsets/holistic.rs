@@ -53,6 +53,8 @@ pub fn response(transactions: &[Transaction], of: Position) -> Result<Verdict<Re
         higher: &higher,
     })?;
     Ok(match found {
+        // Released past its deadline with nothing to do.
+        Verdict::Schedulable(r) if own.offset > own.deadline => Verdict::NotShown(Why::Passes(answer(&r)?)),
         Verdict::Schedulable(r) => Verdict::Schedulable(answer(&r)?),
         Verdict::Unschedulable(r) | Verdict::NotShown(Why::Passes(r)) => {
             Verdict::NotShown(Why::Passes(answer(&r)?))
