@@ -56,7 +56,8 @@ fn set(cores: usize, rows: &[Row]) -> TaskSet {
 }
 
 /// [Buttazzo11] G. C. Buttazzo, "Hard Real-Time Computing Systems", 3rd edition, section 4.6: three tasks with
-/// U = 11/12, where windows up to 25 have to be looked at; the busy window says that up to 16 is enough.
+/// U = 11/12, where windows up to 25 have to be looked at; the busy window says that up to 16 is enough. Not seen in
+/// print: entered from memory, and computed by hand from the equation.
 #[test]
 fn buttazzo11_example() {
     let rows = [(2, 6, 4, 0), (2, 8, 5, 0), (3, 9, 7, 0)];
@@ -68,8 +69,8 @@ fn buttazzo11_example() {
     assert_eq!((short.length, short.demand), (ns(6), ns(7)));
 }
 
-/// [ZhangBurns09] The eight tasks with which QPA is shown, as other implementations have them; and the same with two
-/// shorter deadlines.
+/// [ZhangBurns09] The eight tasks with which QPA is shown, and the same with two shorter deadlines: not seen in print, but
+/// both are the examples of another implementation (J. A. M. Santos Júnior, in Python, 2010), with these answers.
 #[test]
 fn zhang_burns09_example() {
     let rows = |a, b| {
