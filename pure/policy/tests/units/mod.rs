@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Jobs on one core, unit by unit, with every invariant asserted after each step.
+#![allow(dead_code, unreachable_pub, unused_imports, reason = "each test file uses its part")]
+
+use taut_policy::ceiling::{Immediate, ImmediateResource, Original, OriginalResource};
+use taut_policy::queue::{Heap, HeapSlot, List, Node};
+use taut_policy::{
+    Answer, Dfp, DfpResource, Locking, Slot, Srp, SrpList, SrpListResource, SrpListTask, SrpResource, SrpTask,
+};
+use taut_time::{Duration, Instant};
+
+pub const TASKS: usize = 6;
+pub const RESOURCES: usize = 3;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    Run,
+    Lock(usize),
+    Unlock(usize),
+}
+pub use Step::{Lock, Run, Unlock};
+
+/// One job, that of the task with its position.
+#[derive(Clone, Debug)]
+pub struct Job {
+    pub arrival: u64,
+    /// When the rule is told.
+    pub told: u64,
+    pub deadline: u64,
+    pub steps: Vec<Step>,
+}
+
+pub fn job(arrival: u64, deadline: u64, steps: &[Step]) -> Job {
+    Job { arrival, told: arrival, deadline, steps: steps.to_vec() }
+}
+
+/// `length` units inside of a resource.
+pub fn inside(resource: usize, length: usize) -> Vec<Step> {
+    [vec![Lock(resource)], vec![Run; length], vec![Unlock(resource)]].concat()
+}
+
+/// What a run was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ran {
+    /// A letter per unit, with a star if it holds something, `.` if nothing runs; up to a break of mutual exclusion.
+    pub schedule: String,
+    /// When and who asked for what another held.
+    pub broken: Option<(u64, usize)>,
+    pub missed: Vec<bool>,
+}
+
+/// Asserts the rule's invariants after each step, if it keeps them.
+pub fn run(rule: &mut impl Locking, jobs: &[Job], keeps_invariants: bool) -> Ran {
+    let mut at = vec![0; jobs.len()];
+    let mut holds = vec![Vec::new(); jobs.len()];
+    let mut ran = Ran { schedule: String::new(), broken: None, missed: vec![true; jobs.len()] };
+    let units: usize = jobs.iter().flat_map(|job| &job.steps).filter(|step| **step == Run).count();
+    let end = jobs.iter().map(|job| job.told).max().unwrap_or(0) + units as u64;
+    let mut parts = Vec::new();
+    for now in 0..=end {
+        for (task, job) in jobs.iter().enumerate().filter(|(_, job)| job.told == now) {
+            rule.release(task, Instant::from_ns(job.arrival)).expect("idle");
+        }
+        let running = loop {
+            let decided = rule.decide();
+            if keeps_invariants {
+                rule.check_state().unwrap_or_else(|why| panic!("{why} at {now} of {jobs:?}"));
+            }
+            let Some(task) = decided else { break None };
+            match jobs[task].steps.get(at[task]) {
+                Some(&Lock(resource)) if rule.holder(resource) == Some(task) => {
+                    // It waited, and runs again.
+                    holds[task].push(resource);
+                    at[task] += 1;
+                }
+                Some(&Lock(resource)) => match rule.lock(Instant::from_ns(now), resource).expect("may") {
+                    Answer::Granted => {
+                        let others = holds.iter().any(|of: &Vec<usize>| of.contains(&resource));
+                        assert!(!others, "two hold {resource} at {now} of {jobs:?}");
+                        holds[task].push(resource);
+                        at[task] += 1;
+                    }
+                    Answer::Waits => {}
+                    Answer::Broken => {
+                        ran.broken = Some((now, task));
+                        ran.schedule = parts.join(" ");
+                        return ran;
+                    }
+                },
+                _ => break Some(task),
+            }
+        };
+        let Some(task) = running else {
+            parts.push(".".to_owned());
+            continue;
+        };
+        let star = if holds[task].is_empty() { "" } else { "*" };
+        parts.push(format!("{}{star}", char::from(b'A' + task as u8)));
+        at[task] += 1;
+        while let Some(&Unlock(resource)) = jobs[task].steps.get(at[task]) {
+            rule.unlock(resource).expect("holds it");
+            assert_eq!(holds[task].pop(), Some(resource));
+            at[task] += 1;
+        }
+        if at[task] == jobs[task].steps.len() {
+            assert_eq!(rule.complete(), Ok(task));
+            ran.missed[task] = now + 1 > jobs[task].arrival + jobs[task].deadline;
+        }
+    }
+    while parts.last().is_some_and(|part| part == ".") {
+        parts.pop();
+    }
+    assert!(jobs.iter().zip(&at).all(|(job, at)| job.steps.len() == *at), "a job is left: {jobs:?}");
+    ran.schedule = parts.join(" ");
+    ran
+}
+
+pub fn ns(ns: u64) -> Duration {
+    Duration::from_ns(ns)
+}
+
+pub fn deadlines(jobs: &[Job]) -> Vec<Duration> {
+    jobs.iter().map(|job| ns(job.deadline)).collect()
+}
+
+/// Per resource, the least relative deadline of those that use it.
+pub fn floors(jobs: &[Job]) -> Vec<Duration> {
+    let users = |resource| jobs.iter().filter(move |job| job.steps.contains(&Lock(resource)));
+    let floor = |resource| users(resource).map(|job| ns(job.deadline)).min().unwrap_or(Duration::MAX);
+    (0..RESOURCES).map(floor).collect()
+}
+
+pub fn heap() -> Heap<[HeapSlot; TASKS]> {
+    Heap::new([HeapSlot::EMPTY; TASKS])
+}
+
+pub fn srp(jobs: &[Job]) -> Ran {
+    let (tasks, resources) = ([SrpTask::EMPTY; TASKS], [SrpResource::EMPTY; RESOURCES]);
+    run(&mut Srp::new(heap(), tasks, &deadlines(jobs), resources, &floors(jobs)).expect("fits"), jobs, true)
+}
+
+pub fn srp_list(jobs: &[Job]) -> Ran {
+    let (tasks, resources) = ([SrpListTask::EMPTY; TASKS], [SrpListResource::EMPTY; RESOURCES]);
+    let nodes = [Node::EMPTY; TASKS];
+    run(
+        &mut SrpList::new(nodes, tasks, &deadlines(jobs), resources, &floors(jobs)).expect("fits"),
+        jobs,
+        false,
+    )
+}
+
+pub fn dfp_with(jobs: &[Job], jitter: u64) -> Ran {
+    let (slots, resources) = ([Slot::EMPTY; TASKS], [DfpResource::EMPTY; RESOURCES]);
+    let rule = Dfp::new(heap(), slots, &deadlines(jobs), resources, &floors(jobs), ns(jitter));
+    run(&mut rule.expect("fits"), jobs, true)
+}
+
+pub fn dfp(jobs: &[Job]) -> Ran {
+    dfp_with(jobs, 0)
+}
+
+/// Deadline-monotonic priorities and the ceilings that follow.
+pub fn priorities(jobs: &[Job]) -> (Vec<u32>, Vec<u32>) {
+    let of = |deadline: u64| 1000 - u32::try_from(deadline).expect("small");
+    let ceiling = |floor: &Duration| if *floor == Duration::MAX { 0 } else { of(floor.as_ns()) };
+    (jobs.iter().map(|job| of(job.deadline)).collect(), floors(jobs).iter().map(ceiling).collect())
+}
+
+pub fn immediate(jobs: &[Job]) -> Ran {
+    let ((own, ceilings), resources) = (priorities(jobs), [ImmediateResource::EMPTY; RESOURCES]);
+    run(
+        &mut Immediate::new(heap(), [Slot::EMPTY; TASKS], &own, resources, &ceilings).expect("fits"),
+        jobs,
+        true,
+    )
+}
+
+pub fn original(jobs: &[Job]) -> Ran {
+    let ((own, ceilings), resources) = (priorities(jobs), [OriginalResource::EMPTY; RESOURCES]);
+    let list = List::new([Node::EMPTY; TASKS]);
+    run(&mut Original::new(list, [Slot::EMPTY; TASKS], &own, resources, &ceilings).expect("fits"), jobs, true)
+}
