@@ -30,8 +30,8 @@
 use taut_time::{Duration, Instant};
 
 use crate::queue::ReadyQueue;
-use crate::ranked::{Held, Ranked, State};
-use crate::{Answer, Locking, Misuse, Scheduler, Slot, Store};
+use crate::ranked::{ByRank, Held, Ranked};
+use crate::{Answer, Locking, Misuse, Slot, Store};
 
 /// A resource: its floor, and who holds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,35 +80,20 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<DfpResource>> Dfp<Q, S, R> {
     }
 }
 
-impl<Q: ReadyQueue, S: Store<Slot>, R: Store<DfpResource>> Scheduler for Dfp<Q, S, R> {
-    fn release(&mut self, task: usize, arrival: Instant) -> Result<(), Misuse> {
-        let deadline = arrival.as_ns().saturating_add(self.ranked.in_state(task, State::Idle)?.base);
-        self.ranked.admit(task, State::Idle, deadline)
+impl<Q: ReadyQueue, S: Store<Slot>, R: Store<DfpResource>> ByRank for Dfp<Q, S, R> {
+    type Ready = Q;
+    type Slots = S;
+
+    fn ranked(&self) -> &Ranked<Q, S> {
+        &self.ranked
     }
 
-    fn suspend(&mut self) -> Result<usize, Misuse> {
-        self.ranked.leave(State::Suspended)
+    fn ranked_mut(&mut self) -> &mut Ranked<Q, S> {
+        &mut self.ranked
     }
 
-    fn resume(&mut self, task: usize) -> Result<(), Misuse> {
-        let deadline = self.ranked.in_state(task, State::Suspended)?.rank;
-        self.ranked.admit(task, State::Suspended, deadline)
-    }
-
-    fn complete(&mut self) -> Result<usize, Misuse> {
-        self.ranked.leave(State::Idle)
-    }
-
-    fn retire(&mut self, task: usize) -> Result<(), Misuse> {
-        self.ranked.retire(task)
-    }
-
-    fn decide(&mut self) -> Option<usize> {
-        self.ranked.decide()
-    }
-
-    fn running(&self) -> Option<usize> {
-        self.ranked.running
+    fn rank(base: u64, arrival: Instant) -> u64 {
+        arrival.as_ns().saturating_add(base)
     }
 }
 
@@ -116,31 +101,15 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<DfpResource>> Locking for Dfp<Q, S,
     fn lock(&mut self, now: Instant, resource: usize) -> Result<Answer, Misuse> {
         let task = self.ranked.runner()?;
         let place = self.resources.as_mut().get_mut(resource).ok_or(Misuse::Resource)?;
-        match place.held.holder() {
-            Some(holder) if holder == task => return Err(Misuse::Again),
-            Some(_) => return Ok(Answer::Broken),
-            None => {}
-        }
         // Rounded down where it does not fit: earlier is safe.
         let floor = now.as_ns().saturating_add(place.floor).saturating_sub(self.jitter);
-        let slot = self.ranked.slot_mut(task);
-        slot.held += 1;
-        place.held = Held { holder: task as u32, depth: slot.held, before: slot.rank };
-        slot.rank = slot.rank.min(floor);
-        Ok(Answer::Granted)
+        self.ranked.take(task, &mut place.held, floor)
     }
 
     fn unlock(&mut self, resource: usize) -> Result<(), Misuse> {
         let task = self.ranked.runner()?;
         let place = self.resources.as_mut().get_mut(resource).ok_or(Misuse::Resource)?;
-        let slot = self.ranked.slot_mut(task);
-        if place.held.holder() != Some(task) || place.held.depth != slot.held {
-            return Err(Misuse::NotHolder);
-        }
-        slot.rank = place.held.before;
-        slot.held -= 1;
-        place.held = Held::FREE;
-        Ok(())
+        self.ranked.give_back(task, &mut place.held)
     }
 
     fn holder(&self, resource: usize) -> Option<usize> {

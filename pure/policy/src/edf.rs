@@ -6,8 +6,8 @@
 use taut_time::{Duration, Instant};
 
 use crate::queue::ReadyQueue;
-use crate::ranked::{Ranked, State};
-use crate::{Misuse, Scheduler, Slot, Store};
+use crate::ranked::{ByRank, Ranked};
+use crate::{Misuse, Slot, Store};
 
 /// The ready job of the earliest absolute deadline runs; FIFO among equals.
 #[derive(Clone, Debug)]
@@ -30,34 +30,19 @@ impl<Q: ReadyQueue, S: Store<Slot>> Edf<Q, S> {
     }
 }
 
-impl<Q: ReadyQueue, S: Store<Slot>> Scheduler for Edf<Q, S> {
-    fn release(&mut self, task: usize, arrival: Instant) -> Result<(), Misuse> {
-        let deadline = arrival.as_ns().saturating_add(self.ranked.in_state(task, State::Idle)?.base);
-        self.ranked.admit(task, State::Idle, deadline)
+impl<Q: ReadyQueue, S: Store<Slot>> ByRank for Edf<Q, S> {
+    type Ready = Q;
+    type Slots = S;
+
+    fn ranked(&self) -> &Ranked<Q, S> {
+        &self.ranked
     }
 
-    fn suspend(&mut self) -> Result<usize, Misuse> {
-        self.ranked.leave(State::Suspended)
+    fn ranked_mut(&mut self) -> &mut Ranked<Q, S> {
+        &mut self.ranked
     }
 
-    fn resume(&mut self, task: usize) -> Result<(), Misuse> {
-        let deadline = self.ranked.in_state(task, State::Suspended)?.rank;
-        self.ranked.admit(task, State::Suspended, deadline)
-    }
-
-    fn complete(&mut self) -> Result<usize, Misuse> {
-        self.ranked.leave(State::Idle)
-    }
-
-    fn retire(&mut self, task: usize) -> Result<(), Misuse> {
-        self.ranked.retire(task)
-    }
-
-    fn decide(&mut self) -> Option<usize> {
-        self.ranked.decide()
-    }
-
-    fn running(&self) -> Option<usize> {
-        self.ranked.running
+    fn rank(base: u64, arrival: Instant) -> u64 {
+        arrival.as_ns().saturating_add(base)
     }
 }

@@ -6,8 +6,8 @@
 use taut_time::Instant;
 
 use crate::queue::ReadyQueue;
-use crate::ranked::{Ranked, State};
-use crate::{Misuse, Scheduler, Slot, Store};
+use crate::ranked::{ByRank, Ranked};
+use crate::{Misuse, Slot, Store};
 
 /// The most urgent ready task runs; FIFO among equals, and who was preempted goes before them, as SCHED_FIFO has it.
 #[derive(Clone, Debug)]
@@ -30,41 +30,27 @@ impl<Q: ReadyQueue, S: Store<Slot>> FixedPriority<Q, S> {
     }
 }
 
-impl<Q: ReadyQueue, S: Store<Slot>> Scheduler for FixedPriority<Q, S> {
-    fn release(&mut self, task: usize, _: Instant) -> Result<(), Misuse> {
-        let rank = self.ranked.in_state(task, State::Idle)?.base;
-        self.ranked.admit(task, State::Idle, rank)
+impl<Q: ReadyQueue, S: Store<Slot>> ByRank for FixedPriority<Q, S> {
+    type Ready = Q;
+    type Slots = S;
+
+    fn ranked(&self) -> &Ranked<Q, S> {
+        &self.ranked
     }
 
-    fn suspend(&mut self) -> Result<usize, Misuse> {
-        self.ranked.leave(State::Suspended)
+    fn ranked_mut(&mut self) -> &mut Ranked<Q, S> {
+        &mut self.ranked
     }
 
-    fn resume(&mut self, task: usize) -> Result<(), Misuse> {
-        let rank = self.ranked.in_state(task, State::Suspended)?.base;
-        self.ranked.admit(task, State::Suspended, rank)
-    }
-
-    fn complete(&mut self) -> Result<usize, Misuse> {
-        self.ranked.leave(State::Idle)
-    }
-
-    fn retire(&mut self, task: usize) -> Result<(), Misuse> {
-        self.ranked.retire(task)
-    }
-
-    fn decide(&mut self) -> Option<usize> {
-        self.ranked.decide()
-    }
-
-    fn running(&self) -> Option<usize> {
-        self.ranked.running
+    fn rank(base: u64, _: Instant) -> u64 {
+        base
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Scheduler;
     use crate::queue::{Bitmap, Level, Node};
 
     #[test]

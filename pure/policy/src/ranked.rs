@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
+use taut_time::Instant;
+
 use crate::queue::{End, ReadyQueue};
-use crate::{Misuse, Store};
+use crate::{Answer, Misuse, Scheduler, Store};
 
 /// What a rule knows of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +97,34 @@ impl<Q: ReadyQueue, S: Store<Slot>> Ranked<Q, S> {
         Ok(())
     }
 
+    /// A resource that the task takes, which runs: from now on it stands at `rank` at least.
+    #[inline]
+    pub(crate) fn take(&mut self, task: usize, held: &mut Held, rank: u64) -> Result<Answer, Misuse> {
+        match held.holder() {
+            Some(holder) if holder == task => return Err(Misuse::Again),
+            Some(_) => return Ok(Answer::Broken),
+            None => {}
+        }
+        let slot = self.slot_mut(task);
+        slot.held += 1;
+        *held = Held { holder: task as u32, depth: slot.held, before: slot.rank };
+        slot.rank = slot.rank.min(rank);
+        Ok(Answer::Granted)
+    }
+
+    /// The task, which runs, gives it back, and stands where it stood before.
+    #[inline]
+    pub(crate) fn give_back(&mut self, task: usize, held: &mut Held) -> Result<(), Misuse> {
+        let slot = self.slot_mut(task);
+        if held.holder() != Some(task) || held.depth != slot.held {
+            return Err(Misuse::NotHolder);
+        }
+        slot.rank = held.before;
+        slot.held -= 1;
+        *held = Held::FREE;
+        Ok(())
+    }
+
     /// The task that runs, to lock or unlock.
     pub(crate) fn runner(&self) -> Result<usize, Misuse> {
         self.running.ok_or(Misuse::State)
@@ -128,6 +158,57 @@ impl<Q: ReadyQueue, S: Store<Slot>> Ranked<Q, S> {
             }
             _ => Ok(()),
         }
+    }
+}
+
+/// A rule under which the ready task of least rank runs: all that its scheduler is but for where a job starts from.
+pub(crate) trait ByRank {
+    type Ready: ReadyQueue;
+    type Slots: Store<Slot>;
+
+    fn ranked(&self) -> &Ranked<Self::Ready, Self::Slots>;
+
+    fn ranked_mut(&mut self) -> &mut Ranked<Self::Ready, Self::Slots>;
+
+    /// Where a job stands that arrives now, by its task's base.
+    fn rank(base: u64, arrival: Instant) -> u64;
+
+    /// [`Scheduler::decide`].
+    fn choose(&mut self) -> Option<usize> {
+        self.ranked_mut().decide()
+    }
+}
+
+impl<B: ByRank> Scheduler for B {
+    fn release(&mut self, task: usize, arrival: Instant) -> Result<(), Misuse> {
+        let rank = B::rank(self.ranked().in_state(task, State::Idle)?.base, arrival);
+        self.ranked_mut().admit(task, State::Idle, rank)
+    }
+
+    fn suspend(&mut self) -> Result<usize, Misuse> {
+        self.ranked_mut().leave(State::Suspended)
+    }
+
+    fn resume(&mut self, task: usize) -> Result<(), Misuse> {
+        // It held nothing when it left, so it stood where its job started.
+        let rank = self.ranked().in_state(task, State::Suspended)?.rank;
+        self.ranked_mut().admit(task, State::Suspended, rank)
+    }
+
+    fn complete(&mut self) -> Result<usize, Misuse> {
+        self.ranked_mut().leave(State::Idle)
+    }
+
+    fn retire(&mut self, task: usize) -> Result<(), Misuse> {
+        self.ranked_mut().retire(task)
+    }
+
+    fn decide(&mut self) -> Option<usize> {
+        self.choose()
+    }
+
+    fn running(&self) -> Option<usize> {
+        self.ranked().running
     }
 }
 

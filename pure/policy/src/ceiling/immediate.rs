@@ -15,8 +15,8 @@ use taut_time::Instant;
 
 use super::ranks;
 use crate::queue::ReadyQueue;
-use crate::ranked::{Held, Ranked, State};
-use crate::{Answer, Locking, Misuse, Scheduler, Slot, Store};
+use crate::ranked::{ByRank, Held, Ranked};
+use crate::{Answer, Locking, Misuse, Slot, Store};
 
 /// A resource: its ceiling and who holds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,35 +61,20 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<ImmediateResource>> Immediate<Q, S,
     }
 }
 
-impl<Q: ReadyQueue, S: Store<Slot>, R: Store<ImmediateResource>> Scheduler for Immediate<Q, S, R> {
-    fn release(&mut self, task: usize, _: Instant) -> Result<(), Misuse> {
-        let rank = self.ranked.in_state(task, State::Idle)?.base;
-        self.ranked.admit(task, State::Idle, rank)
+impl<Q: ReadyQueue, S: Store<Slot>, R: Store<ImmediateResource>> ByRank for Immediate<Q, S, R> {
+    type Ready = Q;
+    type Slots = S;
+
+    fn ranked(&self) -> &Ranked<Q, S> {
+        &self.ranked
     }
 
-    fn suspend(&mut self) -> Result<usize, Misuse> {
-        self.ranked.leave(State::Suspended)
+    fn ranked_mut(&mut self) -> &mut Ranked<Q, S> {
+        &mut self.ranked
     }
 
-    fn resume(&mut self, task: usize) -> Result<(), Misuse> {
-        let rank = self.ranked.in_state(task, State::Suspended)?.base;
-        self.ranked.admit(task, State::Suspended, rank)
-    }
-
-    fn complete(&mut self) -> Result<usize, Misuse> {
-        self.ranked.leave(State::Idle)
-    }
-
-    fn retire(&mut self, task: usize) -> Result<(), Misuse> {
-        self.ranked.retire(task)
-    }
-
-    fn decide(&mut self) -> Option<usize> {
-        self.ranked.decide()
-    }
-
-    fn running(&self) -> Option<usize> {
-        self.ranked.running
+    fn rank(base: u64, _: Instant) -> u64 {
+        base
     }
 }
 
@@ -97,29 +82,13 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<ImmediateResource>> Locking for Imm
     fn lock(&mut self, _: Instant, resource: usize) -> Result<Answer, Misuse> {
         let task = self.ranked.runner()?;
         let place = self.resources.as_mut().get_mut(resource).ok_or(Misuse::Resource)?;
-        match place.held.holder() {
-            Some(holder) if holder == task => return Err(Misuse::Again),
-            Some(_) => return Ok(Answer::Broken),
-            None => {}
-        }
-        let slot = self.ranked.slot_mut(task);
-        slot.held += 1;
-        place.held = Held { holder: task as u32, depth: slot.held, before: slot.rank };
-        slot.rank = slot.rank.min(place.ceiling);
-        Ok(Answer::Granted)
+        self.ranked.take(task, &mut place.held, place.ceiling)
     }
 
     fn unlock(&mut self, resource: usize) -> Result<(), Misuse> {
         let task = self.ranked.runner()?;
         let place = self.resources.as_mut().get_mut(resource).ok_or(Misuse::Resource)?;
-        let slot = self.ranked.slot_mut(task);
-        if place.held.holder() != Some(task) || place.held.depth != slot.held {
-            return Err(Misuse::NotHolder);
-        }
-        slot.rank = place.held.before;
-        slot.held -= 1;
-        place.held = Held::FREE;
-        Ok(())
+        self.ranked.give_back(task, &mut place.held)
     }
 
     fn holder(&self, resource: usize) -> Option<usize> {

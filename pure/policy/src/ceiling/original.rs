@@ -19,8 +19,8 @@ use taut_time::Instant;
 
 use super::ranks;
 use crate::queue::{End, ReadyQueue};
-use crate::ranked::{Held, Ranked, State};
-use crate::{Answer, Locking, Misuse, Scheduler, Slot, Store};
+use crate::ranked::{ByRank, Held, Ranked, State};
+use crate::{Answer, Locking, Misuse, Slot, Store};
 
 /// A resource: its ceiling and who holds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,30 +99,23 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<OriginalResource>> Original<Q, S, R
     }
 }
 
-impl<Q: ReadyQueue, S: Store<Slot>, R: Store<OriginalResource>> Scheduler for Original<Q, S, R> {
-    fn release(&mut self, task: usize, _: Instant) -> Result<(), Misuse> {
-        let rank = self.ranked.in_state(task, State::Idle)?.base;
-        self.ranked.admit(task, State::Idle, rank)
+impl<Q: ReadyQueue, S: Store<Slot>, R: Store<OriginalResource>> ByRank for Original<Q, S, R> {
+    type Ready = Q;
+    type Slots = S;
+
+    fn ranked(&self) -> &Ranked<Q, S> {
+        &self.ranked
     }
 
-    fn suspend(&mut self) -> Result<usize, Misuse> {
-        self.ranked.leave(State::Suspended)
+    fn ranked_mut(&mut self) -> &mut Ranked<Q, S> {
+        &mut self.ranked
     }
 
-    fn resume(&mut self, task: usize) -> Result<(), Misuse> {
-        let rank = self.ranked.in_state(task, State::Suspended)?.base;
-        self.ranked.admit(task, State::Suspended, rank)
+    fn rank(base: u64, _: Instant) -> u64 {
+        base
     }
 
-    fn complete(&mut self) -> Result<usize, Misuse> {
-        self.ranked.leave(State::Idle)
-    }
-
-    fn retire(&mut self, task: usize) -> Result<(), Misuse> {
-        self.ranked.retire(task)
-    }
-
-    fn decide(&mut self) -> Option<usize> {
+    fn choose(&mut self) -> Option<usize> {
         // Each round but the last makes a task wait, so there are at most as many as tasks.
         loop {
             let task = self.ranked.decide()?;
@@ -138,10 +131,6 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<OriginalResource>> Scheduler for Or
                 Some(holder) => self.wait(task, wanted as usize, holder),
             }
         }
-    }
-
-    fn running(&self) -> Option<usize> {
-        self.ranked.running
     }
 }
 
