@@ -50,6 +50,7 @@ pub mod delivery;
 pub mod memory;
 pub mod multi;
 pub mod queue;
+mod recurring;
 pub mod uni;
 mod verdict;
 pub mod wait_free;

@@ -236,6 +236,30 @@ fn assumptions_and_limits() {
     }
 }
 
+/// Who waits behind requests that fill a core, 2 ns every 2 ns, or all but a trillionth of it: an hour is not searched
+/// nanosecond by nanosecond.
+#[test]
+fn a_wait_without_end_is_found_soon() {
+    let hour = 3_600_000_000_000;
+    for (time, period) in [(2, 2), (hour - 1, hour)] {
+        let rows = [
+            (0, 3, time, period, period, 0, vec![(0, 1, time)]),
+            (1, 1, 5, 1_000 * hour, 1_000 * hour, 0, vec![(0, 1, 1)]),
+        ];
+        let set = set(2, 1, &rows);
+        let verdict = mpcp_lnr09_sound::response_times(&set).unwrap();
+        assert_eq!(found(&verdict).tasks[1].status, Status::Passes);
+        let mpcp_lnr09_paper::Claims::Unsound(claims) = mpcp_lnr09_paper::claims(&set).unwrap() else {
+            panic!()
+        };
+        assert!(!claims[1].claimed_to_fit);
+    }
+    // Half of it: the wait doubles nearly, and ends. 2 · 1 ns from the start, and ⌈b / 2⌉ more.
+    let rows = [(0, 3, 1, 2, 2, 0, vec![(0, 1, 1)]), (1, 1, 5, hour, hour, 0, vec![(0, 1, 1)])];
+    let verdict = mpcp_lnr09_sound::response_times(&set(2, 1, &rows)).unwrap();
+    assert_eq!(terms(&verdict, 1)[3], 2);
+}
+
 /// A miss leaves other tasks' bounds standing only where they do not rest on it.
 #[test]
 fn what_a_miss_leaves() {

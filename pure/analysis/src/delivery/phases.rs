@@ -31,7 +31,9 @@
 
 use taut_time::Duration;
 
-use crate::wide::{count, duration, ns};
+pub(super) use crate::recurring::Recurring;
+use crate::recurring::{self, Least};
+use crate::wide::{duration, ns};
 use crate::{Assumption, Overflow, Verdict, Why};
 
 /// Iterations, and phases, after which the search is given up.
@@ -83,13 +85,6 @@ pub struct Window {
     pub at_start: Duration,
     /// Steps of the iteration.
     pub steps: u32,
-}
-
-/// Something that comes again.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Recurring {
-    pub(super) gap: Duration,
-    pub(super) cost: u128,
 }
 
 impl Level {
@@ -170,132 +165,14 @@ pub(super) fn window(
     recurring: &[Recurring],
     deadline: Duration,
 ) -> Result<Verdict<Window>, Overflow> {
-    let answer = |w: u128, steps: u32| -> Result<Window, Overflow> {
-        Ok(Window { total: duration(w)?, at_start: duration(at_start.min(w))?, steps })
+    let answer = |w: u64, steps: u32| {
+        let at_start = duration(at_start.min(w.into()))?;
+        Ok(Window { total: Duration::from_ns(w), at_start, steps })
     };
-    // Costs that fit are what `ahead` needs.
-    asked(at_start, recurring, at_start)?;
-    // At a distance only rates count.
-    let mut w = at_start.max(ahead(at_start, recurring, 0, u128::MAX)).min(ns(deadline) + 1);
-    for steps in 1..=STEPS_MAX {
-        let next = asked(at_start, recurring, w)?;
-        if next == w && w <= ns(deadline) {
-            return Ok(Verdict::Schedulable(answer(w, steps)?));
-        }
-        // Not before `next`, and not before the rates that are in force there allow.
-        w = if next > ns(deadline) { next } else { ahead(at_start, recurring, w, next).max(next) };
-        if w > ns(deadline) {
-            // No w up to the deadline is long enough: it asks for more than itself, and the truth is no less.
-            let late = asked(at_start, recurring, ns(deadline))?;
-            return Ok(Verdict::NotShown(Why::Passes(answer(late, steps)?)));
-        }
-    }
-    Ok(Verdict::NotShown(Why::Steps(STEPS_MAX)))
-}
-
-/// at_start + Σ ⌈w / gap⌉ · cost; a window is longer than nothing.
-fn asked(at_start: u128, recurring: &[Recurring], w: u128) -> Result<u128, Overflow> {
-    let sum = recurring.iter().try_fold(at_start, |sum, one| {
-        let jobs = w.div_ceil(ns(one.gap)).max(1);
-        jobs.checked_mul(one.cost).and_then(|time| sum.checked_add(time))
-    });
-    let sum = sum.ok_or(Overflow)?;
-    count(sum)?;
-    Ok(sum)
-}
-
-/// A time before which no solution lies, if none lies before `next`: each term is at least what it is in `w`, and at
-/// least cost / gap of the window. As a function of the window that is convex, and above its tangent at `next`, so that
-/// it is solved no sooner than the tangent. 2⁶⁴, past all deadlines, if that never is.
-fn ahead(at_start: u128, recurring: &[Recurring], w: u128, next: u128) -> u128 {
-    // Of the tangent: its height at 0, and its slope in units of 2⁻⁶⁴, rounded down. All costs and sums are below 2⁶⁴,
-    // since `next` is.
-    let (mut height, mut slope) = (at_start, 0u128);
-    for one in recurring {
-        let gap = ns(one.gap);
-        let jobs = w.div_ceil(gap).max(1);
-        if jobs * gap < next {
-            slope = slope.saturating_add((one.cost << 64) / gap);
-        } else {
-            height += jobs * one.cost;
-        }
-    }
-    if height == 0 {
-        return 0;
-    }
-    match (1u128 << 64).checked_sub(slope) {
-        Some(rest) if rest > 0 => (height << 64) / rest,
-        _ => 1 << 64,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    /// One value after the other.
-    fn plain(at_start: u128, recurring: &[Recurring], deadline: u128) -> Option<u128> {
-        let mut w = at_start;
-        loop {
-            let next = asked(at_start, recurring, w).expect("small");
-            if next > deadline {
-                return None;
-            }
-            if next == w {
-                return Some(w);
-            }
-            w = next;
-        }
-    }
-
-    fn recurring(list: &[(u64, u64)]) -> Vec<Recurring> {
-        list.iter().map(|&(gap, cost)| Recurring { gap: Duration::from_ns(gap), cost: cost.into() }).collect()
-    }
-
-    proptest! {
-        #[test]
-        fn the_same_as_one_value_after_the_other(
-            at_start in 0..200_u128,
-            list in prop::collection::vec((1..60_u64, 0..25_u64), 0..5),
-            deadline in 0..4_000_u64,
-        ) {
-            let list = recurring(&list);
-            let found = window(at_start, &list, Duration::from_ns(deadline)).expect("small");
-            let total = |window: &Window| u128::from(window.total.as_ns());
-            match (&found, plain(at_start, &list, deadline.into())) {
-                (Verdict::Schedulable(found), Some(w)) => prop_assert_eq!(total(found), w),
-                (Verdict::NotShown(Why::Passes(late)), None) => {
-                    prop_assert!(late.total.as_ns() > deadline);
-                    // No more than the truth, if there is one.
-                    if let Some(w) = plain(at_start, &list, 1_000_000) {
-                        prop_assert!(total(late) <= w);
-                    }
-                }
-                other => prop_assert!(false, "{:?}", other),
-            }
-        }
-    }
-
-    /// 1 ns every 2 ns, and nearly all of the rest in pieces of most of an hour; and a stream that leaves a millionth.
-    #[test]
-    fn one_nanosecond_beside_an_hour() {
-        const HOUR: u64 = 3_600_000_000_000;
-        let shown = |at_start: u64, list: &[(u64, u64)]| {
-            let found = window(at_start.into(), &recurring(list), Duration::MAX).expect("it fits");
-            let Verdict::Schedulable(found) = found else { panic!("{found:?}") };
-            assert!(found.steps < 1_000, "{}", found.steps);
-            found.total.as_ns()
-        };
-        // 1 h + 0.49 h · 99 + ⌈w / 2⌉ ns, and the last piece has come.
-        let w = shown(HOUR, &[(2, 1), (HOUR, HOUR / 100 * 49)]);
-        assert_eq!(w, HOUR + w.div_ceil(2) + HOUR / 100 * 49 * w.div_ceil(HOUR));
-        assert!(w / HOUR >= 98, "{w}");
-        let w = shown(HOUR, &[(1_000_000, 999_999)]);
-        assert_eq!(w, HOUR * 1_000_000);
-        // As much comes as is served.
-        let full = window(1, &recurring(&[(2, 1), (HOUR, HOUR / 2)]), Duration::MAX);
-        assert!(matches!(full, Ok(Verdict::NotShown(Why::Passes(_))) | Err(Overflow)), "{full:?}");
-    }
+    let streams = recurring.iter().copied();
+    Ok(match recurring::least(at_start, streams, deadline.as_ns(), STEPS_MAX)? {
+        Least::Found(w, steps) => Verdict::Schedulable(answer(w, steps)?),
+        Least::Past(late, steps) => Verdict::NotShown(Why::Passes(answer(late, steps)?)),
+        Least::Steps => Verdict::NotShown(Why::Steps(STEPS_MAX)),
+    })
 }

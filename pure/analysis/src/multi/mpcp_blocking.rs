@@ -16,7 +16,7 @@
 //! Assumes     A1 all tasks keep D ≤ T, so that ⌈b / T⌉ + 1 jobs overlap a wait   A2 queues by priority
 //!             A3 local resources under PCP or immediate ceilings   A4 global sections do not nest
 //! Verdict     sufficient
-//! Cost        pseudo-polynomial per request; stops at T
+//! Cost        pseudo-polynomial per request; stops at T; limited
 //! Source      [Rajkumar90] the protocol; [Lakshmanan09, equations 1 to 3]; [Han14, equations 2 to 4]
 //! ```
 //!
@@ -25,9 +25,12 @@
 //! the job is ready. Under ceilings only one such task can hold a local resource that matters, and it is then not in
 //! a global section too. The original has global resources only; c is ours.
 
+use taut_time::Duration;
+
 use super::contention::{Contention, Part, Use};
 use super::fixed_point::Charge;
 use crate::Overflow;
+use crate::recurring::{self, Least, Recurring};
 
 /// B and L of a task.
 #[derive(Clone, Copy, Debug)]
@@ -120,7 +123,13 @@ fn remote_blocking(contention: &Contention, task: usize, held: &[u64]) -> Result
     Ok((sum, unbounded))
 }
 
-/// b: the least solution, or the first value past T.
+/// Steps in 64 bits before a search that never takes long takes over. Real sets need tens.
+const STEPS_PLAIN: u32 = 1_000;
+
+/// Steps of that.
+const STEPS_MAX: u32 = 10_000;
+
+/// b: the least solution, or a value past T; that as well if it is not found, which only makes it longer.
 fn wait(contention: &Contention, task: usize, resource: usize, held: &[u64]) -> Result<u64, Overflow> {
     let row = &contention.tasks[task];
     let users = contention.all_uses(resource);
@@ -130,8 +139,8 @@ fn wait(contention: &Contention, task: usize, resource: usize, held: &[u64]) -> 
     };
     let lower = others().filter(|(other, ..)| other.priority < row.priority).map(|(.., held)| held);
     let first = lower.max().unwrap_or(0);
-    let mut wait = 1;
-    while wait <= row.period {
+    let mut wait = 1u64;
+    for _ in 0..STEPS_PLAIN {
         let mut next = first;
         for (other, count, held) in others().filter(|(other, ..)| other.priority >= row.priority) {
             // At least one more than fits: a job that was there before.
@@ -144,6 +153,23 @@ fn wait(contention: &Contention, task: usize, resource: usize, held: &[u64]) -> 
             return Ok(next);
         }
         wait = next;
+        if wait > row.period {
+            return Ok(wait);
+        }
     }
-    Ok(wait)
+    let more = || others().filter(|(other, ..)| other.priority >= row.priority);
+    let at_start = more().fold(u128::from(first), |sum, (_, count, held)| sum + requested(count, held));
+    let streams = more().map(|(other, count, held)| Recurring {
+        gap: Duration::from_ns(other.period),
+        cost: requested(count, held),
+    });
+    match recurring::least(at_start, streams, row.period, STEPS_MAX)? {
+        Least::Found(wait, _) => Ok(wait),
+        Least::Past(..) | Least::Steps => row.period.checked_add(1).ok_or(Overflow),
+    }
+}
+
+/// N · W.
+fn requested(count: u64, held: u64) -> u128 {
+    u128::from(count) * u128::from(held)
 }
