@@ -47,6 +47,9 @@
 pub mod chain;
 mod core;
 pub mod delivery;
+#[cfg(test)]
+#[path = "../tests/draw/mod.rs"]
+mod draw;
 pub mod memory;
 pub mod multi;
 pub mod queue;

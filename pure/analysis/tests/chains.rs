@@ -5,9 +5,10 @@
 
 use std::collections::VecDeque;
 
+mod draw;
 mod simulator;
 
-use simulator::Draw;
+use draw::Draw;
 use taut_analysis::chain::data_age::data_age;
 use taut_analysis::chain::end_to_end::{Arrivals, Channel, Hop, Reading, Task};
 use taut_analysis::chain::reaction::{davare07, reaction};

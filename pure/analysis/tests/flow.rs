@@ -4,9 +4,11 @@
 //! Queues and chains against simulation on small sets: capacity, latency and age are never exceeded, and attained
 //! where the analysis calls itself exact.
 
+mod draw;
 mod simulator;
 
-use simulator::{Draw, Source, Task, run};
+use draw::Draw;
+use simulator::{Source, Task, run};
 use taut_analysis::Verdict;
 use taut_analysis::chain::{Link, age};
 use taut_analysis::queue::{Reader, Writer, capacity, latency, wait};

@@ -3,19 +3,13 @@
 
 //! Transactions with offsets against a simulation of all phasings of tiny sets, and the methods against each other.
 
+mod draw;
+
+use draw::Draw;
 use proptest::prelude::*;
 use taut_analysis::uni::fp::offsets::{self, Activity, Method, Position, Transaction};
 use taut_analysis::{Assumption, Verdict, Why};
 use taut_time::Duration;
-
-struct Draw(u64);
-
-impl Draw {
-    fn pick(&mut self, low: u64, high: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        low + (self.0 >> 33) % (high - low + 1)
-    }
-}
 
 fn ns(time: Duration) -> u64 {
     time.as_ns()
@@ -117,7 +111,7 @@ const ALL: Method = Method::Exact(1_000);
 
 #[test]
 fn exact_is_exact_and_the_others_above() {
-    let draw = &mut Draw(77);
+    let draw = &mut Draw::new(77);
     let mut above = [0; 3];
     for at in 0..300 {
         let set = draw_set(draw, 0, at % 2 == 0);
@@ -161,7 +155,7 @@ fn exact_is_exact_and_the_others_above() {
 /// With jitter, and with activities that wait for each other, no run exceeds any bound.
 #[test]
 fn no_run_exceeds_a_bound() {
-    let draw = &mut Draw(4);
+    let draw = &mut Draw::new(4);
     let (mut tight, mut chains, mut sporadic) = (0, 0, 0);
     for at in 0..400 {
         let chain = at % 2 == 0;
@@ -206,7 +200,7 @@ fn no_run_exceeds_a_bound() {
                         .collect()
                 })
                 .collect();
-            let (mut a, mut b) = (Draw(draw.pick(0, 1 << 30)), Draw(draw.pick(0, 1 << 30)));
+            let (mut a, mut b) = (Draw::new(draw.pick(0, 1 << 30)), Draw::new(draw.pick(0, 1 << 30)));
             let late = |activity: &Activity| {
                 [ns(activity.jitter), a.pick(0, ns(activity.jitter))][a.pick(0, 1) as usize]
             };

@@ -3,10 +3,12 @@
 
 //! Response times against simulation on small sets: never exceeded, and attained where the test calls itself exact.
 
+mod draw;
 mod simulator;
 
+use draw::Draw;
 use proptest::prelude::*;
-use simulator::{Draw, Task as Simulated, run};
+use simulator::{Task as Simulated, run};
 use taut_analysis::uni::fp::preemptive::{Release, Response, Subject, Task, response};
 use taut_analysis::{Core, CoreTask, PROBE_COST, Verdict, Why};
 use taut_model::Overheads;

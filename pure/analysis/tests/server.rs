@@ -4,23 +4,17 @@
 //! Servers against a simulation: between a more and a less urgent task, neither requests nor the less urgent task take
 //! longer than their bounds.
 
+mod draw;
+
 use std::collections::VecDeque;
 
+use draw::Draw;
 use proptest::prelude::*;
 use taut_analysis::uni::fp::arbitrary;
 use taut_analysis::uni::fp::preemptive::{Release, Subject, Task};
 use taut_analysis::uni::server::{Requests, Response, Server, deferrable, polling, sporadic};
 use taut_analysis::{Assumption, Overflow, Verdict, Why};
 use taut_time::Duration;
-
-struct Draw(u64);
-
-impl Draw {
-    fn pick(&mut self, low: u64, high: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        low + (self.0 >> 33) % (high - low + 1)
-    }
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -140,7 +134,7 @@ fn interference(kind: Kind, server: Server) -> Task {
 
 #[test]
 fn no_run_exceeds_a_bound() {
-    let draw = &mut Draw(9);
+    let draw = &mut Draw::new(9);
     let ns = Duration::from_ns;
     let (mut attained, mut low_attained, mut asked, mut light) = ([0; 4], [0; 4], 0, [0; 4]);
     for at in 0..1_000 {

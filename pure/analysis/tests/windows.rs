@@ -3,8 +3,11 @@
 
 //! Busy windows of several jobs against a simulation of all phasings of tiny sets, and against each other.
 
+mod draw;
+
 use std::cell::Cell;
 
+use draw::Draw;
 use proptest::prelude::*;
 use taut_analysis::uni::fp::preemptive::{Release, Subject, Task};
 use taut_analysis::uni::fp::{arbitrary, audsley, limited_preemption, non_preemptive, sweep};
@@ -36,15 +39,6 @@ fn observe(set: &[Ticks], phases: &[u64], held: u64, end: u64) -> Vec<u64> {
     worst
 }
 
-struct Draw(u64);
-
-impl Draw {
-    fn pick(&mut self, low: u64, high: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        low + (self.0 >> 33) % (high - low + 1)
-    }
-}
-
 fn task((c, t, _, j): Ticks) -> Task {
     let ns = Duration::from_ns;
     Task { cost: ns(c), period: ns(t), jitter: ns(j), release: Release::Free }
@@ -72,7 +66,7 @@ fn fits(set: &[Ticks]) -> bool {
 /// Full preemption, long backlogs: everything at once, all jitter used up, is the worst, and attains the bound.
 #[test]
 fn arbitrary_deadlines_are_exact() {
-    let draw = &mut Draw(5);
+    let draw = &mut Draw::new(5);
     let (mut sets, mut later, mut jitters) = (0, 0, 0);
     while sets < 600 {
         let mut one = || {
@@ -102,7 +96,7 @@ fn arbitrary_deadlines_are_exact() {
 /// job is not the slowest, the older analysis is below what was seen.
 #[test]
 fn limited_preemption_is_exact() {
-    let draw = &mut Draw(11);
+    let draw = &mut Draw::new(11);
     let (mut sets, mut whole, mut unsound) = (0, 0, 0);
     while sets < 250 {
         let mut one = || {
@@ -143,7 +137,7 @@ fn limited_preemption_is_exact() {
 /// Any order that passes, if there is one, of small sets without preemption, where monotonic orders are not optimal.
 #[test]
 fn audsley_is_as_good_as_all_orders() {
-    let draw = &mut Draw(3);
+    let draw = &mut Draw::new(3);
     let (mut kept, mut lost) = (0, 0);
     for _ in 0..600 {
         let mut one = || {

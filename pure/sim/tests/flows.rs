@@ -4,6 +4,9 @@
 //! Channels of runs: against the synchronous-reactive model, against the bounds of chains, buffers and queues, and by
 //! hand.
 
+mod random;
+
+use random::Random;
 use taut_analysis::chain::data_age::data_age;
 use taut_analysis::chain::end_to_end::{self, Reading};
 use taut_analysis::chain::reaction::{davare07, reaction};
@@ -17,18 +20,6 @@ use taut_time::Duration;
 
 fn ns(ns: u64) -> Duration {
     Duration::from_ns(ns)
-}
-
-/// xorshift64
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % n
-    }
 }
 
 fn task(core: usize, priority: u32, cost: u64, period: u64) -> SetTask {

@@ -3,6 +3,9 @@
 
 //! Servers of aperiodic requests: by hand, and never above the bounds of `taut_analysis::uni::server`.
 
+mod random;
+
+use random::Random;
 use taut_analysis::uni::fp::preemptive::{self, Release, Subject};
 use taut_analysis::uni::server as bounds;
 use taut_model::{Arrivals, Body, Scheduler, SetTask, TaskSet};
@@ -65,18 +68,6 @@ fn a_deferrable_server_serves_back_to_back() {
         served.expect("fits").tasks
     };
     assert_eq!(KINDS.map(tasks), [[1], [5], [3]].map(|of| of.map(ns).to_vec()));
-}
-
-/// xorshift64
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % n
-    }
 }
 
 fn response(own: preemptive::Task, higher: &[preemptive::Task]) -> Option<Duration> {

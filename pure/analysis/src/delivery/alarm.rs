@@ -63,6 +63,7 @@ pub fn printed(levels: &[Level], subject: &Subject) -> Result<Verdict<Phases>, O
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::draw::Draw;
 
     fn level(priority: u32, waiting: u64, gap: u64, costs: [u64; 3]) -> Level {
         let [handle, take_out, put_in] = costs.map(Duration::from_ns);
@@ -104,13 +105,8 @@ mod tests {
 
     #[test]
     fn run_tick_by_tick() {
-        let mut seed = 23_u64;
-        let mut draw = move |low: u64, high: u64| {
-            seed ^= seed << 13;
-            seed ^= seed >> 7;
-            seed ^= seed << 17;
-            low + seed % (high - low + 1)
-        };
+        let mut source = Draw::new(23);
+        let mut draw = |low, high| source.pick(low, high);
         let mut shown = 0;
         for _ in 0..400 {
             let count = draw(1, 4) as usize;

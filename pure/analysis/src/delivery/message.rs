@@ -61,6 +61,7 @@ pub fn printed(levels: &[Level], subject: &Subject) -> Result<Verdict<Phases>, O
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::draw::Draw;
     use crate::{Assumption, Why};
 
     fn level(priority: u32, waiting: u64, gap: u64, costs: [u64; 3]) -> Level {
@@ -108,13 +109,8 @@ mod tests {
     /// As dense as it may be, the bound is attained; with gaps and starts as they come it is not exceeded.
     #[test]
     fn run_tick_by_tick() {
-        let mut seed = 11_u64;
-        let mut draw = move |low: u64, high: u64| {
-            seed ^= seed << 13;
-            seed ^= seed >> 7;
-            seed ^= seed << 17;
-            low + seed % (high - low + 1)
-        };
+        let mut source = Draw::new(11);
+        let mut draw = |low, high| source.pick(low, high);
         let mut shown = 0;
         for _ in 0..600 {
             let count = draw(1, 4) as usize;

@@ -99,20 +99,10 @@ pub fn certainly_by(writer: &Writer, reader: &Reader, values: u64) -> Result<Ver
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::draw::Draw;
 
     fn ns(ns: u64) -> Duration {
         Duration::from_ns(ns)
-    }
-
-    struct Draw(u64);
-
-    impl Draw {
-        fn pick(&mut self, low: u64, high: u64) -> u64 {
-            self.0 ^= self.0 << 13;
-            self.0 ^= self.0 >> 7;
-            self.0 ^= self.0 << 17;
-            low + (self.0 >> 11) % (high - low + 1)
-        }
     }
 
     /// When a send first finds `values` waiting, from the writer's first arrival, and from the send that found nothing
@@ -162,7 +152,7 @@ mod tests {
 
     #[test]
     fn runs_overflow_between_the_two() {
-        let mut draw = Draw(99);
+        let mut draw = Draw::new(99);
         let (mut full, mut certain, mut near) = (0, 0, 0);
         for _ in 0..200 {
             let (tw, tr) = (draw.pick(2, 12), draw.pick(2, 20));
