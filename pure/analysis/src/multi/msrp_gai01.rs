@@ -18,6 +18,9 @@
 //! ```
 //!
 //! No bound rests on another task's: each is proven or not by itself.
+//!
+//! A4 is no formality: under the original ceilings a task is blocked at its arrival *and* when it locks, and a simulation
+//! of small sets exceeds the bound (`msrp_needs_immediate_ceilings`, in the tests of `taut-sim`).
 
 use taut_model::TaskSet;
 
