@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What the machine adds, charged against us:
+//!
+//! | what | charged as |
+//! |---|---|
+//! | context switch x | C' = C + 2x; under a protocol that suspends, 2x more for every request of a global resource |
+//! | release y, kernel blocking k | J' = J + y + k: both come before a job's first instruction |
+//! | lock l | every section is longer by it |
+//! | kernel blocking in a section of a resource of several cores | the section is longer by k: others wait for it too |
+//! | waking who was suspended | under a protocol that suspends, such a section is longer by y |
+//! | platform probe | time on its cores goes slower; see below |
+//! | non-preemptive stretches | sections of a resource that is the core, and that all of its tasks use |
+//!
+//! **The probe** runs above all tasks, holders and those who spin included, so no bound on it depends on them. In a
+//! window w it takes at most C_p · ⌈(w + y) / T_p⌉ ≤ K + u · w, with u = C_p / T_p and K = C_p · (1 + y / T_p). What
+//! takes x of the core's time is over after (x + K) / (1 − u) at most. So all that runs is scaled by 1 / (1 − u), and
+//! K / (1 − u) comes once to what a window is asked for: once per job, as jitter, and once per section that others wait
+//! for on other cores. Those who spin for it are under their own core's probe, so its length is scaled once more.
+
+use taut_analysis::{Overflow, PROBE_COST, PROBE_PERIOD};
+use taut_model::{Arrivals, Body, Model, Overheads, Request, Resource, SetTask, TaskSet};
+use taut_time::Duration;
+
+use crate::seats::Seats;
+
+/// What stands for a section whose length does not matter: whoever has it only raises a ceiling.
+const INSTANT: Duration = Duration::from_ns(1);
+
+/// Tasks as they are analysed, with what was charged.
+pub(super) struct Charged {
+    pub(super) set: TaskSet,
+    /// By seat: context switches.
+    pub(super) switches: Vec<Duration>,
+    /// By seat: locks, and what comes to global sections.
+    pub(super) locks: Vec<Duration>,
+    /// By seat: the platform probe, as cost and as jitter.
+    pub(super) probe: Vec<Duration>,
+}
+
+/// What the platform probe does to time.
+struct Probe {
+    /// C_p, context switches included, and T_p, in ns; the former is less.
+    cost: u64,
+    period: u64,
+    /// K / (1 − u).
+    once: Duration,
+}
+
+impl Probe {
+    fn new(overheads: &Overheads) -> Result<Self, Overflow> {
+        let switches = overheads.context_switch.checked_mul(2).ok_or(Overflow)?;
+        let cost = PROBE_COST.checked_add(switches).ok_or(Overflow)?;
+        // A probe that leaves no time: nothing can be bounded.
+        if cost >= PROBE_PERIOD {
+            return Err(Overflow);
+        }
+        let mut probe = Self { cost: cost.as_ns(), period: PROBE_PERIOD.as_ns(), once: Duration::ZERO };
+        let late = u128::from(probe.cost) * u128::from(overheads.release.as_ns());
+        let late = u64::try_from(late.div_ceil(probe.period.into())).map_err(|_| Overflow)?;
+        probe.once = probe.slower(cost.checked_add(Duration::from_ns(late)).ok_or(Overflow)?)?;
+        Ok(probe)
+    }
+
+    /// x / (1 − u), rounded up.
+    fn slower(&self, time: Duration) -> Result<Duration, Overflow> {
+        let scaled = u128::from(time.as_ns()) * u128::from(self.period);
+        let scaled = scaled.div_ceil(u128::from(self.period - self.cost));
+        u64::try_from(scaled).map(Duration::from_ns).map_err(|_| Overflow)
+    }
+
+    /// How long a section takes at most, seen by those who wait for it on another core.
+    fn section(&self, time: Duration) -> Result<Duration, Overflow> {
+        let real = self.slower(time)?.checked_add(self.once).ok_or(Overflow)?;
+        self.slower(real)
+    }
+}
+
+/// The set that is analysed: a task per seat, in their order.
+pub(super) fn charged(
+    model: &Model,
+    seats: &Seats<'_>,
+    global: &[bool],
+    suspends: bool,
+) -> Result<Charged, Overflow> {
+    let overheads = model.platform().overheads;
+    let probe = Probe::new(&overheads)?;
+    let switches = overheads.context_switch.checked_mul(2).ok_or(Overflow)?;
+    let cores = model.platform().cores.len();
+    // One more resource per core with a stretch that is not preempted: the core itself.
+    let mut resources: Vec<Resource> =
+        model.resources().iter().map(|shared| Resource { name: shared.name.clone() }).collect();
+    let kept: Vec<Option<usize>> = (0..cores)
+        .map(|core| {
+            let members = &seats.cores[core].members;
+            members.iter().any(|&i| !seats.seats[i].task.non_preemptive.is_zero()).then(|| {
+                resources.push(Resource { name: format!("core {}", model.platform().cores[core]) });
+                resources.len() - 1
+            })
+        })
+        .collect();
+    let mut tasks = Vec::with_capacity(seats.seats.len());
+    let (mut of_switches, mut of_locks, mut of_probe) = (Vec::new(), Vec::new(), Vec::new());
+    for seat in &seats.seats {
+        let (mut requests, mut switching) = (Vec::new(), switches);
+        // What is in local sections, what comes to it; and in global ones, as charged.
+        let (mut inside, mut locking) = (Duration::ZERO, Duration::ZERO);
+        let (mut global_inside, mut global_charged) = (Duration::ZERO, Duration::ZERO);
+        let add = |sum: &mut Duration, more: Duration, times: u32| {
+            *sum = more.checked_mul(times.into()).and_then(|more| sum.checked_add(more)).ok_or(Overflow)?;
+            Ok::<_, Overflow>(())
+        };
+        for section in &seat.task.sections {
+            let (at, count) = (section.resource.index(), section.count);
+            let length = seat.task.wcet.with_margin(section.longest).ok_or(Overflow)?;
+            let locked = length.checked_add(overheads.lock).ok_or(Overflow)?;
+            add(&mut inside, length, count)?;
+            let length = if global[at] {
+                // Whoever was suspended holds it from the moment that it is given, and wakes later.
+                let wakes = if suspends { overheads.release } else { Duration::ZERO };
+                let held = locked
+                    .checked_add(overheads.kernel_blocking)
+                    .and_then(|held| held.checked_add(wakes))
+                    .ok_or(Overflow)?;
+                let charged = probe.section(held)?;
+                add(&mut global_inside, length, count)?;
+                add(&mut global_charged, charged, count)?;
+                if suspends {
+                    add(&mut switching, switches, count)?;
+                }
+                charged
+            } else {
+                // Scaled sections are rounded up one by one, which a scaled sum is not.
+                add(&mut locking, overheads.lock.checked_add(INSTANT).ok_or(Overflow)?, count)?;
+                probe.slower(locked)?
+            };
+            requests.push(Request { resource: at, count, length, outermost: true });
+        }
+        // Margins of parts are rounded up one by one, and may pass the whole's.
+        let own = seat.cost.max(inside);
+        if let Some(core) = kept[seat.core] {
+            let stretch = seat.task.non_preemptive.max(INSTANT);
+            // As many as fit in beside the sections: more there cannot be. Where one is around a section, the cost
+            // becomes more than it is.
+            let left = own.saturating_sub(inside);
+            let count = if stretch == INSTANT { 1 } else { left.div_floor(stretch).unwrap_or(0).max(1) };
+            let count = u32::try_from(count).unwrap_or(u32::MAX);
+            let over = stretch.checked_mul(count.into()).ok_or(Overflow)?.saturating_sub(left);
+            add(&mut locking, over, 1)?;
+            add(&mut locking, INSTANT, count)?;
+            requests.push(Request { resource: core, count, length: probe.slower(stretch)?, outermost: true });
+        }
+        let sum = |parts: [Duration; 3]| {
+            parts.into_iter().try_fold(Duration::ZERO, Duration::checked_add).ok_or(Overflow)
+        };
+        let plain = sum([own.saturating_sub(global_inside), switching, locking])?;
+        let cost = probe.slower(plain)?.checked_add(global_charged).ok_or(Overflow)?;
+        let late = sum([overheads.release, overheads.kernel_blocking, probe.once])?;
+        tasks.push(SetTask {
+            name: seat.name.to_owned(),
+            core: seat.core,
+            priority: seat.priority.into(),
+            arrivals: Arrivals::Sporadic,
+            period: seat.task.arrival.period(),
+            deadline: seat.task.deadline,
+            jitter: seat.task.jitter.checked_add(late).ok_or(Overflow)?,
+            body: Body::Anywhere { cost, requests },
+        });
+        // What is left of the cost is the probe's share and what comes to sections.
+        let slowed = probe.slower(plain)?.saturating_sub(plain);
+        of_locks.push(cost.saturating_sub(sum([seat.cost, switching, slowed])?));
+        of_switches.push(switching);
+        of_probe.push(slowed.checked_add(probe.once).ok_or(Overflow)?);
+    }
+    let schedulers = vec![model.platform().scheduler; cores];
+    // What the model guarantees is what a set asks for; a sum that does not fit is left.
+    let set = TaskSet::new(schedulers, resources, tasks).map_err(|_| Overflow)?;
+    Ok(Charged { set, switches: of_switches, locks: of_locks, probe: of_probe })
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Applications with resources, or with cores under EDF: all of their tasks are analysed as one set.
+
+mod charge;
+mod choose;
+mod tell;
+
+use taut_analysis::multi::Status;
+use taut_model::{Fault, Locking, Model, ResourceId, Scheduler};
+use taut_time::Duration;
+
+use crate::seats::Seats;
+use crate::{ResourcePlan, Term};
+use choose::{
+    Answer, CANDIDATES, Candidate, DEMAND, DEMAND_SHARED, DEMAND_SPINNING, LOCAL, by_priority, fit,
+    is_global, under_edf,
+};
+use tell::{term, terms};
+
+/// What was found about the whole.
+pub(crate) struct Shared {
+    /// The protocol of each resource, and why that one.
+    protocols: Vec<(Locking, String)>,
+    test: &'static str,
+    answer: Answer,
+}
+
+impl Shared {
+    /// Nothing, if no task shares anything and cores go by fixed priority: then each core is analysed by itself.
+    pub(crate) fn analyse(model: &Model, seats: &Seats<'_>, faults: &mut Vec<Fault>) -> Option<Self> {
+        let edf = model.platform().scheduler == Scheduler::Edf;
+        if !edf && model.resources().is_empty() {
+            return None;
+        }
+        let global: Vec<bool> = (0..model.resources().len()).map(|at| is_global(seats, at)).collect();
+        let named = fit(model, seats, &global, faults);
+        let any = global.contains(&true);
+        let (locking, test, answer) = if edf {
+            let test = match (any, model.resources().is_empty()) {
+                (true, _) => DEMAND_SPINNING,
+                (false, false) => DEMAND_SHARED,
+                (false, true) => DEMAND,
+            };
+            (Locking::Msrp, test, under_edf(model, seats, &global))
+        } else {
+            let candidates: Vec<&Candidate> = match (any, named) {
+                (false, _) => vec![&LOCAL],
+                (true, Some(locking)) => CANDIDATES.iter().filter(|c| c.locking == locking).collect(),
+                (true, None) => CANDIDATES.iter().collect(),
+            };
+            by_priority(model, seats, &global, &candidates)
+        };
+        let reason = |(at, resource): (usize, &taut_model::Shared)| {
+            let (protocol, reason) = match (resource.protocol, global[at], edf) {
+                (Some(protocol), ..) => (protocol, "as the manifest says"),
+                (None, false, _) => (Locking::Srp, "all of its users are on one core: a ceiling is enough"),
+                (None, true, true) => (locking, "users on several cores, under EDF: spinning"),
+                (None, true, false) if locking == Locking::Msrp => (
+                    locking,
+                    "users on several cores: spinning; suspending is tried only if that does not fit",
+                ),
+                (None, true, false) => (locking, "users on several cores: spinning does not fit, this does"),
+            };
+            (protocol, reason.to_owned())
+        };
+        let protocols = model.resources().iter().enumerate().map(reason).collect();
+        Some(Self { protocols, test, answer })
+    }
+
+    /// R of a seat, if it is proven. Under EDF it is D: that is what is proven.
+    pub(crate) fn response(&self, seats: &Seats<'_>, seat: usize) -> Option<Duration> {
+        match &self.answer {
+            Answer::Bounds(bounds, ..) => {
+                let bound = &bounds.tasks[seat];
+                (bound.status == Status::Proven).then_some(bound.from_arrival)
+            }
+            Answer::Kept => Some(seats.seats[seat].task.deadline),
+            Answer::Short(..) | Answer::Nothing(_) => None,
+        }
+    }
+
+    /// R of a seat, the test, and R in parts.
+    pub(crate) fn found(
+        &self,
+        model: &Model,
+        seats: &Seats<'_>,
+        seat: usize,
+    ) -> (Option<Duration>, String, Vec<Term>) {
+        let response = self.response(seats, seat);
+        let terms = match &self.answer {
+            Answer::Bounds(bounds, charged, _) => terms(model, seats, seat, &bounds.tasks[seat], charged),
+            Answer::Kept => {
+                let deadline = seats.seats[seat].task.deadline;
+                vec![term("demand", Some("all that is due no later"), deadline)]
+            }
+            Answer::Short(..) | Answer::Nothing(_) => Vec::new(),
+        };
+        (response, format!("{} (sufficient)", self.test), terms)
+    }
+
+    /// What the plan says of resources.
+    pub(crate) fn resources(&self, model: &Model) -> Vec<ResourcePlan> {
+        let all = model.resources().iter().zip(&self.protocols).enumerate();
+        all.map(|(at, (resource, (protocol, reason)))| {
+            let uses = |id: &ResourceId| id.index() == at;
+            let users =
+                model.real_time().filter(|(.., task)| task.sections.iter().any(|s| uses(&s.resource)));
+            ResourcePlan {
+                name: resource.name.clone(),
+                protocol: *protocol,
+                reason: reason.clone(),
+                users: users.map(|(_, task, _)| task.name.clone()).collect(),
+            }
+        })
+        .collect()
+    }
+}

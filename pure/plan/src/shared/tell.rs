@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What is told of a bound: its parts, and what is wrong with it.
+
+use taut_analysis::multi::{Status, TaskBound, Witness};
+use taut_model::{Fault, Model, Place, codes};
+use taut_time::Duration;
+
+use super::Shared;
+use super::charge::Charged;
+use super::choose::Answer;
+use crate::Term;
+use crate::seats::Seats;
+
+impl Shared {
+    /// What is said about a task that is not shown to keep its deadline.
+    pub(crate) fn deadline(&self, model: &Model, seats: &Seats<'_>, seat: usize, faults: &mut Vec<Fault>) {
+        let at = &seats.seats[seat];
+        let name = at.name;
+        let place = || Place::value(format!("tasks.{name}.deadline"));
+        let cpu = model.platform().cores[at.core];
+        match &self.answer {
+            Answer::Kept => {}
+            Answer::Bounds(_, _, true) => {}
+            Answer::Bounds(bounds, charged, false) => {
+                let bound = &bounds.tasks[seat];
+                if bound.status != Status::Passes {
+                    return;
+                }
+                let message = format!("task `{name}` is not shown to keep its deadline on core {cpu}");
+                let text =
+                    format!("{} passed: the bound is at least {}", at.task.deadline, bound.from_arrival);
+                let mut fault = Fault::error(codes::DEADLINE_MISSED, message, place(), text);
+                for (what, witness, part) in parts(bound) {
+                    fault = witnessed(fault, model, seats, what, witness, part);
+                }
+                for term in terms(model, seats, seat, bound, charged) {
+                    let of = term.of.map_or_else(String::new, |of| format!(", {of}"));
+                    fault = fault.note(format!("{}{of}: {}", term.kind, term.time));
+                }
+                let most = parts(bound).into_iter().max_by_key(|(_, _, part)| *part);
+                let help = match most {
+                    Some((what, _, part)) if part > bound.terms.own => {
+                        format!("{what} is the longest part, {part}: shorten what causes it, or move a task")
+                    }
+                    _ => "its own execution is the longest part: shorten it, or give it more time".to_owned(),
+                };
+                faults.push(fault.note(format!("test: {}", self.test)).help(help));
+            }
+            // Said once, at the first task of the core.
+            Answer::Short(core, demand) => {
+                let first = seats.cores[*core].members.iter().min();
+                if first != Some(&seat) {
+                    return;
+                }
+                let cpu = model.platform().cores[*core];
+                let message = format!("deadlines are not shown to be kept on core {cpu}");
+                let place = Place::value(format!("platform.cores.{core}"));
+                let Some(window) = demand.short else {
+                    // More is asked for than there is: that has been said.
+                    return;
+                };
+                let text = format!("{} are asked for in {}", window.demand, window.length);
+                let mut fault = Fault::error(codes::DEADLINE_MISSED, message, place, text);
+                for &member in &seats.cores[*core].members {
+                    let seat = &seats.seats[member];
+                    if seat.task.deadline <= window.length {
+                        let place = Place::value(format!("tasks.{}.deadline", seat.name));
+                        fault = fault.also(place, format!("due in time: {} each", seat.cost));
+                    }
+                }
+                if !window.blocking.is_zero() {
+                    fault = fault.note(format!("a critical section blocks for {} more", window.blocking));
+                }
+                faults.push(
+                    fault
+                        .note(format!("test: {}; overheads and the platform probe included", self.test))
+                        .help("shorten executions or sections, or give more time to what is due first"),
+                );
+            }
+            Answer::Nothing(why) => {
+                let message = format!("the response time of task `{name}` is not shown");
+                faults.push(
+                    Fault::error(codes::NOT_SHOWN, message, place(), why.clone())
+                        .note(format!("test: {}", self.test)),
+                );
+            }
+        }
+    }
+}
+
+pub(super) fn term(kind: &str, of: Option<&str>, time: Duration) -> Term {
+    Term { kind: kind.to_owned(), of: of.map(str::to_owned), count: None, time }
+}
+
+/// The parts of a bound that others cause.
+fn parts(bound: &TaskBound) -> [(&'static str, Witness, Duration); 4] {
+    let (terms, witnesses) = (&bound.terms, &bound.witnesses);
+    [
+        ("spinning", witnesses.spin, terms.spin),
+        ("blocking", witnesses.local_blocking, terms.local_blocking),
+        ("waiting suspended", witnesses.remote_blocking, terms.remote_blocking),
+        ("interference", witnesses.interference, terms.interference),
+    ]
+}
+
+/// Who is meant by a witness: `task`, `resource`, or both.
+fn called(model: &Model, seats: &Seats<'_>, witness: Witness) -> Option<String> {
+    let task = witness.task.and_then(|at| seats.seats.get(at)).map(|seat| format!("`{}`", seat.name));
+    let resource = witness.resource.map(|at| match model.resources().get(at) {
+        Some(resource) => format!("`{}`", resource.name),
+        None => "the core".to_owned(),
+    });
+    match (task, resource) {
+        (Some(task), Some(resource)) => Some(format!("{task} in {resource}")),
+        (one, other) => one.or(other),
+    }
+}
+
+/// R of a task in parts; they sum to it.
+pub(super) fn terms(
+    model: &Model,
+    seats: &Seats<'_>,
+    seat: usize,
+    bound: &TaskBound,
+    charged: &Charged,
+) -> Vec<Term> {
+    let at = &seats.seats[seat];
+    let overheads = model.platform().overheads;
+    let most = |witness| called(model, seats, witness).map(|who| format!("most by {who}"));
+    let mut terms = vec![term("own", None, at.cost)];
+    let kinds = ["spin", "blocking", "remote", "interference"];
+    for (kind, (_, witness, time)) in kinds.into_iter().zip(parts(bound)) {
+        terms.push(term(kind, most(witness).as_deref(), time));
+    }
+    terms.push(term("overhead", Some("locks"), charged.locks[seat]));
+    terms.push(term("overhead", Some("context switch"), charged.switches[seat]));
+    terms.push(term("overhead", Some("platform probe"), charged.probe[seat]));
+    terms.push(term("blocking", Some("kernel"), overheads.kernel_blocking));
+    terms.push(term("jitter", None, at.task.jitter));
+    terms.push(term("overhead", Some("release"), overheads.release));
+    terms.retain(|term| !term.time.is_zero() || term.kind == "own");
+    terms
+}
+
+/// A label at whoever causes most of a part.
+fn witnessed(
+    fault: Fault,
+    model: &Model,
+    seats: &Seats<'_>,
+    what: &str,
+    witness: Witness,
+    part: Duration,
+) -> Fault {
+    let task = witness.task.and_then(|at| seats.seats.get(at));
+    let resource = witness.resource.and_then(|at| model.resources().get(at));
+    let place = match (task, resource) {
+        (Some(seat), Some(resource)) => {
+            let is = |section: &taut_model::Section| model.resource(section.resource).name == resource.name;
+            let index = seat.task.sections.iter().position(is).unwrap_or(0);
+            Place::value(format!("tasks.{}.sections.{index}.longest", seat.name))
+        }
+        (Some(seat), None) => Place::value(format!("tasks.{}.wcet.value", seat.name)),
+        (None, Some(resource)) => Place::key(format!("resources.{}", resource.name)),
+        (None, None) => return fault,
+    };
+    fault.also(place, format!("{what}: {part} in all, {} of it by this", witness.time))
+}
