@@ -50,6 +50,7 @@ pub(crate) fn summary(plan: &Plan) -> String {
     for task in &plan.tasks {
         if let ClassPlan::RealTime { cpu, priority, wcet, response, deadline, .. } = &task.class {
             let response = response.map_or_else(|| "-".to_owned(), |response| response.to_string());
+            let priority = if *priority == 0 { "-".to_owned() } else { priority.to_string() };
             line(format_args!(
                 "  {:<16} {cpu:>4} {priority:>4} {wcet:>10} {response:>10} {deadline:>10}",
                 task.name

@@ -58,7 +58,7 @@ fn jitter_counts_from_the_arrival() {
 #[test]
 fn blocking_counts_for_what_is_due_sooner() {
     let rows = [(1, 10, 5, 0), (5, 50, 40, 0)];
-    let blocker = [Blocker { time: ns(3), from: ns(0), until: ns(40) }];
+    let blocker = [Blocker { time: ns(3), from: ns(0), until: ns(40), of: None }];
     let found = |which| value(response(&tasks(&rows), which, &blocker, true)).map(|r| r.from_arrival.as_ns());
     assert_eq!((found(0), found(1)), (Some(4), Some(6)));
 }

@@ -74,6 +74,7 @@ codes! {
     505 PRIORITY_RANGE "a priority out of range"
     506 PRIORITY_SHARED "two real-time tasks with one priority"
     507 CORE_FULL "more real-time tasks than priorities"
+    508 IDLE_PRIORITY "a priority on cores that do not look at it"
     601 LOCK_STALE "taut.lock is missing or out of date"
 }
 

@@ -32,7 +32,11 @@ pub fn explain_task(plan: &Plan, name: &str) -> Option<String> {
         ArrivalPlan::Periodic { periodic, .. } => format!("every {periodic}"),
         ArrivalPlan::Sporadic { sporadic, trigger } => format!("by `{trigger}`, at most every {sporadic}"),
     };
-    let mut text = format!("{name}: CPU {cpu}, priority {priority}, {arrival}\n");
+    let place = match priority {
+        0 => "EDF".to_owned(),
+        priority => format!("priority {priority}"),
+    };
+    let mut text = format!("{name}: CPU {cpu}, {place}, {arrival}\n");
     let _ = match response {
         Some(response) => writeln!(text, "responds within {response}, deadline {deadline}"),
         None => writeln!(text, "NOT PROVEN: deadline {deadline}"),

@@ -8,8 +8,10 @@ use std::cmp::Ordering;
 use taut_analysis::uni::fp::assignment::{self, Candidate};
 use taut_analysis::uni::fp::preemptive::Release;
 use taut_analysis::{Bound, Core, CoreTask, Overflow, Verdict};
-use taut_model::{Arrival, Model, RealTime, TaskId};
+use taut_model::{Arrival, Model, RealTime, Scheduler, TaskId};
 use taut_time::Duration;
+
+use crate::shared;
 
 /// The least urgent priority of SCHED_FIFO.
 const LOWEST: u8 = 1;
@@ -25,6 +27,7 @@ pub(crate) struct Seat<'m> {
     /// Position in the platform's list.
     pub(crate) core: usize,
     pub(crate) core_reason: Option<String>,
+    /// 0 under EDF.
     pub(crate) priority: u8,
     pub(crate) priority_reason: Option<String>,
     /// Position among the tasks of its core.
@@ -44,7 +47,7 @@ pub(crate) struct CoreSeats {
     pub(crate) members: Vec<usize>,
     /// The same for the analysis, in the same order.
     pub(crate) analysis: Result<Core, Overflow>,
-    /// Whether there were numbers for all.
+    /// Whether there were numbers for all, or none is needed.
     pub(crate) numbered: bool,
 }
 
@@ -123,7 +126,10 @@ fn by_falling_utilisation(a: &Seat<'_>, b: &Seat<'_>) -> Ordering {
 }
 
 fn admits(model: &Model, seats: &[Seat<'_>], members: &[usize], new: usize) -> bool {
-    if taken(seats, members, new) {
+    if model.platform().scheduler == Scheduler::Edf {
+        return shared::fits(model, members.iter().chain([&new]).map(|&i| &seats[i])).unwrap_or(false);
+    }
+    if taken(model, seats, members, new) {
         return false;
     }
     let mut together = [members, &[new]].concat();
@@ -133,10 +139,11 @@ fn admits(model: &Model, seats: &[Seat<'_>], members: &[usize], new: usize) -> b
     core.utilisation().is_some_and(|u| u.fits()) && core.holds()
 }
 
-/// Whether its fixed priority is somebody else's there.
-fn taken(seats: &[Seat<'_>], members: &[usize], new: usize) -> bool {
+/// Whether its fixed priority is somebody else's there, and means something.
+fn taken(model: &Model, seats: &[Seat<'_>], members: &[usize], new: usize) -> bool {
     let priority = seats[new].task.priority;
-    priority.is_some() && members.iter().any(|&i| seats[i].task.priority == priority)
+    let counts = model.platform().scheduler == Scheduler::FixedPriority;
+    counts && priority.is_some() && members.iter().any(|&i| seats[i].task.priority == priority)
 }
 
 fn least_loaded(model: &Model, seats: &[Seat<'_>], members: &[Vec<usize>], new: usize) -> usize {
@@ -144,7 +151,7 @@ fn least_loaded(model: &Model, seats: &[Seat<'_>], members: &[Vec<usize>], new: 
         let list = &members[*core];
         let analysis = analysis(model, seats, list, &vec![0; list.len()]).ok();
         let load = analysis.and_then(|core| core.utilisation()).map_or(u64::MAX, |u| u.ppm());
-        (taken(seats, list, new), load)
+        (taken(model, seats, list, new), load)
     };
     (0..members.len()).min_by_key(load).unwrap_or(0)
 }
@@ -191,7 +198,11 @@ fn assign(seats: &[Seat<'_>], members: &[usize]) -> Option<Vec<u8>> {
 
 /// Gives the tasks of a core their priorities.
 fn number(model: &Model, seats: &mut [Seat<'_>], members: Vec<usize>) -> CoreSeats {
-    let found = assign(seats, &members);
+    // EDF does not look at priorities.
+    let found = match model.platform().scheduler {
+        Scheduler::Edf => Some(vec![0; members.len()]),
+        Scheduler::FixedPriority => assign(seats, &members),
+    };
     let numbered = found.is_some();
     // Without a number for each, those without one share the lowest: the analysis counts a tie against both.
     let priorities =
@@ -199,7 +210,7 @@ fn number(model: &Model, seats: &mut [Seat<'_>], members: Vec<usize>) -> CoreSea
     for (at, (&i, &priority)) in members.iter().zip(&priorities).enumerate() {
         let seat = &mut seats[i];
         (seat.at, seat.priority) = (at, priority);
-        if seat.task.priority.is_none() {
+        if seat.task.priority.is_none() && priority != 0 {
             let reason =
                 if numbered { "deadline-monotonic, by deadline minus jitter" } else { "no number is left" };
             seat.priority_reason = Some(reason.into());

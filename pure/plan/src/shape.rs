@@ -166,7 +166,8 @@ pub enum ClassPlan {
         /// Why that CPU, if the plan chose.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cpu_reason: Option<String>,
-        /// SCHED_FIFO priority, 1 to 98.
+        /// SCHED_FIFO priority, 1 to 98; 0, and not written, on a core under EDF, where it means nothing.
+        #[serde(default, skip_serializing_if = "is_zero")]
         priority: u8,
         /// Why that priority, if the plan chose.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -196,6 +197,10 @@ pub enum ClassPlan {
     },
     /// It has none.
     BestEffort {},
+}
+
+fn is_zero(priority: &u8) -> bool {
+    *priority == 0
 }
 
 /// When jobs arrive.

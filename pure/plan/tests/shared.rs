@@ -146,6 +146,18 @@ fn protocols_that_do_not_fit() {
         drafts::task(&mut mixed, task).sections.push(log);
     }
     assert_eq!(misfits(&mixed), 1, "two of them");
+    let mut guarded = one_core(Some(Locking::Srp));
+    guarded.platform.scheduler = Scheduler::Edf;
+    guarded.resources.push(Shared { name: "log".into(), protocol: Some(Locking::Dfp) });
+    for task in ["fast", "slow"] {
+        let log = SectionDraft { resource: "log".into(), longest: time("1us"), count: 1 };
+        drafts::task(&mut guarded, task).sections.push(log);
+    }
+    assert_eq!(misfits(&guarded), 1, "a ceiling and a floor");
+    guarded.resources[0].protocol = None;
+    let planned = plan(&guarded);
+    assert!(planned.plan.proven, "{}", shown(&planned.faults));
+    assert_eq!(planned.plan.resources[0].protocol, Locking::Dfp, "as the other");
     assert_snapshot!(shown(&plan(&mixed).faults));
 }
 
@@ -158,10 +170,29 @@ fn deadlines_under_edf() {
     draft.platform.scheduler = Scheduler::Edf;
     let planned = plan(&draft);
     assert!(planned.plan.proven, "{}", shown(&planned.faults));
-    assert_eq!(response(&planned.plan, "b"), Some(time("14ms")));
+    // a's job first, as both can come together and a's is due first, then b's; what the machine adds is less than 1 ms.
+    assert!(response(&planned.plan, "b").is_some_and(|r| time("11ms") < r && r < time("12ms")));
     assert_snapshot!(explain_task(&planned.plan, "b").unwrap());
     drafts::task(&mut draft, "b").deadline = time("8ms");
     let planned = plan(&draft);
     assert!(!planned.plan.proven);
     assert_snapshot!(shown(&planned.faults));
+}
+
+#[test]
+fn cores_under_edf_are_filled_by_its_own_test() {
+    let tasks = vec![
+        periodic("a", "10ms", "10ms", "4ms"),
+        periodic("b", "14ms", "14ms", "7ms"),
+        periodic("c", "10ms", "10ms", "8ms"),
+    ];
+    let mut draft = with(&[0, 2], &[], tasks);
+    assert!(!plan(&draft).plan.proven, "a and b are too much for fixed priorities");
+    draft.platform.scheduler = Scheduler::Edf;
+    let planned = plan(&draft);
+    assert!(planned.plan.proven, "{}", shown(&planned.faults));
+    let ClassPlan::RealTime { priority, priority_reason, .. } = &planned.plan.tasks[0].class else {
+        panic!()
+    };
+    assert_eq!((*priority, priority_reason.as_deref()), (0, None), "a priority means nothing there");
 }

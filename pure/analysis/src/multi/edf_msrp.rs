@@ -27,6 +27,7 @@
 use taut_model::TaskSet;
 use taut_time::Duration;
 
+use super::bounds::Witness;
 use super::contention::Contention;
 use super::msrp_gai01::spin;
 use crate::uni::edf::demand::{Demand, Found, Row, Task, is_edf, search};
@@ -98,6 +99,16 @@ pub fn response_times(set: &TaskSet) -> Result<Verdict<Vec<Response>>, Overflow>
     // Every task is on a core.
     let found = found.into_iter().flatten().collect();
     Ok(if late { Verdict::NotShown(Why::Passes(found)) } else { Verdict::Schedulable(found) })
+}
+
+/// S of all tasks of a set, in its order: what a job spins at most, and the resource that it spins longest for.
+///
+/// # Errors
+/// [`Overflow`] if a sum does not fit in 64 bits.
+pub fn spinning(set: &TaskSet) -> Result<Vec<(Duration, Witness)>, Overflow> {
+    let contention = Contention::any_deadline(set)?;
+    let of_task = |at| spin(&contention, at).map(|part| (Duration::from_ns(part.time), part.peak));
+    (0..set.tasks().len()).map(of_task).collect()
 }
 
 /// The tasks of a core and what blocks, the longest first.

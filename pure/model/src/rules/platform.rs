@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::faults::Faults;
 use crate::{
     CAPACITY_MAX, ClassDraft, Draft, Fault, Kind, Mechanism, PAYLOAD_BYTES_MAX, PRIORITY_MAX, Place,
-    RealTimeDraft, STAMP_BYTES, Size, codes,
+    RealTimeDraft, STAMP_BYTES, Scheduler, Size, codes,
 };
 
 pub(super) fn check(draft: &Draft, faults: &mut Faults<'_>) {
@@ -97,6 +97,19 @@ fn owned(draft: &Draft, faults: &mut Faults<'_>) {
 
 /// In range, and no two alike on a core: there is no rule for ties.
 fn priorities(draft: &Draft, faults: &mut Faults<'_>) {
+    if draft.platform.scheduler == Scheduler::Edf {
+        for (name, _) in real_time(draft).filter(|(_, task)| task.priority.is_some()) {
+            let message = format!("the priority of task `{name}` means nothing");
+            let place = Place::value(format!("tasks.{name}.priority"));
+            faults.push(
+                Fault::error(codes::IDLE_PRIORITY, message, place, "not looked at")
+                    .warning()
+                    .also(Place::value("platform.scheduler"), "jobs go by their deadlines")
+                    .help("leave `priority` out, or use `scheduler = \"fp\"`"),
+            );
+        }
+        return;
+    }
     // Where there is one core, every task is on it, whatever it says.
     let only = match draft.platform.cores.as_slice() {
         [core] if !faults.spoiled("platform.cores") => Some(*core),

@@ -37,10 +37,12 @@ pub(super) struct Charged {
     pub(super) locks: Vec<Duration>,
     /// By seat: the platform probe, as cost and as jitter.
     pub(super) probe: Vec<Duration>,
+    /// What of that is the jitter, the same for all.
+    pub(super) once: Duration,
 }
 
 /// What the platform probe does to time.
-struct Probe {
+pub(super) struct Probe {
     /// C_p, context switches included, and T_p, in ns; the former is less.
     cost: u64,
     period: u64,
@@ -49,7 +51,7 @@ struct Probe {
 }
 
 impl Probe {
-    fn new(overheads: &Overheads) -> Result<Self, Overflow> {
+    pub(super) fn new(overheads: &Overheads) -> Result<Self, Overflow> {
         let switches = overheads.context_switch.checked_mul(2).ok_or(Overflow)?;
         let cost = PROBE_COST.checked_add(switches).ok_or(Overflow)?;
         // A probe that leaves no time: nothing can be bounded.
@@ -64,10 +66,16 @@ impl Probe {
     }
 
     /// x / (1 − u), rounded up.
-    fn slower(&self, time: Duration) -> Result<Duration, Overflow> {
+    pub(super) fn slower(&self, time: Duration) -> Result<Duration, Overflow> {
         let scaled = u128::from(time.as_ns()) * u128::from(self.period);
         let scaled = scaled.div_ceil(u128::from(self.period - self.cost));
         u64::try_from(scaled).map(Duration::from_ns).map_err(|_| Overflow)
+    }
+
+    /// J': what comes before a job's first instruction, and the probe once.
+    pub(super) fn late(&self, overheads: &Overheads, jitter: Duration) -> Result<Duration, Overflow> {
+        let parts = [overheads.release, overheads.kernel_blocking, self.once];
+        parts.into_iter().try_fold(jitter, Duration::checked_add).ok_or(Overflow)
     }
 
     /// How long a section takes at most, seen by those who wait for it on another core.
@@ -156,7 +164,6 @@ pub(super) fn charged(
         };
         let plain = sum([own.saturating_sub(global_inside), switching, locking])?;
         let cost = probe.slower(plain)?.checked_add(global_charged).ok_or(Overflow)?;
-        let late = sum([overheads.release, overheads.kernel_blocking, probe.once])?;
         tasks.push(SetTask {
             name: seat.name.to_owned(),
             core: seat.core,
@@ -164,7 +171,7 @@ pub(super) fn charged(
             arrivals: Arrivals::Sporadic,
             period: seat.task.arrival.period(),
             deadline: seat.task.deadline,
-            jitter: seat.task.jitter.checked_add(late).ok_or(Overflow)?,
+            jitter: probe.late(&overheads, seat.task.jitter)?,
             body: Body::Anywhere { cost, requests },
         });
         // What is left of the cost is the probe's share and what comes to sections.
@@ -176,5 +183,5 @@ pub(super) fn charged(
     let schedulers = vec![model.platform().scheduler; cores];
     // What the model guarantees is what a set asks for; a sum that does not fit is left.
     let set = TaskSet::new(schedulers, resources, tasks).map_err(|_| Overflow)?;
-    Ok(Charged { set, switches: of_switches, locks: of_locks, probe: of_probe })
+    Ok(Charged { set, switches: of_switches, locks: of_locks, probe: of_probe, once: probe.once })
 }

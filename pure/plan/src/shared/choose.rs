@@ -3,21 +3,20 @@
 
 //! Which protocol, and what is proven with it.
 
-use taut_analysis::multi::{Bounds, edf_msrp, fmlp_plus, mpcp_lnr09_sound, msrp_gai01, msrp_holistic};
+use taut_analysis::multi::{Bounds, fmlp_plus, mpcp_lnr09_sound, msrp_gai01, msrp_holistic};
 use taut_analysis::uni::edf::demand::Demand;
-use taut_analysis::uni::edf::srp;
 use taut_analysis::{Overflow, Verdict, Why};
 use taut_model::{Fault, Locking, Model, Place, Scheduler, TaskSet, codes};
-use taut_time::Duration;
 
 use super::charge::{Charged, charged};
+use super::edf::Due;
 use crate::seats::{Seat, Seats};
 
 pub(super) enum Answer {
     /// By seat, under fixed priority; whether all keep their deadlines.
     Bounds(Bounds, Charged, bool),
-    /// All keep their deadlines, under EDF.
-    Kept,
+    /// All keep their deadlines, under EDF; by seat, what a job takes, or why that is not known.
+    Kept(Result<Vec<Due>, String>, Charged),
     /// On this core, a window is too short, under EDF.
     Short(usize, Demand),
     /// Neither, and why.
@@ -63,11 +62,6 @@ pub(super) const LOCAL: Candidate = Candidate {
     analysis: msrp_gai01::response_times,
 };
 
-pub(super) const DEMAND: &str = "processor demand, EDF (Baruah et al. 1990, Zhang & Burns 2009)";
-pub(super) const DEMAND_SHARED: &str =
-    "processor demand, EDF, the stack resource policy (Baruah 2006, Zhang & Burns 2009)";
-pub(super) const DEMAND_SPINNING: &str = "processor demand, EDF, MSRP (Gai et al. 2001, Baruah 2006)";
-
 /// Whether tasks of several cores use a resource.
 pub(super) fn is_global(seats: &Seats<'_>, resource: usize) -> bool {
     let mut cores = users(seats, resource).map(|seat| seat.core);
@@ -80,15 +74,19 @@ fn users<'s, 'm>(seats: &'s Seats<'m>, resource: usize) -> impl Iterator<Item = 
     seats.seats.iter().filter(uses)
 }
 
-/// Reports protocols that do not fit; the one that is named for resources of several cores.
-pub(super) fn fit(
-    model: &Model,
-    seats: &Seats<'_>,
-    global: &[bool],
-    faults: &mut Vec<Fault>,
-) -> Option<Locking> {
+/// What the manifest says of protocols.
+pub(super) struct Named {
+    /// The one for resources of several cores.
+    pub(super) global: Option<Locking>,
+    /// Whether resources of one core have deadline floors: one that is named makes it all.
+    pub(super) floors: bool,
+}
+
+/// Reports protocols that do not fit.
+pub(super) fn fit(model: &Model, seats: &Seats<'_>, global: &[bool], faults: &mut Vec<Fault>) -> Named {
     let edf = model.platform().scheduler == Scheduler::Edf;
-    let mut first: Option<(usize, Locking)> = None;
+    // The first that is named for resources of one core, and of several.
+    let mut firsts: [Option<(usize, Locking)>; 2] = [None, None];
     for (at, resource) in model.resources().iter().enumerate() {
         let Some(protocol) = resource.protocol else { continue };
         let name = protocol.paper_name();
@@ -112,22 +110,31 @@ pub(super) fn fit(
             refuse("for cores under EDF".into(), "use \"auto\", or \"srp\"");
         } else if matches!(protocol, Locking::Mpcp | Locking::FmlpPlus) && edf {
             refuse("for cores of fixed priority".into(), "use \"auto\", or \"msrp\"");
-        } else if !local {
-            match first {
+        } else {
+            let first = &mut firsts[usize::from(!local)];
+            let (several, note) = match local {
+                true => ("one core", "ceilings and deadline floors do not know of each other"),
+                false => (
+                    "several cores",
+                    "no analysis here bounds how holders of the one delay holders of the other",
+                ),
+            };
+            match *first {
                 Some((other, named)) if named != protocol => {
-                    let message = "two protocols for resources of several cores";
+                    let message = format!("two protocols for resources of {several}");
                     faults.push(
                         Fault::error(codes::LOCKING_MISFIT, message, place(at), name)
                             .also(place(other), named.paper_name())
-                            .note("no analysis here bounds how holders of the one delay holders of the other")
+                            .note(note)
                             .help("use the same for both, or \"auto\""),
                     );
                 }
-                _ => first = Some((at, protocol)),
+                _ => *first = Some((at, protocol)),
             }
         }
     }
-    first.map(|(_, named)| named)
+    let [local, global] = firsts.map(|first| first.map(|(_, named)| named));
+    Named { global, floors: local == Some(Locking::Dfp) }
 }
 
 /// The first candidate that keeps all deadlines, else the first.
@@ -166,44 +173,4 @@ pub(super) fn by_priority(
         first.get_or_insert(found);
     }
     first.unwrap_or((Locking::Msrp, SPINNING.test, Answer::Nothing("the protocols do not fit".into())))
-}
-
-pub(super) fn under_edf(model: &Model, seats: &Seats<'_>, global: &[bool]) -> Answer {
-    let charged = match charged(model, seats, global, false) {
-        Ok(charged) => charged,
-        Err(overflow) => return Answer::Nothing(overflow.to_string()),
-    };
-    let told = |core: usize, verdict: Verdict<Demand>| match verdict {
-        Verdict::Schedulable(_) => None,
-        Verdict::Unschedulable(demand) | Verdict::NotShown(Why::Passes(demand)) => {
-            Some(Answer::Short(core, demand))
-        }
-        Verdict::NotShown(Why::Rate) => Some(Answer::Nothing("no bound".into())),
-        Verdict::NotShown(Why::Steps(n)) => Some(Answer::Nothing(format!("given up after {n} steps"))),
-        Verdict::NotApplicable(assumption) => Some(Answer::Nothing(assumption.to_string())),
-    };
-    if global.contains(&true) {
-        return match edf_msrp::cores(&charged.set) {
-            Err(overflow) => Answer::Nothing(overflow.to_string()),
-            Ok(Verdict::NotShown(Why::Passes(found))) => match found.last() {
-                Some(demand) => Answer::Short(found.len() - 1, *demand),
-                None => Answer::Nothing("no bound".into()),
-            },
-            Ok(verdict) => {
-                told(0, verdict.map(|_| Demand { horizon: Duration::ZERO, steps: 0, short: None }))
-                    .unwrap_or(Answer::Kept)
-            }
-        };
-    }
-    for core in 0..charged.set.cores().len() {
-        match srp::core(&charged.set, core) {
-            Err(overflow) => return Answer::Nothing(overflow.to_string()),
-            Ok(verdict) => {
-                if let Some(answer) = told(core, verdict) {
-                    return answer;
-                }
-            }
-        }
-    }
-    Answer::Kept
 }

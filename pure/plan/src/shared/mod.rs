@@ -5,6 +5,7 @@
 
 mod charge;
 mod choose;
+mod edf;
 mod tell;
 
 use taut_analysis::multi::Status;
@@ -13,11 +14,10 @@ use taut_time::Duration;
 
 use crate::seats::Seats;
 use crate::{ResourcePlan, Term};
-use choose::{
-    Answer, CANDIDATES, Candidate, DEMAND, DEMAND_SHARED, DEMAND_SPINNING, LOCAL, by_priority, fit,
-    is_global, under_edf,
-};
-use tell::{term, terms};
+use choose::{Answer, CANDIDATES, Candidate, LOCAL, by_priority, fit, is_global};
+use edf::Guards;
+pub(crate) use edf::fits;
+use tell::{due, term, terms};
 
 /// What was found about the whole.
 pub(crate) struct Shared {
@@ -38,14 +38,16 @@ impl Shared {
         let named = fit(model, seats, &global, faults);
         let any = global.contains(&true);
         let (locking, test, answer) = if edf {
-            let test = match (any, model.resources().is_empty()) {
-                (true, _) => DEMAND_SPINNING,
-                (false, false) => DEMAND_SHARED,
-                (false, true) => DEMAND,
+            let guards = match (any, named.floors, model.resources().is_empty()) {
+                (true, true, _) => Guards::Mixed,
+                (true, false, _) => Guards::Spinning,
+                (false, true, _) => Guards::Floors,
+                (false, false, false) => Guards::Ceilings,
+                (false, false, true) => Guards::Nothing,
             };
-            (Locking::Msrp, test, under_edf(model, seats, &global))
+            (Locking::Msrp, guards.test(), edf::analyse(model, seats, &global, guards))
         } else {
-            let candidates: Vec<&Candidate> = match (any, named) {
+            let candidates: Vec<&Candidate> = match (any, named.global) {
                 (false, _) => vec![&LOCAL],
                 (true, Some(locking)) => CANDIDATES.iter().filter(|c| c.locking == locking).collect(),
                 (true, None) => CANDIDATES.iter().collect(),
@@ -55,6 +57,9 @@ impl Shared {
         let reason = |(at, resource): (usize, &taut_model::Shared)| {
             let (protocol, reason) = match (resource.protocol, global[at], edf) {
                 (Some(protocol), ..) => (protocol, "as the manifest says"),
+                (None, false, true) if named.floors => {
+                    (Locking::Dfp, "a floor, as others have in this manifest")
+                }
                 (None, false, _) => (Locking::Srp, "all of its users are on one core: a ceiling is enough"),
                 (None, true, true) => (locking, "users on several cores, under EDF: spinning"),
                 (None, true, false) if locking == Locking::Msrp => (
@@ -69,14 +74,17 @@ impl Shared {
         Some(Self { protocols, test, answer })
     }
 
-    /// R of a seat, if it is proven. Under EDF it is D: that is what is proven.
+    /// R of a seat, if it is proven. Under EDF it is D where no less is known.
     pub(crate) fn response(&self, seats: &Seats<'_>, seat: usize) -> Option<Duration> {
         match &self.answer {
             Answer::Bounds(bounds, ..) => {
                 let bound = &bounds.tasks[seat];
                 (bound.status == Status::Proven).then_some(bound.from_arrival)
             }
-            Answer::Kept => Some(seats.seats[seat].task.deadline),
+            Answer::Kept(due, _) => {
+                let deadline = seats.seats[seat].task.deadline;
+                Some(due.as_ref().map_or(deadline, |due| due[seat].response.from_arrival.min(deadline)))
+            }
             Answer::Short(..) | Answer::Nothing(_) => None,
         }
     }
@@ -89,15 +97,27 @@ impl Shared {
         seat: usize,
     ) -> (Option<Duration>, String, Vec<Term>) {
         let response = self.response(seats, seat);
+        let deadline = seats.seats[seat].task.deadline;
+        let demanded = || vec![term("demand", Some("all that is due no later"), deadline)];
+        let mut test = format!("{} (sufficient)", self.test);
         let terms = match &self.answer {
             Answer::Bounds(bounds, charged, _) => terms(model, seats, seat, &bounds.tasks[seat], charged),
-            Answer::Kept => {
-                let deadline = seats.seats[seat].task.deadline;
-                vec![term("demand", Some("all that is due no later"), deadline)]
+            Answer::Kept(Ok(found), charged) if found[seat].response.from_arrival <= deadline => {
+                test = format!("response times, EDF (Spuri 1996; George et al. 1996); {test}");
+                due(model, seats, seat, &found[seat], charged)
+            }
+            Answer::Kept(Ok(found), _) => {
+                let time = found[seat].response.from_arrival;
+                test = format!("{test}; the bound on response times is longer, {time}");
+                demanded()
+            }
+            Answer::Kept(Err(why), _) => {
+                test = format!("{test}; response times: {why}");
+                demanded()
             }
             Answer::Short(..) | Answer::Nothing(_) => Vec::new(),
         };
-        (response, format!("{} (sufficient)", self.test), terms)
+        (response, test, terms)
     }
 
     /// What the plan says of resources.

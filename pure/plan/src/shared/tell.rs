@@ -10,6 +10,7 @@ use taut_time::Duration;
 use super::Shared;
 use super::charge::Charged;
 use super::choose::Answer;
+use super::edf::Due;
 use crate::Term;
 use crate::seats::Seats;
 
@@ -21,7 +22,7 @@ impl Shared {
         let place = || Place::value(format!("tasks.{name}.deadline"));
         let cpu = model.platform().cores[at.core];
         match &self.answer {
-            Answer::Kept => {}
+            Answer::Kept(..) => {}
             Answer::Bounds(_, _, true) => {}
             Answer::Bounds(bounds, charged, false) => {
                 let bound = &bounds.tasks[seat];
@@ -140,6 +141,55 @@ pub(super) fn terms(
     terms.push(term("blocking", Some("kernel"), overheads.kernel_blocking));
     terms.push(term("jitter", None, at.task.jitter));
     terms.push(term("overhead", Some("release"), overheads.release));
+    terms.retain(|term| !term.time.is_zero() || term.kind == "own");
+    terms
+}
+
+/// R of a task under EDF in parts; they sum to it.
+///
+/// What runs before a job is not told by task: which jobs are due no later depends on when it arrives.
+pub(super) fn due(
+    model: &Model,
+    seats: &Seats<'_>,
+    seat: usize,
+    found: &Due,
+    charged: &Charged,
+) -> Vec<Term> {
+    let at = &seats.seats[seat];
+    let overheads = model.platform().overheads;
+    let most = |witness| called(model, seats, witness).map(|who| format!("most by {who}"));
+    let mut left = found.response.from_arrival;
+    let mut terms = Vec::new();
+    let mut add = |kind, of: Option<&str>, time: Duration| {
+        // Never cut short but for blocking that was over when the job arrived.
+        let time = time.min(left);
+        left = left.saturating_sub(time);
+        terms.push(term(kind, of, time));
+    };
+    // 1. What comes before its busy period.
+    let mut before = found.response.before;
+    let mut early = |part: Duration| {
+        let time = part.min(before);
+        before = before.saturating_sub(time);
+        time
+    };
+    let late = [
+        ("jitter", None, early(at.task.jitter)),
+        ("overhead", Some("release"), early(overheads.release)),
+        ("blocking", Some("kernel"), early(overheads.kernel_blocking)),
+    ];
+    let probe = charged.probe[seat].saturating_sub(charged.once).checked_add(before).unwrap_or(before);
+    // 2. What is its own, then what others cause.
+    add("own", None, at.cost);
+    add("spin", most(found.spins_for).as_deref(), found.spin);
+    add("overhead", Some("locks"), charged.locks[seat]);
+    add("overhead", Some("context switch"), charged.switches[seat]);
+    add("overhead", Some("platform probe"), probe);
+    late.into_iter().for_each(|(kind, of, time)| add(kind, of, time));
+    let (task, resource) = found.response.blocked_by.unzip();
+    let blocks = Witness { task, resource, time: found.response.blocking };
+    add("blocking", most(blocks).as_deref(), found.response.blocking);
+    terms.insert(1, term("interference", Some("jobs due no later"), left));
     terms.retain(|term| !term.time.is_zero() || term.kind == "own");
     terms
 }

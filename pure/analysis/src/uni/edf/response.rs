@@ -46,6 +46,10 @@ pub struct Response {
     pub from_arrival: Duration,
     /// b(d) in the busy period that attains R.
     pub blocking: Duration,
+    /// Whose section that is, and on what: positions in the set. None if nobody's, or if nobody said.
+    pub blocked_by: Option<(usize, usize)>,
+    /// −a: how long before the busy period that attains R its job arrives, at most J. Zero if it arrives in it.
+    pub before: Duration,
     /// Arrivals that were looked at.
     pub candidates: u32,
 }
@@ -59,6 +63,8 @@ pub struct Blocker {
     pub from: Duration,
     /// u: after the last d.
     pub until: Duration,
+    /// The task and the resource of the section, if it is one: positions in the set.
+    pub of: Option<(usize, usize)>,
 }
 
 /// What guards the local resources of a core.
@@ -148,7 +154,7 @@ pub(crate) fn all(tasks: &[Task], blockers: &[Blocker]) -> Result<Verdict<Vec<Re
 impl Blocker {
     pub(crate) fn of(section: &Section) -> Self {
         let [time, from, until] = [section.time, section.from, section.until].map(Duration::from_ns);
-        Self { time, from, until }
+        Self { time, from, until, of: Some((section.task, section.resource)) }
     }
 }
 
@@ -239,7 +245,7 @@ impl Periods {
         let own = self.rows[which];
         let until = blockers.iter().map(|blocker| i128::from(blocker.until.as_ns())).max().unwrap_or(0);
         let mut patience = Patience { steps: 0, terms: 0 };
-        let (mut from_release, mut from_arrival, mut blocked) = (0, 0, 0);
+        let (mut from_release, mut from_arrival, mut blocked, mut early) = (0, 0, (0, None), 0);
         let (mut window, mut before, mut candidates) = (0u64, 0, 0u32);
         // 1. From the job on that arrives as early as it may.
         let mut d = own.due();
@@ -259,13 +265,13 @@ impl Periods {
                 row.most = row.due_by(d)?;
                 next = next.min(row.due() + i128::from(row.most) * i128::from(row.period));
             }
-            let mut blocking = 0;
+            let (mut blocking, mut of) = (0, None);
             for blocker in blockers {
                 let [from, until] = [blocker.from, blocker.until].map(|time| i128::from(time.as_ns()));
                 if from > d.max(0) {
                     next = next.min(from);
-                } else if d.max(0) < until {
-                    blocking = blocking.max(blocker.time.as_ns());
+                } else if d.max(0) < until && blocker.time.as_ns() > blocking {
+                    (blocking, of) = (blocker.time.as_ns(), blocker.of);
                 }
             }
             // 3. L(a): from the one before on, unless less blocks.
@@ -281,16 +287,18 @@ impl Periods {
             let length = i128::from(window);
             from_release = from_release.max(length - a.max(0));
             if length - a > from_arrival {
-                (from_arrival, blocked) = (length - a, blocking);
+                (from_arrival, blocked, early) = (length - a, (blocking, of), (-a).max(0));
             }
             d = next;
         }
-        let [from_release, from_arrival] =
-            [from_release, from_arrival].map(|time| u64::try_from(time).map(Duration::from_ns));
+        let [from_release, from_arrival, before] =
+            [from_release, from_arrival, early].map(|time| u64::try_from(time).map(Duration::from_ns));
         Ok(Ok(Response {
             from_release: from_release.map_err(|_| Overflow)?,
             from_arrival: from_arrival.map_err(|_| Overflow)?,
-            blocking: Duration::from_ns(blocked),
+            blocking: Duration::from_ns(blocked.0),
+            blocked_by: blocked.1,
+            before: before.map_err(|_| Overflow)?,
             candidates,
         }))
     }
