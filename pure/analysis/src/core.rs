@@ -4,7 +4,7 @@
 use taut_model::Overheads;
 use taut_time::Duration;
 
-use crate::uni::fp::{blocking, preemptive};
+use crate::uni::fp::{arbitrary, blocking, preemptive};
 use crate::uni::utilisation::Utilisation;
 use crate::{Overflow, Verdict, Why};
 
@@ -37,7 +37,7 @@ pub struct CoreTask {
 }
 
 /// One core with its tasks, the machine's overheads and the platform probe: what is put into
-/// [`preemptive::response`].
+/// [`preemptive::response`], or for a deadline longer than the period into [`arbitrary::response`].
 ///
 /// | term | charged as |
 /// |---|---|
@@ -69,6 +69,9 @@ pub enum Part {
     Probe,
     /// Context switches of all jobs in the busy window.
     Switches,
+    /// With a deadline longer than the period: what is left, when it arrives, of jobs that came before, and what more
+    /// urgent ones add; `count` is how many of those before are its own. Stands for interference, and may be zero.
+    Backlog,
     /// Its own release jitter.
     Jitter,
     /// From the timer's expiry to its first instruction.
@@ -141,6 +144,9 @@ impl Core {
     pub fn response(&self, task: usize) -> Result<Verdict<Bound>, Overflow> {
         let higher: Vec<usize> = self.higher(task).collect();
         let (subject, section, above) = self.question(task, &higher)?;
+        if subject.deadline > subject.task.period {
+            return self.waiting(task, &higher, section, &arbitrary::response(&subject, &above)?);
+        }
         let verdict = preemptive::response(&subject, &above)?;
         let terms = match &verdict {
             Verdict::Schedulable(r) | Verdict::Unschedulable(r) | Verdict::NotShown(Why::Passes(r)) => {
@@ -149,6 +155,40 @@ impl Core {
             Verdict::NotShown(_) | Verdict::NotApplicable(_) => Vec::new(),
         };
         Ok(verdict.map(|r| Bound { from_release: r.from_release, from_arrival: r.from_arrival, terms }))
+    }
+
+    /// The bound of a task whose jobs may wait for the one before.
+    fn waiting(
+        &self,
+        task: usize,
+        higher: &[usize],
+        section: blocking::Section,
+        verdict: &Verdict<arbitrary::Response>,
+    ) -> Result<Verdict<Bound>, Overflow> {
+        let terms = match verdict {
+            Verdict::Schedulable(r) | Verdict::Unschedulable(r) | Verdict::NotShown(Why::Passes(r)) => {
+                let first = preemptive::Response {
+                    from_release: r.from_release,
+                    from_arrival: r.from_arrival,
+                    jobs: if r.job == 1 { r.jobs.clone() } else { Vec::new() },
+                    steps: r.steps,
+                };
+                let mut terms = self.terms(task, higher, section, &first)?;
+                if r.job > 1 {
+                    // Its window begins before it arrives, and by then part of all of that is done.
+                    let sum = terms.iter().try_fold(Duration::ZERO, |sum, term| sum.checked_add(term.time));
+                    let time = r.from_arrival.saturating_sub(sum.ok_or(Overflow)?);
+                    terms.push(Term { part: Part::Backlog, count: Some(r.job - 1), time });
+                }
+                terms
+            }
+            Verdict::NotShown(_) | Verdict::NotApplicable(_) => Vec::new(),
+        };
+        Ok(verdict.clone().map(|r| Bound {
+            from_release: r.from_release,
+            from_arrival: r.from_arrival,
+            terms,
+        }))
     }
 
     /// Whether all tasks keep their deadlines; stops at the first that is not shown to. Faster than asking for each.
@@ -168,6 +208,10 @@ impl Core {
                 }
                 _ => Duration::ZERO,
             };
+            if subject.deadline > subject.task.period {
+                before = None;
+                return arbitrary::response(&subject, &above).is_ok_and(|verdict| verdict.holds());
+            }
             let found = preemptive::response_from(least, &subject, &above);
             let Ok(Verdict::Schedulable(response)) = found else { return false };
             before = Some((response.from_release, subject.blocking, priority));

@@ -244,7 +244,12 @@ static REAL_TIME: Table = Table {
         key("class", Type::Words(CLASSES), Need::Default("real-time"), "What is promised about it."),
         key("service", Type::Text, Need::Optional, "The service that it starts, pauses and stops with."),
         key("arrival", Type::Choice(&ARRIVAL), Need::Required, "When jobs arrive."),
-        key("deadline", Type::Duration, Need::Required, "From a job's arrival; at most the period."),
+        key(
+            "deadline",
+            Type::Duration,
+            Need::Required,
+            "From a job's arrival; at most the period, unless jobs run on.",
+        ),
         key("wcet", Type::Table(&WCET), Need::Required, "A job's execution time and where it comes from."),
         key("core", CORE, Need::Default("auto"), "The CPU's number."),
         key("priority", PRIORITY, Need::Default("auto"), "1 to 98, larger = more urgent."),
@@ -366,7 +371,10 @@ static MEMORY: Table = Table {
 };
 
 static OVERRUNS: &[Word] = &[
-    word("run-on", "The late job goes on; the next starts right after it."),
+    word(
+        "run-on",
+        "The late job goes on; the next starts right after it. A deadline may be longer than the period.",
+    ),
     word("skip-next", "The late job goes on; releases that fell due meanwhile are dropped."),
     word("kill-job", "The late job is ended at a safe point; not in this version."),
     word("stop-app", "The application stops."),

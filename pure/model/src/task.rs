@@ -35,7 +35,8 @@ pub enum Class {
 pub struct RealTime {
     /// When jobs arrive.
     pub arrival: Arrival,
-    /// Relative deadline D, 0 < D ≤ T.
+    /// Relative deadline D, more than 0. Longer than T only with [`Overrun::RunOn`]: then jobs may wait for the one
+    /// before.
     pub deadline: Duration,
     /// Release jitter J: the longest time from an arrival to its release.
     pub jitter: Duration,

@@ -198,6 +198,7 @@ fn terms(seats: &Seats<'_>, core: usize, bound: &Bound) -> Vec<Term> {
             Part::Section(j) => ("blocking", task(j)),
             Part::Kernel => ("blocking", Some("kernel".to_owned())),
             Part::Interference(j) => ("interference", task(j)),
+            Part::Backlog => ("interference", Some("jobs that came before, some its own".to_owned())),
             Part::Probe => ("interference", Some("platform probe".to_owned())),
             Part::Switches => ("overhead", Some("context switch".to_owned())),
             Part::Jitter => ("jitter", None),

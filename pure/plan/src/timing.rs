@@ -143,6 +143,10 @@ fn terms(mut fault: Fault, seats: &Seats<'_>, seat: usize, bound: &Bound) -> Fau
             Part::Switches => {
                 (overhead("context-switch"), format!("{}, {time} in all", times_of_switches(term.count)))
             }
+            Part::Backlog => {
+                let of_own = term.count.unwrap_or(0);
+                (task(own, "arrival"), format!("jobs that came before, {of_own} of its own, {time} in all"))
+            }
             Part::Jitter => (task(own, "jitter"), format!("released up to {time} late")),
             Part::Release => (overhead("release"), format!("timer to first instruction, {time}")),
             Part::Probe => {

@@ -8,8 +8,11 @@ mod drafts;
 use drafts::{Edit, cost, empty, model, periodic, plan, queue, shown, task, time};
 use insta::assert_snapshot;
 use proptest::prelude::*;
-use taut_model::{ArrivalDraft, BestEffort, ClassDraft, ClientDraft, ClientKind, Draft, TaskDraft, codes};
-use taut_plan::{ClassPlan, Place, Plan, Region};
+use taut_model::{
+    ArrivalDraft, BestEffort, ClassDraft, ClientDraft, ClientKind, Draft, SectionDraft, Shared, TaskDraft,
+    codes,
+};
+use taut_plan::{ClassPlan, Place, Plan, Region, explain_task};
 use taut_time::Duration;
 
 fn seats(plan: &Plan) -> Vec<(&str, u16, u8, Option<&str>)> {
@@ -354,4 +357,29 @@ fn centuries() {
     let codes: Vec<_> = planned.faults.iter().map(|fault| fault.code).collect();
     assert!(codes.contains(&codes::CORE_OVERLOADED), "{}", shown(&planned.faults));
     assert!(codes.contains(&codes::NOT_SHOWN), "{}", shown(&planned.faults));
+}
+
+/// As in [Lehoczky90]: the worst job is not the first of its busy window. Here of 70 ms and 100 ms, with the machine's part.
+#[test]
+fn a_deadline_longer_than_the_period() {
+    let mut draft = empty(&[0]);
+    draft.tasks =
+        vec![periodic("above", "70ms", "70ms", "26ms"), periodic("below", "100ms", "150ms", "60ms")];
+    let planned = plan(&draft);
+    assert!(planned.plan.proven, "{}", shown(&planned.faults));
+    assert_snapshot!(explain_task(&planned.plan, "below").unwrap());
+    task(&mut draft, "below").deadline = time("110ms");
+    assert_snapshot!(shown(&plan(&draft).faults));
+    // With resources of several cores nothing here looks at that.
+    draft.platform.cores.push(2);
+    draft.resources = vec![Shared { name: "bus".into(), protocol: None }];
+    draft.tasks.push(periodic("other", "100ms", "100ms", "1ms"));
+    for (name, core) in [("above", 0), ("below", 0), ("other", 2)] {
+        let task = task(&mut draft, name);
+        task.core = Some(core);
+        task.sections = vec![SectionDraft { resource: "bus".into(), longest: time("1ms"), count: 1 }];
+    }
+    let planned = plan(&draft);
+    assert!(!planned.plan.proven);
+    assert!(shown(&planned.faults).contains("some deadline is longer than its period"));
 }

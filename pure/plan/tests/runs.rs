@@ -166,3 +166,39 @@ fn edf() {
     }
     assert!(seen.proven > 100 && seen.attained * 3 > seen.bounds, "{seen:?}");
 }
+
+#[test]
+fn fixed_priority_with_deadlines_of_any_length() {
+    let (mut numbers, mut seen) = (Numbers(2), Seen::default());
+    for round in 0..400u64 {
+        let cores = 1 + u16::from(round % 4 == 3);
+        let tasks = tasks(cores, &mut numbers, |numbers, cost, period| {
+            numbers.next(cost.max(period / 2), 4 * period)
+        });
+        let mut draft = system(cores, Scheduler::FixedPriority, tasks);
+        if round % 2 == 1 {
+            share(&mut draft, &mut numbers, |_| None);
+        }
+        check(&draft, 12, &mut numbers, &mut seen);
+    }
+    assert!(seen.proven > 100 && seen.attained * 3 > seen.bounds, "{seen:?}");
+}
+
+#[test]
+fn edf_with_deadlines_of_any_length() {
+    let (mut numbers, mut seen) = (Numbers(3), Seen::default());
+    for round in 0..300u64 {
+        let cores = 1 + u16::from(round % 3 == 2);
+        let tasks = tasks(cores, &mut numbers, |numbers, cost, period| {
+            numbers.next(cost.max(period / 2), 4 * period)
+        });
+        let mut draft = system(cores, Scheduler::Edf, tasks);
+        if round % 3 != 0 {
+            share(&mut draft, &mut numbers, |numbers| {
+                (numbers.chance(30) && cores == 1).then_some(Locking::Dfp)
+            });
+        }
+        check(&draft, 12, &mut numbers, &mut seen);
+    }
+    assert!(seen.proven > 100 && seen.attained * 3 > seen.bounds, "{seen:?}");
+}

@@ -68,24 +68,30 @@ fn figures(name: &str, task: &RealTimeDraft, faults: &mut Faults<'_>) {
             Fault::error(codes::BAD_DEADLINE, message, at("deadline"), "zero")
                 .help(format!("a deadline is longer than zero and at most the period{most}")),
         );
-    } else if period_known && task.deadline > period {
+    } else if period_known && task.deadline > period && task.on_overrun != Overrun::RunOn {
         let message = format!("task `{name}` has a deadline longer than its period");
-        faults.push(
+        let fault =
             Fault::error(codes::BAD_DEADLINE, message, at("deadline"), format!("deadline {}", task.deadline))
                 .also(period_place.clone(), format!("period {period}"))
-                .note("a job must be done before the next is released")
-                .help(format!("use at most \"{period}\"")),
-        );
+                .note("a job that may still run when the next is released must be allowed to: `run-on`")
+                .help(format!("use at most \"{period}\", or `on-overrun = \"run-on\"`"));
+        faults.push_resting_on(fault, &[&format!("tasks.{name}.on-overrun")]);
     }
-    // The longest that a response may take: a deadline that is too long can only become the period.
+    // The longest that a response may take: a deadline that is too long can only become the period. The execution
+    // time must fit into the period in any case.
     let deadline_known = !task.deadline.is_zero() && !faults.wrong(&format!("tasks.{name}.deadline"));
-    let limit = match (deadline_known, period_known) {
-        (true, true) if task.deadline > period => Some((period, "period", period_place.clone())),
-        (true, _) => Some((task.deadline, "deadline", at("deadline"))),
-        (false, true) => Some((period, "period", period_place.clone())),
-        (false, false) => None,
+    let of_period = || (period, "period", period_place.clone());
+    let of_deadline = || (task.deadline, "deadline", at("deadline"));
+    let (most, limit) = match (deadline_known, period_known) {
+        (true, true) if task.deadline > period => {
+            let limit = if task.on_overrun == Overrun::RunOn { of_deadline() } else { of_period() };
+            (Some(of_period()), Some(limit))
+        }
+        (true, _) => (Some(of_deadline()), Some(of_deadline())),
+        (false, true) => (Some(of_period()), Some(of_period())),
+        (false, false) => (None, None),
     };
-    cost(name, task, limit.as_ref(), faults);
+    cost(name, task, most.as_ref(), faults);
     if let Some((limit, what, place)) = limit
         && task.jitter >= limit
     {

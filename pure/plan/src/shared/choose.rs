@@ -3,13 +3,14 @@
 
 //! Which protocol, and what is proven with it.
 
-use taut_analysis::multi::{Bounds, fmlp_plus, mpcp_lnr09_sound, msrp_gai01, msrp_holistic};
+use taut_analysis::multi::{Bounds, fmlp_plus, mpcp_lnr09_sound, msrp_holistic};
 use taut_analysis::uni::edf::demand::Demand;
-use taut_analysis::{Overflow, Verdict, Why};
+use taut_analysis::{Assumption, Overflow, Verdict, Why};
 use taut_model::{Fault, Locking, Model, Place, Scheduler, TaskSet, codes};
 
 use super::charge::{Charged, charged};
 use super::edf::Due;
+use super::local;
 use crate::seats::{Seat, Seats};
 
 pub(super) enum Answer {
@@ -59,7 +60,7 @@ pub(super) const LOCAL: Candidate = Candidate {
     locking: Locking::Srp,
     test: "response-time analysis, fixed priority, immediate ceilings (Baker 1991; Audsley et al. 1993)",
     suspends: false,
-    analysis: msrp_gai01::response_times,
+    analysis: local::response_times,
 };
 
 /// Whether tasks of several cores use a resource.
@@ -163,6 +164,9 @@ pub(super) fn by_priority(
             }
             Ok((_, Verdict::NotShown(Why::Rate))) => Answer::Nothing("no bound".into()),
             Ok((_, Verdict::NotShown(Why::Steps(n)))) => Answer::Nothing(format!("given up after {n} steps")),
+            Ok((_, Verdict::NotApplicable(Assumption::ConstrainedDeadline))) => Answer::Nothing(
+                "some deadline is longer than its period, which is not analysed with resources of several cores".into(),
+            ),
             Ok((_, Verdict::NotApplicable(assumption))) => Answer::Nothing(assumption.to_string()),
         };
         let keeps = matches!(answer, Answer::Bounds(_, _, true));

@@ -6,6 +6,7 @@
 mod charge;
 mod choose;
 mod edf;
+mod local;
 mod tell;
 
 use taut_analysis::multi::Status;
