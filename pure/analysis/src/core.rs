@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
+mod in_phase;
+
 use taut_model::Overheads;
 use taut_time::Duration;
 
@@ -72,6 +74,8 @@ pub enum Part {
     /// With a deadline longer than the period: what is left, when it arrives, of jobs that came before, and what more
     /// urgent ones add; `count` is how many of those before are its own. Stands for interference, and may be zero.
     Backlog,
+    /// With known phases: jitter, blocking and all that is more urgent, together.
+    InPhase,
     /// Its own release jitter.
     Jitter,
     /// From the timer's expiry to its first instruction.

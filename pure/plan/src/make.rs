@@ -33,14 +33,17 @@ impl Plan {
     /// channels take a few milliseconds.
     pub fn make(model: &Model, inputs: Vec<Input>) -> Planned {
         let mut faults = Vec::new();
-        let seats = Seats::choose(model, None);
+        let mut seats = Seats::choose(model, None);
         timing::cores(model, &seats, &mut faults);
         let shared = Shared::analyse(model, &seats, &mut faults);
+        if shared.is_none() {
+            seats.look_at_phases();
+        }
         let mut promises: Promises = vec![None; model.tasks().len()];
         for (i, seat) in seats.seats.iter().enumerate() {
             let bound = match &shared {
                 Some(shared) => shared.response(&seats, i),
-                None => seats.verdict(i).ok().and_then(|v| v.bound().map(|bound| bound.from_arrival)),
+                None => seats.bound(i).map(|bound| bound.from_arrival),
             };
             let response = bound.unwrap_or(seat.task.deadline);
             promises[seat.id.index()] = Some(Promise { response, proven: bound.is_some() });
@@ -137,6 +140,10 @@ fn tasks(model: &Model, seats: &Seats<'_>, shared: Option<&Shared>, map: &Map) -
 /// What was found about a task: R if it is proven, the test, and R in parts.
 fn found(seats: &Seats<'_>, at: usize) -> (Option<Duration>, String, Vec<Term>) {
     let seat = &seats.seats[at];
+    if let Some(Verdict::Schedulable(bound)) = &seat.in_phase {
+        let test = format!("{} (sufficient)", timing::TEST_IN_PHASE);
+        return (Some(bound.from_arrival), test, terms(seats, seat.core, bound));
+    }
     let verdict = seats.verdict(at);
     let (bound, holds) = match &verdict {
         Ok(Verdict::Schedulable(bound)) => (Some(bound), true),
@@ -199,6 +206,9 @@ fn terms(seats: &Seats<'_>, core: usize, bound: &Bound) -> Vec<Term> {
             Part::Kernel => ("blocking", Some("kernel".to_owned())),
             Part::Interference(j) => ("interference", task(j)),
             Part::Backlog => ("interference", Some("jobs that came before, some its own".to_owned())),
+            Part::InPhase => {
+                ("others", Some("jitter, blocking and more urgent tasks, by their offsets".to_owned()))
+            }
             Part::Probe => ("interference", Some("platform probe".to_owned())),
             Part::Switches => ("overhead", Some("context switch".to_owned())),
             Part::Jitter => ("jitter", None),

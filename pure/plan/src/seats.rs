@@ -32,6 +32,8 @@ pub(crate) struct Seat<'m> {
     pub(crate) priority_reason: Option<String>,
     /// Position among the tasks of its core.
     pub(crate) at: usize,
+    /// What its core's offsets show, where the test that does without them shows no bound.
+    pub(crate) in_phase: Option<Verdict<Bound>>,
 }
 
 /// All real-time tasks in their places.
@@ -67,6 +69,7 @@ impl<'m> Seats<'m> {
                 priority: 0,
                 priority_reason: None,
                 at: 0,
+                in_phase: None,
             })
             .collect();
         if let Some((task, cost)) = instead {
@@ -77,7 +80,25 @@ impl<'m> Seats<'m> {
         Self { seats, cores }
     }
 
-    /// What the analysis says about a task.
+    /// Asks again, with offsets, where a bound is not shown without.
+    pub(crate) fn look_at_phases(&mut self) {
+        for at in 0..self.seats.len() {
+            if !matches!(self.verdict(at), Ok(Verdict::NotShown(_))) {
+                continue;
+            }
+            let seat = &self.seats[at];
+            let core = self.cores[seat.core].analysis.as_ref().ok().filter(|core| core.has_phases());
+            self.seats[at].in_phase = core.and_then(|core| core.response_in_phase(seat.at).ok());
+        }
+    }
+
+    /// R of a task, if it is shown.
+    pub(crate) fn bound(&self, seat: usize) -> Option<Bound> {
+        let without = self.verdict(seat).ok().and_then(|verdict| verdict.bound().cloned());
+        without.or_else(|| self.seats[seat].in_phase.as_ref()?.bound().cloned())
+    }
+
+    /// What the analysis says about a task, whatever the offsets.
     pub(crate) fn verdict(&self, seat: usize) -> Result<Verdict<Bound>, Overflow> {
         let seat = &self.seats[seat];
         self.cores[seat.core].analysis.as_ref().map_err(|e| *e)?.response(seat.at)

@@ -4,6 +4,7 @@
 //! What a plan decided, as a task set: for simulation.
 
 use taut_model::{Arrivals, Body, Model, Request, Resource, SetFault, SetTask, TaskSet};
+use taut_time::Duration;
 
 use crate::seats::Seats;
 
@@ -35,10 +36,11 @@ impl crate::Plan {
                 core: seat.core,
                 priority: seat.priority.into(),
                 arrivals: match &seat.task.arrival {
-                    taut_model::Arrival::Periodic { offset, period } if offset < period => {
-                        Arrivals::Phased(*offset)
+                    // Who starts a period late or more is in phase with one who does not.
+                    taut_model::Arrival::Periodic { offset, period } => {
+                        let phase = offset.as_ns().checked_rem(period.as_ns()).unwrap_or(0);
+                        Arrivals::Phased(Duration::from_ns(phase))
                     }
-                    taut_model::Arrival::Periodic { .. } => Arrivals::Periodic,
                     taut_model::Arrival::Sporadic { .. } => Arrivals::Sporadic,
                 },
                 period: seat.task.arrival.period(),

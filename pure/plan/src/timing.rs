@@ -12,6 +12,8 @@ use crate::seats::Seats;
 
 /// The test's name, as the plan and the faults say it.
 pub(crate) const TEST: &str = "response-time analysis, fixed priority, preemptive";
+pub(crate) const TEST_IN_PHASE: &str = "response-time analysis, fixed priority, preemptive, with offsets from a common \
+                                        start (Tindell 1994; Palencia & González Harbour 1998)";
 const SOURCE: &str = "(Joseph & Pandya 1986; jitter and blocking: Audsley et al. 1993)";
 
 fn task(name: &str, key: &str) -> Place {
@@ -71,6 +73,9 @@ pub(crate) fn deadline(model: &Model, seats: &Seats<'_>, seat: usize, faults: &m
         Fault::error(codes::NOT_SHOWN, message, task(name, "deadline"), text)
             .note(format!("test: {TEST} {SOURCE}"))
     };
+    if seats.bound(seat).is_some() {
+        return;
+    }
     let (bound, exact) = match seats.verdict(seat) {
         Ok(Verdict::Schedulable(_)) => return,
         Ok(Verdict::Unschedulable(past)) => (past, true),
@@ -99,10 +104,17 @@ pub(crate) fn deadline(model: &Model, seats: &Seats<'_>, seat: usize, faults: &m
     let mut fault = Fault::error(codes::DEADLINE_MISSED, message, task(name, "deadline"), text);
     fault = terms(fault, seats, seat, &bound);
     fault = fault.note(format!("test: {TEST} {SOURCE}"));
-    if !exact {
-        fault = fault.note(
-            "the test takes all tasks to be at their worst together, which offsets and triggers may rule out",
-        );
+    match &at.in_phase {
+        Some(Verdict::NotShown(Why::Passes(bound))) => {
+            let text = format!("with offsets the bound is at least {}", bound.from_arrival);
+            fault = fault.note(format!("{text} (Tindell 1994; Palencia & González Harbour 1998)"));
+        }
+        _ if exact => {}
+        _ => {
+            fault = fault.note(
+                "the test takes all tasks to be at their worst together, which offsets and triggers may rule out",
+            );
+        }
     }
     faults.push(match largest_value(model, seats, seat) {
         Some(value) => {
@@ -147,6 +159,8 @@ fn terms(mut fault: Fault, seats: &Seats<'_>, seat: usize, bound: &Bound) -> Fau
                 let of_own = term.count.unwrap_or(0);
                 (task(own, "arrival"), format!("jobs that came before, {of_own} of its own, {time} in all"))
             }
+            // Told where it is the bound only.
+            Part::InPhase => continue,
             Part::Jitter => (task(own, "jitter"), format!("released up to {time} late")),
             Part::Release => (overhead("release"), format!("timer to first instruction, {time}")),
             Part::Probe => {
@@ -164,6 +178,16 @@ fn times_of_switches(count: Option<u64>) -> String {
     format!("{} context switches", count.unwrap_or(0))
 }
 
+/// R of a task of a core, with offsets if need be.
+fn shown(core: &Core, task: usize) -> Option<Bound> {
+    let without = core.response(task).ok()?;
+    match without {
+        Verdict::Schedulable(bound) => Some(bound),
+        Verdict::NotShown(_) if core.has_phases() => core.response_in_phase(task).ok()?.bound().cloned(),
+        _ => None,
+    }
+}
+
 /// The largest `value` that a task's manifest may state, before the margin, so that it and all that it delays keep
 /// their deadlines; none if there is none, and those that miss theirs without it do not count.
 ///
@@ -177,7 +201,7 @@ pub(crate) fn largest_value(model: &Model, seats: &Seats<'_>, seat: usize) -> Op
         let mut tasks = core.tasks().to_vec();
         tasks[at.at].cost = cost;
         let changed = Core::new(tasks, model.platform().overheads);
-        changed.and_then(|core| core.response(task)).is_ok_and(|verdict| verdict.holds())
+        changed.is_ok_and(|core| shown(&core, task).is_some())
     };
     let delayed = core.lower(at.at).filter(|&task| passes(task, 0));
     let tests: Vec<usize> = [at.at].into_iter().chain(delayed).collect();
@@ -196,8 +220,9 @@ fn holds_when_chosen_anew(model: &Model, seats: &Seats<'_>, seat: usize, cost: D
     if seats.cores.len() == 1 || seats.seats.iter().all(|seat| seat.task.core.is_some()) {
         return true;
     }
-    let holds = |seats: &Seats<'_>, i| seats.verdict(i).is_ok_and(|verdict| verdict.holds());
-    let anew = Seats::choose(model, Some((seat, cost)));
+    let holds = |seats: &Seats<'_>, i| seats.bound(i).is_some();
+    let mut anew = Seats::choose(model, Some((seat, cost)));
+    anew.look_at_phases();
     (0..seats.seats.len()).all(|i| holds(&anew, i) || (i != seat && !holds(seats, i)))
 }
 

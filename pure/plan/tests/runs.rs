@@ -94,9 +94,10 @@ struct Seen {
     bounds: u32,
 }
 
-/// Plans a system, and runs it some times.
-fn check(draft: &Draft, runs: u32, numbers: &mut Numbers, seen: &mut Seen) {
-    let (Some(model), _) = draft.clone().build() else { return };
+/// Plans a system, and runs it some times. How many bounds are by offsets.
+fn check(draft: &Draft, runs: u32, numbers: &mut Numbers, seen: &mut Seen) -> u32 {
+    let mut by_offsets = 0;
+    let (Some(model), _) = draft.clone().build() else { return 0 };
     let plan = Plan::make(&model, Vec::new()).plan;
     seen.proven += u32::from(plan.proven);
     let set = Plan::task_set(&model).expect("small");
@@ -120,13 +121,15 @@ fn check(draft: &Draft, runs: u32, numbers: &mut Numbers, seen: &mut Seen) {
         });
     }
     for (task, longest) in plan.tasks.iter().zip(longest) {
-        let ClassPlan::RealTime { response: Some(response), terms, .. } = &task.class else { continue };
+        let ClassPlan::RealTime { response: Some(response), terms, test, .. } = &task.class else { continue };
         assert!(longest <= *response, "{}: {longest} seen, {response} planned\n{set:#?}", task.name);
         let sum = terms.iter().try_fold(Duration::ZERO, |sum, term| sum.checked_add(term.time));
         assert_eq!(sum, Some(*response), "{}: {terms:?}", task.name);
+        by_offsets += u32::from(test.contains("with offsets"));
         seen.bounds += 1;
         seen.attained += u32::from(longest.as_ns() / 100 * 102 >= response.as_ns());
     }
+    by_offsets
 }
 
 /// Systems of two or three tasks a core.
@@ -201,4 +204,25 @@ fn edf_with_deadlines_of_any_length() {
         check(&draft, 12, &mut numbers, &mut seen);
     }
     assert!(seen.proven > 100 && seen.attained * 3 > seen.bounds, "{seen:?}");
+}
+
+/// Runs go by the offsets: without a common start the bounds would not hold.
+#[test]
+fn offsets() {
+    let (mut numbers, mut seen) = (Numbers(4), Seen::default());
+    let mut with_offsets = 0;
+    for _ in 0..400 {
+        let mut tasks = tasks(1, &mut numbers, |numbers, cost, _| numbers.next(cost, cost + 4));
+        for task in &mut tasks {
+            let task = real_time(task);
+            let period = s([10, 15, 20, 20][numbers.next(0, 3) as usize]);
+            task.arrival = ArrivalDraft::Periodic { period, offset: s(numbers.next(0, 19)) };
+            if numbers.chance(20) {
+                task.deadline = s(numbers.next(20, 40));
+            }
+        }
+        let draft = system(1, Scheduler::FixedPriority, tasks);
+        with_offsets += check(&draft, 12, &mut numbers, &mut seen);
+    }
+    assert!(with_offsets > 50 && seen.attained * 3 > seen.bounds, "{with_offsets} of {seen:?}");
 }

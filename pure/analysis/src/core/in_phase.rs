@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What a core's known phases are worth: its tasks with a common start as transactions with offsets.
+//!
+//! Tasks of [`Release::Phase`] stand to each other as their offsets say, for ever. They are put into one transaction of
+//! the length of their hyperperiod, with an activity for each job in it: nothing is lost by that, but that two jobs of one
+//! task count against each other as equals. Where these are more than `ACTIVITIES_MAX`, tasks of one period make a
+//! transaction each, as if transactions stood freely to each other. All others, and the platform probe, are transactions
+//! of their own: their phases are free.
+
+use taut_time::Duration;
+
+use super::{Bound, Core, Part, Term};
+use crate::uni::fp::offsets::{self, Activity, Method, Position, Transaction};
+use crate::uni::fp::preemptive::Release;
+use crate::{Assumption, Overflow, Verdict, Why};
+
+/// The most jobs of a hyperperiod that are looked at one by one.
+const ACTIVITIES_MAX: u64 = 100;
+
+/// The most scenarios of an exact answer; past that it is a sufficient one.
+const SCENARIOS_MAX: u64 = 1_000;
+
+/// Transactions, and which activities are a task's jobs.
+struct Phases {
+    transactions: Vec<Transaction>,
+    /// By task; the probe last.
+    jobs: Vec<Vec<Position>>,
+}
+
+impl Core {
+    /// Bounds the response time of a task with what is known of phases. Not as robust as [`Core::response`]: without a
+    /// common start it says nothing. From the release it is no less than from the arrival.
+    ///
+    /// # Errors
+    /// [`Overflow`] if a window does not fit in 64 bits.
+    pub fn response_in_phase(&self, task: usize) -> Result<Verdict<Bound>, Overflow> {
+        if self.charged.iter().any(|task| task.period.is_zero()) {
+            return Ok(Verdict::NotApplicable(Assumption::PositivePeriod));
+        }
+        let Phases { mut transactions, jobs } = self.phases()?;
+        let higher: Vec<usize> = self.higher(task).collect();
+        let (subject, ..) = self.question(task, &higher)?;
+        let mut worst = Duration::ZERO;
+        for &job in &jobs[task] {
+            let activity = &mut transactions[job.transaction].activities[job.activity];
+            let offset = activity.offset;
+            activity.blocking = subject.blocking;
+            activity.deadline = offset.checked_add(subject.deadline).ok_or(Overflow)?;
+            let found = match offsets::response(Method::Exact(SCENARIOS_MAX), &transactions, job)? {
+                Verdict::NotApplicable(Assumption::FewScenarios) => {
+                    offsets::response(Method::Slanted, &transactions, job)?
+                }
+                found => found,
+            };
+            let response = |r: &offsets::Response| r.from_event.saturating_sub(offset);
+            match found {
+                Verdict::Schedulable(r) => worst = worst.max(response(&r)),
+                Verdict::Unschedulable(r) | Verdict::NotShown(Why::Passes(r)) => {
+                    return Ok(Verdict::NotShown(Why::Passes(self.bound_in_phase(task, response(&r)))));
+                }
+                other => return Ok(other.map(|r| self.bound_in_phase(task, response(&r)))),
+            }
+        }
+        Ok(Verdict::Schedulable(self.bound_in_phase(task, worst)))
+    }
+
+    /// Whether phases of a task's core can make a difference: two tasks have known ones.
+    pub fn has_phases(&self) -> bool {
+        self.tasks.iter().filter(|task| matches!(task.release, Release::Phase(_))).count() > 1
+    }
+
+    fn phases(&self) -> Result<Phases, Overflow> {
+        let common = self.common_period();
+        let mut phases = Phases { transactions: Vec::new(), jobs: Vec::with_capacity(self.charged.len()) };
+        for (at, charged) in self.charged.iter().enumerate() {
+            let priority = self.tasks.get(at).map_or(u32::MAX, |task| task.priority.into());
+            let offset = match charged.release {
+                Release::Phase(offset) => Some(Duration::from_ns(offset.as_ns() % charged.period.as_ns())),
+                Release::Free | Release::Driven => None,
+            };
+            // 1. Its transaction, of which there is one per period.
+            let period = common.filter(|_| offset.is_some()).unwrap_or(charged.period);
+            let same = |t: &Transaction| t.periodic && t.period == period;
+            let found = phases.transactions.iter().position(same).filter(|_| offset.is_some());
+            let transaction = found.unwrap_or_else(|| {
+                let periodic = offset.is_some();
+                phases.transactions.push(Transaction { period, periodic, activities: Vec::new() });
+                phases.transactions.len() - 1
+            });
+            // 2. Its jobs in that.
+            let activities = &mut phases.transactions[transaction].activities;
+            let mut jobs = Vec::new();
+            let mut next = offset.unwrap_or(Duration::ZERO);
+            while next < period || jobs.is_empty() {
+                jobs.push(Position { transaction, activity: activities.len() });
+                activities.push(Activity {
+                    cost: charged.cost,
+                    cost_least: Duration::ZERO,
+                    priority,
+                    offset: next,
+                    jitter: charged.jitter,
+                    blocking: Duration::ZERO,
+                    deadline: Duration::MAX,
+                });
+                next = next.checked_add(charged.period).ok_or(Overflow)?;
+            }
+            phases.jobs.push(jobs);
+        }
+        Ok(phases)
+    }
+
+    /// The hyperperiod of all tasks with phases, if few enough jobs are in it.
+    fn common_period(&self) -> Option<Duration> {
+        let phased = || self.charged.iter().filter(|task| matches!(task.release, Release::Phase(_)));
+        let mut common = 1u64;
+        for task in phased() {
+            let (mut a, mut b) = (common, task.period.as_ns());
+            while b != 0 {
+                (a, b) = (b, a % b);
+            }
+            common = (common / a).checked_mul(task.period.as_ns())?;
+        }
+        let mut jobs = phased().map(|task| common / task.period.as_ns());
+        let count = jobs.try_fold(0u64, u64::checked_add)?;
+        (count <= ACTIVITIES_MAX).then_some(Duration::from_ns(common))
+    }
+
+    /// R in parts. Whose jobs are in the worst window is not told: each scenario has its own.
+    fn bound_in_phase(&self, task: usize, response: Duration) -> Bound {
+        let cost = self.tasks[task].cost.min(response);
+        let switches = self.switches.min(response.saturating_sub(cost));
+        let rest = response.saturating_sub(cost).saturating_sub(switches);
+        let mut terms = vec![
+            Term { part: Part::Own, count: None, time: cost },
+            Term { part: Part::InPhase, count: None, time: rest },
+            Term { part: Part::Switches, count: Some(2), time: switches },
+        ];
+        terms.retain(|term| !term.time.is_zero() || term.part == Part::Own);
+        Bound { from_release: response, from_arrival: response, terms }
+    }
+}
