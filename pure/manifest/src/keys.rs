@@ -278,6 +278,12 @@ static REAL_TIME: Table = Table {
             Need::Default("[]"),
             "Its critical sections, one entry per resource; parts of its execution time.",
         ),
+        key(
+            "segments",
+            Type::List(&Type::Nested(&SEGMENT)),
+            Need::Default("[]"),
+            "Instead of `sections`: what a job does, in order. What of its execution time is left comes last.",
+        ),
     ],
 };
 
@@ -293,6 +299,27 @@ static SECTION: Table = Table {
             "How long the longest lasts; the margin of the execution time comes on top.",
         ),
         key("count", COUNT, Need::Default("1"), "How many a job has at most."),
+    ],
+};
+
+/// A table that may have its like inside.
+pub(crate) static SEGMENT: Table = Table {
+    noun: "segment",
+    doc: "A part of a job: a stretch, or a critical section, which may have parts of its own.",
+    keys: &[
+        key("hold", Type::Text, Need::Optional, "What is held meanwhile: a name of `[resources]`."),
+        key(
+            "run",
+            Type::Duration,
+            Need::Optional,
+            "How long it lasts; the margin of the execution time comes on top.",
+        ),
+        key(
+            "segments",
+            Type::List(&Type::Nested(&SEGMENT)),
+            Need::Default("[]"),
+            "Instead of `run`: what is done while it is held.",
+        ),
     ],
 };
 

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use taut_model::{
     App, ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, ClientKind, Cost,
     Draft, Evidence, Kind, Locking, Mechanism, OnMissingPrivilege, Overflow, Overheads, Overrun, Payload,
-    PayloadField, Platform, RealTimeDraft, Scalar, Scheduler, SectionDraft, ServiceDraft, Shared, Size,
-    TaskDraft,
+    PayloadField, Platform, RealTimeDraft, Scalar, Scheduler, SectionDraft, SegmentDraft, ServiceDraft,
+    Shared, Size, TaskDraft,
 };
 use taut_time::Duration;
 
@@ -153,6 +153,7 @@ fn class(fields: Option<&Fields<'_>>) -> ClassDraft {
         },
         non_preemptive: time("non-preemptive"),
         sections: fields.many("sections").iter().map(section).collect(),
+        segments: fields.many("segments").iter().map(segment).collect(),
         core: fields.integer("core").and_then(|core| u16::try_from(core).ok()),
         priority: fields.integer("priority"),
         persistent: size("persistent"),
@@ -174,6 +175,16 @@ fn section(item: &Item<'_>) -> SectionDraft {
         resource: fields.and_then(|fields| fields.text("resource")).unwrap_or_default().to_owned(),
         longest: fields.and_then(|fields| fields.duration("longest")).unwrap_or(Duration::ZERO),
         count: count.unwrap_or(1),
+    }
+}
+
+/// As sections; how deep they are nested is bounded by the reader of TOML.
+fn segment(item: &Item<'_>) -> SegmentDraft {
+    let Item::Fields(fields) = item else { return SegmentDraft::default() };
+    SegmentDraft {
+        hold: fields.text("hold").map(str::to_owned),
+        run: fields.duration("run"),
+        segments: fields.many("segments").iter().map(segment).collect(),
     }
 }
 

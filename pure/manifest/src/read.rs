@@ -418,7 +418,7 @@ impl<'d> Reader<'d> {
             (Type::OneOrMany(inner), _) if matches!(node.value, Value::Text(_)) => {
                 Some(Item::Many(vec![self.typed(path, node, name, inner)?]))
             }
-            (Type::Table(table), _) => self.table(path, node, table).map(Item::Fields),
+            (Type::Table(table) | Type::Nested(table), _) => self.table(path, node, table).map(Item::Fields),
             (Type::Choice(choice), _) => self.choice(path, node, choice).map(Item::Fields),
             (Type::Map(noun, inner), Value::Table(entries)) => {
                 let mut items = Vec::with_capacity(entries.len());

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 use taut_model::Scalar;
 
-use crate::keys::ROOT;
+use crate::keys::{ROOT, SEGMENT};
 use crate::spec::{By, Choice, Need, Table, Type, Word};
 
 /// The JSON schema (draft 2020-12) of `taut.toml`.
@@ -15,6 +15,7 @@ pub fn schema() -> Value {
     if let Value::Object(object) = &mut schema {
         object.insert("$schema".into(), json!("https://json-schema.org/draft/2020-12/schema"));
         object.insert("title".into(), json!("taut.toml"));
+        object.insert("$defs".into(), json!({ SEGMENT.noun: table(&SEGMENT) }));
     }
     schema
 }
@@ -91,6 +92,7 @@ fn value(kind: &Type) -> Value {
         }
         Type::List(inner) => json!({ "type": "array", "items": value(inner) }),
         Type::Table(inner) => table(inner),
+        Type::Nested(inner) => json!({ "$ref": format!("#/$defs/{}", inner.noun) }),
         Type::Choice(inner) => choice(inner),
         Type::Map(_, inner) => json!({ "type": "object", "additionalProperties": value(inner) }),
     }

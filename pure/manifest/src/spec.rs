@@ -60,6 +60,8 @@ pub(crate) enum Type {
     List(&'static Type),
     /// A table of known keys.
     Table(&'static Table),
+    /// A table of known keys that may have its like inside.
+    Nested(&'static Table),
     /// One of some tables.
     Choice(&'static Choice),
     /// A table whose keys are names that the author gives; what an entry is called and its type.
@@ -117,7 +119,7 @@ impl Type {
             Self::Auto(inner) => inner.name(),
             Self::OneOrMany(_) => "a name or a list of names",
             Self::List(_) => "a list",
-            Self::Table(_) | Self::Choice(_) | Self::Map(..) => "a table",
+            Self::Table(_) | Self::Nested(_) | Self::Choice(_) | Self::Map(..) => "a table",
         }
     }
 
@@ -134,9 +136,9 @@ impl Type {
             Self::Auto(inner) => inner.example(),
             Self::OneOrMany(_) => "\"…\" or [\"…\", \"…\"]",
             Self::List(Self::Integer { .. }) => "[0, 1]",
-            Self::List(Self::Table(_)) => "[{ … }]",
+            Self::List(Self::Table(_) | Self::Nested(_)) => "[{ … }]",
             Self::List(_) => "[\"…\", \"…\"]",
-            Self::Table(_) | Self::Choice(_) | Self::Map(..) => "{ … }",
+            Self::Table(_) | Self::Nested(_) | Self::Choice(_) | Self::Map(..) => "{ … }",
         }
     }
 }

@@ -400,3 +400,42 @@ fn overlays_of_the_wrong_shape() {
         insta::assert_snapshot!(format!("overlay_{name}"), render(&loaded.diagnostics, &sources, false, 120));
     }
 }
+
+#[test]
+fn segments_that_do_not_fit() {
+    let text = r#"manifest = 1
+
+[app]
+name = "demo"
+
+[platform]
+cores = [1]
+
+[resources.bus]
+[resources.log]
+
+[tasks.order]
+arrival = { periodic = "10ms" }
+deadline = "10ms"
+wcet = { value = "1ms", source = "guess" }
+segments = [
+    { run = "100us" },
+    { hold = "log", segments = [{ hold = "bus", segments = [{ hold = "log", run = "10us" }] }] },
+    { hold = "bus", run = "0us" },
+    { hold = "buss", run = "900us" },
+    { hold = "bus" },
+    { run = "1us", segments = [{ run = "1us" }] },
+    { segments = [{ run = "1us" }] },
+    { hold = "bus", run = 5 },
+]
+sections = [{ resource = "bus", longest = "1us" }]
+non-preemptive = "5us"
+
+[tasks.long]
+arrival = { periodic = "10ms" }
+deadline = "10ms"
+wcet = { value = "1ms", source = "guess" }
+segments = [{ run = "900us" }, { hold = "log", run = "200us" }]
+"#;
+    insta::assert_snapshot!(shown(text));
+}

@@ -44,6 +44,7 @@ codes! {
     217 LATE_OFFSET "an offset of a period or more"
     218 BAD_SECTION "critical sections that do not fit their task"
     219 LOCKING_MISFIT "a locking protocol that does not fit"
+    220 NESTED_GLOBAL "a resource of several cores inside or around another"
     301 DUPLICATE_NAME "a name is given twice"
     302 DANGLING_NAME "a name that nothing has"
     303 BAD_NAME "a name that is not well formed"

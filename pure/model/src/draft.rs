@@ -77,6 +77,7 @@ pub struct RealTimeDraft {
     pub wcet: Cost,
     pub non_preemptive: Duration,
     pub sections: Vec<SectionDraft>,
+    pub segments: Vec<SegmentDraft>,
     /// The CPU's number; `None` for `"auto"`.
     pub core: Option<u16>,
     /// Any whole number that was written; `None` for `"auto"`.
@@ -94,6 +95,32 @@ pub struct SectionDraft {
     pub resource: String,
     pub longest: Duration,
     pub count: u32,
+}
+
+/// A part of a job, by name: a stretch, or a critical section of one or of parts.
+#[derive(Clone, Debug, Default)]
+pub struct SegmentDraft {
+    /// The name of the resource that is held; none for a stretch.
+    pub hold: Option<String>,
+    /// How long it lasts, without the margin; none if `segments` say it.
+    pub run: Option<Duration>,
+    /// What is inside.
+    pub segments: Vec<SegmentDraft>,
+}
+
+impl RealTimeDraft {
+    /// The names of resources that it uses, as often as it says so.
+    pub(crate) fn held(&self) -> Vec<&str> {
+        fn within<'d>(segments: &'d [SegmentDraft], names: &mut Vec<&'d str>) {
+            for segment in segments {
+                names.extend(segment.hold.as_deref());
+                within(&segment.segments, names);
+            }
+        }
+        let mut names = self.sections.iter().map(|section| section.resource.as_str()).collect();
+        within(&self.segments, &mut names);
+        names
+    }
 }
 
 /// When jobs arrive, by name.

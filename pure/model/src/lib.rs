@@ -33,7 +33,7 @@ pub use channel::{
 };
 pub use draft::{
     ArrivalDraft, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, ClientKind, Draft, RealTimeDraft,
-    SectionDraft, ServiceDraft, TaskDraft,
+    SectionDraft, SegmentDraft, ServiceDraft, TaskDraft,
 };
 pub use fault::{Code, Fault, Label, Place, Severity};
 pub use nearest::nearest;

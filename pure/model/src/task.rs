@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use taut_time::Duration;
 
-use crate::{ChannelId, CoreId, Section, ServiceId, Size};
+use crate::{ChannelId, CoreId, Section, Segment, ServiceId, Size};
 
 /// The most urgent priority of a task. SCHED_FIFO on Linux has 1 to 99, sched(7); 99 is the platform probe's, which
 /// must be above every task to tell a stall of the machine from one of the application.
@@ -44,8 +44,11 @@ pub struct RealTime {
     pub wcet: Cost,
     /// Longest stretch that a more urgent task on the core must wait for, 0 if preemptible throughout.
     pub non_preemptive: Duration,
-    /// Its critical sections, at most one entry per resource.
+    /// Its critical sections, at most one entry per resource; those of its segments, if it has some.
     pub sections: Vec<Section>,
+    /// What a job does, in order, without the margin; empty if that is not said. What of the execution time is left
+    /// comes last. Resources are positions in [`crate::Model::resources`].
+    pub segments: Vec<Segment>,
     /// The core; `None` lets the plan choose.
     pub core: Option<CoreId>,
     /// 1 to [`PRIORITY_MAX`], larger = more urgent; `None` lets the plan choose.

@@ -53,6 +53,7 @@ fn task(name: &str, period: Duration) -> TaskDraft {
             jitter: Duration::ZERO,
             wcet: Cost { value: Duration::from_ns(1), source: Evidence::Guess, margin_permille: 0 },
             sections: Vec::new(),
+            segments: Vec::new(),
             non_preemptive: Duration::ZERO,
             core: None,
             priority: None,

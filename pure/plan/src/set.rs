@@ -3,10 +3,10 @@
 
 //! What a plan decided, as a task set: for simulation.
 
-use taut_model::{Arrivals, Body, Model, Request, Resource, SetFault, SetTask, TaskSet};
+use taut_model::{Arrivals, Body, Model, Request, Resource, Segment, SetFault, SetTask, TaskSet};
 use taut_time::Duration;
 
-use crate::seats::Seats;
+use crate::seats::{Seat, Seats};
 
 impl crate::Plan {
     /// The real-time tasks of a model on the cores and with the priorities that its plan gives them, in the manifest's
@@ -22,14 +22,11 @@ impl crate::Plan {
         let overheads = model.platform().overheads;
         let switches = overheads.context_switch.checked_mul(2).unwrap_or_default();
         let tasks = seats.seats.iter().map(|seat| {
-            let request = |section: &taut_model::Section| Request {
-                resource: section.resource.index(),
-                count: section.count,
-                length: seat.task.wcet.with_margin(section.longest).unwrap_or(section.longest),
-                outermost: true,
-            };
-            let requests: Vec<Request> = seat.task.sections.iter().map(request).collect();
             let cost = seat.cost.checked_add(switches).unwrap_or(seat.cost);
+            let body = match seat.task.segments.as_slice() {
+                [] => anywhere(seat, cost),
+                segments => ordered(segments, seat, switches),
+            };
             let jitter = seat.task.jitter.checked_add(overheads.release);
             SetTask {
                 name: seat.name.to_owned(),
@@ -46,11 +43,43 @@ impl crate::Plan {
                 period: seat.task.arrival.period(),
                 deadline: seat.task.deadline,
                 jitter: jitter.unwrap_or(seat.task.jitter),
-                body: Body::Anywhere { cost, requests },
+                body,
             }
         });
         let resources = model.resources().iter().map(|shared| Resource { name: shared.name.clone() });
         let schedulers = vec![model.platform().scheduler; model.platform().cores.len()];
         TaskSet::new(schedulers, resources.collect(), tasks.collect())
     }
+}
+
+fn anywhere(seat: &Seat<'_>, cost: Duration) -> Body {
+    let request = |section: &taut_model::Section| Request {
+        resource: section.resource.index(),
+        count: section.count,
+        length: seat.task.wcet.with_margin(section.longest).unwrap_or(section.longest),
+        outermost: true,
+    };
+    Body::Anywhere { cost, requests: seat.task.sections.iter().map(request).collect() }
+}
+
+/// Segments with their margins; context switches first, and last what is left of the execution time.
+fn ordered(segments: &[Segment], seat: &Seat<'_>, switches: Duration) -> Body {
+    fn parts(segments: &[Segment], seat: &Seat<'_>, left: &mut Duration) -> Vec<Segment> {
+        let part = |segment: &Segment| match segment {
+            Segment::Normal(time) => {
+                let time = seat.task.wcet.with_margin(*time).unwrap_or(*time);
+                *left = left.saturating_sub(time);
+                Segment::Normal(time)
+            }
+            Segment::Section { resource, inside } => {
+                Segment::Section { resource: *resource, inside: parts(inside, seat, left) }
+            }
+        };
+        segments.iter().map(part).collect()
+    }
+    let mut left = seat.cost;
+    let mut all = vec![Segment::Normal(switches)];
+    all.extend(parts(segments, seat, &mut left));
+    all.push(Segment::Normal(left));
+    Body::Segments(all)
 }

@@ -7,7 +7,8 @@ mod drafts;
 
 use drafts::{Edit, empty, periodic, real_time};
 use taut_model::{
-    ArrivalDraft, Draft, Locking, Overheads, Scheduler, SectionDraft, Shared, TaskDraft, TaskSet,
+    ArrivalDraft, Draft, Locking, Overheads, Scheduler, SectionDraft, SegmentDraft, Shared, TaskDraft,
+    TaskSet,
 };
 use taut_plan::{ClassPlan, Plan};
 use taut_sim::{CoreRule, End, Execution, GlobalRule, Jitter, Placement, Rules, Scenario, Simulation, Start};
@@ -225,4 +226,50 @@ fn offsets() {
         with_offsets += check(&draft, 12, &mut numbers, &mut seen);
     }
     assert!(with_offsets > 50 && seen.attained * 3 > seen.bounds, "{with_offsets} of {seen:?}");
+}
+
+/// Parts of a job of so many seconds, nested up to twice.
+fn parts(seconds: u64, open: &[&str], numbers: &mut Numbers) -> Vec<SegmentDraft> {
+    let mut left = seconds;
+    let mut parts = Vec::new();
+    while left > 0 {
+        let run = numbers.next(1, left.min(3));
+        left -= run;
+        let hold = match open {
+            [] => None,
+            open => numbers.chance(60).then(|| open[numbers.next(0, open.len() as u64 - 1) as usize]),
+        };
+        let nests = hold.is_some() && numbers.chance(50);
+        let inside: Vec<&str> = open.iter().copied().filter(|name| Some(*name) != hold).collect();
+        parts.push(SegmentDraft {
+            hold: hold.map(str::to_owned),
+            run: (!nests).then_some(s(run)),
+            segments: if nests { self::parts(run, &inside, numbers) } else { Vec::new() },
+        });
+    }
+    parts
+}
+
+#[test]
+fn segments() {
+    let (mut numbers, mut seen) = (Numbers(5), Seen::default());
+    for round in 0..400u64 {
+        let cores = 1 + u16::from(round % 4 == 3);
+        let scheduler = if round % 2 == 0 { Scheduler::FixedPriority } else { Scheduler::Edf };
+        let tasks =
+            tasks(cores, &mut numbers, |numbers, cost, period| numbers.next(cost.max(period / 2), period));
+        let mut draft = system(cores, scheduler, tasks);
+        let protocol = (scheduler == Scheduler::Edf && cores == 1 && round % 3 == 0).then_some(Locking::Dfp);
+        draft.resources = ["a", "b", "c"].map(|name| Shared { name: name.into(), protocol }).to_vec();
+        for task in &mut draft.tasks {
+            let task = real_time(task);
+            let seconds = task.wcet.value.as_ns() / 1_000_000_000;
+            let used = numbers.next(0, seconds);
+            // Those of several cores do not nest.
+            let open: &[&str] = if cores == 1 { &["a", "b", "c"] } else { &["a"] };
+            task.segments = parts(used, open, &mut numbers);
+        }
+        check(&draft, 12, &mut numbers, &mut seen);
+    }
+    assert!(seen.proven > 100 && seen.attained * 3 > seen.bounds, "{seen:?}");
 }

@@ -7,7 +7,7 @@ mod drafts;
 
 use drafts::{Edit, empty, periodic, plan, shown, time};
 use insta::assert_snapshot;
-use taut_model::{Draft, Locking, Scheduler, SectionDraft, Shared, TaskDraft, codes};
+use taut_model::{Draft, Locking, Scheduler, SectionDraft, SegmentDraft, Shared, TaskDraft, codes};
 use taut_plan::{ClassPlan, Plan, explain_task};
 use taut_time::Duration;
 
@@ -195,4 +195,38 @@ fn cores_under_edf_are_filled_by_its_own_test() {
         panic!()
     };
     assert_eq!((*priority, priority_reason.as_deref()), (0, None), "a priority means nothing there");
+}
+
+fn run(longest: &str) -> SegmentDraft {
+    SegmentDraft { run: Some(time(longest)), ..SegmentDraft::default() }
+}
+
+fn hold(resource: &str, segments: Vec<SegmentDraft>) -> SegmentDraft {
+    SegmentDraft { hold: Some(resource.into()), run: None, segments }
+}
+
+/// Nested sections: whoever is above the outer ceiling waits for the inner one only.
+#[test]
+fn segments_nest_on_one_core() {
+    let mut slow = periodic("slow", "50ms", "50ms", "10ms");
+    let inside = vec![run("1ms"), hold("bus", vec![run("300us")]), run("2ms")];
+    drafts::real_time(&mut slow).segments = vec![run("1ms"), hold("log", inside)];
+    let tasks = vec![
+        uses(periodic("fast", "10ms", "5ms", "1ms"), 0, &[("bus", "100us", 1)]),
+        uses(periodic("middle", "20ms", "20ms", "2ms"), 0, &[("log", "100us", 1)]),
+        slow,
+    ];
+    let mut draft = with(&[0], &[("bus", None), ("log", None)], tasks);
+    let planned = plan(&draft);
+    assert!(planned.plan.proven, "{}", shown(&planned.faults));
+    assert_snapshot!(
+        ["fast", "middle", "slow"].map(|task| explain_task(&planned.plan, task).unwrap()).join("\n")
+    );
+    // The inner one must not be another core's as well.
+    draft.platform.cores.push(2);
+    drafts::task(&mut draft, "slow").core = Some(0);
+    draft.tasks.push(uses(periodic("other", "20ms", "15ms", "4ms"), 2, &[("bus", "300us", 1)]));
+    let planned = plan(&draft);
+    assert!(!planned.plan.proven);
+    assert_snapshot!(shown(&planned.faults));
 }

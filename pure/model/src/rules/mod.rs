@@ -15,6 +15,7 @@ mod names;
 mod payloads;
 mod platform;
 mod sections;
+mod segments;
 mod tasks;
 mod traffic;
 mod triggers;
@@ -41,6 +42,7 @@ pub(crate) fn build(draft: Draft) -> (Option<Model>, Vec<Fault>) {
     payloads::check(&draft, &mut faults);
     tasks::check(&draft, &names, &mut faults);
     sections::check(&draft, &names, &mut faults);
+    segments::check(&draft, &names, &mut faults);
     let links = channels::check(&draft, &names, &mut faults);
     triggers::check(&draft, &names, &links, &mut faults);
     traffic::check(&draft, &links, &mut faults);
@@ -109,13 +111,17 @@ fn model(draft: &Draft, names: &Names<'_>, links: Vec<Link>, chains: Vec<Option<
                     let SectionDraft { longest, count, .. } = *section;
                     Some(Section { resource: names.resource(&section.resource)?, longest, count })
                 };
+                let mut sections: Vec<Section> =
+                    real_time.sections.iter().map(section).collect::<Option<_>>()?;
+                let segments = segments::ordered(&real_time.segments, names, &mut sections)?.0;
                 Class::RealTime(RealTime {
                     arrival,
                     deadline: real_time.deadline,
                     jitter: real_time.jitter,
                     wcet: real_time.wcet,
                     non_preemptive: real_time.non_preemptive,
-                    sections: real_time.sections.iter().map(section).collect::<Option<_>>()?,
+                    sections,
+                    segments,
                     core,
                     priority,
                     persistent: real_time.persistent,

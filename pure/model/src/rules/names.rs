@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use super::channels::Link;
 use super::faults::Faults;
 use crate::{
-    ChannelId, ClassDraft, ClientId, Draft, Fault, Party, Place, ResourceId, SectionDraft, ServiceId,
-    TaskDraft, TaskId, codes, nearest,
+    ChannelId, ClassDraft, ClientId, Draft, Fault, Party, Place, ResourceId, ServiceId, TaskDraft, TaskId,
+    codes, nearest,
 };
 
 /// Who has which name; the first of duplicates.
@@ -183,7 +183,7 @@ impl<'d> Names<'d> {
         let unread_payload = faults.any_wrong("channels", &["payload"]);
         let unread_party = faults.any_wrong("channels", &["from", "to"]);
         let unread_service = faults.any_wrong("tasks", &["service"]);
-        let unread_section = faults.any_wrong("tasks", &["sections"]);
+        let unread_section = faults.any_wrong("tasks", &["sections", "segments"]);
         let missed = self.missed();
         let mut payloads = vec![false; draft.payloads.len()];
         let mut clients = vec![false; draft.clients.len()];
@@ -204,8 +204,8 @@ impl<'d> Names<'d> {
                 services[id.index()] = true;
             }
         }
-        for section in draft.tasks.iter().flat_map(sections) {
-            if let Some(id) = self.resource(&section.resource) {
+        for resource in draft.tasks.iter().flat_map(held) {
+            if let Some(id) = self.resource(resource) {
                 resources[id.index()] = true;
             }
         }
@@ -258,8 +258,8 @@ impl<'d> Names<'d> {
         for service in draft.tasks.iter().filter_map(|task| task.service.as_deref()) {
             miss(Want::Service, service, self.service(service).is_some());
         }
-        for section in draft.tasks.iter().flat_map(sections) {
-            miss(Want::Resource, &section.resource, self.resource(&section.resource).is_some());
+        for resource in draft.tasks.iter().flat_map(held) {
+            miss(Want::Resource, resource, self.resource(resource).is_some());
         }
         for channel in &draft.channels {
             miss(Want::Payload, &channel.payload, self.payload(&channel.payload).is_some());
@@ -293,11 +293,11 @@ impl Want {
     }
 }
 
-/// The critical sections of a task.
-fn sections(task: &TaskDraft) -> &[SectionDraft] {
+/// The resources that a task names.
+fn held(task: &TaskDraft) -> Vec<&str> {
     match &task.class {
-        ClassDraft::RealTime(real_time) => &real_time.sections,
-        ClassDraft::BestEffort(_) => &[],
+        ClassDraft::RealTime(real_time) => real_time.held(),
+        ClassDraft::BestEffort(_) => Vec::new(),
     }
 }
 

@@ -11,6 +11,7 @@
 //! | kernel blocking in a section of a resource of several cores | the section is longer by k: others wait for it too |
 //! | waking who was suspended | under a protocol that suspends, such a section is longer by y |
 //! | platform probe | time on its cores goes slower; see below |
+//! | segments | each part as above: a lock is taken at the start of its section, context switches at the start of the job |
 //! | non-preemptive stretches | sections of a resource that is the core, and that all of its tasks use |
 //!
 //! **The probe** runs above all tasks, holders and those who spin included, so no bound on it depends on them. In a
@@ -20,13 +21,11 @@
 //! for on other cores. Those who spin for it are under their own core's probe, so its length is scaled once more.
 
 use taut_analysis::{Overflow, PROBE_COST, PROBE_PERIOD};
-use taut_model::{Arrivals, Body, Model, Overheads, Request, Resource, SetTask, TaskSet};
+use taut_model::{Arrivals, Model, Overheads, Resource, SetTask, TaskSet};
 use taut_time::Duration;
 
+use super::work::Charges;
 use crate::seats::Seats;
-
-/// What stands for a section whose length does not matter: whoever has it only raises a ceiling.
-const INSTANT: Duration = Duration::from_ns(1);
 
 /// Tasks as they are analysed, with what was charged.
 pub(super) struct Charged {
@@ -79,7 +78,7 @@ impl Probe {
     }
 
     /// How long a section takes at most, seen by those who wait for it on another core.
-    fn section(&self, time: Duration) -> Result<Duration, Overflow> {
+    pub(super) fn section(&self, time: Duration) -> Result<Duration, Overflow> {
         let real = self.slower(time)?.checked_add(self.once).ok_or(Overflow)?;
         self.slower(real)
     }
@@ -110,60 +109,9 @@ pub(super) fn charged(
         .collect();
     let mut tasks = Vec::with_capacity(seats.seats.len());
     let (mut of_switches, mut of_locks, mut of_probe) = (Vec::new(), Vec::new(), Vec::new());
+    let charges = Charges { overheads, probe: &probe, global, suspends, switches };
     for seat in &seats.seats {
-        let (mut requests, mut switching) = (Vec::new(), switches);
-        // What is in local sections, what comes to it; and in global ones, as charged.
-        let (mut inside, mut locking) = (Duration::ZERO, Duration::ZERO);
-        let (mut global_inside, mut global_charged) = (Duration::ZERO, Duration::ZERO);
-        let add = |sum: &mut Duration, more: Duration, times: u32| {
-            *sum = more.checked_mul(times.into()).and_then(|more| sum.checked_add(more)).ok_or(Overflow)?;
-            Ok::<_, Overflow>(())
-        };
-        for section in &seat.task.sections {
-            let (at, count) = (section.resource.index(), section.count);
-            let length = seat.task.wcet.with_margin(section.longest).ok_or(Overflow)?;
-            let locked = length.checked_add(overheads.lock).ok_or(Overflow)?;
-            add(&mut inside, length, count)?;
-            let length = if global[at] {
-                // Whoever was suspended holds it from the moment that it is given, and wakes later.
-                let wakes = if suspends { overheads.release } else { Duration::ZERO };
-                let held = locked
-                    .checked_add(overheads.kernel_blocking)
-                    .and_then(|held| held.checked_add(wakes))
-                    .ok_or(Overflow)?;
-                let charged = probe.section(held)?;
-                add(&mut global_inside, length, count)?;
-                add(&mut global_charged, charged, count)?;
-                if suspends {
-                    add(&mut switching, switches, count)?;
-                }
-                charged
-            } else {
-                // Scaled sections are rounded up one by one, which a scaled sum is not.
-                add(&mut locking, overheads.lock.checked_add(INSTANT).ok_or(Overflow)?, count)?;
-                probe.slower(locked)?
-            };
-            requests.push(Request { resource: at, count, length, outermost: true });
-        }
-        // Margins of parts are rounded up one by one, and may pass the whole's.
-        let own = seat.cost.max(inside);
-        if let Some(core) = kept[seat.core] {
-            let stretch = seat.task.non_preemptive.max(INSTANT);
-            // As many as fit in beside the sections: more there cannot be. Where one is around a section, the cost
-            // becomes more than it is.
-            let left = own.saturating_sub(inside);
-            let count = if stretch == INSTANT { 1 } else { left.div_floor(stretch).unwrap_or(0).max(1) };
-            let count = u32::try_from(count).unwrap_or(u32::MAX);
-            let over = stretch.checked_mul(count.into()).ok_or(Overflow)?.saturating_sub(left);
-            add(&mut locking, over, 1)?;
-            add(&mut locking, INSTANT, count)?;
-            requests.push(Request { resource: core, count, length: probe.slower(stretch)?, outermost: true });
-        }
-        let sum = |parts: [Duration; 3]| {
-            parts.into_iter().try_fold(Duration::ZERO, Duration::checked_add).ok_or(Overflow)
-        };
-        let plain = sum([own.saturating_sub(global_inside), switching, locking])?;
-        let cost = probe.slower(plain)?.checked_add(global_charged).ok_or(Overflow)?;
+        let work = charges.work(seat, kept[seat.core])?;
         tasks.push(SetTask {
             name: seat.name.to_owned(),
             core: seat.core,
@@ -172,13 +120,14 @@ pub(super) fn charged(
             period: seat.task.arrival.period(),
             deadline: seat.task.deadline,
             jitter: probe.late(&overheads, seat.task.jitter)?,
-            body: Body::Anywhere { cost, requests },
+            body: work.body,
         });
         // What is left of the cost is the probe's share and what comes to sections.
-        let slowed = probe.slower(plain)?.saturating_sub(plain);
-        of_locks.push(cost.saturating_sub(sum([seat.cost, switching, slowed])?));
-        of_switches.push(switching);
-        of_probe.push(slowed.checked_add(probe.once).ok_or(Overflow)?);
+        let told = [seat.cost, work.switching, work.slowed];
+        let told = told.into_iter().try_fold(Duration::ZERO, Duration::checked_add).ok_or(Overflow)?;
+        of_locks.push(work.cost.saturating_sub(told));
+        of_switches.push(work.switching);
+        of_probe.push(work.slowed.checked_add(probe.once).ok_or(Overflow)?);
     }
     let schedulers = vec![model.platform().scheduler; cores];
     // What the model guarantees is what a set asks for; a sum that does not fit is left.

@@ -22,6 +22,8 @@ pub(super) enum Answer {
     Short(usize, Demand),
     /// Neither, and why.
     Nothing(String),
+    /// Neither, and it has been said why.
+    Refused,
 }
 
 /// A protocol for resources of several cores, with its test.

@@ -7,7 +7,9 @@ mod charge;
 mod choose;
 mod edf;
 mod local;
+mod nested;
 mod tell;
+mod work;
 
 use taut_analysis::multi::Status;
 use taut_model::{Fault, Locking, Model, ResourceId, Scheduler};
@@ -38,7 +40,9 @@ impl Shared {
         let global: Vec<bool> = (0..model.resources().len()).map(|at| is_global(seats, at)).collect();
         let named = fit(model, seats, &global, faults);
         let any = global.contains(&true);
-        let (locking, test, answer) = if edf {
+        let (locking, test, answer) = if nested::refuse(model, seats, &global, faults) {
+            (named.global.unwrap_or(Locking::Msrp), "none", Answer::Refused)
+        } else if edf {
             let guards = match (any, named.floors, model.resources().is_empty()) {
                 (true, true, _) => Guards::Mixed,
                 (true, false, _) => Guards::Spinning,
@@ -86,7 +90,7 @@ impl Shared {
                 let deadline = seats.seats[seat].task.deadline;
                 Some(due.as_ref().map_or(deadline, |due| due[seat].response.from_arrival.min(deadline)))
             }
-            Answer::Short(..) | Answer::Nothing(_) => None,
+            Answer::Short(..) | Answer::Nothing(_) | Answer::Refused => None,
         }
     }
 
@@ -116,7 +120,7 @@ impl Shared {
                 test = format!("{test}; response times: {why}");
                 demanded()
             }
-            Answer::Short(..) | Answer::Nothing(_) => Vec::new(),
+            Answer::Short(..) | Answer::Nothing(_) | Answer::Refused => Vec::new(),
         };
         (response, test, terms)
     }

@@ -22,7 +22,7 @@ impl Shared {
         let place = || Place::value(format!("tasks.{name}.deadline"));
         let cpu = model.platform().cores[at.core];
         match &self.answer {
-            Answer::Kept(..) => {}
+            Answer::Kept(..) | Answer::Refused => {}
             Answer::Bounds(_, _, true) => {}
             Answer::Bounds(bounds, charged, false) => {
                 let bound = &bounds.tasks[seat];
@@ -208,8 +208,10 @@ fn witnessed(
     let place = match (task, resource) {
         (Some(seat), Some(resource)) => {
             let is = |section: &taut_model::Section| model.resource(section.resource).name == resource.name;
-            let index = seat.task.sections.iter().position(is).unwrap_or(0);
-            Place::value(format!("tasks.{}.sections.{index}.longest", seat.name))
+            match seat.task.sections.iter().position(is).filter(|_| seat.task.segments.is_empty()) {
+                Some(index) => Place::value(format!("tasks.{}.sections.{index}.longest", seat.name)),
+                None => Place::value(format!("tasks.{}.segments", seat.name)),
+            }
         }
         (Some(seat), None) => Place::value(format!("tasks.{}.wcet.value", seat.name)),
         (None, Some(resource)) => Place::key(format!("resources.{}", resource.name)),

@@ -34,6 +34,7 @@ pub fn periodic(name: &str, period: &str, deadline: &str, wcet: &str) -> TaskDra
         jitter: Duration::ZERO,
         wcet: cost(wcet, 0),
         sections: Vec::new(),
+        segments: Vec::new(),
         non_preemptive: Duration::ZERO,
         core: None,
         priority: None,

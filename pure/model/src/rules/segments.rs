@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Jobs that say what they do in order: stretches and critical sections, nested or not, within the execution time.
+
+use taut_time::Duration;
+
+use super::faults::Faults;
+use super::names::{Names, Want};
+use crate::{ClassDraft, Draft, Fault, Place, RealTimeDraft, Section, Segment, SegmentDraft, codes};
+
+pub(super) fn check(draft: &Draft, names: &Names<'_>, faults: &mut Faults<'_>) {
+    for task in &draft.tasks {
+        if let ClassDraft::RealTime(real_time) = &task.class {
+            let path = format!("tasks.{}.segments", task.name);
+            whole(&task.name, real_time, &path, faults);
+            let mut walk = Walk { task: &task.name, names, faults, held: Vec::new() };
+            walk.all(&real_time.segments, &path);
+        }
+    }
+}
+
+/// What is wrong with all segments of a task together.
+fn whole(name: &str, task: &RealTimeDraft, path: &str, faults: &mut Faults<'_>) {
+    if task.segments.is_empty() {
+        return;
+    }
+    if !task.sections.is_empty() {
+        let message = format!("task `{name}` has `sections` and `segments`");
+        faults.push(
+            Fault::error(codes::BAD_SECTION, message, Place::key(path.to_owned()), "say it in order")
+                .also(Place::key(format!("tasks.{name}.sections")), "or at any place")
+                .help("write one of them: segments hold resources, too"),
+        );
+    }
+    if !task.non_preemptive.is_zero() {
+        let message = format!("task `{name}` has segments and a non-preemptive stretch");
+        let place = Place::value(format!("tasks.{name}.non-preemptive"));
+        faults.push(
+            Fault::error(codes::BAD_NON_PREEMPTIVE, message, place, "somewhere in a job")
+                .also(Place::key(path.to_owned()), "say what is where")
+                .help("let a segment hold a resource that all tasks of its core use, or use `sections`"),
+        );
+    }
+    let total = sum(&task.segments);
+    if task.wcet.value.is_zero() || total.is_some_and(|total| total <= task.wcet.value) {
+        return;
+    }
+    let message = format!("the segments of task `{name}` are longer than it runs");
+    let text = total.map_or("too long".to_owned(), |total| format!("{total} in all"));
+    let fault = Fault::error(codes::BAD_SECTION, message, Place::value(path.to_owned()), text)
+        .also(Place::value(format!("tasks.{name}.wcet.value")), format!("runs for {}", task.wcet.value))
+        .note("what of an execution time its segments leave comes after them")
+        .help("let the segments be shorter, or the execution time longer");
+    faults.push_resting_on(fault, &[path]);
+}
+
+/// How long segments last; `None` on overflow.
+fn sum(segments: &[SegmentDraft]) -> Option<Duration> {
+    segments.iter().try_fold(Duration::ZERO, |total, segment| {
+        let time = match segment.run {
+            Some(run) => run,
+            None => sum(&segment.segments)?,
+        };
+        total.checked_add(time)
+    })
+}
+
+/// On the way through the segments of a task.
+struct Walk<'w, 'n, 'f> {
+    task: &'w str,
+    names: &'w Names<'n>,
+    faults: &'w mut Faults<'f>,
+    /// What is held, with the place that says so.
+    held: Vec<(&'w str, Place)>,
+}
+
+impl<'w> Walk<'w, '_, '_> {
+    fn all(&mut self, segments: &'w [SegmentDraft], path: &str) {
+        for (at, segment) in segments.iter().enumerate() {
+            self.one(segment, &format!("{path}.{at}"));
+        }
+    }
+
+    fn one(&mut self, segment: &'w SegmentDraft, path: &str) {
+        let task = self.task;
+        let at = |key: &str| Place::value(format!("{path}.{key}"));
+        let mut refuse = |message: String, place: Place, text: &str, help: &str| {
+            let fault = Fault::error(codes::BAD_SECTION, message, place, text).help(help);
+            self.faults.push_resting_on(fault, &[path]);
+        };
+        match (segment.run, segment.segments.as_slice()) {
+            (Some(_), [_, ..]) => refuse(
+                format!("a segment of task `{task}` has `run` and `segments`"),
+                at("run"),
+                "how long, or what",
+                "write one of them: the segments say how long they are",
+            ),
+            (None, []) => refuse(
+                format!("a segment of task `{task}` does nothing"),
+                Place::value(path.to_owned()),
+                "no `run`",
+                "say how long it lasts: `run = \"200us\"`",
+            ),
+            (None, [_, ..]) if segment.hold.is_none() => refuse(
+                format!("segments of task `{task}` are in one that holds nothing"),
+                at("segments"),
+                "no `hold` around these",
+                "write them where this stands, or say what it holds",
+            ),
+            (Some(run), []) if run.is_zero() => refuse(
+                format!("a segment of task `{task}` takes no time at all"),
+                at("run"),
+                "zero",
+                "measure it, or write a guess that is too long",
+            ),
+            _ => {}
+        }
+        if let Some(resource) = &segment.hold {
+            if self.names.resource(resource).is_none() {
+                self.names.dangling(Want::Resource, resource, at("hold"), self.faults);
+            }
+            if let Some((_, first)) = self.held.iter().find(|(held, _)| held == resource) {
+                let message = format!("task `{task}` locks `{resource}` while it holds it");
+                self.faults.push(
+                    Fault::error(codes::BAD_SECTION, message, at("hold"), "again here")
+                        .also(first.clone(), "held from here on")
+                        .help("do without the inner one"),
+                );
+            }
+            self.held.push((resource, at("hold")));
+        }
+        self.all(&segment.segments, &format!("{path}.segments"));
+        if segment.hold.is_some() {
+            self.held.pop();
+        }
+    }
+}
+
+/// Segments with resources by position, and how long they last; their sections, one entry per resource, are added to
+/// `sections`. `None` only if a rule has let something through.
+pub(super) fn ordered(
+    segments: &[SegmentDraft],
+    names: &Names<'_>,
+    sections: &mut Vec<Section>,
+) -> Option<(Vec<Segment>, Duration)> {
+    let mut ordered_ones = Vec::with_capacity(segments.len());
+    let mut total = Duration::ZERO;
+    for segment in segments {
+        let (inside, time) = match segment.run {
+            Some(run) => (vec![Segment::Normal(run)], run),
+            None => ordered(&segment.segments, names, sections)?,
+        };
+        total = total.checked_add(time)?;
+        let Some(name) = &segment.hold else {
+            ordered_ones.extend(inside);
+            continue;
+        };
+        let resource = names.resource(name)?;
+        match sections.iter_mut().find(|section| section.resource == resource) {
+            Some(section) => {
+                section.count = section.count.checked_add(1)?;
+                section.longest = section.longest.max(time);
+            }
+            None => sections.push(Section { resource, longest: time, count: 1 }),
+        }
+        ordered_ones.push(Segment::Section { resource: resource.index(), inside });
+    }
+    Some((ordered_ones, total))
+}

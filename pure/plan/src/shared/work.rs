@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What a job does, with what [`super::charge`] says comes to it.
+
+use taut_analysis::Overflow;
+use taut_model::{Body, Cost, Overheads, Request, Segment};
+use taut_time::Duration;
+
+use super::charge::Probe;
+use crate::seats::Seat;
+
+/// What stands for a section whose length does not matter: whoever has it only raises a ceiling.
+const INSTANT: Duration = Duration::from_ns(1);
+
+/// What is charged, and where.
+pub(super) struct Charges<'a> {
+    pub(super) overheads: Overheads,
+    pub(super) probe: &'a Probe,
+    /// By resource, whether several cores use it.
+    pub(super) global: &'a [bool],
+    /// Whether the protocol of those suspends.
+    pub(super) suspends: bool,
+    /// 2x.
+    pub(super) switches: Duration,
+}
+
+/// A job, charged.
+pub(super) struct Work {
+    pub(super) body: Body,
+    /// C'.
+    pub(super) cost: Duration,
+    /// Of that, context switches.
+    pub(super) switching: Duration,
+    /// Of that, the probe's, but for what comes to sections.
+    pub(super) slowed: Duration,
+}
+
+/// What sections come to.
+#[derive(Default)]
+struct Sums {
+    /// Execution, margins included, that was looked at.
+    inside: Duration,
+    /// What of that is in global sections, and what these are charged as.
+    global_inside: Duration,
+    global_charged: Duration,
+    /// Locks of local sections.
+    locking: Duration,
+    /// Context switches of waiting suspended.
+    switching: Duration,
+}
+
+fn add(sum: &mut Duration, more: Duration, times: u32) -> Result<(), Overflow> {
+    *sum = more.checked_mul(times.into()).and_then(|more| sum.checked_add(more)).ok_or(Overflow)?;
+    Ok(())
+}
+
+impl Charges<'_> {
+    /// A seat's job. `kept` stands for its core, if somebody there keeps it.
+    pub(super) fn work(&self, seat: &Seat<'_>, kept: Option<usize>) -> Result<Work, Overflow> {
+        if seat.task.segments.is_empty() { self.anywhere(seat, kept) } else { self.ordered(seat, kept) }
+    }
+
+    fn anywhere(&self, seat: &Seat<'_>, kept: Option<usize>) -> Result<Work, Overflow> {
+        let (mut requests, mut sums) = (Vec::new(), Sums::default());
+        for section in &seat.task.sections {
+            let (at, count) = (section.resource.index(), section.count);
+            let length = seat.task.wcet.with_margin(section.longest).ok_or(Overflow)?;
+            add(&mut sums.inside, length, count)?;
+            let length = if self.global[at] {
+                self.global(length, count, &mut sums)?
+            } else {
+                // Scaled sections are rounded up one by one, which a scaled sum is not.
+                let lock = self.overheads.lock;
+                add(&mut sums.locking, lock.checked_add(INSTANT).ok_or(Overflow)?, count)?;
+                self.probe.slower(length.checked_add(lock).ok_or(Overflow)?)?
+            };
+            requests.push(Request { resource: at, count, length, outermost: true });
+        }
+        // Margins of parts are rounded up one by one, and may pass the whole's.
+        let own = seat.cost.max(sums.inside);
+        if let Some(core) = kept {
+            let stretch = seat.task.non_preemptive.max(INSTANT);
+            // As many as fit in beside the sections: more there cannot be. Where one is around a section, the cost
+            // becomes more than it is.
+            let left = own.saturating_sub(sums.inside);
+            let count = if stretch == INSTANT { 1 } else { left.div_floor(stretch).unwrap_or(0).max(1) };
+            let count = u32::try_from(count).unwrap_or(u32::MAX);
+            let over = stretch.checked_mul(count.into()).ok_or(Overflow)?.saturating_sub(left);
+            add(&mut sums.locking, over, 1)?;
+            add(&mut sums.locking, INSTANT, count)?;
+            let length = self.probe.slower(stretch)?;
+            requests.push(Request { resource: core, count, length, outermost: true });
+        }
+        let (switching, plain) = self.plain(own, &sums)?;
+        let slower = self.probe.slower(plain)?;
+        let cost = slower.checked_add(sums.global_charged).ok_or(Overflow)?;
+        let body = Body::Anywhere { cost, requests };
+        Ok(Work { body, cost, switching, slowed: slower.saturating_sub(plain) })
+    }
+
+    fn ordered(&self, seat: &Seat<'_>, kept: Option<usize>) -> Result<Work, Overflow> {
+        let mut sums = Sums::default();
+        let parts = self.parts(&seat.task.segments, &seat.task.wcet, &mut sums)?;
+        let own = seat.cost.max(sums.inside);
+        let (switching, plain) = self.plain(own, &sums)?;
+        let mut segments = vec![Segment::Normal(self.probe.slower(switching)?)];
+        segments.extend(parts);
+        segments.push(Segment::Normal(self.probe.slower(own.saturating_sub(sums.inside))?));
+        // It has no stretch of its own, and knows of others'.
+        if let Some(resource) = kept {
+            segments.push(Segment::Section { resource, inside: vec![Segment::Normal(INSTANT)] });
+        }
+        let slowed = self.probe.slower(plain)?.saturating_sub(plain);
+        Ok(Work { cost: sum(&segments)?, body: Body::Segments(segments), switching, slowed })
+    }
+
+    /// Context switches, and all that is not in global sections.
+    fn plain(&self, own: Duration, sums: &Sums) -> Result<(Duration, Duration), Overflow> {
+        let switching = self.switches.checked_add(sums.switching).ok_or(Overflow)?;
+        let plain = own.saturating_sub(sums.global_inside).checked_add(switching);
+        Ok((switching, plain.and_then(|plain| plain.checked_add(sums.locking)).ok_or(Overflow)?))
+    }
+
+    fn parts(&self, segments: &[Segment], wcet: &Cost, sums: &mut Sums) -> Result<Vec<Segment>, Overflow> {
+        let mut parts = Vec::with_capacity(segments.len());
+        for segment in segments {
+            match segment {
+                Segment::Normal(time) => {
+                    let time = wcet.with_margin(*time).ok_or(Overflow)?;
+                    add(&mut sums.inside, time, 1)?;
+                    parts.push(Segment::Normal(self.probe.slower(time)?));
+                }
+                Segment::Section { resource, inside } if self.global[*resource] => {
+                    // Nothing is nested in it: that has been refused.
+                    let length = wcet.with_margin(sum(inside)?).ok_or(Overflow)?;
+                    add(&mut sums.inside, length, 1)?;
+                    let inside = vec![Segment::Normal(self.global(length, 1, sums)?)];
+                    parts.push(Segment::Section { resource: *resource, inside });
+                }
+                Segment::Section { resource, inside } => {
+                    let lock = self.overheads.lock;
+                    add(&mut sums.locking, lock, 1)?;
+                    let mut within = vec![Segment::Normal(self.probe.slower(lock)?)];
+                    within.extend(self.parts(inside, wcet, sums)?);
+                    parts.push(Segment::Section { resource: *resource, inside: within });
+                }
+            }
+        }
+        Ok(parts)
+    }
+
+    /// How long a section that other cores wait for is charged as.
+    fn global(&self, length: Duration, count: u32, sums: &mut Sums) -> Result<Duration, Overflow> {
+        // Whoever was suspended holds it from the moment that it is given, and wakes later.
+        let wakes = if self.suspends { self.overheads.release } else { Duration::ZERO };
+        let late = [self.overheads.lock, self.overheads.kernel_blocking, wakes];
+        let held = late.into_iter().try_fold(length, Duration::checked_add).ok_or(Overflow)?;
+        let charged = self.probe.section(held)?;
+        add(&mut sums.global_inside, length, count)?;
+        add(&mut sums.global_charged, charged, count)?;
+        if self.suspends {
+            add(&mut sums.switching, self.switches, count)?;
+        }
+        Ok(charged)
+    }
+}
+
+/// How long segments last.
+fn sum(segments: &[Segment]) -> Result<Duration, Overflow> {
+    segments.iter().try_fold(Duration::ZERO, |total, segment| {
+        let time = match segment {
+            Segment::Normal(time) => *time,
+            Segment::Section { inside, .. } => sum(inside)?,
+        };
+        total.checked_add(time).ok_or(Overflow)
+    })
+}
