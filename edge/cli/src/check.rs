@@ -61,6 +61,11 @@ pub(crate) fn summary(plan: &Plan) -> String {
         let (name, users) = (&resource.name, resource.users.join(", "));
         line(format_args!("  resource {name}: {}, used by {users}", resource.protocol.paper_name()));
     }
+    for server in &plan.servers {
+        let (name, budget, period, tasks) =
+            (&server.name, server.budget, server.period, server.tasks.join(", "));
+        line(format_args!("  server {name}: {budget} every {period} on core {}, for {tasks}", server.cpu));
+    }
     for chain in &plan.chains {
         let latency = chain.latency.map_or_else(|| "-".to_owned(), |latency| latency.to_string());
         line(format_args!("  chain {}: at most {latency} of {}", chain.name, chain.max_latency));

@@ -30,6 +30,8 @@ pub struct CoreTask {
     pub deadline: Duration,
     /// J, without the machine's part.
     pub jitter: Duration,
+    /// How much sooner than T after the one before another job can run, for those below: a server's, beyond its J.
+    pub back_to_back: Duration,
     /// S: its longest section that a more urgent task must wait for.
     pub non_preemptive: Duration,
     /// Larger = more urgent. Equal counts as more urgent, for each of the two.
@@ -46,6 +48,7 @@ pub struct CoreTask {
 /// | context switch x | C' = C + 2x, for every job: one to it, one from it |
 /// | release y | J' = J + y: timer expiry to first instruction |
 /// | kernel blocking k | B = S + k |
+/// | back to back z | J'' = J' + z where it interferes, J' where it is asked about |
 /// | probe | a task, C = [`PROBE_COST`], T = [`PROBE_PERIOD`], above all others |
 #[derive(Clone, Debug)]
 pub struct Core {
@@ -118,7 +121,10 @@ impl Core {
         };
         let mut charged = tasks
             .iter()
-            .map(|task| charge(task.cost, task.period, task.jitter, task.release))
+            .map(|task| {
+                let jitter = task.jitter.checked_add(task.back_to_back).ok_or(Overflow)?;
+                charge(task.cost, task.period, jitter, task.release)
+            })
             .collect::<Result<Vec<_>, _>>()?;
         charged.push(charge(PROBE_COST, PROBE_PERIOD, Duration::ZERO, preemptive::Release::Free)?);
         Ok(Self { tasks, charged, overheads, switches })
@@ -257,8 +263,9 @@ impl Core {
         let blocking = section.time.checked_add(self.overheads.kernel_blocking).ok_or(Overflow)?;
         // A section is in the way at the critical instant if its task's phase is free.
         let free = |j: usize| self.tasks[j].release == preemptive::Release::Free;
+        let late = self.tasks[task].jitter.checked_add(self.overheads.release).ok_or(Overflow)?;
         let subject = preemptive::Subject {
-            task: self.charged[task],
+            task: preemptive::Task { jitter: late, ..self.charged[task] },
             deadline: self.tasks[task].deadline,
             blocking,
             blocking_attained: section.of.is_none_or(free),

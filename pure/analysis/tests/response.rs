@@ -197,6 +197,7 @@ fn core_task() -> impl Strategy<Value = CoreTask> {
     let us = Duration::from_us;
     (1u64..20_000, 100u64..1_000_000, 1u64..=100, 0u64..2_000, 0u64..300, 1u8..99).prop_map(
         move |(cost, period, percent, jitter, section, priority)| CoreTask {
+            back_to_back: Duration::ZERO,
             cost: us(cost),
             period: us(period),
             deadline: us((period * percent / 100).max(1)),
@@ -300,6 +301,7 @@ proptest! {
 #[test]
 fn a_task_alone_pays_for_the_machine() {
     let task = CoreTask {
+        back_to_back: Duration::ZERO,
         cost: Duration::from_us(100),
         period: Duration::from_ms(8),
         deadline: Duration::from_ms(8),
@@ -321,6 +323,7 @@ fn a_task_alone_pays_for_the_machine() {
 #[test]
 fn a_tie_counts_against_both() {
     let mut tasks = [1, 2].map(|cost| CoreTask {
+        back_to_back: Duration::ZERO,
         cost: Duration::from_ms(cost),
         period: Duration::from_ms(20),
         deadline: Duration::from_ms(20),
@@ -397,6 +400,7 @@ fn no_order_is_better_than_the_assigned_one() {
                 let period = draw.pick(500, 2_000);
                 let cost = draw.pick(20, 1_400 / count as u64);
                 CoreTask {
+                    back_to_back: Duration::ZERO,
                     cost: us(cost),
                     period: us(period),
                     deadline: us(draw.pick(period / 2, period)),

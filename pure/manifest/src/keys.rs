@@ -52,6 +52,12 @@ pub(crate) static ROOT: Table = Table {
             "What one job at a time may use.",
         ),
         key(
+            "servers",
+            Type::Map("server", &Type::Table(&SERVER)),
+            Need::Optional,
+            "Shares of cores for tasks that promise nothing.",
+        ),
+        key(
             "tasks",
             Type::Map("task", &Type::Choice(&TASK)),
             Need::Optional,
@@ -214,6 +220,24 @@ static RESOURCE: Table = Table {
     )],
 };
 
+static SERVER: Table = Table {
+    noun: "server",
+    doc: "A share of a real-time core for tasks that promise nothing: a budget per period, at a priority.",
+    keys: &[
+        key("policy", Type::Words(POLICIES), Need::Required, "How the budget is lost and comes back."),
+        key("budget", Type::Duration, Need::Required, "How long its tasks run at most per period."),
+        key("period", Type::Duration, Need::Required, "How often the budget comes back."),
+        key("core", CORE, Need::Default("auto"), "The CPU's number."),
+        key("priority", PRIORITY, Need::Default("auto"), "1 to 98, larger = more urgent."),
+    ],
+};
+
+static POLICIES: &[Word] = &[
+    word("polling", "Looks for work when its period begins, and gives up what it does not use then."),
+    word("deferrable", "Keeps its budget until its period ends; costs less urgent tasks more."),
+    word("sporadic", "Gets back what it used, a period after."),
+];
+
 static PROTOCOLS: &[Word] = &[
     word("auto", "The plan chooses and says why."),
     word("srp", "The ceiling is taken at once; tasks of one core."),
@@ -337,6 +361,12 @@ static BEST_EFFORT: Table = Table {
             Type::Duration,
             Need::Optional,
             "The least time between two activations, if it promises one.",
+        ),
+        key(
+            "server",
+            Type::Text,
+            Need::Optional,
+            "The server that it runs in, on a real-time core: a name of `[servers]`.",
         ),
     ],
 };

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use taut_model::{
     App, ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, ClientKind, Cost,
     Draft, Evidence, Kind, Locking, Mechanism, OnMissingPrivilege, Overflow, Overheads, Overrun, Payload,
-    PayloadField, Platform, RealTimeDraft, Scalar, Scheduler, SectionDraft, SegmentDraft, ServiceDraft,
-    Shared, Size, TaskDraft,
+    PayloadField, Platform, RealTimeDraft, Scalar, Scheduler, SectionDraft, SegmentDraft, ServerDraft,
+    ServerPolicy, ServiceDraft, Shared, Size, TaskDraft,
 };
 use taut_time::Duration;
 
@@ -43,6 +43,7 @@ pub(crate) fn draft(root: &Fields<'_>, faulty: BTreeSet<String>) -> Draft {
             };
             Shared { name, protocol }
         }),
+        servers: all(root, "servers", server),
         tasks: all(root, "tasks", |name, fields| TaskDraft {
             name,
             service: fields.and_then(|fields| fields.text("service")).map(str::to_owned),
@@ -132,7 +133,8 @@ fn payload(name: String, fields: Option<&Fields<'_>>) -> Payload {
 fn class(fields: Option<&Fields<'_>>) -> ClassDraft {
     let Some(fields) = fields.filter(|fields| fields.variant == "real-time") else {
         let min_gap = fields.and_then(|fields| fields.duration("min-gap"));
-        return ClassDraft::BestEffort(BestEffort { min_gap });
+        let server = fields.and_then(|fields| fields.text("server")).map(str::to_owned);
+        return ClassDraft::BestEffort(BestEffort { min_gap, server });
     };
     let wcet = fields.fields("wcet");
     let memory = fields.fields("memory");
@@ -175,6 +177,23 @@ fn section(item: &Item<'_>) -> SectionDraft {
         resource: fields.and_then(|fields| fields.text("resource")).unwrap_or_default().to_owned(),
         longest: fields.and_then(|fields| fields.duration("longest")).unwrap_or(Duration::ZERO),
         count: count.unwrap_or(1),
+    }
+}
+
+fn server(name: String, fields: Option<&Fields<'_>>) -> ServerDraft {
+    let time = |key: &str| fields.and_then(|fields| fields.duration(key)).unwrap_or(Duration::ZERO);
+    let number = |key: &str| fields.and_then(|fields| fields.integer(key));
+    ServerDraft {
+        name,
+        policy: match fields.and_then(|fields| fields.word("policy")) {
+            Some("deferrable") => ServerPolicy::Deferrable,
+            Some("sporadic") => ServerPolicy::Sporadic,
+            _ => ServerPolicy::Polling,
+        },
+        budget: time("budget"),
+        period: time("period"),
+        core: number("core").and_then(|core| u16::try_from(core).ok()),
+        priority: number("priority"),
     }
 }
 

@@ -8,13 +8,14 @@ use taut_manifest::{Loaded, Source, explain, load, render};
 use taut_model::{Code, codes};
 
 /// Raised by the analysis, by the plan, or by more entries than a page can show.
-const WITHOUT_EXAMPLE: [Code; 9] = [
+const WITHOUT_EXAMPLE: [Code; 10] = [
     codes::DEADLINE_MISSED,
     codes::CORE_OVERLOADED,
     codes::CHAIN_TOO_SLOW,
     codes::NOT_SHOWN,
     codes::LOCKING_MISFIT,
     codes::NESTED_GLOBAL,
+    codes::SERVER_LATE,
     codes::TOO_MANY,
     codes::CORE_FULL,
     codes::LOCK_STALE,

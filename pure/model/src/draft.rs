@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use taut_time::Duration;
 
 use crate::{
-    App, BestEffort, Cost, Fault, Kind, Mechanism, Model, Overflow, Overrun, Payload, Platform, Shared, Size,
-    rules,
+    App, BestEffort, Cost, Fault, Kind, Mechanism, Model, Overflow, Overrun, Payload, Platform, ServerPolicy,
+    Shared, Size, rules,
 };
 
 /// What someone wrote, by name: everything that a [`Model`] is made from, before any rule was checked.
@@ -23,6 +23,8 @@ pub struct Draft {
     pub services: Vec<ServiceDraft>,
     /// What one job at a time may use.
     pub resources: Vec<Shared>,
+    /// The servers.
+    pub servers: Vec<ServerDraft>,
     /// The tasks.
     pub tasks: Vec<TaskDraft>,
     /// The outside processes.
@@ -45,6 +47,20 @@ pub struct ServiceDraft {
     pub name: String,
     /// Its persistent scope, shared by its tasks.
     pub persistent: Size,
+}
+
+/// A server, by name. The fields mean what [`crate::Server`] says.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "crate::Server says it")]
+pub struct ServerDraft {
+    pub name: String,
+    pub policy: ServerPolicy,
+    pub budget: Duration,
+    pub period: Duration,
+    /// The CPU's number; `None` for `"auto"`.
+    pub core: Option<u16>,
+    /// Any whole number that was written; `None` for `"auto"`.
+    pub priority: Option<i64>,
 }
 
 /// A task, by name.

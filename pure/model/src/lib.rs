@@ -22,6 +22,7 @@ mod nearest;
 mod platform;
 mod resource;
 mod rules;
+mod server;
 mod set;
 mod size;
 mod system;
@@ -33,12 +34,13 @@ pub use channel::{
 };
 pub use draft::{
     ArrivalDraft, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, ClientKind, Draft, RealTimeDraft,
-    SectionDraft, SegmentDraft, ServiceDraft, TaskDraft,
+    SectionDraft, SegmentDraft, ServerDraft, ServiceDraft, TaskDraft,
 };
 pub use fault::{Code, Fault, Label, Place, Severity};
 pub use nearest::nearest;
 pub use platform::{OnMissingPrivilege, Overheads, Platform, Scheduler};
 pub use resource::{Locking, Section, Shared};
+pub use server::{Server, ServerPolicy};
 pub use set::{Arrivals, Body, Request, Resource, Segment, SetFault, SetTask, TaskSet, Wrong};
 pub use size::{ParseSizeError, Size};
 pub use system::{

@@ -3,7 +3,7 @@
 
 use taut_time::Duration;
 
-use crate::{Arrival, Channel, Class, ClientKind, Payload, Platform, RealTime, Shared, Size, Task};
+use crate::{Arrival, Channel, Class, ClientKind, Payload, Platform, RealTime, Server, Shared, Size, Task};
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
@@ -54,6 +54,7 @@ pub struct Model {
     pub(crate) payloads: Vec<Payload>,
     pub(crate) services: Vec<Service>,
     pub(crate) resources: Vec<Shared>,
+    pub(crate) servers: Vec<Server>,
     pub(crate) tasks: Vec<Task>,
     pub(crate) clients: Vec<Client>,
     pub(crate) channels: Vec<Channel>,
@@ -140,6 +141,10 @@ impl Model {
     /// The resources, in the manifest's order.
     pub fn resources(&self) -> &[Shared] {
         &self.resources
+    }
+    /// The servers, in the manifest's order.
+    pub fn servers(&self) -> &[Server] {
+        &self.servers
     }
     /// The tasks, in the manifest's order.
     pub fn tasks(&self) -> &[Task] {

@@ -66,6 +66,8 @@ pub struct RealTime {
 pub struct BestEffort {
     /// The least time between two of its activations, if it promises one; bounds what it sends.
     pub min_gap: Option<Duration>,
+    /// The name of the server that it runs in, on a real-time core; none for an ordinary thread on a housekeeping core.
+    pub server: Option<String>,
 }
 
 /// When jobs arrive.

@@ -35,6 +35,7 @@ fn empty() -> Draft {
         }],
         services: Vec::new(),
         resources: Vec::new(),
+        servers: Vec::new(),
         tasks: Vec::new(),
         clients: Vec::new(),
         channels: Vec::new(),
@@ -140,11 +141,12 @@ fn rates_are_compared_exactly() {
 #[test]
 fn a_writer_without_a_gap_may_be_refused() {
     let mut draft = pair(Duration::from_ms(1), Duration::from_ms(8));
-    draft.tasks[0].class = ClassDraft::BestEffort(BestEffort { min_gap: None });
+    draft.tasks[0].class = ClassDraft::BestEffort(BestEffort::default());
     assert_eq!(check(draft.clone()), []);
-    draft.tasks[0].class = ClassDraft::BestEffort(BestEffort { min_gap: Some(Duration::from_ms(7)) });
+    draft.tasks[0].class =
+        ClassDraft::BestEffort(BestEffort { min_gap: Some(Duration::from_ms(7)), server: None });
     assert_eq!(check(draft.clone()), [codes::RATE_OVERFLOW]);
-    draft.tasks[0].class = ClassDraft::BestEffort(BestEffort { min_gap: Some(Duration::ZERO) });
+    draft.tasks[0].class = ClassDraft::BestEffort(BestEffort { min_gap: Some(Duration::ZERO), server: None });
     assert_eq!(check(draft), [codes::ZERO_PERIOD]);
 }
 

@@ -26,7 +26,7 @@ pub fn explain_task(plan: &Plan, name: &str) -> Option<String> {
     let task = &plan.tasks[plan.task(name)?];
     let ClassPlan::RealTime { cpu, priority, arrival, deadline, response, test, terms, .. } = &task.class
     else {
-        return Some(format!("{name} is best-effort: it has no deadline, and nothing bounds its response\n"));
+        return Some(best_effort(plan, name));
     };
     let arrival = match arrival {
         ArrivalPlan::Periodic { periodic, .. } => format!("every {periodic}"),
@@ -55,6 +55,26 @@ pub fn explain_task(plan: &Plan, name: &str) -> Option<String> {
     }
     let _ = writeln!(text, "\n{test}");
     Some(text)
+}
+
+fn best_effort(plan: &Plan, name: &str) -> String {
+    let Some(server) = plan.servers.iter().find(|server| server.tasks.iter().any(|task| task == name)) else {
+        return format!("{name} is best-effort: it has no deadline, and nothing bounds its response\n");
+    };
+    let (cpu, priority) = (server.cpu, server.priority);
+    let mut text = format!("{name}: in server `{}`, CPU {cpu}, priority {priority}\n", server.name);
+    let _ = match server.response {
+        Some(response) => {
+            let (budget, period) = (server.budget, server.period);
+            writeln!(text, "gets up to {budget} every {period}, within {response} of when that begins")
+        }
+        None => writeln!(text, "NOT PROVEN: {} every {}", server.budget, server.period),
+    };
+    if let Some(served) = server.served {
+        let _ =
+            writeln!(text, "{} of work is done within {served}, if nothing waits before it", server.budget);
+    }
+    text
 }
 
 fn row(term: &Term) -> [String; 3] {

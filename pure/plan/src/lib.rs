@@ -14,6 +14,7 @@ mod lock;
 mod make;
 mod map;
 mod seats;
+mod serve;
 mod set;
 mod shape;
 mod shared;
@@ -26,9 +27,10 @@ pub use lock::{LockError, digest};
 pub use make::Planned;
 pub use shape::{
     ArrivalPlan, ChainPlan, ChannelPlan, ClassPlan, CorePlan, Input, MemoryPlan, Place, Plan, ReaderPlan,
-    Region, ResourcePlan, ScopePlan, ServicePlan, StepPlan, TaskPlan, Term, WriterPlan,
+    Region, ResourcePlan, ScopePlan, ServerPlan, ServicePlan, StepPlan, TaskPlan, Term, WriterPlan,
 };
 /// The model's words that stand in a plan, so that who reads plans need not know the model.
 pub use taut_model::{
-    Evidence, Kind, Locking, Mechanism, OnMissingPrivilege, Overflow, Overrun, STAMP_BYTES, Scheduler, Size,
+    Evidence, Kind, Locking, Mechanism, OnMissingPrivilege, Overflow, Overrun, STAMP_BYTES, Scheduler,
+    ServerPolicy, Size,
 };

@@ -51,6 +51,9 @@ impl Plan {
     /// What is proven in it and cannot be executed by this version; none if all of it can.
     pub fn not_executed(&self) -> Option<String> {
         let edf = self.cores.iter().find(|core| core.scheduler == Scheduler::Edf);
+        if let Some(server) = self.servers.first() {
+            return Some(format!("server `{}`", server.name));
+        }
         match (edf, self.resources.first()) {
             (Some(core), _) => Some(format!("EDF on core {}", core.cpu)),
             (None, Some(resource)) => {

@@ -7,11 +7,11 @@ use taut_time::Duration;
 
 use crate::flow::{self, Promise, Promises, Realisation};
 use crate::map::{self, Map};
-use crate::seats::Seats;
+use crate::seats::{Seats, Who};
 use crate::shared::Shared;
 use crate::{
     ArrivalPlan, ChannelPlan, ClassPlan, CorePlan, Input, MemoryPlan, Plan, ReaderPlan, Region, ServicePlan,
-    TaskPlan, Term, WriterPlan, timing,
+    TaskPlan, Term, WriterPlan, serve, timing,
 };
 
 /// The largest number that TOML can hold; stands for any utilisation above it.
@@ -39,6 +39,7 @@ impl Plan {
         if shared.is_none() {
             seats.look_at_phases();
         }
+        let mut served = true;
         let mut promises: Promises = vec![None; model.tasks().len()];
         for (i, seat) in seats.seats.iter().enumerate() {
             let bound = match &shared {
@@ -46,7 +47,10 @@ impl Plan {
                 None => seats.bound(i).map(|bound| bound.from_arrival),
             };
             let response = bound.unwrap_or(seat.task.deadline);
-            promises[seat.id.index()] = Some(Promise { response, proven: bound.is_some() });
+            if let Who::Task(id) = seat.who {
+                promises[id.index()] = Some(Promise { response, proven: bound.is_some() });
+            }
+            served &= bound.is_some();
             match &shared {
                 Some(shared) => shared.deadline(model, &seats, i, &mut faults),
                 None => timing::deadline(model, &seats, i, &mut faults),
@@ -58,7 +62,7 @@ impl Plan {
         let chains: Vec<_> =
             chains.map(|(at, chain)| flow::follow(model, at, chain, &promises, &mut faults)).collect();
         let (map, memory) = memory(model, &channels, &mut faults);
-        let shown = promises.iter().flatten().all(|promise| promise.proven)
+        let shown = served
             && chains.iter().all(|chain| chain.latency.is_some_and(|latency| latency <= chain.max_latency));
         let platform = model.platform();
         let cores = seats.cores.iter().zip(&platform.cores).map(|(core, &cpu)| CorePlan {
@@ -83,6 +87,7 @@ impl Plan {
             memory,
             cores: cores.collect(),
             resources: shared.as_ref().map_or(Vec::new(), |shared| shared.resources(model)),
+            servers: serve::servers(model, &seats, shared.as_ref()),
             services: services(model, &map),
             tasks: tasks(model, &seats, shared.as_ref(), &map),
             clients: model.clients().iter().map(|client| client.name.clone()).collect(),
@@ -124,7 +129,7 @@ fn tasks(model: &Model, seats: &Seats<'_>, shared: Option<&Shared>, map: &Map) -
     let tasks = model.task_ids().zip(model.tasks());
     tasks
         .map(|(id, task)| {
-            let seat = seats.seats.iter().position(|seat| seat.id == id);
+            let seat = seats.seats.iter().position(|seat| seat.who == Who::Task(id));
             TaskPlan {
                 name: task.name.clone(),
                 service: task.service.map(|id| model.services()[id.index()].name.clone()),

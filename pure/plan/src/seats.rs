@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use taut_analysis::uni::fp::assignment::{self, Candidate};
 use taut_analysis::uni::fp::preemptive::Release;
 use taut_analysis::{Bound, Core, CoreTask, Overflow, Verdict};
-use taut_model::{Arrival, Model, RealTime, Scheduler, TaskId};
+use taut_model::{Arrival, Model, Place, RealTime, Scheduler, Server, TaskId};
 use taut_time::Duration;
 
 use crate::shared;
@@ -16,12 +16,24 @@ use crate::shared;
 /// The least urgent priority of SCHED_FIFO.
 const LOWEST: u8 = 1;
 
-/// A real-time task in its place.
+/// Whose place it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Who {
+    /// A task's.
+    Task(TaskId),
+    /// A server's: its position in the model's list.
+    Server(usize),
+}
+
+/// A real-time task, or a server, in its place.
 #[derive(Clone, Debug)]
 pub(crate) struct Seat<'m> {
-    pub(crate) id: TaskId,
+    pub(crate) who: Who,
     pub(crate) name: &'m str,
+    /// A server as its core sees it.
     pub(crate) task: &'m RealTime,
+    /// How much sooner than a period after the one before a server's budget can be used.
+    pub(crate) back_to_back: Duration,
     /// C, margin included; the longest time there is if it does not fit.
     pub(crate) cost: Duration,
     /// Position in the platform's list.
@@ -36,9 +48,25 @@ pub(crate) struct Seat<'m> {
     pub(crate) in_phase: Option<Verdict<Bound>>,
 }
 
-/// All real-time tasks in their places.
+impl Seat<'_> {
+    pub(crate) fn is_server(&self) -> bool {
+        matches!(self.who, Who::Server(_))
+    }
+
+    /// The place of a task's key; of a server the one that says as much.
+    pub(crate) fn place(&self, key: &str) -> Place {
+        let name = self.name;
+        Place::value(match (self.who, key) {
+            (Who::Task(_), key) => format!("tasks.{name}.{key}"),
+            (Who::Server(_), "wcet.value") => format!("servers.{name}.budget"),
+            (Who::Server(_), _) => format!("servers.{name}.period"),
+        })
+    }
+}
+
+/// All real-time tasks and servers in their places.
 pub(crate) struct Seats<'m> {
-    /// In the manifest's order.
+    /// In the manifest's order, servers last.
     pub(crate) seats: Vec<Seat<'m>>,
     pub(crate) cores: Vec<CoreSeats>,
 }
@@ -57,21 +85,25 @@ impl<'m> Seats<'m> {
     /// Takes what the manifest says and chooses the rest. `instead` replaces the execution time of one task, by its
     /// position among the real-time tasks: what would be if.
     pub(crate) fn choose(model: &'m Model, instead: Option<(usize, Duration)>) -> Self {
-        let mut seats: Vec<Seat<'m>> = model
-            .real_time()
-            .map(|(id, task, real_time)| Seat {
-                id,
-                name: &task.name,
-                task: real_time,
-                cost: real_time.wcet.bound().unwrap_or(Duration::MAX),
-                core: 0,
-                core_reason: None,
-                priority: 0,
-                priority_reason: None,
-                at: 0,
-                in_phase: None,
-            })
-            .collect();
+        let seat = |who, name, task: &'m RealTime| Seat {
+            who,
+            name,
+            task,
+            back_to_back: Duration::ZERO,
+            cost: task.wcet.bound().unwrap_or(Duration::MAX),
+            core: 0,
+            core_reason: None,
+            priority: 0,
+            priority_reason: None,
+            at: 0,
+            in_phase: None,
+        };
+        let tasks = model.real_time().map(|(id, task, real_time)| seat(Who::Task(id), &task.name, real_time));
+        let server = |(at, server): (usize, &'m Server)| Seat {
+            back_to_back: server.back_to_back(),
+            ..seat(Who::Server(at), &server.name, &server.as_task)
+        };
+        let mut seats: Vec<Seat<'m>> = tasks.chain(model.servers().iter().enumerate().map(server)).collect();
         if let Some((task, cost)) = instead {
             seats[task].cost = cost;
         }
@@ -143,7 +175,7 @@ fn place(model: &Model, seats: &mut [Seat<'_>]) -> Vec<Vec<usize>> {
 fn by_falling_utilisation(a: &Seat<'_>, b: &Seat<'_>) -> Ordering {
     let product = |a: Duration, b: Duration| u128::from(a.as_ns()) * u128::from(b.as_ns());
     let (ta, tb) = (a.task.arrival.period(), b.task.arrival.period());
-    product(b.cost, ta).cmp(&product(a.cost, tb)).then(a.id.cmp(&b.id))
+    product(b.cost, ta).cmp(&product(a.cost, tb)).then(a.who.cmp(&b.who))
 }
 
 fn admits(model: &Model, seats: &[Seat<'_>], members: &[usize], new: usize) -> bool {
@@ -190,9 +222,11 @@ fn analysis(
             period: seat.task.arrival.period(),
             deadline: seat.task.deadline,
             jitter: seat.task.jitter,
+            back_to_back: seat.back_to_back,
             non_preemptive: seat.task.non_preemptive,
             priority,
-            release: release(model, seat.task),
+            // A server's budget is used when there is something to do.
+            release: if seat.is_server() { Release::Driven } else { release(model, seat.task) },
         }
     };
     Core::new(members.iter().zip(priorities).map(task).collect(), model.platform().overheads)

@@ -13,7 +13,8 @@ impl crate::Plan {
     /// order, with their resources; cores in the platform's order. Costs include margins and two context switches,
     /// jitter includes the release latency; what else the plan's bounds are charged is not in it.
     ///
-    /// A receiver is sporadic, on its own: that its channel releases it is not known to a set.
+    /// A receiver is sporadic, on its own: that its channel releases it is not known to a set. Servers come last, as tasks
+    /// that use up their budget, a deferrable one with jitter.
     ///
     /// # Errors
     /// What a set cannot hold; a model that has a plan gives sums that do not fit in 64 bits at most.
@@ -27,12 +28,14 @@ impl crate::Plan {
                 [] => anywhere(seat, cost),
                 segments => ordered(segments, seat, switches),
             };
-            let jitter = seat.task.jitter.checked_add(overheads.release);
+            let jitter = seat.task.jitter.checked_add(seat.back_to_back);
+            let jitter = jitter.and_then(|jitter| jitter.checked_add(overheads.release));
             SetTask {
                 name: seat.name.to_owned(),
                 core: seat.core,
                 priority: seat.priority.into(),
                 arrivals: match &seat.task.arrival {
+                    _ if seat.is_server() => Arrivals::Sporadic,
                     // Who starts a period late or more is in phase with one who does not.
                     taut_model::Arrival::Periodic { offset, period } => {
                         let phase = offset.as_ns().checked_rem(period.as_ns()).unwrap_or(0);
@@ -41,7 +44,7 @@ impl crate::Plan {
                     taut_model::Arrival::Sporadic { .. } => Arrivals::Sporadic,
                 },
                 period: seat.task.arrival.period(),
-                deadline: seat.task.deadline,
+                deadline: seat.task.deadline.checked_add(seat.back_to_back).unwrap_or(seat.task.deadline),
                 jitter: jitter.unwrap_or(seat.task.jitter),
                 body,
             }

@@ -52,7 +52,7 @@ pub(crate) fn cores(model: &Model, seats: &Seats<'_>, faults: &mut Vec<Fault>) {
             let share = percent(share.map_or(u64::MAX, |share| share.ppm()));
             let text =
                 format!("`{}` takes {share}: {} per {}", seat.name, seat.cost, seat.task.arrival.period());
-            fault = fault.also(task(seat.name, "wcet.value"), text);
+            fault = fault.also(seat.place("wcet.value"), text);
         }
         let over = percent(ppm.saturating_sub(1_000_000));
         faults.push(
@@ -70,7 +70,7 @@ pub(crate) fn deadline(model: &Model, seats: &Seats<'_>, seat: usize, faults: &m
     let core = &seats.cores[at.core];
     let other = |text: String| {
         let message = format!("the response time of task `{name}` is not shown");
-        Fault::error(codes::NOT_SHOWN, message, task(name, "deadline"), text)
+        Fault::error(codes::NOT_SHOWN, message, at.place("deadline"), text)
             .note(format!("test: {TEST} {SOURCE}"))
     };
     if seats.bound(seat).is_some() {
@@ -95,6 +95,14 @@ pub(crate) fn deadline(model: &Model, seats: &Seats<'_>, seat: usize, faults: &m
         return;
     }
     let cpu = model.platform().cores[at.core];
+    if at.is_server() {
+        let message = format!("server `{name}` is not shown to get its budget on core {cpu}");
+        let text = format!("{} passed: the bound is at least {}", at.task.deadline, bound.from_arrival);
+        let fault = Fault::error(codes::SERVER_LATE, message, at.place("deadline"), text);
+        let help = "a smaller budget, a longer period, or a higher priority; or another core";
+        return faults
+            .push(terms(fault, seats, seat, &bound).note(format!("test: {TEST} {SOURCE}")).help(help));
+    }
     let message = if exact {
         format!("task `{name}` can miss its deadline on core {cpu}")
     } else {
@@ -137,19 +145,21 @@ fn times(count: Option<u64>) -> String {
 
 /// A label at whatever each term comes from.
 fn terms(mut fault: Fault, seats: &Seats<'_>, seat: usize, bound: &Bound) -> Fault {
-    let own = seats.seats[seat].name;
+    let own = &seats.seats[seat];
     let members = &seats.cores[seats.seats[seat].core].members;
-    let name = |local: usize| seats.seats[members[local]].name;
+    let other = |local: usize| &seats.seats[members[local]];
+    let name = |local: usize| other(local).name;
     let overhead = |key: &str| Place::value(format!("platform.overheads.{key}"));
     for term in &bound.terms {
         let (time, times) = (term.time, times(term.count));
         let (place, text) = match term.part {
-            Part::Own => (task(own, "wcet.value"), format!("own execution, {time} with its margin")),
+            Part::Own if own.is_server() => (own.place("wcet.value"), format!("its budget, {time}")),
+            Part::Own => (own.place("wcet.value"), format!("own execution, {time} with its margin")),
             Part::Section(j) => {
-                (task(name(j), "non-preemptive"), format!("`{}` blocks{times} {time}", name(j)))
+                (other(j).place("non-preemptive"), format!("`{}` blocks{times} {time}", name(j)))
             }
             Part::Interference(j) => {
-                (task(name(j), "wcet.value"), format!("`{}` preempts{times} {time} in all", name(j)))
+                (other(j).place("wcet.value"), format!("`{}` preempts{times} {time} in all", name(j)))
             }
             Part::Kernel => (overhead("kernel-blocking"), format!("the kernel blocks, {time}")),
             Part::Switches => {
@@ -157,11 +167,11 @@ fn terms(mut fault: Fault, seats: &Seats<'_>, seat: usize, bound: &Bound) -> Fau
             }
             Part::Backlog => {
                 let of_own = term.count.unwrap_or(0);
-                (task(own, "arrival"), format!("jobs that came before, {of_own} of its own, {time} in all"))
+                (own.place("arrival"), format!("jobs that came before, {of_own} of its own, {time} in all"))
             }
             // Told where it is the bound only.
             Part::InPhase => continue,
-            Part::Jitter => (task(own, "jitter"), format!("released up to {time} late")),
+            Part::Jitter => (own.place("jitter"), format!("released up to {time} late")),
             Part::Release => (overhead("release"), format!("timer to first instruction, {time}")),
             Part::Probe => {
                 let text = format!("the platform probe preempts{times} {time} in all");

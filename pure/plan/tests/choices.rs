@@ -9,8 +9,8 @@ use drafts::{Edit, cost, empty, model, periodic, plan, queue, shown, task, time}
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use taut_model::{
-    ArrivalDraft, BestEffort, ClassDraft, ClientDraft, ClientKind, Draft, SectionDraft, Shared, TaskDraft,
-    codes,
+    ArrivalDraft, BestEffort, ClassDraft, ClientDraft, ClientKind, Draft, SectionDraft, ServerDraft,
+    ServerPolicy, Shared, TaskDraft, codes,
 };
 use taut_plan::{ClassPlan, Place, Plan, Region, explain_task};
 use taut_time::Duration;
@@ -110,7 +110,7 @@ fn more_tasks_than_numbers() {
 }
 
 fn best_effort(name: &str, min_gap: Option<&str>) -> TaskDraft {
-    let class = ClassDraft::BestEffort(BestEffort { min_gap: min_gap.map(time) });
+    let class = ClassDraft::BestEffort(BestEffort { min_gap: min_gap.map(time), server: None });
     TaskDraft { name: name.into(), service: None, class }
 }
 
@@ -382,4 +382,40 @@ fn a_deadline_longer_than_the_period() {
     let planned = plan(&draft);
     assert!(!planned.plan.proven);
     assert!(shown(&planned.faults).contains("some deadline is longer than its period"));
+}
+
+/// A server costs those below its budget once per period, a deferrable one twice in a row.
+#[test]
+fn servers() {
+    let mut draft = empty(&[0]);
+    draft.tasks = vec![periodic("control", "10ms", "10ms", "3ms"), periodic("log", "40ms", "40ms", "5ms")];
+    let mut answers = best_effort("answers", None);
+    answers.class = ClassDraft::BestEffort(BestEffort { min_gap: None, server: Some("requests".into()) });
+    draft.tasks.push(answers);
+    draft.servers.push(ServerDraft {
+        name: "requests".into(),
+        policy: ServerPolicy::Deferrable,
+        budget: time("2ms"),
+        period: time("8ms"),
+        core: None,
+        priority: None,
+    });
+    let planned = plan(&draft);
+    assert!(planned.plan.proven, "{}", shown(&planned.faults));
+    assert_snapshot!(
+        ["answers", "control"].map(|task| explain_task(&planned.plan, task).unwrap()).join("\n")
+    );
+    assert_eq!(planned.plan.not_executed().as_deref(), Some("server `requests`"));
+    let lock = planned.plan.to_lock().unwrap();
+    assert_eq!(Plan::from_lock(&lock).unwrap(), planned.plan);
+    // Below both tasks it does not get as much.
+    let server = &mut draft.servers[0];
+    (server.budget, server.priority) = (time("4ms"), Some(1));
+    let planned = plan(&draft);
+    assert!(!planned.plan.proven && planned.plan.servers[0].response.is_none());
+    assert_snapshot!(shown(&planned.faults));
+    // Beside resources nothing here looks at that.
+    draft.resources = vec![Shared { name: "bus".into(), protocol: None }];
+    let planned = plan(&draft);
+    assert!(!planned.plan.proven && shown(&planned.faults).contains("servers are analysed beside"));
 }

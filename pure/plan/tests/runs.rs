@@ -7,11 +7,13 @@ mod drafts;
 
 use drafts::{Edit, empty, periodic, real_time};
 use taut_model::{
-    ArrivalDraft, Draft, Locking, Overheads, Scheduler, SectionDraft, SegmentDraft, Shared, TaskDraft,
-    TaskSet,
+    ArrivalDraft, BestEffort, ClassDraft, Draft, Locking, Overheads, Scheduler, SectionDraft, SegmentDraft,
+    ServerDraft, ServerPolicy, Shared, TaskDraft, TaskSet,
 };
 use taut_plan::{ClassPlan, Plan};
-use taut_sim::{CoreRule, End, Execution, GlobalRule, Jitter, Placement, Rules, Scenario, Simulation, Start};
+use taut_sim::{
+    CoreRule, End, Execution, GlobalRule, Jitter, Placement, Rules, Scenario, Simulation, Start, server,
+};
 use taut_time::Duration;
 
 /// Numbers that a seed determines: SplitMix64.
@@ -272,4 +274,80 @@ fn segments() {
         check(&draft, 12, &mut numbers, &mut seen);
     }
     assert!(seen.proven > 100 && seen.attained * 3 > seen.bounds, "{seen:?}");
+}
+
+#[test]
+fn servers() {
+    let mut numbers = Numbers(6);
+    let (mut proven, mut near, mut bounds) = (0, 0, 0);
+    for _ in 0..500 {
+        let tasks =
+            tasks(1, &mut numbers, |numbers, cost, period| numbers.next(cost.max(period / 2), period));
+        let mut draft = system(1, Scheduler::FixedPriority, tasks);
+        let policies = [ServerPolicy::Polling, ServerPolicy::Deferrable, ServerPolicy::Sporadic];
+        let policy = policies[numbers.next(0, 2) as usize];
+        let (budget, period) = (s(numbers.next(1, 4)), s(numbers.next(6, 20)));
+        draft.servers.push(ServerDraft {
+            name: "s".into(),
+            policy,
+            budget,
+            period,
+            core: None,
+            priority: None,
+        });
+        draft.tasks.push(TaskDraft {
+            name: "answers".into(),
+            service: None,
+            class: ClassDraft::BestEffort(BestEffort { min_gap: None, server: Some("s".into()) }),
+        });
+        let (Some(model), _) = draft.build() else { continue };
+        let plan = Plan::make(&model, Vec::new()).plan;
+        proven += u32::from(plan.proven);
+        let found = &plan.servers[0];
+        // The core without what stands for the server, and a server with more and more to do beside it.
+        let set = Plan::task_set(&model).expect("small");
+        let mut tasks = set.tasks().to_vec();
+        assert_eq!(tasks.pop().map(|last| last.name), Some("s".to_owned()));
+        let set = TaskSet::new(set.cores().to_vec(), Vec::new(), tasks).expect("a part of one");
+        let mut longest = vec![Duration::ZERO; set.tasks().len()];
+        for run in 0..12 {
+            let kind = match policy {
+                ServerPolicy::Polling => server::Kind::Polling,
+                ServerPolicy::Deferrable => server::Kind::Deferrable,
+                ServerPolicy::Sporadic => server::Kind::Sporadic,
+            };
+            let start = Duration::from_ns(numbers.next(0, period.as_ns()));
+            let priority = found.priority.into();
+            let one = server::Server { kind, priority, budget, period, start };
+            // Bursts; or requests of a budget, far apart but for what one takes before.
+            let alone = run % 3 == 0;
+            let mut requests = Vec::new();
+            let mut arrival = Duration::ZERO;
+            while arrival < s(300) {
+                let cost = if alone { budget } else { s(numbers.next(1, 3)) };
+                requests.push(server::Request { arrival, cost });
+                let gap = if alone { s(60) } else { Duration::from_ms(numbers.next(0, 15_000)) };
+                arrival = arrival.checked_add(gap).unwrap();
+            }
+            let jitter = if run % 2 == 0 { Jitter::Random } else { Jitter::First };
+            let scenario = Scenario { seed: numbers.next(0, 1 << 40), jitter, ..Scenario::worst(s(300)) };
+            let seen = server::run(&set, 0, &one, &requests, &scenario).expect("valid");
+            longest.iter_mut().zip(&seen.tasks).for_each(|(longest, task)| *longest = *task.max(longest));
+            if let (Some(served), true) = (found.served, alone) {
+                let most = seen.requests.iter().max().copied().unwrap_or_default();
+                assert!(most <= served, "{most} seen, {served} planned: {found:?} {set:#?}");
+            }
+        }
+        for (task, longest) in plan.tasks.iter().zip(longest) {
+            let ClassPlan::RealTime { response: Some(response), .. } = &task.class else { continue };
+            assert!(
+                longest <= *response,
+                "{}: {longest} seen, {response} planned {found:?} {set:#?}",
+                task.name
+            );
+            bounds += 1;
+            near += u32::from(longest.as_ns() / 100 * 102 >= response.as_ns());
+        }
+    }
+    assert!(proven > 100 && near * 3 > bounds, "{proven} proven, {near} of {bounds}");
 }

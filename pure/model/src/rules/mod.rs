@@ -16,6 +16,7 @@ mod payloads;
 mod platform;
 mod sections;
 mod segments;
+mod servers;
 mod tasks;
 mod traffic;
 mod triggers;
@@ -43,6 +44,7 @@ pub(crate) fn build(draft: Draft) -> (Option<Model>, Vec<Fault>) {
     tasks::check(&draft, &names, &mut faults);
     sections::check(&draft, &names, &mut faults);
     segments::check(&draft, &names, &mut faults);
+    servers::check(&draft, &names, &mut faults);
     let links = channels::check(&draft, &names, &mut faults);
     triggers::check(&draft, &names, &links, &mut faults);
     traffic::check(&draft, &links, &mut faults);
@@ -63,6 +65,7 @@ fn counts(draft: &Draft, faults: &mut Faults<'_>) -> bool {
         ("payloads", draft.payloads.len()),
         ("services", draft.services.len()),
         ("resources", draft.resources.len()),
+        ("servers", draft.servers.len()),
         ("tasks", draft.tasks.len()),
         ("clients", draft.clients.len()),
         ("channels", draft.channels.len()),
@@ -165,6 +168,7 @@ fn model(draft: &Draft, names: &Names<'_>, links: Vec<Link>, chains: Vec<Option<
             .map(|s| Service { name: s.name.clone(), persistent: s.persistent })
             .collect(),
         resources: draft.resources.clone(),
+        servers: draft.servers.iter().map(|one| servers::server(draft, one)).collect::<Option<_>>()?,
         tasks,
         clients: draft
             .clients

@@ -29,6 +29,7 @@ pub(super) enum Want {
     Channel,
     Service,
     Resource,
+    Server,
     Payload,
 }
 
@@ -119,6 +120,7 @@ impl<'d> Names<'d> {
             Want::Channel => self.draft.channels.iter().map(|c| c.name.as_str()).collect(),
             Want::Service => self.draft.services.iter().map(|s| s.name.as_str()).collect(),
             Want::Resource => self.draft.resources.iter().map(|r| r.name.as_str()).collect(),
+            Want::Server => self.draft.servers.iter().map(|s| s.name.as_str()).collect(),
             Want::Payload => self.draft.payloads.iter().map(|p| p.name.as_str()).collect(),
         }
     }
@@ -144,6 +146,7 @@ impl<'d> Names<'d> {
         };
         table("services", "service", &mut draft.services.iter().map(|s| s.name.as_str()));
         table("resources", "resource", &mut draft.resources.iter().map(|r| r.name.as_str()));
+        table("servers", "server", &mut draft.servers.iter().map(|s| s.name.as_str()));
         table("tasks", "task", &mut draft.tasks.iter().map(|t| t.name.as_str()));
         table("clients", "client", &mut draft.clients.iter().map(|c| c.name.as_str()));
         table("channels", "channel", &mut draft.channels.iter().map(|c| c.name.as_str()));
@@ -184,6 +187,7 @@ impl<'d> Names<'d> {
         let unread_party = faults.any_wrong("channels", &["from", "to"]);
         let unread_service = faults.any_wrong("tasks", &["service"]);
         let unread_section = faults.any_wrong("tasks", &["sections", "segments"]);
+        let unread_server = faults.any_wrong("tasks", &["server", "class"]);
         let missed = self.missed();
         let mut payloads = vec![false; draft.payloads.len()];
         let mut clients = vec![false; draft.clients.len()];
@@ -238,6 +242,12 @@ impl<'d> Names<'d> {
                 warn(Want::Resource, "resources", "resource", &resource.name, "no task uses it");
             }
         }
+        for server in draft.servers.iter().map(|server| &server.name) {
+            let used = draft.tasks.iter().any(|task| served_by(task) == Some(server));
+            if !used && !unread_server {
+                warn(Want::Server, "servers", "server", server, "no task runs in it");
+            }
+        }
         for (at, (client, used)) in draft.clients.iter().zip(clients).enumerate() {
             let own = matches!(self.party(&client.name), Some(Party::Client(id)) if id.index() == at);
             if !used && !unread_party && own {
@@ -261,6 +271,9 @@ impl<'d> Names<'d> {
         for resource in draft.tasks.iter().flat_map(held) {
             miss(Want::Resource, resource, self.resource(resource).is_some());
         }
+        for server in draft.tasks.iter().filter_map(served_by) {
+            miss(Want::Server, server, draft.servers.iter().any(|other| other.name == server));
+        }
         for channel in &draft.channels {
             miss(Want::Payload, &channel.payload, self.payload(&channel.payload).is_some());
             for party in channel.from.iter().chain(&channel.to) {
@@ -278,6 +291,7 @@ impl Want {
             Self::Channel => "channel",
             Self::Service => "service",
             Self::Resource => "resource",
+            Self::Server => "server",
             Self::Payload => "payload",
         }
     }
@@ -288,8 +302,17 @@ impl Want {
             Self::Channel => &["channels"],
             Self::Service => &["services"],
             Self::Resource => &["resources"],
+            Self::Server => &["servers"],
             Self::Payload => &["payloads"],
         }
+    }
+}
+
+/// The server that a task names.
+fn served_by(task: &TaskDraft) -> Option<&str> {
+    match &task.class {
+        ClassDraft::BestEffort(best_effort) => best_effort.server.as_deref(),
+        ClassDraft::RealTime(_) => None,
     }
 }
 

@@ -15,7 +15,7 @@ use taut_analysis::multi::Status;
 use taut_model::{Fault, Locking, Model, ResourceId, Scheduler};
 use taut_time::Duration;
 
-use crate::seats::Seats;
+use crate::seats::{Seat, Seats};
 use crate::{ResourcePlan, Term};
 use choose::{Answer, CANDIDATES, Candidate, LOCAL, by_priority, fit, is_global};
 use edf::Guards;
@@ -40,7 +40,10 @@ impl Shared {
         let global: Vec<bool> = (0..model.resources().len()).map(|at| is_global(seats, at)).collect();
         let named = fit(model, seats, &global, faults);
         let any = global.contains(&true);
-        let (locking, test, answer) = if nested::refuse(model, seats, &global, faults) {
+        let (locking, test, answer) = if seats.seats.iter().any(Seat::is_server) {
+            let text = "servers are analysed beside tasks without resources, under fixed priority";
+            (named.global.unwrap_or(Locking::Msrp), "none", Answer::Nothing(text.into()))
+        } else if nested::refuse(model, seats, &global, faults) {
             (named.global.unwrap_or(Locking::Msrp), "none", Answer::Refused)
         } else if edf {
             let guards = match (any, named.floors, model.resources().is_empty()) {

@@ -19,7 +19,7 @@ impl Shared {
     pub(crate) fn deadline(&self, model: &Model, seats: &Seats<'_>, seat: usize, faults: &mut Vec<Fault>) {
         let at = &seats.seats[seat];
         let name = at.name;
-        let place = || Place::value(format!("tasks.{name}.deadline"));
+        let place = || at.place("deadline");
         let cpu = model.platform().cores[at.core];
         match &self.answer {
             Answer::Kept(..) | Answer::Refused => {}

@@ -107,6 +107,7 @@ pub fn empty(cores: &[u16]) -> Draft {
         payloads: vec![payload("Sample", &[("", Scalar::I16, 128)])],
         services: vec![],
         resources: Vec::new(),
+        servers: Vec::new(),
         tasks: vec![],
         clients: vec![],
         channels: vec![],
@@ -156,7 +157,7 @@ pub fn cochlear() -> Draft {
     let source = TaskDraft {
         name: "source".into(),
         service: None,
-        class: ClassDraft::BestEffort(BestEffort { min_gap: None }),
+        class: ClassDraft::BestEffort(BestEffort::default()),
     };
     draft.tasks = vec![recording, processing, output, source];
     draft.clients = vec![ClientDraft { name: "ui".into(), kind: ClientKind::Process, min_gap: None }];

@@ -230,6 +230,7 @@ pub(crate) fn plan() -> Plan {
     ];
     Plan {
         resources: Vec::new(),
+        servers: Vec::new(),
         lock: Plan::FORMAT,
         app: "cochlear".to_owned(),
         description: "Cochlear implant: one 8 ms audio frame from microphone to electrodes".to_owned(),

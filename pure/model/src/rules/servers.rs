@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Servers: a budget within the period, on a core and at a priority of the application, and tasks that have one.
+
+use super::faults::Faults;
+use super::names::{Names, Want};
+use crate::server::as_task;
+use crate::{ClassDraft, CoreId, Draft, Fault, PRIORITY_MAX, Place, Server, ServerDraft, codes};
+
+pub(super) fn check(draft: &Draft, names: &Names<'_>, faults: &mut Faults<'_>) {
+    for task in &draft.tasks {
+        if let ClassDraft::BestEffort(best_effort) = &task.class
+            && let Some(server) = &best_effort.server
+            && !draft.servers.iter().any(|other| other.name == *server)
+        {
+            names.dangling(Want::Server, server, Place::value(format!("tasks.{}.server", task.name)), faults);
+        }
+    }
+    for server in &draft.servers {
+        figures(server, faults);
+        seat(draft, server, faults);
+    }
+}
+
+fn figures(server: &ServerDraft, faults: &mut Faults<'_>) {
+    let name = &server.name;
+    let at = |key: &str| Place::value(format!("servers.{name}.{key}"));
+    if server.period.is_zero() {
+        let message = format!("server `{name}` has a period of zero");
+        faults.push(
+            Fault::error(codes::ZERO_PERIOD, message, at("period"), "zero")
+                .help("its budget comes back once per period, which is longer than zero"),
+        );
+    } else if server.budget.is_zero() {
+        let message = format!("server `{name}` has no budget");
+        faults.push(
+            Fault::error(codes::BAD_SERVER, message, at("budget"), "zero")
+                .help("give it some of its core, or remove it"),
+        );
+    } else if server.budget > server.period {
+        let message = format!("server `{name}` has a budget longer than its period");
+        faults.push(
+            Fault::error(codes::BAD_SERVER, message, at("budget"), format!("budget {}", server.budget))
+                .also(at("period"), format!("period {}", server.period))
+                .help("a core gives at most all of its time: use a shorter budget, or a longer period"),
+        );
+    }
+}
+
+fn seat(draft: &Draft, server: &ServerDraft, faults: &mut Faults<'_>) {
+    let name = &server.name;
+    let at = |key: &str| Place::value(format!("servers.{name}.{key}"));
+    let cores = &draft.platform.cores;
+    if cores.is_empty() {
+        let message = format!("server `{name}` has no core to run on");
+        faults.push(
+            Fault::error(codes::NO_CORES, message, Place::value("platform.cores"), "no core here")
+                .also(Place::key(format!("servers.{name}")), "needs one")
+                .help("give the application a core: `cores = [1]` in `[platform]`"),
+        );
+        return;
+    }
+    if let Some(core) = server.core.filter(|core| !cores.contains(core)) {
+        let message = format!("server `{name}` runs on core {core}, which is not the application's");
+        let fault = Fault::error(codes::CORE_NOT_OWNED, message, at("core"), "not in `platform.cores`")
+            .help("use a core of `platform.cores`, or \"auto\"");
+        faults.push_resting_on(fault, &["platform.cores"]);
+    }
+    let Some(priority) = server.priority else { return };
+    if !(1..=i64::from(PRIORITY_MAX)).contains(&priority) {
+        let message = format!("server `{name}` has priority {priority}");
+        faults.push(
+            Fault::error(
+                codes::PRIORITY_RANGE,
+                message,
+                at("priority"),
+                format!("not in 1 to {PRIORITY_MAX}"),
+            )
+            .help(format!("use 1 to {PRIORITY_MAX}, larger = more urgent, or \"auto\"")),
+        );
+        return;
+    }
+    // On one core, or with cores that are said.
+    let core = |core: Option<u16>| if cores.len() == 1 { cores.first().copied() } else { core };
+    let same = |other: Option<u16>, theirs: Option<i64>| {
+        theirs == Some(priority) && core(other).is_some() && core(other) == core(server.core)
+    };
+    let servers = draft.servers.iter().take_while(|other| !std::ptr::eq(*other, server));
+    let other =
+        servers.filter(|other| same(other.core, other.priority)).map(|other| ("servers", &other.name));
+    let tasks = draft.tasks.iter().filter(|task| match &task.class {
+        ClassDraft::RealTime(real_time) => same(real_time.core, real_time.priority),
+        ClassDraft::BestEffort(_) => false,
+    });
+    if let Some((table, first)) = other.chain(tasks.map(|task| ("tasks", &task.name))).next() {
+        let message = format!("`{first}` and `{name}` share priority {priority} on a core");
+        faults.push(
+            Fault::error(codes::PRIORITY_SHARED, message, at("priority"), format!("`{name}`"))
+                .also(Place::value(format!("{table}.{first}.priority")), format!("`{first}`"))
+                .help("use another priority for one of them, or \"auto\""),
+        );
+    }
+}
+
+/// The server of a draft without faults; `None` only if a rule has let something through.
+pub(super) fn server(draft: &Draft, server: &ServerDraft) -> Option<Server> {
+    let mut as_task = as_task(server.budget, server.period);
+    if let Some(cpu) = server.core {
+        let at = draft.platform.cores.iter().position(|core| *core == cpu)?;
+        as_task.core = Some(CoreId(u16::try_from(at).ok()?));
+    }
+    if let Some(priority) = server.priority {
+        as_task.priority = Some(u8::try_from(priority).ok()?);
+    }
+    Some(Server { name: server.name.clone(), policy: server.policy, as_task })
+}
