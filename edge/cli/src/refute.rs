@@ -164,7 +164,7 @@ fn claims(
             return Ok((set.tasks().iter().map(response).collect(), rules(plan, set)));
         }
         Analysis::Deadlines => {
-            let deadlines = model.real_time().map(|(.., task)| Some(task.deadline)).collect();
+            let deadlines = set.tasks().iter().map(|task| Some(task.deadline)).collect();
             return Ok((deadlines, rules(plan, set)));
         }
         Analysis::MsrpGai01 => bounds(msrp_gai01::response_times(set))?,

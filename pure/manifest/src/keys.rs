@@ -55,7 +55,7 @@ pub(crate) static ROOT: Table = Table {
             "servers",
             Type::Map("server", &Type::Table(&SERVER)),
             Need::Optional,
-            "Shares of cores for tasks that promise nothing.",
+            "Shares of cores: for tasks that promise nothing, or for one that does.",
         ),
         key(
             "tasks",
@@ -222,7 +222,7 @@ static RESOURCE: Table = Table {
 
 static SERVER: Table = Table {
     noun: "server",
-    doc: "A share of a real-time core for tasks that promise nothing: a budget per period, at a priority.",
+    doc: "A share of a real-time core: a budget per period, at a priority.",
     keys: &[
         key("policy", Type::Words(POLICIES), Need::Required, "How the budget is lost and comes back."),
         key("budget", Type::Duration, Need::Required, "How long its tasks run at most per period."),
@@ -307,6 +307,12 @@ static REAL_TIME: Table = Table {
             Type::List(&Type::Nested(&SEGMENT)),
             Need::Default("[]"),
             "Instead of `sections`: what a job does, in order. What of its execution time is left comes last.",
+        ),
+        key(
+            "server",
+            Type::Text,
+            Need::Optional,
+            "The server that it runs in, alone, instead of `core` and `priority`.",
         ),
     ],
 };

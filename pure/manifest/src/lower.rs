@@ -156,6 +156,7 @@ fn class(fields: Option<&Fields<'_>>) -> ClassDraft {
         non_preemptive: time("non-preemptive"),
         sections: fields.many("sections").iter().map(section).collect(),
         segments: fields.many("segments").iter().map(segment).collect(),
+        server: fields.text("server").map(str::to_owned),
         core: fields.integer("core").and_then(|core| u16::try_from(core).ok()),
         priority: fields.integer("priority"),
         persistent: size("persistent"),

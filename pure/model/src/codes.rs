@@ -45,7 +45,7 @@ codes! {
     218 BAD_SECTION "critical sections that do not fit their task"
     219 LOCKING_MISFIT "a locking protocol that does not fit"
     220 NESTED_GLOBAL "a resource of several cores inside or around another"
-    221 BAD_SERVER "a server whose budget does not fit its period"
+    221 BAD_SERVER "a server that does not fit its period or its tasks"
     222 SERVER_LATE "a server that is not shown to get its budget"
     301 DUPLICATE_NAME "a name is given twice"
     302 DANGLING_NAME "a name that nothing has"

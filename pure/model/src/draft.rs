@@ -94,6 +94,7 @@ pub struct RealTimeDraft {
     pub non_preemptive: Duration,
     pub sections: Vec<SectionDraft>,
     pub segments: Vec<SegmentDraft>,
+    pub server: Option<String>,
     /// The CPU's number; `None` for `"auto"`.
     pub core: Option<u16>,
     /// Any whole number that was written; `None` for `"auto"`.

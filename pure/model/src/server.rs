@@ -6,7 +6,7 @@ use taut_time::Duration;
 
 use crate::{Arrival, Cost, Evidence, Overrun, RealTime, Size};
 
-/// A share of a core for tasks that promise nothing: a budget per period, at a priority of its own.
+/// A share of a core: a budget per period, at a priority of its own, for tasks that promise nothing or for one that does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
     /// Its name in the manifest.
@@ -59,6 +59,7 @@ pub(crate) fn as_task(budget: Duration, period: Duration) -> RealTime {
         non_preemptive: Duration::ZERO,
         sections: Vec::new(),
         segments: Vec::new(),
+        server: None,
         core: None,
         priority: None,
         persistent: Size::ZERO,

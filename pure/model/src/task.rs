@@ -49,6 +49,9 @@ pub struct RealTime {
     /// What a job does, in order, without the margin; empty if that is not said. What of the execution time is left
     /// comes last. Resources are positions in [`crate::Model::resources`].
     pub segments: Vec<Segment>,
+    /// The server that it runs in, alone: a position in [`crate::Model::servers`]. Then core and priority are the
+    /// server's, and `core` and `priority` are `None`.
+    pub server: Option<usize>,
     /// The core; `None` lets the plan choose.
     pub core: Option<CoreId>,
     /// 1 to [`PRIORITY_MAX`], larger = more urgent; `None` lets the plan choose.

@@ -55,6 +55,7 @@ fn task(name: &str, period: Duration) -> TaskDraft {
             wcet: Cost { value: Duration::from_ns(1), source: Evidence::Guess, margin_permille: 0 },
             sections: Vec::new(),
             segments: Vec::new(),
+            server: None,
             non_preemptive: Duration::ZERO,
             core: None,
             priority: None,

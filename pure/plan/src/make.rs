@@ -2,12 +2,12 @@
 // SPDX-FileCopyrightText: The taut authors
 
 use taut_analysis::{Bound, Part, Verdict, Why};
-use taut_model::{Arrival, ChannelId, Fault, Model, Party, Place, Severity, codes};
+use taut_model::{Arrival, ChannelId, Class, Fault, Model, Party, Place, RealTime, Severity, codes};
 use taut_time::Duration;
 
 use crate::flow::{self, Promise, Promises, Realisation};
 use crate::map::{self, Map};
-use crate::seats::{Seats, Who};
+use crate::seats::{Seat, Seats, Who};
 use crate::shared::Shared;
 use crate::{
     ArrivalPlan, ChannelPlan, ClassPlan, CorePlan, Input, MemoryPlan, Plan, ReaderPlan, Region, ServicePlan,
@@ -55,6 +55,14 @@ impl Plan {
                 Some(shared) => shared.deadline(model, &seats, i, &mut faults),
                 None => timing::deadline(model, &seats, i, &mut faults),
             }
+        }
+        for (id, task, real_time) in model.real_time() {
+            let Some(server) = real_time.server else { continue };
+            let found = serve::response(model, &seats, shared.as_ref(), server, real_time);
+            let response = found.response.unwrap_or(real_time.deadline);
+            promises[id.index()] = Some(Promise { response, proven: found.response.is_some() });
+            served &= found.response.is_some();
+            serve::deadline(model, server, &task.name, real_time, &found, &mut faults);
         }
         let channels: Vec<Realisation> =
             model.channel_ids().map(|id| flow::realise(model, id, &promises, &mut faults)).collect();
@@ -133,9 +141,14 @@ fn tasks(model: &Model, seats: &Seats<'_>, shared: Option<&Shared>, map: &Map) -
             TaskPlan {
                 name: task.name.clone(),
                 service: task.service.map(|id| model.services()[id.index()].name.clone()),
-                class: match seat.zip(map.tasks[id.index()]) {
-                    Some((seat, scopes)) => real_time(model, seats, shared, seat, scopes),
-                    None => ClassPlan::BestEffort {},
+                class: match (&task.class, seat, map.tasks[id.index()]) {
+                    (Class::RealTime(_), Some(seat), Some(scopes)) => {
+                        real_time(model, seats, shared, seat, scopes)
+                    }
+                    (Class::RealTime(task), None, Some(scopes)) => {
+                        in_server(model, seats, shared, task, scopes)
+                    }
+                    _ => ClassPlan::BestEffort {},
                 },
             }
         })
@@ -168,19 +181,44 @@ fn real_time(
     seats: &Seats<'_>,
     shared: Option<&Shared>,
     at: usize,
-    (persistent, release): (Region, Region),
+    scopes: (Region, Region),
 ) -> ClassPlan {
     let seat = &seats.seats[at];
-    let (response, test, terms) = match shared {
+    let found = match shared {
         Some(shared) => shared.found(model, seats, at),
         None => found(seats, at),
     };
+    class(model, seat, seat.task, found, scopes)
+}
+
+/// A task in a server: its core and priority are the server's.
+fn in_server(
+    model: &Model,
+    seats: &Seats<'_>,
+    shared: Option<&Shared>,
+    task: &RealTime,
+    scopes: (Region, Region),
+) -> ClassPlan {
+    let at = seats.seats.iter().position(|seat| task.server.map(Who::Server) == Some(seat.who));
+    let (Some(at), Some(server)) = (at, task.server) else { return ClassPlan::BestEffort {} };
+    let found = serve::response(model, seats, shared, server, task);
+    class(model, &seats.seats[at], task, (found.response, found.test, found.terms), scopes)
+}
+
+fn class(
+    model: &Model,
+    seat: &Seat<'_>,
+    task: &RealTime,
+    (response, test, terms): (Option<Duration>, String, Vec<Term>),
+    (persistent, release): (Region, Region),
+) -> ClassPlan {
+    let served = task.server.map(|at| format!("that of server `{}`", model.servers()[at].name));
     ClassPlan::RealTime {
         cpu: model.platform().cores[seat.core],
-        cpu_reason: seat.core_reason.clone(),
+        cpu_reason: served.clone().or_else(|| seat.core_reason.clone()),
         priority: seat.priority,
-        priority_reason: seat.priority_reason.clone(),
-        arrival: match &seat.task.arrival {
+        priority_reason: served.or_else(|| seat.priority_reason.clone()),
+        arrival: match &task.arrival {
             Arrival::Periodic { period, offset } => {
                 ArrivalPlan::Periodic { periodic: *period, offset: *offset }
             }
@@ -188,13 +226,13 @@ fn real_time(
                 ArrivalPlan::Sporadic { sporadic: *min_gap, trigger: model.channel(*trigger).name.clone() }
             }
         },
-        deadline: seat.task.deadline,
-        wcet: seat.cost,
-        wcet_source: seat.task.wcet.source,
+        deadline: task.deadline,
+        wcet: task.wcet.bound().unwrap_or(Duration::MAX),
+        wcet_source: task.wcet.source,
         response,
         test,
         terms,
-        on_overrun: seat.task.on_overrun,
+        on_overrun: task.on_overrun,
         persistent,
         release,
     }
@@ -204,7 +242,10 @@ fn real_time(
 fn terms(seats: &Seats<'_>, core: usize, bound: &Bound) -> Vec<Term> {
     let members = &seats.cores[core].members;
     let term = |term: &taut_analysis::Term| {
-        let task = |local: usize| Some(seats.seats[members[local]].name.to_owned());
+        let task = |local: usize| {
+            let seat = &seats.seats[members[local]];
+            Some(if seat.is_server() { format!("server {}", seat.name) } else { seat.name.to_owned() })
+        };
         let (kind, of) = match term.part {
             Part::Own => ("own", None),
             Part::Section(j) => ("blocking", task(j)),

@@ -83,7 +83,7 @@ pub(crate) struct CoreSeats {
 
 impl<'m> Seats<'m> {
     /// Takes what the manifest says and chooses the rest. `instead` replaces the execution time of one task, by its
-    /// position among the real-time tasks: what would be if.
+    /// position among the seats: what would be if.
     pub(crate) fn choose(model: &'m Model, instead: Option<(usize, Duration)>) -> Self {
         let seat = |who, name, task: &'m RealTime| Seat {
             who,
@@ -98,7 +98,9 @@ impl<'m> Seats<'m> {
             at: 0,
             in_phase: None,
         };
-        let tasks = model.real_time().map(|(id, task, real_time)| seat(Who::Task(id), &task.name, real_time));
+        // Who runs in a server has no place of its own.
+        let tasks = model.real_time().filter(|(.., task)| task.server.is_none());
+        let tasks = tasks.map(|(id, task, real_time)| seat(Who::Task(id), &task.name, real_time));
         let server = |(at, server): (usize, &'m Server)| Seat {
             back_to_back: server.back_to_back(),
             ..seat(Who::Server(at), &server.name, &server.as_task)

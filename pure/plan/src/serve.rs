@@ -6,13 +6,18 @@
 //! To those below, a server is a task that uses its budget once per period, a deferrable one with jitter of T − C: two
 //! budgets back to back. It is charged two context switches per period, as a job; those of further requests within a
 //! budget are part of it. That it gets its budget within every period is shown as for a task without jitter.
+//!
+//! A real-time task in a server is alone in it. Its jobs are the server's requests, C + 2x each; J and the release latency
+//! come before a request. How the budget serves them is [`taut_analysis::uni::server`]'s.
 
-use taut_model::{Class, Model, ServerPolicy};
+use taut_analysis::uni::server::{self, Requests, deferrable, polling, sporadic};
+use taut_analysis::{Overflow, Verdict, Why};
+use taut_model::{Class, Fault, Model, Place, RealTime, ServerPolicy, codes};
 use taut_time::Duration;
 
-use crate::ServerPlan;
 use crate::seats::{Seats, Who};
 use crate::shared::Shared;
+use crate::{ServerPlan, Term};
 
 /// All servers, in the manifest's order.
 pub(crate) fn servers(model: &Model, seats: &Seats<'_>, shared: Option<&Shared>) -> Vec<ServerPlan> {
@@ -20,11 +25,10 @@ pub(crate) fn servers(model: &Model, seats: &Seats<'_>, shared: Option<&Shared>)
     for (i, seat) in seats.seats.iter().enumerate() {
         let Who::Server(at) = seat.who else { continue };
         let server = &model.servers()[at];
-        let bound = seats.bound(i).filter(|_| shared.is_none());
-        let response = bound.map(|bound| bound.from_arrival).filter(|response| *response <= server.period());
+        let response = budget_used(seats, shared, i);
         let runs_in_it = |class: &Class| match class {
             Class::BestEffort(best_effort) => best_effort.server.as_deref() == Some(&*server.name),
-            Class::RealTime(_) => false,
+            Class::RealTime(real_time) => real_time.server == Some(at),
         };
         let tasks = model.tasks().iter().filter(|task| runs_in_it(&task.class));
         plans.push(ServerPlan {
@@ -52,4 +56,123 @@ fn served(server: &taut_model::Server, response: Duration) -> Option<Duration> {
         ServerPolicy::Deferrable => server.period().saturating_sub(server.budget()),
     };
     first.checked_add(response)
+}
+
+/// R_s, if it is shown.
+fn budget_used(seats: &Seats<'_>, shared: Option<&Shared>, seat: usize) -> Option<Duration> {
+    let bound = seats.bound(seat).filter(|_| shared.is_none())?;
+    Some(bound.from_arrival).filter(|response| *response <= seats.seats[seat].task.arrival.period())
+}
+
+/// What was found about a real-time task in a server.
+pub(crate) struct Found {
+    /// R, if it is shown.
+    pub(crate) response: Option<Duration>,
+    pub(crate) test: String,
+    pub(crate) terms: Vec<Term>,
+    /// Why it is not shown, and a bound past the deadline; none if the server is what is not shown.
+    why: Option<(String, Option<Duration>)>,
+}
+
+/// Bounds the response time of a real-time task in a server.
+pub(crate) fn response(
+    model: &Model,
+    seats: &Seats<'_>,
+    shared: Option<&Shared>,
+    server: usize,
+    task: &RealTime,
+) -> Found {
+    let test =
+        "requests to a server with a budget per period (Sprunt et al. 1989; Shin & Lee 2003) (sufficient)";
+    let mut found = Found { response: None, test: test.into(), terms: Vec::new(), why: None };
+    let seat = seats.seats.iter().position(|seat| seat.who == Who::Server(server));
+    let Some(used) = seat.and_then(|seat| budget_used(seats, shared, seat)) else { return found };
+    let asked = ask(model, server, used, task);
+    let (time, late, switches) = match asked {
+        Ok((Verdict::Schedulable(answer), late, switches)) => (answer.time, late, switches),
+        other => {
+            let why = match other {
+                Ok((Verdict::NotShown(Why::Passes(past)), late, _)) => {
+                    let past = past.time.checked_add(late).unwrap_or(Duration::MAX);
+                    (format!("{} passed: the bound is at least {past}", task.deadline), Some(past))
+                }
+                Ok((Verdict::NotShown(Why::Rate), ..)) => ("more comes than its server serves".into(), None),
+                Ok((Verdict::NotApplicable(assumption), ..)) => (assumption.to_string(), None),
+                Ok((Verdict::NotShown(Why::Steps(n)), ..)) => (format!("given up after {n} steps"), None),
+                Ok(_) => ("no bound".into(), None),
+                Err(overflow) => (overflow.to_string(), None),
+            };
+            found.why = Some(why);
+            return found;
+        }
+    };
+    let own = task.wcet.bound().unwrap_or(time).min(time);
+    let switching = switches.min(time.saturating_sub(own));
+    let waits = time.saturating_sub(own).saturating_sub(switching);
+    let by = format!("server {}", model.servers()[server].name);
+    let term = |kind: &str, of: Option<&str>, time| Term {
+        kind: kind.into(),
+        of: of.map(str::to_owned),
+        count: None,
+        time,
+    };
+    found.terms = vec![
+        term("own", None, own),
+        term("supply", Some(&by), waits),
+        term("overhead", Some("context switch"), switching),
+        term("jitter", None, task.jitter),
+        term("overhead", Some("release"), late.saturating_sub(task.jitter)),
+    ];
+    found.terms.retain(|term| !term.time.is_zero() || term.kind == "own");
+    found.response = time.checked_add(late).filter(|response| *response <= task.deadline);
+    found
+}
+
+/// What the analysis says of a task's jobs from their release; how late that is, and what switching costs.
+fn ask(
+    model: &Model,
+    server: usize,
+    used: Duration,
+    task: &RealTime,
+) -> Result<(Verdict<server::Response>, Duration, Duration), Overflow> {
+    let overheads = model.platform().overheads;
+    let server = &model.servers()[server];
+    let late = task.jitter.checked_add(overheads.release).ok_or(Overflow)?;
+    let switches = overheads.context_switch.checked_mul(2).ok_or(Overflow)?;
+    let cost = task.wcet.bound().and_then(|cost| cost.checked_add(switches)).ok_or(Overflow)?;
+    let period = task.arrival.period();
+    let requests = Requests { cost, period, jitter: late, deadline: task.deadline.saturating_sub(late) };
+    let supply = server::Server { budget: server.budget(), period: server.period(), response: used };
+    let verdict = match server.policy {
+        ServerPolicy::Polling => polling::response(supply, requests)?,
+        ServerPolicy::Deferrable => deferrable::response(supply, requests)?,
+        ServerPolicy::Sporadic => sporadic::response(supply, requests)?,
+    };
+    Ok((verdict, late, switches))
+}
+
+/// What is said of a real-time task in a server that is not shown to keep its deadline. Of the server itself that has
+/// been said.
+pub(crate) fn deadline(
+    model: &Model,
+    server: usize,
+    name: &str,
+    task: &RealTime,
+    found: &Found,
+    faults: &mut Vec<Fault>,
+) {
+    let Some((text, past)) = &found.why else { return };
+    let server = &model.servers()[server];
+    let place = Place::value(format!("tasks.{name}.deadline"));
+    let message = format!("task `{name}` is not shown to keep its deadline in server `{}`", server.name);
+    let code = if past.is_some() { codes::DEADLINE_MISSED } else { codes::NOT_SHOWN };
+    let cost = task.wcet.bound().unwrap_or(Duration::MAX);
+    let budget = Place::value(format!("servers.{}.budget", server.name));
+    faults.push(
+        Fault::error(code, message, place, text.clone())
+            .also(Place::value(format!("tasks.{name}.wcet.value")), format!("takes up to {cost}"))
+            .also(budget, format!("{} every {}", server.budget(), server.period()))
+            .note(format!("test: {}", found.test))
+            .help("give the server more often what a job needs: a larger budget, or a shorter period"),
+    );
 }

@@ -14,7 +14,7 @@ impl crate::Plan {
     /// jitter includes the release latency; what else the plan's bounds are charged is not in it.
     ///
     /// A receiver is sporadic, on its own: that its channel releases it is not known to a set. Servers come last, as tasks
-    /// that use up their budget, a deferrable one with jitter.
+    /// that use up their budget, a deferrable one with jitter; tasks that run in them are not in it.
     ///
     /// # Errors
     /// What a set cannot hold; a model that has a plan gives sums that do not fit in 64 bits at most.
@@ -31,7 +31,8 @@ impl crate::Plan {
             let jitter = seat.task.jitter.checked_add(seat.back_to_back);
             let jitter = jitter.and_then(|jitter| jitter.checked_add(overheads.release));
             SetTask {
-                name: seat.name.to_owned(),
+                // Not the name of a task, whatever the server's is.
+                name: if seat.is_server() { format!("server {}", seat.name) } else { seat.name.to_owned() },
                 core: seat.core,
                 priority: seat.priority.into(),
                 arrivals: match &seat.task.arrival {

@@ -263,7 +263,7 @@ pub enum ArrivalPlan {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Term {
-    /// `own`, `spin`, `blocking`, `remote`, `interference`, `others`, `jitter`, `overhead`, `demand`.
+    /// `own`, `spin`, `blocking`, `remote`, `interference`, `others`, `supply`, `jitter`, `overhead`, `demand`.
     pub kind: String,
     /// Whose, where it is somebody's.
     #[serde(default, skip_serializing_if = "Option::is_none")]

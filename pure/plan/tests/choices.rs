@@ -419,3 +419,31 @@ fn servers() {
     let planned = plan(&draft);
     assert!(!planned.plan.proven && shown(&planned.faults).contains("servers are analysed beside"));
 }
+
+/// A task with a deadline, alone in a server.
+#[test]
+fn a_deadline_in_a_server() {
+    let mut draft = empty(&[0]);
+    draft.tasks = vec![
+        periodic("control", "10ms", "10ms", "3ms"),
+        periodic("plan", "100ms", "50ms", "6ms").with(|task| task.server = Some("share".into())),
+    ];
+    draft.servers.push(ServerDraft {
+        name: "share".into(),
+        policy: ServerPolicy::Sporadic,
+        budget: time("2ms"),
+        period: time("8ms"),
+        core: None,
+        priority: None,
+    });
+    let planned = plan(&draft);
+    assert!(planned.plan.proven, "{}", shown(&planned.faults));
+    assert_snapshot!(explain_task(&planned.plan, "plan").unwrap());
+    task(&mut draft, "plan").deadline = time("30ms");
+    assert_snapshot!(shown(&plan(&draft).faults));
+    // It must be alone, and says nothing that its server says.
+    let mut twice = periodic("again", "100ms", "50ms", "6ms").with(|task| task.server = Some("share".into()));
+    drafts::real_time(&mut twice).priority = Some(7);
+    draft.tasks.push(twice);
+    assert_snapshot!(shown(&draft.build().1));
+}

@@ -307,7 +307,7 @@ fn servers() {
         // The core without what stands for the server, and a server with more and more to do beside it.
         let set = Plan::task_set(&model).expect("small");
         let mut tasks = set.tasks().to_vec();
-        assert_eq!(tasks.pop().map(|last| last.name), Some("s".to_owned()));
+        assert_eq!(tasks.pop().map(|last| last.name), Some("server s".to_owned()));
         let set = TaskSet::new(set.cores().to_vec(), Vec::new(), tasks).expect("a part of one");
         let mut longest = vec![Duration::ZERO; set.tasks().len()];
         for run in 0..12 {
@@ -350,4 +350,77 @@ fn servers() {
         }
     }
     assert!(proven > 100 && near * 3 > bounds, "{proven} proven, {near} of {bounds}");
+}
+
+/// A real-time task that is alone in a server: requests that come as its jobs do.
+#[test]
+fn a_task_in_a_server() {
+    let mut numbers = Numbers(7);
+    let (mut shown, mut near) = (0, 0);
+    for _ in 0..500 {
+        let tasks =
+            tasks(1, &mut numbers, |numbers, cost, period| numbers.next(cost.max(period / 2), period));
+        let mut draft = system(1, Scheduler::FixedPriority, tasks);
+        let policies = [ServerPolicy::Polling, ServerPolicy::Deferrable, ServerPolicy::Sporadic];
+        let policy = policies[numbers.next(0, 2) as usize];
+        let (budget, period) = (numbers.next(1, 4), numbers.next(6, 12));
+        let (name, all) = ("s".to_owned(), (s(budget), s(period)));
+        let priority = numbers.chance(50).then_some(98);
+        draft.servers.push(ServerDraft {
+            name,
+            policy,
+            budget: all.0,
+            period: all.1,
+            core: Some(0),
+            priority,
+        });
+        let (every, jitter) = (numbers.next(10, 60), numbers.next(0, 4));
+        draft.tasks.push(task(99, 0, numbers.next(1, 6), every, 80, jitter).with(|task| {
+            (task.core, task.server) = (None, Some("s".into()));
+        }));
+        let (Some(model), _) = draft.build() else { continue };
+        let plan = Plan::make(&model, Vec::new()).plan;
+        let served = &plan.tasks[plan.tasks.len() - 1];
+        let ClassPlan::RealTime { response: Some(response), wcet, terms, .. } = &served.class else {
+            continue;
+        };
+        let sum = terms.iter().try_fold(Duration::ZERO, |sum, term| sum.checked_add(term.time));
+        assert_eq!(sum, Some(*response), "{terms:?}");
+        let set = Plan::task_set(&model).expect("small");
+        let mut tasks = set.tasks().to_vec();
+        tasks.pop();
+        let set = TaskSet::new(set.cores().to_vec(), Vec::new(), tasks).expect("a part of one");
+        let mut longest = Duration::ZERO;
+        for run in 0..16 {
+            let kind = match policy {
+                ServerPolicy::Polling => server::Kind::Polling,
+                ServerPolicy::Deferrable => server::Kind::Deferrable,
+                ServerPolicy::Sporadic => server::Kind::Sporadic,
+            };
+            let start = Duration::from_ns(numbers.next(0, all.1.as_ns()));
+            let priority = plan.servers[0].priority.into();
+            let one = server::Server { kind, priority, budget: all.0, period: all.1, start };
+            let first = numbers.next(0, 20_000);
+            let delays: Vec<Duration> = (0..300 / every)
+                .map(|k| {
+                    Duration::from_ms(if k == 0 { jitter * 1_000 } else { numbers.next(0, jitter * 1_000) })
+                })
+                .collect();
+            let at = |(k, delay): (u64, &Duration)| server::Request {
+                arrival: Duration::from_ms(first + k * every * 1_000).checked_add(*delay).unwrap(),
+                cost: *wcet,
+            };
+            let requests: Vec<_> = (0..).zip(&delays).map(at).collect();
+            let jitter = if run % 2 == 0 { Jitter::Random } else { Jitter::First };
+            let scenario = Scenario { seed: numbers.next(0, 1 << 40), jitter, ..Scenario::worst(s(300)) };
+            let seen = server::run(&set, 0, &one, &requests, &scenario).expect("valid");
+            for (seen, delay) in seen.requests.iter().zip(&delays) {
+                longest = longest.max(seen.checked_add(*delay).unwrap());
+            }
+        }
+        assert!(longest <= *response, "{longest} seen, {response} planned {:?} {set:#?}", plan.servers);
+        shown += 1;
+        near += u32::from(longest.as_ns() / 100 * 125 >= response.as_ns());
+    }
+    assert!(shown > 100 && near * 5 > shown, "{near} of {shown}");
 }

@@ -125,6 +125,10 @@ fn model(draft: &Draft, names: &Names<'_>, links: Vec<Link>, chains: Vec<Option<
                     non_preemptive: real_time.non_preemptive,
                     sections,
                     segments,
+                    server: match &real_time.server {
+                        None => None,
+                        Some(name) => Some(draft.servers.iter().position(|server| server.name == *name)?),
+                    },
                     core,
                     priority,
                     persistent: real_time.persistent,

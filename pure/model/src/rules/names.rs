@@ -309,10 +309,10 @@ impl Want {
 }
 
 /// The server that a task names.
-fn served_by(task: &TaskDraft) -> Option<&str> {
+pub(super) fn served_by(task: &TaskDraft) -> Option<&str> {
     match &task.class {
         ClassDraft::BestEffort(best_effort) => best_effort.server.as_deref(),
-        ClassDraft::RealTime(_) => None,
+        ClassDraft::RealTime(real_time) => real_time.server.as_deref(),
     }
 }
 

@@ -4,23 +4,61 @@
 //! Servers: a budget within the period, on a core and at a priority of the application, and tasks that have one.
 
 use super::faults::Faults;
-use super::names::{Names, Want};
+use super::names::{Names, Want, served_by};
 use crate::server::as_task;
-use crate::{ClassDraft, CoreId, Draft, Fault, PRIORITY_MAX, Place, Server, ServerDraft, codes};
+use crate::{
+    ClassDraft, CoreId, Draft, Fault, PRIORITY_MAX, Place, RealTimeDraft, Server, ServerDraft, codes,
+};
 
 pub(super) fn check(draft: &Draft, names: &Names<'_>, faults: &mut Faults<'_>) {
     for task in &draft.tasks {
-        if let ClassDraft::BestEffort(best_effort) = &task.class
-            && let Some(server) = &best_effort.server
-            && !draft.servers.iter().any(|other| other.name == *server)
+        if let Some(server) = served_by(task)
+            && !draft.servers.iter().any(|other| other.name == server)
         {
             names.dangling(Want::Server, server, Place::value(format!("tasks.{}.server", task.name)), faults);
+        }
+        if let ClassDraft::RealTime(real_time) = &task.class {
+            alone(draft, &task.name, real_time, faults);
         }
     }
     for server in &draft.servers {
         figures(server, faults);
         seat(draft, server, faults);
     }
+}
+
+/// A real-time task in a server has it for itself, and nothing that its core would have to know of.
+fn alone(draft: &Draft, name: &str, task: &RealTimeDraft, faults: &mut Faults<'_>) {
+    let Some(server) = &task.server else { return };
+    let at = |key: &str| Place::value(format!("tasks.{name}.{key}"));
+    let given = [
+        ("core", task.core.is_some()),
+        ("priority", task.priority.is_some()),
+        ("non-preemptive", !task.non_preemptive.is_zero()),
+        ("sections", !task.sections.is_empty()),
+        ("segments", !task.segments.is_empty()),
+    ];
+    for (key, _) in given.into_iter().filter(|(_, is)| *is) {
+        let message = format!("task `{name}` runs in a server and has `{key}`");
+        let help = match key {
+            "core" | "priority" => "leave it out: the server says it",
+            _ => "let the task run outside of servers: a budget may end while others wait for it",
+        };
+        faults.push(
+            Fault::error(codes::BAD_SERVER, message, at(key), "not in a server")
+                .also(at("server"), "in this one")
+                .help(help),
+        );
+    }
+    let other = draft.tasks.iter().find(|other| other.name != name && served_by(other) == Some(server));
+    let Some(other) = other else { return };
+    let message = format!("task `{name}` is not alone in server `{server}`");
+    faults.push(
+        Fault::error(codes::BAD_SERVER, message, at("server"), "has a deadline")
+            .also(Place::value(format!("tasks.{}.server", other.name)), "is in it, too")
+            .note("how long a job waits is bounded only if nothing else uses its server's budget")
+            .help("give it a server of its own"),
+    );
 }
 
 fn figures(server: &ServerDraft, faults: &mut Faults<'_>) {

@@ -35,6 +35,7 @@ pub fn periodic(name: &str, period: &str, deadline: &str, wcet: &str) -> TaskDra
         wcet: cost(wcet, 0),
         sections: Vec::new(),
         segments: Vec::new(),
+        server: None,
         non_preemptive: Duration::ZERO,
         core: None,
         priority: None,
