@@ -25,9 +25,10 @@ pub use difference::InputChange;
 pub use explain::{explain_chain, explain_channel, explain_task};
 pub use lock::{LockError, digest};
 pub use make::Planned;
+pub use serve::ServerPlan;
 pub use shape::{
     ArrivalPlan, ChainPlan, ChannelPlan, ClassPlan, CorePlan, Input, MemoryPlan, Place, Plan, ReaderPlan,
-    Region, ResourcePlan, ScopePlan, ServerPlan, ServicePlan, StepPlan, TaskPlan, Term, WriterPlan,
+    Region, ResourcePlan, ScopePlan, ServicePlan, StepPlan, TaskPlan, Term, WriterPlan,
 };
 /// The model's words that stand in a plan, so that who reads plans need not know the model.
 pub use taut_model::{

@@ -10,14 +10,48 @@
 //! A real-time task in a server is alone in it. Its jobs are the server's requests, C + 2x each; J and the release latency
 //! come before a request. How the budget serves them is [`taut_analysis::uni::server`]'s.
 
+use serde::{Deserialize, Serialize};
 use taut_analysis::uni::server::{self, Requests, deferrable, polling, sporadic};
 use taut_analysis::{Overflow, Verdict, Why};
 use taut_model::{Class, Fault, Model, Place, RealTime, ServerPolicy, codes};
 use taut_time::Duration;
 
+use crate::Term;
 use crate::seats::{Seats, Who};
 use crate::shared::Shared;
-use crate::{ServerPlan, Term};
+
+/// A share of a core.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ServerPlan {
+    /// Its name.
+    pub name: String,
+    /// How its budget is lost and comes back.
+    pub policy: ServerPolicy,
+    /// The CPU that it is on.
+    pub cpu: u16,
+    /// Why that CPU, if the plan chose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_reason: Option<String>,
+    /// Its priority, 1 to 98.
+    pub priority: u8,
+    /// Why that priority, if the plan chose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority_reason: Option<String>,
+    /// C_s: how long its tasks run at most per period.
+    pub budget: Duration,
+    /// T_s.
+    pub period: Duration,
+    /// R_s: bound on the time from a replenishment until the budget is used, if there is that much to do; none if not
+    /// shown to be within the period.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<Duration>,
+    /// Bound on the time from a request of a whole budget until it is served, if nothing waits before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub served: Option<Duration>,
+    /// The tasks that run in it.
+    pub tasks: Vec<String>,
+}
 
 /// All servers, in the manifest's order.
 pub(crate) fn servers(model: &Model, seats: &Seats<'_>, shared: Option<&Shared>) -> Vec<ServerPlan> {
