@@ -10,7 +10,7 @@ use taut_analysis::multi::{
     Bounds, Status, fmlp_plus, mpcp_lnr09_paper, mpcp_lnr09_sound, msrp_gai01, msrp_holistic,
 };
 use taut_analysis::{Overflow, Verdict, Why};
-use taut_model::{Arrivals, Model, TaskSet};
+use taut_model::{Arrivals, TaskSet};
 use taut_plan::{ClassPlan, Plan};
 use taut_sim::{GlobalRule, Hunt, Progress, Rules, Start, Witness};
 use taut_time::Duration;
@@ -44,7 +44,7 @@ pub(crate) fn refute(arguments: &Refute, screen: &Screen) -> Result<Outcome, Fai
         Analysis::Plan | Analysis::Deadlines => set,
         _ => at_any_time(&set)?,
     };
-    let (claims, rules) = claims(arguments.analysis, model, &plan, &set)?;
+    let (claims, rules) = claims(arguments.analysis, &plan, &set)?;
     if claims.iter().all(Option::is_none) {
         let (name, why) = match arguments.analysis {
             Analysis::Plan => {
@@ -133,12 +133,7 @@ fn at_any_time(set: &TaskSet) -> Result<TaskSet, Failure> {
 }
 
 /// What is claimed of each task, and the rules under which it is.
-fn claims(
-    analysis: Analysis,
-    model: &Model,
-    plan: &Plan,
-    set: &TaskSet,
-) -> Result<(Vec<Option<Duration>>, Rules), Failure> {
+fn claims(analysis: Analysis, plan: &Plan, set: &TaskSet) -> Result<(Vec<Option<Duration>>, Rules), Failure> {
     let bounds = |found: Result<Verdict<Bounds>, Overflow>| {
         let found = found.map_err(|overflow| Failure::Usage(overflow.to_string()))?;
         let all = match found {

@@ -188,12 +188,16 @@ fn times_of_switches(count: Option<u64>) -> String {
     format!("{} context switches", count.unwrap_or(0))
 }
 
-/// R of a task of a core, with offsets if need be.
+/// The most jobs with known phases for which advice looks at them: it asks many times.
+const JOBS_ASKED_OFTEN: u64 = 12;
+
+/// R of a task of a core, with offsets if need be and if that is fast.
 fn shown(core: &Core, task: usize) -> Option<Bound> {
+    let fast = || core.has_phases() && core.jobs_in_phase().is_some_and(|jobs| jobs <= JOBS_ASKED_OFTEN);
     let without = core.response(task).ok()?;
     match without {
         Verdict::Schedulable(bound) => Some(bound),
-        Verdict::NotShown(_) if core.has_phases() => core.response_in_phase(task).ok()?.bound().cloned(),
+        Verdict::NotShown(_) if fast() => core.response_in_phase(task).ok()?.bound().cloned(),
         _ => None,
     }
 }

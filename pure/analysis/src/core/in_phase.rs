@@ -17,7 +17,7 @@ use crate::uni::fp::preemptive::Release;
 use crate::{Assumption, Overflow, Verdict, Why};
 
 /// The most jobs of a hyperperiod that are looked at one by one.
-const ACTIVITIES_MAX: u64 = 100;
+const ACTIVITIES_MAX: u64 = 60;
 
 /// The most scenarios of an exact answer; past that it is a sufficient one.
 const SCENARIOS_MAX: u64 = 1_000;
@@ -72,7 +72,7 @@ impl Core {
     }
 
     fn phases(&self) -> Result<Phases, Overflow> {
-        let common = self.common_period();
+        let common = self.common_period().map(|(common, _)| common);
         let mut phases = Phases { transactions: Vec::new(), jobs: Vec::with_capacity(self.charged.len()) };
         for (at, charged) in self.charged.iter().enumerate() {
             let priority = self.tasks.get(at).map_or(u32::MAX, |task| task.priority.into());
@@ -111,8 +111,14 @@ impl Core {
         Ok(phases)
     }
 
-    /// The hyperperiod of all tasks with phases, if few enough jobs are in it.
-    fn common_period(&self) -> Option<Duration> {
+    /// How many jobs of tasks with known phases are in their hyperperiod, if they are looked at one by one: the cost of an
+    /// answer rises with their third power.
+    pub fn jobs_in_phase(&self) -> Option<u64> {
+        self.common_period().map(|(_, jobs)| jobs)
+    }
+
+    /// The hyperperiod of all tasks with phases, if few enough jobs are in it, and how many.
+    fn common_period(&self) -> Option<(Duration, u64)> {
         let phased = || self.charged.iter().filter(|task| matches!(task.release, Release::Phase(_)));
         let mut common = 1u64;
         for task in phased() {
@@ -124,7 +130,7 @@ impl Core {
         }
         let mut jobs = phased().map(|task| common / task.period.as_ns());
         let count = jobs.try_fold(0u64, u64::checked_add)?;
-        (count <= ACTIVITIES_MAX).then_some(Duration::from_ns(common))
+        (count <= ACTIVITIES_MAX).then_some((Duration::from_ns(common), count))
     }
 
     /// R in parts. Whose jobs are in the worst window is not told: each scenario has its own.
