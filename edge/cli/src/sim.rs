@@ -29,8 +29,10 @@ pub(crate) fn sim(arguments: &Sim, screen: &Screen) -> Result<Outcome, Failure> 
     let set = set(model)?;
     let rules = rules(plan, &set);
     let mut simulation = Simulation::new(&set, &rules).map_err(cannot)?;
+    // Servers have no row: they come last in the set, and stand there as if they used all of their budgets.
+    let tasks = set.tasks().iter().filter(|task| plan.task(&task.name).is_some());
     let mut seen = Seen {
-        rows: set.tasks().iter().map(|task| row(plan, &task.name)).collect(),
+        rows: tasks.map(|task| row(plan, &task.name)).collect(),
         runs: 0,
         events: 0,
         nearest: None,
@@ -56,14 +58,6 @@ pub(crate) fn sim(arguments: &Sim, screen: &Screen) -> Result<Outcome, Failure> 
         _ => None,
     };
     let json_trace = shown.as_ref().map(|(path, trace)| trace.json(path));
-    if told != begun {
-        eprintln!();
-    }
-    // Servers of the plan have no row: they stand in the set as if they used all of their budgets.
-    let tasks = set.tasks().iter().zip(&seen).filter(|(task, _)| plan.task(&task.name).is_some());
-    let rows: Vec<Row<'_>> = tasks.map(|(task, seen)| row(plan, &task.name, seen)).collect();
-    let exceeded = rows.iter().any(Row::exceeds);
-    let missed = rows.iter().any(|row| row.seen.missed > 0 || row.seen.dropped > 0);
     match arguments.format {
         Format::Human => {
             print!("{}", seen.text(plan, arguments, interrupted, shown.as_ref().map(|(_, trace)| trace)))
