@@ -145,10 +145,11 @@ fn directory(plan: &Plan) -> Vec<(String, Vec<Entry>)> {
     let entry = |channel: &ChannelPlan, role: Role| Entry {
         channel: channel.name.clone(),
         role,
-        mechanism: channel.mechanism.paper_name().to_owned(),
+        mechanism: channel.mechanism.word().to_owned(),
         layout: channel.layout.clone(),
         value_size: channel.size,
-        capacity: channel.capacity,
+        capacity: channel.buffers.unwrap_or(channel.capacity),
+        readers: channel.claims(),
         offset: channel.region.offset,
         size: channel.region.size,
         triggered: channel.readers.iter().any(|reader| reader.triggered),

@@ -17,16 +17,15 @@ use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use taut_lock::{Bell, Ringer};
-use taut_plan::Mechanism;
+use taut_plan::{Mechanism, Way};
 use taut_segment::{Attached, Entry, Role};
 use taut_share::Memory;
 use taut_share::queue::qrtr;
-use taut_share::state::{sdrtr, sdrtw};
 use taut_sys::clock;
 
 use crate::Payload;
-use crate::endpoint::{ATTEMPTS, StateSlot, publish};
 use crate::payload::Stamped;
+use crate::state::{Shape, StateSlot, StateView};
 
 /// A client's place at a running application, shared by its ends of channels.
 #[derive(Debug)]
@@ -107,8 +106,8 @@ impl Hold {
     /// The protocol over the channel's region. It lives for `'static` as far as its type says; in truth as long
     /// as this hold, which [`ClientEnd`] sees to.
     fn protocol<P: Payload>(&self, entry: &Entry) -> Option<EndKind<P>> {
-        let mechanism = [Mechanism::Sdrtr, Mechanism::Sdrtw, Mechanism::Qrtr];
-        let mechanism = mechanism.into_iter().find(|known| known.paper_name() == entry.mechanism)?;
+        let mechanism = Mechanism::from_word(&entry.mechanism)?;
+        let shape = Shape { mechanism, buffers: entry.capacity, claims: entry.readers };
         if entry.value_size as usize != size_of::<P>() {
             return None;
         }
@@ -128,16 +127,18 @@ impl Hold {
         //   the lock of `written` orders its hold's fall before ours
         unsafe {
             Some(match (mechanism, entry.role) {
-                (Mechanism::Sdrtr, Role::Writes) => {
-                    EndKind::Write(StateSlot::Sdrtr(sdrtr::writer(memory).ok()?))
-                }
-                (Mechanism::Sdrtw, Role::Reads) => EndKind::Read(sdrtw::reader(memory).ok()?),
                 (Mechanism::Qrtr, Role::Writes) => {
                     let ring = qrtr::writer(memory, entry.capacity).ok()?;
                     let bell = if entry.triggered { Some(bell(base, size)?.ringer()) } else { None };
                     EndKind::Send(ring, bell)
                 }
-                _ => return None,
+                (Mechanism::Qrtr, Role::Reads) => return None,
+                (_, Role::Writes) => EndKind::Write(Box::new(StateSlot::over(memory, shape).ok()?)),
+                // SDrtR's reader and those with a place store words, which the memory may not be mapped for.
+                (Mechanism::Sdrtr, Role::Reads) => return None,
+                (_, Role::Reads) => {
+                    EndKind::Read(StateView::over(memory, shape, Some(Way::LooksOn), None).ok()?)
+                }
             })
         }
     }
@@ -160,9 +161,9 @@ pub struct ClientEnd<P: Payload> {
 }
 
 enum EndKind<P: Payload> {
-    Write(StateSlot<'static, P>),
+    Write(Box<StateSlot<'static, P>>),
     Send(qrtr::Writer<'static, Stamped<P>>, Option<Ringer<'static>>),
-    Read(sdrtw::Reader<'static, Stamped<P>>),
+    Read(StateView<'static, P>),
 }
 
 impl<P: Payload> fmt::Debug for ClientEnd<P> {
@@ -179,7 +180,7 @@ impl<P: Payload> ClientEnd<P> {
     pub fn publish(&mut self, value: P) -> Result<(), P> {
         let sent_ns = clock::monotonic_ns();
         match &mut self.kind {
-            EndKind::Write(slot) => publish(slot, &mut self.sequence, sent_ns, value).map_err(|busy| busy.0),
+            EndKind::Write(slot) => slot.publish(&mut self.sequence, sent_ns, value).map_err(|busy| busy.0),
             EndKind::Send(ring, bell) => {
                 let stamped = Stamped { sent_ns, sequence: self.sequence + 1, value };
                 ring.push(stamped).map_err(|refused| refused.0.value)?;
@@ -199,8 +200,8 @@ impl<P: Payload> ClientEnd<P> {
     /// [`Overtaken`].
     pub fn latest(&mut self) -> Result<Option<(u64, P)>, Overtaken> {
         let EndKind::Read(reader) = &mut self.kind else { return Ok(None) };
-        let sample = reader.read_bounded(ATTEMPTS).map_err(|_| Overtaken)?;
-        Ok(sample.map(|sample| (sample.value.sequence, sample.value.value)))
+        let stamped = reader.read().map_err(|_| Overtaken)?;
+        Ok(stamped.map(|stamped| (stamped.sequence, stamped.value)))
     }
 }
 

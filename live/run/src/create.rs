@@ -4,15 +4,20 @@
 //! Making a task: its memory and its ends of channels, each handed out once and to its own party only.
 
 use taut_lock::{Bell, Listener};
-use taut_plan::{ChannelPlan, Kind, Mechanism};
+use taut_plan::{ChannelPlan, Kind};
 use taut_scope::Scope;
 use taut_share::queue::qrtr;
-use taut_share::state::{sdrtr, sdrtw};
 
 use crate::app::{App, no_such, position as index};
-use crate::endpoint::{QueueReader, QueueWriter, StateReader, StateSlot, StateView, StateWriter};
+use crate::endpoint::{QueueReader, QueueWriter, StateReader, StateWriter};
 use crate::payload::Stamped;
+use crate::state::{Shape, StateSlot, StateView};
 use crate::{Error, Payload};
+
+/// What the plan says that a state's object is made of.
+fn shape(plan: &ChannelPlan) -> Shape {
+    Shape { mechanism: plan.mechanism, buffers: plan.buffers.unwrap_or(1), claims: plan.claims() }
+}
 
 /// A task being made: gives it its memory and its ends of channels.
 #[derive(Debug)]
@@ -66,16 +71,10 @@ impl<'a, 'p> Create<'a, 'p> {
     pub fn state_writer<P: Payload>(&mut self, channel: &str) -> Result<StateWriter<'p, P>, Error> {
         let (position, plan) = self.end::<P>(channel, Kind::State, true)?;
         let memory = self.memory(plan)?;
-        let misfit = |_| Error::Region(channel.to_owned());
-        let slot = match plan.mechanism {
-            // SAFETY:
-            // - as in `queue_writer`
-            Mechanism::Sdrtr => StateSlot::Sdrtr(unsafe { sdrtr::writer(memory) }.map_err(misfit)?),
-            // SAFETY:
-            // - as in `queue_writer`
-            Mechanism::Sdrtw => StateSlot::Sdrtw(unsafe { sdrtw::writer(memory) }.map_err(misfit)?),
-            Mechanism::Qrtr => return Err(Error::Region(channel.to_owned())),
-        };
+        // SAFETY:
+        // - as in `queue_writer`; the shape is the plan's for every end
+        let slot = unsafe { StateSlot::over(memory, shape(plan)) };
+        let slot = slot.map_err(|_| Error::Region(channel.to_owned()))?;
         Ok(StateWriter { slot, channel: index(position), sequence: 0 })
     }
 
@@ -86,16 +85,13 @@ impl<'a, 'p> Create<'a, 'p> {
     pub fn state_reader<P: Payload>(&mut self, channel: &str) -> Result<StateReader<'p, P>, Error> {
         let (position, plan) = self.end::<P>(channel, Kind::State, false)?;
         let memory = self.memory(plan)?;
-        let misfit = |_| Error::Region(channel.to_owned());
-        let slot = match plan.mechanism {
-            // SAFETY:
-            // - as in `queue_writer`, with the sides exchanged: the planner gives SDrtR one reader
-            Mechanism::Sdrtr => StateView::Sdrtr(unsafe { sdrtr::reader(memory) }.map_err(misfit)?),
-            // SAFETY:
-            // - as in `queue_writer`; SDrtW may have many readers
-            Mechanism::Sdrtw => StateView::Sdrtw(unsafe { sdrtw::reader(memory) }.map_err(misfit)?),
-            Mechanism::Qrtr => return Err(Error::Region(channel.to_owned())),
-        };
+        let me = &self.app.plan.tasks[self.task].name;
+        let way = plan.readers.iter().find(|reader| reader.name == *me).and_then(|reader| reader.way);
+        // SAFETY:
+        // - as in `queue_writer`, with the sides exchanged: the planner gives SDrtR one reader, and each that claims
+        //   a place of its own; the process's maps are writable
+        let slot = unsafe { StateView::over(memory, shape(plan), way, plan.claim(me)) };
+        let slot = slot.map_err(|_| Error::Region(channel.to_owned()))?;
         Ok(StateReader { slot, channel: index(position), seen: (0, 0) })
     }
 

@@ -8,11 +8,11 @@ use std::fmt;
 use taut_event::Kind;
 use taut_lock::Ringer;
 use taut_share::queue::qrtr;
-use taut_share::state::{sdrtr, sdrtw};
 use taut_sys::clock;
 
 use crate::Caller;
 use crate::payload::{Payload, Stamped};
+use crate::state::{StateSlot, StateView};
 
 /// A value that did not fit, given back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,55 +102,23 @@ pub struct StateWriter<'p, P: Payload> {
     pub(crate) sequence: u64,
 }
 
-pub(crate) enum StateSlot<'p, P: Payload> {
-    Sdrtr(sdrtr::Writer<'p, Stamped<P>>),
-    Sdrtw(sdrtw::Writer<'p, Stamped<P>>),
-}
-
-/// Attempts of a writer that is not real-time before it gives up; a reader is inside for well under a
-/// microsecond unless it was preempted there, so this spans some milliseconds with the yields between them.
-pub(crate) const ATTEMPTS: u32 = 1_000;
-
 impl<P: Payload> StateWriter<'_, P> {
-    /// Publishes a value. A real-time writer is wait-free (SDrtW) and always succeeds; another waits for the
-    /// reader to leave, for a bounded number of attempts (SDrtR).
+    /// Publishes a value. Wait-free, and always succeeds: the steps of `write` of the channel's mechanism. Of a writer
+    /// that is not real-time SDrtR is the exception: it waits for the reader to leave, for a bounded number of
+    /// attempts.
     ///
     /// # Errors
-    /// [`Busy`] gives the value back to a writer that is not real-time.
+    /// [`Busy`] gives the value back to a writer that is not real-time, by SDrtR.
     pub fn publish(&mut self, by: &mut impl Caller, value: P) -> Result<(), Busy<P>> {
         let sent_ns = clock::monotonic_ns();
         let (scribe, job) = by.scribe();
-        let published = publish(&mut self.slot, &mut self.sequence, sent_ns, value);
+        let published = self.slot.publish(&mut self.sequence, sent_ns, value);
         match published {
             Ok(()) => scribe.other(sent_ns, Kind::Send, self.channel, job, self.sequence),
             Err(_) => scribe.other(sent_ns, Kind::Drop, self.channel, job, 1),
         }
         published
     }
-}
-
-pub(crate) fn publish<P: Payload>(
-    slot: &mut StateSlot<'_, P>,
-    sequence: &mut u64,
-    sent_ns: u64,
-    value: P,
-) -> Result<(), Busy<P>> {
-    let stamped = Stamped { sent_ns, sequence: *sequence + 1, value };
-    match slot {
-        StateSlot::Sdrtw(writer) => writer.write(&stamped),
-        StateSlot::Sdrtr(writer) => {
-            let mut attempts = ATTEMPTS;
-            while writer.try_publish(&stamped).is_err() {
-                attempts -= 1;
-                if attempts == 0 {
-                    return Err(Busy(value));
-                }
-                std::thread::yield_now();
-            }
-        }
-    }
-    *sequence += 1;
-    Ok(())
 }
 
 /// The reading end of a state.
@@ -161,17 +129,14 @@ pub struct StateReader<'p, P: Payload> {
     pub(crate) seen: (u64, u64),
 }
 
-pub(crate) enum StateView<'p, P: Payload> {
-    Sdrtr(sdrtr::Reader<'p, Stamped<P>>),
-    Sdrtw(sdrtw::Reader<'p, Stamped<P>>),
-}
-
 impl<P: Payload> StateReader<'_, P> {
-    /// The newest value; `None` before the first. A real-time reader is wait-free (SDrtR); another gets `None`
-    /// too if the writer was faster than it a thousand times in a row (SDrtW). The first read of a value is
-    /// traced.
+    /// The newest value; `None` before the first. Wait-free: the steps of `read` of the channel's mechanism.
+    ///
+    /// One that has no place of its own gets `None` too if it was overtaken at every attempt: a reader that is not
+    /// real-time after a thousand (SDrtW, or if it looks on), and a real-time one that is safe by time, which cannot
+    /// happen while deadlines are met, after three. The first read of a value is traced.
     pub fn latest(&mut self, by: &mut impl Caller) -> Option<P> {
-        let stamped = read(&mut self.slot)?;
+        let stamped = self.slot.read().ok().flatten()?;
         let (sent_ns, sequence) = (stamped.sent_ns, stamped.sequence);
         if (sent_ns, sequence) != self.seen {
             self.seen = (sent_ns, sequence);
@@ -180,12 +145,5 @@ impl<P: Payload> StateReader<'_, P> {
             scribe.other(now_ns, Kind::Receive, self.channel, sequence, now_ns.saturating_sub(sent_ns));
         }
         Some(stamped.value)
-    }
-}
-
-pub(crate) fn read<P: Payload>(slot: &mut StateView<'_, P>) -> Option<Stamped<P>> {
-    match slot {
-        StateView::Sdrtr(reader) => reader.read(),
-        StateView::Sdrtw(reader) => Some(reader.read_bounded(ATTEMPTS).ok().flatten()?.value),
     }
 }

@@ -23,6 +23,7 @@ mod payload;
 mod play;
 mod probe;
 mod stage;
+mod state;
 mod supervisor;
 
 pub use app::{App, Service};

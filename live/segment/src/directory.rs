@@ -57,8 +57,10 @@ pub struct Entry {
     pub layout: String,
     /// Bytes of a value.
     pub value_size: u32,
-    /// Values that can wait; 1 for a state.
+    /// Values that can wait; of a state the copies that its object holds, where its protocol counts them, else 1.
     pub capacity: u32,
+    /// Readers that have a place of their own in the object.
+    pub readers: u32,
     /// Bytes from the start of the segment; a multiple of 128.
     pub offset: u64,
     /// Bytes of the region.
@@ -191,15 +193,16 @@ impl Entry {
 impl fmt::Display for Entry {
     /// Its line, without the line feed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { channel, role, mechanism, layout, value_size, capacity, offset, size, triggered } = self;
+        let Self { channel, role, mechanism, layout, value_size, capacity, readers, offset, size, triggered } =
+            self;
         let triggered = if *triggered { "yes" } else { "no" };
         write!(f, "{channel} {role} mechanism={mechanism} value={value_size} capacity={capacity} ")?;
-        write!(f, "offset={offset} size={size} triggered={triggered} layout={layout}")
+        write!(f, "readers={readers} offset={offset} size={size} triggered={triggered} layout={layout}")
     }
 }
 
 fn parse(line: &str) -> Result<Entry, &'static str> {
-    let mut fields = line.splitn(9, ' ');
+    let mut fields = line.splitn(10, ' ');
     let mut next = |key: &str, problem| {
         let field = fields.next().ok_or(problem)?;
         field.strip_prefix(key).ok_or(problem)
@@ -214,6 +217,7 @@ fn parse(line: &str) -> Result<Entry, &'static str> {
         mechanism: next("mechanism=", "no `mechanism=` where it belongs")?.to_owned(),
         value_size: number(next("value=", "no `value=` where it belongs")?)?,
         capacity: number(next("capacity=", "no `capacity=` where it belongs")?)?,
+        readers: number(next("readers=", "no `readers=` where it belongs")?)?,
         offset: number(next("offset=", "no `offset=` where it belongs")?)?,
         size: number(next("size=", "no `size=` where it belongs")?)?,
         triggered: match next("triggered=", "no `triggered=` where it belongs")? {
@@ -284,10 +288,11 @@ mod tests {
         Entry {
             channel: channel.to_owned(),
             role: Role::Reads,
-            mechanism: "SDrtW".to_owned(),
+            mechanism: "sdrtw".to_owned(),
             layout: "frame:u64 levels:u8*176".to_owned(),
             value_size: 184,
             capacity: 1,
+            readers: 0,
             offset,
             size,
             triggered: false,
@@ -296,7 +301,7 @@ mod tests {
 
     #[test]
     fn the_documented_line() {
-        let line = "levels reads mechanism=SDrtW value=184 capacity=1 offset=128 size=768 triggered=no \
+        let line = "levels reads mechanism=sdrtw value=184 capacity=1 readers=0 offset=128 size=768 triggered=no \
                     layout=frame:u64 levels:u8*176\n";
         let directory = Directory::from_text(line).unwrap();
         assert_eq!(directory.entries(), [entry("levels", 128, 768)]);
@@ -329,7 +334,7 @@ mod tests {
             ("offset=128", "offset=18446744073709551488", "too large for any memory"),
             ("size=768", "size=0", "size is zero"),
             ("triggered=no", "triggered=maybe", "neither `yes` nor `no`"),
-            ("mechanism=SDrtW", "mechanism=\u{1b}[2J", "mechanism's name"),
+            ("mechanism=sdrtw", "mechanism=\u{1b}[2J", "mechanism's name"),
             ("layout=frame:u64 levels:u8*176", "layout=", "the layout"),
             ("layout=frame:u64", "layout=\u{1b}[2J", "the layout"),
             (" layout=frame:u64 levels:u8*176", "", "no `layout=`"),
@@ -390,10 +395,11 @@ mod tests {
             let entries = names.into_iter().map(|channel| Entry {
                 channel,
                 role: if flags.0 { Role::Writes } else { Role::Reads },
-                mechanism: "QrtR".to_owned(),
+                mechanism: "qrtr".to_owned(),
                 layout: layout.clone(),
                 value_size: numbers.0,
                 capacity: numbers.1,
+                readers: numbers.3 / 2,
                 offset: 128 + 128 * u64::from(numbers.2),
                 size: 1 + u64::from(numbers.3),
                 triggered: flags.1,

@@ -59,25 +59,25 @@
 //! separated by one space, in this order, numbers in decimal:
 //!
 //! ```text
-//! levels reads mechanism=SDrtW value=184 capacity=1 offset=128 size=768 triggered=no layout=frame:u64 levels:u8*176
+//! levels reads mechanism=sdrtw value=184 capacity=1 readers=0 offset=128 size=768 triggered=no layout=frame:u64 levels:u8*176
 //! ```
 //!
 //! The channel's name; what the client does with it (`writes` or `reads`); the protocol; bytes of a value; values
-//! that can wait; bytes from the segment's start to the region (a multiple of 128, at least 128); bytes of the
-//! region; whether a value of it releases a task; the layout of a value, which is all the rest of the line and may
-//! hold spaces. Names are 1 to 64 ASCII letters, digits, `-` or `_`; a layout is 1 to 4096 bytes without control
-//! characters.
+//! that can wait, or copies of a state's value; readers that have a place of their own (0 where the layout says it);
+//! bytes from the segment's start to the region (a multiple of 128, at least 128); bytes of the region; whether a
+//! value of it releases a task; the layout of a value, which is all the rest of the line and may hold spaces. Names
+//! are 1 to 64 ASCII letters, digits, `-` or `_`; a layout is 1 to 4096 bytes without control characters.
 //!
 //! The *layout text* is, for every client in the owner's order, the line `client NAME` and its directory.
 //!
-//! # The door, version 1
+//! # The door, version 2
 //!
 //! Integers here are little-endian. The client sends one request:
 //!
 //! | offset | bytes | content |
 //! |---|---|---|
 //! | 0 | 8 | magic, `TAUTDOOR` |
-//! | 8 | 2 | version, 1 |
+//! | 8 | 2 | version, 2 |
 //! | 10 | 2 | bytes of the name, 1 to 64 |
 //! | 12 | | the client's name |
 //!
@@ -86,7 +86,7 @@
 //! | offset | bytes | content |
 //! |---|---|---|
 //! | 0 | 8 | magic, `TAUTDOOR` |
-//! | 8 | 2 | the owner's version, 1 |
+//! | 8 | 2 | the owner's version, 2 |
 //! | 10 | 2 | 0 granted, 1 malformed, 2 version, 3 unknown client, 4 name taken, 5 not permitted |
 //! | 12 | 4 | bytes of the text, at most 65536 |
 //! | 16 | 8 | layout hash, as in the header; 0 if refused |
@@ -131,4 +131,4 @@ pub use owner::Owner;
 pub const FORMAT: u32 = 1;
 
 /// The version of the door's messages that this crate speaks.
-pub const DOOR_VERSION: u16 = 1;
+pub const DOOR_VERSION: u16 = 2;

@@ -129,26 +129,26 @@ mod tests {
     #[test]
     fn requests() {
         let bytes = request("ui");
-        assert_eq!(bytes, b"TAUTDOOR\x01\x00\x02\x00ui");
+        assert_eq!(bytes, b"TAUTDOOR\x02\x00\x02\x00ui");
         for end in 0..bytes.len() {
             assert_eq!(Request::read(&bytes[..end]), Request::Partial);
         }
         assert_eq!(Request::read(&bytes), Request::Whole("ui"));
         let malformed = Request::Wrong(Refusal::Malformed);
-        assert_eq!(Request::read(b"TAUTDOOR\x01\x00\x02\x00ui!"), malformed);
-        assert_eq!(Request::read(b"TAUTDOOR\x01\x00\x41\x00"), malformed);
-        assert_eq!(Request::read(b"TAUTDOOR\x01\x00\x00\x00"), malformed);
-        assert_eq!(Request::read(b"TAUTDOOR\x01\x00\x02\x00\xff\xff"), malformed);
-        assert_eq!(Request::read(b"TAUTDOOR\x01\x00\x02\x00/u"), malformed);
+        assert_eq!(Request::read(b"TAUTDOOR\x02\x00\x02\x00ui!"), malformed);
+        assert_eq!(Request::read(b"TAUTDOOR\x02\x00\x41\x00"), malformed);
+        assert_eq!(Request::read(b"TAUTDOOR\x02\x00\x00\x00"), malformed);
+        assert_eq!(Request::read(b"TAUTDOOR\x02\x00\x02\x00\xff\xff"), malformed);
+        assert_eq!(Request::read(b"TAUTDOOR\x02\x00\x02\x00/u"), malformed);
         assert_eq!(Request::read(b"G"), malformed);
-        assert_eq!(Request::read(b"TAUTDOOR\x02\x00"), Request::Wrong(Refusal::Version));
+        assert_eq!(Request::read(b"TAUTDOOR\x03\x00"), Request::Wrong(Refusal::Version));
     }
 
     #[test]
     fn replies() {
         let bytes = granted("x\n", 1, 2, 3);
         let head: &[u8; REPLY_HEAD] = bytes.first_chunk().unwrap();
-        let reply = Reply { version: 1, code: 0, text_len: 2, layout_hash: 1, epoch: 2, total: 3 };
+        let reply = Reply { version: 2, code: 0, text_len: 2, layout_hash: 1, epoch: 2, total: 3 };
         assert_eq!(Reply::read(head), Ok(reply));
         assert_eq!(bytes[REPLY_HEAD..], *b"x\n");
         let mut huge = *head;
@@ -161,7 +161,7 @@ mod tests {
         #[test]
         fn any_bytes_are_survived(tail in prop::collection::vec(any::<u8>(), 0..100)) {
             let mut bytes = MAGIC.to_vec();
-            bytes.extend([1, 0]);
+            bytes.extend([2, 0]);
             bytes.extend(tail);
             if let Request::Whole(name) = Request::read(&bytes) {
                 prop_assert_eq!(request(name), bytes);

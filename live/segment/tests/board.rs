@@ -262,7 +262,10 @@ fn the_catalogue_has_all() {
     let entries = catalogue_in(folder.path(), "robot").unwrap();
     let lines: Vec<_> = entries.iter().map(ToString::to_string).collect();
     let expected = [
-        ("pose reads mechanism=hybrid value=32 capacity=1 offset=128 size=", "readers=2 spare=6 of [u64; 4]"),
+        (
+            "pose reads mechanism=hybrid value=32 capacity=1 readers=0 offset=128 size=",
+            "readers=2 spare=6 of [u64; 4]",
+        ),
         (
             "names reads mechanism=improved-chen value=112 capacity=1 ",
             "slow=0 overlaps=3 of taut_share::list::List<u8, 100>",

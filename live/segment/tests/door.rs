@@ -41,7 +41,7 @@ fn knock(folder: &Path) -> UnixStream {
 
 /// As another language would ask: bytes from the documentation.
 fn request(client: &[u8]) -> Vec<u8> {
-    [b"TAUTDOOR\x01\x00", &(client.len() as u16).to_le_bytes()[..], client].concat()
+    [b"TAUTDOOR\x02\x00", &(client.len() as u16).to_le_bytes()[..], client].concat()
 }
 
 /// The code of the reply to a request.
@@ -51,7 +51,7 @@ fn code(folder: &Path, request: &[u8]) -> u16 {
     let mut reply = Vec::new();
     // Where it has not read all that we said, the end is a reset; its reply comes before.
     let _ = stream.read_to_end(&mut reply);
-    assert_eq!(&reply[..10], b"TAUTDOOR\x01\x00");
+    assert_eq!(&reply[..10], b"TAUTDOOR\x02\x00");
     let text = u32::from_le_bytes(reply[12..16].try_into().unwrap()) as usize;
     assert_eq!(reply.len(), 40 + text);
     assert!(reply[16..40].iter().all(|&byte| byte == 0));
@@ -76,7 +76,7 @@ fn nonsense_gets_its_reply() {
         (&request(b""), 1),
         (&request(b"../ui"), 1),
         (&[&request(b"ui")[..], b"more"].concat(), 1),
-        (b"TAUTDOOR\x02\x00", 2),
+        (b"TAUTDOOR\x03\x00", 2),
         (&request(b"stranger"), 3),
     ];
     for (request, expected) in requests {
@@ -110,7 +110,7 @@ fn byte_by_byte_is_a_request_too() {
     }
     let mut reply = [0; 40];
     stream.read_exact(&mut reply).unwrap();
-    assert_eq!(&reply[..12], b"TAUTDOOR\x01\x00\x00\x00");
+    assert_eq!(&reply[..12], b"TAUTDOOR\x02\x00\x00\x00");
     drop(stream);
     keeper.release();
 }
@@ -208,7 +208,7 @@ fn an_end_and_a_successor_in_one_round() {
     signals::kill(keeper.child.id(), signals::SIGCONT).unwrap();
     let mut head = [0; 40];
     second.read_exact(&mut head).unwrap();
-    assert_eq!(&head[..12], b"TAUTDOOR\x01\x00\x00\x00", "granted");
+    assert_eq!(&head[..12], b"TAUTDOOR\x02\x00\x00\x00", "granted");
     eventually("the second is listed", || ask(&mut keeper)["attached"] == "ui");
     keeper.release();
 }

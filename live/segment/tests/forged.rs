@@ -13,8 +13,7 @@ use taut_segment::{Error, attach_in};
 use taut_sys::memory::{self, Seals};
 use taut_sys::socket::{self, Poll};
 
-const LINE: &str =
-    "levels reads mechanism=SDrtW value=8 capacity=1 offset=128 size=1024 triggered=no layout=u64\n";
+const LINE: &str = "levels reads mechanism=sdrtw value=8 capacity=1 readers=0 offset=128 size=1024 triggered=no layout=u64\n";
 const BYTES: u64 = 4096;
 
 /// A header by its documentation.
@@ -61,14 +60,14 @@ fn answer(bytes: &[u8], files: &[BorrowedFd<'_>]) -> Result<(), Error> {
         socket::poll(&mut [Poll::readable(connection.as_fd())], Some(PATIENCE)).unwrap();
         let mut request = [0; 100];
         let got = socket::receive(connection.as_fd(), &mut request).unwrap().bytes;
-        assert_eq!(request[..got], *b"TAUTDOOR\x01\x00\x02\x00ui");
+        assert_eq!(request[..got], *b"TAUTDOOR\x02\x00\x02\x00ui");
         assert_eq!(socket::send(connection.as_fd(), bytes, files), Ok(bytes.len()));
         client.join().unwrap()
     })
 }
 
 fn granted(file: &OwnedFd) -> Error {
-    answer(&reply(1, 0, LINE.as_bytes(), BYTES), &[file.as_fd()]).unwrap_err()
+    answer(&reply(2, 0, LINE.as_bytes(), BYTES), &[file.as_fd()]).unwrap_err()
 }
 
 fn damaged(at: usize, bytes: &[u8]) -> Error {
@@ -81,7 +80,7 @@ fn damaged(at: usize, bytes: &[u8]) -> Error {
 fn a_faithful_forgery_is_accepted() {
     // Else the refusals below would show nothing.
     let file = file(&header(), BYTES, Seals::FIXED);
-    assert_eq!(answer(&reply(1, 0, LINE.as_bytes(), BYTES), &[file.as_fd()]), Ok(()));
+    assert_eq!(answer(&reply(2, 0, LINE.as_bytes(), BYTES), &[file.as_fd()]), Ok(()));
 }
 
 #[test]
@@ -111,7 +110,7 @@ fn files() {
     assert_eq!(granted(&OwnedFd::from(tmp)), Error::NotSealed, "a file on a disk cannot be sealed");
     // Says that it has no bytes at all: the header is missed before anything is mapped.
     let empty = file(&header(), 64, Seals::FIXED);
-    let error = answer(&reply(1, 0, b"", 64), &[empty.as_fd()]).unwrap_err();
+    let error = answer(&reply(2, 0, b"", 64), &[empty.as_fd()]).unwrap_err();
     assert_eq!(error, Error::Truncated { expected: 128, actual: 64 });
 }
 
@@ -120,7 +119,7 @@ fn a_writer_is_not_satisfied_with_reading() {
     let text = LINE.replace("reads", "writes");
     let file = file(&header(), BYTES, Seals::FIXED);
     let file = memory::reopen_read_only(file.as_fd()).unwrap();
-    let error = answer(&reply(1, 0, text.as_bytes(), BYTES), &[file.as_fd()]).unwrap_err();
+    let error = answer(&reply(2, 0, text.as_bytes(), BYTES), &[file.as_fd()]).unwrap_err();
     assert_eq!(error.to_string(), "mmap: Permission denied (EACCES)");
 }
 
@@ -128,34 +127,34 @@ fn a_writer_is_not_satisfied_with_reading() {
 fn replies() {
     let file = file(&header(), BYTES, Seals::FIXED);
     let with_file = |bytes: &[u8]| answer(bytes, &[file.as_fd()]).unwrap_err();
-    let text = |text: &[u8]| with_file(&reply(1, 0, text, BYTES));
+    let text = |text: &[u8]| with_file(&reply(2, 0, text, BYTES));
     assert!(matches!(text(b"levels\n"), Error::Directory { .. }));
     assert!(matches!(text(&[0xff; 100]), Error::NotADoor { .. }));
     let outside = LINE.replace("size=1024", "size=8192");
     assert!(matches!(text(outside.as_bytes()), Error::OutOfBounds { .. }));
-    let none = answer(&reply(1, 0, LINE.as_bytes(), BYTES), &[]).unwrap_err();
+    let none = answer(&reply(2, 0, LINE.as_bytes(), BYTES), &[]).unwrap_err();
     assert_eq!(none, Error::NotADoor { problem: "it hands out not exactly one file" });
-    let two = answer(&reply(1, 0, LINE.as_bytes(), BYTES), &[file.as_fd(); 2]).unwrap_err();
+    let two = answer(&reply(2, 0, LINE.as_bytes(), BYTES), &[file.as_fd(); 2]).unwrap_err();
     assert_eq!(two, Error::NotADoor { problem: "it hands out not exactly one file" });
-    let version = Error::WrongDoorVersion { ours: 1, theirs: 3 };
+    let version = Error::WrongDoorVersion { ours: 2, theirs: 3 };
     assert_eq!(with_file(&reply(3, 2, b"this door speaks version 3", 0)), version);
     assert_eq!(with_file(&reply(3, 0, LINE.as_bytes(), BYTES)), version);
-    assert!(matches!(with_file(&reply(1, 99, b"", 0)), Error::NotADoor { .. }));
+    assert!(matches!(with_file(&reply(2, 99, b"", 0)), Error::NotADoor { .. }));
     assert!(matches!(
         with_file(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"),
         Error::NotADoor { .. }
     ));
-    let mut huge = reply(1, 0, b"", BYTES);
+    let mut huge = reply(2, 0, b"", BYTES);
     huge[12..16].fill(0xff);
     assert_eq!(with_file(&huge), Error::NotADoor { problem: "its answer is longer than any" });
     // What a stranger says is shown without its control characters.
-    let error = with_file(&reply(1, 3, b"go \x1b[2J away\n", 0));
+    let error = with_file(&reply(2, 3, b"go \x1b[2J away\n", 0));
     assert_eq!(error.to_string(), "no client `ui`: go [2J away");
 }
 
 #[test]
 fn half_an_answer() {
-    let bytes = reply(1, 0, LINE.as_bytes(), BYTES);
+    let bytes = reply(2, 0, LINE.as_bytes(), BYTES);
     let error = answer(&bytes[..50], &[]).unwrap_err();
     // It hangs up after half an answer: again would be possible, but then nobody is there.
     assert!(

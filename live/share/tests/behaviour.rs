@@ -10,20 +10,58 @@ mod place;
 use place::Place;
 use taut_model::Mechanism;
 use taut_share::queue::qrtr;
-use taut_share::state::{sdrtr, sdrtw};
+use taut_share::state::{
+    chen, double_buffer, hybrid, improved_chen, nbw_temporal, peterson, presence, sdrtr, sdrtw,
+};
 use taut_share::{LayoutError, Line, Memory};
 
 #[test]
 fn sizes_are_the_models() {
     fn check<const N: usize>() {
         let n = u32::try_from(N).unwrap();
-        let of = |mechanism: Mechanism, capacity| mechanism.bytes(n, capacity).unwrap();
+        let of = |mechanism: Mechanism, capacity| mechanism.bytes(n, capacity, 1).unwrap();
         assert_eq!(sdrtr::bytes::<[u8; N]>() as u64, of(Mechanism::Sdrtr, 1), "SDrtR of {N}");
         assert_eq!(sdrtw::bytes::<[u8; N]>() as u64, of(Mechanism::Sdrtw, 1), "SDrtW of {N}");
         for capacity in [1, 2, 3, 4, 7, 8, 64, 100, 1023, 65_536] {
             // The model's number is no size where addresses have 32 bits.
             let size = usize::try_from(of(Mechanism::Qrtr, capacity)).ok();
             assert_eq!(qrtr::bytes::<[u8; N]>(capacity), size, "QrtR of {capacity} × {N}");
+        }
+        let of = |mechanism: Mechanism, slots, claims| mechanism.bytes(n, slots, claims);
+        let known = |bytes: usize| Some(bytes as u64);
+        for readers in [1, 2, 3, 5, 31, 58, 63, 200, 250] {
+            let what = format!("{readers} readers of {N}");
+            assert_eq!(
+                known(chen::bytes::<[u8; N]>(readers)),
+                of(Mechanism::Chen, readers + 2, readers),
+                "{what}"
+            );
+            let bytes = peterson::bytes::<[u8; N]>(readers).and_then(known);
+            assert_eq!(bytes, of(Mechanism::Peterson, readers + 2, readers), "{what}");
+            for spare in [0, 1, 2, 4] {
+                let bytes = known(hybrid::bytes::<[u8; N]>(readers, spare));
+                assert_eq!(bytes, of(Mechanism::Hybrid, readers + 2 + spare, readers), "{what}");
+            }
+            if readers <= presence::READERS_MAX {
+                let bytes = known(presence::bytes::<[u8; N]>(readers));
+                assert_eq!(bytes, of(Mechanism::Presence, readers + 2, readers), "{what}");
+            }
+            if readers <= double_buffer::READERS_MAX {
+                let bytes = known(double_buffer::bytes::<[u8; N]>(readers));
+                assert_eq!(bytes, of(Mechanism::DoubleBuffer, 2 * (readers + 1), readers), "{what}");
+            }
+        }
+        for (slow, overlaps) in [(0, 1), (0, 2), (1, 1), (1, 2), (4, 3), (20, 9), (200, 40)] {
+            let bytes = known(improved_chen::bytes::<[u8; N]>(slow, overlaps));
+            assert_eq!(
+                bytes,
+                of(Mechanism::ImprovedChen, slow + overlaps + 1, slow),
+                "{slow} slow, {overlaps}"
+            );
+        }
+        for buffers in [2, 3, 4, 17, 256] {
+            let bytes = nbw_temporal::bytes::<[u8; N]>(buffers).and_then(known);
+            assert_eq!(bytes, of(Mechanism::Nbw, buffers, 0), "{buffers} buffers of {N}");
         }
     }
     macro_rules! each { ($($n:literal)*) => { $(check::<$n>();)* } }

@@ -6,7 +6,7 @@
 //! ```text
 //! Equation    service   persistent scope + Σ tasks of it
 //!             task      persistent scope + release scope
-//!             channel   Mechanism::bytes(payload + stamp, capacity) + a line if it releases a task
+//!             channel   Mechanism::bytes(payload + stamp, slots, claims) + a line if it releases a task
 //!             runtime   (tasks + cores) · (stack + ring)
 //! Assumes     A1 nothing is allocated after boot: a scope and a channel are as large as they ever get
 //! Verdict     exact: it is what is mapped, alignment included
@@ -56,18 +56,19 @@ pub fn service(model: &Model, id: ServiceId, service: &Service) -> Result<u64, O
     Ok(bytes)
 }
 
-/// A channel's object: slots for stamped values, and the line that wakes a receiver.
+/// A channel's object: slots for stamped values, places for readers that claim, and the line that wakes a receiver.
 ///
 /// # Errors
 /// [`Overflow`].
 pub fn channel(
     payload: &Payload,
     mechanism: Mechanism,
-    capacity: u32,
+    slots: u32,
+    claims: u32,
     triggers: bool,
 ) -> Result<u64, Overflow> {
     let value = payload.size().and_then(|size| size.checked_add(STAMP_BYTES)).ok_or(Overflow)?;
-    let object = mechanism.bytes(value, capacity).ok_or(Overflow)?;
+    let object = mechanism.bytes(value, slots, claims).ok_or(Overflow)?;
     sum([aligned(object)?, if triggers { LINE_BYTES } else { 0 }])
 }
 

@@ -247,12 +247,7 @@ fn channel(name: String, fields: Option<&Fields<'_>>) -> ChannelDraft {
             Some("clear") => Overflow::Clear,
             _ => Overflow::Reject,
         },
-        mechanism: match word("mechanism") {
-            Some("sdrtr") => Some(Mechanism::Sdrtr),
-            Some("sdrtw") => Some(Mechanism::Sdrtw),
-            Some("qrtr") => Some(Mechanism::Qrtr),
-            _ => None,
-        },
+        mechanism: word("mechanism").and_then(Mechanism::from_word),
         sends_per_release: count("sends-per-release"),
         takes_per_release: count("takes-per-release"),
     }

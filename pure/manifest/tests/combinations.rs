@@ -124,7 +124,7 @@ static MISTAKES: &[Mistake] = &[
     slip("[channels.alerts]", "takes-per-release = 1", "takes-per-release = 3", codes::RECEIVER_TAKES, "3"),
     slip("[channels.alerts]", "capacity = 4", "capacity = 70000", codes::BAD_CAPACITY, "70000"),
     slip("[channels.orders]", "from = \"phone\"", "# nobody", codes::NO_WRITER, "orders"),
-    slip("[channels.orders]", "to = \"watch\"", "to = [\"watch\", \"alarm\"]", codes::NO_MECHANISM, "\"state\""),
+    slip("[channels.orders]", "to = \"watch\"", "to = \"ui\"", codes::NO_MECHANISM, "\"state\""),
     // Chains, and tables of their own.
     slip("[[chains]]", "name = \"microphone-to-electrode\"", "name = \"m2\"\nnames = 3", codes::UNKNOWN_KEY, "names"),
     slip("[[chains]]", "\"electrodes\"", "\"electroes\"", codes::DANGLING_NAME, "\"electroes\""),
@@ -251,7 +251,7 @@ static HIDES: &[(&[Name], Name)] = &[
     // Which mechanism fits, when the kind, the writer or its class is not known.
     (&[("[tasks.recording]", "[tasks.recording]\nclass = \"soft\"")], ("[channels.audio]", "\"sdrtr\"")),
     (&[("[channels.audio]", "\"quue\"")], ("[channels.audio]", "\"sdrtr\"")),
-    (&[("[channels.orders]", "# nobody")], ("[channels.orders]", "to = [\"watch\", \"alarm\"]")),
+    (&[("[channels.orders]", "# nobody")], ("[channels.orders]", "to = \"ui\"")),
     // Whether a client is used, when it may be the reader that cannot be read.
     (&[("[channels.settings]", "to = 7")], ("[[chains]]", "\"250ms\"\n[clients.spare]")),
 ];

@@ -286,20 +286,37 @@ fn channels(text: &str) -> String {
 #[test]
 fn parties_that_no_mechanism_serves() {
     let mut text = String::new();
-    for (i, (kind, from, to)) in [
-        ("state", "\"fast\"", "\"slow\""),
-        ("state", "\"fast\"", "[\"slow\", \"ui\"]"),
-        ("state", "\"ui\"", "[\"fast\", \"slow\"]"),
-        ("state", "\"ui\"", "[\"fast\", \"web\"]"),
-        ("state", "\"ui\"", "\"web\""),
-        ("queue", "\"fast\"", "\"log\""),
-        ("queue", "\"log\"", "\"ui\""),
+    for (i, (kind, from, to)) in
+        [("state", "\"ui\"", "\"web\""), ("queue", "\"fast\"", "\"log\""), ("queue", "\"log\"", "\"ui\"")]
+            .into_iter()
+            .enumerate()
+    {
+        text.push_str(&format!(
+            "[channels.c{i}]\nkind = \"{kind}\"\nfrom = {from}\nto = {to}\npayload = \"P\"\n"
+        ));
+    }
+    insta::assert_snapshot!(shown(&channels(&text)));
+}
+
+/// A state with a real-time reader, pinned: who is served says so with silence.
+#[test]
+fn pinned_mechanisms_of_states() {
+    let mut text = String::new();
+    for (i, (from, to, mechanism)) in [
+        ("\"fast\"", "\"slow\"", "chen"),
+        ("\"fast\"", "[\"slow\", \"log\"]", "presence"),
+        ("\"fast\"", "[\"slow\", \"ui\"]", "nbw"),
+        ("\"ui\"", "[\"fast\", \"web\"]", "hybrid"),
+        ("\"fast\"", "[\"slow\", \"ui\"]", "chen"),
+        ("\"ui\"", "[\"fast\", \"slow\"]", "nbw"),
+        ("\"fast\"", "\"log\"", "improved-chen"),
+        ("\"fast\"", "\"slow\"", "sdrtw"),
     ]
     .into_iter()
     .enumerate()
     {
         text.push_str(&format!(
-            "[channels.c{i}]\nkind = \"{kind}\"\nfrom = {from}\nto = {to}\npayload = \"P\"\n"
+            "[channels.c{i}]\nkind = \"state\"\nfrom = {from}\nto = {to}\npayload = \"P\"\nmechanism = \"{mechanism}\"\n"
         ));
     }
     insta::assert_snapshot!(shown(&channels(&text)));

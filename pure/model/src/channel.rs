@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Party;
+use crate::{Mechanism, Party};
 
 /// A flow of data from one writer to its readers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,47 +52,6 @@ pub enum Overflow {
     Clear,
 }
 
-/// A protocol of `taut-share`, under its paper's name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Mechanism {
-    /// Latest value; a non-real-time writer, one real-time reader.
-    Sdrtr,
-    /// Latest value; a real-time writer, non-real-time readers.
-    Sdrtw,
-    /// Queue that refuses when full; one writer, one real-time reader.
-    Qrtr,
-}
-
-impl Mechanism {
-    /// The name as the paper prints it.
-    pub fn paper_name(self) -> &'static str {
-        match self {
-            Self::Sdrtr => "SDrtR",
-            Self::Sdrtw => "SDrtW",
-            Self::Qrtr => "QrtR",
-        }
-    }
-}
-
-impl Mechanism {
-    /// The one mechanism of this version for a channel of `kind` from a writer to `readers` readers, of which
-    /// `real_time_readers` are real-time; `None` if there is none.
-    pub fn for_parties(
-        kind: Kind,
-        writer_is_real_time: bool,
-        readers: usize,
-        real_time_readers: usize,
-    ) -> Option<Self> {
-        match (kind, writer_is_real_time, readers, real_time_readers) {
-            (Kind::State, false, 1, 1) => Some(Self::Sdrtr),
-            (Kind::State, true, 1.., 0) => Some(Self::Sdrtw),
-            (Kind::Queue, _, 1, 1) => Some(Self::Qrtr),
-            _ => None,
-        }
-    }
-}
-
 /// The most values that a queue can hold.
 pub const CAPACITY_MAX: u32 = 65_536;
 /// The most bytes of a value.
@@ -102,26 +61,6 @@ pub const STAMP_BYTES: u32 = 16;
 /// Alignment of every object in a memory map, and the size of the line that wakes a receiver: two cache lines,
 /// since processors fetch them in pairs.
 pub const LINE_BYTES: u64 = 128;
-
-impl Mechanism {
-    /// Bytes of an object for values of `value` bytes, of which `capacity` can wait (states ignore it); the
-    /// formulas of `taut-share`, which tests itself against them. `None` on overflow.
-    ///
-    /// SDrtR: a line and two slots. SDrtW: a counter and one slot. QrtR: two lines and `capacity` slots, which
-    /// stand close together below 64 bytes and on cache lines of their own above.
-    pub fn bytes(self, value: u32, capacity: u32) -> Option<u64> {
-        let lines = |bytes: u64| bytes.checked_next_multiple_of(LINE_BYTES);
-        let word = u64::from(value).checked_next_multiple_of(8)?;
-        match self {
-            Self::Sdrtr => lines(word)?.checked_mul(2)?.checked_add(LINE_BYTES),
-            Self::Sdrtw => lines(word.checked_add(8)?),
-            Self::Qrtr => {
-                let slot = if word < 64 { word } else { word.checked_next_multiple_of(64)? };
-                lines(slot.checked_mul(u64::from(capacity))?)?.checked_add(2 * LINE_BYTES)
-            }
-        }
-    }
-}
 
 /// The fixed layout of a value. Fields stand one after another without padding; every scalar is aligned to its
 /// size, which [`crate::Draft::build`] checks.
@@ -222,15 +161,6 @@ mod tests {
         for (i, (_, scalar)) in Scalar::ALL.into_iter().enumerate() {
             assert_eq!(scalar as usize, i);
         }
-    }
-
-    #[test]
-    fn bytes_of_objects() {
-        assert_eq!(Mechanism::Sdrtr.bytes(24, 1), Some(128 + 2 * 128));
-        assert_eq!(Mechanism::Sdrtw.bytes(120, 1), Some(128));
-        assert_eq!(Mechanism::Sdrtw.bytes(121, 1), Some(256));
-        assert_eq!(Mechanism::Qrtr.bytes(24, 4), Some(256 + 128));
-        assert_eq!(Mechanism::Qrtr.bytes(272, 4), Some(256 + 4 * 320));
     }
 
     #[test]

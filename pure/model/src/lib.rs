@@ -18,6 +18,7 @@ mod channel;
 pub mod codes;
 mod draft;
 mod fault;
+mod mechanism;
 mod nearest;
 mod platform;
 mod resource;
@@ -29,14 +30,15 @@ mod system;
 mod task;
 
 pub use channel::{
-    CAPACITY_MAX, Channel, Kind, LINE_BYTES, Mechanism, Overflow, PAYLOAD_BYTES_MAX, Payload, PayloadField,
-    STAMP_BYTES, Scalar,
+    CAPACITY_MAX, Channel, Kind, LINE_BYTES, Overflow, PAYLOAD_BYTES_MAX, Payload, PayloadField, STAMP_BYTES,
+    Scalar,
 };
 pub use draft::{
     ArrivalDraft, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, ClientKind, Draft, RealTimeDraft,
     SectionDraft, SegmentDraft, ServerDraft, ServiceDraft, TaskDraft,
 };
 pub use fault::{Code, Fault, Label, Place, Severity};
+pub use mechanism::{Mechanism, Parties, Way};
 pub use nearest::nearest;
 pub use platform::{OnMissingPrivilege, Overheads, Platform, Scheduler};
 pub use resource::{Locking, Section, Shared};

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use taut_model::{
     App, ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, ClientKind, Code, Cost,
-    Draft, Evidence, Kind, Mechanism, OnMissingPrivilege, Overflow, Overheads, Overrun, Payload,
-    PayloadField, Platform, RealTimeDraft, Scalar, Scheduler, ServiceDraft, Size, TaskDraft, codes,
+    Draft, Evidence, Kind, OnMissingPrivilege, Overflow, Overheads, Overrun, Payload, PayloadField, Platform,
+    RealTimeDraft, Scalar, Scheduler, ServiceDraft, Size, TaskDraft, codes,
 };
 use taut_time::Duration;
 
@@ -290,26 +290,4 @@ fn a_receiver_takes_one_value() {
     // What it says that it takes does not make up for the rate.
     draft.channels[0].sends_per_release = 2;
     assert_eq!(check(draft), [codes::RECEIVER_TAKES, codes::RATE_OVERFLOW]);
-}
-
-#[test]
-fn the_table_of_mechanisms() {
-    let of = Mechanism::for_parties;
-    assert_eq!(of(Kind::State, false, 1, 1), Some(Mechanism::Sdrtr));
-    assert_eq!(of(Kind::State, true, 3, 0), Some(Mechanism::Sdrtw));
-    assert_eq!(of(Kind::Queue, false, 1, 1), Some(Mechanism::Qrtr));
-    assert_eq!(of(Kind::Queue, true, 1, 1), Some(Mechanism::Qrtr));
-    for (kind, writer, readers, real_time) in [
-        (Kind::State, true, 1, 1),
-        (Kind::State, true, 2, 1),
-        (Kind::State, true, 0, 0),
-        (Kind::State, false, 2, 1),
-        (Kind::State, false, 2, 2),
-        (Kind::State, false, 1, 0),
-        (Kind::Queue, true, 1, 0),
-        (Kind::Queue, false, 1, 0),
-        (Kind::Queue, true, 2, 2),
-    ] {
-        assert_eq!(of(kind, writer, readers, real_time), None, "{kind:?} {writer} {readers} {real_time}");
-    }
 }

@@ -129,6 +129,9 @@ pub fn explain_channel(plan: &Plan, name: &str) -> Option<String> {
 
 fn holds(channel: &ChannelPlan) -> String {
     let value = format!("{} bytes each ({})", channel.size, channel.layout);
+    if let Some(buffers) = channel.buffers {
+        return format!("the latest, {value}, in {buffers} buffers");
+    }
     match &channel.capacity_reason {
         Some(reason) => format!("{}, {value}; {reason}", channel.capacity),
         None => format!("{}, {value}", channel.capacity),

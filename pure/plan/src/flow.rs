@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Channels and chains: mechanism, capacity, latency, age.
+//! Channels: mechanism, capacity, latency.
 
-use taut_analysis::chain::{self, Link};
 use taut_analysis::queue::{self, Reader, Writer};
-use taut_analysis::{Overflow, Verdict, Why};
 use taut_model::{
-    Arrival, CAPACITY_MAX, Chain, Channel, ChannelId, Class, Fault, Kind, Mechanism, Model, Party, Place,
-    Step, TaskId, codes,
+    Arrival, CAPACITY_MAX, Channel, ChannelId, Class, Fault, Kind, Mechanism, Model, Party, Place, Way, codes,
 };
 use taut_time::Duration;
 
-use crate::{ChainPlan, StepPlan};
+use crate::buffers;
 
 /// What is known about the response of a task: R if it is proven, and otherwise D, which it promises.
 #[derive(Clone, Copy)]
@@ -28,13 +25,31 @@ pub(crate) type Promises = Vec<Option<Promise>>;
 pub(crate) struct Realisation {
     pub(crate) mechanism: Mechanism,
     pub(crate) reason: String,
+    /// Copies of the value, of a state whose mechanism counts them.
+    pub(crate) buffers: Option<u32>,
+    /// How each reader is kept from the writer, where that is asked; else empty.
+    pub(crate) ways: Vec<Way>,
     pub(crate) capacity: u32,
     pub(crate) capacity_reason: Option<String>,
     pub(crate) latency: Option<Duration>,
 }
 
+impl Realisation {
+    fn of(mechanism: Mechanism) -> Self {
+        let (reason, buffers, ways) = (String::new(), None, Vec::new());
+        Self { mechanism, reason, buffers, ways, capacity: 1, capacity_reason: None, latency: None }
+    }
+}
+
+fn too_large(channel: &Channel) -> Fault {
+    let message = format!("no mechanism holds the state of channel `{}`", channel.name);
+    let place = Place::key(format!("channels.{}", channel.name));
+    Fault::error(codes::MEMORY_EXCEEDED, message, place, "its size does not fit in 64 bits")
+        .help("divide its readers among several channels, or shrink its payload")
+}
+
 /// The one reader of a queue, as the analysis needs it; none if nothing makes it look at the queue.
-fn reader(model: &Model, id: ChannelId, promises: &Promises) -> Option<(Reader, bool)> {
+pub(crate) fn reader(model: &Model, id: ChannelId, promises: &Promises) -> Option<(Reader, bool)> {
     let channel = model.channel(id);
     let [Party::Task(task)] = channel.readers[..] else { return None };
     let (Class::RealTime(real_time), Some(promise)) = (&model.task(task).class, promises[task.index()])
@@ -52,7 +67,7 @@ fn reader(model: &Model, id: ChannelId, promises: &Promises) -> Option<(Reader, 
 }
 
 /// The writer of a queue, as the analysis needs it; none if it promises nothing.
-fn writer(model: &Model, channel: &Channel, promises: &Promises) -> Option<(Writer, bool)> {
+pub(crate) fn writer(model: &Model, channel: &Channel, promises: &Promises) -> Option<(Writer, bool)> {
     let (period, response, proven) = match channel.writer {
         Party::Task(task) => match &model.task(task).class {
             Class::RealTime(real_time) => {
@@ -67,22 +82,6 @@ fn writer(model: &Model, channel: &Channel, promises: &Promises) -> Option<(Writ
     (!period.is_zero()).then_some((Writer { period, response, sends: channel.sends_per_release }, proven))
 }
 
-fn mechanism(model: &Model, channel: &Channel) -> (Mechanism, String) {
-    let from = model.is_real_time(channel.writer);
-    let urgent = channel.readers.iter().filter(|reader| model.is_real_time(**reader)).count();
-    let only = Mechanism::for_parties(channel.kind, from, channel.readers.len(), urgent);
-    // The model has refused what no mechanism serves; a state is then the safest reading.
-    let mechanism = channel.mechanism.or(only).unwrap_or(Mechanism::Sdrtw);
-    let parties = match mechanism {
-        Mechanism::Sdrtr => "state of a writer that is not real-time, one real-time reader",
-        Mechanism::Sdrtw => "state of a real-time writer, no real-time reader",
-        Mechanism::Qrtr if from => "queue between real-time tasks",
-        Mechanism::Qrtr => "queue from a writer that is not real-time to a real-time reader",
-    };
-    let pinned = if channel.mechanism.is_some() { "pinned by the manifest; " } else { "" };
-    (mechanism, format!("{pinned}{parties}"))
-}
-
 /// Decides everything about a channel but its place.
 pub(crate) fn realise(
     model: &Model,
@@ -91,9 +90,32 @@ pub(crate) fn realise(
     faults: &mut Vec<Fault>,
 ) -> Realisation {
     let channel = model.channel(id);
-    let (mechanism, reason) = mechanism(model, channel);
-    let mut realisation =
-        Realisation { mechanism, reason, capacity: 1, capacity_reason: None, latency: None };
+    let from = model.is_real_time(channel.writer);
+    let serving = buffers::serving(model, id);
+    let pinned = channel.mechanism.filter(|pinned| serving.contains(pinned));
+    // The model has refused what no mechanism serves; a state is then the safest reading.
+    let mechanism = pinned.or(serving.first().copied()).unwrap_or(Mechanism::Sdrtw);
+    let mut realisation = Realisation::of(mechanism);
+    if mechanism.has_ways() {
+        match buffers::choose(model, id, &serving, promises, faults) {
+            Some((choice, reason)) => {
+                realisation.mechanism = choice.mechanism;
+                realisation.reason = reason;
+                realisation.buffers = Some(choice.buffers);
+                realisation.ways = choice.ways;
+            }
+            None => faults.push(too_large(channel)),
+        }
+        return realisation;
+    }
+    let parties = match mechanism {
+        Mechanism::Sdrtr => "state of a writer that is not real-time, one real-time reader",
+        Mechanism::Sdrtw => "state of a real-time writer, no real-time reader",
+        _ if from => "queue between real-time tasks",
+        _ => "queue from a writer that is not real-time to a real-time reader",
+    };
+    let by = if pinned.is_some() { "pinned by the manifest; " } else { "" };
+    realisation.reason = format!("{by}{parties}");
     if channel.kind == Kind::State {
         return realisation;
     }
@@ -151,154 +173,4 @@ fn sized(needed: u64, writer: &Writer, reader: &Reader) -> String {
     let (n, tw, rw) = (writer.sends, writer.period, writer.response);
     let (m, tr, rr) = (reader.takes, reader.period, reader.response);
     format!("at most {needed} wait: {n} sent per {tw} within {rw}, {m} taken per {tr} within {rr}")
-}
-
-/// Bounds a chain.
-pub(crate) fn follow(
-    model: &Model,
-    at: usize,
-    chain: &Chain,
-    promises: &Promises,
-    faults: &mut Vec<Fault>,
-) -> ChainPlan {
-    let mut plan = ChainPlan {
-        name: chain.name.clone(),
-        path: Vec::new(),
-        max_latency: chain.max_latency,
-        latency: None,
-    };
-    let response = |id: TaskId| promises[id.index()].filter(|p| p.proven).map(|p| p.response);
-    let mut links = Vec::new();
-    let mut first = None;
-    // How often something newer is certain to come: behind a queue, as often as into it.
-    let mut renewed = None;
-    let mut samples = true;
-    for (i, step) in chain.path.iter().enumerate() {
-        match *step {
-            Step::Task(id) => {
-                // What is not shown about a task is said there.
-                let Some(response) = response(id) else { return plan };
-                first = first.or(Some(response));
-                if samples {
-                    renewed = period(model, id);
-                }
-            }
-            Step::Channel(id) => match link(model, id, promises, renewed) {
-                Some(link) => {
-                    samples = matches!(link, Link::State { .. });
-                    links.push(link);
-                }
-                None => {
-                    let name = &model.channel(id).name;
-                    let message = format!("the latency of chain `{}` is not shown", chain.name);
-                    let place = Place::value(format!("chains.{at}.path.{i}"));
-                    faults.push(
-                        Fault::error(
-                            codes::CHAIN_TOO_SLOW,
-                            message,
-                            place,
-                            "nothing bounds how long a value waits",
-                        )
-                        .note(format!("the reader of `{name}` is released by another channel"))
-                        .help("make the reader periodic, or let this channel release it"),
-                    );
-                    return plan;
-                }
-            },
-        }
-    }
-    let Some(first) = first else { return plan };
-    match chain::age(first, &links) {
-        Ok(Verdict::Schedulable(age)) => {
-            plan.path = steps(model, chain, first, &age, &links);
-            plan.latency = Some(age.total);
-            if age.total > chain.max_latency {
-                faults.push(too_slow(at, chain, &plan, age.total));
-            }
-        }
-        other => {
-            let message = format!("the latency of chain `{}` is not shown", chain.name);
-            let place = Place::value(format!("chains.{at}.max-latency"));
-            let why = match other {
-                Ok(Verdict::NotApplicable(assumption)) => assumption.to_string(),
-                Ok(Verdict::NotShown(Why::Rate)) => "more is sent into a queue of it than is taken".into(),
-                _ => Overflow.to_string(),
-            };
-            faults.push(Fault::error(codes::CHAIN_TOO_SLOW, message, place, why));
-        }
-    }
-    plan
-}
-
-/// The period of a periodic task.
-fn period(model: &Model, id: TaskId) -> Option<Duration> {
-    match &model.task(id).class {
-        Class::RealTime(real_time) => match real_time.arrival {
-            Arrival::Periodic { .. } => Some(real_time.arrival.period()),
-            Arrival::Sporadic { .. } => None,
-        },
-        Class::BestEffort(_) => None,
-    }
-}
-
-fn link(model: &Model, id: ChannelId, promises: &Promises, renewed: Option<Duration>) -> Option<Link> {
-    let channel = model.channel(id);
-    let (reader, _) = reader(model, id, promises)?;
-    let (writer, _) = writer(model, channel, promises)?;
-    let Party::Task(_) = channel.writer else { return None };
-    Some(match channel.kind {
-        Kind::Queue => Link::Queue(writer, reader),
-        Kind::State => Link::State {
-            period: renewed.unwrap_or(writer.period),
-            periodic: renewed.is_some(),
-            response: reader.response,
-        },
-    })
-}
-
-fn steps(model: &Model, chain: &Chain, first: Duration, age: &chain::Age, links: &[Link]) -> Vec<StepPlan> {
-    let times = age.steps.iter().zip(links).flat_map(|(step, link)| {
-        let adds = match link {
-            Link::State { .. } => "is read until it is replaced",
-            Link::Queue(_, reader) if reader.triggered && step.wait.is_zero() => {
-                "releases its reader at once"
-            }
-            Link::Queue(_, reader) if reader.triggered => "waits for its reader's gap",
-            Link::Queue(_, reader) if step.wait == reader.period => "waits at most a period of its reader",
-            Link::Queue(..) => "waits at most some periods of its reader",
-        };
-        [(adds, step.wait), ("response", step.response)]
-    });
-    let name = |step: &Step| match *step {
-        Step::Task(id) => model.task(id).name.clone(),
-        Step::Channel(id) => model.channel(id).name.clone(),
-    };
-    let times = [("response", first)].into_iter().chain(times);
-    let step = |(step, (adds, time)): (&Step, (&str, Duration))| StepPlan {
-        name: name(step),
-        adds: adds.into(),
-        time,
-    };
-    chain.path.iter().zip(times).map(step).collect()
-}
-
-fn too_slow(at: usize, chain: &Chain, plan: &ChainPlan, total: Duration) -> Fault {
-    let message = format!("data of chain `{}` can be older than it allows", chain.name);
-    let place = Place::value(format!("chains.{at}.max-latency"));
-    let text = format!("{} passed: the bound is {total}", chain.max_latency);
-    let mut fault = Fault::error(codes::CHAIN_TOO_SLOW, message, place, text);
-    for (i, step) in plan.path.iter().enumerate().filter(|(_, step)| !step.time.is_zero()) {
-        let place = Place::value(format!("chains.{at}.path.{i}"));
-        fault = fault.also(place, format!("{}: {}", step.adds, step.time));
-    }
-    let largest = plan.path.iter().rev().max_by_key(|step| step.time);
-    let fault = fault.note("test: sum of response times and of the longest wait in each channel");
-    match largest {
-        Some(step) if step.adds != "response" => fault.help(format!(
-            "`{}` adds most: let its reader run more often or be released by it, or allow \"{total}\"",
-            step.name
-        )),
-        Some(step) => fault.help(format!("`{}` adds most: make it faster, or allow \"{total}\"", step.name)),
-        None => fault,
-    }
 }

@@ -7,6 +7,8 @@
 //! manifest. It is made from a model alone, so the same model gives the same plan, byte for byte.
 #![forbid(unsafe_code)]
 
+mod buffers;
+mod chains;
 mod difference;
 mod explain;
 mod flow;
@@ -34,4 +36,6 @@ pub use shape::{
 pub use taut_model::{
     Evidence, Kind, Locking, Mechanism, OnMissingPrivilege, Overflow, Overrun, STAMP_BYTES, Scheduler,
     ServerPolicy, Size,
+    Evidence, Kind, Locking, Mechanism, OnMissingPrivilege, Overflow, Overrun, STAMP_BYTES, Scheduler, Size,
+    Way,
 };

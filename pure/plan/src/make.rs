@@ -5,6 +5,7 @@ use taut_analysis::{Bound, Part, Verdict, Why};
 use taut_model::{Arrival, ChannelId, Class, Fault, Model, Party, Place, RealTime, Severity, codes};
 use taut_time::Duration;
 
+use crate::chains;
 use crate::flow::{self, Promise, Promises, Realisation};
 use crate::map::{self, Map};
 use crate::seats::{Seat, Seats, Who};
@@ -68,7 +69,7 @@ impl Plan {
             model.channel_ids().map(|id| flow::realise(model, id, &promises, &mut faults)).collect();
         let chains = model.chains().iter().enumerate();
         let chains: Vec<_> =
-            chains.map(|(at, chain)| flow::follow(model, at, chain, &promises, &mut faults)).collect();
+            chains.map(|(at, chain)| chains::follow(model, at, chain, &promises, &mut faults)).collect();
         let (map, memory) = memory(model, &channels, &mut faults);
         let shown = served
             && chains.iter().all(|chain| chain.latency.is_some_and(|latency| latency <= chain.max_latency));
@@ -271,10 +272,11 @@ fn channel_plans(model: &Model, channels: &[Realisation], map: &Map) -> Vec<Chan
         let channel = model.channel(id);
         let (realisation, (place, region)) = (&channels[id.index()], map.channels[id.index()]);
         let payload = &model.payloads()[channel.payload];
-        let reader = |party: &Party| ReaderPlan {
+        let reader = |(at, party): (usize, &Party)| ReaderPlan {
             name: model.party_name(*party).to_owned(),
             client: client(party),
             triggered: matches!(party, Party::Task(task) if model.trigger(*task) == Some(id)),
+            way: realisation.ways.get(at).copied(),
         };
         ChannelPlan {
             name: channel.name.clone(),
@@ -283,12 +285,13 @@ fn channel_plans(model: &Model, channels: &[Realisation], map: &Map) -> Vec<Chan
                 name: model.party_name(channel.writer).to_owned(),
                 client: client(&channel.writer),
             },
-            readers: channel.readers.iter().map(reader).collect(),
+            readers: channel.readers.iter().enumerate().map(reader).collect(),
             layout: payload.layout(),
             // The model has refused payloads that are larger.
             size: payload.size().unwrap_or(u32::MAX),
             mechanism: realisation.mechanism,
             reason: realisation.reason.clone(),
+            buffers: realisation.buffers,
             capacity: realisation.capacity,
             capacity_reason: realisation.capacity_reason.clone(),
             overflow: channel.overflow,

@@ -6,6 +6,7 @@
 use taut_analysis::{Overflow, memory};
 use taut_model::{Channel, ChannelId, Class, Fault, LINE_BYTES, Model, Party, Size, codes};
 
+use crate::buffers::claims;
 use crate::flow::Realisation;
 use crate::{MemoryPlan, Place, Region, ScopePlan};
 
@@ -63,7 +64,9 @@ pub(crate) fn lay_out(model: &Model, channels: &[Realisation]) -> Result<Map, Ov
     for ((id, channel), realisation) in model.channel_ids().zip(model.channels()).zip(channels) {
         let payload = &model.payloads()[channel.payload];
         let triggers = releases(model, id, channel);
-        let size = memory::channel(payload, realisation.mechanism, realisation.capacity, triggers)?;
+        let slots = realisation.buffers.unwrap_or(realisation.capacity);
+        let claims = claims(realisation.ways.iter().copied());
+        let size = memory::channel(payload, realisation.mechanism, slots, claims, triggers)?;
         let shared = [channel.writer].iter().chain(&channel.readers).any(|p| matches!(p, Party::Client(_)));
         map.channels.push(if shared {
             (Place::Segment, segment.take(size)?)

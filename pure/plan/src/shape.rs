@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use taut_model::{
-    Evidence, Kind, Locking, Mechanism, OnMissingPrivilege, Overflow, Overrun, Scheduler, Size,
+    Evidence, Kind, Locking, Mechanism, OnMissingPrivilege, Overflow, Overrun, Scheduler, Size, Way,
 };
 use taut_time::Duration;
 
@@ -264,6 +264,9 @@ pub struct ChannelPlan {
     pub mechanism: Mechanism,
     /// Why so.
     pub reason: String,
+    /// Copies of the value that the object of a state holds, where its mechanism counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buffers: Option<u32>,
     /// Values that can wait, for a queue; 1 for a state.
     pub capacity: u32,
     /// Why that many, if the plan chose.
@@ -303,6 +306,9 @@ pub struct ReaderPlan {
     /// Whether a value releases it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub triggered: bool,
+    /// How it is kept from the writer of a state, where the mechanism asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub way: Option<Way>,
 }
 
 /// A chain.
@@ -330,6 +336,20 @@ pub struct StepPlan {
     pub adds: String,
     /// How long.
     pub time: Duration,
+}
+
+impl ChannelPlan {
+    /// How many readers have a place of their own in the object.
+    pub fn claims(&self) -> u32 {
+        crate::buffers::claims(self.readers.iter().filter_map(|reader| reader.way))
+    }
+
+    /// Which of those places is the reader's, from 0; `None` if it has none.
+    pub fn claim(&self, reader: &str) -> Option<u32> {
+        let at =
+            self.readers.iter().position(|known| known.name == reader && known.way == Some(Way::Claims))?;
+        Some(crate::buffers::claims(self.readers[..at].iter().filter_map(|reader| reader.way)))
+    }
 }
 
 impl Plan {

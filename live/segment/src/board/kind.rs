@@ -197,6 +197,8 @@ impl Object {
             layout: self.text(),
             value_size,
             capacity: self.capacity,
+            // The shape says it, in the layout.
+            readers: 0,
             offset,
             size: bytes.max(1) as u64,
             triggered: false,

@@ -149,10 +149,11 @@ pub(crate) fn entry(channel: &str, role: Role, offset: u64) -> Entry {
     Entry {
         channel: channel.to_owned(),
         role,
-        mechanism: if role == Role::Reads { "SDrtW" } else { "SDrtR" }.to_owned(),
+        mechanism: if role == Role::Reads { "sdrtw" } else { "sdrtr" }.to_owned(),
         layout: "volume:f32 sensitivity:f32".to_owned(),
         value_size: 8,
         capacity: 1,
+        readers: 0,
         offset,
         size: 1024,
         triggered: false,

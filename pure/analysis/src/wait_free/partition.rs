@@ -63,6 +63,22 @@ pub fn printed_prose(writes: &[u64]) -> Result<Partition, Overflow> {
     })
 }
 
+/// The fast readers, positions in the list given, of the division that costs least by another measure than buffers,
+/// bytes say, which falls with neither argument: how many are slow, and the largest number of writes of a fast one.
+/// Divisions of no cost are none; of equals the one with the fewest fast readers wins, as those rest on time. At
+/// least one is fast; `None` if no division has a cost.
+pub fn cheapest(writes: &[u64], cost: impl Fn(u64, Option<u64>) -> Option<u64>) -> Option<Vec<usize>> {
+    let mut order: Vec<usize> = (0..writes.len()).collect();
+    order.sort_by_key(|&reader| writes[reader]);
+    let of = |fast: usize| {
+        let slow = u64::try_from(order.len() - fast).ok()?;
+        cost(slow, Some(writes[order[fast - 1]])).map(|cost| (cost, fast))
+    };
+    let (_, fast) = (1..=order.len()).filter_map(of).min()?;
+    order.truncate(fast);
+    Some(order)
+}
+
 fn search(
     writes: &[u64],
     count: impl Fn(u64, Option<u64>) -> Result<u64, Overflow>,
@@ -155,6 +171,20 @@ mod tests {
                 prop_assert_eq!(buffers::mixed(protocol, found.slow.len() as u64, slowest), Ok(found.buffers));
             }
         }
+    }
+
+    #[test]
+    fn cheapest_by_another_measure() {
+        let count = |slow, fast| buffers::mixed(Protocol::Chen, slow, fast).ok();
+        assert_eq!(cheapest(&FIGURE_10, count), Some(vec![0, 1, 2, 3, 4]));
+        // Where a slow reader costs less than a write, no more than one need be fast.
+        let cheap = |slow, fast| Some(slow + 10 * fast?);
+        assert_eq!(cheapest(&[3, 9, 1], cheap), Some(vec![2]));
+        // Of equals the fewest; what has no cost is passed over.
+        assert_eq!(cheapest(&[1, 1, 1], |_, _| Some(7)), Some(vec![0]));
+        assert_eq!(cheapest(&[1, 1, 1], |slow, _| (slow < 2).then_some(7)), Some(vec![0, 1]));
+        assert_eq!(cheapest(&[1], |_, _| None), None);
+        assert_eq!(cheapest(&[], |_, _| Some(0)), None);
     }
 
     #[test]

@@ -8,7 +8,8 @@ use std::collections::HashSet;
 use super::faults::Faults;
 use super::names::{Names, Want};
 use crate::{
-    CAPACITY_MAX, ChannelDraft, ClassDraft, Draft, Fault, Kind, Mechanism, Overflow, Party, Place, codes,
+    CAPACITY_MAX, ChannelDraft, ClassDraft, Draft, Fault, Kind, Mechanism, Overflow, Parties, Party, Place,
+    codes,
 };
 
 /// What a channel's names stand for.
@@ -151,24 +152,52 @@ fn mechanism(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Fa
     if ends.iter().any(|end| faults.spoiled(end)) || unsure(&writer) || link.readers.iter().any(unsure) {
         return;
     }
-    let from = is_real_time(draft, writer);
-    let urgent = link.readers.iter().filter(|reader| is_real_time(draft, **reader)).count();
-    let only = Mechanism::for_parties(channel.kind, from, link.readers.len(), urgent);
-    let Some(only) = only else {
-        faults.push(uncovered(draft, channel, link, from, urgent));
-        return;
+    let count = |of: &dyn Fn(&Party) -> bool| link.readers.iter().filter(|reader| of(reader)).count();
+    let parties = Parties {
+        real_time_writer: is_real_time(draft, writer),
+        readers: link.readers.len(),
+        real_time_readers: count(&|reader| is_real_time(draft, *reader)),
+        client_readers: count(&|reader| matches!(reader, Party::Client(_))),
     };
-    if let Some(pinned) = channel.mechanism.filter(|pinned| *pinned != only) {
+    let fit = Mechanism::ALL.into_iter().filter(|mechanism| mechanism.serves(channel.kind, &parties));
+    let fit: Vec<Mechanism> = fit.collect();
+    if fit.is_empty() {
+        faults.push(uncovered(draft, channel, link, &parties));
+        return;
+    }
+    if let Some(pinned) = channel.mechanism.filter(|pinned| !fit.contains(pinned)) {
         let message =
             format!("{} does not fit the parties of channel `{}`", pinned.paper_name(), channel.name);
-        let text = if from { "real-time" } else { "not real-time" };
+        let words = fit.iter().map(|mechanism| format!("\"{}\"", mechanism.word())).collect::<Vec<_>>();
+        let words = words.join(", ");
+        let help = match words.rsplit_once(", ") {
+            Some((most, last)) => format!("write \"auto\", {most} or {last}"),
+            None => format!("write \"auto\" or {words}"),
+        };
+        let fault = Fault::error(codes::MECHANISM_MISFIT, message, at(channel, "mechanism"), "does not fit");
         faults.push(
-            Fault::error(codes::MECHANISM_MISFIT, message, at(channel, "mechanism"), "does not fit")
-                .also(at(channel, "from"), format!("`{}` is {text}", party_name(draft, writer)))
+            of_parties(fault, draft, channel, link)
                 .note(format!("{} {}", pinned.paper_name(), serves(pinned)))
-                .help(format!("write \"auto\" or \"{}\"", only.paper_name().to_ascii_lowercase())),
+                .help(help),
         );
     }
+}
+
+/// Shows who stands at the ends.
+fn of_parties(mut fault: Fault, draft: &Draft, channel: &ChannelDraft, link: &Link) -> Fault {
+    let one = |party: Party| {
+        let class = match party {
+            Party::Client(_) => "a client",
+            Party::Task(_) if is_real_time(draft, party) => "real-time",
+            Party::Task(_) => "not real-time",
+        };
+        format!("`{}` is {class}", party_name(draft, party))
+    };
+    if let Some(writer) = link.writer {
+        fault = fault.also(at(channel, "from"), one(writer));
+    }
+    let readers = link.readers.iter().map(|reader| one(*reader)).collect::<Vec<_>>();
+    fault.also(at(channel, "to"), readers.join(", "))
 }
 
 fn serves(mechanism: Mechanism) -> &'static str {
@@ -176,23 +205,32 @@ fn serves(mechanism: Mechanism) -> &'static str {
         Mechanism::Sdrtr => "is for the state of a writer that is not real-time and one real-time reader",
         Mechanism::Sdrtw => "is for the state of a real-time writer and readers that are not",
         Mechanism::Qrtr => "is for a queue to one real-time reader",
+        Mechanism::Chen | Mechanism::Peterson => {
+            "is for a state with a real-time reader, all readers being tasks, 250 at most; clients map what they read \
+             for reading alone, and its readers store a word"
+        }
+        Mechanism::DoubleBuffer => {
+            "is for a state with a real-time reader, all readers being tasks, 63 at most; clients map what they read \
+             for reading alone, and its readers store a word"
+        }
+        Mechanism::Presence => {
+            "is for a state with a real-time reader, all readers being tasks, 58 at most; clients map what they read \
+             for reading alone, and its readers store a word"
+        }
+        Mechanism::Hybrid => "is for a state with a real-time reader, 250 of them at most",
+        Mechanism::ImprovedChen | Mechanism::Nbw => {
+            "is for the state of a real-time writer with a real-time reader: it rests on how seldom is written"
+        }
     }
 }
 
 /// Why no mechanism of this version serves these parties, and what would work.
-fn uncovered(draft: &Draft, channel: &ChannelDraft, link: &Link, from: bool, urgent: usize) -> Fault {
-    let (what, help) = match (channel.kind, from, urgent) {
-        (Kind::State, true, 0) | (Kind::Queue, _, 1..) => ("these parties", "write \"auto\""),
-        (Kind::State, true, 1) if link.readers.len() == 1 => {
-            ("the state of a real-time writer for a real-time reader", "make it a queue: `kind = \"queue\"`")
-        }
-        (Kind::State, true, 1..) => (
-            "the state of a real-time writer for a real-time reader among others",
-            "give each real-time reader a queue and the others a state channel of their own",
-        ),
+fn uncovered(draft: &Draft, channel: &ChannelDraft, link: &Link, parties: &Parties) -> Fault {
+    let (what, help) = match (channel.kind, parties.real_time_writer, parties.real_time_readers) {
+        (Kind::State, true, _) | (Kind::Queue, _, 1..) => ("these parties", "write \"auto\""),
         (Kind::State, false, 1..) => (
-            "the state of a writer that is not real-time for more than one reader",
-            "give each real-time reader a state channel of its own",
+            "the state of a writer that is not real-time for so many real-time readers",
+            "divide the readers among several state channels",
         ),
         (Kind::Queue, true, 0) => (
             "a queue from a real-time writer to a reader that is not",
@@ -205,17 +243,8 @@ fn uncovered(draft: &Draft, channel: &ChannelDraft, link: &Link, from: bool, urg
     };
     let name = &channel.name;
     let message = format!("channel `{name}`: this version has no mechanism for {what}");
-    let class = |real_time| if real_time { "real-time" } else { "not real-time" };
-    let mut fault = Fault::error(codes::NO_MECHANISM, message, at(channel, "kind"), "no mechanism");
-    if let Some(writer) = link.writer {
-        let text = format!("`{}` is {}", party_name(draft, writer), class(from));
-        fault = fault.also(at(channel, "from"), text);
-    }
-    let readers = link
-        .readers
-        .iter()
-        .map(|reader| format!("`{}` is {}", party_name(draft, *reader), class(is_real_time(draft, *reader))));
-    fault.also(at(channel, "to"), readers.collect::<Vec<_>>().join(", ")).help(help)
+    let fault = Fault::error(codes::NO_MECHANISM, message, at(channel, "kind"), "no mechanism");
+    of_parties(fault, draft, channel, link).help(help)
 }
 
 fn capacity(channel: &ChannelDraft, faults: &mut Faults<'_>) {

@@ -182,8 +182,8 @@ fn memory(draft: &Draft, faults: &mut Faults<'_>) {
         let capacity = capacity.unwrap_or(channel.sends_per_release.min(CAPACITY_MAX));
         let bytes = match channel.kind {
             _ if faults.wrong(&format!("channels.{}.kind", channel.name)) => Some(0),
-            Kind::State => Mechanism::Sdrtw.bytes(value, 1),
-            Kind::Queue => Mechanism::Qrtr.bytes(value, capacity),
+            Kind::State => Mechanism::Sdrtw.bytes(value, 1, 0),
+            Kind::Queue => Mechanism::Qrtr.bytes(value, capacity, 1),
         };
         u128::from(bytes.unwrap_or(u64::MAX))
     });

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The ends of a state in whichever protocol the plan chose, of a task and of a client alike.
+
+use taut_plan::{Mechanism, Way};
+use taut_share::state::{
+    Overrun, Sample, chen, double_buffer, hybrid, improved_chen, nbw_temporal, peterson, presence, sdrtr,
+    sdrtw,
+};
+use taut_share::{LayoutError, Memory};
+
+use crate::endpoint::Busy;
+use crate::payload::{Payload, Stamped};
+
+/// Attempts of a writer that is not real-time before it gives up, and of a reader that is told to try again; a reader is
+/// inside for well under a microsecond unless it was preempted there, so this spans some milliseconds with the
+/// yields between them.
+pub(crate) const ATTEMPTS: u32 = 1_000;
+/// Attempts of a real-time reader that is safe by time. One is enough while deadlines are met.
+const ATTEMPTS_BY_TIME: u32 = 3;
+
+/// What an object is made of, as the plan says and a client is told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    pub(crate) mechanism: Mechanism,
+    /// Copies of the value.
+    pub(crate) buffers: u32,
+    /// Readers that have a place of their own.
+    pub(crate) claims: u32,
+}
+
+impl Shape {
+    /// Spare slots of Hybrid.
+    fn spare(self) -> u32 {
+        self.buffers.saturating_sub(self.claims).saturating_sub(2)
+    }
+
+    /// Writes that may overlap a fast read of Improved Chen.
+    fn overlaps(self) -> u32 {
+        self.buffers.saturating_sub(self.claims).saturating_sub(1)
+    }
+}
+
+/// The end that writes.
+pub(crate) enum StateSlot<'p, P: Payload> {
+    Sdrtr(sdrtr::Writer<'p, Stamped<P>>),
+    Sdrtw(sdrtw::Writer<'p, Stamped<P>>),
+    Chen(chen::Writer<'p, Stamped<P>>),
+    DoubleBuffer(double_buffer::Writer<'p, Stamped<P>>),
+    Presence(presence::Writer<'p, Stamped<P>>),
+    Peterson(peterson::Writer<'p, Stamped<P>>),
+    /// Also of Improved Chen.
+    Hybrid(hybrid::Writer<'p, Stamped<P>>),
+    Nbw(nbw_temporal::Writer<'p, Stamped<P>>),
+}
+
+impl<'p, P: Payload> StateSlot<'p, P> {
+    /// The writing end over its channel's memory.
+    ///
+    /// # Errors
+    /// The object's; of a mechanism that is none of a state, [`LayoutError::Capacity`].
+    ///
+    /// # Safety
+    /// What stands on the memory is an object of this shape for this value, or zeros; no other writer of it lives.
+    pub(crate) unsafe fn over(memory: Memory<'p>, shape: Shape) -> Result<Self, LayoutError> {
+        let Shape { mechanism, buffers, claims } = shape;
+        // SAFETY:
+        // - the caller's duties are those of each
+        unsafe {
+            Ok(match mechanism {
+                Mechanism::Sdrtr => Self::Sdrtr(sdrtr::writer(memory)?),
+                Mechanism::Sdrtw => Self::Sdrtw(sdrtw::writer(memory)?),
+                Mechanism::Chen => Self::Chen(chen::writer(memory, claims)?),
+                Mechanism::DoubleBuffer => Self::DoubleBuffer(double_buffer::writer(memory, claims)?),
+                Mechanism::Presence => Self::Presence(presence::writer(memory, claims)?),
+                Mechanism::Peterson => Self::Peterson(peterson::writer(memory, claims)?),
+                Mechanism::Hybrid => Self::Hybrid(hybrid::writer(memory, claims, shape.spare())?),
+                Mechanism::ImprovedChen => {
+                    Self::Hybrid(improved_chen::writer(memory, claims, shape.overlaps())?)
+                }
+                Mechanism::Nbw => Self::Nbw(nbw_temporal::writer(memory, buffers)?),
+                Mechanism::Qrtr => return Err(LayoutError::Capacity),
+            })
+        }
+    }
+
+    /// Publishes a value. Only SDrtR can refuse it.
+    pub(crate) fn publish(&mut self, sequence: &mut u64, sent_ns: u64, value: P) -> Result<(), Busy<P>> {
+        let stamped = Stamped { sent_ns, sequence: *sequence + 1, value };
+        match self {
+            Self::Sdrtw(writer) => writer.write(&stamped),
+            Self::Chen(writer) => writer.write(&stamped),
+            Self::DoubleBuffer(writer) => writer.write(&stamped),
+            Self::Presence(writer) => writer.write(&stamped),
+            Self::Peterson(writer) => writer.write(&stamped),
+            Self::Hybrid(writer) => writer.write(&stamped),
+            Self::Nbw(writer) => writer.write(&stamped),
+            Self::Sdrtr(writer) => {
+                let mut attempts = ATTEMPTS;
+                while writer.try_publish(&stamped).is_err() {
+                    attempts -= 1;
+                    if attempts == 0 {
+                        return Err(Busy(value));
+                    }
+                    std::thread::yield_now();
+                }
+            }
+        }
+        *sequence += 1;
+        Ok(())
+    }
+}
+
+/// An end that reads.
+pub(crate) enum StateView<'p, P: Payload> {
+    Sdrtr(sdrtr::Reader<'p, Stamped<P>>),
+    Sdrtw(sdrtw::Reader<'p, Stamped<P>>),
+    Chen(chen::Reader<'p, Stamped<P>>),
+    DoubleBuffer(double_buffer::Reader<'p, Stamped<P>>),
+    Presence(presence::Reader<'p, Stamped<P>>),
+    Peterson(peterson::Reader<'p, Stamped<P>>),
+    Hybrid(hybrid::Reader<'p, Stamped<P>>),
+    SlowChen(improved_chen::SlowReader<'p, Stamped<P>>),
+    /// Of Hybrid and Improved Chen, without a place; and how often it tries.
+    Looking(hybrid::Observer<'p, Stamped<P>>, u32),
+    /// The same of NBW.
+    Nbw(nbw_temporal::Reader<'p, Stamped<P>>, u32),
+}
+
+impl<'p, P: Payload> StateView<'p, P> {
+    /// A reading end over its channel's memory: the one of place `claim`, or one that has none.
+    ///
+    /// # Errors
+    /// The object's; [`LayoutError::Readers`] if the mechanism has no such readers.
+    ///
+    /// # Safety
+    /// What stands on the memory is an object of this shape for this value, or zeros; of SDrtR and of a place no other
+    /// reader lives. If the memory is mapped for reading alone, the mechanism is SDrtW or there is no `claim`.
+    pub(crate) unsafe fn over(
+        memory: Memory<'p>,
+        shape: Shape,
+        way: Option<Way>,
+        claim: Option<u32>,
+    ) -> Result<Self, LayoutError> {
+        let Shape { mechanism, buffers, claims } = shape;
+        let attempts = if way == Some(Way::ByTime) { ATTEMPTS_BY_TIME } else { ATTEMPTS };
+        let (spare, overlaps) = (shape.spare(), shape.overlaps());
+        // SAFETY:
+        // - the caller's duties are those of each
+        unsafe {
+            Ok(match (mechanism, claim) {
+                (Mechanism::Sdrtr, None) => Self::Sdrtr(sdrtr::reader(memory)?),
+                (Mechanism::Sdrtw, None) => Self::Sdrtw(sdrtw::reader(memory)?),
+                (Mechanism::Chen, Some(which)) => Self::Chen(chen::reader(memory, claims, which)?),
+                (Mechanism::DoubleBuffer, Some(which)) => {
+                    Self::DoubleBuffer(double_buffer::reader(memory, claims, which)?)
+                }
+                (Mechanism::Presence, Some(which)) => {
+                    Self::Presence(presence::reader(memory, claims, which)?)
+                }
+                (Mechanism::Peterson, Some(which)) => {
+                    Self::Peterson(peterson::reader(memory, claims, which)?)
+                }
+                (Mechanism::Hybrid, Some(which)) => {
+                    Self::Hybrid(hybrid::reader(memory, claims, spare, which)?)
+                }
+                (Mechanism::Hybrid, None) => {
+                    Self::Looking(hybrid::observer(memory, claims, spare)?, attempts)
+                }
+                (Mechanism::ImprovedChen, Some(which)) => {
+                    Self::SlowChen(improved_chen::slow_reader(memory, claims, overlaps, which)?)
+                }
+                (Mechanism::ImprovedChen, None) => {
+                    Self::Looking(improved_chen::fast_reader(memory, claims, overlaps)?, attempts)
+                }
+                (Mechanism::Nbw, None) => Self::Nbw(nbw_temporal::reader(memory, buffers)?, attempts),
+                _ => return Err(LayoutError::Readers),
+            })
+        }
+    }
+
+    /// The newest value; none before the first.
+    ///
+    /// # Errors
+    /// [`Overrun`] to a reader without a place that was overtaken at every attempt.
+    #[inline]
+    pub(crate) fn read(&mut self) -> Result<Option<Stamped<P>>, Overrun> {
+        match self {
+            Self::Sdrtr(reader) => Ok(reader.read()),
+            Self::Sdrtw(reader) => {
+                Ok(reader.read_bounded(ATTEMPTS).map_err(|_| Overrun)?.map(|sample| sample.value))
+            }
+            Self::Chen(reader) => Ok(reader.read()),
+            Self::DoubleBuffer(reader) => Ok(reader.read()),
+            Self::Presence(reader) => Ok(reader.read()),
+            Self::Peterson(reader) => Ok(reader.read()),
+            Self::Hybrid(reader) => Ok(reader.read()),
+            Self::SlowChen(reader) => Ok(reader.read()),
+            Self::Looking(reader, attempts) => again(*attempts, || reader.try_read()),
+            Self::Nbw(reader, attempts) => again(*attempts, || reader.read()),
+        }
+    }
+}
+
+/// Tries so often.
+#[inline]
+fn again<T>(
+    attempts: u32,
+    mut read: impl FnMut() -> Result<Option<Sample<T>>, Overrun>,
+) -> Result<Option<T>, Overrun> {
+    for _ in 0..attempts {
+        if let Ok(sample) = read() {
+            return Ok(sample.map(|sample| sample.value));
+        }
+        std::hint::spin_loop();
+    }
+    Err(Overrun)
+}

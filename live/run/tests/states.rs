@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! States with a real-time writer and real-time readers, really booted: a writer, readers at other rates and on another
+//! core, an ordinary task and a client's process, in every mechanism that serves them. Application and client are
+//! processes of this test binary; the client is killed while it reads. Without the privilege to be real-time they run
+//! degraded, and what is checked here holds all the same.
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use taut_boot::Posture;
+use taut_event::file::Run;
+use taut_event::{Count, Kind};
+use taut_plan::{Input, Mechanism, Place, Plan, Way, digest};
+use taut_run::{
+    App, Attachment, Component, Config, CountingAllocator, Error, Failure, Job, Observer, RECORDING, Reason,
+    Task,
+};
+use taut_segment::Role;
+use taut_time::Duration;
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+/// What this process is to do; none for the test itself.
+const ROLE: &str = "TAUT_TEST_ROLE";
+const MECHANISM: &str = "TAUT_TEST_MECHANISM";
+
+/// Large enough to be torn.
+type Pose = [u64; 100];
+
+const SENDS: u64 = 5;
+
+fn manifest(mechanism: &str) -> String {
+    let client = if clients_may_read(mechanism) { ", \"ui\"" } else { "" };
+    let clients = if client.is_empty() { "" } else { "[clients.ui]\n" };
+    let task = |name: &str, period: &str, core: u32, priority: u32| {
+        format!(
+            "[tasks.{name}]\narrival = {{ periodic = \"{period}\" }}\ndeadline = \"{period}\"\n\
+             wcet = {{ value = \"100us\", source = \"guess\" }}\ncore = {core}\npriority = {priority}\non-overrun = \"skip-next\"\n"
+        )
+    };
+    format!(
+        "manifest = 1\n[app]\nname = \"states\"\n[platform]\ncores = [0, 1]\nmemory = \"32MiB\"\n\
+         on-missing-privilege = \"degrade\"\n[payloads]\nPose = {{ type = \"u64\", len = 100 }}\n{}{}{}\
+         [tasks.log]\nclass = \"best-effort\"\n{clients}[channels.pose]\nkind = \"state\"\nfrom = \"tracker\"\n\
+         to = [\"control\", \"planner\", \"log\"{client}]\npayload = \"Pose\"\nsends-per-release = {SENDS}\nmechanism = \"{mechanism}\"\n",
+        task("tracker", "1ms", 0, 60),
+        task("control", "3ms", 1, 50),
+        task("planner", "7ms", 0, 50),
+    )
+}
+
+fn clients_may_read(mechanism: &str) -> bool {
+    matches!(mechanism, "auto" | "hybrid" | "improved-chen" | "nbw")
+}
+
+fn plan(mechanism: &str) -> (Plan, String) {
+    let text = manifest(mechanism);
+    let source = taut_manifest::Source { name: "taut.toml".to_owned(), text: text.clone() };
+    let loaded = taut_manifest::load(&source, &[]);
+    let shown = taut_manifest::render(&loaded.diagnostics, &[&source], false, 100);
+    let model = loaded.model.unwrap_or_else(|| panic!("{shown}"));
+    let input = Input { path: "taut.toml".to_owned(), hash: digest(text.as_bytes()) };
+    let planned = Plan::make(&model, vec![input]);
+    assert!(planned.plan.proven, "{:#?}", planned.faults);
+    (planned.plan, text)
+}
+
+struct Quiet;
+
+impl Observer for Quiet {
+    fn posture(&mut self, _: &Posture) {}
+    fn removed_stale(&mut self, _: &str) {}
+    fn started(&mut self, _: &Plan, _: Option<Duration>) {}
+    fn stopping(&mut self, _: Reason) {}
+    fn stuck(&mut self, task: &str) {
+        panic!("{task} is stuck");
+    }
+    fn unfinished(&mut self, task: &str, error: &dyn std::error::Error) {
+        panic!("{task}: {error}");
+    }
+}
+
+struct Each<F>(F);
+
+impl<F: Send> Component for Each<F> {}
+
+impl<F: FnMut(&mut Job<'_>) -> Result<(), Failure> + Send> Task for Each<F> {
+    fn release(&mut self, job: &mut Job<'_>) -> Result<(), Failure> {
+        (self.0)(job)
+    }
+}
+
+fn each<F: FnMut(&mut Job<'_>) -> Result<(), Failure> + Send>(job: F) -> Each<F> {
+    Each(job)
+}
+
+/// How many values have been written.
+static WRITTEN: AtomicU64 = AtomicU64::new(0);
+/// Reads of `control`, `planner` and `log` that gave a value.
+static READ: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
+/// Reads that gave none behind the first write.
+static NONE: AtomicU64 = AtomicU64::new(0);
+
+/// Checks one read: whole, not older than what was written before it, nor than the one before.
+fn check(which: usize, written: u64, last: &mut u64, pose: Option<Pose>) {
+    let Some(pose) = pose else {
+        NONE.fetch_add(u64::from(written > 0), Ordering::Relaxed);
+        return;
+    };
+    assert!(pose.iter().all(|word| *word == pose[0]), "torn: {pose:?}");
+    assert!(pose[0] >= written, "{} is older than {written}", pose[0]);
+    assert!(pose[0] >= *last, "backwards: {} behind {last}", pose[0]);
+    *last = pose[0];
+    READ[which].fetch_add(1, Ordering::Relaxed);
+}
+
+fn set_up(app: &mut App<'_>) -> Result<(), Error> {
+    app.task("tracker", |create| {
+        let mut writer = create.state_writer::<Pose>("pose")?;
+        Ok(each(move |job| {
+            for _ in 0..SENDS {
+                let number = WRITTEN.load(Ordering::Relaxed) + 1;
+                writer.publish(job, [number; 100]).map_err(|_| Failure::Code(1))?;
+                WRITTEN.store(number, Ordering::Release);
+            }
+            Ok(())
+        }))
+    })?;
+    for (which, name) in ["control", "planner"].into_iter().enumerate() {
+        app.task(name, |create| {
+            let mut reader = create.state_reader::<Pose>("pose")?;
+            let mut last = 0;
+            Ok(each(move |job| {
+                for _ in 0..20 {
+                    let written = WRITTEN.load(Ordering::Acquire);
+                    check(which, written, &mut last, reader.latest(job));
+                }
+                Ok(())
+            }))
+        })?;
+    }
+    app.best_effort("log", |create| {
+        let mut reader = create.state_reader::<Pose>("pose")?;
+        let mut last = 0;
+        Ok(move |context: &mut taut_run::Context<'_>| {
+            while context.sleep(Duration::from_us(500)) {
+                let written = WRITTEN.load(Ordering::Acquire);
+                check(2, written, &mut last, reader.latest(context));
+            }
+        })
+    })
+}
+
+/// The application: runs until the test has had time to look.
+fn application(folder: &Path, mechanism: &str) {
+    let (plan, text) = plan(mechanism);
+    std::fs::write(folder.join("taut.toml"), text).unwrap();
+    let lock = folder.join("taut.lock");
+    std::fs::write(&lock, plan.to_lock().unwrap()).unwrap();
+    let out = folder.join("out");
+    let duration = Some(Duration::from_ms(if clients_may_read(mechanism) { 700 } else { 200 }));
+    let config = Config { lock, out: Some(out.clone()), duration, spawned_ns: None };
+    let ending = taut_run::run(&config, &mut Quiet, set_up).unwrap();
+    assert!(ending.orderly);
+    let run = Run::from_bytes(&std::fs::read(out.join(RECORDING)).unwrap()).unwrap();
+    let heap = run.records.iter().find(|r| r.kind == Kind::Counted && r.job == Count::HeapUse as u64);
+    assert_eq!(heap.unwrap().value, 0, "heap uses of real-time tasks behind release 0");
+    let received = run.records.iter().filter(|record| record.kind == Kind::Receive).count();
+    assert!(received > 20, "{received}: the first read of a value is traced");
+    for (read, least) in READ.iter().zip([400, 200, 20]) {
+        assert!(read.load(Ordering::Relaxed) > least, "{READ:?}");
+    }
+    // A thousand attempts, or a proof that a degraded run does not keep.
+    let none = NONE.load(Ordering::Relaxed);
+    assert!(none <= 2, "{none} reads gave nothing");
+}
+
+/// The client: reads until it is killed, and says when it has begun.
+fn client(folder: &Path) {
+    let attached = loop {
+        match taut_segment::attach_in(folder, "states", "ui") {
+            Ok(attached) => break attached,
+            Err(_) => std::thread::sleep(std::time::Duration::from_millis(1)),
+        }
+    };
+    let attachment = Attachment::new(attached);
+    let mut end = attachment.end::<Pose>("pose", Role::Reads).unwrap();
+    let refused = attachment.end::<Pose>("pose", Role::Writes).map(drop);
+    assert!(refused.is_err(), "it is told to read");
+    let (mut last, mut seen) = ((0, 0), 0);
+    loop {
+        if let Ok(Some((sequence, pose))) = end.latest() {
+            assert!(pose.iter().all(|word| *word == pose[0]), "torn: {pose:?}");
+            assert_eq!(sequence, pose[0]);
+            assert!((sequence, pose[0]) >= last, "{sequence} behind {last:?}");
+            seen += u64::from((sequence, pose[0]) > last);
+            last = (sequence, pose[0]);
+        }
+        if seen == 20 {
+            std::fs::write(folder.join("seen"), b"20").unwrap();
+        }
+    }
+}
+
+fn start(role: &str, folder: &Path, mechanism: &str) -> Child {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "role", "--nocapture", "--test-threads=1"]);
+    command.env(ROLE, role).env(MECHANISM, mechanism).env("TAUT_RUNTIME_DIR", folder);
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    command.spawn().unwrap()
+}
+
+/// What a process of [`start`] does; nothing as a test.
+#[test]
+fn role() {
+    let Ok(role) = std::env::var(ROLE) else { return };
+    let folder = std::path::PathBuf::from(std::env::var("TAUT_RUNTIME_DIR").unwrap());
+    match role.as_str() {
+        "application" => application(&folder, &std::env::var(MECHANISM).unwrap()),
+        _ => client(&folder),
+    }
+}
+
+#[test]
+fn every_mechanism_runs() {
+    for mechanism in
+        ["auto", "chen", "double-buffer", "presence", "peterson", "hybrid", "improved-chen", "nbw"]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let mut application = start("application", folder.path(), mechanism);
+        if clients_may_read(mechanism) {
+            let mut client = start("client", folder.path(), mechanism);
+            let seen = folder.path().join("seen");
+            while !seen.exists() && application.try_wait().unwrap().is_none() {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            // In the middle of a read, as a rule.
+            client.kill().unwrap();
+            client.wait().unwrap();
+            assert!(seen.exists(), "{mechanism}: the client has seen less than 20 values");
+        }
+        assert!(application.wait().unwrap().success(), "{mechanism}");
+    }
+}
+
+#[test]
+fn what_is_run_is_what_is_planned() {
+    let (plan, _) = plan("auto");
+    let pose = &plan.channels[0];
+    assert_eq!((pose.place, pose.mechanism), (Place::Segment, Mechanism::ImprovedChen));
+    let ways = pose.readers.iter().map(|reader| reader.way.unwrap()).collect::<Vec<_>>();
+    assert_eq!(ways, [Way::ByTime, Way::ByTime, Way::LooksOn, Way::LooksOn]);
+    assert_eq!(plan.not_executed(), None);
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Kind, LINE_BYTES};
+
+/// A protocol of `taut-share`, under its paper's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mechanism {
+    /// Latest value; a non-real-time writer, one real-time reader.
+    Sdrtr,
+    /// Latest value; a real-time writer, non-real-time readers.
+    Sdrtw,
+    /// Queue that refuses when full; one writer, one real-time reader.
+    Qrtr,
+    /// Latest value; readers claim a buffer each.
+    Chen,
+    /// Latest value; two buffers for each reader, who says in which row it stands.
+    DoubleBuffer,
+    /// Latest value; readers are counted into the newest buffer.
+    Presence,
+    /// Latest value; the writer copies for readers that it meets.
+    Peterson,
+    /// Latest value; a reader claims a buffer only if the writer came back to the one that it copied.
+    Hybrid,
+    /// Latest value; some readers claim, the others are faster than the writer comes back.
+    ImprovedChen,
+    /// Latest value; all readers are faster than the writer comes back.
+    Nbw,
+}
+
+/// How a reader gets a value that the writer does not touch meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Way {
+    /// It has a place of its own in the object, and is safe whatever time anything takes.
+    Claims,
+    /// Its job ends before the writer comes back to the buffer; were it not so, it would be told.
+    ByTime,
+    /// It has no place, and tries again when it is told that it was overtaken.
+    LooksOn,
+}
+
+/// Who stands at a channel, in numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parties {
+    /// Whether the writer is real-time.
+    pub real_time_writer: bool,
+    /// All readers.
+    pub readers: usize,
+    /// Those that are real-time.
+    pub real_time_readers: usize,
+    /// Those that are clients, which map what they read for reading alone.
+    pub client_readers: usize,
+}
+
+impl Mechanism {
+    /// All of them; where several fit and are equally small, the first is chosen.
+    pub const ALL: [Self; 10] = [
+        Self::Sdrtr,
+        Self::Sdrtw,
+        Self::Qrtr,
+        Self::Presence,
+        Self::Chen,
+        Self::DoubleBuffer,
+        Self::Peterson,
+        Self::Hybrid,
+        Self::ImprovedChen,
+        Self::Nbw,
+    ];
+
+    /// The name as the paper prints it.
+    pub fn paper_name(self) -> &'static str {
+        match self {
+            Self::Sdrtr => "SDrtR",
+            Self::Sdrtw => "SDrtW",
+            Self::Qrtr => "QrtR",
+            Self::Chen => "Chen",
+            Self::DoubleBuffer => "Double Buffer",
+            Self::Presence => "Presence",
+            Self::Peterson => "Peterson",
+            Self::Hybrid => "Hybrid",
+            Self::ImprovedChen => "Improved Chen",
+            Self::Nbw => "NBW",
+        }
+    }
+
+    /// The word that stands for it in a manifest, and in what a client is told.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Sdrtr => "sdrtr",
+            Self::Sdrtw => "sdrtw",
+            Self::Qrtr => "qrtr",
+            Self::Chen => "chen",
+            Self::DoubleBuffer => "double-buffer",
+            Self::Presence => "presence",
+            Self::Peterson => "peterson",
+            Self::Hybrid => "hybrid",
+            Self::ImprovedChen => "improved-chen",
+            Self::Nbw => "nbw",
+        }
+    }
+
+    /// The mechanism that a word stands for.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|mechanism| mechanism.word() == word)
+    }
+
+    /// Whether it is for a channel of `kind` between these parties. What depends on times is not asked here.
+    ///
+    /// The readers of Chen, Double Buffer, Presence and Peterson store words that the writer looks at, which a client
+    /// that reads cannot. Hybrid lets any number look on without a word. Improved Chen and NBW rest on how seldom is
+    /// written, which only a real-time writer promises.
+    pub fn serves(self, kind: Kind, parties: &Parties) -> bool {
+        let &Parties { real_time_writer, readers, real_time_readers, client_readers } = parties;
+        if (kind == Kind::Queue) != (self == Self::Qrtr) {
+            return false;
+        }
+        match self {
+            Self::Sdrtr => !real_time_writer && readers == 1 && real_time_readers == 1,
+            Self::Sdrtw => real_time_writer && readers >= 1 && real_time_readers == 0,
+            Self::Qrtr => readers == 1 && real_time_readers == 1,
+            Self::Chen | Self::DoubleBuffer | Self::Presence | Self::Peterson => {
+                real_time_readers >= 1 && client_readers == 0 && readers <= self.claims_max()
+            }
+            Self::Hybrid => (1..=self.claims_max()).contains(&real_time_readers),
+            Self::ImprovedChen | Self::Nbw => real_time_writer && real_time_readers >= 1,
+        }
+    }
+
+    /// The most readers that can have a place of their own.
+    pub fn claims_max(self) -> usize {
+        match self {
+            Self::Sdrtr | Self::Qrtr => 1,
+            Self::Sdrtw | Self::Nbw => 0,
+            Self::Presence => 58,
+            Self::DoubleBuffer => 63,
+            Self::Chen | Self::Peterson | Self::Hybrid | Self::ImprovedChen => 250,
+        }
+    }
+
+    /// Whether its readers' ends are [`Way`]s, and its buffers are to be counted.
+    pub fn has_ways(self) -> bool {
+        !matches!(self, Self::Sdrtr | Self::Sdrtw | Self::Qrtr)
+    }
+
+    /// Bytes of an object for values of `value` bytes; the formulas of `taut-share`, which tests itself against them.
+    /// `None` on overflow.
+    ///
+    /// `slots` are values that can wait in a queue, and copies of the value in a state (SDrtR and SDrtW have theirs
+    /// by themselves); `claims` the readers that have a place of their own.
+    ///
+    /// SDrtR: a line and two slots. SDrtW: a counter and one slot. QrtR: two lines and the slots, which
+    /// stand close together below 64 bytes and on cache lines of their own above. The others: slots on cache lines of
+    /// their own, in Hybrid and Improved Chen with a stamp each; one line of the writer's (Double Buffer: 3 words
+    /// for a row and one more; Presence: 1 word for a slot and one more) and one of each that claims (Presence: a word;
+    /// Peterson: also its copy with a stamp).
+    pub fn bytes(self, value: u32, slots: u32, claims: u32) -> Option<u64> {
+        let lines = |bytes: u64| bytes.checked_next_multiple_of(LINE_BYTES);
+        let word = u64::from(value).checked_next_multiple_of(8)?;
+        let (slots, claims) = (u64::from(slots), u64::from(claims));
+        let spread = |slot: u64| lines(slot.checked_next_multiple_of(64)?.checked_mul(slots)?);
+        let own = LINE_BYTES.checked_mul(claims)?;
+        match self {
+            Self::Sdrtr => lines(word)?.checked_mul(2)?.checked_add(LINE_BYTES),
+            Self::Sdrtw => lines(word.checked_add(8)?),
+            Self::Qrtr => {
+                let slot = if word < 64 { word } else { word.checked_next_multiple_of(64)? };
+                lines(slot.checked_mul(slots)?)?.checked_add(2 * LINE_BYTES)
+            }
+            Self::Chen => spread(word)?.checked_add(own)?.checked_add(LINE_BYTES),
+            Self::Hybrid | Self::ImprovedChen => {
+                spread(word.checked_add(8)?)?.checked_add(own)?.checked_add(LINE_BYTES)
+            }
+            Self::DoubleBuffer => {
+                let words = lines((slots / 2).checked_mul(24)?.checked_add(8)?)?;
+                spread(word)?.checked_add(words)?.checked_add(own)
+            }
+            Self::Presence => {
+                let words = lines(slots.checked_mul(8)?.checked_add(8)?)?;
+                spread(word)?.checked_add(words)?.checked_add(lines(claims.checked_mul(8)?)?)
+            }
+            Self::Peterson => {
+                let main = lines(word.max(1).checked_next_multiple_of(64)?.checked_mul(2)?)?;
+                let copies = lines(word.checked_add(8)?)?.checked_mul(claims)?;
+                main.checked_add(copies)?.checked_add(own)?.checked_add(LINE_BYTES)
+            }
+            Self::Nbw => spread(word.max(1))?.checked_add(LINE_BYTES),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_those_of_the_plan() {
+        for mechanism in Mechanism::ALL {
+            assert_eq!(Mechanism::from_word(mechanism.word()), Some(mechanism));
+        }
+        assert_eq!(Mechanism::from_word("lock"), None);
+    }
+
+    #[test]
+    fn bytes_of_objects() {
+        assert_eq!(Mechanism::Sdrtr.bytes(24, 1, 1), Some(128 + 2 * 128));
+        assert_eq!(Mechanism::Sdrtw.bytes(120, 1, 0), Some(128));
+        assert_eq!(Mechanism::Sdrtw.bytes(121, 1, 0), Some(256));
+        assert_eq!(Mechanism::Qrtr.bytes(24, 4, 1), Some(256 + 128));
+        assert_eq!(Mechanism::Qrtr.bytes(272, 4, 1), Some(256 + 4 * 320));
+        // As docs/which-one-do-i-need.md has them.
+        assert_eq!(Mechanism::Hybrid.bytes(256, 10, 2), Some(3584));
+        assert_eq!(Mechanism::Chen.bytes(256, 4, 2), Some(1408));
+        assert_eq!(Mechanism::Presence.bytes(256, 4, 2), Some(1280));
+        assert_eq!(Mechanism::DoubleBuffer.bytes(256, 6, 2), Some(1920));
+        assert_eq!(Mechanism::Peterson.bytes(256, 4, 2), Some(1664));
+        assert_eq!(Mechanism::Nbw.bytes(256, 4, 0), Some(1152));
+    }
+
+    #[test]
+    fn parties_of_each() {
+        use Mechanism::{Chen, DoubleBuffer, Hybrid, ImprovedChen, Nbw, Peterson, Presence};
+        let of = |kind, real_time_writer, readers, real_time_readers, client_readers| {
+            let parties = Parties { real_time_writer, readers, real_time_readers, client_readers };
+            let fit = Mechanism::ALL.into_iter().filter(|mechanism| mechanism.serves(kind, &parties));
+            fit.collect::<Vec<_>>()
+        };
+        let claiming = vec![Presence, Chen, DoubleBuffer, Peterson, Hybrid];
+        assert_eq!(of(Kind::State, false, 1, 1, 0), [vec![Mechanism::Sdrtr], claiming.clone()].concat());
+        assert_eq!(of(Kind::State, true, 3, 0, 1), [Mechanism::Sdrtw]);
+        assert_eq!(of(Kind::State, true, 2, 1, 0), [claiming.clone(), vec![ImprovedChen, Nbw]].concat());
+        assert_eq!(of(Kind::State, true, 2, 1, 1), [Hybrid, ImprovedChen, Nbw]);
+        assert_eq!(of(Kind::State, false, 2, 2, 0), claiming);
+        assert_eq!(of(Kind::State, true, 60, 60, 0)[0], Chen);
+        assert_eq!(of(Kind::State, true, 251, 251, 0), [ImprovedChen, Nbw]);
+        assert_eq!(of(Kind::Queue, false, 1, 1, 0), [Mechanism::Qrtr]);
+        assert_eq!(of(Kind::Queue, true, 1, 1, 0), [Mechanism::Qrtr]);
+        assert_eq!(of(Kind::Queue, true, 1, 0, 1), []);
+        assert_eq!(of(Kind::State, false, 1, 0, 1), []);
+        assert_eq!(of(Kind::State, true, 0, 0, 0), []);
+    }
+}

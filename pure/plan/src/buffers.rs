@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Which protocol carries a state, in how many buffers, and how each reader is kept from the writer.
+//!
+//! Of the protocols that serve the parties the one is taken whose object is smallest. Those that rest on time count
+//! with response times that are proven, or, in a plan that is not proven and therefore not run, with deadlines. None
+//! of them believes in time: a reader that was overtaken all the same is told, and does not get a torn value.
+
+use taut_analysis::wait_free::writes_during_read::{self, Writer};
+use taut_analysis::wait_free::{buffers, partition};
+use taut_model::{
+    Channel, ChannelId, Class, Fault, Mechanism, Model, Parties, Party, Place, STAMP_BYTES, Way, codes,
+};
+
+use crate::flow::Promises;
+
+/// The most buffers of an object whose readers are fast by time.
+const BUFFERS_MAX: u64 = 256;
+/// Spare buffers for readers that look on: that many writes more until one is overtaken.
+const SPARE_TO_LOOK_ON: u64 = 2;
+
+/// A state in a protocol that counts buffers.
+pub(crate) struct Choice {
+    pub(crate) mechanism: Mechanism,
+    pub(crate) buffers: u32,
+    /// By reader.
+    pub(crate) ways: Vec<Way>,
+    bytes: u64,
+    /// Writes that can touch a read, for readers that are safe by time.
+    writes: Option<u64>,
+}
+
+/// Why a protocol cannot be used although it serves the parties.
+enum Misfit {
+    /// It would need so many buffers, for this reader's sake, whose reads so many writes can touch.
+    Buffers { needed: u64, reader: usize, writes: u64 },
+    /// Its size is no number.
+    Size,
+}
+
+/// How many readers have a place of their own.
+pub(crate) fn claims(ways: impl IntoIterator<Item = Way>) -> u32 {
+    ways.into_iter().filter(|way| *way == Way::Claims).fold(0, |claims, _| claims.saturating_add(1))
+}
+
+fn parties(model: &Model, channel: &Channel) -> Parties {
+    let count = |of: &dyn Fn(&Party) -> bool| channel.readers.iter().filter(|reader| of(reader)).count();
+    Parties {
+        real_time_writer: model.is_real_time(channel.writer),
+        readers: channel.readers.len(),
+        real_time_readers: count(&|reader| model.is_real_time(*reader)),
+        client_readers: count(&|reader| matches!(reader, Party::Client(_))),
+    }
+}
+
+/// The mechanisms that serve a channel's parties, in the order in which equals are preferred.
+pub(crate) fn serving(model: &Model, id: ChannelId) -> Vec<Mechanism> {
+    let channel = model.channel(id);
+    let parties = parties(model, channel);
+    Mechanism::ALL.into_iter().filter(|mechanism| mechanism.serves(channel.kind, &parties)).collect()
+}
+
+/// Chooses among mechanisms that serve the channel and have [`Way`]s; the pinned one if there is one and it fits.
+pub(crate) fn choose(
+    model: &Model,
+    id: ChannelId,
+    serving: &[Mechanism],
+    promises: &Promises,
+    faults: &mut Vec<Fault>,
+) -> Option<(Choice, String)> {
+    let channel = model.channel(id);
+    let mut fit = Vec::new();
+    let mut pin = None;
+    for &mechanism in serving.iter().filter(|mechanism| mechanism.has_ways()) {
+        match candidate(model, id, promises, mechanism) {
+            Ok(choice) => fit.push(choice),
+            Err(misfit) if channel.mechanism == Some(mechanism) => pin = Some((mechanism, misfit)),
+            Err(_) => {}
+        }
+    }
+    // Stable: of equals the first.
+    fit.sort_by_key(|choice| choice.bytes);
+    if let Some((pinned, misfit)) = pin {
+        faults.push(refused(model, channel, (pinned, &misfit), &fit));
+    }
+    let pinned = channel.mechanism.and_then(|pinned| fit.iter().position(|fit| fit.mechanism == pinned));
+    if fit.is_empty() {
+        return None;
+    }
+    let choice = fit.remove(pinned.unwrap_or(0));
+    let reason = reason(model, channel, &choice, fit.first(), pinned.is_some());
+    Some((choice, reason))
+}
+
+fn refused(
+    model: &Model,
+    channel: &Channel,
+    (pinned, misfit): (Mechanism, &Misfit),
+    fit: &[Choice],
+) -> Fault {
+    let at = |key: &str| Place::value(format!("channels.{}.{key}", channel.name));
+    let name = pinned.paper_name();
+    let words = fit.iter().map(|choice| format!("\"{}\" ({} bytes)", choice.mechanism.word(), choice.bytes));
+    let words = words.collect::<Vec<_>>().join(", ");
+    let fault = match misfit {
+        Misfit::Buffers { needed, reader, writes } => {
+            let message = format!("{name} does not fit the times of channel `{}`", channel.name);
+            let text = format!("needs {needed} buffers, has {BUFFERS_MAX} at most");
+            let reader = model.party_name(channel.readers[*reader]);
+            Fault::error(codes::MECHANISM_MISFIT, message, at("mechanism"), text)
+                .also(at("to"), format!("{writes} writes can touch a read of `{reader}`"))
+                .note("a reader is safe by time if the writer does not come back to a buffer while its job may last")
+        }
+        Misfit::Size => {
+            let message = format!("{name} does not fit channel `{}`", channel.name);
+            Fault::error(
+                codes::MECHANISM_MISFIT,
+                message,
+                at("mechanism"),
+                "its size does not fit in 64 bits",
+            )
+        }
+    };
+    fault.help(format!("write \"auto\", or one of {words}"))
+}
+
+/// A mechanism for a channel that it serves.
+fn candidate(
+    model: &Model,
+    id: ChannelId,
+    promises: &Promises,
+    mechanism: Mechanism,
+) -> Result<Choice, Misfit> {
+    let channel = model.channel(id);
+    let payload = model.payloads()[channel.payload].size().ok_or(Misfit::Size)?;
+    let value = payload.checked_add(STAMP_BYTES).ok_or(Misfit::Size)?;
+    let real_time: Vec<bool> = channel.readers.iter().map(|reader| model.is_real_time(*reader)).collect();
+    let urgent = real_time.iter().filter(|real_time| **real_time).count() as u64;
+    let all = channel.readers.len() as u64;
+    let bytes = |slots: u64, claims: u64| {
+        mechanism.bytes(value, u32::try_from(slots).ok()?, u32::try_from(claims).ok()?)
+    };
+    let looks_on = urgent < all;
+    let mut ways: Vec<Way> =
+        real_time.iter().map(|&real_time| if real_time { Way::Claims } else { Way::LooksOn }).collect();
+    let mut writes = None;
+    let (slots, claims) = match mechanism {
+        Mechanism::Chen => (buffers::all_slow(buffers::Protocol::Chen, all).map_err(|_| Misfit::Size)?, all),
+        Mechanism::Peterson => {
+            (buffers::all_slow(buffers::Protocol::Peterson, all).map_err(|_| Misfit::Size)?, all)
+        }
+        Mechanism::DoubleBuffer => {
+            (buffers::all_slow(buffers::Protocol::DoubleBuffer, all).map_err(|_| Misfit::Size)?, all)
+        }
+        Mechanism::Presence => (buffers::presence(all).map_err(|_| Misfit::Size)?, all),
+        Mechanism::Hybrid => (urgent + 2 + if looks_on { SPARE_TO_LOOK_ON } else { 0 }, urgent),
+        Mechanism::ImprovedChen => {
+            let touch = touching(model, channel, promises).ok_or(Misfit::Size)?;
+            let slots = |slow: u64, fast: Option<u64>| {
+                let slots = buffers::mixed(buffers::Protocol::Chen, slow, fast).ok()?;
+                (slots <= BUFFERS_MAX && slow <= mechanism.claims_max() as u64).then_some(slots)
+            };
+            let counts: Vec<u64> = touch.iter().map(|(_, writes)| *writes).collect();
+            let cost = |slow, fast| bytes(slots(slow, fast)?, slow);
+            let fast = partition::cheapest(&counts, cost);
+            let fast = fast.ok_or_else(|| too_many(touch.iter().min_by_key(|(_, writes)| *writes)))?;
+            writes = fast.iter().map(|&reader| counts[reader]).max();
+            for &reader in &fast {
+                ways[touch[reader].0] = Way::ByTime;
+            }
+            let slow = urgent - fast.len() as u64;
+            (slots(slow, writes).ok_or(Misfit::Size)?, slow)
+        }
+        Mechanism::Nbw => {
+            let touch = touching(model, channel, promises).ok_or(Misfit::Size)?;
+            for &(reader, _) in &touch {
+                ways[reader] = Way::ByTime;
+            }
+            let slowest = touch.iter().max_by_key(|(_, writes)| *writes);
+            writes = slowest.map(|(_, writes)| *writes);
+            // One more than by time alone: whether a read was overtaken is seen by one word of the writer's.
+            let slots = writes.unwrap_or(0).checked_add(2).filter(|slots| *slots <= BUFFERS_MAX);
+            (slots.ok_or_else(|| too_many(slowest))?, 0)
+        }
+        Mechanism::Sdrtr | Mechanism::Sdrtw | Mechanism::Qrtr => return Err(Misfit::Size),
+    };
+    if matches!(
+        mechanism,
+        Mechanism::Chen | Mechanism::Peterson | Mechanism::DoubleBuffer | Mechanism::Presence
+    ) {
+        ways.fill(Way::Claims);
+    }
+    let bytes = bytes(slots, claims).ok_or(Misfit::Size)?;
+    let slots = u32::try_from(slots).map_err(|_| Misfit::Size)?;
+    Ok(Choice { mechanism, buffers: slots, ways, bytes, writes })
+}
+
+/// Too many buffers, for the sake of a reader, if there is one.
+fn too_many(of: Option<&(usize, u64)>) -> Misfit {
+    of.map_or(Misfit::Size, |&(reader, writes)| Misfit::Buffers {
+        needed: writes.saturating_add(2),
+        reader,
+        writes,
+    })
+}
+
+/// Of each real-time reader, by its position among the readers, the writes that can touch a read of it; at least 2, as
+/// the objects want it. None if a party promises nothing.
+fn touching(model: &Model, channel: &Channel, promises: &Promises) -> Option<Vec<(usize, u64)>> {
+    let promise = |party: Party| match party {
+        Party::Task(task) => promises[task.index()].map(|promise| promise.response),
+        Party::Client(_) => None,
+    };
+    let writer = match channel.writer {
+        Party::Task(task) => match &model.task(task).class {
+            Class::RealTime(task) => {
+                Writer { period: task.arrival.period(), within: promise(channel.writer)? }
+            }
+            Class::BestEffort(_) => return None,
+        },
+        Party::Client(_) => return None,
+    };
+    let urgent = channel.readers.iter().enumerate().filter(|(_, reader)| model.is_real_time(**reader));
+    urgent
+        .map(|(at, reader)| {
+            // A read lies within a job, and what a job writes within its own.
+            let jobs = *writes_during_read::most(promise(*reader)?, &writer).ok()?.bound()?;
+            let writes = jobs.checked_mul(u64::from(channel.sends_per_release))?;
+            Some((at, writes.max(2)))
+        })
+        .collect()
+}
+
+fn reason(model: &Model, channel: &Channel, choice: &Choice, next: Option<&Choice>, pinned: bool) -> String {
+    let names = |way: Way| {
+        let of = channel.readers.iter().zip(&choice.ways).filter(|(_, of)| **of == way);
+        let names = of.map(|(reader, _)| format!("`{}`", model.party_name(*reader))).collect::<Vec<_>>();
+        (!names.is_empty()).then(|| names.join(", "))
+    };
+    let writer =
+        if model.is_real_time(channel.writer) { "real-time writer" } else { "writer that is not real-time" };
+    let mut parts = Vec::new();
+    if pinned {
+        parts.push("pinned by the manifest".to_owned());
+    }
+    parts.push(format!("state of a {writer} with a real-time reader"));
+    parts.push(format!("{} buffers, {} bytes", choice.buffers, choice.bytes));
+    if let Some(names) = names(Way::Claims) {
+        parts.push(format!("slow, safe whatever time it takes: {names}"));
+    }
+    if let (Some(names), Some(writes)) = (names(Way::ByTime), choice.writes) {
+        parts.push(format!("fast, at most {writes} writes touch a read: {names}"));
+    }
+    if let Some(names) = names(Way::LooksOn) {
+        parts.push(format!("tries again if overtaken: {names}"));
+    }
+    if let Some(next) = next {
+        let (verb, name) = (if pinned { "smallest other" } else { "next" }, next.mechanism.paper_name());
+        parts.push(format!("{verb} {name} with {} bytes", next.bytes));
+    }
+    parts.join("; ")
+}
