@@ -11,8 +11,11 @@
 //! A job that received several values has one age, that of the oldest. Reading a state again is not recorded, so a
 //! job that received none worked on the value that its task received last. A value that cannot be traced back, since
 //! its records were lost or it was sent before the recording began, has none.
+//!
+//! Which of several readers of a channel received a value, its record does not say: it is the one whose job was running
+//! on that CPU. Jobs of a core lie within each other, so of those that had begun it is the one that began last.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use taut_event::{Kind, Record};
 use taut_plan::{ChainPlan, Kind as ChannelKind, Plan};
@@ -78,14 +81,14 @@ impl<'r> History<'r> {
             senders: HashMap::new(),
             received: HashMap::new(),
         };
-        let mut started = HashSet::new();
+        let mut started: HashMap<(u16, u64), u64> = HashMap::new();
         for record in records {
             match record.kind {
                 Kind::Release => {
                     history.releases.insert((record.subject, record.job), record.at.as_ns());
                 }
                 Kind::Start => {
-                    started.insert((record.subject, record.job));
+                    started.entry((record.subject, record.job)).or_insert(record.at.as_ns());
                 }
                 Kind::Complete => history.completions.entry(record.subject).or_default().push(record),
                 Kind::Send => {
@@ -103,18 +106,21 @@ impl<'r> History<'r> {
             })
             .collect();
         for record in records.iter().filter(|record| record.kind == Kind::Receive) {
-            for reader in readers.get(usize::from(record.subject)).into_iter().flatten() {
+            let Some(own) = readers.get(usize::from(record.subject)) else { continue };
+            let several = own.len() > 1;
+            let took = own.iter().filter_map(|reader| {
                 // A job receives before it completes, and no other of its task completes in between.
-                let Some(completions) = history.completions.get(reader) else { continue };
+                let completions = history.completions.get(reader)?;
                 let next = completions.partition_point(|complete| complete.at < record.at);
-                let Some(job) = completions.get(next).map(|complete| complete.job) else { continue };
-                if !started.contains(&(*reader, job)) {
-                    continue;
-                }
-                let jobs = history.received.entry((record.subject, *reader)).or_default();
-                let oldest = jobs.entry(job).or_insert(record.job);
-                *oldest = record.job.min(*oldest);
-            }
+                let complete = completions.get(next)?;
+                let start = *started.get(&(*reader, complete.job))?;
+                let running = start <= record.at.as_ns() && complete.cpu == record.cpu;
+                (running || !several).then_some((start, *reader, complete.job))
+            });
+            let Some((_, reader, job)) = took.max() else { continue };
+            let jobs = history.received.entry((record.subject, reader)).or_default();
+            let oldest = jobs.entry(job).or_insert(record.job);
+            *oldest = record.job.min(*oldest);
         }
         history
     }

@@ -44,7 +44,7 @@ impl Judge<'_> {
             writer: channel.writer.name.clone(),
             readers: channel.readers.iter().map(|reader| reader.name.clone()).collect(),
             mechanism: channel.mechanism.paper_name(),
-            capacity: channel.capacity,
+            capacity: channel.buffers.unwrap_or(channel.capacity),
             sent: self.of(Kind::Send, at).count() as u64,
             received: self.of(Kind::Receive, at).count() as u64,
             dropped: self.of(Kind::Drop, at).map(|record| record.value).fold(0, u64::saturating_add),

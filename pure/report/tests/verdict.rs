@@ -256,6 +256,51 @@ fn ages_are_found_from_who_received_what() {
     assert_eq!(Report::new(&plan, &bare).chains()[0].age, None);
 }
 
+/// Two readers of one state, the one within a job of the other: each has its own value.
+#[test]
+fn each_reader_has_what_it_received_itself() {
+    let mut plan = plan();
+    let audio = plan.channel("audio").unwrap();
+    plan.channels[audio].kind = taut_plan::Kind::State;
+    let mut other = plan.channels[audio].readers[0].clone();
+    other.name = "output".to_owned();
+    plan.channels[audio].readers.push(other);
+    plan.chains[0].path.truncate(3);
+    let [recording, processing, output] =
+        ["recording", "processing", "output"].map(|name| plan.task(name).unwrap() as u16);
+    let audio = audio as u16;
+    let mut run = run(Script::quiet());
+    let begin = run.records[0].at.as_ns();
+    let at = |at_us: u64, kind, subject, job, value| Record {
+        at: Instant::from_ns(begin + at_us * 1_000),
+        kind,
+        cpu: 0,
+        subject,
+        job,
+        value,
+    };
+    run.records = vec![
+        at(0, Kind::Begin, 0, 0, 0),
+        at(0, Kind::Release, recording, 0, 0),
+        at(0, Kind::Start, recording, 0, 0),
+        at(100, Kind::Send, audio, 0, 1),
+        at(200, Kind::Complete, recording, 0, 200_000),
+        at(1_000, Kind::Start, output, 0, 0),
+        at(1_100, Kind::Receive, audio, 1, 1_000_000),
+        at(8_000, Kind::Release, recording, 1, 0),
+        at(8_000, Kind::Start, recording, 1, 0),
+        at(8_100, Kind::Send, audio, 1, 2),
+        at(8_200, Kind::Complete, recording, 1, 200_000),
+        at(9_000, Kind::Start, processing, 1, 0),
+        at(9_100, Kind::Receive, audio, 2, 1_000_000),
+        at(9_500, Kind::Complete, processing, 1, 500_000),
+        at(10_000, Kind::Complete, output, 0, 1_000_000),
+        at(20_000, Kind::End, 0, 0, 0),
+    ];
+    let age = Report::new(&plan, &run).chains()[0].age.unwrap();
+    assert_eq!((age.count, age.max_ns), (1, 1_500_000));
+}
+
 #[test]
 fn what_the_process_lacked_is_told() {
     let mut run = run(Script::quiet());
