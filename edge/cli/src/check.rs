@@ -69,6 +69,10 @@ pub(crate) fn summary(plan: &Plan) -> String {
     for chain in &plan.chains {
         let latency = chain.latency.map_or_else(|| "-".to_owned(), |latency| latency.to_string());
         line(format_args!("  chain {}: at most {latency} of {}", chain.name, chain.max_latency));
+        if let Some(limit) = chain.max_reaction {
+            let reaction = chain.reaction.map_or_else(|| "-".to_owned(), |reaction| reaction.to_string());
+            line(format_args!("  chain {}: reacts within {reaction} of {limit}", chain.name));
+        }
     }
     for core in &plan.cores {
         let (whole, tenths) = (core.utilisation_ppm / 10_000, core.utilisation_ppm / 1_000 % 10);

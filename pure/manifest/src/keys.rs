@@ -532,7 +532,7 @@ static MECHANISMS: &[Word] = &[
 
 static CHAIN: Table = Table {
     noun: "chain",
-    doc: "A path of data with a bound on their age at its end.",
+    doc: "A path of data with bounds on their age at its end and on the reaction to what begins it.",
     keys: &[
         key("name", Type::Text, Need::Required, "For people and reports."),
         key("path", Type::List(&Type::Text), Need::Required, "task, channel, task, …, task."),
@@ -541,6 +541,12 @@ static CHAIN: Table = Table {
             Type::Duration,
             Need::Required,
             "The oldest that data may be when the last task completes.",
+        ),
+        key(
+            "max-reaction",
+            Type::Duration,
+            Need::Optional,
+            "The longest from an event outside until an output of the last task shows it or something newer.",
         ),
     ],
 };

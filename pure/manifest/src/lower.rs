@@ -260,5 +260,6 @@ fn chain(item: &Item<'_>) -> ChainDraft {
         name: fields.and_then(|fields| fields.text("name")).unwrap_or_default().to_owned(),
         path: fields.map_or(Vec::new(), |fields| texts(fields.many("path"))),
         max_latency: fields.and_then(|fields| fields.duration("max-latency")).unwrap_or(Duration::ZERO),
+        max_reaction: fields.and_then(|fields| fields.duration("max-reaction")),
     }
 }

@@ -204,6 +204,8 @@ pub struct ChainDraft {
     pub path: Vec<String>,
     /// The oldest that data may be at the end.
     pub max_latency: Duration,
+    /// The longest from an event outside until it shows in an output, if that is asked.
+    pub max_reaction: Option<Duration>,
 }
 
 impl Draft {

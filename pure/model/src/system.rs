@@ -110,6 +110,8 @@ pub struct Chain {
     pub path: Vec<Step>,
     /// The oldest that data may be when the last task completes.
     pub max_latency: Duration,
+    /// The longest from an event outside until an output shows it or something newer, if that is asked.
+    pub max_reaction: Option<Duration>,
 }
 
 /// A step of a chain.

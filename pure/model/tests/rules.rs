@@ -115,6 +115,7 @@ fn a_draft_without_fault_is_a_model() {
         name: "through".into(),
         path: vec!["writer".into(), "values".into(), "reader".into()],
         max_latency: Duration::from_ms(9),
+        max_reaction: None,
     });
     let (model, faults) = draft.build();
     assert!(faults.is_empty(), "{faults:?}");
@@ -248,7 +249,12 @@ fn what_is_faulty_is_not_reported_again() {
     draft.payloads.clear();
     draft.services.push(ServiceDraft { name: "unused".into(), persistent: Size::ZERO });
     let path = vec!["writer".into(), "values".into(), "reader".into()];
-    draft.chains.push(ChainDraft { name: "through".into(), path, max_latency: Duration::from_ms(9) });
+    draft.chains.push(ChainDraft {
+        name: "through".into(),
+        path,
+        max_latency: Duration::from_ms(9),
+        max_reaction: None,
+    });
     assert_eq!(check(draft.clone()).len(), 4, "reader twice, the payload, and the service that nobody uses");
     draft.faulty.insert("tasks.reader".into());
     draft.faulty.insert("payloads".into());

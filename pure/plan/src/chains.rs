@@ -1,162 +1,266 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Chains: how old data are at their end.
+//! Chains: how old data are at their end, and how soon something that happened outside shows there.
+//!
+//! Both are bounded over what is proven of each task, with what is known of who writes and reads a state: a writer
+//! above its reader on one core under fixed priorities has written before the reader starts, so its release counts and
+//! not its response. Where tasks lock, they may wait for others, and that is not used.
 
-use taut_analysis::chain::{self, Link};
+use taut_analysis::chain::data_age::data_age;
+use taut_analysis::chain::end_to_end::{self, Arrivals, Hop, Reading};
+use taut_analysis::chain::reaction::reaction;
 use taut_analysis::{Overflow, Verdict, Why};
-use taut_model::{Arrival, Chain, ChannelId, Class, Fault, Kind, Model, Party, Place, Step, TaskId, codes};
+use taut_model::{
+    Arrival, Chain, ChannelId, Class, Fault, Kind, Model, Place, RealTime, Scheduler, Step, TaskId, codes,
+};
 use taut_time::Duration;
 
-use crate::flow::{Promises, reader, writer};
+use crate::flow::Promises;
+use crate::seats::Seats;
 use crate::{ChainPlan, StepPlan};
 
+/// What chains are bounded over.
+pub(crate) struct Known<'a> {
+    pub(crate) model: &'a Model,
+    pub(crate) seats: &'a Seats<'a>,
+    pub(crate) promises: &'a Promises,
+}
+
+/// A chain as the analyses want it.
+struct Way {
+    first: end_to_end::Task,
+    hops: Vec<Hop>,
+}
+
+/// Why there is none.
+enum Missing {
+    /// A task's response is not proven, which is said there.
+    Response,
+    /// The reader of the queue at this step is released by another channel.
+    Looks(usize),
+}
+
+/// What is asked of a chain.
+#[derive(Clone, Copy)]
+struct Asked {
+    key: &'static str,
+    /// What it is, of the chain.
+    what: &'static str,
+    limit: Duration,
+}
+
 /// Bounds a chain.
-pub(crate) fn follow(
-    model: &Model,
-    at: usize,
-    chain: &Chain,
-    promises: &Promises,
-    faults: &mut Vec<Fault>,
-) -> ChainPlan {
+pub(crate) fn follow(known: &Known<'_>, at: usize, chain: &Chain, faults: &mut Vec<Fault>) -> ChainPlan {
     let mut plan = ChainPlan {
         name: chain.name.clone(),
         path: Vec::new(),
         max_latency: chain.max_latency,
         latency: None,
+        max_reaction: chain.max_reaction,
+        reaction: None,
+        reaction_path: Vec::new(),
     };
-    let response = |id: TaskId| promises[id.index()].filter(|p| p.proven).map(|p| p.response);
-    let mut links = Vec::new();
-    let mut first = None;
-    // How often something newer is certain to come: behind a queue, as often as into it.
-    let mut renewed = None;
-    let mut samples = true;
-    for (i, step) in chain.path.iter().enumerate() {
-        match *step {
-            Step::Task(id) => {
-                // What is not shown about a task is said there.
-                let Some(response) = response(id) else { return plan };
-                first = first.or(Some(response));
-                if samples {
-                    renewed = period(model, id);
-                }
-            }
-            Step::Channel(id) => match link(model, id, promises, renewed) {
-                Some(link) => {
-                    samples = matches!(link, Link::State { .. });
-                    links.push(link);
-                }
-                None => {
-                    let name = &model.channel(id).name;
-                    let message = format!("the latency of chain `{}` is not shown", chain.name);
-                    let place = Place::value(format!("chains.{at}.path.{i}"));
-                    faults.push(
-                        Fault::error(
-                            codes::CHAIN_TOO_SLOW,
-                            message,
-                            place,
-                            "nothing bounds how long a value waits",
-                        )
-                        .note(format!("the reader of `{name}` is released by another channel"))
-                        .help("make the reader periodic, or let this channel release it"),
-                    );
-                    return plan;
-                }
-            },
+    let way = match known.way(chain) {
+        Ok(way) => way,
+        Err(Missing::Response) => return plan,
+        Err(Missing::Looks(step)) => {
+            faults.push(known.nothing_bounds(at, chain, step));
+            return plan;
         }
-    }
-    let Some(first) = first else { return plan };
-    match chain::age(first, &links) {
+    };
+    let latency = Asked { key: "max-latency", what: "latency", limit: chain.max_latency };
+    match data_age(&way.first, &way.hops) {
         Ok(Verdict::Schedulable(age)) => {
-            plan.path = steps(model, chain, first, &age, &links);
-            plan.latency = Some(age.total);
-            if age.total > chain.max_latency {
-                faults.push(too_slow(at, chain, &plan, age.total));
+            plan.path = known.steps(chain, &way, Duration::ZERO, &age.hops);
+            plan.latency = Some(age.until_output);
+            if age.until_output > chain.max_latency {
+                let message = format!("data of chain `{}` can be older than it allows", chain.name);
+                faults.push(too_slow(at, message, latency, &plan.path, age.until_output));
             }
         }
-        other => {
-            let message = format!("the latency of chain `{}` is not shown", chain.name);
-            let place = Place::value(format!("chains.{at}.max-latency"));
-            let why = match other {
-                Ok(Verdict::NotApplicable(assumption)) => assumption.to_string(),
-                Ok(Verdict::NotShown(Why::Rate)) => "more is sent into a queue of it than is taken".into(),
-                _ => Overflow.to_string(),
-            };
-            faults.push(Fault::error(codes::CHAIN_TOO_SLOW, message, place, why));
+        other => faults.push(not_shown(at, chain, latency, other.map(|verdict| verdict.map(drop)))),
+    }
+    let Some(limit) = chain.max_reaction else { return plan };
+    let asked = Asked { key: "max-reaction", what: "reaction", limit };
+    match reaction(&way.first, &way.hops) {
+        Ok(Verdict::Schedulable(found)) => {
+            plan.reaction_path = known.steps(chain, &way, found.sampling, &found.hops);
+            plan.reaction = Some(found.total);
+            if found.total > limit {
+                let message = format!("chain `{}` can react later than it allows", chain.name);
+                faults.push(too_slow(at, message, asked, &plan.reaction_path, found.total));
+            }
         }
+        other => faults.push(not_shown(at, chain, asked, other.map(|verdict| verdict.map(drop)))),
     }
     plan
 }
 
-/// The period of a periodic task.
-fn period(model: &Model, id: TaskId) -> Option<Duration> {
-    match &model.task(id).class {
-        Class::RealTime(real_time) => match real_time.arrival {
-            Arrival::Periodic { .. } => Some(real_time.arrival.period()),
-            Arrival::Sporadic { .. } => None,
-        },
-        Class::BestEffort(_) => None,
+impl Known<'_> {
+    fn real_time(&self, id: TaskId) -> Option<&RealTime> {
+        match &self.model.task(id).class {
+            Class::RealTime(task) => Some(task),
+            Class::BestEffort(_) => None,
+        }
+    }
+
+    /// A task as the theorems see it: its jitter includes the overhead of its release, after which it is ready.
+    fn task(&self, id: TaskId) -> Option<end_to_end::Task> {
+        let task = self.real_time(id)?;
+        let response = self.promises[id.index()].filter(|promise| promise.proven)?.response;
+        let release = self.model.platform().overheads.release;
+        Some(end_to_end::Task {
+            arrivals: match task.arrival {
+                Arrival::Periodic { .. } => Arrivals::Periodic,
+                Arrival::Sporadic { .. } => Arrivals::Sporadic,
+            },
+            period: task.arrival.period(),
+            response,
+            jitter: task.jitter.checked_add(release).unwrap_or(Duration::MAX).min(response),
+        })
+    }
+
+    fn way(&self, chain: &Chain) -> Result<Way, Missing> {
+        let mut tasks = Vec::new();
+        let mut channels = Vec::new();
+        for (at, step) in chain.path.iter().enumerate() {
+            match *step {
+                Step::Task(id) => tasks.push((id, self.task(id).ok_or(Missing::Response)?)),
+                Step::Channel(id) => channels.push((at, id)),
+            }
+        }
+        let hop = |(pair, &(at, id)): (&[(TaskId, end_to_end::Task)], &(usize, ChannelId))| {
+            let (writer, reader) = (pair[0].0, pair[1].0);
+            let channel = self.channel(id, writer, reader).ok_or(Missing::Looks(at))?;
+            Ok(Hop { channel, reader: pair[1].1 })
+        };
+        let first = tasks.first().ok_or(Missing::Response)?.1;
+        let hops = tasks.windows(2).zip(&channels).map(hop).collect::<Result<_, Missing>>()?;
+        Ok(Way { first, hops })
+    }
+
+    /// What lies between two tasks; none if nothing says when the reader looks at a queue.
+    fn channel(&self, id: ChannelId, writer: TaskId, reader: TaskId) -> Option<end_to_end::Channel> {
+        let channel = self.model.channel(id);
+        if channel.kind == Kind::State {
+            let below = self.starts_behind(writer, reader);
+            let reading = if below { Reading::NewestBelowWriter } else { Reading::Newest };
+            return Some(end_to_end::Channel::State(reading));
+        }
+        let triggered = match self.real_time(reader)?.arrival {
+            Arrival::Periodic { .. } => false,
+            Arrival::Sporadic { trigger, .. } if trigger == id => true,
+            Arrival::Sporadic { .. } => return None,
+        };
+        let (sends, takes) = (channel.sends_per_release, channel.takes_per_release);
+        Some(end_to_end::Channel::Queue { sends, takes, triggered })
+    }
+
+    /// Whether the reader cannot start while the writer is ready: one core, fixed priorities, the writer more urgent,
+    /// and nobody ever waits.
+    fn starts_behind(&self, writer: TaskId, reader: TaskId) -> bool {
+        let seat = |id| self.seats.seats.iter().find(|seat| seat.id == id);
+        let fixed = self.model.platform().scheduler == Scheduler::FixedPriority;
+        let waits = !self.model.resources().is_empty();
+        seat(writer).zip(seat(reader)).is_some_and(|(writer, reader)| {
+            fixed && !waits && writer.core == reader.core && writer.priority > reader.priority
+        })
+    }
+
+    /// What each step adds: `sampling` and the hops, each from an arrival to the next task's.
+    fn steps(&self, chain: &Chain, way: &Way, sampling: Duration, hops: &[Duration]) -> Vec<StepPlan> {
+        let mut steps = Vec::with_capacity(chain.path.len());
+        let mut writer = &way.first;
+        if !sampling.is_zero() {
+            let name = self.name(&chain.path[0]);
+            steps.push(StepPlan { name, adds: "has just sampled".into(), time: sampling });
+        }
+        for ((hop, &time), at) in way.hops.iter().zip(hops).zip((0..).step_by(2)) {
+            let early = hop.channel == end_to_end::Channel::State(Reading::NewestBelowWriter);
+            let (adds, own) = if early {
+                ("release, above its reader", writer.jitter)
+            } else {
+                ("response", writer.response)
+            };
+            let wait = time.saturating_sub(own);
+            steps.push(StepPlan { name: self.name(&chain.path[at]), adds: adds.into(), time: own });
+            let adds = match hop.channel {
+                end_to_end::Channel::State(_) if sampling.is_zero() => "is read until it is replaced",
+                end_to_end::Channel::State(_) => "waits for its reader's next job",
+                end_to_end::Channel::Queue { triggered: true, .. } if wait.is_zero() => {
+                    "releases its reader at once"
+                }
+                end_to_end::Channel::Queue { triggered: true, .. } => "waits for its reader's gap",
+                end_to_end::Channel::Queue { .. } if wait == hop.reader.period => {
+                    "waits at most a period of its reader"
+                }
+                end_to_end::Channel::Queue { .. } => "waits at most some periods of its reader",
+            };
+            steps.push(StepPlan { name: self.name(&chain.path[at + 1]), adds: adds.into(), time: wait });
+            writer = &hop.reader;
+        }
+        let name = chain.path.last().map_or_else(String::new, |last| self.name(last));
+        steps.push(StepPlan { name, adds: "response".into(), time: writer.response });
+        steps
+    }
+
+    fn name(&self, step: &Step) -> String {
+        match *step {
+            Step::Task(id) => self.model.task(id).name.clone(),
+            Step::Channel(id) => self.model.channel(id).name.clone(),
+        }
+    }
+
+    fn nothing_bounds(&self, at: usize, chain: &Chain, step: usize) -> Fault {
+        let name = self.name(&chain.path[step]);
+        let message = format!("the latency of chain `{}` is not shown", chain.name);
+        let place = Place::value(format!("chains.{at}.path.{step}"));
+        Fault::error(codes::CHAIN_TOO_SLOW, message, place, "nothing bounds how long a value waits")
+            .note(format!("the reader of `{name}` is released by another channel"))
+            .help("make the reader periodic, or let this channel release it")
     }
 }
 
-fn link(model: &Model, id: ChannelId, promises: &Promises, renewed: Option<Duration>) -> Option<Link> {
-    let channel = model.channel(id);
-    let (reader, _) = reader(model, id, promises)?;
-    let (writer, _) = writer(model, channel, promises)?;
-    let Party::Task(_) = channel.writer else { return None };
-    Some(match channel.kind {
-        Kind::Queue => Link::Queue(writer, reader),
-        Kind::State => Link::State {
-            period: renewed.unwrap_or(writer.period),
-            periodic: renewed.is_some(),
-            response: reader.response,
-        },
-    })
+fn not_shown(at: usize, chain: &Chain, asked: Asked, why: Result<Verdict<()>, Overflow>) -> Fault {
+    let message = format!("the {} of chain `{}` is not shown", asked.what, chain.name);
+    let place = Place::value(format!("chains.{at}.{}", asked.key));
+    let why = match why {
+        Ok(Verdict::NotApplicable(assumption)) => assumption.to_string(),
+        Ok(Verdict::NotShown(Why::Rate)) => "more is sent into a queue of it than is taken".into(),
+        _ => Overflow.to_string(),
+    };
+    Fault::error(codes::CHAIN_TOO_SLOW, message, place, why)
 }
 
-fn steps(model: &Model, chain: &Chain, first: Duration, age: &chain::Age, links: &[Link]) -> Vec<StepPlan> {
-    let times = age.steps.iter().zip(links).flat_map(|(step, link)| {
-        let adds = match link {
-            Link::State { .. } => "is read until it is replaced",
-            Link::Queue(_, reader) if reader.triggered && step.wait.is_zero() => {
-                "releases its reader at once"
-            }
-            Link::Queue(_, reader) if reader.triggered => "waits for its reader's gap",
-            Link::Queue(_, reader) if step.wait == reader.period => "waits at most a period of its reader",
-            Link::Queue(..) => "waits at most some periods of its reader",
-        };
-        [(adds, step.wait), ("response", step.response)]
-    });
-    let name = |step: &Step| match *step {
-        Step::Task(id) => model.task(id).name.clone(),
-        Step::Channel(id) => model.channel(id).name.clone(),
-    };
-    let times = [("response", first)].into_iter().chain(times);
-    let step = |(step, (adds, time)): (&Step, (&str, Duration))| StepPlan {
-        name: name(step),
-        adds: adds.into(),
-        time,
-    };
-    chain.path.iter().zip(times).map(step).collect()
-}
-
-fn too_slow(at: usize, chain: &Chain, plan: &ChainPlan, total: Duration) -> Fault {
-    let message = format!("data of chain `{}` can be older than it allows", chain.name);
-    let place = Place::value(format!("chains.{at}.max-latency"));
-    let text = format!("{} passed: the bound is {total}", chain.max_latency);
+fn too_slow(at: usize, message: String, asked: Asked, path: &[StepPlan], total: Duration) -> Fault {
+    let place = Place::value(format!("chains.{at}.{}", asked.key));
+    let text = format!("{} passed: the bound is {total}", asked.limit);
     let mut fault = Fault::error(codes::CHAIN_TOO_SLOW, message, place, text);
-    for (i, step) in plan.path.iter().enumerate().filter(|(_, step)| !step.time.is_zero()) {
-        let place = Place::value(format!("chains.{at}.path.{i}"));
+    // The first task of a reaction stands twice: for what it has just missed, and for its response.
+    let twice = path.len().is_multiple_of(2);
+    for (i, step) in path.iter().enumerate().filter(|(_, step)| !step.time.is_zero()) {
+        let place = Place::value(format!("chains.{at}.path.{}", i.saturating_sub(usize::from(twice))));
         fault = fault.also(place, format!("{}: {}", step.adds, step.time));
     }
-    let largest = plan.path.iter().rev().max_by_key(|step| step.time);
+    let largest = path.iter().rev().max_by_key(|step| step.time);
     let fault = fault.note("test: sum of response times and of the longest wait in each channel");
-    match largest {
-        Some(step) if step.adds != "response" => fault.help(format!(
-            "`{}` adds most: let its reader run more often or be released by it, or allow \"{total}\"",
-            step.name
-        )),
-        Some(step) => fault.help(format!("`{}` adds most: make it faster, or allow \"{total}\"", step.name)),
-        None => fault,
-    }
+    let Some(step) = largest else { return fault };
+    let name = &step.name;
+    fault.help(match step.adds.as_str() {
+        "response" => format!("`{name}` adds most: make it faster, or allow \"{total}\""),
+        "has just sampled" => format!("`{name}` adds most: let it run more often, or allow \"{total}\""),
+        "release, above its reader" => {
+            format!("`{name}` adds most: let it be released earlier, or allow \"{total}\"")
+        }
+        "is read until it is replaced" => {
+            format!("`{name}` adds most: let its writer run more often, or allow \"{total}\"")
+        }
+        "waits for its reader's next job" => {
+            format!("`{name}` adds most: let its reader run more often, or allow \"{total}\"")
+        }
+        _ => format!(
+            "`{name}` adds most: let its reader run more often or be released by it, or allow \"{total}\""
+        ),
+    })
 }

@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use crate::{ArrivalPlan, ChannelPlan, ClassPlan, Plan, Term};
+use crate::{ArrivalPlan, ChannelPlan, ClassPlan, Plan, StepPlan, Term};
 
 /// Rows of (what, detail, time), columns aligned, a rule and the sum below.
 fn table(rows: &[[String; 3]], sum: &[String; 3]) -> String {
@@ -86,7 +86,7 @@ fn row(term: &Term) -> [String; 3] {
     [term.kind.clone(), detail, term.time.to_string()]
 }
 
-/// How the latency of a chain is made up; `None` if there is no such chain.
+/// How the latency of a chain is made up, and its reaction where that is asked; `None` if there is no such chain.
 pub fn explain_chain(plan: &Plan, name: &str) -> Option<String> {
     let chain = plan.chains.iter().find(|chain| chain.name == name)?;
     let Some(latency) = chain.latency else {
@@ -97,9 +97,23 @@ pub fn explain_chain(plan: &Plan, name: &str) -> Option<String> {
         "{name}\n{verdict}data are at most {latency} old at the end, {} allowed\n\n",
         chain.max_latency
     );
-    let rows: Vec<_> =
-        chain.path.iter().map(|step| [step.name.clone(), step.adds.clone(), step.time.to_string()]).collect();
+    let cells = |step: &StepPlan| [step.name.clone(), step.adds.clone(), step.time.to_string()];
+    let rows: Vec<_> = chain.path.iter().map(cells).collect();
     text += &table(&rows, &["bound".into(), "arrival to completion".into(), latency.to_string()]);
+    if let Some(limit) = chain.max_reaction {
+        text += &match chain.reaction {
+            Some(reaction) => {
+                let verdict = if reaction <= limit { "" } else { "NOT KEPT: " };
+                let rows: Vec<_> = chain.reaction_path.iter().map(cells).collect();
+                let sum = ["bound".into(), "event to completion".into(), reaction.to_string()];
+                format!(
+                    "\n{verdict}an event shows within {reaction}, {limit} allowed\n\n{}",
+                    table(&rows, &sum)
+                )
+            }
+            None => format!("\nreaction NOT PROVEN, at most {limit} allowed\n"),
+        };
+    }
     Some(text)
 }
 

@@ -13,6 +13,8 @@ use crate::shared::Shared;
 use crate::{
     ArrivalPlan, ChannelPlan, ClassPlan, CorePlan, Input, MemoryPlan, Plan, ReaderPlan, Region, ServicePlan,
     TaskPlan, Term, WriterPlan, serve, timing,
+    ArrivalPlan, ChainPlan, ChannelPlan, ClassPlan, CorePlan, Input, MemoryPlan, Plan, ReaderPlan, Region,
+    ServicePlan, TaskPlan, Term, WriterPlan, timing,
 };
 
 /// The largest number that TOML can hold; stands for any utilisation above it.
@@ -68,11 +70,14 @@ impl Plan {
         let channels: Vec<Realisation> =
             model.channel_ids().map(|id| flow::realise(model, id, &promises, &mut faults)).collect();
         let chains = model.chains().iter().enumerate();
+        let known = chains::Known { model, seats: &seats, promises: &promises };
         let chains: Vec<_> =
-            chains.map(|(at, chain)| chains::follow(model, at, chain, &promises, &mut faults)).collect();
+            chains.map(|(at, chain)| chains::follow(&known, at, chain, &mut faults)).collect();
         let (map, memory) = memory(model, &channels, &mut faults);
         let shown = served
             && chains.iter().all(|chain| chain.latency.is_some_and(|latency| latency <= chain.max_latency));
+        let shown =
+            promises.iter().flatten().all(|promise| promise.proven) && chains.iter().all(ChainPlan::kept);
         let platform = model.platform();
         let cores = seats.cores.iter().zip(&platform.cores).map(|(core, &cpu)| CorePlan {
             cpu,

@@ -319,11 +319,30 @@ pub struct ChainPlan {
     pub name: String,
     /// Its steps, with what each adds to the bound.
     pub path: Vec<StepPlan>,
-    /// What the manifest allows.
+    /// The oldest that the manifest allows data to be.
     pub max_latency: Duration,
     /// The bound on the age of data when the last task completes; none if not shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Duration>,
+    /// The latest reaction that the manifest allows, if it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_reaction: Option<Duration>,
+    /// The bound on the time from an event outside, which the first task samples or is released by, to the completion
+    /// of the first job of the last task that shows it or something newer; none if not asked or not shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reaction: Option<Duration>,
+    /// What each step adds to that; the first task stands twice if it is periodic: what it has just sampled comes first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reaction_path: Vec<StepPlan>,
+}
+
+impl ChainPlan {
+    /// Whether all that is asked of it is shown and kept.
+    pub fn kept(&self) -> bool {
+        let within = |bound: Option<Duration>, limit| bound.is_some_and(|bound| bound <= limit);
+        within(self.latency, self.max_latency)
+            && self.max_reaction.is_none_or(|limit| within(self.reaction, limit))
+    }
 }
 
 /// A step of a chain.

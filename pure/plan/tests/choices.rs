@@ -152,7 +152,12 @@ fn a_chain_through_a_reader_that_someone_else_releases() {
     draft.channels =
         vec![queue("tick", "clock", "both", "Sample", None), queue("values", "data", "both", "Sample", None)];
     let path = ["data", "values", "both"].map(String::from).to_vec();
-    draft.chains = vec![taut_model::ChainDraft { name: "through".into(), path, max_latency: time("1s") }];
+    draft.chains = vec![taut_model::ChainDraft {
+        name: "through".into(),
+        path,
+        max_latency: time("1s"),
+        max_reaction: None,
+    }];
     let planned = plan(&draft);
     assert!(!planned.plan.proven);
     assert_eq!(planned.plan.channels[1].latency, None);

@@ -147,7 +147,7 @@ pub struct ChannelFigures {
     pub readers: Vec<String>,
     /// The protocol, as its paper names it.
     pub mechanism: &'static str,
-    /// Values that can wait.
+    /// Values that can wait, or copies of a state's value where its mechanism counts them.
     pub capacity: u32,
     /// Values sent, where the sender is recorded.
     pub sent: u64,

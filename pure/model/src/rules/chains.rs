@@ -16,6 +16,7 @@ pub(super) fn check(draft: &Draft, names: &Names<'_>, faults: &mut Faults<'_>) -
             name: chain.name.clone(),
             path,
             max_latency: chain.max_latency,
+            max_reaction: chain.max_reaction,
         }));
     }
     chains

@@ -170,8 +170,12 @@ pub fn cochlear() -> Draft {
         state("settings", "ui", "processing", "Settings"),
     ];
     let path = ["recording", "audio", "processing", "electrodes", "output"].map(String::from).to_vec();
-    draft.chains =
-        vec![ChainDraft { name: "microphone-to-electrode".into(), path, max_latency: time("16ms") }];
+    draft.chains = vec![ChainDraft {
+        name: "microphone-to-electrode".into(),
+        path,
+        max_latency: time("16ms"),
+        max_reaction: None,
+    }];
     draft
 }
 

@@ -268,6 +268,9 @@ pub(crate) fn plan() -> Plan {
             ],
             max_latency: us(16_000),
             latency: Some(us(11_090)),
+            max_reaction: None,
+            reaction: None,
+            reaction_path: Vec::new(),
         }],
     }
 }
