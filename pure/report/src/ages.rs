@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! How old data are at the end of a chain, found from who received what.
+//! How old data are at the end of a chain, and how soon it shows what happened, found from who received what.
 //!
 //! A job of a chain's last task worked on the values that it received; each was sent by some job of the task
 //! before it, which had received others, and so on to the first task, whose release is when the data began. The
@@ -12,18 +12,21 @@
 //! job that received none worked on the value that its task received last. A value that cannot be traced back, since
 //! its records were lost or it was sent before the recording began, has none.
 //!
+//! An event just behind the release of a job of the first task is seen by the next one; what matters is the first end
+//! whose data, of the newest values received, are of that job or a later one. Of a first task that is itself released by
+//! events, an event is its release. Where a job on the way was skipped, for a pause or an overrun, nothing is said.
+//!
 //! Which of several readers of a channel received a value, its record does not say: it is the one whose job was running
 //! on that CPU. Jobs of a core lie within each other, so of those that had begun it is the one that began last.
 
 use std::collections::{BTreeMap, HashMap};
 
 use taut_event::{Kind, Record};
-use taut_plan::{ChainPlan, Kind as ChannelKind, Plan};
+use taut_plan::{ArrivalPlan, ChainPlan, ClassPlan, Kind as ChannelKind, Plan};
 
 /// A [`Kind::ChainEnd`] record for every end of every chain that has none in the recording: a program that knows
 /// the age of its data better may record it itself.
-pub(crate) fn chain_ends(plan: &Plan, records: &[Record]) -> Vec<Record> {
-    let history = History::of(plan, records);
+pub(crate) fn chain_ends(plan: &Plan, records: &[Record], history: &History<'_>) -> Vec<Record> {
     let mut ends = Vec::new();
     for (at, chain) in (0u16..).zip(&plan.chains) {
         if records.iter().any(|record| record.kind == Kind::ChainEnd && record.subject == at) {
@@ -33,6 +36,16 @@ pub(crate) fn chain_ends(plan: &Plan, records: &[Record]) -> Vec<Record> {
         ends.extend(history.ends(&links).map(|end| Record { subject: at, ..end }));
     }
     ends
+}
+
+/// When a chain's output first showed something new, and how long before that it had happened at the earliest (ns).
+pub(crate) fn reactions(plan: &Plan, chain: &ChainPlan, history: &History<'_>) -> Vec<(u64, u64)> {
+    let Some(links) = links(plan, chain) else { return Vec::new() };
+    let Some(first) = chain.path.first().and_then(|step| plan.tasks.get(plan.task(&step.name)?)) else {
+        return Vec::new();
+    };
+    let sampled = matches!(&first.class, ClassPlan::RealTime { arrival: ArrivalPlan::Periodic { .. }, .. });
+    history.reactions(&links, sampled)
 }
 
 /// A hop of a chain: from a task through a channel to the next.
@@ -62,24 +75,27 @@ fn links(plan: &Plan, chain: &ChainPlan) -> Option<Vec<Link>> {
 }
 
 /// What a run's records say, by task and by channel.
-struct History<'r> {
+pub(crate) struct History<'r> {
     /// (task, job) → its release.
     releases: HashMap<(u16, u64), u64>,
     /// task → its completions, in order.
     completions: HashMap<u16, Vec<&'r Record>>,
     /// (channel, sequence) → the sender's job.
     senders: HashMap<(u16, u64), u64>,
-    /// (channel, reader) → job → the oldest sequence it received.
-    received: HashMap<(u16, u16), BTreeMap<u64, u64>>,
+    /// (channel, reader) → job → the oldest and the newest sequence it received.
+    received: HashMap<(u16, u16), BTreeMap<u64, (u64, u64)>>,
+    /// task → the releases that were skipped, in order.
+    skipped: HashMap<u16, Vec<u64>>,
 }
 
 impl<'r> History<'r> {
-    fn of(plan: &Plan, records: &'r [Record]) -> Self {
+    pub(crate) fn of(plan: &Plan, records: &'r [Record]) -> Self {
         let mut history = Self {
             releases: HashMap::new(),
             completions: HashMap::new(),
             senders: HashMap::new(),
             received: HashMap::new(),
+            skipped: HashMap::new(),
         };
         let mut started: HashMap<(u16, u64), u64> = HashMap::new();
         for record in records {
@@ -91,12 +107,14 @@ impl<'r> History<'r> {
                     started.entry((record.subject, record.job)).or_insert(record.at.as_ns());
                 }
                 Kind::Complete => history.completions.entry(record.subject).or_default().push(record),
+                Kind::Skip => history.skipped.entry(record.subject).or_default().push(record.at.as_ns()),
                 Kind::Send => {
                     history.senders.insert((record.subject, record.value), record.job);
                 }
                 _ => {}
             }
         }
+        history.skipped.values_mut().for_each(|times| times.sort_unstable());
         let readers: Vec<Vec<u16>> = plan
             .channels
             .iter()
@@ -119,8 +137,8 @@ impl<'r> History<'r> {
             });
             let Some((_, reader, job)) = took.max() else { continue };
             let jobs = history.received.entry((record.subject, reader)).or_default();
-            let oldest = jobs.entry(job).or_insert(record.job);
-            *oldest = record.job.min(*oldest);
+            let (oldest, newest) = jobs.entry(job).or_insert((record.job, record.job));
+            (*oldest, *newest) = (record.job.min(*oldest), record.job.max(*newest));
         }
         history
     }
@@ -129,15 +147,50 @@ impl<'r> History<'r> {
         let last = links.last().map(|link| link.to);
         let completions = last.and_then(|task| self.completions.get(&task)).into_iter().flatten();
         completions.filter_map(|complete| {
-            let mut job = complete.job;
-            for link in links.iter().rev() {
-                let jobs = self.received.get(&(link.channel, link.to))?;
-                let (_, sequence) = jobs.range(if link.state { 0 } else { job }..=job).next_back()?;
-                job = *self.senders.get(&(link.channel, *sequence))?;
-            }
+            let job = self.source(links, complete.job, |(oldest, _)| oldest)?;
             let began = self.releases.get(&(links.first()?.from, job))?;
             let value = complete.at.as_ns().saturating_sub(*began);
             Some(Record { kind: Kind::ChainEnd, job: complete.job, value, ..**complete })
         })
+    }
+
+    /// The job of the first task whose data a job of the last one worked on; of several, the one picked.
+    fn source(&self, links: &[Link], end: u64, pick: impl Fn((u64, u64)) -> u64) -> Option<u64> {
+        links.iter().rev().try_fold(end, |job, link| {
+            let jobs = self.received.get(&(link.channel, link.to))?;
+            let (_, sequences) = jobs.range(if link.state { 0 } else { job }..=job).next_back()?;
+            self.senders.get(&(link.channel, pick(*sequences))).copied()
+        })
+    }
+
+    fn reactions(&self, links: &[Link], sampled: bool) -> Vec<(u64, u64)> {
+        let (Some(first), Some(last)) = (links.first(), links.last()) else { return Vec::new() };
+        let tasks: Vec<u16> = links.iter().map(|link| link.from).chain([last.to]).collect();
+        let skipped = |from: u64, to: u64| {
+            let of = |task| {
+                let times = self.skipped.get(task)?;
+                times.get(times.partition_point(|at| *at < from)).filter(|at| **at <= to)
+            };
+            tasks.iter().any(|task| of(task).is_some())
+        };
+        let mut found = Vec::new();
+        // The newest job that has been shown.
+        let mut shown: Option<u64> = None;
+        for complete in self.completions.get(&last.to).into_iter().flatten() {
+            let Some(job) = self.source(links, complete.job, |(_, newest)| newest) else { continue };
+            if shown.is_some_and(|shown| job <= shown) {
+                continue;
+            }
+            let event = shown.and_then(|shown| {
+                let seen = if sampled { shown } else { shown.checked_add(1)? };
+                self.releases.get(&(first.from, seen)).copied()
+            });
+            let end = complete.at.as_ns();
+            if let Some(event) = event.filter(|event| !skipped(*event, end)) {
+                found.push((end, end.saturating_sub(event)));
+            }
+            shown = Some(job);
+        }
+        found
     }
 }

@@ -182,6 +182,26 @@ pub struct ChainFigures {
     pub late_ours: u64,
     /// Its steps.
     pub steps: Vec<StepFigures>,
+    /// How soon it reacted, where the manifest asks for that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reaction: Option<ReactionFigures>,
+}
+
+/// A chain's reaction: from an event outside to the first output that shows it or something newer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ReactionFigures {
+    /// How long the earliest event that such an output can have shown first had to wait.
+    pub seen: Option<Spread>,
+    /// The proven bound on that.
+    pub bound_ns: Option<u64>,
+    /// What the manifest allows.
+    pub limit_ns: u64,
+    /// Reactions beyond the bound that the machine accounts for.
+    pub late_machine: u64,
+    /// Reactions beyond the bound that are ours.
+    pub late_ours: u64,
+    /// What each step adds to the bound; the first task may stand twice.
+    pub steps: Vec<StepFigures>,
 }
 
 /// A step of a chain.

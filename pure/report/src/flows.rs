@@ -4,10 +4,12 @@
 //! Channels and chains: figures, and the coarser rule of blame that [`crate::blame`] states last.
 
 use taut_event::Kind;
+use taut_plan::ChainPlan;
 use taut_time::Duration;
 
+use crate::ages::{self, History};
 use crate::blame::Stalls;
-use crate::figures::{ChainFigures, ChannelFigures, StepFigures, TaskFigures, Values};
+use crate::figures::{ChainFigures, ChannelFigures, ReactionFigures, StepFigures, TaskFigures, Values};
 use crate::judge::{Judge, Promise};
 use crate::verdict::{Breach, Warning};
 
@@ -108,6 +110,7 @@ impl Judge<'_> {
         at: usize,
         tasks: &[TaskFigures],
         channels: &[ChannelFigures],
+        history: &History<'_>,
     ) -> ChainFigures {
         let chain = &self.plan.chains[at];
         let most = |name: &str| {
@@ -145,9 +148,46 @@ impl Judge<'_> {
             late_machine,
             late_ours: breaches.len() as u64,
             steps: steps.collect(),
+            reaction: self.reaction(chain, history),
         };
         self.machine += late_machine;
         self.breaches.append(&mut breaches);
         figures
+    }
+
+    /// How soon a chain reacted, where that is asked.
+    fn reaction(&mut self, chain: &ChainPlan, history: &History<'_>) -> Option<ReactionFigures> {
+        let max_reaction = chain.max_reaction?.as_ns();
+        let bound = chain.reaction.map(Duration::as_ns);
+        let limit_ns = bound.map_or(max_reaction, |bound| bound.min(max_reaction));
+        let path: Vec<&str> = chain.path.iter().map(|step| step.name.as_str()).collect();
+        let seen = ages::reactions(self.plan, chain, history);
+        let (mut late_machine, mut late_ours) = (0, 0);
+        for &(end, reaction_ns) in seen.iter().filter(|(_, reaction)| *reaction > limit_ns) {
+            if bound.is_some_and(|bound| bound <= max_reaction)
+                && self.excused(&path, end, reaction_ns, limit_ns, None)
+            {
+                late_machine += 1;
+            } else {
+                late_ours += 1;
+                let (chain, at_ns) = (chain.name.clone(), self.since_begin(end));
+                self.breaches.push(Breach::Reaction { chain, at_ns, reaction_ns, limit_ns });
+            }
+        }
+        self.machine += late_machine;
+        let steps = chain.reaction_path.iter().map(|step| StepFigures {
+            name: step.name.clone(),
+            adds: step.adds.clone(),
+            bound_ns: step.time.as_ns(),
+            max_ns: None,
+        });
+        Some(ReactionFigures {
+            seen: Values::of(seen.into_iter().map(|(_, reaction)| reaction)).spread(),
+            bound_ns: bound,
+            limit_ns: max_reaction,
+            late_machine,
+            late_ours,
+            steps: steps.collect(),
+        })
     }
 }

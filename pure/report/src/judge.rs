@@ -81,7 +81,8 @@ const NO_PROBE: &str = "lost-priorities";
 
 pub(crate) fn judge(plan: &Plan, run: &Run) -> Report {
     let mut records = run.records.clone();
-    records.extend(ages::chain_ends(plan, &run.records));
+    let history = ages::History::of(plan, &run.records);
+    records.extend(ages::chain_ends(plan, &run.records, &history));
     let records = records.as_slice();
     let (begin, last, ending) = frame(records);
     let cpu_of = |core: u16| plan.cores.get(usize::from(core)).map(|core| core.cpu);
@@ -115,7 +116,7 @@ pub(crate) fn judge(plan: &Plan, run: &Run) -> Report {
     let joined = jobs::join(records, plan.tasks.len());
     let (tasks, found) = judge.tasks(&joined, ending);
     let channels: Vec<ChannelFigures> = (0..plan.channels.len()).map(|at| judge.channel(at)).collect();
-    let chains = (0..plan.chains.len()).map(|at| judge.chain(at, &tasks, &channels)).collect();
+    let chains = (0..plan.chains.len()).map(|at| judge.chain(at, &tasks, &channels, &history)).collect();
     let real_time = judge.promises.iter().any(Option::is_some);
     if real_time && joined.iter().all(|task| task.jobs.is_empty()) {
         judge.breaches.push(Breach::Nothing);

@@ -34,7 +34,8 @@ mod tracks;
 mod verdict;
 
 pub use figures::{
-    ChainFigures, ChannelFigures, Counts, ProbeFigures, ServiceChange, Spread, StepFigures, TaskFigures,
+    ChainFigures, ChannelFigures, Counts, ProbeFigures, ReactionFigures, ServiceChange, Spread, StepFigures,
+    TaskFigures,
 };
 pub use report::{About, Ending, Report};
 pub use simulated::{Focus, Simulated, Window};

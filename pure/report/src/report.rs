@@ -108,7 +108,9 @@ impl Report {
     pub fn late_machine(&self) -> u64 {
         let tasks = self.tasks.iter().map(|task| task.late_machine);
         let channels = self.channels.iter().map(|channel| channel.late_machine);
-        tasks.chain(channels).chain(self.chains.iter().map(|chain| chain.late_machine)).sum()
+        let reaction = |chain: &ChainFigures| chain.reaction.as_ref().map_or(0, |late| late.late_machine);
+        let chains = self.chains.iter().map(|chain| chain.late_machine + reaction(chain));
+        tasks.chain(channels).chain(chains).sum()
     }
 
     /// For a terminal of `width` columns, at least 60; with ANSI colours if `color`. Ends with a line break.

@@ -273,6 +273,36 @@ impl Page {
         }
         self.heading("chains", "age of the data at the end, in µs");
         self.bars(&table, &tails);
+        self.reactions(report);
+    }
+
+    fn reactions(&mut self, report: &Report) {
+        let columns =
+            vec![word("chain", 0), number("ends", 2), number("p50", 3), number("p99", 3), number("max", 0)];
+        let more = [number("bound", 0), number("limit", 4)];
+        let mut table = Table::new(columns.into_iter().chain(more).collect(), "max / bound", 26);
+        let mut tails = Vec::new();
+        for (chain, reaction) in
+            report.chains.iter().filter_map(|chain| Some((chain, chain.reaction.as_ref()?)))
+        {
+            let of = |get: fn(Spread) -> u64| micros(reaction.seen.map(get));
+            table.row(vec![
+                chain.name.clone(),
+                reaction.seen.map_or(0, |seen| seen.count).to_string(),
+                of(|s| s.p50_ns),
+                of(|s| s.p99_ns),
+                of(|s| s.max_ns),
+                micros(reaction.bound_ns),
+                micros(Some(reaction.limit_ns)),
+            ]);
+            let limit = reaction.bound_ns.or(Some(reaction.limit_ns));
+            let (machine, ours) = (reaction.late_machine, reaction.late_ours);
+            tails.push(Tail { max: reaction.seen.map(|s| s.max_ns), limit, machine, ours });
+        }
+        if !tails.is_empty() {
+            self.heading("reactions", "from an event to the first end that shows it, in µs");
+            self.bars(&table, &tails);
+        }
     }
 
     fn conduct(&mut self, report: &Report) {
@@ -419,6 +449,12 @@ pub(crate) fn breach_text(breach: &Breach) -> String {
             "the data at the end of `{chain}` at {} were {} old, bound {}; no stall explains it",
             span(*at_ns),
             span(*age_ns),
+            span(*limit_ns)
+        ),
+        Breach::Reaction { chain, at_ns, reaction_ns, limit_ns } => format!(
+            "`{chain}` showed at {} what can have happened {} before, bound {}; no stall explains it",
+            span(*at_ns),
+            span(*reaction_ns),
             span(*limit_ns)
         ),
         Breach::Drop { channel, at_ns, dropped } => format!(

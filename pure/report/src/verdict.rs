@@ -106,6 +106,17 @@ pub enum Breach {
         /// The bound, or the manifest's limit where that is shorter.
         limit_ns: u64,
     },
+    /// A chain showed something later than its bound on reactions.
+    Reaction {
+        /// Which chain.
+        chain: String,
+        /// When it showed at the end, after release 0.
+        at_ns: u64,
+        /// How long before that it can have happened.
+        reaction_ns: u64,
+        /// The bound, or the manifest's limit where that is shorter.
+        limit_ns: u64,
+    },
     /// A value was lost in a queue between real-time tasks, whose capacity was proven to suffice.
     Drop {
         /// Which channel.

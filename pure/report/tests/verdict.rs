@@ -285,6 +285,9 @@ fn each_reader_has_what_it_received_itself() {
         at(0, Kind::Start, recording, 0, 0),
         at(100, Kind::Send, audio, 0, 1),
         at(200, Kind::Complete, recording, 0, 200_000),
+        at(300, Kind::Start, processing, 0, 0),
+        at(400, Kind::Receive, audio, 1, 300_000),
+        at(600, Kind::Complete, processing, 0, 300_000),
         at(1_000, Kind::Start, output, 0, 0),
         at(1_100, Kind::Receive, audio, 1, 1_000_000),
         at(8_000, Kind::Release, recording, 1, 0),
@@ -297,8 +300,26 @@ fn each_reader_has_what_it_received_itself() {
         at(10_000, Kind::Complete, output, 0, 1_000_000),
         at(20_000, Kind::End, 0, 0, 0),
     ];
-    let age = Report::new(&plan, &run).chains()[0].age.unwrap();
-    assert_eq!((age.count, age.max_ns), (1, 1_500_000));
+    let report = Report::new(&plan, &run);
+    let age = report.chains()[0].age.unwrap();
+    assert_eq!((age.count, age.max_ns), (2, 1_500_000));
+    assert_eq!(report.chains()[0].reaction, None, "nobody asks");
+    // What happened just behind the first release shows at the second end.
+    plan.chains[0].max_reaction = Some(taut_time::Duration::from_ms(12));
+    plan.chains[0].reaction = Some(taut_time::Duration::from_ms(9));
+    let report = Report::new(&plan, &run);
+    let reaction = report.chains()[0].reaction.clone().unwrap();
+    let seen = reaction.seen.unwrap();
+    assert_eq!((seen.count, seen.max_ns, reaction.late_ours), (1, 9_500_000, 1));
+    let late = |breach: &Breach| {
+        matches!(breach, Breach::Reaction { reaction_ns: 9_500_000, limit_ns: 9_000_000, .. })
+    };
+    let Verdict::Broken(breaches) = report.verdict() else { panic!("it is late") };
+    assert!(breaches.iter().any(late), "{breaches:?}");
+    assert!(report.text(100, false).contains("from an event to the first end that shows it"));
+    // A job in between was skipped: nothing is said.
+    run.records.insert(8, at(4_000, Kind::Skip, processing, 1, 0));
+    assert_eq!(Report::new(&plan, &run).chains()[0].reaction.as_ref().unwrap().seen, None);
 }
 
 #[test]

@@ -236,6 +236,11 @@
       make("div", { class: "stack", title: "the bound, step by step, within the limit" }, steps.map((step, i) => make("i", { title: `${step.name}: ${span(step.bound_ns)}`, style: { width: step.bound_ns / whole * 100 + "%", background: color(i) } }))),
       make("div", { class: "legend" }, steps.map((step, i) => make("span", null, make("i", { style: { background: color(i) } }), step.name))),
       table([["step", "name"], ["adds to the bound"], ["at most", "n"], ["seen at most", "n"]], chain.steps.map(step => [step.name, step.adds, span(step.bound_ns), span(step.max_ns)]))));
+    const late = chain.reaction;
+    if (late) add(make("div", { class: "panel gap" }, make("h3", null, `${chain.name}: reaction, from an event to the first end that shows it`),
+      table([["ends", "n"], ["p50", "n"], ["p99", "n"], ["max", "n"], ["bound", "n"], ["limit", "n"], ["max / bound"]],
+        [[count(late.seen ? late.seen.count : 0), of(late.seen, "p50_ns"), of(late.seen, "p99_ns"), of(late.seen, "max_ns"), span(late.bound_ns), span(late.limit_ns), bar(late.seen && late.seen.max_ns, late.bound_ns || late.limit_ns, late.late_machine, late.late_ours)]]),
+      table([["step", "name"], ["adds to the bound"], ["at most", "n"]], late.steps.map(step => [step.name, step.adds, span(step.bound_ns)]))));
   }
 
   section("Channels", "How each flow of data is realised, and why.");
