@@ -2,12 +2,12 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! States with a real-time writer and real-time readers, really booted: a writer, readers at other rates and on another
-//! core, an ordinary task and a client's process, in every mechanism that serves them. Application and client are
-//! processes of this test binary; the client is killed while it reads. Without the privilege to be real-time they run
+//! core, an ordinary task and a client's process, in every mechanism that serves them. Another client writes to both readers. Application and client are
+//! processes of this test binary; the client is killed while it reads, and the one that writes while it writes; another takes its place. Without the privilege to be real-time they run
 //! degraded, and what is checked here holds all the same.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -19,7 +19,7 @@ use taut_run::{
     App, Attachment, Component, Config, CountingAllocator, Error, Failure, Job, Observer, RECORDING, Reason,
     Task,
 };
-use taut_segment::Role;
+use taut_segment::{Attached, Role};
 use taut_time::Duration;
 
 #[global_allocator]
@@ -34,9 +34,14 @@ type Pose = [u64; 100];
 
 const SENDS: u64 = 5;
 
+/// Where the second client's orders begin to count.
+const SECOND: u64 = 1 << 32;
+
 fn manifest(mechanism: &str) -> String {
     let client = if clients_may_read(mechanism) { ", \"ui\"" } else { "" };
     let clients = if client.is_empty() { "" } else { "[clients.ui]\n" };
+    // A client promises no times.
+    let orders = if matches!(mechanism, "improved-chen" | "nbw") { "auto" } else { mechanism };
     let task = |name: &str, period: &str, core: u32, priority: u32| {
         format!(
             "[tasks.{name}]\narrival = {{ periodic = \"{period}\" }}\ndeadline = \"{period}\"\n\
@@ -47,7 +52,10 @@ fn manifest(mechanism: &str) -> String {
         "manifest = 1\n[app]\nname = \"states\"\n[platform]\ncores = [0, 1]\nmemory = \"32MiB\"\n\
          on-missing-privilege = \"degrade\"\n[payloads]\nPose = {{ type = \"u64\", len = 100 }}\n{}{}{}\
          [tasks.log]\nclass = \"best-effort\"\n{clients}[channels.pose]\nkind = \"state\"\nfrom = \"tracker\"\n\
-         to = [\"control\", \"planner\", \"log\"{client}]\npayload = \"Pose\"\nsends-per-release = {SENDS}\nmechanism = \"{mechanism}\"\n",
+         to = [\"control\", \"planner\", \"log\"{client}]\npayload = \"Pose\"\nsends-per-release = {SENDS}\nmechanism = \"{mechanism}\"\n\
+         [clients.shell]\n[channels.orders]\nkind = \"state\"\nfrom = \"shell\"\nto = [\"control\", \"planner\"]\n\
+         payload = \"Pose\"\nmechanism = \"{orders}\"\n\
+         [[chains]]\nname = \"see\"\npath = [\"tracker\", \"pose\", \"control\"]\nmax-latency = \"5ms\"\nmax-reaction = \"7ms\"\n",
         task("tracker", "1ms", 0, 60),
         task("control", "3ms", 1, 50),
         task("planner", "7ms", 0, 50),
@@ -103,6 +111,8 @@ fn each<F: FnMut(&mut Job<'_>) -> Result<(), Failure> + Send>(job: F) -> Each<F>
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
 /// Reads of `control`, `planner` and `log` that gave a value.
 static READ: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
+/// Orders of the first and of the second client that `control` and `planner` have seen.
+static ORDERS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 /// Reads that gave none behind the first write.
 static NONE: AtomicU64 = AtomicU64::new(0);
 
@@ -134,8 +144,16 @@ fn set_up(app: &mut App<'_>) -> Result<(), Error> {
     for (which, name) in ["control", "planner"].into_iter().enumerate() {
         app.task(name, |create| {
             let mut reader = create.state_reader::<Pose>("pose")?;
-            let mut last = 0;
+            let mut orders = create.state_reader::<Pose>("orders")?;
+            let (mut last, mut newest) = (0, 0);
             Ok(each(move |job| {
+                if let Some(order) = orders.latest(job) {
+                    assert!(order.iter().all(|word| *word == order[0]), "torn: {order:?}");
+                    assert!(order[0] >= newest, "backwards: {} behind {newest}", order[0]);
+                    ORDERS[usize::from(order[0] >= SECOND)]
+                        .fetch_add(u64::from(order[0] > newest), Ordering::Relaxed);
+                    newest = order[0];
+                }
                 for _ in 0..20 {
                     let written = WRITTEN.load(Ordering::Acquire);
                     check(which, written, &mut last, reader.latest(job));
@@ -151,19 +169,27 @@ fn set_up(app: &mut App<'_>) -> Result<(), Error> {
             while context.sleep(Duration::from_us(500)) {
                 let written = WRITTEN.load(Ordering::Acquire);
                 check(2, written, &mut last, reader.latest(context));
+                for (which, sign) in ORDERS.iter().zip(["first-order", "second-order"]) {
+                    if which.load(Ordering::Relaxed) > 0 {
+                        std::fs::write(folder().join(sign), b"").unwrap();
+                    }
+                }
+                if folder().join("done").exists() {
+                    context.control().stop();
+                }
             }
         })
     })
 }
 
-/// The application: runs until the test has had time to look.
+/// The application: runs until the test says that it has seen enough.
 fn application(folder: &Path, mechanism: &str) {
     let (plan, text) = plan(mechanism);
     std::fs::write(folder.join("taut.toml"), text).unwrap();
     let lock = folder.join("taut.lock");
     std::fs::write(&lock, plan.to_lock().unwrap()).unwrap();
     let out = folder.join("out");
-    let duration = Some(Duration::from_ms(if clients_may_read(mechanism) { 700 } else { 200 }));
+    let duration = Some(Duration::from_ms(20_000));
     let config = Config { lock, out: Some(out.clone()), duration, spawned_ns: None };
     let ending = taut_run::run(&config, &mut Quiet, set_up).unwrap();
     assert!(ending.orderly);
@@ -175,20 +201,38 @@ fn application(folder: &Path, mechanism: &str) {
     for (read, least) in READ.iter().zip([400, 200, 20]) {
         assert!(read.load(Ordering::Relaxed) > least, "{READ:?}");
     }
+    assert!(ORDERS.iter().all(|seen| seen.load(Ordering::Relaxed) > 0), "{ORDERS:?}");
     // A thousand attempts, or a proof that a degraded run does not keep.
     let none = NONE.load(Ordering::Relaxed);
     assert!(none <= 2, "{none} reads gave nothing");
 }
 
-/// The client: reads until it is killed, and says when it has begun.
-fn client(folder: &Path) {
-    let attached = loop {
-        match taut_segment::attach_in(folder, "states", "ui") {
-            Ok(attached) => break attached,
+/// The client that writes, until it is killed.
+fn shell(folder: &Path, first: u64) {
+    let attachment = Attachment::new(attach(folder, "shell"));
+    let mut end = attachment.end::<Pose>("orders", Role::Writes).unwrap();
+    let mut number = first;
+    loop {
+        number += 1;
+        end.publish([number; 100]).unwrap();
+        if number.is_multiple_of(1_000) {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+    }
+}
+
+fn attach(folder: &Path, client: &str) -> Attached {
+    loop {
+        match taut_segment::attach_in(folder, "states", client) {
+            Ok(attached) => return attached,
             Err(_) => std::thread::sleep(std::time::Duration::from_millis(1)),
         }
-    };
-    let attachment = Attachment::new(attached);
+    }
+}
+
+/// The client: reads until it is killed, and says when it has begun.
+fn client(folder: &Path) {
+    let attachment = Attachment::new(attach(folder, "ui"));
     let mut end = attachment.end::<Pose>("pose", Role::Reads).unwrap();
     let refused = attachment.end::<Pose>("pose", Role::Writes).map(drop);
     assert!(refused.is_err(), "it is told to read");
@@ -215,13 +259,19 @@ fn start(role: &str, folder: &Path, mechanism: &str) -> Child {
     command.spawn().unwrap()
 }
 
+fn folder() -> PathBuf {
+    PathBuf::from(std::env::var("TAUT_RUNTIME_DIR").unwrap())
+}
+
 /// What a process of [`start`] does; nothing as a test.
 #[test]
 fn role() {
     let Ok(role) = std::env::var(ROLE) else { return };
-    let folder = std::path::PathBuf::from(std::env::var("TAUT_RUNTIME_DIR").unwrap());
+    let folder = folder();
     match role.as_str() {
         "application" => application(&folder, &std::env::var(MECHANISM).unwrap()),
+        "shell" => shell(&folder, 0),
+        "second-shell" => shell(&folder, SECOND),
         _ => client(&folder),
     }
 }
@@ -233,17 +283,25 @@ fn every_mechanism_runs() {
     {
         let folder = tempfile::tempdir().unwrap();
         let mut application = start("application", folder.path(), mechanism);
-        if clients_may_read(mechanism) {
-            let mut client = start("client", folder.path(), mechanism);
-            let seen = folder.path().join("seen");
-            while !seen.exists() && application.try_wait().unwrap().is_none() {
+        // Killed in the middle of a read or a write, as a rule.
+        let mut kill_behind = |role: &str, sign: &str| {
+            let mut client = start(role, folder.path(), mechanism);
+            let sign = folder.path().join(sign);
+            while !sign.exists() && application.try_wait().unwrap().is_none() {
                 std::thread::sleep(std::time::Duration::from_millis(5));
             }
-            // In the middle of a read, as a rule.
+            std::thread::sleep(std::time::Duration::from_millis(20));
             client.kill().unwrap();
             client.wait().unwrap();
-            assert!(seen.exists(), "{mechanism}: the client has seen less than 20 values");
+            assert!(sign.exists(), "{mechanism}: {role} was not served in time");
+        };
+        kill_behind("shell", "first-order");
+        kill_behind("second-shell", "second-order");
+        if clients_may_read(mechanism) {
+            kill_behind("client", "seen");
         }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        std::fs::write(folder.path().join("done"), b"").unwrap();
         assert!(application.wait().unwrap().success(), "{mechanism}");
     }
 }
