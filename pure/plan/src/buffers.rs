@@ -13,6 +13,7 @@ use taut_model::{
     Channel, ChannelId, Class, Fault, Mechanism, Model, Parties, Party, Place, STAMP_BYTES, Way, codes,
 };
 
+use crate::ChannelPlan;
 use crate::flow::Promises;
 
 /// The most buffers of an object whose readers are fast by time.
@@ -260,4 +261,18 @@ fn reason(model: &Model, channel: &Channel, choice: &Choice, next: Option<&Choic
         parts.push(format!("{verb} {name} with {} bytes", next.bytes));
     }
     parts.join("; ")
+}
+
+impl ChannelPlan {
+    /// How many readers have a place of their own in the object.
+    pub fn claims(&self) -> u32 {
+        claims(self.readers.iter().filter_map(|reader| reader.way))
+    }
+
+    /// Which of those places is the reader's, from 0; `None` if it has none.
+    pub fn claim(&self, reader: &str) -> Option<u32> {
+        let at =
+            self.readers.iter().position(|known| known.name == reader && known.way == Some(Way::Claims))?;
+        Some(claims(self.readers[..at].iter().filter_map(|reader| reader.way)))
+    }
 }

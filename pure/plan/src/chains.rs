@@ -264,3 +264,12 @@ fn too_slow(at: usize, message: String, asked: Asked, path: &[StepPlan], total: 
         ),
     })
 }
+
+impl ChainPlan {
+    /// Whether all that is asked of it is shown and kept.
+    pub fn kept(&self) -> bool {
+        let within = |bound: Option<Duration>, limit| bound.is_some_and(|bound| bound <= limit);
+        within(self.latency, self.max_latency)
+            && self.max_reaction.is_none_or(|limit| within(self.reaction, limit))
+    }
+}

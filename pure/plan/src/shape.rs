@@ -336,15 +336,6 @@ pub struct ChainPlan {
     pub reaction_path: Vec<StepPlan>,
 }
 
-impl ChainPlan {
-    /// Whether all that is asked of it is shown and kept.
-    pub fn kept(&self) -> bool {
-        let within = |bound: Option<Duration>, limit| bound.is_some_and(|bound| bound <= limit);
-        within(self.latency, self.max_latency)
-            && self.max_reaction.is_none_or(|limit| within(self.reaction, limit))
-    }
-}
-
 /// A step of a chain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -355,20 +346,6 @@ pub struct StepPlan {
     pub adds: String,
     /// How long.
     pub time: Duration,
-}
-
-impl ChannelPlan {
-    /// How many readers have a place of their own in the object.
-    pub fn claims(&self) -> u32 {
-        crate::buffers::claims(self.readers.iter().filter_map(|reader| reader.way))
-    }
-
-    /// Which of those places is the reader's, from 0; `None` if it has none.
-    pub fn claim(&self, reader: &str) -> Option<u32> {
-        let at =
-            self.readers.iter().position(|known| known.name == reader && known.way == Some(Way::Claims))?;
-        Some(crate::buffers::claims(self.readers[..at].iter().filter_map(|reader| reader.way)))
-    }
 }
 
 impl Plan {
