@@ -31,12 +31,8 @@ pub(crate) fn sim(arguments: &Sim, screen: &Screen) -> Result<Outcome, Failure> 
     let mut simulation = Simulation::new(&set, &rules).map_err(cannot)?;
     // Servers have no row: they come last in the set, and stand there as if they used all of their budgets.
     let tasks = set.tasks().iter().filter(|task| plan.task(&task.name).is_some());
-    let mut seen = Seen {
-        rows: tasks.map(|task| row(plan, &task.name)).collect(),
-        runs: 0,
-        events: 0,
-        nearest: None,
-    };
+    let mut seen =
+        Seen { rows: tasks.map(|task| row(plan, &task.name)).collect(), runs: 0, events: 0, nearest: None };
     let mut attendant = Attendant::new(screen)?;
     for run in 0..=arguments.runs {
         let outcome = simulation.run(&scenario(arguments, run), &mut ()).map_err(cannot)?;

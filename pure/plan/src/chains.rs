@@ -17,7 +17,7 @@ use taut_model::{
 use taut_time::Duration;
 
 use crate::flow::Promises;
-use crate::seats::Seats;
+use crate::seats::{Seats, Who};
 use crate::{ChainPlan, StepPlan};
 
 /// What chains are bounded over.
@@ -160,7 +160,7 @@ impl Known<'_> {
     /// Whether the reader cannot start while the writer is ready: one core, fixed priorities, the writer more urgent,
     /// and nobody ever waits.
     fn starts_behind(&self, writer: TaskId, reader: TaskId) -> bool {
-        let seat = |id| self.seats.seats.iter().find(|seat| seat.id == id);
+        let seat = |id| self.seats.seats.iter().find(|seat| seat.who == Who::Task(id));
         let fixed = self.model.platform().scheduler == Scheduler::FixedPriority;
         let waits = !self.model.resources().is_empty();
         seat(writer).zip(seat(reader)).is_some_and(|(writer, reader)| {

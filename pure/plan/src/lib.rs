@@ -35,7 +35,5 @@ pub use shape::{
 /// The model's words that stand in a plan, so that who reads plans need not know the model.
 pub use taut_model::{
     Evidence, Kind, Locking, Mechanism, OnMissingPrivilege, Overflow, Overrun, STAMP_BYTES, Scheduler,
-    ServerPolicy, Size,
-    Evidence, Kind, Locking, Mechanism, OnMissingPrivilege, Overflow, Overrun, STAMP_BYTES, Scheduler, Size,
-    Way,
+    ServerPolicy, Size, Way,
 };

@@ -29,7 +29,7 @@ fn readers(periods: &[(&str, &str)], words: u32) -> Draft {
 }
 
 fn best_effort(draft: &mut Draft, name: &str) {
-    let class = ClassDraft::BestEffort(BestEffort { min_gap: None });
+    let class = ClassDraft::BestEffort(BestEffort::default());
     draft.tasks.push(TaskDraft { name: name.into(), service: None, class });
 }
 
