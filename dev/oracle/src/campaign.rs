@@ -7,20 +7,11 @@
 use std::collections::BTreeMap;
 use std::time::{Duration as Wall, Instant};
 
-use taut_analysis::multi::{
-    Bounds, Status, edf_msrp, fmlp_plus, fmlp07, mpcp_lnr09_sound, msrp_gai01, msrp_holistic,
-};
-use taut_analysis::uni::edf::{demand, dfp, srp};
-use taut_analysis::uni::fp::{local_locks, sweep};
-use taut_analysis::{Overflow, Verdict, Why};
-use taut_model::{Scheduler, TaskSet};
-use taut_sim::{
-    CoreRule, End, Execution, Gaps, GlobalRule, Jitter, Outcome, Placement, Rules, Scenario, Simulation,
-    Start,
-};
+use taut_model::TaskSet;
+use taut_sim::{End, Execution, Gaps, Jitter, Outcome, Placement, Scenario, Simulation, Start};
 use taut_time::Duration;
 
-use crate::draw::{self, Draw, Shares};
+use crate::claims::{self, Claim, Claimed, Protocol};
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -34,34 +25,6 @@ pub(crate) struct Settings<'a> {
     /// An analysis that is weakened: it forgets that less urgent tasks are in the way.
     pub(crate) canary: Option<&'a str>,
 }
-
-/// What an analysis says of a set.
-struct Claim {
-    name: &'static str,
-    /// Of each task, if it is proven.
-    bounds: Vec<Option<Duration>>,
-    /// Whether all deadlines are kept.
-    accepted: bool,
-}
-
-/// How a set is run, and what is claimed of these runs.
-struct Protocol {
-    rules: Rules,
-    claims: Vec<Claim>,
-}
-
-/// The names of all analyses that can be weakened.
-pub(crate) const CANARIES: [&str; 9] = [
-    "uni::fp::local_locks",
-    "multi::msrp_gai01",
-    "multi::msrp_holistic",
-    "multi::mpcp_lnr09_sound",
-    "multi::fmlp_plus",
-    "multi::fmlp07",
-    "uni::edf::srp",
-    "uni::edf::dfp",
-    "multi::edf_msrp",
-];
 
 /// What came of an analysis over all sets.
 #[derive(Debug, Default)]
@@ -126,182 +89,20 @@ pub(crate) fn run(settings: &Settings<'_>) -> Result<bool, String> {
     })
 }
 
-/// One set: what it failed in, in words.
+/// The sets of a seed: what they failed in, in words.
 fn one(
     seed: u64,
     canary: Option<&str>,
     rows: &mut BTreeMap<&'static str, Row>,
     events: &mut u64,
 ) -> Result<Vec<String>, String> {
-    let mut draw = Draw::new(seed);
-    let wish = draw::wish(&mut draw);
-    let (mut tasks, resources) = draw::tasks(&mut draw, &wish);
-    let fixed = draw::set(wish.cores, Scheduler::FixedPriority, &tasks, resources)?;
-    let mut protocols = fixed_priority(&fixed, wish.shares, canary)?;
     let mut failed = Vec::new();
-    for protocol in &protocols {
-        runs(&fixed, protocol, seed, rows, events, &mut failed)?;
-    }
-    // With resources, the tests of EDF know no jitter.
-    if wish.shares != Shares::Nothing {
-        tasks.iter_mut().for_each(|task| task.jitter = Duration::ZERO);
-    }
-    let edf = draw::set(wish.cores, Scheduler::Edf, &tasks, resources)?;
-    protocols = earliest_deadline(&edf, wish.shares, canary)?;
-    for protocol in &protocols {
-        runs(&edf, protocol, seed, rows, events, &mut failed)?;
+    for Claimed { set, protocols } in claims::of_seed(seed, canary)? {
+        for protocol in &protocols {
+            runs(&set, protocol, seed, rows, events, &mut failed)?;
+        }
     }
     Ok(failed)
-}
-
-fn fixed_priority(set: &TaskSet, shares: Shares, canary: Option<&str>) -> Result<Vec<Protocol>, String> {
-    let rules = |core, global| Rules::all(set, core, global);
-    let weak = |name: &str| canary == Some(name);
-    if shares != Shares::Global {
-        let mut claims = vec![locks(set, weak("uni::fp::local_locks"))?];
-        if shares == Shares::Nothing {
-            claims.extend(swept(set)?);
-        }
-        let mut all = vec![Protocol { rules: rules(CoreRule::Immediate, GlobalRule::Msrp), claims }];
-        if shares == Shares::Local {
-            let claims = vec![locks(set, weak("uni::fp::local_locks"))?];
-            all.push(Protocol { rules: rules(CoreRule::Original, GlobalRule::Msrp), claims });
-        }
-        return Ok(all);
-    }
-    let claim = |name, found| of_bounds(set, name, found, weak(name));
-    let mpcp = || claim("multi::mpcp_lnr09_sound", mpcp_lnr09_sound::response_times(set));
-    let fmlp = || claim("multi::fmlp_plus", fmlp_plus::response_times(set));
-    let short = fmlp07::response_times(set, |_| fmlp07::Kind::Short);
-    let long = fmlp07::response_times(set, |_| fmlp07::Kind::Long);
-    Ok(vec![
-        Protocol {
-            rules: rules(CoreRule::Immediate, GlobalRule::Msrp),
-            claims: vec![
-                claim("multi::msrp_gai01", msrp_gai01::response_times(set))?,
-                claim("multi::msrp_holistic", msrp_holistic::response_times(set))?,
-                claim("multi::fmlp07", short)?,
-            ],
-        },
-        Protocol { rules: rules(CoreRule::Immediate, GlobalRule::Mpcp), claims: vec![mpcp()?] },
-        Protocol { rules: rules(CoreRule::Original, GlobalRule::Mpcp), claims: vec![mpcp()?] },
-        Protocol {
-            rules: rules(CoreRule::Immediate, GlobalRule::FmlpLong),
-            claims: vec![fmlp()?, claim("multi::fmlp07", long)?],
-        },
-        Protocol { rules: rules(CoreRule::Original, GlobalRule::FmlpLong), claims: vec![fmlp()?] },
-    ])
-}
-
-fn earliest_deadline(set: &TaskSet, shares: Shares, canary: Option<&str>) -> Result<Vec<Protocol>, String> {
-    let rules = |core| Rules::all(set, core, GlobalRule::Msrp);
-    // Who forgets what is in the way asks for the demand alone.
-    let verdict = |name: &'static str, core: CoreTest| {
-        let core = if canary == Some(name) { demand::core } else { core };
-        let mut accepted = true;
-        for at in 0..set.cores().len() {
-            accepted &= judged(core(set, at))?.holds();
-        }
-        Ok::<_, String>(Claim { name, bounds: Vec::new(), accepted })
-    };
-    let floor = CoreRule::Dfp { jitter: None };
-    Ok(match shares {
-        Shares::Nothing => vec![Protocol {
-            rules: rules(CoreRule::Srp),
-            claims: vec![verdict("uni::edf::demand", demand::core)?],
-        }],
-        Shares::Local => vec![
-            Protocol { rules: rules(CoreRule::Srp), claims: vec![verdict("uni::edf::srp", srp::core)?] },
-            Protocol { rules: rules(floor), claims: vec![verdict("uni::edf::dfp", dfp::core)?] },
-        ],
-        Shares::Global => {
-            let name = "multi::edf_msrp";
-            let claim = if canary == Some(name) {
-                verdict(name, demand::core)?
-            } else {
-                Claim { name, bounds: Vec::new(), accepted: judged(edf_msrp::cores(set))?.holds() }
-            };
-            vec![Protocol { rules: rules(CoreRule::Srp), claims: vec![claim] }]
-        }
-    })
-}
-
-type CoreTest = fn(&TaskSet, usize) -> Result<Verdict<demand::Demand>, Overflow>;
-
-/// A verdict about a set that the generator made for this analysis: it applies.
-fn judged<B>(found: Result<Verdict<B>, Overflow>) -> Result<Verdict<B>, String> {
-    match found.map_err(|overflow| overflow.to_string())? {
-        Verdict::NotApplicable(why) => Err(format!("an analysis does not apply: {why}")),
-        verdict => Ok(verdict),
-    }
-}
-
-fn of_bounds(
-    set: &TaskSet,
-    name: &'static str,
-    found: Result<Verdict<Bounds>, Overflow>,
-    weak: bool,
-) -> Result<Claim, String> {
-    let found = judged(found)?;
-    let accepted = found.holds();
-    let bounds = match found {
-        Verdict::Schedulable(bounds)
-        | Verdict::NotShown(Why::Passes(bounds))
-        | Verdict::Unschedulable(bounds) => bounds.tasks,
-        _ => return Ok(Claim { name, bounds: vec![None; set.tasks().len()], accepted: false }),
-    };
-    let of_task = |task: &taut_analysis::multi::TaskBound| {
-        let forgotten = if weak { task.terms.local_blocking } else { Duration::ZERO };
-        (task.status == Status::Proven).then(|| task.from_arrival.saturating_sub(forgotten))
-    };
-    Ok(Claim { name, bounds: bounds.iter().map(of_task).collect(), accepted })
-}
-
-fn locks(set: &TaskSet, weak: bool) -> Result<Claim, String> {
-    let mut bounds = vec![None; set.tasks().len()];
-    for core in 0..set.cores().len() {
-        for found in local_locks::responses(set, core).map_err(|overflow| overflow.to_string())? {
-            let forgotten = if weak { found.blocking.time } else { Duration::ZERO };
-            let bound = judged(Ok(found.verdict))?.bound().map(|r| r.from_arrival);
-            bounds[found.task] = bound.map(|bound| bound.saturating_sub(forgotten));
-        }
-    }
-    let accepted = bounds.iter().all(Option::is_some);
-    Ok(Claim { name: "uni::fp::local_locks", bounds, accepted })
-}
-
-/// The fast form for whole cores; none if two tasks are as urgent, which it does not know.
-fn swept(set: &TaskSet) -> Result<Option<Claim>, String> {
-    let mut bounds = vec![None; set.tasks().len()];
-    let mut levels = Vec::new();
-    for core in 0..set.cores().len() {
-        let mut order: Vec<usize> = set.on_core(core).collect();
-        order.sort_by_key(|&at| u32::MAX - set.tasks()[at].priority);
-        if order.windows(2).any(|pair| set.tasks()[pair[0]].priority == set.tasks()[pair[1]].priority) {
-            return Ok(None);
-        }
-        let task = |&at: &usize| {
-            let task = &set.tasks()[at];
-            sweep::Task {
-                cost: set.cost(at),
-                period: task.period,
-                deadline: task.deadline,
-                jitter: task.jitter,
-                blocking: Duration::ZERO,
-            }
-        };
-        let tasks: Vec<_> = order.iter().map(task).collect();
-        let shown = match judged(sweep::responses(&tasks, &mut levels))? {
-            Verdict::Schedulable(_) => tasks.len(),
-            Verdict::NotShown(Why::Passes(at)) | Verdict::Unschedulable(at) => at,
-            _ => 0,
-        };
-        for (&at, level) in order.iter().zip(&levels).take(shown) {
-            bounds[at] = Some(level.response);
-        }
-    }
-    let accepted = bounds.iter().all(Option::is_some);
-    Ok(Some(Claim { name: "uni::fp::sweep", bounds, accepted }))
 }
 
 /// Everything that can be decided before a run, in ways that are hard on different tasks.
@@ -343,8 +144,7 @@ fn runs(
         row.sets += 1;
         row.accepted += u64::from(claim.accepted);
     }
-    // Nothing is claimed, so no run can contradict it.
-    if protocol.claims.iter().all(|claim| !claim.accepted && claim.bounds.iter().all(Option::is_none)) {
+    if !protocol.says_something() {
         return Ok(());
     }
     let mut simulation = Simulation::new(set, &protocol.rules).map_err(|fault| fault.to_string())?;
@@ -354,10 +154,7 @@ fn runs(
         let outcome = simulation.run(scenario, &mut ()).map_err(|fault| fault.to_string())?;
         *events += outcome.events;
         if outcome.end != End::Complete {
-            failed.push(format!(
-                "seed {seed}: run {number} under {:?} ended as {:?}",
-                protocol.rules, outcome.end
-            ));
+            failed.push(format!("seed {seed}: run {number} under {protocol} ended as {:?}", outcome.end));
             continue;
         }
         for (longest, task) in longest.iter_mut().zip(&outcome.tasks) {
@@ -368,11 +165,7 @@ fn runs(
             row.runs += 1;
             let before = failed.len();
             compare(claim, outcome, &mut |what| {
-                failed.push(format!(
-                    "seed {seed}: {}: run {number} under {:?}: {what}",
-                    claim.name,
-                    rule(protocol)
-                ));
+                failed.push(format!("seed {seed}: {}: run {number} under {protocol}: {what}", claim.name));
             });
             row.exceeded += (failed.len() - before) as u64;
             row.values += claim.bounds.iter().flatten().count() as u64;
@@ -384,10 +177,6 @@ fn runs(
         rows.entry(claim.name).or_default().attained += attained.count() as u64;
     }
     Ok(())
-}
-
-fn rule(protocol: &Protocol) -> (Option<&CoreRule>, Option<&GlobalRule>) {
-    (protocol.rules.cores.first(), protocol.rules.resources.first())
 }
 
 fn compare(claim: &Claim, outcome: &Outcome, tell: &mut impl FnMut(String)) {

@@ -6,14 +6,17 @@
 //! `cases` reads sets with the results of other tools and compares every one that names an analysis that we have.
 //! `speed` measures analyses and runs.
 //! `campaign` draws sets, analyses them with everything that is sound for them, and runs them.
+//! `hunt` draws the same sets, and searches for runs that exceed what is claimed of them.
 #![forbid(unsafe_code)]
 // A tool for people at a terminal: it prints.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod campaign;
 mod case;
+mod claims;
 mod compare;
 mod draw;
+mod hunt;
 mod speed;
 mod table;
 
@@ -23,8 +26,8 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
-use crate::campaign::{CANARIES, Settings};
 use crate::case::Case;
+use crate::claims::CANARIES;
 use crate::table::Table;
 
 /// Analyses held against what others say of the same task sets.
@@ -63,6 +66,21 @@ enum Task {
         #[arg(long, value_name = "ANALYSIS", value_parser = CANARIES, num_args = 0..=1)]
         canary: Option<Option<String>>,
     },
+    /// Search random sets for runs that exceed what is claimed; fails if there is one
+    Hunt {
+        /// How long
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+        /// Of the first set; each next one has the next
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// Look at the claims of this analysis alone
+        #[arg(long, value_name = "ANALYSIS")]
+        analysis: Option<String>,
+        /// Weaken this analysis on purpose, and fail if that is not caught; without a name each in turn
+        #[arg(long, value_name = "ANALYSIS", value_parser = CANARIES, num_args = 0..=1)]
+        canary: Option<Option<String>>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -71,7 +89,23 @@ fn main() -> ExitCode {
         Task::Speed { sets_to } => speed::run(sets_to.as_deref()).map(|()| true),
         Task::Campaign { sets, seed, seconds, canary } => {
             let run = |canary: Option<&str>| {
-                campaign::run(&Settings { sets, seed, limit: seconds.map(Duration::from_secs), canary })
+                campaign::run(&campaign::Settings {
+                    sets,
+                    seed,
+                    limit: seconds.map(Duration::from_secs),
+                    canary,
+                })
+            };
+            match &canary {
+                None => run(None),
+                Some(Some(name)) => run(Some(name)),
+                Some(None) => CANARIES.iter().try_fold(true, |all, name| Ok(all & run(Some(name))?)),
+            }
+        }
+        Task::Hunt { seconds, seed, analysis, canary } => {
+            let run = |canary: Option<&str>| {
+                let limit = Duration::from_secs(seconds);
+                hunt::run(&hunt::Settings { limit, seed, analysis: canary.or(analysis.as_deref()), canary })
             };
             match &canary {
                 None => run(None),

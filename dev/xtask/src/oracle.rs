@@ -21,6 +21,10 @@ const SETS_WEAK: &str = "500";
 /// Sets of the long one, and the seconds after which it ends wherever it is.
 const SETS_LONG: &str = "100000";
 const SECONDS_LONG: &str = "900";
+/// Seconds of the hunt of every change, of one for an analysis that was weakened, and of the long one.
+const HUNT: &str = "5";
+const HUNT_WEAK: &str = "30";
+const HUNT_LONG: &str = "600";
 
 /// The program, with these arguments.
 pub(crate) fn program(tree: &Tree, arguments: &[&str]) -> Command {
@@ -56,6 +60,13 @@ pub(crate) fn steps() -> Vec<Step> {
             let weak = ["campaign", "--sets", SETS_WEAK, "--seed", "1", "--canary"];
             Outcome::of(program(tree, &weak).run())
         }),
+        Step::new("hunt", |tree| {
+            Outcome::of(program(tree, &["hunt", "--seconds", HUNT, "--seed", "1"]).run())
+        }),
+        Step::new("hunt with canaries", |tree| {
+            let weak = ["hunt", "--seconds", HUNT_WEAK, "--seed", "1", "--canary"];
+            Outcome::of(program(tree, &weak).run())
+        }),
     ]
 }
 
@@ -64,6 +75,15 @@ pub(crate) fn long_campaign(round: u64) -> Step {
     Step::new("campaign", move |tree| {
         let seed = (1000 * round).to_string();
         let long = ["campaign", "--sets", SETS_LONG, "--seconds", SECONDS_LONG, "--seed", &seed];
+        Outcome::of(program(tree, &long).limit(Duration::from_secs(3600)).run())
+    })
+}
+
+/// The long search for a run that exceeds a bound, elsewhere each round.
+pub(crate) fn long_hunt(round: u64) -> Step {
+    Step::new("hunt", move |tree| {
+        let seed = (1_000_000 * round).to_string();
+        let long = ["hunt", "--seconds", HUNT_LONG, "--seed", &seed];
         Outcome::of(program(tree, &long).limit(Duration::from_secs(3600)).run())
     })
 }

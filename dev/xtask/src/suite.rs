@@ -314,6 +314,7 @@ pub(crate) fn soak(tree: &Tree, minutes: u64) -> ExitCode {
             Step::tests("random", random.env("PROPTEST_CASES", "4096").limit(Duration::from_secs(3600))),
             fuzz(),
             oracle::long_campaign(round),
+            oracle::long_hunt(round),
         ];
         total += step::run(tree, &steps);
         if total.failed > 0 {
