@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Global resources.
+
+use serde_json::Value;
+use taut_analysis::multi::mpcp_lnr09_paper::{self, Claims};
+use taut_analysis::multi::{
+    Bounds, Status, TaskBound, Terms, edf_msrp, fmlp_plus, mpcp_lnr09_sound, msrp_gai01, msrp_holistic,
+};
+use taut_analysis::{Overflow, Verdict};
+use taut_model::{Scheduler, TaskSet};
+use taut_time::Duration;
+
+use super::Found;
+use super::values::{List, equal, said, same_count, schedulable, settled, shown, times, verdict};
+use crate::case::Case;
+use crate::table::{Compared, Standing};
+
+/// What came of a result, if its name is one of these.
+pub(super) fn result_of(
+    case: &Case,
+    tool: &str,
+    analysis: &str,
+    result: &Value,
+) -> Result<Option<Found>, String> {
+    let fixed = || case.set(Scheduler::FixedPriority, |_| ());
+    let edf = || case.set(Scheduler::Edf, |_| ());
+    let found = match (tool, analysis) {
+        ("schedcat", "msrp_classic") | ("rts_sysu", "msrp_original") => {
+            let set = fixed()?;
+            let bounds = bounds(msrp_gai01::response_times(&set))?;
+            spinning("multi::msrp_gai01", result, &bounds, set.tasks().len())
+        }
+        ("schedcat", "msrp_holistic") => {
+            let set = fixed()?;
+            let bounds = bounds(msrp_holistic::response_times(&set))?;
+            spinning("multi::msrp_holistic", result, &bounds, set.tasks().len())
+        }
+        ("rts_sysu", "msrp_new") => {
+            let set = fixed()?;
+            let bounds = bounds(msrp_holistic::response_times(&set))?;
+            Ok(match spinning("multi::msrp_holistic", result, &bounds, set.tasks().len())? {
+                Found::Compared(ours, _, compared) => Found::Compared(ours, Standing::Hint, compared),
+                left @ Found::Left(_) => left,
+            })
+        }
+        ("schedcat", "mpcp_lnr09") => {
+            let set = fixed()?;
+            let bounds = bounds(mpcp_lnr09_sound::response_times(&set))?;
+            suspending("multi::mpcp_lnr09_sound", result, &bounds, set.tasks().len())
+        }
+        ("schedcat", "fmlpplus") => {
+            let set = fixed()?;
+            let bounds = bounds(fmlp_plus::response_times(&set))?;
+            suspending("multi::fmlp_plus", result, &bounds, set.tasks().len())
+        }
+        ("schedcat", "msrp_holistic_atD") => {
+            let set = fixed()?;
+            let terms = terms(msrp_holistic::blocking(&set, &deadlines(&set)))?;
+            let parts = [part("arrival", local), part("spin", |t| t.spin)];
+            of_terms("multi::msrp_holistic::blocking", result, &terms, &parts)
+        }
+        ("schedcat", "fmlpplus_atD") => {
+            let set = fixed()?;
+            let terms = terms(fmlp_plus::blocking(&set, &deadlines(&set)))?;
+            let parts = [part("local", local), part("remote", remote), part("total", waiting)];
+            of_terms("multi::fmlp_plus::blocking", result, &terms, &parts)
+        }
+        // None of these terms depends on windows.
+        ("schedcat", "mpcp_lnr09_atD") => paper(&fixed()?, result, ["remote", "local"]),
+        ("own_paper_equation", "mpcp_lnr09_Br_jitter") => paper(&fixed()?, result, ["Br", "Bl"]),
+        ("schedcat", "pedf_msrp_classic_qpa") => {
+            let ours = said(edf_msrp::cores(&edf()?))?.holds();
+            verdict("multi::edf_msrp", result, ours)
+        }
+        ("own_simulator", "msrp") => {
+            let set = fixed()?;
+            let reached = times(&result["max_R"])?;
+            let mut compared = reached_within(&reached, &bounds(msrp_gai01::response_times(&set))?)?;
+            compared.join(reached_within(&reached, &bounds(msrp_holistic::response_times(&set))?)?);
+            Ok(Found::Compared("multi::msrp_gai01, _holistic", Standing::Reached, compared))
+        }
+        ("own_simulator", "mpcp") => {
+            let bounds = bounds(mpcp_lnr09_sound::response_times(&fixed()?))?;
+            let compared = reached_within(&times(&result["max_R"])?, &bounds)?;
+            Ok(Found::Compared("multi::mpcp_lnr09_sound", Standing::Reached, compared))
+        }
+        ("schedcat", "mpcp_lnr09_vspin") => Ok(Found::Left("another protocol: virtual spinning is not ours")),
+        ("schedcat", "pfifo_spin_lp") | ("rts_sysu", "pwlp_new") => {
+            Ok(Found::Left("another protocol: whoever spins can be preempted"))
+        }
+        ("schedcat" | "schedcat_patched", name) if name.contains("_lp") => {
+            Ok(Found::Left("the bound is that of a linear program, of which we have none"))
+        }
+        _ => return Ok(None),
+    };
+    found.map(Some)
+}
+
+/// What was found of a set, accepted or not.
+struct Outcome {
+    tasks: Vec<TaskBound>,
+    accepted: bool,
+}
+
+fn bounds(found: Result<Verdict<Bounds>, Overflow>) -> Result<Outcome, String> {
+    use taut_analysis::Why;
+    match said(found)? {
+        Verdict::Schedulable(bounds) => Ok(Outcome { tasks: bounds.tasks, accepted: true }),
+        Verdict::NotShown(Why::Passes(bounds)) | Verdict::Unschedulable(bounds) => {
+            Ok(Outcome { tasks: bounds.tasks, accepted: false })
+        }
+        Verdict::NotShown(Why::Rate) => Ok(Outcome { tasks: Vec::new(), accepted: false }),
+        Verdict::NotShown(Why::Steps(steps)) => Err(format!("our analysis gave up after {steps} steps")),
+        Verdict::NotApplicable(why) => Err(format!("our analysis does not apply: {why}")),
+    }
+}
+
+fn terms(
+    found: Result<Result<Vec<Terms>, taut_analysis::Assumption>, Overflow>,
+) -> Result<Vec<Terms>, String> {
+    said(found)?.map_err(|why| format!("our analysis does not apply: {why}"))
+}
+
+fn deadlines(set: &TaskSet) -> Vec<Duration> {
+    set.tasks().iter().map(|task| task.deadline).collect()
+}
+
+fn spinning(name: &'static str, result: &Value, ours: &Outcome, tasks: usize) -> Result<Found, String> {
+    let take = |part: fn(&TaskBound) -> Duration| {
+        move |at: usize| ours.tasks.get(at).filter(|task| task.status == Status::Proven).map(part)
+    };
+    let response = take(|task| task.from_arrival);
+    let arrival = take(|task| task.terms.local_blocking);
+    let spin = take(|task| task.terms.spin);
+    let all: [List<'_>; 3] = [("R", &response), ("B.arrival", &arrival), ("B.spin", &spin)];
+    // Not every tool tells the terms.
+    let told = if result["B"].is_object() { &all[..] } else { &all[..1] };
+    settled(name, result, told, tasks)
+}
+
+fn suspending(name: &'static str, result: &Value, ours: &Outcome, tasks: usize) -> Result<Found, String> {
+    let take = |part: fn(&TaskBound) -> Duration| {
+        move |at: usize| ours.tasks.get(at).filter(|_| ours.accepted).map(part)
+    };
+    let response = take(|task| task.from_arrival);
+    let local = take(|task| local(&task.terms));
+    let remote = take(|task| remote(&task.terms));
+    let total = take(|task| waiting(&task.terms));
+    let mut all: Vec<List<'_>> = vec![("R", &response), ("B.local", &local), ("B.remote", &remote)];
+    if result["B"].get("total").is_some() {
+        all.push(("B.total", &total));
+    }
+    settled(name, result, &all, tasks)
+}
+
+type Part = (&'static str, fn(&Terms) -> Duration);
+
+fn part(key: &'static str, of: fn(&Terms) -> Duration) -> Part {
+    (key, of)
+}
+
+fn local(terms: &Terms) -> Duration {
+    terms.local_blocking
+}
+
+fn remote(terms: &Terms) -> Duration {
+    terms.remote_blocking
+}
+
+fn waiting(terms: &Terms) -> Duration {
+    terms.local_blocking.checked_add(terms.remote_blocking).unwrap_or(Duration::MAX)
+}
+
+fn of_terms(name: &'static str, result: &Value, ours: &[Terms], parts: &[Part]) -> Result<Found, String> {
+    let mut compared = Compared::default();
+    for (key, part) in parts {
+        let theirs = times(&result[key])?;
+        same_count(&theirs, ours.len())?;
+        equal(&mut compared, key, &theirs, |at| Some(part(&ours[at])));
+    }
+    Ok(Found::Compared(name, Standing::Equal, compared))
+}
+
+/// The equation as it was published: R null means that the deadline is not claimed to be kept.
+fn paper(set: &TaskSet, result: &Value, [remote, local]: [&str; 2]) -> Result<Found, String> {
+    let Claims::Unsound(claims) = said(mpcp_lnr09_paper::claims(set))? else {
+        return Err("our analysis does not apply".into());
+    };
+    let mut compared = Compared::default();
+    let theirs = times(&result[local])?;
+    same_count(&theirs, claims.len())?;
+    equal(&mut compared, local, &theirs, |at| Some(claims[at].terms.local_blocking));
+    let theirs = times(&result[remote])?;
+    same_count(&theirs, claims.len())?;
+    // Ours gives the first value past the period where there is no solution, and claims nothing.
+    let without = |at: usize| theirs[at].is_none() && !claims[at].claimed_to_fit;
+    let ours = |at: usize| (!without(at)).then_some(claims[at].terms.remote_blocking);
+    equal(&mut compared, remote, &theirs, ours);
+    if result.get("R").is_some() {
+        let theirs = times(&result["R"])?;
+        same_count(&theirs, claims.len())?;
+        let claimed = |at: usize| claims[at].claimed_to_fit.then_some(claims[at].claimed);
+        equal(&mut compared, "R", &theirs, claimed);
+        if let Some(theirs) = schedulable(result)? {
+            let ours = claims.iter().all(|claim| claim.claimed_to_fit);
+            compared.take(theirs == ours, || format!("schedulable: {theirs}, ours {ours}"));
+        }
+    }
+    Ok(Found::Compared("multi::mpcp_lnr09_paper", Standing::Equal, compared))
+}
+
+/// What was reached, beside every bound that is proven.
+fn reached_within(reached: &[Option<Duration>], ours: &Outcome) -> Result<Compared, String> {
+    let mut compared = Compared::default();
+    if !ours.tasks.is_empty() {
+        same_count(reached, ours.tasks.len())?;
+    }
+    for (at, (reached, task)) in reached.iter().zip(&ours.tasks).enumerate() {
+        if let Some(reached) = reached.filter(|_| task.status == Status::Proven) {
+            let bound = task.from_arrival;
+            compared.take(reached <= bound, || {
+                format!("task {at} reached {}, ours {}", shown(Some(reached)), shown(Some(bound)))
+            });
+        }
+    }
+    Ok(compared)
+}

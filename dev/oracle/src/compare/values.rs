@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What others write, and how it is held against ours.
+
+use serde_json::Value;
+use taut_analysis::Overflow;
+use taut_time::Duration;
+
+use super::Found;
+use crate::case::MOST_US;
+use crate::table::{Compared, Standing};
+
+/// What others' results that mean no bound look like: 32 bits of ones.
+const UNBOUNDED: u64 = u32::MAX as u64;
+
+pub(super) fn said<T>(found: Result<T, Overflow>) -> Result<T, String> {
+    found.map_err(|overflow| format!("our analysis: {overflow}"))
+}
+
+/// A time in microseconds; none if there is no bound.
+pub(super) fn time(value: &Value) -> Result<Option<Duration>, String> {
+    if value.is_null() {
+        return Ok(None);
+    }
+    let whole = value.as_u64().or_else(|| {
+        let float = value.as_f64()?;
+        // Whole numbers up to here are exact in a float.
+        (float >= 0.0 && float.fract() == 0.0 && float < 9.0e15).then_some(float as u64)
+    });
+    match whole {
+        Some(UNBOUNDED) => Ok(None),
+        Some(us) if us <= MOST_US => Ok(Some(Duration::from_us(us))),
+        _ => Err(format!("{value} is no time in whole microseconds")),
+    }
+}
+
+pub(super) fn times(value: &Value) -> Result<Vec<Option<Duration>>, String> {
+    value.as_array().ok_or("a list of times is missing")?.iter().map(time).collect()
+}
+
+pub(super) fn same_count(theirs: &[Option<Duration>], count: usize) -> Result<(), String> {
+    if theirs.len() == count { Ok(()) } else { Err(format!("{} times for {count} tasks", theirs.len())) }
+}
+
+/// Whether others call it schedulable; none if they cannot tell.
+pub(super) fn schedulable(result: &Value) -> Result<Option<bool>, String> {
+    match &result["schedulable"] {
+        Value::Bool(is) => Ok(Some(*is)),
+        Value::Null if result.get("schedulable").is_some() => Ok(None),
+        _ => Err("neither true, false nor null in `schedulable`".into()),
+    }
+}
+
+/// A time in microseconds, for people.
+pub(super) fn shown(time: Option<Duration>) -> String {
+    time.map_or("none".into(), |time| format!("{} us", time.as_ns() as f64 / 1000.0))
+}
+
+pub(super) fn equal(
+    compared: &mut Compared,
+    what: &str,
+    theirs: &[Option<Duration>],
+    ours: impl Fn(usize) -> Option<Duration>,
+) {
+    for (at, theirs) in theirs.iter().enumerate() {
+        let ours = ours(at);
+        compared.take(*theirs == ours, || {
+            format!("{what} of task {at}: {}, ours {}", shown(*theirs), shown(ours))
+        });
+    }
+}
+
+pub(super) fn same(name: &'static str, result: &Value, ours: &[Option<Duration>]) -> Result<Found, String> {
+    let theirs = times(result)?;
+    same_count(&theirs, ours.len())?;
+    let mut compared = Compared::default();
+    equal(&mut compared, "R", &theirs, |at| ours[at]);
+    Ok(Found::Compared(name, Standing::Equal, compared))
+}
+
+/// What a list is of, by where it stands in a result, and ours.
+pub(super) type List<'a> = (&'a str, &'a dyn Fn(usize) -> Option<Duration>);
+
+/// A verdict of a whole set; lists if it passes, and then all of ours must be there.
+pub(super) fn settled(
+    name: &'static str,
+    result: &Value,
+    lists: &[List<'_>],
+    tasks: usize,
+) -> Result<Found, String> {
+    let Some(theirs) = schedulable(result)? else {
+        return Ok(Found::Left("it did not settle"));
+    };
+    let bounded = |list: &List<'_>| (0..tasks).all(|at| list.1(at).is_some());
+    let ours = lists.iter().all(bounded);
+    let mut compared = Compared::default();
+    compared.take(theirs == ours, || format!("schedulable: {theirs}, ours {ours}"));
+    if theirs {
+        for (path, ours) in lists {
+            let value = path.split('.').fold(result, |value, key| &value[key]);
+            let theirs = times(value)?;
+            same_count(&theirs, tasks)?;
+            equal(&mut compared, path, &theirs, ours);
+        }
+    }
+    Ok(Found::Compared(name, Standing::Equal, compared))
+}
+
+pub(super) fn verdict(name: &'static str, result: &Value, ours: bool) -> Result<Found, String> {
+    let Some(theirs) = schedulable(result)? else {
+        return Ok(Found::Left("it did not settle"));
+    };
+    let mut compared = Compared::default();
+    compared.take(theirs == ours, || format!("schedulable: {theirs}, ours {ours}"));
+    Ok(Found::Compared(name, Standing::Equal, compared))
+}
