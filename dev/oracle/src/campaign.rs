@@ -12,6 +12,7 @@ use taut_sim::{End, Execution, Gaps, Jitter, Outcome, Placement, Scenario, Simul
 use taut_time::Duration;
 
 use crate::claims::{self, Claim, Claimed, Protocol};
+use crate::served;
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -28,14 +29,14 @@ pub(crate) struct Settings<'a> {
 
 /// What came of an analysis over all sets.
 #[derive(Debug, Default)]
-struct Row {
-    sets: u64,
-    accepted: u64,
-    runs: u64,
-    values: u64,
+pub(crate) struct Row {
+    pub(crate) sets: u64,
+    pub(crate) accepted: u64,
+    pub(crate) runs: u64,
+    pub(crate) values: u64,
     /// Bounds that a run reached to the nanosecond.
-    attained: u64,
-    exceeded: u64,
+    pub(crate) attained: u64,
+    pub(crate) exceeded: u64,
 }
 
 /// Failures that are told; the others are counted.
@@ -50,7 +51,8 @@ pub(crate) fn run(settings: &Settings<'_>) -> Result<bool, String> {
     let mut told = Vec::new();
     let (mut failures, mut events, mut sets) = (0_usize, 0_u64, 0_u64);
     for seed in (0..settings.sets).map(|at| settings.seed.wrapping_add(at)) {
-        if settings.limit.is_some_and(|limit| begin.elapsed() >= limit) {
+        let caught = settings.canary.is_some() && failures > 0;
+        if caught || settings.limit.is_some_and(|limit| begin.elapsed() >= limit) {
             break;
         }
         sets += 1;
@@ -60,12 +62,12 @@ pub(crate) fn run(settings: &Settings<'_>) -> Result<bool, String> {
         told.extend(failed.into_iter().take(TOLD.saturating_sub(told.len())));
     }
     println!(
-        "{:<24} {:>8} {:>9} {:>9} {:>10} {:>9} {:>9}",
+        "{:<30} {:>8} {:>9} {:>9} {:>10} {:>9} {:>9}",
         "analysis", "sets", "accepted", "runs", "responses", "attained", "exceeded"
     );
     for (name, row) in &rows {
         println!(
-            "{name:<24} {:>8} {:>9} {:>9} {:>10} {:>9} {:>9}",
+            "{name:<30} {:>8} {:>9} {:>9} {:>10} {:>9} {:>9}",
             row.sets, row.accepted, row.runs, row.values, row.attained, row.exceeded
         );
     }
@@ -102,6 +104,7 @@ fn one(
             runs(&set, protocol, seed, rows, events, &mut failed)?;
         }
     }
+    served::one(seed, canary, rows, &mut failed)?;
     Ok(failed)
 }
 

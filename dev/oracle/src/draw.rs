@@ -8,14 +8,16 @@
 //! load        30 to 95 % of each core, in one set of four 90 to 100 %; cut at uniform points, so that all ways to
 //!             share it are as likely
 //! T           log-uniform by octaves from 1 to 128 ms in whole microseconds, or one of 1, 2, 5, ... 100 ms
-//! D           T; or from half way between C and T up to T; without resources also up to 3 T
+//! D           T; or from half way between C and T up to T; without global resources also up to 3 T
 //! J           in one set of three up to a fifth of T for half of the tasks
 //! priorities  by D, or in one set of five at random; in one of ten with ties
 //! resources   none, local ones, or local and global ones: up to 3 of a core, up to 4 of all
-//! sections    on each resource with 40 %, 1 to 3 of 1 to 50 us or of a tenth of C, as long as they fit
+//! sections    on each resource with 40 %, 1 to 3 of up to 50 us, or C / 10, or in one set of five C / 2, as long as they
+//!             fit; anywhere, or in one set of four in places that are fixed, where those on a core's own resources may nest
+//! arrivals    sporadic or periodic; in one set of five more than half of the tasks begin at given offsets
 //! ```
 
-use taut_model::{Arrivals, Body, Request, Resource, Scheduler, SetTask, TaskSet};
+use taut_model::{Arrivals, Body, Request, Resource, Scheduler, Segment, SetTask, TaskSet};
 use taut_time::Duration;
 
 /// Numbers that a seed reproduces (splitmix64).
@@ -27,7 +29,7 @@ impl Draw {
         Self(seed)
     }
 
-    fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -83,6 +85,10 @@ pub(crate) struct Wish {
     pub(crate) local: (u64, u64),
     /// How likely a task uses a resource that it may use, in percent.
     pub(crate) uses: u64,
+    /// Whether sections have their places, and may nest if they are on a core's own resources.
+    pub(crate) placed: bool,
+    /// Whether tasks begin at given offsets.
+    pub(crate) phased: bool,
 }
 
 /// A set of the campaign.
@@ -90,7 +96,8 @@ pub(crate) fn wish(draw: &mut Draw) -> Wish {
     let shares = draw.of(&[Shares::Nothing, Shares::Local, Shares::Global, Shares::Global]);
     let cores = draw.pick(if shares == Shares::Global { 2 } else { 1 }, 4) as usize;
     let load = if draw.chance(25) { (90, 100) } else { (30, 95) };
-    Wish { cores, tasks: 6, tasks_least: 1, load, shares, global: draw.pick(1, 4), local: (0, 2), uses: 40 }
+    let (global, placed, phased) = (draw.pick(1, 4), draw.chance(25), draw.chance(20));
+    Wish { cores, tasks: 6, tasks_least: 1, load, shares, global, local: (0, 2), uses: 40, placed, phased }
 }
 
 /// The tasks and how many resources they share.
@@ -98,7 +105,7 @@ pub(crate) fn tasks(draw: &mut Draw, wish: &Wish) -> (Vec<SetTask>, usize) {
     let listed = draw.chance(50);
     let implicit = draw.chance(50);
     let jittery = draw.chance(33);
-    let short = draw.chance(50);
+    let part = draw.of(&[0, 0, 10, 10, 2]);
     // 1. Which resources a core may use: the global ones come first.
     let (global, local) = match wish.shares {
         Shares::Nothing => (0, 0),
@@ -121,7 +128,7 @@ pub(crate) fn tasks(draw: &mut Draw, wish: &Wish) -> (Vec<SetTask>, usize) {
             let cost = (period * share / 100_000).max(1);
             let deadline = match wish.shares {
                 _ if implicit => period,
-                Shares::Nothing if draw.chance(40) => draw.pick(period, 3 * period),
+                Shares::Nothing | Shares::Local if draw.chance(40) => draw.pick(period, 3 * period),
                 _ => draw.pick(u64::midpoint(cost, period), period),
             };
             // 3. Its sections.
@@ -130,7 +137,7 @@ pub(crate) fn tasks(draw: &mut Draw, wish: &Wish) -> (Vec<SetTask>, usize) {
             let mut left = cost;
             let mut requests = Vec::new();
             for resource in usable {
-                let length = draw.pick(1, if short { 50 } else { (cost / 10).max(1) });
+                let length = draw.pick(1, cost.checked_div(part).map_or(50, |most| most.max(1)));
                 let count = draw.pick(1, 3);
                 if draw.chance(wish.uses) && length * count <= left {
                     left -= length * count;
@@ -143,15 +150,27 @@ pub(crate) fn tasks(draw: &mut Draw, wish: &Wish) -> (Vec<SetTask>, usize) {
                 }
             }
             let jitter = if jittery && draw.chance(50) { draw.pick(0, period / 5) } else { 0 };
+            let arrivals = if wish.phased && draw.chance(60) {
+                Arrivals::Phased(Duration::from_us(draw.pick(0, period - 1)))
+            } else if draw.chance(50) {
+                Arrivals::Sporadic
+            } else {
+                Arrivals::Periodic
+            };
+            let body = if wish.placed && !requests.is_empty() {
+                Body::Segments(segments(draw, left, &requests, global))
+            } else {
+                Body::Anywhere { cost: Duration::from_us(cost), requests }
+            };
             all.push(SetTask {
                 name: all.len().to_string(),
                 core,
                 priority: 0,
-                arrivals: if draw.chance(50) { Arrivals::Sporadic } else { Arrivals::Periodic },
+                arrivals,
                 period: Duration::from_us(period),
                 deadline: Duration::from_us(deadline),
                 jitter: Duration::from_us(jitter),
-                body: Body::Anywhere { cost: Duration::from_us(cost), requests },
+                body,
             });
         }
     }
@@ -168,6 +187,44 @@ pub(crate) fn tasks(draw: &mut Draw, wish: &Wish) -> (Vec<SetTask>, usize) {
         all[at].priority = 1 + rank as u32 / share;
     }
     (all, resources)
+}
+
+/// Sections in a random order, with `rest` us of other execution between them. Those on resources from `own` on may come
+/// to lie inside each other, none inside another of the same resource.
+fn segments(draw: &mut Draw, rest: u64, requests: &[Request], own: u64) -> Vec<Segment> {
+    // 1. Each section with the resources that it holds in all.
+    let mut sections: Vec<(Vec<usize>, Segment)> = Vec::new();
+    for request in requests {
+        for _ in 0..request.count {
+            let inside = vec![Segment::Normal(request.length)];
+            let section = Segment::Section { resource: request.resource, inside };
+            let place = draw.pick(0, sections.len() as u64) as usize;
+            sections.insert(place, (vec![request.resource], section));
+        }
+    }
+    // 2. Some go into the one after them.
+    let mut at = 0;
+    while at + 1 < sections.len() {
+        let may = |held: &[usize]| held.iter().all(|&resource| resource as u64 >= own);
+        let apart = sections[at].0.iter().all(|resource| !sections[at + 1].0.contains(resource));
+        if apart && may(&sections[at].0) && may(&sections[at + 1].0) && draw.chance(50) {
+            let (held, section) = sections.remove(at);
+            let (outer, around) = &mut sections[at];
+            outer.extend(held);
+            if let Segment::Section { inside, .. } = around {
+                inside.insert(draw.pick(0, inside.len() as u64) as usize, section);
+            }
+        } else {
+            at += 1;
+        }
+    }
+    // 3. The rest before, between and after.
+    let parts = draw.cut(rest, sections.len() + 1);
+    let mut all = vec![Segment::Normal(Duration::from_us(parts[0]))];
+    for ((_, section), part) in sections.into_iter().zip(&parts[1..]) {
+        all.extend([section, Segment::Normal(Duration::from_us(*part))]);
+    }
+    all
 }
 
 /// The set, on cores of a scheduler.

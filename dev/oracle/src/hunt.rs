@@ -225,14 +225,14 @@ impl Party<'_> {
             eprint!("\r\x1b[K");
         }
         println!(
-            "{:<24} {:>8} {:>10} {:>9} {:>10} {:>9} {:>9} {:>9}",
+            "{:<30} {:>8} {:>10} {:>9} {:>10} {:>9} {:>9} {:>9}",
             "analysis", "sets", "runs", "bounds", "median, %", "max, %", "attained", "exceeded"
         );
         for (name, row) in &mut self.rows {
             row.nearest.sort_unstable();
             let percent = |permille: Option<&u16>| permille.map_or(0.0, |p| f64::from(*p) / 10.0);
             println!(
-                "{name:<24} {:>8} {:>10} {:>9} {:>10.1} {:>9.1} {:>9} {:>9}",
+                "{name:<30} {:>8} {:>10} {:>9} {:>10.1} {:>9.1} {:>9} {:>9}",
                 row.sets,
                 row.runs,
                 row.nearest.len(),

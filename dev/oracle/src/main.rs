@@ -17,6 +17,7 @@ mod claims;
 mod compare;
 mod draw;
 mod hunt;
+mod served;
 mod speed;
 mod table;
 
@@ -27,7 +28,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 
 use crate::case::Case;
-use crate::claims::CANARIES;
+use crate::claims::{CANARIES, hunted};
 use crate::table::Table;
 
 /// Analyses held against what others say of the same task sets.
@@ -78,7 +79,7 @@ enum Task {
         #[arg(long, value_name = "ANALYSIS")]
         analysis: Option<String>,
         /// Weaken this analysis on purpose, and fail if that is not caught; without a name each in turn
-        #[arg(long, value_name = "ANALYSIS", value_parser = CANARIES, num_args = 0..=1)]
+        #[arg(long, value_name = "ANALYSIS", value_parser = clap::builder::PossibleValuesParser::new(hunted()), num_args = 0..=1)]
         canary: Option<Option<String>>,
     },
 }
@@ -110,7 +111,7 @@ fn main() -> ExitCode {
             match &canary {
                 None => run(None),
                 Some(Some(name)) => run(Some(name)),
-                Some(None) => CANARIES.iter().try_fold(true, |all, name| Ok(all & run(Some(name))?)),
+                Some(None) => hunted().iter().try_fold(true, |all, name| Ok(all & run(Some(name))?)),
             }
         }
     };

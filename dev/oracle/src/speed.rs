@@ -38,6 +38,8 @@ const SIX: Wish = Wish {
     global: 0,
     local: (0, 0),
     uses: 0,
+    placed: false,
+    phased: false,
 };
 
 const EIGHTY: Wish = Wish {
@@ -49,6 +51,8 @@ const EIGHTY: Wish = Wish {
     global: 30,
     local: (0, 0),
     uses: 10,
+    placed: false,
+    phased: false,
 };
 
 /// Measures everything, and prints it.

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What is claimed under EDF.
+
+use taut_analysis::multi::edf_msrp;
+use taut_analysis::uni::edf::response::{self, Locks, Response};
+use taut_analysis::uni::edf::{demand, dfp, srp};
+use taut_analysis::{Overflow, Verdict, Why};
+use taut_model::TaskSet;
+use taut_sim::{CoreRule, GlobalRule, Rules};
+use taut_time::Duration;
+
+use super::{Claim, Protocol, judged};
+use crate::draw::Shares;
+
+type CoreTest = fn(&TaskSet, usize) -> Result<Verdict<demand::Demand>, Overflow>;
+
+/// The rules of EDF.
+pub(super) fn protocols(
+    set: &TaskSet,
+    shares: Shares,
+    canary: Option<&str>,
+) -> Result<Vec<Protocol>, String> {
+    let rules = |core| Rules::all(set, core, GlobalRule::Msrp);
+    // Who forgets what is in the way asks for the demand alone.
+    let verdict = |name: &'static str, core: CoreTest| {
+        let core = if canary == Some(name) { demand::core } else { core };
+        let mut accepted = true;
+        for at in 0..set.cores().len() {
+            accepted &= judged(core(set, at))?.holds();
+        }
+        Ok::<_, String>(Claim { name, bounds: Vec::new(), accepted })
+    };
+    let responses = |locks| {
+        let name = "uni::edf::response";
+        let mut bounds = vec![None; set.tasks().len()];
+        for core in 0..set.cores().len() {
+            let found =
+                if canary == Some(name) { unblocked(set, core) } else { response::core(set, core, locks) };
+            let found = all(judged(found)?);
+            set.on_core(core).zip(found).for_each(|(at, response)| bounds[at] = Some(response));
+        }
+        Ok::<_, String>(of_bounds(set, name, bounds))
+    };
+    let (by_deadline, by_floor) = (Locks::Srp(srp::Levels::Deadline), Locks::Dfp(dfp::Floors::Shared));
+    let floor = CoreRule::Dfp { jitter: None };
+    Ok(match shares {
+        Shares::Nothing => vec![Protocol {
+            rules: rules(CoreRule::Srp),
+            claims: vec![verdict("uni::edf::demand", demand::core)?, responses(by_deadline)?],
+        }],
+        Shares::Local => vec![
+            Protocol {
+                rules: rules(CoreRule::Srp),
+                claims: vec![verdict("uni::edf::srp", srp::core)?, responses(by_deadline)?],
+            },
+            Protocol {
+                rules: rules(floor),
+                claims: vec![verdict("uni::edf::dfp", dfp::core)?, responses(by_floor)?],
+            },
+        ],
+        Shares::Global => {
+            let name = "multi::edf_msrp";
+            let claims = if canary == Some(name) {
+                vec![verdict(name, demand::core)?]
+            } else {
+                let accepted = judged(edf_msrp::cores(set))?.holds();
+                let found = all(judged(edf_msrp::response_times(set))?);
+                let mut bounds: Vec<_> = found.into_iter().map(Some).collect();
+                bounds.resize(set.tasks().len(), None);
+                vec![
+                    Claim { name, bounds: Vec::new(), accepted },
+                    of_bounds(set, "multi::edf_msrp::response_times", bounds),
+                ]
+            };
+            vec![Protocol { rules: rules(CoreRule::Srp), claims }]
+        }
+    })
+}
+
+/// The bounds of a core, late or not; none if there are none.
+fn all(found: Verdict<Vec<Response>>) -> Vec<Duration> {
+    let found = match found {
+        Verdict::Schedulable(found)
+        | Verdict::Unschedulable(found)
+        | Verdict::NotShown(Why::Passes(found)) => found,
+        _ => Vec::new(),
+    };
+    found.into_iter().map(|response| response.from_arrival).collect()
+}
+
+fn of_bounds(set: &TaskSet, name: &'static str, bounds: Vec<Option<Duration>>) -> Claim {
+    let fits = |(at, bound): (usize, &Option<Duration>)| bound.is_some_and(|r| r <= set.tasks()[at].deadline);
+    Claim { name, accepted: bounds.iter().enumerate().all(fits), bounds }
+}
+
+/// As if nothing blocked.
+fn unblocked(set: &TaskSet, core: usize) -> Result<Verdict<Vec<Response>>, Overflow> {
+    let tasks: Vec<_> = set.on_core(core).map(|at| demand::Task::of(set, at)).collect();
+    let mut found = Vec::new();
+    for which in 0..tasks.len() {
+        match response::response(&tasks, which, &[], false)? {
+            Verdict::Schedulable(one) | Verdict::NotShown(Why::Passes(one)) => found.push(one),
+            _ => return Ok(Verdict::NotShown(Why::Rate)),
+        }
+    }
+    Ok(Verdict::Schedulable(found))
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What is claimed of random sets: by every analysis that is sound for them, under the rules that it speaks of.
+
+mod edf;
+mod fixed;
+mod regions;
+
+use core::fmt;
+
+use taut_analysis::{Overflow, Verdict};
+use taut_model::{Arrivals, Scheduler, TaskSet};
+use taut_sim::Rules;
+use taut_time::Duration;
+
+use crate::draw::{self, Draw, Shares};
+
+/// What an analysis says of a set.
+pub(crate) struct Claim {
+    pub(crate) name: &'static str,
+    /// Of each task, if it is proven.
+    pub(crate) bounds: Vec<Option<Duration>>,
+    /// Whether all deadlines are kept.
+    pub(crate) accepted: bool,
+}
+
+/// How a set is run, and what is claimed of these runs.
+pub(crate) struct Protocol {
+    pub(crate) rules: Rules,
+    pub(crate) claims: Vec<Claim>,
+}
+
+/// The names of all analyses that can be weakened. The last ones are not in the hunt.
+pub(crate) const CANARIES: [&str; 16 + SERVERS] = [
+    "uni::fp::local_locks",
+    "uni::fp::limited_preemption",
+    "uni::fp::non_preemptive",
+    "uni::fp::offsets::holistic",
+    "uni::fp::offsets::approximate",
+    "uni::fp::offsets::slanted",
+    "uni::fp::offsets::exact",
+    "multi::msrp_gai01",
+    "multi::msrp_holistic",
+    "multi::mpcp_lnr09_sound",
+    "multi::fmlp_plus",
+    "multi::fmlp07",
+    "uni::edf::srp",
+    "uni::edf::dfp",
+    "uni::edf::response",
+    "multi::edf_msrp",
+    "uni::server::polling",
+    "uni::server::deferrable",
+    "uni::server::sporadic",
+];
+
+/// How many of them are servers, whose runs are of another kind.
+const SERVERS: usize = 3;
+
+/// Those that are in the hunt.
+pub(crate) fn hunted() -> &'static [&'static str] {
+    &CANARIES[..CANARIES.len() - SERVERS]
+}
+
+/// A set with all that is claimed of it.
+pub(crate) struct Claimed {
+    pub(crate) set: TaskSet,
+    pub(crate) protocols: Vec<Protocol>,
+}
+
+impl Claim {
+    /// What no response of a task may exceed, if something is claimed of it.
+    pub(crate) fn limit(&self, set: &TaskSet, task: usize) -> Option<Duration> {
+        let deadline = self.accepted.then(|| set.tasks()[task].deadline);
+        self.bounds.get(task).copied().flatten().or(deadline)
+    }
+}
+
+impl Protocol {
+    /// Whether anything is claimed that a run could contradict.
+    pub(crate) fn says_something(&self) -> bool {
+        self.claims.iter().any(|claim| claim.accepted || claim.bounds.iter().any(Option::is_some))
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.rules.cores.first() {
+            Some(core) => write!(f, "{core:?}")?,
+            None => f.write_str("no core")?,
+        }
+        match self.rules.resources.first() {
+            Some(global) => write!(f, ", {global:?}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The sets of a seed. One analysis may be weakened on purpose: it forgets that less urgent tasks are in the way.
+pub(crate) fn of_seed(seed: u64, canary: Option<&str>) -> Result<Vec<Claimed>, String> {
+    let mut draw = Draw::new(seed);
+    let wish = draw::wish(&mut draw);
+    let (mut tasks, resources) = draw::tasks(&mut draw, &wish);
+    let set = draw::set(wish.cores, Scheduler::FixedPriority, &tasks, resources)?;
+    let protocols = fixed::protocols(&set, wish.shares, canary)?;
+    let mut all = vec![Claimed { set, protocols }];
+    if wish.shares == Shares::Nothing {
+        let (set, protocols) = regions::of(&mut draw, wish.cores, &tasks, canary)?;
+        all.push(Claimed { set, protocols });
+    }
+    // With global resources, EDF alone knows deadlines past the period.
+    if wish.shares == Shares::Global && draw.chance(33) {
+        for task in &mut tasks {
+            let times = draw.pick(100, 300);
+            task.deadline = Duration::from_ns(task.period.as_ns() * times / 100).max(task.deadline);
+        }
+    }
+    let set = draw::set(wish.cores, Scheduler::Edf, &tasks, resources)?;
+    let protocols = edf::protocols(&set, wish.shares, canary)?;
+    all.push(Claimed { set, protocols });
+    Ok(all)
+}
+
+/// Whether a task of a core begins at a given offset.
+fn is_phased(set: &TaskSet, core: usize) -> bool {
+    set.on_core(core).any(|at| matches!(set.tasks()[at].arrivals, Arrivals::Phased(_)))
+}
+
+/// A verdict about a set that the generator made for this analysis: it applies.
+pub(super) fn judged<B>(found: Result<Verdict<B>, Overflow>) -> Result<Verdict<B>, String> {
+    match found.map_err(|overflow| overflow.to_string())? {
+        Verdict::NotApplicable(why) => Err(format!("an analysis does not apply: {why}")),
+        verdict => Ok(verdict),
+    }
+}
