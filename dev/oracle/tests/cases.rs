@@ -27,7 +27,7 @@ fn what_agrees() {
     for left in [
         "not compared: A schedcat msrp_holistic, 1 cases: it did not settle",
         "not compared: D schedcat of_another_tool, 1 cases: the name is not known here",
-        "not compared: E own_simulator edf_srp, 1 cases: ours proves nothing",
+        "not compared: E own_simulator edf_srp, 1 cases: a deadline was missed",
         "group X is none that the format names",
     ] {
         assert!(text.contains(left), "{left}:\n{text}");
