@@ -64,7 +64,7 @@ enum Task {
         #[arg(long)]
         seconds: Option<u64>,
         /// Weaken this analysis on purpose, and fail if that is not caught; without a name each in turn
-        #[arg(long, value_name = "ANALYSIS", value_parser = CANARIES, num_args = 0..=1)]
+        #[arg(long, value_name = "ANALYSIS", value_parser = clap::builder::PossibleValuesParser::new(CANARIES), num_args = 0..=1)]
         canary: Option<Option<String>>,
     },
     /// Search random sets for runs that exceed what is claimed; fails if there is one

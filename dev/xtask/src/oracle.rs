@@ -28,7 +28,8 @@ const HUNT_LONG: &str = "600";
 
 /// The program, with these arguments.
 pub(crate) fn program(tree: &Tree, arguments: &[&str]) -> Command {
-    Command::line("cargo run --quiet --locked --release -p taut-oracle --").args(arguments).dir(tree.root())
+    let run = "cargo run --quiet --locked --release -p taut-oracle --features linear-programming --";
+    Command::line(run).args(arguments).dir(tree.root())
 }
 
 /// Compares the cases of a folder, in view.

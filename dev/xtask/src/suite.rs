@@ -99,6 +99,16 @@ fn tests() -> Vec<Step> {
             "examples in documentation",
             tests("cargo test --workspace --locked --no-fail-fast --doc"),
         ),
+        Step::tests(
+            "linear programs",
+            tests("cargo test --locked -p taut-analysis --features linear-programming --lib --test linear"),
+        ),
+        Step::command(
+            "linear programs: clippy",
+            Command::line(
+                "cargo clippy --locked -p taut-analysis -p taut-oracle --all-targets --features taut-oracle/linear-programming -- -D warnings",
+            ),
+        ),
         built_with("steps", "taut-share", "--test steps* --test deaths* --test hostile* --test fuzzed"),
     ]
 }

@@ -27,13 +27,13 @@
 //! | [`uni::edf::demand`] | deadlines under EDF | exact for free arrivals, else sufficient |
 //! | [`uni::edf::srp`], [`uni::edf::dfp`] | the same with local resources and jitter | sufficient |
 //! | [`uni::edf::response`] | response time under EDF, with or without such resources | exact for free arrivals, else sufficient |
-//! | [`multi::msrp_gai01`], [`multi::msrp_holistic`] | response time, global resources by spinning | sufficient |
+//! | [`multi::msrp_gai01`], [`multi::msrp_holistic`], [`multi::msrp_joint`] | response time, global resources by spinning | sufficient |
 //! | [`multi::mpcp_lnr09_sound`] | response time, global resources by suspension | sufficient |
+//! | `multi::mpcp_linear` | the same, the feature `linear-programming` | sufficient |
 //! | [`multi::mpcp_lnr09_paper`] | the same as published | **unsound**, no verdict |
 //! | [`multi::fmlp_plus`], [`multi::fmlp07`] | response time, first come, first served | sufficient |
 //! | [`multi::edf_msrp`] | deadlines and response time under EDF, global resources by spinning | sufficient |
 //! | [`uni::utilisation::liu_layland`], [`uni::utilisation::hyperbolic`] | quick answers | sufficient |
-//! | [`queue`] | capacity, latency | sufficient |
 //! | [`queue`] | capacity, latency, time to overflow | sufficient |
 //! | [`chain`] | age of data, reaction time | sufficient |
 //! | [`memory`] | bytes per component | exact |

@@ -6,6 +6,7 @@
 use proptest::prelude::*;
 use taut_analysis::multi::{
     Bounds, Status, Terms, fmlp_plus, fmlp07, mpcp_lnr09_paper, mpcp_lnr09_sound, msrp_gai01, msrp_holistic,
+    msrp_joint,
 };
 use taut_analysis::uni::fp::preemptive::{Release, Subject, Task, response};
 use taut_analysis::{Assumption, Overflow, Verdict, Why};
@@ -76,9 +77,10 @@ fn all_long(set: &TaskSet) -> Result<Verdict<Bounds>, Overflow> {
 
 type Analysis = fn(&TaskSet) -> Result<Verdict<Bounds>, Overflow>;
 
-const ALL: [Analysis; 6] = [
+const ALL: [Analysis; 7] = [
     msrp_gai01::response_times,
     msrp_holistic::response_times,
+    msrp_joint::response_times,
     mpcp_lnr09_sound::response_times,
     fmlp_plus::response_times,
     all_short,
@@ -336,7 +338,9 @@ proptest! {
     fn relations(rows in some_rows(3)) {
         let set = set(3, 3, &rows);
         let gai = msrp_gai01::response_times(&set).unwrap();
-        no_more(&msrp_holistic::response_times(&set).unwrap(), &gai)?;
+        let holistic = msrp_holistic::response_times(&set).unwrap();
+        no_more(&holistic, &gai)?;
+        no_more(&msrp_joint::response_times(&set).unwrap(), &holistic)?;
         prop_assert_eq!(&all_short(&set).unwrap(), &gai);
         let sound = mpcp_lnr09_sound::response_times(&set).unwrap();
         if let Verdict::Schedulable(sound) = sound {

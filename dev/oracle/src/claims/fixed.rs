@@ -4,7 +4,7 @@
 //! What is claimed under fixed priority.
 
 use taut_analysis::multi::{
-    Bounds, Status, TaskBound, fmlp_plus, fmlp07, mpcp_lnr09_sound, msrp_gai01, msrp_holistic,
+    Bounds, Status, TaskBound, fmlp_plus, fmlp07, mpcp_lnr09_sound, msrp_gai01, msrp_holistic, msrp_joint,
 };
 use taut_analysis::uni::fp::ceiling::Ceilings;
 use taut_analysis::uni::fp::offsets::{self, Activity, Method, Position, Transaction};
@@ -47,7 +47,15 @@ pub(super) fn protocols(
         return Ok(all);
     }
     let claim = |name, found| of_bounds(set, name, found, weak(name));
-    let mpcp = || claim("multi::mpcp_lnr09_sound", mpcp_lnr09_sound::response_times(set));
+    let mpcp = || {
+        let sound = claim("multi::mpcp_lnr09_sound", mpcp_lnr09_sound::response_times(set))?;
+        #[cfg(feature = "linear-programming")]
+        let linear =
+            Some(claim("multi::mpcp_linear", taut_analysis::multi::mpcp_linear::response_times(set))?);
+        #[cfg(not(feature = "linear-programming"))]
+        let linear = None;
+        Ok::<_, String>([sound].into_iter().chain(linear).collect::<Vec<_>>())
+    };
     let fmlp = || claim("multi::fmlp_plus", fmlp_plus::response_times(set));
     let short = fmlp07::response_times(set, |_| fmlp07::Kind::Short);
     let long = fmlp07::response_times(set, |_| fmlp07::Kind::Long);
@@ -57,11 +65,12 @@ pub(super) fn protocols(
             claims: vec![
                 claim("multi::msrp_gai01", msrp_gai01::response_times(set))?,
                 claim("multi::msrp_holistic", msrp_holistic::response_times(set))?,
+                claim("multi::msrp_joint", msrp_joint::response_times(set))?,
                 claim("multi::fmlp07", short)?,
             ],
         },
-        Protocol { rules: rules(CoreRule::Immediate, GlobalRule::Mpcp), claims: vec![mpcp()?] },
-        Protocol { rules: rules(CoreRule::Original, GlobalRule::Mpcp), claims: vec![mpcp()?] },
+        Protocol { rules: rules(CoreRule::Immediate, GlobalRule::Mpcp), claims: mpcp()? },
+        Protocol { rules: rules(CoreRule::Original, GlobalRule::Mpcp), claims: mpcp()? },
         Protocol {
             rules: rules(CoreRule::Immediate, GlobalRule::FmlpLong),
             claims: vec![fmlp()?, claim("multi::fmlp07", long)?],

@@ -32,7 +32,7 @@ pub(crate) struct Protocol {
 }
 
 /// The names of all analyses that can be weakened. The last ones are not in the hunt.
-pub(crate) const CANARIES: [&str; 16 + SERVERS] = [
+pub(crate) const CANARIES: &[&str] = &[
     "uni::fp::local_locks",
     "uni::fp::limited_preemption",
     "uni::fp::non_preemptive",
@@ -42,7 +42,10 @@ pub(crate) const CANARIES: [&str; 16 + SERVERS] = [
     "uni::fp::offsets::exact",
     "multi::msrp_gai01",
     "multi::msrp_holistic",
+    "multi::msrp_joint",
     "multi::mpcp_lnr09_sound",
+    #[cfg(feature = "linear-programming")]
+    "multi::mpcp_linear",
     "multi::fmlp_plus",
     "multi::fmlp07",
     "uni::edf::srp",

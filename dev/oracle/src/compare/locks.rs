@@ -7,6 +7,7 @@ use serde_json::Value;
 use taut_analysis::multi::mpcp_lnr09_paper::{self, Claims};
 use taut_analysis::multi::{
     Bounds, Status, TaskBound, Terms, edf_msrp, fmlp_plus, mpcp_lnr09_sound, msrp_gai01, msrp_holistic,
+    msrp_joint,
 };
 use taut_analysis::{Overflow, Verdict};
 use taut_model::{Scheduler, TaskSet};
@@ -90,6 +91,15 @@ pub(super) fn result_of(
         ("schedcat", "pfifo_spin_lp") | ("rts_sysu", "pwlp_new") => {
             Ok(Found::Left("another protocol: whoever spins can be preempted"))
         }
+        ("schedcat", "msrp_lp") => {
+            let bounds = bounds(msrp_joint::response_times(&fixed()?))?;
+            hint("multi::msrp_joint", result, &bounds)
+        }
+        #[cfg(feature = "linear-programming")]
+        ("schedcat_patched", "mpcp_lp") => {
+            let bounds = bounds(taut_analysis::multi::mpcp_linear::response_times(&fixed()?))?;
+            hint("multi::mpcp_linear", result, &bounds)
+        }
         ("schedcat" | "schedcat_patched", name) if name.contains("_lp") => {
             Ok(Found::Left("the bound is that of a linear program, of which we have none"))
         }
@@ -138,6 +148,21 @@ fn spinning(name: &'static str, result: &Value, ours: &Outcome, tasks: usize) ->
     // Not every tool tells the terms.
     let told = if result["B"].is_object() { &all[..] } else { &all[..1] };
     settled(name, result, told, tasks)
+}
+
+/// Another implementation's program, with rows of its own: its R where both accept the set, beside ours.
+fn hint(name: &'static str, result: &Value, ours: &Outcome) -> Result<Found, String> {
+    let Some(theirs) = schedulable(result)? else {
+        return Ok(Found::Left("it did not settle"));
+    };
+    let mut compared = Compared::default();
+    compared.take(theirs == ours.accepted, || format!("schedulable: {theirs}, ours {}", ours.accepted));
+    if theirs && ours.accepted {
+        let times = times(&result["R"])?;
+        same_count(&times, ours.tasks.len())?;
+        equal(&mut compared, "R", &times, |at| Some(ours.tasks[at].from_arrival));
+    }
+    Ok(Found::Compared(name, Standing::Hint, compared))
 }
 
 fn suspending(name: &'static str, result: &Value, ours: &Outcome, tasks: usize) -> Result<Found, String> {

@@ -34,7 +34,7 @@ pub(super) const ROOMS: &[Room] = &[
     room("pure/model", &["time"], &["serde", "strsim"]),
     room("pure/manifest", &["time", "model"], &["toml", "annotate-snippets", "serde_json"]),
     room("pure/policy", &["time"], &[]),
-    room("pure/analysis", &["time", "model"], &[]),
+    room("pure/analysis", &["time", "model"], &["microlp"]),
     room("pure/sim", &["time", "model", "policy"], &[]),
     room("pure/plan", &["time", "model", "analysis"], &["serde", "toml", "sha2"]),
     room("pure/report", &["time", "event", "model", "plan", "sim"], &["hdrhistogram", "serde", "serde_json"]),

@@ -39,6 +39,8 @@ pub const TERMS_MAX: u64 = 400_000_000;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Charge {
     pub(crate) spin: Part,
+    /// Spinning of the job and of those that interfere, all together: so it is not charged to these as S.
+    pub(crate) shared: Part,
     pub(crate) local: Part,
     pub(crate) remote: Part,
 }
@@ -188,7 +190,7 @@ pub(crate) fn terms_at(
     let response = tasks.zip(&window).map(arrival).collect::<Result<_, _>>()?;
     let state = State { window, response };
     let terms = |task| {
-        let Charge { spin, local, remote } = charge(task, &state)?;
+        let Charge { spin, local, remote, .. } = charge(task, &state)?;
         let [spin, local_blocking, remote_blocking] =
             [spin, local, remote].map(|part| Duration::from_ns(part.time));
         Ok(Terms { spin, local_blocking, remote_blocking, ..Terms::default() })
@@ -199,8 +201,9 @@ pub(crate) fn terms_at(
 impl Search<'_> {
     /// All that does not depend on w.
     fn fixed(&self, task: usize) -> Result<u64, Overflow> {
-        let Charge { local, remote, .. } = self.charges[task];
+        let Charge { shared, local, remote, .. } = self.charges[task];
         let blocking = local.time.checked_add(remote.time).ok_or(Overflow)?;
+        let blocking = blocking.checked_add(shared.time).ok_or(Overflow)?;
         self.busy[task].checked_add(blocking).ok_or(Overflow)
     }
 
@@ -258,14 +261,15 @@ impl Search<'_> {
             status,
             terms: Terms {
                 own: ns(row.cost),
-                spin: ns(charge.spin.time),
+                // At most one of them is used.
+                spin: ns(charge.spin.time.max(charge.shared.time)),
                 local_blocking: ns(charge.local.time),
                 remote_blocking: ns(charge.remote.time),
                 interference: ns(interference),
                 jitter: ns(row.jitter),
             },
             witnesses: Witnesses {
-                spin: charge.spin.peak,
+                spin: charge.spin.larger(charge.shared).peak,
                 local_blocking: charge.local.peak,
                 remote_blocking: charge.remote.peak,
                 interference: if interference == 0 { Witness::default() } else { most.peak },

@@ -86,7 +86,7 @@ pub fn response_times(set: &TaskSet, kind: impl Fn(usize) -> Kind) -> Result<Ver
                 remote.add(count, held, Some(theirs.task), Some(request.resource))?;
             }
         }
-        Ok(Charge { spin: spins[task], local: locals[task], remote })
+        Ok(Charge { spin: spins[task], local: locals[task], remote, ..Charge::default() })
     };
     // Short resources alone need nothing of others' deadlines.
     let any_long = contention.global.iter().any(|request| is_long[request.resource]);

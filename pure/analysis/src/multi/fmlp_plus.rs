@@ -91,7 +91,7 @@ fn charges(contention: &Contention) -> impl FnMut(usize, &State) -> Result<Charg
             ceiling = ceiling.larger(contention.ceiling_section(task, lower));
         }
         local.add(arrivals, ceiling.time, ceiling.peak.task, ceiling.peak.resource)?;
-        Ok(Charge { spin: Part::default(), local, remote })
+        Ok(Charge { local, remote, ..Charge::default() })
     }
 }
 

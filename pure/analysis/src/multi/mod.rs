@@ -7,7 +7,9 @@
 //! |---|---|---|
 //! | [`msrp_gai01`] | spinning, first come, first served | sufficient |
 //! | [`msrp_holistic`] | the same, charged no more often than it can come | sufficient |
+//! | [`msrp_joint`] | the same, of all jobs in a window together | sufficient |
 //! | [`mpcp_lnr09_sound`] | suspended, by priority | sufficient |
+//! | `mpcp_linear` | the same, charged no more often than it can come; with the feature `linear-programming` | sufficient |
 //! | [`mpcp_lnr09_paper`] | the same as published | **unsound** |
 //! | [`fmlp_plus`] | suspended, first come, first served | sufficient |
 //! | [`fmlp07`] | spinning for short ones, suspended for long ones | sufficient |
@@ -21,11 +23,16 @@ pub mod edf_msrp;
 mod fixed_point;
 pub mod fmlp07;
 pub mod fmlp_plus;
+#[cfg(feature = "linear-programming")]
+mod linear;
 mod mpcp_blocking;
+#[cfg(feature = "linear-programming")]
+pub mod mpcp_linear;
 pub mod mpcp_lnr09_paper;
 pub mod mpcp_lnr09_sound;
 pub mod msrp_gai01;
 pub mod msrp_holistic;
+pub mod msrp_joint;
 
 pub use bounds::{Bounds, Status, TaskBound, Terms, Witness, Witnesses};
 pub use fixed_point::{ROUNDS_MAX, STEPS_MAX, TERMS_MAX};

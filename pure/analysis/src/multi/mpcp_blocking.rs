@@ -33,9 +33,12 @@ use crate::Overflow;
 use crate::recurring::{self, Least, Recurring};
 
 /// B and L of a task.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Waits {
     pub(crate) charge: Charge,
+    /// b of each request, in the order of [`Contention::global_of`]; past T if there is none up to there.
+    #[cfg_attr(not(feature = "linear-programming"), expect(dead_code))]
+    pub(crate) each: Vec<u64>,
     /// Whether some b is past T: its first value past T stands for it.
     pub(crate) unbounded: bool,
 }
@@ -45,15 +48,15 @@ pub(crate) fn waits(contention: &Contention) -> Result<Vec<Waits>, Overflow> {
     let ceilings = ceilings(contention);
     let held = held(contention, &ceilings)?;
     let waits = |task| {
-        let (remote, unbounded) = remote_blocking(contention, task, &held)?;
+        let (remote, unbounded, each) = remote_blocking(contention, task, &held)?;
         let local = local_blocking(contention, task)?;
-        Ok(Waits { charge: Charge { spin: Part::default(), local, remote }, unbounded })
+        Ok(Waits { charge: Charge { local, remote, ..Charge::default() }, unbounded, each })
     };
     (0..contention.tasks.len()).map(waits).collect()
 }
 
 /// Of each request in [`Contention::global`], its ceiling on its core.
-fn ceilings(contention: &Contention) -> Vec<u32> {
+pub(crate) fn ceilings(contention: &Contention) -> Vec<u32> {
     let ceiling = |request: &Use| {
         let core = contention.tasks[request.task].core;
         let users = contention.all_uses(request.resource).iter().map(|user| &contention.tasks[user.task]);
@@ -113,14 +116,19 @@ fn local_blocking(contention: &Contention, task: usize) -> Result<Part, Overflow
 }
 
 /// B.
-fn remote_blocking(contention: &Contention, task: usize, held: &[u64]) -> Result<(Part, bool), Overflow> {
-    let (mut sum, mut unbounded) = (Part::default(), false);
+fn remote_blocking(
+    contention: &Contention,
+    task: usize,
+    held: &[u64],
+) -> Result<(Part, bool, Vec<u64>), Overflow> {
+    let (mut sum, mut unbounded, mut each) = (Part::default(), false, Vec::new());
     for request in contention.global_of(task) {
         let once = wait(contention, task, request.resource, held)?;
         sum.add(request.count, once, None, Some(request.resource))?;
         unbounded |= once > contention.tasks[task].period;
+        each.push(once);
     }
-    Ok((sum, unbounded))
+    Ok((sum, unbounded, each))
 }
 
 /// Steps in 64 bits before a search that never takes long takes over. Real sets need tens.

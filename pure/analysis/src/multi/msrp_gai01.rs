@@ -42,7 +42,7 @@ pub fn response_times(set: &TaskSet) -> Result<Verdict<Bounds>, Overflow> {
         Ok(Charge {
             spin: spin(&contention, task)?,
             local: arrival_blocking(&contention, task)?,
-            remote: Part::default(),
+            ..Charge::default()
         })
     };
     Ok(solve(&contention, Deferral::Never, Basis::Parameters, |task, _| charge(task))?.verdict())

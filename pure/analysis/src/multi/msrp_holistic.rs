@@ -54,12 +54,12 @@ fn charges(
     let local = tasks.map(|task| arrival_blocking(contention, task)).collect::<Result<Vec<_>, Overflow>>()?;
     Ok(move |task: usize, state: &State| {
         let spin = spin(contention, task, state)?;
-        Ok(Charge { spin, local: local[task], remote: Part::default() })
+        Ok(Charge { spin, local: local[task], ..Charge::default() })
     })
 }
 
 /// S: the spinning of a job that is pending for w.
-fn spin(contention: &Contention, task: usize, state: &State) -> Result<Part, Overflow> {
+pub(crate) fn spin(contention: &Contention, task: usize, state: &State) -> Result<Part, Overflow> {
     let window = state.window[task];
     let core = contention.tasks[task].core;
     let mut sum = Part::default();
