@@ -9,7 +9,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use serde_json::json;
-use taut_analysis::multi::{fmlp_plus, mpcp_lnr09_sound, msrp_gai01, msrp_holistic};
+#[cfg(feature = "linear-programming")]
+use taut_analysis::multi::mpcp_linear;
+use taut_analysis::multi::{fmlp_plus, mpcp_lnr09_sound, msrp_gai01, msrp_holistic, msrp_joint};
 use taut_analysis::uni::fp::sweep;
 use taut_model::{Scheduler, SetTask, TaskSet};
 use taut_sim::{GlobalRule, Rules, Scenario, Simulation};
@@ -63,16 +65,23 @@ pub(crate) fn run(sets_to: Option<&Path>) -> Result<(), String> {
     }
     let large = (0..LARGE).map(|seed| made(&EIGHTY, seed)).collect::<Result<Vec<_>, _>>()?;
     let (event_ns, run_ms) = simulated(&sets)?;
-    let figures = json!({
+    #[cfg_attr(not(feature = "linear-programming"), expect(unused_mut))]
+    let mut figures = json!({
         "sweep_ns": swept()?,
         "msrp_gai01_ms": asked(&large, |set| msrp_gai01::response_times(set).is_ok_and(|v| v.holds())),
         "msrp_holistic_ms": asked(&large, |set| msrp_holistic::response_times(set).is_ok_and(|v| v.holds())),
+        "msrp_joint_ms": asked(&large, |set| msrp_joint::response_times(set).is_ok_and(|v| v.holds())),
         "mpcp_lnr09_sound_ms": asked(&large, |set| mpcp_lnr09_sound::response_times(set).is_ok_and(|v| v.holds())),
         "fmlp_plus_ms": asked(&large, |set| fmlp_plus::response_times(set).is_ok_and(|v| v.holds())),
         "accepted": large.iter().filter(|set| msrp_holistic::response_times(set).is_ok_and(|v| v.holds())).count(),
         "event_ns": event_ns,
         "run_ms": run_ms,
     });
+    #[cfg(feature = "linear-programming")]
+    {
+        let holds = |set: &TaskSet| mpcp_linear::response_times(set).is_ok_and(|v| v.holds());
+        figures["mpcp_linear_ms"] = json!(asked(&large, holds));
+    }
     println!("{figures}");
     Ok(())
 }
