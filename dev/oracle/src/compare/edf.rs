@@ -86,8 +86,12 @@ pub(super) fn without_locks(
     let mut found = vec![None; set.tasks().len()];
     for core in 0..set.cores().len() {
         let tasks: Vec<_> = set.on_core(core).map(|at| demand::Task::of(set, at)).collect();
-        let blocker =
-            |at: usize| Blocker { time: longest(at), from: Duration::ZERO, until: set.tasks()[at].deadline };
+        let blocker = |at: usize| Blocker {
+            time: longest(at),
+            from: Duration::ZERO,
+            until: set.tasks()[at].deadline,
+            of: None,
+        };
         let blockers: Vec<_> =
             set.on_core(core).map(blocker).filter(|blocker| !blocker.time.is_zero()).collect();
         for (which, at) in set.on_core(core).enumerate() {
