@@ -7,10 +7,13 @@ use proptest::prelude::*;
 use taut_analysis::multi::{
     Bounds, Status, Terms, fmlp_plus, fmlp07, mpcp_lnr09_paper, mpcp_lnr09_sound, msrp_gai01, msrp_holistic,
     msrp_joint,
+    Bounds, Status, Terms, fmlp_plus, fmlp07, mixed, mixed_han14, mpcp_lnr09_paper, mpcp_lnr09_sound,
+    msrp_gai01, msrp_holistic,
 };
 use taut_analysis::uni::fp::preemptive::{Release, Subject, Task, response};
 use taut_analysis::{Assumption, Overflow, Verdict, Why};
 use taut_model::{Arrivals, Body, Request, Resource, Scheduler, SetTask, TaskSet};
+use taut_sim::{End, GlobalRule, Rules, Scenario, Simulation};
 use taut_time::Duration;
 
 /// (core, priority, C, T, D, J, sections as (resource, how many, how long)), in nanoseconds.
@@ -75,6 +78,10 @@ fn all_long(set: &TaskSet) -> Result<Verdict<Bounds>, Overflow> {
     fmlp07::response_times(set, |_| fmlp07::Kind::Long)
 }
 
+fn by_turns(set: &TaskSet) -> Result<Verdict<Bounds>, Overflow> {
+    mixed::response_times(set, |resource| resource % 2 == 0)
+}
+
 type Analysis = fn(&TaskSet) -> Result<Verdict<Bounds>, Overflow>;
 
 const ALL: [Analysis; 7] = [
@@ -85,6 +92,7 @@ const ALL: [Analysis; 7] = [
     fmlp_plus::response_times,
     all_short,
     all_long,
+    by_turns,
 ];
 
 /// The term that [Lakshmanan09] has for how late a job can run is too small; [Chen19] has the right one. The second
@@ -182,6 +190,34 @@ fn fmlp07_short_and_long() {
     assert_eq!(terms(&verdict, 1), [10, 2 * 5, 0, 0, 10, 0]);
     assert_eq!(terms(&verdict, 2), [10, 0, 2 * 8, 2 + 8, 0, 0]);
     assert_eq!(terms(&verdict, 3), [10, 3, 0, 0, 10, 0]);
+}
+
+/// A resource that is spun for beside one that suspends: by priority, and each stretch that spins counted once.
+#[test]
+fn mixed_spinning_and_suspended() {
+    let rows = [
+        (0, 4, 10, 1000, 1000, 0, vec![(0, 1, 2)]),
+        (0, 3, 10, 1000, 1000, 0, vec![(1, 2, 3)]),
+        (1, 2, 10, 1000, 1000, 0, vec![(0, 1, 4)]),
+        (1, 1, 10, 1000, 1000, 0, vec![(1, 1, 5)]),
+    ];
+    let set = set(2, 2, &rows);
+    let verdict = mixed::response_times(&set, |resource| resource == 0).unwrap();
+    // Waits for the third, which may first wait for the fourth's span 3 + 5; blocked at start and after the wait by
+    // the second's span 5 + 3.
+    assert_eq!(terms(&verdict, 0), [10, 0, 2 * 8, 4 + 8, 0, 0]);
+    // Two requests, and one section of the fourth that they can meet.
+    assert_eq!(terms(&verdict, 1), [10, 5, 0, 0, 10, 0]);
+    // Two jobs of the first may come before it, each held up by the second's span.
+    assert_eq!(terms(&verdict, 2), [10, 0, 2 * 8, 2 * (2 + 8), 0, 0]);
+    assert_eq!(terms(&verdict, 3), [10, 3, 0, 0, 10, 0]);
+    // As printed, nobody who holds the first waits for what spins.
+    let mpcp_lnr09_paper::Claims::Unsound(claims) = mixed_han14::claims(&set, |resource| resource == 0).unwrap() else {
+        panic!("the equations claim something");
+    };
+    assert_eq!(parts(&claims[0].terms), [10, 0, 8, 4, 0, 0]);
+    assert_eq!(parts(&claims[1].terms), [10, 2 * 5, 0, 0, 10, 0]);
+    assert_eq!(parts(&claims[2].terms), [10, 0, 8, 2 * 2, 0, 0]);
 }
 
 /// Local resources beside global ones: a ceiling section blocks once where only one less urgent task can be in one.
@@ -342,7 +378,14 @@ proptest! {
         no_more(&holistic, &gai)?;
         no_more(&msrp_joint::response_times(&set).unwrap(), &holistic)?;
         prop_assert_eq!(&all_short(&set).unwrap(), &gai);
+        let spinning = mixed::response_times(&set, |_| false).unwrap();
+        prop_assert_eq!(&spinning, &msrp_holistic::response_times(&set).unwrap());
         let sound = mpcp_lnr09_sound::response_times(&set).unwrap();
+        let suspended = mixed::response_times(&set, |_| true).unwrap();
+        if let (Verdict::Schedulable(one), Verdict::Schedulable(other)) = (&suspended, &sound) {
+            prop_assert_eq!(&one.tasks, &other.tasks);
+        }
+        prop_assert_eq!(suspended.holds(), sound.holds());
         if let Verdict::Schedulable(sound) = sound {
             let mpcp_lnr09_paper::Claims::Unsound(claims) = mpcp_lnr09_paper::claims(&set).unwrap() else {
                 panic!()
@@ -350,6 +393,32 @@ proptest! {
             // The mistake is on the wrong side only.
             for (claim, bound) in claims.iter().zip(&sound.tasks) {
                 prop_assert!(claim.claimed_to_fit && claim.claimed <= bound.from_arrival);
+            }
+        }
+    }
+
+    /// Whatever runs by both protocols at once ends within the bounds.
+    #[test]
+    fn mixed_holds_in_runs(rows in some_rows(3), mask in 0..8usize, seed in 0..1000u64) {
+        let set = set(3, 3, &rows);
+        let suspends = |resource: usize| mask >> resource & 1 == 1;
+        let Verdict::Schedulable(bounds) = mixed::response_times(&set, suspends).unwrap() else {
+            return Ok(());
+        };
+        let mut rules = Rules::of(&set, GlobalRule::Msrp);
+        for (resource, rule) in rules.resources.iter_mut().enumerate() {
+            if suspends(resource) {
+                *rule = GlobalRule::Mpcp;
+            }
+        }
+        let mut simulation = Simulation::new(&set, &rules).unwrap();
+        for at in 0..6 {
+            let scenario = Scenario::random(ns(5_000), seed * 6 + at);
+            let scenario = if at == 0 { Scenario::worst(ns(5_000)) } else { scenario };
+            let outcome = simulation.run(&scenario, &mut ()).unwrap();
+            prop_assert_eq!(&outcome.end, &End::Complete);
+            for (task, bound) in outcome.tasks.iter().zip(&bounds.tasks) {
+                prop_assert!(task.response_max <= bound.from_arrival);
             }
         }
     }

@@ -182,11 +182,12 @@ impl<L: Locking, Q: ReadyQueue, S: Store<Slot>> Locking for Core<L, Q, S> {
     }
 
     fn check_state(&self) -> Result<(), &'static str> {
-        self.boosted.check()?;
-        if self.pinned && self.running.is_none() {
-            return Err("nothing runs and it is pinned");
+        // Whoever is granted a resource meanwhile waits until it is no longer pinned.
+        if self.pinned {
+            return if self.running.is_some() { Ok(()) } else { Err("nothing runs and it is pinned") };
         }
-        if self.pinned || self.boosted.running.is_some() {
+        self.boosted.check()?;
+        if self.boosted.running.is_some() {
             return Ok(());
         }
         if self.running != self.local.running() {

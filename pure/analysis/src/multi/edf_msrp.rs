@@ -120,7 +120,7 @@ fn of_core(
     // 1. C + S.
     let row = |at: usize| {
         let task = &contention.tasks[at];
-        let cost = task.cost.checked_add(spin(contention, at)?.time).ok_or(Overflow)?;
+        let cost = task.cost.checked_add(spin(contention, at, |_| true)?.time).ok_or(Overflow)?;
         let due = task.deadline.saturating_sub(task.jitter);
         Ok(Row { cost, period: task.period, due, jitter: task.jitter })
     };

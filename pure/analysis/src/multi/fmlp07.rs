@@ -42,6 +42,7 @@ use taut_model::TaskSet;
 use super::bounds::Bounds;
 use super::contention::{Contention, Part};
 use super::fixed_point::{Basis, Charge, Deferral, State, solve};
+use super::msrp_gai01::{span, spin};
 use crate::{Overflow, Verdict};
 
 /// How a global resource is waited for.
@@ -67,9 +68,9 @@ pub fn response_times(set: &TaskSet, kind: impl Fn(usize) -> Kind) -> Result<Ver
     let tasks = || 0..contention.tasks.len();
     // 1. What does not depend on response times.
     let spins =
-        tasks().map(|task| spin(&contention, &is_long, task)).collect::<Result<Vec<_>, Overflow>>()?;
+        tasks().map(|task| spin(&contention, task, |at| !is_long[at])).collect::<Result<Vec<_>, Overflow>>()?;
     let spans =
-        tasks().map(|task| span(&contention, &is_long, task)).collect::<Result<Vec<_>, Overflow>>()?;
+        tasks().map(|task| span(&contention, task, |at| !is_long[at])).collect::<Result<Vec<_>, Overflow>>()?;
     let longs: Vec<Part> = tasks().map(|task| long(&contention, &is_long, task)).collect();
     let delays = delays(&contention, &spans, &longs)?;
     let locals = tasks()
@@ -93,27 +94,6 @@ pub fn response_times(set: &TaskSet, kind: impl Fn(usize) -> Kind) -> Result<Ver
     let basis = if any_long { Basis::Responses } else { Basis::Parameters };
     let deferral = if any_long { Deferral::Response } else { Deferral::Never };
     Ok(solve(&contention, deferral, basis, charge)?.verdict())
-}
-
-/// S.
-fn spin(contention: &Contention, is_long: &[bool], task: usize) -> Result<Part, Overflow> {
-    let mut sum = Part::default();
-    for request in contention.global_of(task).iter().filter(|request| !is_long[request.resource]) {
-        let once = contention.spin_once(request.resource, contention.tasks[task].core);
-        sum.add(request.count, once, None, Some(request.resource))?;
-    }
-    Ok(sum)
-}
-
-/// p.
-fn span(contention: &Contention, is_long: &[bool], task: usize) -> Result<Part, Overflow> {
-    let mut longest = Part::default();
-    for request in contention.global_of(task).iter().filter(|request| !is_long[request.resource]) {
-        let once = contention.spin_once(request.resource, contention.tasks[task].core);
-        let time = once.checked_add(request.length).ok_or(Overflow)?;
-        longest = longest.larger(Part::of(time, task, request.resource));
-    }
-    Ok(longest)
 }
 
 /// g.

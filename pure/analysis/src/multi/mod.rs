@@ -13,6 +13,8 @@
 //! | [`mpcp_lnr09_paper`] | the same as published | **unsound** |
 //! | [`fmlp_plus`] | suspended, first come, first served | sufficient |
 //! | [`fmlp07`] | spinning for short ones, suspended for long ones | sufficient |
+//! | [`mixed`] | spinning as in MSRP for some, suspended as in MPCP for the others | sufficient |
+//! | [`mixed_han14`] | the same, the published equations put together | **unsound** |
 //! | [`edf_msrp`] | spinning; cores under EDF | sufficient |
 //!
 //! A caller with one protocol in mind may ask several of its analyses and take the best answer.
@@ -25,6 +27,8 @@ pub mod fmlp07;
 pub mod fmlp_plus;
 #[cfg(feature = "linear-programming")]
 mod linear;
+pub mod mixed;
+pub mod mixed_han14;
 mod mpcp_blocking;
 #[cfg(feature = "linear-programming")]
 pub mod mpcp_linear;

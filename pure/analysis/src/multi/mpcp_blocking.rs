@@ -4,14 +4,16 @@
 //! MPCP: how long a task waits for resources; what both response-time equations share.
 //!
 //! ```text
-//! Equation    W_iq = w_iq + Σ_{u ≠ i, same core} max { w_uv : ceiling(v) ≥ ceiling(q) }
+//! Equation    W_iq = w_iq + Σ_{u ≠ i, same core} g_u(q) + max { (p_u − g_u(q))⁺ : u ≠ i, same core }
+//!             g_u(q) = max { w_uv : ceiling(v) ≥ ceiling(q) }
 //!             b_iq = max { W_lq : l less urgent, any core }
 //!                    + Σ_{h as urgent or more, any core} (⌈b_iq / T_h⌉ + 1) · N_hq · W_hq
 //!             B_i = Σ_q N_iq · b_iq
-//!             L_i = (1 + Σ_q N_iq) · ( Σ_{l∈lp} g_l + max { (c_l − g_l)⁺ : l ∈ lp } )
+//!             L_i = (1 + Σ_q N_iq) · ( Σ_{l∈lp} g_l + max { (max(p_l, c_l) − g_l)⁺ : l ∈ lp } )
 //! Symbols     [ns] w_iq longest section, W response time of a section once it holds, b wait for one request, B for
 //!             all of a job, L local blocking, g_l longest global section of l, c_l longest section of l on a local
-//!             resource with a ceiling as urgent as i; N requests of a job
+//!             resource with a ceiling as urgent as i, p_l longest stretch of l that is not preempted; N requests of
+//!             a job; all but p and c: of resources that are waited for suspended
 //!             ceiling(q) on a core: the most urgent user on another core, above all tasks' own priorities
 //! Assumes     A1 all tasks keep D ≤ T, so that ⌈b / T⌉ + 1 jobs overlap a wait   A2 queues by priority
 //!             A3 local resources under PCP or immediate ceilings   A4 global sections do not nest
@@ -24,6 +26,11 @@
 //! inside one section or be waiting for one, which it then executes before the job: it cannot ask for a second while
 //! the job is ready. Under ceilings only one such task can hold a local resource that matters, and it is then not in
 //! a global section too. The original has global resources only; c is ours.
+//!
+//! **Stretches that are not preempted** are ours too, p: a job spins for another global resource and uses it. When a
+//! holder goes on, one such stretch may run on its core, and none begins before the holder is through: nobody below it
+//! runs. A task is either in one or has a section of the other kind open, so what comes of it is the larger of both.
+//! The same holds when a job starts or goes on. All p are 0 where every global resource is waited for suspended.
 
 use taut_time::Duration;
 
@@ -43,14 +50,42 @@ pub(crate) struct Waits {
     pub(crate) unbounded: bool,
 }
 
-/// B and L of all tasks.
+/// What is waited for how.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Suspension<'a> {
+    /// Of each resource, whether who waits for it is suspended.
+    pub(crate) suspends: &'a [bool],
+    /// p of each task.
+    pub(crate) spans: &'a [Part],
+}
+
+impl Suspension<'_> {
+    fn requests<'c>(self, contention: &'c Contention, task: usize) -> impl Iterator<Item = &'c Use>
+    where
+        Self: 'c,
+    {
+        contention.global_of(task).iter().filter(move |request| self.suspends[request.resource])
+    }
+}
+
+/// B and L of all tasks, if everything that is global is waited for suspended.
 pub(crate) fn waits(contention: &Contention) -> Result<Vec<Waits>, Overflow> {
+    let (suspends, spans) =
+        (vec![true; contention.resources], vec![Part::default(); contention.tasks.len()]);
+    waits_among(contention, Suspension { suspends: &suspends, spans: &spans })
+}
+
+/// B and L of all tasks.
+pub(crate) fn waits_among(contention: &Contention, how: Suspension<'_>) -> Result<Vec<Waits>, Overflow> {
     let ceilings = ceilings(contention);
-    let held = held(contention, &ceilings)?;
+    let held = held(contention, how, &ceilings)?;
     let waits = |task| {
         let (remote, unbounded, each) = remote_blocking(contention, task, &held)?;
         let local = local_blocking(contention, task)?;
         Ok(Waits { charge: Charge { local, remote, ..Charge::default() }, unbounded, each })
+        let (remote, unbounded) = remote_blocking(contention, how, task, &held)?;
+        let local = local_blocking(contention, how, task)?;
+        Ok(Waits { charge: Charge { spin: Part::default(), local, remote }, unbounded })
     };
     (0..contention.tasks.len()).map(waits).collect()
 }
@@ -65,46 +100,78 @@ pub(crate) fn ceilings(contention: &Contention) -> Vec<u32> {
     contention.global.iter().map(ceiling).collect()
 }
 
-/// W of each request in [`Contention::global`].
-fn held(contention: &Contention, ceilings: &[u32]) -> Result<Vec<u64>, Overflow> {
+/// W of each request in [`Contention::global`]; of no meaning for those that spin.
+fn held(contention: &Contention, how: Suspension<'_>, ceilings: &[u32]) -> Result<Vec<u64>, Overflow> {
+    // g: the longest comes first.
     let longest = |task: usize, ceiling: u32| {
-        // The longest comes first.
         let mut requests = contention.tasks[task].global.clone();
-        let blocks = requests.find(|&request| ceilings[request] >= ceiling);
+        let blocks = requests.find(|&at| {
+            ceilings[at] >= ceiling && how.suspends[contention.global[at].resource]
+        });
         blocks.map_or(0, |request| contention.global[request].length)
     };
     let mut sums: Vec<u64> = vec![0; contention.global.len()];
-    // All requests for a resource from one core have the same ceiling: the sum over all its tasks is made once.
-    let mut known: Vec<Option<(usize, u64)>> = vec![None; contention.resources];
+    // All requests for a resource from one core have the same ceiling: the sums over all its tasks are made once.
+    let mut known: Vec<Option<(usize, OnCore)>> = vec![None; contention.resources];
     for &task in &contention.order {
         let row = &contention.tasks[task];
         for request in row.global.clone() {
             let (resource, ceiling) = (contention.global[request].resource, ceilings[request]);
+            if !how.suspends[resource] {
+                continue;
+            }
             let all = match known[resource] {
                 Some((core, sum)) if core == row.core => sum,
                 _ => {
-                    let tasks = contention.order[row.higher.start..row.lower.end].iter();
-                    let times = tasks.map(|&other| longest(other, ceiling));
-                    let sum = times.into_iter().try_fold(0u64, u64::checked_add).ok_or(Overflow)?;
+                    let mut sum = OnCore::default();
+                    for &other in &contention.order[row.higher.start..row.lower.end] {
+                        let section = longest(other, ceiling);
+                        sum.sections = sum.sections.checked_add(section).ok_or(Overflow)?;
+                        sum.span(other, how.spans[other].time.saturating_sub(section));
+                    }
                     known[resource] = Some((row.core, sum));
                     sum
                 }
             };
-            let others = all - longest(task, ceiling);
-            sums[request] = contention.global[request].length.checked_add(others).ok_or(Overflow)?;
+            let others = all.sections - longest(task, ceiling);
+            let span = if all.longest.1 == task { all.second } else { all.longest.0 };
+            let once = contention.global[request].length.checked_add(others).ok_or(Overflow)?;
+            sums[request] = once.checked_add(span).ok_or(Overflow)?;
         }
     }
     Ok(sums)
 }
 
+/// What the tasks of a core can add to a section of one of them.
+#[derive(Clone, Copy, Default)]
+struct OnCore {
+    /// Σ g.
+    sections: u64,
+    /// The longest p − g, and whose; and the longest of another.
+    longest: (u64, usize),
+    second: u64,
+}
+
+impl OnCore {
+    fn span(&mut self, task: usize, time: u64) {
+        if time > self.longest.0 {
+            self.second = self.longest.0;
+            self.longest = (time, task);
+        } else {
+            self.second = time.max(self.second);
+        }
+    }
+}
+
 /// L.
-fn local_blocking(contention: &Contention, task: usize) -> Result<Part, Overflow> {
-    let times = contention.tasks[task].count.checked_add(1).ok_or(Overflow)?;
+fn local_blocking(contention: &Contention, how: Suspension<'_>, task: usize) -> Result<Part, Overflow> {
+    let requests: u64 = how.requests(contention, task).map(|request| request.count).sum();
+    let times = requests.checked_add(1).ok_or(Overflow)?;
     let mut sum = Part::default();
     let mut more = 0;
     for &lower in contention.lower(task) {
-        let section = contention.ceiling_section(task, lower);
-        let longest = contention.global_of(lower).first();
+        let section = contention.ceiling_section(task, lower).larger(how.spans[lower]);
+        let longest = how.requests(contention, lower).next();
         let global = longest.map_or(Part::default(), |use_| Part::of(use_.length, lower, use_.resource));
         more = section.time.saturating_sub(global.time).max(more);
         sum.time = sum.time.checked_add(global.time).ok_or(Overflow)?;
@@ -123,6 +190,12 @@ fn remote_blocking(
 ) -> Result<(Part, bool, Vec<u64>), Overflow> {
     let (mut sum, mut unbounded, mut each) = (Part::default(), false, Vec::new());
     for request in contention.global_of(task) {
+    how: Suspension<'_>,
+    task: usize,
+    held: &[u64],
+) -> Result<(Part, bool), Overflow> {
+    let (mut sum, mut unbounded) = (Part::default(), false);
+    for request in how.requests(contention, task) {
         let once = wait(contention, task, request.resource, held)?;
         sum.add(request.count, once, None, Some(request.resource))?;
         unbounded |= once > contention.tasks[task].period;

@@ -22,7 +22,7 @@ use taut_time::Duration;
 use super::bounds::{TaskBound, Terms};
 use super::contention::Contention;
 use super::fixed_point::{Basis, Deferral, Solved, State, solve};
-use super::mpcp_blocking::waits;
+use super::mpcp_blocking::{Waits, waits};
 use crate::{Assumption, Overflow};
 
 /// What the published equations claim of a set.
@@ -59,8 +59,13 @@ pub fn claims(set: &TaskSet) -> Result<Claims, Overflow> {
     let waits = waits(&contention)?;
     // As printed, B_h alone defers, and each task is looked at by itself.
     let charge = |task: usize, _: &State| Ok(waits[task].charge);
-    let bounds = match solve(&contention, Deferral::Blocking, Basis::Parameters, charge)? {
-        Solved::Steps(steps) => return Ok(Claims::Steps(steps)),
+    Ok(claimed(&contention, &waits, solve(&contention, Deferral::Blocking, Basis::Parameters, charge)?))
+}
+
+/// What is claimed by what was solved.
+pub(crate) fn claimed(contention: &Contention, waits: &[Waits], solved: Solved) -> Claims {
+    let bounds = match solved {
+        Solved::Steps(steps) => return Claims::Steps(steps),
         Solved::Bounds(bounds) => bounds,
     };
     let claim = |(at, task): (usize, &TaskBound)| {
@@ -69,5 +74,5 @@ pub fn claims(set: &TaskSet) -> Result<Claims, Overflow> {
         let claimed_to_fit = in_time && !contention.higher(at).any(|higher| waits[higher].unbounded);
         Claim { claimed: task.from_arrival, claimed_to_fit, terms: task.terms }
     };
-    Ok(Claims::Unsound(bounds.tasks.iter().enumerate().map(claim).collect()))
+    Claims::Unsound(bounds.tasks.iter().enumerate().map(claim).collect())
 }

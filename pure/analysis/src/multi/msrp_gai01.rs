@@ -40,7 +40,7 @@ pub fn response_times(set: &TaskSet) -> Result<Verdict<Bounds>, Overflow> {
     };
     let charge = |task: usize| {
         Ok(Charge {
-            spin: spin(&contention, task)?,
+            spin: spin(&contention, task, |_| true)?,
             local: arrival_blocking(&contention, task)?,
             ..Charge::default()
         })
@@ -48,10 +48,14 @@ pub fn response_times(set: &TaskSet) -> Result<Verdict<Bounds>, Overflow> {
     Ok(solve(&contention, Deferral::Never, Basis::Parameters, |task, _| charge(task))?.verdict())
 }
 
-/// S: the spinning of a job, a remote section for every request.
-pub(crate) fn spin(contention: &Contention, task: usize) -> Result<Part, Overflow> {
+/// S: the spinning of a job, a remote section for every request; `spins` says which global resources are so.
+pub(crate) fn spin(
+    contention: &Contention,
+    task: usize,
+    spins: impl Fn(usize) -> bool,
+) -> Result<Part, Overflow> {
     let mut sum = Part::default();
-    for request in contention.global_of(task) {
+    for request in contention.global_of(task).iter().filter(|request| spins(request.resource)) {
         let once = contention.spin_once(request.resource, contention.tasks[task].core);
         sum.add(request.count, once, None, Some(request.resource))?;
     }
@@ -62,15 +66,19 @@ pub(crate) fn spin(contention: &Contention, task: usize) -> Result<Part, Overflo
 pub(crate) fn arrival_blocking(contention: &Contention, task: usize) -> Result<Part, Overflow> {
     let mut longest = Part::default();
     for &lower in contention.lower(task) {
-        longest = longest.larger(contention.ceiling_section(task, lower)).larger(span(contention, lower)?);
+        longest = longest.larger(contention.ceiling_section(task, lower)).larger(span(contention, lower, |_| true)?);
     }
     Ok(longest)
 }
 
 /// How long one request of a task can keep its core from all others: the spinning and the section.
-pub(crate) fn span(contention: &Contention, task: usize) -> Result<Part, Overflow> {
+pub(crate) fn span(
+    contention: &Contention,
+    task: usize,
+    spins: impl Fn(usize) -> bool,
+) -> Result<Part, Overflow> {
     let mut longest = Part::default();
-    for request in contention.global_of(task) {
+    for request in contention.global_of(task).iter().filter(|request| spins(request.resource)) {
         let once = contention.spin_once(request.resource, contention.tasks[task].core);
         let time = once.checked_add(request.length).ok_or(Overflow)?;
         longest = longest.larger(Part::of(time, task, request.resource));

@@ -60,10 +60,22 @@ fn charges(
 
 /// S: the spinning of a job that is pending for w.
 pub(crate) fn spin(contention: &Contention, task: usize, state: &State) -> Result<Part, Overflow> {
+        let spin = spin(contention, task, state, |_| true)?;
+        Ok(Charge { spin, local: local[task], remote: Part::default() })
+    })
+}
+
+/// S: the spinning of a job that is pending for w; `spins` says which global resources are so.
+pub(crate) fn spin(
+    contention: &Contention,
+    task: usize,
+    state: &State,
+    spins: impl Fn(usize) -> bool,
+) -> Result<Part, Overflow> {
     let window = state.window[task];
     let core = contention.tasks[task].core;
     let mut sum = Part::default();
-    for request in contention.global_of(task) {
+    for request in contention.global_of(task).iter().filter(|request| spins(request.resource)) {
         let mut of_resource = Part::default();
         for other in (0..contention.cores).filter(|&other| other != core) {
             let mut left = request.count;

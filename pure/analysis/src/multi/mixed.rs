@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Some global resources under MSRP, the others under MPCP: what a selection of mechanisms is judged by.
+//!
+//! ```text
+//! Equation    w_i = C_i + S_i + B_i + L_i + Σ_{h∈hp} ⌈(w_i + δ_h) / T_h⌉ · (C_h + S_h);  R = w + J
+//!             S: resources that are spun for, as in `msrp_holistic`
+//!             B, L: the others, as in `mpcp_blocking`, with p_u the longest s + w of u on a resource that is spun for
+//!             δ_h = R_h − (C_h + S_h) if h asks for a resource that suspends, else J_h
+//! Symbols     [ns] w from release, R from arrival, C cost with sections, S spinning, B suspended waiting, L local
+//!             blocking, s spinning for one request as in `msrp_gai01`, J jitter, T period; hp: same core
+//! Assumes     A1 D ≤ T, and all tasks keep it, or nothing is said of any   A2 spinning: not preempted from the
+//!             request to the release, not even by who holds a resource of the other kind   A3 what `mpcp_blocking`
+//!             assumes
+//! Verdict     sufficient
+//! Cost        rounds of the outer iteration, few
+//! Source      [Brandenburg11] S; [Lakshmanan09], [Chen19] B, L and δ; ours: p, the one by the other, below
+//! ```
+//!
+//! **What spins is not delayed by what suspends**: from its request to its release nothing preempts it (A2), so a
+//! section that others spin for lasts w, whatever its core's holders of the other kind do.
+//!
+//! **What suspends is delayed by what spins** at one instant only, when it goes on, and by one stretch at most:
+//! `mpcp_blocking` says why.
+//!
+//! If everything spins it is `msrp_holistic`, and if nothing does `mpcp_lnr09_sound`.
+
+use taut_model::TaskSet;
+
+use super::bounds::Bounds;
+use super::contention::Contention;
+use super::fixed_point::{Basis, Charge, Deferral, State, solve};
+use super::mpcp_blocking::{Suspension, waits_among};
+use super::msrp_gai01::span;
+use super::msrp_holistic::spin;
+use crate::{Overflow, Verdict};
+
+/// Bounds the response times of all tasks of a set; every core is of fixed priority. `suspends` says of each global
+/// resource, by its position, whether who waits for it is suspended (MPCP) or spins (MSRP).
+///
+/// # Errors
+/// [`Overflow`] if a bound, or the first value past a deadline, does not fit in 64 bits.
+pub fn response_times(
+    set: &TaskSet,
+    suspends: impl Fn(usize) -> bool,
+) -> Result<Verdict<Bounds>, Overflow> {
+    let contention = match Contention::new(set)? {
+        Ok(contention) => contention,
+        Err(assumption) => return Ok(Verdict::NotApplicable(assumption)),
+    };
+    let suspends: Vec<bool> = (0..contention.resources).map(suspends).collect();
+    let spins = |at: usize| !suspends[at];
+    let spans = (0..contention.tasks.len()).map(|task| span(&contention, task, spins));
+    let spans = spans.collect::<Result<Vec<_>, Overflow>>()?;
+    let waits = waits_among(&contention, Suspension { suspends: &suspends, spans: &spans })?;
+    let charge = |task: usize, state: &State| {
+        Ok(Charge { spin: spin(&contention, task, state, spins)?, ..waits[task].charge })
+    };
+    Ok(solve(&contention, Deferral::Response, Basis::Responses, charge)?.verdict())
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Some global resources under MSRP, the others under MPCP, by the published equations. **Unsound**: for reproducing
+//! published results, never for a proof.
+//!
+//! ```text
+//! Equation    w_i = C_i + S_i + B_i + L_i + Σ_{h∈hp} ⌈(w_i + J_h + B_h) / T_h⌉ · (C_h + S_h);  R = w + J
+//!             S: resources that are spun for, as in `msrp_gai01`
+//!             B: the others, as in `mpcp_blocking` with every p = 0
+//!             L_i: the same of the others, and once the longest stretch that spins, as in `msrp_gai01`
+//! Symbols     [ns] as in `mixed`
+//! Assumes     as `mixed`
+//! Verdict     unsound: research. As `mpcp_lnr09_paper`; and a holder that suspends is not charged for stretches that
+//!             spin on its core
+//! Cost        pseudo-polynomial
+//! Source      [Han14, equations 2 to 11]; how the two sets of equations are put together is not printed: ours
+//! ```
+//!
+//! The answer is no [`crate::Verdict`], so that nothing that asks for a proof can take it for one.
+
+use taut_model::TaskSet;
+
+use super::contention::{Contention, Part};
+use super::fixed_point::{Basis, Charge, Deferral, State, solve};
+use super::mpcp_blocking::{Suspension, waits_among};
+use super::mpcp_lnr09_paper::{Claims, claimed};
+use super::msrp_gai01::{span, spin};
+use crate::Overflow;
+
+/// What the published equations claim; `suspends` as for [`super::mixed::response_times`].
+///
+/// # Errors
+/// [`Overflow`] if a claim, or the first value past a deadline, does not fit in 64 bits.
+pub fn claims(set: &TaskSet, suspends: impl Fn(usize) -> bool) -> Result<Claims, Overflow> {
+    let contention = match Contention::new(set)? {
+        Ok(contention) => contention,
+        Err(assumption) => return Ok(Claims::NotApplicable(assumption)),
+    };
+    let suspends: Vec<bool> = (0..contention.resources).map(suspends).collect();
+    let spins = |at: usize| !suspends[at];
+    let none = vec![Part::default(); contention.tasks.len()];
+    let waits = waits_among(&contention, Suspension { suspends: &suspends, spans: &none })?;
+    let charge = |task: usize, _: &State| {
+        let Charge { mut local, remote, .. } = waits[task].charge;
+        let mut longest = Part::default();
+        for &lower in contention.lower(task) {
+            longest = longest.larger(span(&contention, lower, spins)?);
+        }
+        local.time = local.time.checked_add(longest.time).ok_or(Overflow)?;
+        local.raise(longest.time, longest.peak.task, longest.peak.resource);
+        Ok(Charge { spin: spin(&contention, task, spins)?, local, remote })
+    };
+    Ok(claimed(&contention, &waits, solve(&contention, Deferral::Blocking, Basis::Parameters, charge)?))
+}
