@@ -9,6 +9,8 @@ use taut_analysis::multi::{
     msrp_joint,
     Bounds, Status, Terms, fmlp_plus, fmlp07, mixed, mixed_han14, mpcp_lnr09_paper, mpcp_lnr09_sound,
     msrp_gai01, msrp_holistic,
+    Bounds, Guard, Guarded, Status, Terms, fmlp_plus, fmlp07, mixed, mixed_han14, mpcp_lnr09_paper,
+    mpcp_lnr09_sound, msrp_gai01, msrp_holistic,
 };
 use taut_analysis::uni::fp::preemptive::{Release, Subject, Task, response};
 use taut_analysis::{Assumption, Overflow, Verdict, Why};
@@ -78,8 +80,26 @@ fn all_long(set: &TaskSet) -> Result<Verdict<Bounds>, Overflow> {
     fmlp07::response_times(set, |_| fmlp07::Kind::Long)
 }
 
+fn guarded(set: &TaskSet, suspends: impl Fn(usize) -> bool) -> Result<Result<Guarded, Assumption>, Overflow> {
+    let mut guarded = match Guarded::new(set)? {
+        Ok(guarded) => guarded,
+        Err(assumption) => return Ok(Err(assumption)),
+    };
+    for resource in (0..set.resources().len()).filter(|&resource| suspends(resource)) {
+        guarded.guard(resource, Guard::Suspending);
+    }
+    Ok(Ok(guarded))
+}
+
+fn mixed(set: &TaskSet, suspends: impl Fn(usize) -> bool) -> Result<Verdict<Bounds>, Overflow> {
+    match guarded(set, suspends)? {
+        Ok(guarded) => mixed::response_times(&guarded),
+        Err(assumption) => Ok(Verdict::NotApplicable(assumption)),
+    }
+}
+
 fn by_turns(set: &TaskSet) -> Result<Verdict<Bounds>, Overflow> {
-    mixed::response_times(set, |resource| resource % 2 == 0)
+    mixed(set, |resource| resource % 2 == 0)
 }
 
 type Analysis = fn(&TaskSet) -> Result<Verdict<Bounds>, Overflow>;
@@ -202,7 +222,7 @@ fn mixed_spinning_and_suspended() {
         (1, 1, 10, 1000, 1000, 0, vec![(1, 1, 5)]),
     ];
     let set = set(2, 2, &rows);
-    let verdict = mixed::response_times(&set, |resource| resource == 0).unwrap();
+    let verdict = mixed(&set, |resource| resource == 0).unwrap();
     // Waits for the third, which may first wait for the fourth's span 3 + 5; blocked at start and after the wait by
     // the second's span 5 + 3.
     assert_eq!(terms(&verdict, 0), [10, 0, 2 * 8, 4 + 8, 0, 0]);
@@ -212,7 +232,9 @@ fn mixed_spinning_and_suspended() {
     assert_eq!(terms(&verdict, 2), [10, 0, 2 * 8, 2 * (2 + 8), 0, 0]);
     assert_eq!(terms(&verdict, 3), [10, 3, 0, 0, 10, 0]);
     // As printed, nobody who holds the first waits for what spins.
-    let mpcp_lnr09_paper::Claims::Unsound(claims) = mixed_han14::claims(&set, |resource| resource == 0).unwrap() else {
+    let mpcp_lnr09_paper::Claims::Unsound(claims) =
+        mixed_han14::claims(&guarded(&set, |resource| resource == 0).unwrap().unwrap()).unwrap()
+    else {
         panic!("the equations claim something");
     };
     assert_eq!(parts(&claims[0].terms), [10, 0, 8, 4, 0, 0]);
@@ -378,10 +400,10 @@ proptest! {
         no_more(&holistic, &gai)?;
         no_more(&msrp_joint::response_times(&set).unwrap(), &holistic)?;
         prop_assert_eq!(&all_short(&set).unwrap(), &gai);
-        let spinning = mixed::response_times(&set, |_| false).unwrap();
+        let spinning = mixed(&set, |_| false).unwrap();
         prop_assert_eq!(&spinning, &msrp_holistic::response_times(&set).unwrap());
         let sound = mpcp_lnr09_sound::response_times(&set).unwrap();
-        let suspended = mixed::response_times(&set, |_| true).unwrap();
+        let suspended = mixed(&set, |_| true).unwrap();
         if let (Verdict::Schedulable(one), Verdict::Schedulable(other)) = (&suspended, &sound) {
             prop_assert_eq!(&one.tasks, &other.tasks);
         }
@@ -397,12 +419,26 @@ proptest! {
         }
     }
 
+    /// A resource without a guard is one that nobody asks for.
+    #[test]
+    fn absent_guards(rows in some_rows(3), mask in 0..8usize, which in 0..3usize) {
+        let all = set(3, 3, &rows);
+        let without: Vec<Row> = rows.iter().cloned().map(|mut row| {
+            row.6.retain(|section| section.0 != which);
+            row
+        }).collect();
+        let mut judged = guarded(&all, |resource| mask >> resource & 1 == 1).unwrap().unwrap();
+        judged.guard(which, Guard::Absent);
+        let expected = mixed(&set(3, 3, &without), |resource| mask >> resource & 1 == 1).unwrap();
+        prop_assert_eq!(mixed::response_times(&judged).unwrap(), expected);
+    }
+
     /// Whatever runs by both protocols at once ends within the bounds.
     #[test]
     fn mixed_holds_in_runs(rows in some_rows(3), mask in 0..8usize, seed in 0..1000u64) {
         let set = set(3, 3, &rows);
         let suspends = |resource: usize| mask >> resource & 1 == 1;
-        let Verdict::Schedulable(bounds) = mixed::response_times(&set, suspends).unwrap() else {
+        let Verdict::Schedulable(bounds) = mixed(&set, suspends).unwrap() else {
             return Ok(());
         };
         let mut rules = Rules::of(&set, GlobalRule::Msrp);

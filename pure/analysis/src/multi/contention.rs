@@ -53,6 +53,7 @@ pub(crate) struct Part {
 }
 
 /// The whole set.
+#[derive(Clone)]
 pub(crate) struct Contention {
     pub(crate) cores: usize,
     pub(crate) resources: usize,
@@ -66,8 +67,8 @@ pub(crate) struct Contention {
     uses_at: Vec<usize>,
     /// Of each resource and core, how long all other cores together can hold it, once each.
     spin: Vec<u64>,
-    /// Of each local resource, the most urgent user's priority.
-    ceilings: Vec<u32>,
+    /// Of each local resource, the most urgent user's priority; none if it is not guarded.
+    pub(crate) ceilings: Vec<Option<u32>>,
 }
 
 impl Contention {
@@ -88,12 +89,12 @@ impl Contention {
         // 1. Which resources are used on more than one core, and the ceilings of the others.
         let mut used_on = vec![None; resources];
         let mut is_global = vec![false; resources];
-        let mut ceilings = vec![0; resources];
+        let mut ceilings = vec![None; resources];
         for (at, task) in set.tasks().iter().enumerate() {
             for request in set.requests(at) {
                 let resource = request.resource;
                 is_global[resource] |= *used_on[resource].get_or_insert(task.core) != task.core;
-                ceilings[resource] = task.priority.max(ceilings[resource]);
+                ceilings[resource] = Some(task.priority).max(ceilings[resource]);
             }
         }
         // 2. Requests per task, one per resource; a nested section of a local resource is a section of its own.
@@ -206,7 +207,7 @@ impl Contention {
     pub(crate) fn ceiling_section(&self, task: usize, of: usize) -> Part {
         let mut longest = Part::default();
         for section in &self.local[self.tasks[of].local.clone()] {
-            let blocks = self.ceilings[section.resource] >= self.tasks[task].priority;
+            let blocks = self.ceilings[section.resource] >= Some(self.tasks[task].priority);
             if blocks && section.length > longest.time {
                 longest = Part::of(section.length, section.task, section.resource);
             }

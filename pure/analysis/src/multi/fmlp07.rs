@@ -67,10 +67,12 @@ pub fn response_times(set: &TaskSet, kind: impl Fn(usize) -> Kind) -> Result<Ver
     let is_long: Vec<bool> = (0..contention.resources).map(|at| kind(at) == Kind::Long).collect();
     let tasks = || 0..contention.tasks.len();
     // 1. What does not depend on response times.
-    let spins =
-        tasks().map(|task| spin(&contention, task, |at| !is_long[at])).collect::<Result<Vec<_>, Overflow>>()?;
-    let spans =
-        tasks().map(|task| span(&contention, task, |at| !is_long[at])).collect::<Result<Vec<_>, Overflow>>()?;
+    let spins = tasks()
+        .map(|task| spin(&contention, task, |at| !is_long[at]))
+        .collect::<Result<Vec<_>, Overflow>>()?;
+    let spans = tasks()
+        .map(|task| span(&contention, task, |at| !is_long[at]))
+        .collect::<Result<Vec<_>, Overflow>>()?;
     let longs: Vec<Part> = tasks().map(|task| long(&contention, &is_long, task)).collect();
     let delays = delays(&contention, &spans, &longs)?;
     let locals = tasks()

@@ -26,36 +26,26 @@
 //!
 //! If everything spins it is `msrp_holistic`, and if nothing does `mpcp_lnr09_sound`.
 
-use taut_model::TaskSet;
-
 use super::bounds::Bounds;
-use super::contention::Contention;
 use super::fixed_point::{Basis, Charge, Deferral, State, solve};
+use super::guarded::{Guard, Guarded};
 use super::mpcp_blocking::{Suspension, waits_among};
 use super::msrp_gai01::span;
 use super::msrp_holistic::spin;
 use crate::{Overflow, Verdict};
 
-/// Bounds the response times of all tasks of a set; every core is of fixed priority. `suspends` says of each global
-/// resource, by its position, whether who waits for it is suspended (MPCP) or spins (MSRP).
+/// Bounds the response times of all tasks of a set; every core is of fixed priority.
 ///
 /// # Errors
 /// [`Overflow`] if a bound, or the first value past a deadline, does not fit in 64 bits.
-pub fn response_times(
-    set: &TaskSet,
-    suspends: impl Fn(usize) -> bool,
-) -> Result<Verdict<Bounds>, Overflow> {
-    let contention = match Contention::new(set)? {
-        Ok(contention) => contention,
-        Err(assumption) => return Ok(Verdict::NotApplicable(assumption)),
-    };
-    let suspends: Vec<bool> = (0..contention.resources).map(suspends).collect();
-    let spins = |at: usize| !suspends[at];
-    let spans = (0..contention.tasks.len()).map(|task| span(&contention, task, spins));
+pub fn response_times(set: &Guarded) -> Result<Verdict<Bounds>, Overflow> {
+    let contention = &set.contention;
+    let spins = |at: usize| set.is(at, Guard::Spinning);
+    let spans = (0..contention.tasks.len()).map(|task| span(contention, task, spins));
     let spans = spans.collect::<Result<Vec<_>, Overflow>>()?;
-    let waits = waits_among(&contention, Suspension { suspends: &suspends, spans: &spans })?;
+    let waits = waits_among(contention, Suspension { suspends: &set.suspending(), spans: &spans })?;
     let charge = |task: usize, state: &State| {
-        Ok(Charge { spin: spin(&contention, task, state, spins)?, ..waits[task].charge })
+        Ok(Charge { spin: spin(contention, task, state, spins)?, ..waits[task].charge })
     };
-    Ok(solve(&contention, Deferral::Response, Basis::Responses, charge)?.verdict())
+    Ok(solve(contention, Deferral::Response, Basis::Responses, charge)?.verdict())
 }

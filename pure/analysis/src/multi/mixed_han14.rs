@@ -19,37 +19,32 @@
 //!
 //! The answer is no [`crate::Verdict`], so that nothing that asks for a proof can take it for one.
 
-use taut_model::TaskSet;
-
-use super::contention::{Contention, Part};
+use super::contention::Part;
 use super::fixed_point::{Basis, Charge, Deferral, State, solve};
+use super::guarded::{Guard, Guarded};
 use super::mpcp_blocking::{Suspension, waits_among};
 use super::mpcp_lnr09_paper::{Claims, claimed};
 use super::msrp_gai01::{span, spin};
 use crate::Overflow;
 
-/// What the published equations claim; `suspends` as for [`super::mixed::response_times`].
+/// What the published equations claim.
 ///
 /// # Errors
 /// [`Overflow`] if a claim, or the first value past a deadline, does not fit in 64 bits.
-pub fn claims(set: &TaskSet, suspends: impl Fn(usize) -> bool) -> Result<Claims, Overflow> {
-    let contention = match Contention::new(set)? {
-        Ok(contention) => contention,
-        Err(assumption) => return Ok(Claims::NotApplicable(assumption)),
-    };
-    let suspends: Vec<bool> = (0..contention.resources).map(suspends).collect();
-    let spins = |at: usize| !suspends[at];
+pub fn claims(set: &Guarded) -> Result<Claims, Overflow> {
+    let contention = &set.contention;
+    let spins = |at: usize| set.is(at, Guard::Spinning);
     let none = vec![Part::default(); contention.tasks.len()];
-    let waits = waits_among(&contention, Suspension { suspends: &suspends, spans: &none })?;
+    let waits = waits_among(contention, Suspension { suspends: &set.suspending(), spans: &none })?;
     let charge = |task: usize, _: &State| {
         let Charge { mut local, remote, .. } = waits[task].charge;
         let mut longest = Part::default();
         for &lower in contention.lower(task) {
-            longest = longest.larger(span(&contention, lower, spins)?);
+            longest = longest.larger(span(contention, lower, spins)?);
         }
         local.time = local.time.checked_add(longest.time).ok_or(Overflow)?;
         local.raise(longest.time, longest.peak.task, longest.peak.resource);
-        Ok(Charge { spin: spin(&contention, task, spins)?, local, remote })
+        Ok(Charge { spin: spin(contention, task, spins)?, local, remote })
     };
-    Ok(claimed(&contention, &waits, solve(&contention, Deferral::Blocking, Basis::Parameters, charge)?))
+    Ok(claimed(contention, &waits, solve(contention, Deferral::Blocking, Basis::Parameters, charge)?))
 }

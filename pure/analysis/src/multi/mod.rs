@@ -27,6 +27,7 @@ pub mod fmlp07;
 pub mod fmlp_plus;
 #[cfg(feature = "linear-programming")]
 mod linear;
+mod guarded;
 pub mod mixed;
 pub mod mixed_han14;
 mod mpcp_blocking;
@@ -40,3 +41,4 @@ pub mod msrp_joint;
 
 pub use bounds::{Bounds, Status, TaskBound, Terms, Witness, Witnesses};
 pub use fixed_point::{ROUNDS_MAX, STEPS_MAX, TERMS_MAX};
+pub use guarded::{Guard, Guarded};

@@ -70,8 +70,7 @@ impl Suspension<'_> {
 
 /// B and L of all tasks, if everything that is global is waited for suspended.
 pub(crate) fn waits(contention: &Contention) -> Result<Vec<Waits>, Overflow> {
-    let (suspends, spans) =
-        (vec![true; contention.resources], vec![Part::default(); contention.tasks.len()]);
+    let (suspends, spans) = (vec![true; contention.resources], vec![Part::default(); contention.tasks.len()]);
     waits_among(contention, Suspension { suspends: &suspends, spans: &spans })
 }
 
@@ -105,9 +104,8 @@ fn held(contention: &Contention, how: Suspension<'_>, ceilings: &[u32]) -> Resul
     // g: the longest comes first.
     let longest = |task: usize, ceiling: u32| {
         let mut requests = contention.tasks[task].global.clone();
-        let blocks = requests.find(|&at| {
-            ceilings[at] >= ceiling && how.suspends[contention.global[at].resource]
-        });
+        let blocks =
+            requests.find(|&at| ceilings[at] >= ceiling && how.suspends[contention.global[at].resource]);
         blocks.map_or(0, |request| contention.global[request].length)
     };
     let mut sums: Vec<u64> = vec![0; contention.global.len()];

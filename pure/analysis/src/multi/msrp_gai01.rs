@@ -66,7 +66,10 @@ pub(crate) fn spin(
 pub(crate) fn arrival_blocking(contention: &Contention, task: usize) -> Result<Part, Overflow> {
     let mut longest = Part::default();
     for &lower in contention.lower(task) {
-        longest = longest.larger(contention.ceiling_section(task, lower)).larger(span(contention, lower, |_| true)?);
+        longest =
+            longest
+                .larger(contention.ceiling_section(task, lower))
+                .larger(span(contention, lower, |_| true)?);
     }
     Ok(longest)
 }

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use taut_model::TaskSet;
+use taut_time::Duration;
+
+use super::contention::Contention;
+use crate::{Assumption, Overflow};
+
+/// What guards a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Guard {
+    /// Nothing: its users never wait for one another, since it is wait-free.
+    Absent,
+    /// MSRP: who waits spins. A resource of one core has a ceiling instead.
+    Spinning,
+    /// MPCP: who waits is suspended. A resource of one core has a ceiling instead.
+    Suspending,
+}
+
+/// A set whose resources' guards, and tasks' costs, are changed and judged again and again, without laying it out
+/// anew: for searches. For [`super::mixed`] and [`super::mixed_han14`].
+#[derive(Clone)]
+pub struct Guarded {
+    pub(crate) contention: Contention,
+    ceilings: Vec<Option<u32>>,
+    guards: Vec<Guard>,
+}
+
+impl core::fmt::Debug for Guarded {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Guarded").field("guards", &self.guards).finish_non_exhaustive()
+    }
+}
+
+impl Guarded {
+    /// Lays out a set; every resource is [`Guard::Spinning`]. The inner error names the assumption that does not
+    /// hold: fixed priorities, D ≤ T.
+    ///
+    /// # Errors
+    /// [`Overflow`] if times do not fit in 64 bits.
+    pub fn new(set: &TaskSet) -> Result<Result<Self, Assumption>, Overflow> {
+        Ok(Contention::new(set)?.map(|contention| Self {
+            ceilings: contention.ceilings.clone(),
+            guards: vec![Guard::Spinning; contention.resources],
+            contention,
+        }))
+    }
+
+    /// What guards each resource.
+    pub fn guards(&self) -> &[Guard] {
+        &self.guards
+    }
+
+    /// Changes what guards a resource, by its position.
+    pub fn guard(&mut self, resource: usize, by: Guard) {
+        self.guards[resource] = by;
+        self.contention.ceilings[resource] = match by {
+            Guard::Absent => None,
+            Guard::Spinning | Guard::Suspending => self.ceilings[resource],
+        };
+    }
+
+    /// Changes C of a task, by its position. Sections that are guarded must be parts of it.
+    pub fn cost(&mut self, task: usize, cost: Duration) {
+        self.contention.tasks[task].cost = cost.as_ns();
+    }
+
+    pub(crate) fn is(&self, resource: usize, guard: Guard) -> bool {
+        self.guards[resource] == guard
+    }
+
+    pub(crate) fn suspending(&self) -> Vec<bool> {
+        self.guards.iter().map(|guard| *guard == Guard::Suspending).collect()
+    }
+}
