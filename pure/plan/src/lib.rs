@@ -17,6 +17,7 @@ mod make;
 mod map;
 mod seats;
 mod serve;
+pub mod select;
 mod set;
 mod shape;
 mod shared;

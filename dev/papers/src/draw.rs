@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+/// Numbers that a seed reproduces (splitmix64).
+#[derive(Clone, Debug)]
+pub(crate) struct Draw(u64);
+
+impl Draw {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// `low` to `high`, both included; `low` if there is nothing between.
+    pub(crate) fn pick(&mut self, low: u64, high: u64) -> u64 {
+        low + self.next() % (high.saturating_sub(low) + 1)
+    }
+
+    /// One of several.
+    pub(crate) fn of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.pick(0, all.len() as u64 - 1) as usize]
+    }
+
+    /// One of several, each with a share of so many percent.
+    pub(crate) fn weighted<T: Copy>(&mut self, all: &[(u64, T)]) -> T {
+        let mut left = self.pick(0, all.iter().map(|(share, _)| share).sum::<u64>() - 1);
+        for (share, value) in all {
+            match left.checked_sub(*share) {
+                Some(rest) => left = rest,
+                None => return *value,
+            }
+        }
+        all[all.len() - 1].1
+    }
+
+    /// Cuts `whole` into `parts`, all ways as likely.
+    pub(crate) fn cut(&mut self, whole: u64, parts: usize) -> Vec<u64> {
+        let mut cuts: Vec<u64> = (1..parts).map(|_| self.pick(0, whole)).collect();
+        cuts.push(whole);
+        cuts.sort_unstable();
+        let mut before = 0;
+        cuts.iter().map(|&cut| cut - std::mem::replace(&mut before, cut)).collect()
+    }
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Every selection there is: what other searches are held against.
+//!
+//! Only selections that are whole are judged, so this does not rest on what an open part comes to. A branch is left out
+//! only where its bytes, under response times that are too short (C), are no less than what is known already.
+
+use taut_analysis::Overflow;
+
+use super::problem::{Judged, Problem, Selection};
+
+/// The first of the selections of least memory, in lexical order, that keep all deadlines; `None` if none does.
+///
+/// The work grows with the product of the numbers of offers: for small problems.
+///
+/// # Errors
+/// [`Overflow`] if times or bytes do not fit in 64 bits.
+pub fn search(problem: &mut Problem) -> Result<Option<(Selection, Judged)>, Overflow> {
+    let costs = problem.costs();
+    let mut least = Vec::with_capacity(problem.objects().len());
+    for object in problem.objects() {
+        let bytes = object.offers.iter().map(|offer| problem.bytes(offer, &costs));
+        least.push(bytes.collect::<Result<Vec<u64>, Overflow>>()?);
+    }
+    // Of the objects from here on, the least bytes.
+    let mut rest = vec![0u64; least.len() + 1];
+    for at in (0..least.len()).rev() {
+        let of_object = least[at].iter().copied().min().unwrap_or(0);
+        rest[at] = rest[at + 1].checked_add(of_object).ok_or(Overflow)?;
+    }
+    let mut search = Search { problem, least, rest, best: None };
+    let mut selection = vec![None; search.least.len()];
+    search.from(0, 0, &mut selection)?;
+    Ok(search.best)
+}
+
+struct Search<'p> {
+    problem: &'p mut Problem,
+    least: Vec<Vec<u64>>,
+    rest: Vec<u64>,
+    best: Option<(Selection, Judged)>,
+}
+
+impl Search<'_> {
+    fn from(&mut self, at: usize, bytes: u64, selection: &mut [Option<usize>]) -> Result<(), Overflow> {
+        let reached = bytes.checked_add(self.rest[at]).ok_or(Overflow)?;
+        if self.best.as_ref().is_some_and(|(_, best)| reached >= best.bytes) {
+            return Ok(());
+        }
+        if at == selection.len() {
+            let better = |judged: &Judged, best: &Option<(Selection, Judged)>| {
+                best.as_ref().is_none_or(|(_, best)| judged.bytes < best.bytes)
+            };
+            if let Some(judged) = self.problem.judge(selection)?.filter(|judged| better(judged, &self.best)) {
+                self.best = Some((selection.iter().flatten().copied().collect(), judged));
+            }
+            return Ok(());
+        }
+        for offer in 0..self.least[at].len() {
+            selection[at] = Some(offer);
+            let bytes = bytes.checked_add(self.least[at][offer]).ok_or(Overflow)?;
+            self.from(at + 1, bytes, selection)?;
+        }
+        selection[at] = None;
+        Ok(())
+    }
+}
