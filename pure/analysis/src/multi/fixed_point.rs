@@ -15,7 +15,7 @@
 //! Source      [Audsley93] equations 3 to 6; [Chen19] suspension as jitter: δ = R − C
 //! ```
 //!
-//! The iteration starts below the least solution (w = C) and every step stays below it (A2), so what it ends in is
+//! The iteration starts below the least solution (w = C, or what is known to be below it) and every step stays below it (A2), so what it ends in is
 //! the least solution, whatever the order of the steps. A task that passes its deadline ends it: where blocking
 //! depends on other tasks' jobs, those equations count at most one job more than fits because all deadlines are
 //! kept, so nothing is proven of any other task then ([`Status::Depends`]).
@@ -109,12 +109,25 @@ pub(crate) fn solve(
     contention: &Contention,
     deferral: Deferral,
     basis: Basis,
+    charge: impl FnMut(usize, &State) -> Result<Charge, Overflow>,
+) -> Result<Solved, Overflow> {
+    solve_from(contention, &[], deferral, basis, charge)
+}
+
+/// The same; `least` are values of w, by task, that no solution is below, where they are known.
+pub(crate) fn solve_from(
+    contention: &Contention,
+    least: &[u64],
+    deferral: Deferral,
+    basis: Basis,
     mut charge: impl FnMut(usize, &State) -> Result<Charge, Overflow>,
 ) -> Result<Solved, Overflow> {
     let tasks = &contention.tasks;
-    let mut state = State { window: tasks.iter().map(|task| task.cost).collect(), response: Vec::new() };
-    let arrival = |task: &Row| task.cost.checked_add(task.jitter).ok_or(Overflow);
-    state.response = tasks.iter().map(arrival).collect::<Result<_, _>>()?;
+    let known = |task: usize| least.get(task).copied().unwrap_or(0);
+    let window = tasks.iter().enumerate().map(|(at, task)| task.cost.max(known(at))).collect();
+    let mut state = State { window, response: Vec::new() };
+    let arrival = |(task, window): (&Row, &u64)| window.checked_add(task.jitter).ok_or(Overflow);
+    state.response = tasks.iter().zip(&state.window).map(arrival).collect::<Result<_, _>>()?;
     let mut search = Search {
         contention,
         charges: vec![Charge::default(); tasks.len()],

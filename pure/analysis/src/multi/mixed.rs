@@ -26,8 +26,10 @@
 //!
 //! If everything spins it is `msrp_holistic`, and if nothing does `mpcp_lnr09_sound`.
 
+use taut_time::Duration;
+
 use super::bounds::Bounds;
-use super::fixed_point::{Basis, Charge, Deferral, State, solve};
+use super::fixed_point::{Basis, Charge, Deferral, State, solve_from};
 use super::guarded::{Guard, Guarded};
 use super::mpcp_blocking::{Suspension, waits_among};
 use super::msrp_gai01::span;
@@ -39,6 +41,15 @@ use crate::{Overflow, Verdict};
 /// # Errors
 /// [`Overflow`] if a bound, or the first value past a deadline, does not fit in 64 bits.
 pub fn response_times(set: &Guarded) -> Result<Verdict<Bounds>, Overflow> {
+    response_times_above(set, &[])
+}
+
+/// The same, if it is known that no task's w is less than `least`, by position: bounds of the set with fewer guards or
+/// lower costs. Saves steps, and changes nothing.
+///
+/// # Errors
+/// [`Overflow`] as for [`response_times`].
+pub fn response_times_above(set: &Guarded, least: &[Duration]) -> Result<Verdict<Bounds>, Overflow> {
     let contention = &set.contention;
     let spins = |at: usize| set.is(at, Guard::Spinning);
     let spans = (0..contention.tasks.len()).map(|task| span(contention, task, spins));
@@ -47,5 +58,6 @@ pub fn response_times(set: &Guarded) -> Result<Verdict<Bounds>, Overflow> {
     let charge = |task: usize, state: &State| {
         Ok(Charge { spin: spin(contention, task, state, spins)?, ..waits[task].charge })
     };
-    Ok(solve(contention, Deferral::Response, Basis::Responses, charge)?.verdict())
+    let least: Vec<u64> = least.iter().map(|window| window.as_ns()).collect();
+    Ok(solve_from(contention, &least, Deferral::Response, Basis::Responses, charge)?.verdict())
 }

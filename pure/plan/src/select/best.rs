@@ -21,6 +21,7 @@
 
 use taut_analysis::Overflow;
 use taut_analysis::multi::Guard;
+use taut_time::Duration;
 
 use super::paper;
 use super::problem::{Judged, Problem, Selection};
@@ -74,6 +75,7 @@ pub fn search(
         selection: vec![None; objects.len()],
         possible: objects.iter().map(all).collect(),
         at_least: 0,
+        responses: Vec::new(),
     };
     let limit = problem.judged().saturating_add(judgements);
     let mut search = Search { problem, best, open: vec![root] };
@@ -100,6 +102,8 @@ struct Node {
     /// By object, a bit per offer that is possible.
     possible: Vec<u64>,
     at_least: u64,
+    /// Of what it is a part of, if that was judged.
+    responses: Vec<Duration>,
 }
 
 struct Search<'p> {
@@ -143,7 +147,10 @@ impl Search<'_> {
             if self.too_dear(node.at_least) {
                 return Ok(());
             }
-            let Some(judged) = self.problem.judge(&node.selection)? else { return Ok(()) };
+            let Some(judged) = self.problem.judge_below(&node.selection, &node.responses)? else {
+                return Ok(());
+            };
+            node.responses.clone_from(&judged.responses);
             node.at_least = self.bytes(&node, &judged)?.max(node.at_least);
             if self.too_dear(node.at_least) {
                 return Ok(());
@@ -171,7 +178,7 @@ impl Search<'_> {
             }
             for offer in offers(node.possible[at]) {
                 node.selection[at] = Some(offer);
-                let possible = match self.problem.judge(&node.selection)? {
+                let possible = match self.problem.judge_below(&node.selection, &node.responses)? {
                     None => false,
                     Some(judged) => !self.too_dear(self.bytes(node, &judged)?),
                 };
@@ -190,7 +197,7 @@ impl Search<'_> {
     }
 
     fn branch(&mut self, node: &Node, judged: &Judged) -> Result<(), Overflow> {
-        let mut most: Option<(u64, usize, Vec<(u64, usize)>)> = None;
+        let mut most: Option<(u64, usize, Prices)> = None;
         for (at, object) in self.problem.objects().iter().enumerate() {
             if node.selection[at].is_some() {
                 continue;
@@ -211,11 +218,15 @@ impl Search<'_> {
             let mut selection = node.selection.clone();
             selection[at] = Some(offer);
             let at_least = node.at_least.saturating_add(price - prices[0].0);
-            self.open.push(Node { selection, possible: node.possible.clone(), at_least });
+            let (possible, responses) = (node.possible.clone(), node.responses.clone());
+            self.open.push(Node { selection, possible, at_least, responses });
         }
         Ok(())
     }
 }
+
+/// Bytes and offer.
+type Prices = Vec<(u64, usize)>;
 
 fn offers(possible: u64) -> impl Iterator<Item = usize> {
     (0..64).filter(move |offer| possible >> offer & 1 == 1)

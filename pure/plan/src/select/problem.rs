@@ -91,12 +91,14 @@ pub struct Problem {
     /// By task, in ns.
     costs: Vec<u64>,
     periods: Vec<Duration>,
+    jitters: Vec<Duration>,
     /// By object: the least of what any of its offers adds to a task.
     least_added: Vec<Vec<(usize, u64)>>,
     /// By object: its longest section, in ns.
     longest: Vec<u64>,
     /// Filled for a judgement.
     added: Vec<u64>,
+    least: Vec<Duration>,
     judged: u64,
 }
 
@@ -180,8 +182,10 @@ impl Problem {
             equations,
             costs: (0..tasks).map(|task| set.cost(task).as_ns()).collect(),
             periods: set.tasks().iter().map(|task| task.period).collect(),
+            jitters: set.tasks().iter().map(|task| task.jitter).collect(),
             least_added,
             added: vec![0; tasks],
+            least: Vec::new(),
             judged: 0,
         })
     }
@@ -208,6 +212,15 @@ impl Problem {
     /// # Errors
     /// [`Overflow`] if times do not fit in 64 bits.
     pub fn judge(&mut self, selection: &[Option<usize>]) -> Result<Option<Judged>, Overflow> {
+        self.judge_below(selection, &[])
+    }
+
+    /// The same for a selection that has `above`'s, whose response times are given, decided as there: saves steps.
+    pub(super) fn judge_below(
+        &mut self,
+        selection: &[Option<usize>],
+        above: &[Duration],
+    ) -> Result<Option<Judged>, Overflow> {
         self.judged += 1;
         self.added.fill(0);
         for (at, object) in self.objects.iter().enumerate() {
@@ -234,7 +247,7 @@ impl Problem {
             let cost = cost.checked_add(*added).ok_or(Overflow)?;
             self.guarded.cost(task, Duration::from_ns(cost));
         }
-        let Some(responses) = self.responses()? else { return Ok(None) };
+        let Some(responses) = self.responses(above)? else { return Ok(None) };
         let mut bytes = 0u64;
         for (object, offer) in self.objects.iter().zip(selection) {
             let of_object = match offer {
@@ -247,11 +260,14 @@ impl Problem {
     }
 
     /// R by task, if all deadlines are kept.
-    fn responses(&self) -> Result<Option<Vec<Duration>>, Overflow> {
+    fn responses(&mut self, above: &[Duration]) -> Result<Option<Vec<Duration>>, Overflow> {
         match self.equations {
             Equations::Sound => {
                 let kept = |bounds: Bounds| bounds.tasks.iter().map(|task| task.from_arrival).collect();
-                Ok(match mixed::response_times(&self.guarded)? {
+                self.least.clear();
+                let windows = above.iter().zip(&self.jitters).map(|(r, jitter)| r.saturating_sub(*jitter));
+                self.least.extend(windows);
+                Ok(match mixed::response_times_above(&self.guarded, &self.least)? {
                     Verdict::Schedulable(bounds) => Some(kept(bounds)),
                     _ => None,
                 })
