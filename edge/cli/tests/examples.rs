@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What docs/examples shows is what there is: the pages' manifests are the examples' to the letter, and the commands
+//! that they show print what stands below them. A line with nothing but `…` stands for any lines.
+//!
+//! `EXAMPLES_UPDATE=1` writes into the pages what was printed, where nothing is left out.
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+use std::fmt::Write as _;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const CUT: &str = "…";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// What a command prints to both of its streams, in the order in which it does.
+fn printed(line: &str) -> String {
+    let mut words = line.split_whitespace();
+    assert_eq!(words.next(), Some("taut"), "a page shows `taut` only: {line}");
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_taut"));
+    command
+        .args(words)
+        .current_dir(root())
+        .env("NO_COLOR", "1")
+        .env("COLUMNS", "100")
+        .stdout(writer.try_clone().unwrap())
+        .stderr(writer);
+    let mut child = command.spawn().unwrap();
+    // The writing ends that it holds would keep the reader waiting.
+    drop(command);
+    let mut text = String::new();
+    reader.read_to_string(&mut text).unwrap();
+    child.wait().unwrap();
+    text.lines().map(str::trim_end).fold(String::new(), |text, line| text + line + "\n")
+}
+
+/// Whether lines are as shown.
+fn fits(shown: &[&str], lines: &[&str]) -> bool {
+    match shown {
+        [] => lines.is_empty(),
+        [CUT, rest @ ..] => (0..=lines.len()).any(|skipped| fits(rest, &lines[skipped..])),
+        [line, rest @ ..] => lines.first() == Some(line) && fits(rest, &lines[1..]),
+    }
+}
+
+/// Checks a page; answers what it would be with outputs renewed.
+fn page(text: &str, manifest: &mut String, wrong: &mut String) -> String {
+    let mut renewed = String::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        renewed += line;
+        renewed.push('\n');
+        let Some(kind) = line.strip_prefix("```") else { continue };
+        let body: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
+        match (kind, body.split_first()) {
+            ("toml", _) => body.iter().for_each(|line| {
+                manifest.push_str(line);
+                manifest.push('\n');
+            }),
+            ("console", Some((command, shown))) => {
+                let output = printed(command.strip_prefix("$ ").unwrap());
+                let output: Vec<&str> = output.lines().collect();
+                if !fits(shown, &output) {
+                    writeln!(wrong, "{command}\n{}", output.join("\n")).unwrap();
+                }
+                renewed += command;
+                renewed.push('\n');
+                let kept = if shown.contains(&CUT) { shown } else { &output };
+                kept.iter().for_each(|line| renewed = std::mem::take(&mut renewed) + line + "\n");
+                renewed += "```\n";
+                continue;
+            }
+            _ => {}
+        }
+        body.iter().for_each(|line| renewed = std::mem::take(&mut renewed) + line + "\n");
+        renewed += "```\n";
+    }
+    renewed
+}
+
+fn example(name: &str, manifest: &str) {
+    let path = root().join(format!("docs/examples/{name}.md"));
+    let text = std::fs::read_to_string(&path).unwrap();
+    let (mut shown, mut wrong) = (String::new(), String::new());
+    let renewed = page(&text, &mut shown, &mut wrong);
+    if std::env::var_os("EXAMPLES_UPDATE").is_some() {
+        std::fs::write(&path, renewed).unwrap();
+    } else {
+        assert!(wrong.is_empty(), "docs/examples/{name}.md shows something else than\n{wrong}");
+    }
+    // Pieces are apart by a line in the manifest, and by prose in the page.
+    let squeezed = |text: &str| -> String {
+        text.lines().filter(|line| !line.trim().is_empty()).collect::<Vec<_>>().join("\n")
+    };
+    let manifest = std::fs::read_to_string(root().join(manifest)).unwrap();
+    assert_eq!(squeezed(&shown), squeezed(&manifest), "docs/examples/{name}.md and its manifest");
+}
+
+#[test]
+fn rosace() {
+    example("rosace", "examples/rosace/taut.toml");
+}
+
+#[test]
+fn mobstr() {
+    example("mobstr", "examples/mobstr/taut.toml");
+}
+
+#[test]
+fn cochlear() {
+    example("cochlear", "apps/cochlear/taut.toml");
+}
+
+#[test]
+fn lines_may_be_left_out() {
+    assert!(fits(&["a", CUT, "d"], &["a", "b", "c", "d"]));
+    assert!(fits(&[CUT], &[]));
+    assert!(!fits(&["a", CUT, "d"], &["a", "b"]));
+    assert!(!fits(&["a"], &["a", "b"]));
+}
