@@ -57,32 +57,36 @@ fn main() {
         };
         let start = Instant::now();
         let before = problem.judged();
-        let found = best::search(&mut problem, arguments.judgements, &mut |_| true).unwrap_or(None);
+        let Ok(answer) = best::search(&mut problem, arguments.judgements, &mut |_| true) else {
+            none += 1;
+            continue;
+        };
         let (took, judged) = (start.elapsed(), problem.judged() - before);
         let start = Instant::now();
         let before = problem.judged();
         let heuristic = paper::heuristic(&mut problem, arguments.depth).unwrap_or(None);
         let (took_paper, judged_paper) = (start.elapsed(), problem.judged() - before);
-        let Some(found) = found else {
+        let (proven, at_least) = (answer.is_proven(), answer.at_least);
+        let Some((_, found)) = answer.best else {
             none += 1;
             continue;
         };
         if arguments.exhaustive {
             let all = exhaustive::search(&mut problem).unwrap_or(None);
-            if all.map(|(_, all)| all.bytes) != Some(found.judged.bytes) {
+            if all.map(|(_, all)| all.bytes) != Some(found.bytes) {
                 wrong += 1;
                 println!("seed {seed}: not the least")
             }
         }
         let heuristic = heuristic.map_or(u64::MAX, |(_, judged)| judged.bytes);
-        if !found.is_least() {
+        if !proven {
             unproven += 1;
             println!(
                 "seed {seed} load {}: {} at least {}, paper {heuristic}; {judged} in {took:?}",
-                wish.load, found.judged.bytes, found.at_least
+                wish.load, found.bytes, at_least
             );
         }
-        gaps.push((heuristic as f64 / found.judged.bytes as f64 - 1.0) * 100.0);
+        gaps.push((heuristic as f64 / found.bytes as f64 - 1.0) * 100.0);
         times.push((took.as_secs_f64() * 1e3, judged, took_paper.as_secs_f64() * 1e3, judged_paper));
     }
     gaps.sort_by(f64::total_cmp);

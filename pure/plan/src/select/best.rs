@@ -24,7 +24,7 @@ use taut_analysis::multi::Guard;
 use taut_time::Duration;
 
 use super::paper;
-use super::problem::{Judged, Problem, Selection};
+use super::problem::{Judged, Object, Problem, Selection};
 
 /// How far a search has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,31 +32,29 @@ pub struct Progress {
     /// Judgements so far.
     pub judged: u64,
     /// Bytes of the best selection so far.
-    pub best: u64,
+    pub best: Option<u64>,
     /// No selection needs less.
     pub at_least: u64,
 }
 
-/// What a search found.
+/// What a search came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
-    /// The best selection.
-    pub selection: Selection,
-    /// What it comes to.
-    pub judged: Judged,
-    /// No selection needs less bytes; it is the least if this is what it needs.
+pub struct Answer {
+    /// The best selection, if one was found that keeps all deadlines.
+    pub best: Option<(Selection, Judged)>,
+    /// No selection needs less bytes; the greatest number if there is none at all.
     pub at_least: u64,
 }
 
-impl Found {
-    /// Whether no selection needs less.
-    pub fn is_least(&self) -> bool {
-        self.at_least == self.judged.bytes
+impl Answer {
+    /// Whether the best is known to be the least, or that there is none.
+    pub fn is_proven(&self) -> bool {
+        self.at_least == self.best.as_ref().map_or(u64::MAX, |(_, judged)| judged.bytes)
     }
 }
 
-/// Searches until the least is found, after `judgements` of them, or until `go_on`, which is asked now and then, says
-/// no. `None`: no selection is shown to keep all deadlines, if the search ended by itself.
+/// Searches until the least is found, after `judgements` of them, or until `go_on`, which is asked between steps, says
+/// no.
 ///
 /// # Errors
 /// [`Overflow`] if times or bytes do not fit in 64 bits.
@@ -64,24 +62,23 @@ pub fn search(
     problem: &mut Problem,
     judgements: u64,
     go_on: &mut dyn FnMut(&Progress) -> bool,
-) -> Result<Option<Found>, Overflow> {
+) -> Result<Answer, Overflow> {
+    let limit = problem.judged().saturating_add(judgements);
     let mut best = paper::heuristic(problem, 0)?;
     if let Some((selection, judged)) = &mut best {
         exchange(problem, selection, judged)?;
     }
-    let objects = problem.objects();
-    let all = |object: &super::Object| (1u64 << object.offers.len().min(63)) - 1;
+    let all = |object: &Object| object.offers.iter().enumerate().fold(0, |all, (at, _)| all | 1 << at);
     let root = Node {
-        selection: vec![None; objects.len()],
-        possible: objects.iter().map(all).collect(),
+        selection: vec![None; problem.objects().len()],
+        possible: problem.objects().iter().map(all).collect(),
         at_least: 0,
         responses: Vec::new(),
     };
-    let limit = problem.judged().saturating_add(judgements);
     let mut search = Search { problem, best, open: vec![root] };
     while let Some(node) = search.open.pop() {
         let at_least = search.at_least().min(node.at_least);
-        let bytes = search.best.as_ref().map_or(u64::MAX, |(_, judged)| judged.bytes);
+        let bytes = search.best.as_ref().map(|(_, judged)| judged.bytes);
         let progress = Progress { judged: search.problem.judged(), best: bytes, at_least };
         if progress.judged >= limit || !go_on(&progress) {
             search.open.push(node);
@@ -90,10 +87,8 @@ pub fn search(
         search.expand(node)?;
     }
     let at_least = search.at_least();
-    Ok(search.best.map(|(selection, judged)| {
-        let at_least = at_least.min(judged.bytes);
-        Found { selection, judged, at_least }
-    }))
+    let found = search.best.as_ref().map_or(u64::MAX, |(_, judged)| judged.bytes);
+    Ok(Answer { best: search.best, at_least: at_least.min(found) })
 }
 
 /// A part of all selections.

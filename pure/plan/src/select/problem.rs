@@ -29,7 +29,7 @@ pub struct Object {
     pub name: String,
     /// The resource that it is in the set, whose requests count where an offer has a guard.
     pub resource: usize,
-    /// What can be had; at least one.
+    /// What can be had; 1 to 64.
     pub offers: Vec<Offer>,
 }
 
@@ -116,7 +116,7 @@ pub struct Judged {
 pub enum ProblemFault {
     /// The analysis does not apply to the set.
     NotApplicable(Assumption),
-    /// This object, by position, has no offer, a resource that is not there or another's, or names a task that is not
+    /// This object, by position, has no offer or more than 64, a resource that is not there or another's, or names a task that is not
     /// there.
     Object(usize),
     /// Times do not fit in 64 bits.
@@ -127,7 +127,9 @@ impl fmt::Display for ProblemFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotApplicable(assumption) => write!(f, "the analysis does not apply: {assumption}"),
-            Self::Object(at) => write!(f, "object {at} has no offer, or refers to what is not there"),
+            Self::Object(at) => {
+                write!(f, "object {at} has no offer, too many, or refers to what is not there")
+            }
             Self::Overflow => f.write_str("times that do not fit in 64 bits"),
         }
     }
@@ -163,7 +165,8 @@ impl Problem {
                 };
                 timed && offer.added.iter().all(|(task, _)| *task < tasks)
             };
-            if twice || object.offers.is_empty() || !object.offers.iter().all(known) {
+            let some = (1..=64).contains(&object.offers.len());
+            if twice || !some || !object.offers.iter().all(known) {
                 return Err(ProblemFault::Object(at));
             }
         }
