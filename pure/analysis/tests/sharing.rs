@@ -5,12 +5,8 @@
 
 use proptest::prelude::*;
 use taut_analysis::multi::{
-    Bounds, Status, Terms, fmlp_plus, fmlp07, mpcp_lnr09_paper, mpcp_lnr09_sound, msrp_gai01, msrp_holistic,
-    msrp_joint,
-    Bounds, Status, Terms, fmlp_plus, fmlp07, mixed, mixed_han14, mpcp_lnr09_paper, mpcp_lnr09_sound,
-    msrp_gai01, msrp_holistic,
     Bounds, Guard, Guarded, Status, Terms, fmlp_plus, fmlp07, mixed, mixed_han14, mpcp_lnr09_paper,
-    mpcp_lnr09_sound, msrp_gai01, msrp_holistic,
+    mpcp_lnr09_sound, msrp_gai01, msrp_holistic, msrp_joint,
 };
 use taut_analysis::uni::fp::preemptive::{Release, Subject, Task, response};
 use taut_analysis::{Assumption, Overflow, Verdict, Why};
@@ -104,7 +100,7 @@ fn by_turns(set: &TaskSet) -> Result<Verdict<Bounds>, Overflow> {
 
 type Analysis = fn(&TaskSet) -> Result<Verdict<Bounds>, Overflow>;
 
-const ALL: [Analysis; 7] = [
+const ALL: [Analysis; 8] = [
     msrp_gai01::response_times,
     msrp_holistic::response_times,
     msrp_joint::response_times,

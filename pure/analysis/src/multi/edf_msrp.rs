@@ -107,7 +107,7 @@ pub fn response_times(set: &TaskSet) -> Result<Verdict<Vec<Response>>, Overflow>
 /// [`Overflow`] if a sum does not fit in 64 bits.
 pub fn spinning(set: &TaskSet) -> Result<Vec<(Duration, Witness)>, Overflow> {
     let contention = Contention::any_deadline(set)?;
-    let of_task = |at| spin(&contention, at).map(|part| (Duration::from_ns(part.time), part.peak));
+    let of_task = |at| spin(&contention, at, |_| true).map(|part| (Duration::from_ns(part.time), part.peak));
     (0..set.tasks().len()).map(of_task).collect()
 }
 

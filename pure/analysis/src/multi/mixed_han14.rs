@@ -44,7 +44,7 @@ pub fn claims(set: &Guarded) -> Result<Claims, Overflow> {
         }
         local.time = local.time.checked_add(longest.time).ok_or(Overflow)?;
         local.raise(longest.time, longest.peak.task, longest.peak.resource);
-        Ok(Charge { spin: spin(contention, task, spins)?, local, remote })
+        Ok(Charge { spin: spin(contention, task, spins)?, local, remote, ..Charge::default() })
     };
     Ok(claimed(contention, &waits, solve(contention, Deferral::Blocking, Basis::Parameters, charge)?))
 }

@@ -25,9 +25,9 @@ pub mod edf_msrp;
 mod fixed_point;
 pub mod fmlp07;
 pub mod fmlp_plus;
+mod guarded;
 #[cfg(feature = "linear-programming")]
 mod linear;
-mod guarded;
 pub mod mixed;
 pub mod mixed_han14;
 mod mpcp_blocking;

@@ -43,7 +43,7 @@ use crate::recurring::{self, Least, Recurring};
 #[derive(Clone, Debug)]
 pub(crate) struct Waits {
     pub(crate) charge: Charge,
-    /// b of each request, in the order of [`Contention::global_of`]; past T if there is none up to there.
+    /// b of each request, in the order of [`Suspension::requests`]; past T if there is none up to there.
     #[cfg_attr(not(feature = "linear-programming"), expect(dead_code))]
     pub(crate) each: Vec<u64>,
     /// Whether some b is past T: its first value past T stands for it.
@@ -79,12 +79,9 @@ pub(crate) fn waits_among(contention: &Contention, how: Suspension<'_>) -> Resul
     let ceilings = ceilings(contention);
     let held = held(contention, how, &ceilings)?;
     let waits = |task| {
-        let (remote, unbounded, each) = remote_blocking(contention, task, &held)?;
-        let local = local_blocking(contention, task)?;
-        Ok(Waits { charge: Charge { local, remote, ..Charge::default() }, unbounded, each })
-        let (remote, unbounded) = remote_blocking(contention, how, task, &held)?;
+        let (remote, unbounded, each) = remote_blocking(contention, how, task, &held)?;
         let local = local_blocking(contention, how, task)?;
-        Ok(Waits { charge: Charge { spin: Part::default(), local, remote }, unbounded })
+        Ok(Waits { charge: Charge { local, remote, ..Charge::default() }, unbounded, each })
     };
     (0..contention.tasks.len()).map(waits).collect()
 }
@@ -183,16 +180,11 @@ fn local_blocking(contention: &Contention, how: Suspension<'_>, task: usize) -> 
 /// B.
 fn remote_blocking(
     contention: &Contention,
+    how: Suspension<'_>,
     task: usize,
     held: &[u64],
 ) -> Result<(Part, bool, Vec<u64>), Overflow> {
     let (mut sum, mut unbounded, mut each) = (Part::default(), false, Vec::new());
-    for request in contention.global_of(task) {
-    how: Suspension<'_>,
-    task: usize,
-    held: &[u64],
-) -> Result<(Part, bool), Overflow> {
-    let (mut sum, mut unbounded) = (Part::default(), false);
     for request in how.requests(contention, task) {
         let once = wait(contention, task, request.resource, held)?;
         sum.add(request.count, once, None, Some(request.resource))?;

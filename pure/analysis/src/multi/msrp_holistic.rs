@@ -53,15 +53,8 @@ fn charges(
     let tasks = 0..contention.tasks.len();
     let local = tasks.map(|task| arrival_blocking(contention, task)).collect::<Result<Vec<_>, Overflow>>()?;
     Ok(move |task: usize, state: &State| {
-        let spin = spin(contention, task, state)?;
-        Ok(Charge { spin, local: local[task], ..Charge::default() })
-    })
-}
-
-/// S: the spinning of a job that is pending for w.
-pub(crate) fn spin(contention: &Contention, task: usize, state: &State) -> Result<Part, Overflow> {
         let spin = spin(contention, task, state, |_| true)?;
-        Ok(Charge { spin, local: local[task], remote: Part::default() })
+        Ok(Charge { spin, local: local[task], ..Charge::default() })
     })
 }
 

@@ -66,9 +66,9 @@ fn jobs(contention: &Contention, task: usize, other: usize, state: &State) -> u6
 
 /// S and L, job by job.
 fn each(contention: &Contention, task: usize, state: &State) -> Result<Charge, Overflow> {
-    let mut shared = msrp_holistic::spin(contention, task, state)?;
+    let mut shared = msrp_holistic::spin(contention, task, state, |_| true)?;
     for higher in contention.higher(task) {
-        let spin = msrp_holistic::spin(contention, higher, state)?;
+        let spin = msrp_holistic::spin(contention, higher, state, |_| true)?;
         let jobs = jobs(contention, task, higher, state);
         shared.add(jobs, spin.time, None, spin.peak.resource)?;
     }
