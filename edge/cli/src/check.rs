@@ -6,6 +6,7 @@
 use taut_plan::{ClassPlan, Plan, Size};
 
 use crate::arguments::{Check, Format, Screen};
+use crate::columns::{columns, rounded};
 use crate::input::Files;
 use crate::outcome::{Failure, Outcome};
 
@@ -43,19 +44,18 @@ pub(crate) fn summary(plan: &Plan) -> String {
         let _ = writeln!(text, "{arguments}");
     };
     line(format_args!("{}: every deadline is proven", plan.app));
-    line(format_args!(
-        "  {:<16} {:>4} {:>4} {:>10} {:>10} {:>10}",
-        "task", "core", "prio", "wcet", "bound", "deadline"
-    ));
+    let mut rows = Vec::new();
     for task in &plan.tasks {
         if let ClassPlan::RealTime { cpu, priority, wcet, response, deadline, .. } = &task.class {
-            let response = response.map_or_else(|| "-".to_owned(), |response| response.to_string());
             let priority = if *priority == 0 { "-".to_owned() } else { priority.to_string() };
-            line(format_args!(
-                "  {:<16} {cpu:>4} {priority:>4} {wcet:>10} {response:>10} {deadline:>10}",
-                task.name
-            ));
+            let times = [rounded(Some(*wcet)), rounded(*response), rounded(Some(*deadline))];
+            let [wcet, response, deadline] = times;
+            rows.push([task.name.clone(), cpu.to_string(), priority, wcet, response, deadline]);
         }
+    }
+    if !rows.is_empty() {
+        let head = ["task", "core", "prio", "wcet", "bound", "deadline"];
+        line(format_args!("{}", columns(head, &rows).trim_end()));
     }
     for resource in &plan.resources {
         let (name, users) = (&resource.name, resource.users.join(", "));
@@ -67,10 +67,10 @@ pub(crate) fn summary(plan: &Plan) -> String {
         line(format_args!("  server {name}: {budget} every {period} on core {}, for {tasks}", server.cpu));
     }
     for chain in &plan.chains {
-        let latency = chain.latency.map_or_else(|| "-".to_owned(), |latency| latency.to_string());
+        let latency = rounded(chain.latency);
         line(format_args!("  chain {}: at most {latency} of {}", chain.name, chain.max_latency));
         if let Some(limit) = chain.max_reaction {
-            let reaction = chain.reaction.map_or_else(|| "-".to_owned(), |reaction| reaction.to_string());
+            let reaction = rounded(chain.reaction);
             line(format_args!("  chain {}: reacts within {reaction} of {limit}", chain.name));
         }
     }

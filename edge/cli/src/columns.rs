@@ -37,6 +37,14 @@ pub(crate) fn micros(time: Option<Duration>) -> String {
     }
 }
 
+/// For people: rounded up to a thousandth of the largest unit that it reaches. `-` for none.
+pub(crate) fn rounded(time: Option<Duration>) -> String {
+    let Some(time) = time else { return "-".to_owned() };
+    let unit = [1_000_000_000u64, 1_000_000, 1_000].into_iter().find(|unit| time.as_ns() >= *unit);
+    let step = unit.map_or(1, |unit| unit / 1_000);
+    Duration::from_ns(time.as_ns().div_ceil(step).saturating_mul(step)).to_string()
+}
+
 /// How much of a bound a response is, in thousandths, as a percentage. `-` without a bound.
 pub(crate) fn share(permille: Option<u64>) -> String {
     permille.map_or_else(|| "-".to_owned(), |permille| format!("{}.{} %", permille / 10, permille % 10))
@@ -54,5 +62,11 @@ mod tests {
             "  task           max   share\n  a                -  90.5 %\n  a-long-name  12346  90.5 %\n";
         assert_eq!(columns(["task", "max", "share"], &rows), expected);
         assert_eq!(micros(Some(Duration::from_ns(901))), "1.0");
+        let rounded = |ns| rounded(Some(Duration::from_ns(ns)));
+        assert_eq!(
+            [14_775_673_001, 14_775_673, 1_001, 999].map(rounded),
+            ["14.776s", "14.776ms", "1.001us", "999ns"]
+        );
+        assert_eq!(rounded(u64::MAX), rounded(u64::MAX - 1));
     }
 }
