@@ -250,7 +250,9 @@ fn an_owner_runs_at_the_priority_of_who_waits() {
         let inherited = priority(owner);
         done.store(1, Ordering::Release);
         if waits.join().unwrap() {
-            assert_eq!((own, inherited), (20, -18));
+            // Without a real-time priority: 20 and how nice the whole test was made.
+            assert!(own >= 0, "{own}");
+            assert_eq!(inherited, -18);
         } else {
             println!("not permitted to use SCHED_FIFO: nothing to inherit");
         }

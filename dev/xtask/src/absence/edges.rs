@@ -300,6 +300,7 @@ mod tests {
             ("pure/analysis", "rand", false),
             ("pure/analysis", "pure/time", false),
             ("pure/analysis", "pure/model", true),
+            ("pure/analysis", "microlp", false),
             ("pure/analysis", "proptest", true),
             ("pure/new", "serde", false),
         ]);
