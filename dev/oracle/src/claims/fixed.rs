@@ -4,7 +4,8 @@
 //! What is claimed under fixed priority.
 
 use taut_analysis::multi::{
-    Bounds, Status, TaskBound, fmlp_plus, fmlp07, mpcp_lnr09_sound, msrp_gai01, msrp_holistic, msrp_joint,
+    Bounds, Guard, Guarded, Status, TaskBound, fmlp_plus, fmlp07, mixed, mpcp_lnr09_sound, msrp_gai01,
+    msrp_holistic, msrp_joint,
 };
 use taut_analysis::uni::fp::ceiling::Ceilings;
 use taut_analysis::uni::fp::offsets::{self, Activity, Method, Position, Transaction};
@@ -59,6 +60,8 @@ pub(super) fn protocols(
     let fmlp = || claim("multi::fmlp_plus", fmlp_plus::response_times(set));
     let short = fmlp07::response_times(set, |_| fmlp07::Kind::Short);
     let long = fmlp07::response_times(set, |_| fmlp07::Kind::Long);
+    let kind = |at| if suspends(at) { fmlp07::Kind::Long } else { fmlp07::Kind::Short };
+    let short_and_long = fmlp07::response_times(set, kind);
     Ok(vec![
         Protocol {
             rules: rules(CoreRule::Immediate, GlobalRule::Msrp),
@@ -76,7 +79,38 @@ pub(super) fn protocols(
             claims: vec![fmlp()?, claim("multi::fmlp07", long)?],
         },
         Protocol { rules: rules(CoreRule::Original, GlobalRule::FmlpLong), claims: vec![fmlp()?] },
+        Protocol { rules: by_turns(set, GlobalRule::Mpcp), claims: vec![claim("multi::mixed", both(set))?] },
+        Protocol {
+            rules: by_turns(set, GlobalRule::FmlpLong),
+            claims: vec![claim("multi::fmlp07", short_and_long)?],
+        },
     ])
+}
+
+/// Whether who waits for a resource is suspended, where a set has both.
+fn suspends(resource: usize) -> bool {
+    resource.is_multiple_of(2)
+}
+
+/// One rule for resources that suspend, and spinning for the others.
+fn by_turns(set: &TaskSet, suspending: GlobalRule) -> Rules {
+    let mut rules = Rules::all(set, CoreRule::Immediate, GlobalRule::Msrp);
+    for (_, rule) in rules.resources.iter_mut().enumerate().filter(|(at, _)| suspends(*at)) {
+        *rule = suspending;
+    }
+    rules
+}
+
+/// MPCP and MSRP in one set.
+fn both(set: &TaskSet) -> Result<Verdict<Bounds>, Overflow> {
+    let mut guarded = match Guarded::new(set)? {
+        Ok(guarded) => guarded,
+        Err(assumption) => return Ok(Verdict::NotApplicable(assumption)),
+    };
+    for resource in (0..set.resources().len()).filter(|&at| suspends(at)) {
+        guarded.guard(resource, Guard::Suspending);
+    }
+    mixed::response_times(&guarded)
 }
 
 fn of_bounds(

@@ -48,6 +48,7 @@ pub(crate) const CANARIES: &[&str] = &[
     "multi::mpcp_linear",
     "multi::fmlp_plus",
     "multi::fmlp07",
+    "multi::mixed",
     "uni::edf::srp",
     "uni::edf::dfp",
     "uni::edf::response",
