@@ -142,8 +142,10 @@ pub(crate) enum Analysis {
     Deadlines,
     /// MSRP, each request by itself (Gai et al. 2001).
     MsrpGai01,
-    /// MSRP, requests counted together (Brandenburg 2011).
+    /// MSRP, a job's requests counted together (Brandenburg 2011).
     MsrpHolistic,
+    /// MSRP, a core's requests counted together (Wieder & Brandenburg 2013).
+    MsrpJoint,
     /// MPCP with the jitter that suspension needs.
     MpcpLnr09Sound,
     /// MPCP as published: unsound.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration as Wall;
 
 use taut_analysis::multi::{
-    Bounds, Status, fmlp_plus, mpcp_lnr09_paper, mpcp_lnr09_sound, msrp_gai01, msrp_holistic,
+    Bounds, Status, fmlp_plus, mpcp_lnr09_paper, mpcp_lnr09_sound, msrp_gai01, msrp_holistic, msrp_joint,
 };
 use taut_analysis::{Overflow, Verdict, Why};
 use taut_model::{Arrivals, TaskSet};
@@ -164,6 +164,7 @@ fn claims(analysis: Analysis, plan: &Plan, set: &TaskSet) -> Result<(Vec<Option<
         }
         Analysis::MsrpGai01 => bounds(msrp_gai01::response_times(set))?,
         Analysis::MsrpHolistic => bounds(msrp_holistic::response_times(set))?,
+        Analysis::MsrpJoint => bounds(msrp_joint::response_times(set))?,
         Analysis::MpcpLnr09Sound => bounds(mpcp_lnr09_sound::response_times(set))?,
         Analysis::FmlpPlus => bounds(fmlp_plus::response_times(set))?,
         Analysis::MpcpLnr09Paper => {

@@ -3,7 +3,7 @@
 
 //! Which protocol, and what is proven with it.
 
-use taut_analysis::multi::{Bounds, fmlp_plus, mpcp_lnr09_sound, msrp_holistic};
+use taut_analysis::multi::{Bounds, fmlp_plus, mpcp_lnr09_sound, msrp_joint};
 use taut_analysis::uni::edf::demand::Demand;
 use taut_analysis::{Assumption, Overflow, Verdict, Why};
 use taut_model::{Fault, Locking, Model, Place, Scheduler, TaskSet, codes};
@@ -36,9 +36,9 @@ pub(super) struct Candidate {
 
 const SPINNING: Candidate = Candidate {
     locking: Locking::Msrp,
-    test: "response-time analysis, fixed priority, MSRP, requests counted together (Brandenburg 2011)",
+    test: "response-time analysis, fixed priority, MSRP, a core's requests counted together (Wieder & Brandenburg 2013)",
     suspends: false,
-    analysis: msrp_holistic::response_times,
+    analysis: msrp_joint::response_times,
 };
 
 pub(super) const CANDIDATES: [Candidate; 3] = [
