@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What Baker proves of the stack resource policy [Baker91], and the stack that gives it its name, seen in runs of random
+//! sets with nested sections, under EDF and under fixed priority: a job that has started waits for no resource, and before
+//! it starts at most one job that goes after it is in its way. The paper's own example was not seen in print.
+
+mod random;
+
+use std::collections::BTreeMap;
+
+use random::Random;
+use taut_model::{Arrivals, Body, Resource, Scheduler, Segment, SetTask, TaskSet};
+use taut_sim::{CoreRule, End, Event, GlobalRule, Kind, Rules, Scenario, Simulation};
+use taut_time::Duration;
+
+fn ns(ns: u64) -> Duration {
+    Duration::from_ns(ns)
+}
+
+/// One core, 2 to 5 tasks, 3 resources, sections up to three deep, each of a resource of a higher number inside.
+fn set(random: &mut Random, scheduler: Scheduler) -> TaskSet {
+    fn segments(random: &mut Random, from: usize) -> Vec<Segment> {
+        let mut all = vec![Segment::Normal(ns(1 + random.below(5)))];
+        for resource in from..3 {
+            if random.below(2) == 0 {
+                let inside = segments(random, resource + 1);
+                all.push(Segment::Section { resource, inside });
+                all.push(Segment::Normal(ns(1 + random.below(5))));
+            }
+        }
+        all
+    }
+    let count = 2 + random.below(4);
+    let tasks = (0..count).map(|at| {
+        let period = 100 + random.below(400);
+        SetTask {
+            name: format!("t{at}"),
+            core: 0,
+            priority: u32::try_from(at).expect("small") + 1,
+            arrivals: Arrivals::Sporadic,
+            period: ns(period),
+            deadline: ns(period),
+            jitter: Duration::ZERO,
+            body: Body::Segments(segments(random, 0)),
+        }
+    });
+    let resources = (0..3).map(|at| Resource { name: format!("r{at}") }).collect();
+    TaskSet::new(vec![scheduler], resources, tasks.collect()).expect("valid")
+}
+
+/// A job under way.
+struct Job {
+    /// Small = goes first: its deadline, or what stands for its priority.
+    rank: u64,
+    started: bool,
+    /// Who ran between its release and its start, and goes after it.
+    lower: Vec<(usize, u64)>,
+}
+
+/// Follows a run.
+#[derive(Default)]
+struct Watch {
+    jobs: BTreeMap<(usize, u64), Job>,
+    /// Started and not complete, the latest last.
+    stack: Vec<(usize, u64)>,
+    starts: u64,
+    blocked: u64,
+    nested: u64,
+}
+
+impl Watch {
+    fn see(&mut self, set: &TaskSet, event: Event) {
+        let id = (event.task, event.job);
+        let task = &set.tasks()[event.task];
+        match event.kind {
+            Kind::Release { arrival } => {
+                let rank = match set.cores()[0] {
+                    Scheduler::Edf => arrival.as_ns() + task.deadline.as_ns(),
+                    Scheduler::FixedPriority => u64::from(u32::MAX - task.priority),
+                };
+                // Who is on the core goes on until a decision is made at this instant; that is no time.
+                self.jobs.insert(id, Job { rank, started: false, lower: Vec::new() });
+            }
+            Kind::Start => {
+                self.starts += 1;
+                self.stack.push(id);
+                let job = self.jobs.get_mut(&id).expect("released");
+                job.started = true;
+                // At most one job of those that go after it was in its way.
+                assert!(job.lower.len() <= 1, "{id:?} was blocked by {:?}", job.lower);
+                self.blocked += u64::from(!job.lower.is_empty());
+            }
+            Kind::Resume | Kind::Locked(_) | Kind::Unlock(_) => {
+                // The stack: only the job that started last runs.
+                assert_eq!(self.stack.last(), Some(&id), "{id:?} runs beside one that started later");
+                self.nested += u64::from(event.kind == Kind::Locked(2));
+                let rank = self.jobs[&id].rank;
+                for job in self.jobs.values_mut().filter(|job| !job.started && job.rank < rank) {
+                    if !job.lower.contains(&id) {
+                        job.lower.push(id);
+                    }
+                }
+            }
+            Kind::Suspend(_) | Kind::Spin(_) => panic!("{id:?} waits for a resource after it started"),
+            Kind::Complete { .. } => {
+                assert_eq!(self.stack.pop(), Some(id));
+                self.jobs.remove(&id);
+            }
+            Kind::Preempt | Kind::Miss | Kind::Drop => {}
+        }
+    }
+}
+
+#[test]
+fn baker91_no_job_waits_once_it_has_started() {
+    let mut random = Random(0x5EED);
+    for (scheduler, rule) in [
+        (Scheduler::Edf, CoreRule::Srp),
+        (Scheduler::Edf, CoreRule::Dfp { jitter: None }),
+        (Scheduler::FixedPriority, CoreRule::Immediate),
+    ] {
+        let (mut starts, mut blocked, mut nested) = (0, 0, 0);
+        for seed in 0..150 {
+            let set = set(&mut random, scheduler);
+            let rules = Rules::all(&set, rule, GlobalRule::Msrp);
+            let mut simulation = Simulation::new(&set, &rules).expect("fits");
+            let mut watch = Watch::default();
+            let mut sink = |event: Event| watch.see(&set, event);
+            let outcome = simulation.run(&Scenario::random(ns(20_000), seed), &mut sink).expect("fits");
+            assert_eq!(outcome.end, End::Complete);
+            (starts, blocked, nested) =
+                (starts + watch.starts, blocked + watch.blocked, nested + watch.nested);
+        }
+        assert!(starts > 10_000 && blocked > 500 && nested > 500, "{starts} {blocked} {nested}");
+    }
+}
