@@ -7,7 +7,7 @@ use taut_model::{Arrivals, SetTask};
 
 use crate::calendar::NEVER;
 use crate::random::Random;
-use crate::{Gaps, Jitter, Scenario, Start};
+use crate::{Gaps, Jitter, Scenario, Shares, Start};
 
 /// A task's arrivals under a scenario, one after the other.
 #[derive(Clone, Debug)]
@@ -22,6 +22,8 @@ pub(crate) struct Source {
     list: Option<usize>,
     /// Which of the scenario's lists gives the times from arrival to release.
     delays: Option<usize>,
+    /// The place of its task in the scenario's list of what comes to gaps.
+    lengthened: Option<usize>,
     /// How many there were.
     count: usize,
     pub(crate) arrival: u64,
@@ -60,6 +62,7 @@ impl Source {
             horizon: scenario.horizon.as_ns(),
             list: place(&scenario.exactly, at),
             delays: place(&scenario.delays, at),
+            lengthened: place(&scenario.lengthened, at).filter(|_| task.arrivals == Arrivals::Sporadic),
             count: 0,
             arrival: first,
             release: 0,
@@ -87,7 +90,15 @@ impl Source {
         self.arrival = if self.list.is_some() {
             self.listed(scenario)
         } else {
-            let more = if self.spread > 0 { random.up_to(self.spread) } else { 0 };
+            let more = match self.lengthened.and_then(|list| scenario.lengthened.get(list)) {
+                Some((_, shares)) => {
+                    let share = u128::from(shares.of(self.count as u64 - 1, random));
+                    let more = u128::from(self.period) * share / u128::from(Shares::WHOLE);
+                    u64::try_from(more).unwrap_or(u64::MAX)
+                }
+                None if self.spread > 0 => random.up_to(self.spread),
+                None => 0,
+            };
             self.arrival.saturating_add(self.period).saturating_add(more)
         };
         self.settle(scenario, random);
@@ -115,7 +126,7 @@ impl Source {
 }
 
 /// Where a list has what it says of a task; at its own position at best.
-pub(crate) fn place<T>(list: &[(usize, Vec<T>)], task: usize) -> Option<usize> {
+pub(crate) fn place<T>(list: &[(usize, T)], task: usize) -> Option<usize> {
     let own = list.get(task).is_some_and(|(whose, _)| *whose == task).then_some(task);
     own.or_else(|| list.iter().position(|(whose, _)| *whose == task))
 }

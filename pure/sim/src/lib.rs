@@ -50,4 +50,4 @@ pub use outcome::{End, Outcome, TaskOutcome};
 pub use refute::{Best, Hunt, Progress, Witness, is_legal};
 pub use rules::{CoreRule, Fault, GlobalRule, Rules};
 pub use run::{BACKLOG_MAX, Simulation};
-pub use scenario::{Execution, Gaps, Jitter, Place, Placement, Scenario, Start};
+pub use scenario::{Execution, Gaps, Jitter, Place, Placement, Scenario, Shares, Start};

@@ -3,6 +3,8 @@
 
 use taut_time::Duration;
 
+use crate::random::Random;
+
 /// What is left open by a task set, decided: one run. The same set, rules and scenario give the same run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scenario {
@@ -26,6 +28,10 @@ pub struct Scenario {
     pub delays: Vec<(usize, Vec<Duration>)>,
     /// Of some tasks, where the sections of all their jobs are.
     pub placed: Vec<(usize, Vec<Place>)>,
+    /// Of some tasks, how much of C each job executes, instead of what `execution` says: the same share of every part.
+    pub executions: Vec<(usize, Shares)>,
+    /// Of some sporadic tasks, what comes to T in each gap, as a share of it, instead of what `gaps` says.
+    pub lengthened: Vec<(usize, Shares)>,
     /// Instants of something happening after which the run is given up.
     pub steps_max: u64,
 }
@@ -45,6 +51,8 @@ impl Scenario {
             exactly: Vec::new(),
             delays: Vec::new(),
             placed: Vec::new(),
+            executions: Vec::new(),
+            lengthened: Vec::new(),
             steps_max: u64::MAX,
         }
     }
@@ -71,6 +79,50 @@ pub struct Place {
     pub resource: usize,
     /// Execution since the section before.
     pub before: Duration,
+}
+
+/// Shares of a whole, job by job, in millionths.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shares {
+    /// As recorded: of the first job, the second, and so on; past the end of the list again from its beginning. An empty
+    /// list is 0.
+    Trace(Vec<u32>),
+    /// At random, by a distribution's quantiles in rising order: it is as likely to fall between any two that follow each
+    /// other, anywhere between them. One is always that, none is 0.
+    Quantiles(Vec<u32>),
+}
+
+impl Shares {
+    /// All of the whole.
+    pub const WHOLE: u32 = 1_000_000;
+
+    /// What was recorded, as shares of a whole; rounded up. A whole of 0 makes them 0.
+    pub fn recorded(times: &[Duration], whole: Duration) -> Self {
+        let share = |time: &Duration| {
+            let share = u128::from(time.as_ns()) * u128::from(Self::WHOLE);
+            let share = share.div_ceil(u128::from(whole.as_ns()).max(1));
+            if whole.is_zero() { 0 } else { u32::try_from(share).unwrap_or(u32::MAX) }
+        };
+        Self::Trace(times.iter().map(share).collect())
+    }
+
+    pub(crate) fn of(&self, job: u64, random: &mut Random) -> u64 {
+        match self {
+            Self::Trace(list) => {
+                let at = job.checked_rem(list.len() as u64).unwrap_or(0);
+                list.get(at as usize).copied().map_or(0, u64::from)
+            }
+            Self::Quantiles(list) => match list.len() {
+                0 => 0,
+                1 => u64::from(list[0]),
+                count => {
+                    let at = random.up_to(count as u64 - 2) as usize;
+                    let (low, high) = (u64::from(list[at]), u64::from(list[at + 1]));
+                    low + random.up_to(high.saturating_sub(low))
+                }
+            },
+        }
+    }
 }
 
 /// When first jobs arrive. A task with a given offset keeps it, but for `At`.

@@ -4,7 +4,9 @@
 //! Runs whose every instant is known.
 
 use taut_model::{Arrivals, Body, Request, Resource, Scheduler, Segment, SetTask, TaskSet};
-use taut_sim::{CoreRule, End, Event, Fault, GlobalRule, Kind, Outcome, Rules, Scenario, Simulation, Start};
+use taut_sim::{
+    CoreRule, End, Event, Fault, GlobalRule, Kind, Outcome, Rules, Scenario, Shares, Simulation, Start,
+};
 use taut_time::Duration;
 
 /// One unit of time.
@@ -328,4 +330,49 @@ fn jobs_are_as_late_as_is_said() {
     let starts: Vec<_> = log.iter().filter(|line| line.ends_with("t0 start")).collect();
     assert_eq!(starts, ["4 t0 start", "14 t0 start", "20 t0 start"]);
     assert_eq!(outcome.end, End::Complete);
+}
+
+/// Execution times and gaps as they were recorded, and by a distribution.
+#[test]
+fn recorded_and_distributed_times() {
+    let ns = Duration::from_ns;
+    let task = |arrivals| SetTask {
+        name: "t".into(),
+        core: 0,
+        priority: 1,
+        arrivals,
+        period: ns(100),
+        deadline: ns(100),
+        jitter: Duration::ZERO,
+        body: Body::Segments(vec![Segment::Normal(ns(20)), Segment::Normal(ns(20))]),
+    };
+    let run = |scenario: &Scenario| {
+        let set = TaskSet::new(vec![Scheduler::FixedPriority], vec![], vec![task(Arrivals::Sporadic)])
+            .expect("valid");
+        let mut simulation = Simulation::new(&set, &Rules::of(&set, GlobalRule::Msrp)).expect("fits");
+        let (mut arrivals, mut responses) = (Vec::new(), Vec::new());
+        let mut sink = |event: Event| match event.kind {
+            Kind::Release { arrival } => arrivals.push(arrival.as_ns()),
+            Kind::Complete { response } => responses.push(response.as_ns()),
+            _ => {}
+        };
+        simulation.run(scenario, &mut sink).expect("fits");
+        (arrivals, responses)
+    };
+    let recorded = Scenario {
+        executions: vec![(0, Shares::recorded(&[ns(40), ns(10), ns(99)], ns(40)))],
+        lengthened: vec![(0, Shares::recorded(&[ns(50), ns(0)], ns(100)))],
+        ..Scenario::worst(ns(600))
+    };
+    // Longer than C is C; lists begin again.
+    assert_eq!(run(&recorded), (vec![0, 150, 250, 400, 500], vec![40, 10, 40, 40, 10]));
+    let half = vec![(0, Shares::Quantiles(vec![0, 250_000, 500_000]))];
+    let distributed = Scenario { executions: half.clone(), lengthened: half, ..Scenario::worst(ns(400_000)) };
+    let (arrivals, responses) = run(&distributed);
+    let gaps: Vec<u64> = arrivals.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(gaps.iter().all(|gap| (100..=150).contains(gap)));
+    let short = responses.iter().filter(|response| **response <= 10).count();
+    assert!(responses.iter().all(|response| *response <= 20));
+    // Half of all below the quantile in the middle.
+    assert!((2 * short).abs_diff(responses.len()) * 5 < responses.len(), "{short} of {}", responses.len());
 }

@@ -7,8 +7,9 @@ use taut_policy::Scheduler;
 use taut_time::{Duration, Instant};
 
 use super::{Arrived, BACKLOG_MAX, Fixed, Halt, Moment, NONE, Simulation, refused};
+use crate::arrivals::place;
 use crate::program::What;
-use crate::{Event, Execution, Kind, Placement, Scenario, Sink};
+use crate::{Event, Execution, Kind, Placement, Scenario, Shares, Sink};
 
 impl Simulation {
     /// To the next step, which takes as long as the scenario says.
@@ -21,10 +22,14 @@ impl Simulation {
         let op = self.op(task);
         if op.what == What::Run {
             let part = |percent: u32| (u128::from(op.time) * u128::from(percent.min(100)) / 100) as u64;
-            let time = match scenario.execution {
-                Execution::Full => op.time,
-                Execution::Scaled { percent } => part(percent).max(1),
-                Execution::Random { least_percent } => {
+            let time = match (self.state.live[task].share, scenario.execution) {
+                (Some(share), _) => {
+                    let whole = u128::from(Shares::WHOLE);
+                    ((u128::from(op.time) * u128::from(share).min(whole) / whole) as u64).max(1)
+                }
+                (None, Execution::Full) => op.time,
+                (None, Execution::Scaled { percent }) => part(percent).max(1),
+                (None, Execution::Random { least_percent }) => {
                     let least = part(least_percent).max(1);
                     least + self.state.random.up_to(op.time - least)
                 }
@@ -77,6 +82,9 @@ impl Simulation {
         {
             open.place(scenario.placement, &mut self.state.random, &mut self.ops[begin as usize..]);
         }
+        let shares = place(&scenario.executions, task).and_then(|at| scenario.executions.get(at));
+        let share = shares.map(|(_, shares)| shares.of(arrived.job, &mut self.state.random));
+        self.state.live[task].share = share.map(|share| u32::try_from(share).unwrap_or(u32::MAX));
         self.load(task, scenario);
         let core = core as usize;
         self.touch(core);

@@ -87,6 +87,8 @@ struct Live {
     now: Arrived,
     /// Of the step that it is at.
     remaining: u64,
+    /// How much of each part it executes, in millionths, if the scenario says so of its task.
+    share: Option<u32>,
     at: u32,
     active: bool,
     started: bool,
