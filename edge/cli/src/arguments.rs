@@ -97,6 +97,9 @@ pub(crate) struct Sim {
     /// Of all that is random; the same seed gives the same runs.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Let jobs execute as long as they did in this recorded run, or in the last one of this folder.
+    #[arg(long, value_name = "RUN")]
+    pub(crate) like: Option<PathBuf>,
     /// Write the run that came nearest to a bound, for the viewer at ui.perfetto.dev.
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,

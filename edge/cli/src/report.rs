@@ -21,7 +21,8 @@ pub(crate) fn report(arguments: &arguments::Report, screen: &Screen) -> Result<O
     make(&recording, arguments.format, screen)
 }
 
-fn find(path: &Path) -> Result<PathBuf, Failure> {
+/// The recording that a path names: itself, in that folder, or where a run of that application leaves it.
+pub(crate) fn find(path: &Path) -> Result<PathBuf, Failure> {
     let candidates = [path.to_owned(), path.join(RECORDING), output_folder(path).join(RECORDING)];
     candidates
         .into_iter()
@@ -34,12 +35,18 @@ pub(crate) fn output_folder(folder: &Path) -> PathBuf {
     folder.join("target").join("taut")
 }
 
-/// Prints the report of a recording and writes it beside it in every form.
-pub(crate) fn make(recording: &Path, format: Format, screen: &Screen) -> Result<Outcome, Failure> {
+/// A recording, with the plan that ran.
+pub(crate) fn read(recording: &Path) -> Result<(Run, Plan), Failure> {
     let bytes = std::fs::read(recording).map_err(Failure::read(recording))?;
     let damaged = |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", recording.display()));
     let run = Run::from_bytes(&bytes).map_err(|error| damaged(&error))?;
     let plan = Plan::from_lock(&run.plan).map_err(|error| damaged(&error))?;
+    Ok((run, plan))
+}
+
+/// Prints the report of a recording and writes it beside it in every form.
+pub(crate) fn make(recording: &Path, format: Format, screen: &Screen) -> Result<Outcome, Failure> {
+    let (run, plan) = read(recording)?;
     let report = Report::new(&plan, &run);
     match format {
         Format::Human => print!("{}", report.text(screen.width, screen.color_out)),

@@ -3,9 +3,12 @@
 
 //! `taut sim`: seeded runs of a plan in virtual time, beside its bounds.
 
+use std::path::Path;
+
+use taut_event::Record;
 use taut_model::{Model, TaskSet};
 use taut_plan::{ClassPlan, Locking, Plan, Scheduler};
-use taut_sim::{CoreRule, End, Event, GlobalRule, Kind, Rules, Scenario, Simulation, TaskOutcome};
+use taut_sim::{CoreRule, End, Event, GlobalRule, Kind, Rules, Scenario, Shares, Simulation, TaskOutcome};
 use taut_time::Duration;
 
 use crate::arguments::{Format, Screen, Sim};
@@ -13,6 +16,7 @@ use crate::attend::Attendant;
 use crate::columns::{columns, micros, share};
 use crate::input::Files;
 use crate::outcome::{Failure, Outcome};
+use crate::report;
 use crate::trace::{self, Shown, Trace};
 
 pub(crate) fn sim(arguments: &Sim, screen: &Screen) -> Result<Outcome, Failure> {
@@ -28,6 +32,8 @@ pub(crate) fn sim(arguments: &Sim, screen: &Screen) -> Result<Outcome, Failure> 
     let plan = &text.plan(model).plan;
     let set = set(model)?;
     let rules = rules(plan, &set);
+    let recorded = arguments.like.as_deref().map_or(Ok(Vec::new()), |path| executions(path, &set))?;
+    let scenario = |run: u32| Scenario { executions: recorded.clone(), ..scenario(arguments, run) };
     let mut simulation = Simulation::new(&set, &rules).map_err(cannot)?;
     // Servers have no row: they come last in the set, and stand there as if they used all of their budgets.
     let tasks = set.tasks().iter().filter(|task| plan.task(&task.name).is_some());
@@ -35,7 +41,7 @@ pub(crate) fn sim(arguments: &Sim, screen: &Screen) -> Result<Outcome, Failure> 
         Seen { rows: tasks.map(|task| row(plan, &task.name)).collect(), runs: 0, events: 0, nearest: None };
     let mut attendant = Attendant::new(screen)?;
     for run in 0..=arguments.runs {
-        let outcome = simulation.run(&scenario(arguments, run), &mut ()).map_err(cannot)?;
+        let outcome = simulation.run(&scenario(run), &mut ()).map_err(cannot)?;
         if outcome.end != End::Complete {
             return Err(Failure::Internal(format!("run {run} ended with {:?}", outcome.end)));
         }
@@ -48,9 +54,10 @@ pub(crate) fn sim(arguments: &Sim, screen: &Screen) -> Result<Outcome, Failure> 
     attendant.done();
     let interrupted = seen.runs <= u64::from(arguments.runs);
     let shown = match (&arguments.trace, &seen.nearest) {
-        (Some(path), Some(nearest)) => {
-            Some((path, show(arguments, plan, &set, &rules, &mut simulation, &seen, nearest)?))
-        }
+        (Some(path), Some(nearest)) => Some((
+            path,
+            show(arguments, plan, (&set, &rules), &mut simulation, &scenario(nearest.run), &seen, nearest)?,
+        )),
         _ => None,
     };
     let json_trace = shown.as_ref().map(|(path, trace)| trace.json(path));
@@ -83,6 +90,30 @@ fn scenario(arguments: &Sim, run: u32) -> Scenario {
         0 => Scenario::worst(arguments.duration),
         _ => Scenario::random(arguments.duration, arguments.seed.wrapping_add(run.into())),
     }
+}
+
+/// How long jobs took in a recorded run, by task.
+fn executions(path: &Path, set: &TaskSet) -> Result<Vec<(usize, Shares)>, Failure> {
+    let recording = report::find(path)?;
+    let (run, plan) = report::read(&recording)?;
+    let mut all = Vec::new();
+    for (at, task) in set.tasks().iter().enumerate() {
+        let Some(subject) = plan.task(&task.name) else { continue };
+        let of_task = |record: &&Record| {
+            record.kind == taut_event::Kind::Complete && usize::from(record.subject) == subject
+        };
+        let mut jobs: Vec<&Record> = run.records.iter().filter(of_task).collect();
+        jobs.sort_by_key(|record| record.job);
+        let times: Vec<Duration> = jobs.iter().map(|record| Duration::from_ns(record.value)).collect();
+        if !times.is_empty() {
+            all.push((at, Shares::recorded(&times, set.cost(at))));
+        }
+    }
+    if all.is_empty() {
+        let message = format!("{}: no job of a task of this application is in it", recording.display());
+        return Err(Failure::Usage(message));
+    }
+    Ok(all)
 }
 
 /// The tasks of a model that has some.
@@ -122,13 +153,12 @@ pub(crate) fn rules(plan: &Plan, set: &TaskSet) -> Rules {
 fn show(
     arguments: &Sim,
     plan: &Plan,
-    set: &TaskSet,
-    rules: &Rules,
+    (set, rules): (&TaskSet, &Rules),
     simulation: &mut Simulation,
+    scenario: &Scenario,
     seen: &Seen<'_>,
     nearest: &Nearest,
 ) -> Result<Trace, Failure> {
-    let scenario = &scenario(arguments, nearest.run);
     let mut job = None;
     let mut look = |event: Event| {
         if event.task == nearest.task && event.kind == (Kind::Complete { response: nearest.response }) {
@@ -262,6 +292,9 @@ impl Seen<'_> {
             .collect();
         text += &columns(["task", "simulated", "bound", "of bound", "deadline", "jobs", "missed"], &rows);
         text += "times in µs from arrival; simulated: the longest of these runs; a bound may be longer, never shorter\n";
+        if let Some(run) = &arguments.like {
+            let _ = writeln!(text, "jobs executed as long as in the run recorded in {}", run.display());
+        }
         if self.rows.iter().any(|row| row.bound.is_none()) {
             text += "-: no bound is proven; `taut check` says why\n";
         }
@@ -312,6 +345,7 @@ impl Seen<'_> {
             "runs": self.runs,
             "horizon_ns": arguments.duration.as_ns(),
             "seed": arguments.seed,
+            "like": arguments.like,
             "interrupted": interrupted,
             "events": self.events,
             "tasks": self.rows.iter().map(task).collect::<Vec<_>>(),

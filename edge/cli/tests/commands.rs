@@ -310,3 +310,36 @@ fn run_builds_boots_and_reports() {
     std::fs::write(out.path().join("run.taut"), "rubbish").unwrap();
     assert_eq!(taut(&root(), &format!("report {}", out.path().display())).code, Some(2));
 }
+
+#[test]
+fn sim_takes_execution_times_of_a_recorded_run() {
+    let folder = folder(&two_tasks("2ms"));
+    assert_eq!(taut(folder.path(), "plan").code, Some(0));
+    let plan = std::fs::read_to_string(folder.path().join("taut.lock")).unwrap();
+    let mut bytes = taut_event::file::head(&plan, "cpu = none").unwrap();
+    for (job, used) in [(0, 1_000_000u64), (1, 500_000)] {
+        let record = taut_event::Record {
+            at: taut_time::Instant::from_ns(job),
+            kind: taut_event::Kind::Complete,
+            cpu: 0,
+            subject: 0,
+            job,
+            value: used,
+        };
+        bytes.extend(record.to_bytes());
+    }
+    std::fs::write(folder.path().join("run.taut"), bytes).unwrap();
+    let answer = taut(folder.path(), "sim --runs 3 --for 1s --like run.taut --format json");
+    assert_eq!(answer.code, Some(0), "{}{}", answer.out, answer.err);
+    let json: serde_json::Value = serde_json::from_str(&answer.out).unwrap();
+    assert_eq!(json["like"], "run.taut");
+    // It executes 1 ms in every second job; its release can be late besides.
+    let text = taut(folder.path(), "sim --runs 3 --for 1s --like run.taut").out;
+    let row = text.lines().find(|line| line.trim_start().starts_with("fast")).unwrap();
+    let simulated: u64 = row.split_whitespace().nth(1).unwrap().parse().unwrap();
+    assert!((1_000..1_200).contains(&simulated), "{row}");
+
+    let answer = taut(folder.path(), "sim --like nowhere");
+    assert_eq!(answer.code, Some(2));
+    assert!(answer.err.contains("no recorded run"), "{}", answer.err);
+}
