@@ -263,12 +263,14 @@ impl Core {
         let blocking = section.time.checked_add(self.overheads.kernel_blocking).ok_or(Overflow)?;
         // A section is in the way at the critical instant if its task's phase is free.
         let free = |j: usize| self.tasks[j].release == preemptive::Release::Free;
+        // A tie counts against both, and no run need decide it against this one every time.
+        let untied = higher.iter().all(|&j| self.tasks[j].priority > self.tasks[task].priority);
         let late = self.tasks[task].jitter.checked_add(self.overheads.release).ok_or(Overflow)?;
         let subject = preemptive::Subject {
             task: preemptive::Task { jitter: late, ..self.charged[task] },
             deadline: self.tasks[task].deadline,
             blocking,
-            blocking_attained: section.of.is_none_or(free),
+            blocking_attained: untied && section.of.is_none_or(free),
             preemptible: self.tasks[task].non_preemptive.is_zero(),
         };
         let probe = self.tasks.len();

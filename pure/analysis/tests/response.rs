@@ -340,6 +340,28 @@ fn a_tie_counts_against_both() {
     assert!(tied[1] >= below);
 }
 
+/// Of two equals each passes, by a bound that counts the other; a run has one of them second.
+#[test]
+fn a_tie_is_no_certain_miss() {
+    let ms = Duration::from_ms;
+    let mut tasks = [3, 4].map(|cost| CoreTask {
+        back_to_back: Duration::ZERO,
+        cost: ms(cost),
+        period: ms(20),
+        deadline: ms(6),
+        jitter: Duration::ZERO,
+        non_preemptive: Duration::ZERO,
+        priority: 50,
+        release: Release::Free,
+    });
+    for i in [0, 1] {
+        assert!(matches!(response_on(&tasks, i), Verdict::NotShown(taut_analysis::Why::Passes(_))));
+    }
+    tasks[1].priority = 49;
+    assert!(response_on(&tasks, 0).holds());
+    assert!(matches!(response_on(&tasks, 1), Verdict::Unschedulable(_)));
+}
+
 /// Nothing to do and no time left after the jitter: it is done when it is released, at its deadline.
 #[test]
 fn a_job_without_work_is_done_in_time() {
