@@ -200,7 +200,7 @@ pub(crate) struct Explain {
     /// A code, as in TAUT0201.
     #[arg(required_unless_present_any = ["task", "channel", "chain"])]
     pub(crate) code: Option<String>,
-    /// Break the response time of a task into its terms.
+    /// Break the response time of a task into its terms; say what other tests say, and what would fit.
     #[arg(long, value_name = "NAME")]
     pub(crate) task: Option<String>,
     /// Say how a channel is realised, and why.

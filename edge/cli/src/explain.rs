@@ -33,6 +33,10 @@ pub(crate) fn explain(arguments: &Explain, screen: &Screen) -> Result<Outcome, F
         if let Some(name) = name {
             let text = explain(plan, name);
             print!("{}", text.ok_or_else(|| Failure::Usage(format!("the manifest has no {what} `{name}`")))?);
+            let more = taut_plan::advise_task(model, name).filter(|more| what == "task" && !more.is_empty());
+            if let Some(more) = more {
+                print!("\n{more}");
+            }
         }
     }
     Ok(if plan.proven { Outcome::Yes } else { Outcome::No })

@@ -132,6 +132,9 @@ fn explain_and_schema() {
     let answer = taut(folder.path(), "explain --task slow");
     assert_eq!(answer.code, Some(0), "{}", answer.err);
     assert!(answer.out.contains("fast"), "{}", answer.out);
+    for what in ["response time, offsets", "room, each alone", "wcet      up to "] {
+        assert!(answer.out.contains(what), "{}", answer.out);
+    }
     assert_eq!(taut(folder.path(), "explain --task slo").code, Some(2));
     let answer = taut(folder.path(), "schema");
     let schema: serde_json::Value = serde_json::from_str(&answer.out).unwrap();

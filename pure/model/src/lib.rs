@@ -28,6 +28,7 @@ mod set;
 mod size;
 mod system;
 mod task;
+mod what_if;
 
 pub use channel::{
     CAPACITY_MAX, Channel, Kind, LINE_BYTES, Overflow, PAYLOAD_BYTES_MAX, Payload, PayloadField, STAMP_BYTES,

@@ -7,6 +7,8 @@
 //! manifest. It is made from a model alone, so the same model gives the same plan, byte for byte.
 #![forbid(unsafe_code)]
 
+mod advise;
+mod alternatives;
 mod buffers;
 mod chains;
 mod difference;
@@ -15,6 +17,8 @@ mod flow;
 mod lock;
 mod make;
 mod map;
+mod proof;
+mod room;
 mod seats;
 pub mod select;
 mod serve;
@@ -24,6 +28,7 @@ mod shared;
 mod text;
 mod timing;
 
+pub use advise::advise_task;
 pub use difference::InputChange;
 pub use explain::{explain_chain, explain_channel, explain_task};
 pub use lock::{LockError, digest};

@@ -6,8 +6,9 @@ use taut_model::{Arrival, ChannelId, Class, Fault, Model, Party, Place, RealTime
 use taut_time::Duration;
 
 use crate::chains;
-use crate::flow::{self, Promise, Promises, Realisation};
+use crate::flow::{self, Realisation};
 use crate::map::{self, Map};
+use crate::proof::{Effort, Proof};
 use crate::seats::{Seat, Seats, Who};
 use crate::shared::Shared;
 use crate::{
@@ -34,37 +35,7 @@ impl Plan {
     /// channels take a few milliseconds.
     pub fn make(model: &Model, inputs: Vec<Input>) -> Planned {
         let mut faults = Vec::new();
-        let mut seats = Seats::choose(model, None);
-        timing::cores(model, &seats, &mut faults);
-        let shared = Shared::analyse(model, &seats, &mut faults);
-        if shared.is_none() {
-            seats.look_at_phases();
-        }
-        let mut served = true;
-        let mut promises: Promises = vec![None; model.tasks().len()];
-        for (i, seat) in seats.seats.iter().enumerate() {
-            let bound = match &shared {
-                Some(shared) => shared.response(&seats, i),
-                None => seats.bound(i).map(|bound| bound.from_arrival),
-            };
-            let response = bound.unwrap_or(seat.task.deadline);
-            if let Who::Task(id) = seat.who {
-                promises[id.index()] = Some(Promise { response, proven: bound.is_some() });
-            }
-            served &= bound.is_some();
-            match &shared {
-                Some(shared) => shared.deadline(model, &seats, i, &mut faults),
-                None => timing::deadline(model, &seats, i, &mut faults),
-            }
-        }
-        for (id, task, real_time) in model.real_time() {
-            let Some(server) = real_time.server else { continue };
-            let found = serve::response(model, &seats, shared.as_ref(), server, real_time);
-            let response = found.response.unwrap_or(real_time.deadline);
-            promises[id.index()] = Some(Promise { response, proven: found.response.is_some() });
-            served &= found.response.is_some();
-            serve::deadline(model, server, &task.name, real_time, &found, &mut faults);
-        }
+        let Proof { seats, shared, promises, served } = Proof::find(model, Effort::Plan, &mut faults);
         let channels: Vec<Realisation> =
             model.channel_ids().map(|id| flow::realise(model, id, &promises, &mut faults)).collect();
         let chains = model.chains().iter().enumerate();
@@ -84,11 +55,15 @@ impl Plan {
                 .and_then(|core| core.utilisation())
                 .map_or(PPM_MAX, |u| u.ppm().min(PPM_MAX)),
         });
+        let proven = shown && faults.iter().all(|fault| fault.severity != Severity::Error);
+        if !proven {
+            timing::unsaid(model, &promises, &mut faults);
+        }
         let plan = Self {
             lock: Self::FORMAT,
             app: model.app().name.clone(),
             description: model.app().description.clone(),
-            proven: shown && faults.iter().all(|fault| fault.severity != Severity::Error),
+            proven,
             on_missing_privilege: platform.on_missing_privilege,
             group: platform.group.clone(),
             housekeeping: platform.housekeeping.clone(),
@@ -108,7 +83,7 @@ impl Plan {
 }
 
 /// The map and its sums; an empty one, with a fault, if they do not fit in 64 bits.
-fn memory(model: &Model, channels: &[Realisation], faults: &mut Vec<Fault>) -> (Map, MemoryPlan) {
+pub(crate) fn memory(model: &Model, channels: &[Realisation], faults: &mut Vec<Fault>) -> (Map, MemoryPlan) {
     let found = map::lay_out(model, channels)
         .and_then(|map| map::totals(model, &map, faults).map(|memory| (map, memory)));
     found.unwrap_or_else(|_| {

@@ -114,14 +114,17 @@ impl<'m> Seats<'m> {
         Self { seats, cores }
     }
 
-    /// Asks again, with offsets, where a bound is not shown without.
-    pub(crate) fn look_at_phases(&mut self) {
+    /// Asks again, with offsets, where a bound is not shown without; only on cores with few enough jobs, if that is said.
+    pub(crate) fn look_at_phases(&mut self, most: Option<u64>) {
+        let few =
+            |core: &&Core| most.is_none_or(|most| core.jobs_in_phase().is_some_and(|jobs| jobs <= most));
         for at in 0..self.seats.len() {
             if !matches!(self.verdict(at), Ok(Verdict::NotShown(_))) {
                 continue;
             }
             let seat = &self.seats[at];
-            let core = self.cores[seat.core].analysis.as_ref().ok().filter(|core| core.has_phases());
+            let core =
+                self.cores[seat.core].analysis.as_ref().ok().filter(|core| core.has_phases()).filter(few);
             self.seats[at].in_phase = core.and_then(|core| core.response_in_phase(seat.at).ok());
         }
     }

@@ -5,9 +5,12 @@
 
 use taut_analysis::uni::fp::largest_cost;
 use taut_analysis::{Bound, Core, Part, Verdict, Why};
-use taut_model::{Cost, Fault, Model, Place, codes};
+use taut_model::{Cost, Fault, Model, Place, Severity, TaskId, codes};
 use taut_time::Duration;
 
+use crate::flow::Promises;
+use crate::proof::JOBS_ASKED_OFTEN;
+use crate::room;
 use crate::seats::Seats;
 
 /// The test's name, as the plan and the faults say it.
@@ -126,17 +129,31 @@ pub(crate) fn deadline(model: &Model, seats: &Seats<'_>, seat: usize, faults: &m
     }
     faults.push(match largest_value(model, seats, seat) {
         Some(value) => {
-            let margin = match at.task.wcet.margin_permille {
-                0 => String::new(),
-                m if m % 10 == 0 => format!(" (with its margin of {} % on top)", m / 10),
-                m => format!(" (with its margin of {}.{} % on top)", m / 10, m % 10),
-            };
+            let margin = room::margin(at.task.wcet);
             fault.help(format!(
                 "it fits, with all that it delays, if its wcet is at most `value = \"{value}\"`{margin}"
             ))
         }
         None => fault.help(other_help(model, seats, seat, &bound)),
     });
+}
+
+/// Where a plan is not proven and nobody said why: at the first task that has no bound, else at the cores.
+pub(crate) fn unsaid(model: &Model, promises: &Promises, faults: &mut Vec<Fault>) {
+    if faults.iter().any(|fault| fault.severity == Severity::Error) {
+        return;
+    }
+    let open = |id: TaskId| promises[id.index()].is_some_and(|promise| !promise.proven);
+    let (message, place) = match model.real_time().find(|(id, ..)| open(*id)) {
+        Some((_, of, _)) => {
+            (format!("the response time of task `{}` is not shown", of.name), task(&of.name, "deadline"))
+        }
+        None => ("the deadlines are not shown to be kept".into(), Place::value("platform.cores")),
+    };
+    faults.push(
+        Fault::error(codes::NOT_SHOWN, message, place, "no test gives a bound")
+            .help("shorten executions, or give more time"),
+    );
 }
 
 fn times(count: Option<u64>) -> String {
@@ -188,9 +205,6 @@ fn times_of_switches(count: Option<u64>) -> String {
     format!("{} context switches", count.unwrap_or(0))
 }
 
-/// The most jobs with known phases for which advice looks at them: it asks many times.
-const JOBS_ASKED_OFTEN: u64 = 12;
-
 /// R of a task of a core, with offsets if need be and if that is fast.
 fn shown(core: &Core, task: usize) -> Option<Bound> {
     let fast = || core.has_phases() && core.jobs_in_phase().is_some_and(|jobs| jobs <= JOBS_ASKED_OFTEN);
@@ -236,7 +250,7 @@ fn holds_when_chosen_anew(model: &Model, seats: &Seats<'_>, seat: usize, cost: D
     }
     let holds = |seats: &Seats<'_>, i| seats.bound(i).is_some();
     let mut anew = Seats::choose(model, Some((seat, cost)));
-    anew.look_at_phases();
+    anew.look_at_phases(None);
     (0..seats.seats.len()).all(|i| holds(&anew, i) || (i != seat && !holds(seats, i)))
 }
 

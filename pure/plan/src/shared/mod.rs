@@ -3,6 +3,8 @@
 
 //! Applications with resources, or with cores under EDF: all of their tasks are analysed as one set.
 
+mod alternatives;
+mod causes;
 mod charge;
 mod choose;
 mod edf;

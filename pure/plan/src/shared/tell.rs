@@ -3,11 +3,13 @@
 
 //! What is told of a bound: its parts, and what is wrong with it.
 
+use taut_analysis::Core;
 use taut_analysis::multi::{Status, TaskBound, Witness};
 use taut_model::{Fault, Model, Place, codes};
 use taut_time::Duration;
 
 use super::Shared;
+use super::causes::{advised, longest_due};
 use super::charge::Charged;
 use super::choose::Answer;
 use super::edf::Due;
@@ -41,12 +43,12 @@ impl Shared {
                     fault = fault.note(format!("{}{of}: {}", term.kind, term.time));
                 }
                 let most = parts(bound).into_iter().max_by_key(|(_, _, part)| *part);
-                let help = match most {
+                let help = advised(model, at, faults).unwrap_or_else(|| match most {
                     Some((what, _, part)) if part > bound.terms.own => {
                         format!("{what} is the longest part, {part}: shorten what causes it, or move a task")
                     }
                     _ => "its own execution is the longest part: shorten it, or give it more time".to_owned(),
-                };
+                });
                 faults.push(fault.note(format!("test: {}", self.test)).help(help));
             }
             // Said once, at the first task of the core.
@@ -59,8 +61,7 @@ impl Shared {
                 let message = format!("deadlines are not shown to be kept on core {cpu}");
                 let place = Place::value(format!("platform.cores.{core}"));
                 let Some(window) = demand.short else {
-                    // More is asked for than there is: that has been said.
-                    return;
+                    return self.too_much(model, seats, *core, faults);
                 };
                 let text = format!("{} are asked for in {}", window.demand, window.length);
                 let mut fault = Fault::error(codes::DEADLINE_MISSED, message, place, text);
@@ -74,11 +75,17 @@ impl Shared {
                 if !window.blocking.is_zero() {
                     fault = fault.note(format!("a critical section blocks for {} more", window.blocking));
                 }
-                faults.push(
-                    fault
-                        .note(format!("test: {}; overheads and the platform probe included", self.test))
-                        .help("shorten executions or sections, or give more time to what is due first"),
-                );
+                // Which one to shorten: the longest of those that are due in time.
+                let longest = longest_due(seats, *core, demand, None).map(|i| &seats.seats[i]);
+                let help = longest.and_then(|longest| {
+                    let help = advised(model, longest, faults)?;
+                    Some(format!("for `{}`: {help}", longest.name))
+                });
+                let help = help.unwrap_or_else(|| {
+                    "shorten executions or sections, or give more time to what is due first".into()
+                });
+                let test = format!("test: {}; overheads and the platform probe included", self.test);
+                faults.push(fault.note(test).help(help));
             }
             Answer::Nothing(why) => {
                 let message = format!("the response time of task `{name}` is not shown");
@@ -89,6 +96,30 @@ impl Shared {
             }
         }
     }
+
+    /// More is asked for than there is. Without the roundings of what the machine adds that has been said.
+    fn too_much(&self, model: &Model, seats: &Seats<'_>, core: usize, faults: &mut Vec<Fault>) {
+        let plain = seats.cores[core].analysis.as_ref().ok().and_then(Core::utilisation);
+        if plain.is_some_and(|utilisation| !utilisation.fits()) {
+            return;
+        }
+        let cpu = model.platform().cores[core];
+        let message = format!("deadlines are not shown to be kept on core {cpu}");
+        let place = Place::value(format!("platform.cores.{core}"));
+        let text = "more is asked for than it has, once times are rounded up";
+        let mut fault = Fault::error(codes::DEADLINE_MISSED, message, place, text);
+        for &member in &seats.cores[core].members {
+            let seat = &seats.seats[member];
+            let text = format!("{} per {}", seat.cost, seat.task.arrival.period());
+            fault = fault.also(seat.place("wcet.value"), text);
+        }
+        faults.push(
+            fault
+                .note(format!("test: {}; overheads and the platform probe included", self.test))
+                .note("the probe slows all that runs by its share, rounded up to a whole ns for each job and section")
+                .help("shorten executions, lengthen the shortest periods, or use another core"),
+        );
+    }
 }
 
 pub(super) fn term(kind: &str, of: Option<&str>, time: Duration) -> Term {
@@ -96,7 +127,7 @@ pub(super) fn term(kind: &str, of: Option<&str>, time: Duration) -> Term {
 }
 
 /// The parts of a bound that others cause.
-fn parts(bound: &TaskBound) -> [(&'static str, Witness, Duration); 4] {
+pub(super) fn parts(bound: &TaskBound) -> [(&'static str, Witness, Duration); 4] {
     let (terms, witnesses) = (&bound.terms, &bound.witnesses);
     [
         ("spinning", witnesses.spin, terms.spin),

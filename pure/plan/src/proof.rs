@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What is proven of an application: places, tests, and a promise per task.
+
+use taut_analysis::Core;
+use taut_model::{Fault, Model, Severity};
+
+use crate::flow::{self, Promise, Promises, Realisation};
+use crate::make::memory;
+use crate::seats::{Seats, Who};
+use crate::shared::Shared;
+use crate::{ChainPlan, chains, serve, timing};
+
+/// Places and what the tests say of them.
+pub(crate) struct Proof<'m> {
+    pub(crate) seats: Seats<'m>,
+    pub(crate) shared: Option<Shared>,
+    pub(crate) promises: Promises,
+    /// Whether all tasks and servers keep what they promise.
+    pub(crate) served: bool,
+}
+
+/// How much is done for an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effort {
+    /// All, with faults for whatever is not shown.
+    Plan,
+    /// All, with faults of the whole only.
+    Ask,
+    /// Likewise, but offsets only where that is fast: for those who ask many times.
+    Quick,
+}
+
+/// The most jobs with known phases for which quick answers look at them: the cost rises with their third power.
+pub(crate) const JOBS_ASKED_OFTEN: u64 = 12;
+
+impl<'m> Proof<'m> {
+    pub(crate) fn find(model: &'m Model, effort: Effort, faults: &mut Vec<Fault>) -> Self {
+        let mut seats = Seats::choose(model, None);
+        timing::cores(model, &seats, faults);
+        let shared = Shared::analyse(model, &seats, faults);
+        if shared.is_none() {
+            seats.look_at_phases((effort == Effort::Quick).then_some(JOBS_ASKED_OFTEN));
+        }
+        let mut served = true;
+        let mut promises: Promises = vec![None; model.tasks().len()];
+        for (i, seat) in seats.seats.iter().enumerate() {
+            let bound = match &shared {
+                Some(shared) => shared.response(&seats, i),
+                None => seats.bound(i).map(|bound| bound.from_arrival),
+            };
+            let response = bound.unwrap_or(seat.task.deadline);
+            if let Who::Task(id) = seat.who {
+                promises[id.index()] = Some(Promise { response, proven: bound.is_some() });
+            }
+            served &= bound.is_some();
+            match &shared {
+                _ if effort != Effort::Plan => {}
+                Some(shared) => shared.deadline(model, &seats, i, faults),
+                None => timing::deadline(model, &seats, i, faults),
+            }
+        }
+        for (id, task, real_time) in model.real_time() {
+            let Some(server) = real_time.server else { continue };
+            let found = serve::response(model, &seats, shared.as_ref(), server, real_time);
+            let response = found.response.unwrap_or(real_time.deadline);
+            promises[id.index()] = Some(Promise { response, proven: found.response.is_some() });
+            served &= found.response.is_some();
+            if effort == Effort::Plan {
+                serve::deadline(model, server, &task.name, real_time, &found, faults);
+            }
+        }
+        Self { seats, shared, promises, served }
+    }
+
+    /// Whether quick answers may show less than others: offsets may help, and looking at them takes long.
+    pub(crate) fn is_hasty(&self) -> bool {
+        let slow = |core: &Core| core.jobs_in_phase().is_none_or(|jobs| jobs > JOBS_ASKED_OFTEN);
+        let mut cores = self.seats.cores.iter().filter_map(|core| core.analysis.as_ref().ok());
+        self.shared.is_none() && cores.any(|core| core.has_phases() && slow(core))
+    }
+}
+
+/// What is kept, in a form that two can be compared in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Standing {
+    /// By task; those without a deadline keep it.
+    pub(crate) tasks: Vec<bool>,
+    servers: Vec<bool>,
+    chains: Vec<bool>,
+    /// Errors other than those of a task.
+    errors: usize,
+}
+
+impl Standing {
+    /// What is kept of an application.
+    pub(crate) fn of(model: &Model, effort: Effort) -> Self {
+        let mut faults = Vec::new();
+        let proof = Proof::find(model, effort, &mut faults);
+        let channels = model.channel_ids().map(|id| flow::realise(model, id, &proof.promises, &mut faults));
+        let channels: Vec<Realisation> = channels.collect();
+        // A response that grows may make queues grow.
+        memory(model, &channels, &mut faults);
+        let known = chains::Known { model, seats: &proof.seats, promises: &proof.promises };
+        let follow = |(at, chain)| chains::follow(&known, at, chain, &mut faults);
+        let chains: Vec<ChainPlan> = model.chains().iter().enumerate().map(follow).collect();
+        let server = |i: &usize| proof.shared.is_none() && proof.seats.bound(*i).is_some();
+        let seats = &proof.seats.seats;
+        Self {
+            tasks: proof
+                .promises
+                .iter()
+                .map(|promise| promise.is_none_or(|promise| promise.proven))
+                .collect(),
+            servers: (0..seats.len()).filter(|&i| seats[i].is_server()).map(|i| server(&i)).collect(),
+            chains: chains.iter().map(ChainPlan::kept).collect(),
+            errors: faults.iter().filter(|fault| fault.severity == Severity::Error).count(),
+        }
+    }
+
+    /// Whether all is kept.
+    pub(crate) fn is_proven(&self) -> bool {
+        let Self { tasks, servers, chains, errors } = self;
+        *errors == 0 && [tasks, servers, chains].iter().all(|list| !list.contains(&false))
+    }
+
+    /// Whether a task keeps its deadline, and nothing is lost that was kept `before`.
+    pub(crate) fn serves(&self, task: usize, before: &Self) -> bool {
+        let kept =
+            |now: &[bool], before: &[bool]| now.iter().zip(before).all(|(now, before)| *now || !before);
+        self.tasks[task]
+            && self.errors <= before.errors
+            && kept(&self.tasks, &before.tasks)
+            && kept(&self.servers, &before.servers)
+            && kept(&self.chains, &before.chains)
+    }
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What the analyses of whole applications say of a task, each beside the one that was used.
+
+use std::cmp::Ordering;
+
+use taut_analysis::multi::{
+    Bounds, Status, fmlp_plus, mpcp_lnr09_sound, msrp_gai01, msrp_holistic, msrp_joint,
+};
+use taut_analysis::uni::edf::dfp::Floors;
+use taut_analysis::uni::edf::response::{self, Locks};
+use taut_analysis::uni::edf::srp::Levels;
+use taut_analysis::{Overflow, Verdict, Why};
+use taut_model::{Locking, Model, Scheduler, TaskSet};
+
+use super::Shared;
+use super::charge::charged;
+use super::choose::{Answer, is_global};
+use crate::alternatives::Row;
+use crate::seats::Seats;
+
+/// An analysis with resources of several cores.
+struct Analysis {
+    name: &'static str,
+    locking: Locking,
+    suspends: bool,
+    /// Whether plans are made with it.
+    first: bool,
+    analysis: fn(&TaskSet) -> Result<Verdict<Bounds>, Overflow>,
+}
+
+const fn one(
+    name: &'static str,
+    locking: Locking,
+    first: bool,
+    analysis: fn(&TaskSet) -> Result<Verdict<Bounds>, Overflow>,
+) -> Analysis {
+    let suspends = matches!(locking, Locking::Mpcp | Locking::FmlpPlus);
+    Analysis { name, locking, suspends, first, analysis }
+}
+
+/// In the order in which protocols are tried.
+const ANALYSES: [Analysis; 5] = [
+    one("MSRP, requests together", Locking::Msrp, true, msrp_holistic::response_times),
+    one("MSRP, requests of a core", Locking::Msrp, false, msrp_joint::response_times),
+    one("MSRP, each request alone", Locking::Msrp, false, msrp_gai01::response_times),
+    one("MPCP", Locking::Mpcp, true, mpcp_lnr09_sound::response_times),
+    one("FMLP+", Locking::FmlpPlus, true, fmlp_plus::response_times),
+];
+
+impl Shared {
+    /// By analysis, what it says of a seat.
+    pub(crate) fn alternatives(&self, model: &Model, seats: &Seats<'_>, seat: usize) -> Vec<Row> {
+        let global: Vec<bool> = (0..model.resources().len()).map(|at| is_global(seats, at)).collect();
+        let edf = model.platform().scheduler == Scheduler::Edf;
+        match (edf, global.contains(&true)) {
+            (true, any) => self.by_deadline(model, seats, seat, &global, any),
+            (false, true) => self.across(model, seats, seat, &global),
+            (false, false) => self.ceilings(model, seats, seat),
+        }
+    }
+
+    /// Resources of one core each.
+    fn ceilings(&self, model: &Model, seats: &Seats<'_>, seat: usize) -> Vec<Row> {
+        let shared = "resources are shared";
+        let long = seats.seats.iter().find(|seat| seat.task.deadline > seat.task.arrival.period());
+        let several = match long {
+            Some(seat) => format!("used: the deadline of `{}` is longer than its period", seat.name),
+            None => "not needed: no deadline is longer than its period".to_owned(),
+        };
+        vec![
+            Row::new("immediate ceilings", self.says(model, seats, seat)),
+            Row::new("response time, several jobs", several),
+            Row::fails("response time, offsets", format!("{shared}, whose holders have no known phase")),
+            Row::fails("utilisation bounds", format!("{shared}, and a ceiling blocks")),
+            Row::fails("MSRP, MPCP, FMLP+", "each resource is used on one core only"),
+            Row::fails("processor demand, EDF response times, DFP", "the cores go by fixed priority"),
+        ]
+    }
+
+    /// Resources of several cores, under fixed priority.
+    fn across(&self, model: &Model, seats: &Seats<'_>, seat: usize, global: &[bool]) -> Vec<Row> {
+        let chosen = self.chosen(global);
+        let pinned = (0..global.len()).any(|at| global[at] && model.resources()[at].protocol.is_some());
+        let response = self.response(seats, seat);
+        let keeps = seats.seats.iter().any(|seat| !seat.task.non_preemptive.is_zero());
+        let mut rows = Vec::new();
+        // Candidates are tried in order, up to the first that keeps all deadlines.
+        let place = |locking| ANALYSES.iter().position(|other| other.first && Some(other.locking) == locking);
+        let tried_before = |analysis: &Analysis| place(Some(analysis.locking)) < place(chosen);
+        for analysis in &ANALYSES {
+            if matches!(self.answer, Answer::Refused) {
+                rows.push(Row::fails(analysis.name, "a resource of several cores is held with another"));
+                continue;
+            }
+            if analysis.suspends && keeps {
+                let why = "a `non-preemptive` stretch would delay those who hold a resource";
+                rows.push(Row::fails(analysis.name, why));
+                continue;
+            }
+            let used = analysis.first && Some(analysis.locking) == chosen;
+            let found = charged(model, seats, global, analysis.suspends)
+                .and_then(|charged| (analysis.analysis)(&charged.set));
+            let says = match found {
+                Ok(Verdict::Schedulable(bounds)) => {
+                    let found = bounds.tasks[seat].from_arrival;
+                    match response {
+                        _ if used => format!("used: R = {found}"),
+                        Some(response) if Some(analysis.locking) == chosen => match found.cmp(&response) {
+                            Ordering::Less => format!("not used in plans: would give R = {found}"),
+                            Ordering::Equal => "not needed: would give the same R".to_owned(),
+                            Ordering::Greater => format!("weaker: would give R = {found}"),
+                        },
+                        Some(_) if pinned => format!("not asked for: would give R = {found}"),
+                        Some(_) => format!("not needed: would give R = {found}"),
+                        None => format!("not used in plans: would give R = {found}, all deadlines kept"),
+                    }
+                }
+                Ok(Verdict::NotShown(Why::Passes(bounds)) | Verdict::Unschedulable(bounds)) => {
+                    let tried = match response {
+                        _ if used && response.is_none() => "used, says no",
+                        None if analysis.first && !pinned => "tried, says no",
+                        Some(_) if analysis.first && !pinned && tried_before(analysis) => "tried, says no",
+                        _ => "says no",
+                    };
+                    let late = bounds.tasks.iter().position(|task| task.status == Status::Passes);
+                    match late {
+                        Some(late) => {
+                            let past = bounds.tasks[late].from_arrival;
+                            let (name, deadline) = (seats.seats[late].name, seats.seats[late].task.deadline);
+                            format!("{tried}: R of `{name}` is at least {past}, due in {deadline}")
+                        }
+                        None => tried.to_owned(),
+                    }
+                }
+                Ok(Verdict::NotShown(Why::Rate)) => "no bound: more is asked for than there is".to_owned(),
+                Ok(Verdict::NotShown(Why::Steps(n))) => format!("no answer: given up after {n} steps"),
+                Ok(Verdict::NotApplicable(assumption)) => format!("does not apply: {assumption}"),
+                Err(overflow) => format!("no answer: {overflow}"),
+            };
+            rows.push(Row::new(analysis.name, says));
+        }
+        let at = (0..global.len()).find(|&at| global[at]).map_or("", |at| &model.resources()[at].name);
+        let several = format!("`{at}` is used on several cores");
+        rows.push(Row::fails("ceilings alone, response time, offsets, utilisation bounds", several));
+        rows.push(Row::fails("processor demand, EDF response times, DFP", "the cores go by fixed priority"));
+        rows
+    }
+
+    /// Under EDF.
+    fn by_deadline(
+        &self,
+        model: &Model,
+        seats: &Seats<'_>,
+        seat: usize,
+        global: &[bool],
+        any: bool,
+    ) -> Vec<Row> {
+        let at = &seats.seats[seat];
+        let mut rows = vec![Row::new("processor demand", self.says(model, seats, seat))];
+        let times = match &self.answer {
+            Answer::Kept(Ok(found), _) => {
+                let found = found[seat].response.from_arrival;
+                match found <= at.task.deadline {
+                    true => format!("used for R = {found}"),
+                    false => {
+                        format!("weaker: would give R = {found}, and the demand shows {}", at.task.deadline)
+                    }
+                }
+            }
+            Answer::Kept(Err(why), _) => format!("no answer: {why}"),
+            _ => "not asked: some deadline is not shown to be kept".to_owned(),
+        };
+        rows.push(Row::new("EDF response times", times));
+        let local = !any && !model.resources().is_empty();
+        if local {
+            // The other of the two ways to guard what one core shares.
+            let floors = self.test.contains("floors");
+            let (name, locks) = match floors {
+                true => ("ceilings (SRP)", Locks::Srp(Levels::Deadline)),
+                false => ("deadline floors (DFP)", Locks::Dfp(Floors::Shared)),
+            };
+            let found = charged(model, seats, global, false)
+                .and_then(|charged| response::core(&charged.set, at.core, locks));
+            let mine = seats.cores[at.core].members.iter().position(|&member| member == seat);
+            let says = match (found, mine) {
+                (Ok(Verdict::Schedulable(found)), Some(mine)) => {
+                    format!("not asked for: would give R = {}", found[mine].from_arrival)
+                }
+                _ => "not asked for: would show no bound on R".to_owned(),
+            };
+            rows.push(Row::new(name, says));
+        }
+        let used = seats.cores[at.core].analysis.as_ref().ok().and_then(taut_analysis::Core::utilisation);
+        if let Some(used) = used {
+            let figure = crate::timing::percent(used.ppm());
+            rows.push(match used.fits() {
+                true => Row::new("utilisation, Liu & Layland", format!(
+                    "not enough: {figure} are within 100 %, which decides only with D = T, no jitter, no sections"
+                )),
+                false => Row::new("utilisation, Liu & Layland", format!("says no: {figure} are not within 100 %")),
+            });
+        }
+        match (any, model.resources().is_empty()) {
+            (true, _) => rows.push(Row::fails("MPCP, FMLP+", "the cores go by EDF")),
+            (false, false) => rows.push(Row::fails("MSRP", "each resource is used on one core only")),
+            (false, true) => rows.push(Row::fails("ceilings, DFP, MSRP", "there are no resources")),
+        }
+        rows.push(Row::fails("response times and offsets by priority", "the cores go by EDF"));
+        rows
+    }
+
+    /// The protocol of the resources of several cores.
+    fn chosen(&self, global: &[bool]) -> Option<Locking> {
+        global.iter().zip(&self.protocols).find_map(|(global, (locking, _))| global.then_some(*locking))
+    }
+
+    /// What the test that was used says.
+    fn says(&self, model: &Model, seats: &Seats<'_>, seat: usize) -> String {
+        let deadline = seats.seats[seat].task.deadline;
+        match &self.answer {
+            Answer::Bounds(bounds, ..) if bounds.tasks[seat].status == Status::Proven => "used".to_owned(),
+            Answer::Bounds(bounds, ..) => {
+                format!("used, says no: R is at least {}", bounds.tasks[seat].from_arrival)
+            }
+            Answer::Kept(..) => format!("used: shows that {deadline} are kept"),
+            Answer::Short(core, demand) => {
+                let cpu = model.platform().cores[*core];
+                match demand.short {
+                    Some(window) => {
+                        let asked = window.demand.checked_add(window.blocking).unwrap_or(window.demand);
+                        format!("used, says no: on core {cpu}, {asked} are asked for in {}", window.length)
+                    }
+                    None => format!("used, says no: more is asked for on core {cpu} than there is"),
+                }
+            }
+            Answer::Nothing(why) => format!("no answer: {why}"),
+            Answer::Refused => "no answer: a resource of several cores is held with another".to_owned(),
+        }
+    }
+}

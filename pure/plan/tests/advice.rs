@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What else is said of a task: other tests, and figures with which it fits or still does. Figures hold when applied.
+
+mod drafts;
+mod systems;
+
+use drafts::{Edit, empty, periodic, plan, real_time, shown, task, time};
+use insta::assert_snapshot;
+use systems::{Numbers, share, system, tasks};
+use taut_model::{
+    ArrivalDraft, BestEffort, ClassDraft, Draft, Locking, Overrun, Scheduler, SectionDraft, ServerDraft,
+    ServerPolicy, Severity, Shared, TaskDraft,
+};
+use taut_plan::{ClassPlan, Plan, advise_task};
+use taut_time::Duration;
+
+fn advice(draft: &Draft, name: &str) -> String {
+    advise_task(&drafts::model(draft), name).expect("a task")
+}
+
+fn on(task: TaskDraft, core: u16, sections: &[(&str, &str)]) -> TaskDraft {
+    task.with(|task| {
+        task.core = Some(core);
+        task.sections = sections
+            .iter()
+            .map(|(resource, longest)| SectionDraft {
+                resource: (*resource).into(),
+                longest: time(longest),
+                count: 1,
+            })
+            .collect();
+    })
+}
+
+fn bus(draft: &mut Draft, protocol: Option<Locking>) {
+    draft.resources = vec![Shared { name: "bus".into(), protocol }];
+}
+
+#[test]
+fn of_a_task_that_fits() {
+    let draft = drafts::cochlear();
+    assert_snapshot!(["recording", "processing"].map(|name| advice(&draft, name)).join("\n"));
+    assert_eq!(advice(&draft, "source"), "");
+    assert_eq!(advise_task(&drafts::model(&draft), "nobody"), None);
+}
+
+#[test]
+fn of_a_task_that_does_not() {
+    let mut draft = empty(&[0, 2]);
+    draft.tasks = vec![
+        on(periodic("control", "5ms", "5ms", "3ms"), 0, &[]),
+        on(periodic("vision", "20ms", "10ms", "6ms"), 0, &[]),
+        on(periodic("log", "100ms", "100ms", "1ms"), 0, &[]),
+    ];
+    task(&mut draft, "log").non_preemptive = time("400us");
+    assert_snapshot!(advice(&draft, "vision"));
+    assert_snapshot!(advice(&draft, "control"));
+}
+
+#[test]
+fn of_a_section_that_blocks() {
+    let mut draft = empty(&[0, 2]);
+    bus(&mut draft, None);
+    draft.tasks = vec![
+        on(periodic("fast", "10ms", "5ms", "1ms"), 0, &[("bus", "100us")]),
+        on(periodic("slow", "50ms", "50ms", "10ms"), 0, &[("bus", "4500us")]),
+    ];
+    assert_snapshot!(advice(&draft, "fast"));
+    // Of another core.
+    task(&mut draft, "slow").core = Some(2);
+    assert_snapshot!(advice(&draft, "fast"));
+    task(&mut draft, "slow").sections[0].longest = time("300us");
+    assert_snapshot!(advice(&draft, "fast"));
+    bus(&mut draft, Some(Locking::FmlpPlus));
+    assert_snapshot!(advice(&draft, "fast"));
+}
+
+#[test]
+fn under_edf() {
+    let mut draft = empty(&[0]);
+    draft.platform.scheduler = Scheduler::Edf;
+    draft.tasks = vec![periodic("a", "10ms", "10ms", "4ms"), periodic("b", "14ms", "14ms", "7ms")];
+    assert_snapshot!(advice(&draft, "b"));
+    task(&mut draft, "b").deadline = time("8ms");
+    assert_snapshot!(advice(&draft, "b"));
+    assert_snapshot!(shown(&plan(&draft).faults));
+    bus(&mut draft, None);
+    for name in ["a", "b"] {
+        let section = SectionDraft { resource: "bus".into(), longest: time("500us"), count: 1 };
+        task(&mut draft, name).sections = vec![section];
+    }
+    task(&mut draft, "b").deadline = time("14ms");
+    assert_snapshot!(advice(&draft, "a"));
+}
+
+#[test]
+fn long_deadlines_offsets_and_servers() {
+    let mut draft = empty(&[0]);
+    draft.tasks =
+        vec![periodic("above", "70ms", "70ms", "26ms"), periodic("below", "100ms", "150ms", "60ms")];
+    assert_snapshot!(advice(&draft, "below"));
+    let mut draft = empty(&[0]);
+    draft.tasks = vec![
+        periodic("first", "10ms", "4ms", "3ms"),
+        periodic("then", "10ms", "4ms", "3ms").with(|task| {
+            task.arrival = ArrivalDraft::Periodic { period: time("10ms"), offset: time("5ms") };
+        }),
+    ];
+    assert_snapshot!(advice(&draft, "then"));
+    draft
+        .tasks
+        .push(periodic("plan", "100ms", "50ms", "2ms").with(|task| task.server = Some("share".into())));
+    draft.servers.push(ServerDraft {
+        name: "share".into(),
+        policy: ServerPolicy::Sporadic,
+        budget: time("1ms"),
+        period: time("20ms"),
+        core: None,
+        priority: None,
+    });
+    assert_snapshot!(advice(&draft, "plan"));
+}
+
+/// Exits with no, so it says why: all is rounded up, and by that more is asked for than there is.
+#[test]
+fn a_core_that_is_full_by_rounding() {
+    let tasks = vec![periodic("a", "2ns", "2ns", "1ns"), periodic("b", "3600s", "3600s", "1200s")];
+    let planned = plan(&system(1, Scheduler::Edf, tasks.into_iter().map(|task| on(task, 0, &[])).collect()));
+    assert!(!planned.plan.proven);
+    assert_snapshot!(shown(&planned.faults));
+}
+
+/// Nothing is refused in silence, and no refusal is left to the last resort.
+#[test]
+fn whatever_is_not_proven_says_why() {
+    let mut refused = 0;
+    for seed in 0..600u64 {
+        let draft = any(&mut Numbers(seed));
+        let (Some(model), _) = draft.clone().build() else { continue };
+        let planned = Plan::make(&model, Vec::new());
+        let errors = planned.faults.iter().filter(|fault| fault.severity == Severity::Error).count();
+        assert_eq!(planned.plan.proven, errors == 0, "{seed}: {}", shown(&planned.faults));
+        assert!(!shown(&planned.faults).contains("no test gives a bound"), "{seed}: {draft:#?}");
+        refused += u32::from(errors > 0);
+    }
+    assert!(refused > 100, "{refused}");
+}
+
+/// Any small system, times from ns to hours.
+fn any(numbers: &mut Numbers) -> Draft {
+    let cores = u16::try_from(numbers.next(1, 2)).expect("few");
+    let scheduler = if numbers.chance(50) { Scheduler::Edf } else { Scheduler::FixedPriority };
+    let mut draft = system(cores, scheduler, Vec::new());
+    if numbers.chance(50) {
+        draft.platform.overheads = empty(&[0]).platform.overheads;
+    }
+    let servers = scheduler == Scheduler::FixedPriority && numbers.chance(30);
+    for at in 0..numbers.next(1, 5) {
+        let unit = 10u64.pow(u32::try_from(numbers.next(0, 12)).expect("small"));
+        let period = unit * numbers.next(2, 20);
+        let cost = 1 + period / numbers.next(2, 8);
+        let long = numbers.chance(20);
+        let deadline = if long { period * 2 } else { numbers.next(cost.min(period), period) };
+        let ns = Duration::from_ns;
+        draft.tasks.push(periodic(&format!("t{at}"), "1s", "1s", "1s").with(|task| {
+            let offset = if numbers.chance(30) { ns(period / 2) } else { Duration::ZERO };
+            task.arrival = ArrivalDraft::Periodic { period: ns(period), offset };
+            (task.deadline, task.wcet.value) = (ns(deadline), ns(cost));
+            task.on_overrun = Overrun::RunOn;
+            task.core = numbers
+                .chance(60)
+                .then(|| u16::try_from(numbers.next(0, u64::from(cores) - 1)).expect("few"));
+            task.non_preemptive = if numbers.chance(15) { ns(cost / 2) } else { Duration::ZERO };
+            if numbers.chance(15) {
+                task.jitter = ns(deadline / 4);
+            }
+        }));
+    }
+    if servers {
+        let alone = numbers.chance(50);
+        if alone {
+            let served = real_time(&mut draft.tasks[0]);
+            (served.server, served.core, served.non_preemptive) = (Some("s".into()), None, Duration::ZERO);
+        } else {
+            let class = ClassDraft::BestEffort(BestEffort { min_gap: None, server: Some("s".into()) });
+            draft.tasks.push(TaskDraft { name: "answers".into(), service: None, class });
+        }
+        let period = numbers.next(1, 100);
+        draft.servers.push(ServerDraft {
+            name: "s".into(),
+            policy: ServerPolicy::Sporadic,
+            budget: Duration::from_ms(1 + period / 4),
+            period: Duration::from_ms(period),
+            core: None,
+            priority: None,
+        });
+    } else if numbers.chance(40) {
+        share_some(&mut draft, numbers);
+    }
+    draft
+}
+
+fn share_some(draft: &mut Draft, numbers: &mut Numbers) {
+    draft.resources = vec![Shared { name: "bus".into(), protocol: None }];
+    for task in &mut draft.tasks {
+        let task = real_time(task);
+        let longest = Duration::from_ns(task.wcet.value.as_ns() / 3);
+        if !longest.is_zero() && numbers.chance(60) {
+            task.sections.push(SectionDraft { resource: "bus".into(), longest, count: 1 });
+        }
+    }
+}
+
+/// A model with another promise is the one that its draft would have built, and where there is none so it is there.
+#[test]
+fn what_if_is_what_a_draft_builds() {
+    let (mut taken, mut refused) = (0, 0);
+    for seed in 0..1_000u64 {
+        let mut numbers = Numbers(seed);
+        let mut draft = any(&mut numbers);
+        draft.tasks[0] = draft.tasks[0].clone().with(|task| task.on_overrun = Overrun::SkipNext);
+        let (Some(model), faults) = draft.clone().build() else { continue };
+        let Some((id, _, now)) = model.real_time().nth(usize::from(numbers.chance(50))) else { continue };
+        if faults.iter().any(|fault| fault.severity == Severity::Error) {
+            continue;
+        }
+        let mut promise = now.clone();
+        let task = real_time(&mut draft.tasks[id.index()]);
+        let other = Duration::from_ns(promise.deadline.as_ns() * numbers.next(0, 20) / 10);
+        match numbers.next(0, 4) {
+            0 => (promise.deadline, task.deadline) = (other, other),
+            1 => (promise.wcet.value, task.wcet.value) = (other, other),
+            2 => (promise.non_preemptive, task.non_preemptive) = (other, other),
+            3 if !promise.sections.is_empty() => {
+                (promise.sections[0].longest, task.sections[0].longest) = (other, other);
+            }
+            _ if task.server.is_none() => {
+                promise.core = model.cores().last();
+                task.core = promise.core.map(|core| model.cpu(core));
+            }
+            _ => continue,
+        }
+        let (built, faults) = draft.build();
+        let built = built.filter(|_| faults.iter().all(|fault| fault.severity != Severity::Error));
+        let with = model.with_promise(id, promise);
+        assert_eq!(with, built, "{seed}: {}", shown(&faults));
+        taken += u32::from(with.is_some());
+        refused += u32::from(with.is_none());
+    }
+    assert!(taken > 100 && refused > 100, "{taken} {refused}");
+}
+
+/// By task, whether it is shown to keep its deadline.
+fn kept(draft: &Draft) -> Option<(bool, Vec<bool>)> {
+    let (Some(model), faults) = draft.clone().build() else { return None };
+    if faults.iter().any(|fault| fault.severity == Severity::Error) {
+        return None;
+    }
+    let plan = Plan::make(&model, Vec::new()).plan;
+    let kept = |class: &ClassPlan| match class {
+        ClassPlan::RealTime { response, .. } => response.is_some(),
+        ClassPlan::BestEffort {} => true,
+    };
+    Some((plan.proven, plan.tasks.iter().map(|task| kept(&task.class)).collect()))
+}
+
+/// The figure of a row of the advice, if it has one: what it is about, and the figure.
+fn figure(row: &str) -> Option<(&str, Duration)> {
+    let (what, rest) = row.trim().split_once("  ")?;
+    let after =
+        ["up to ", "down to ", "at most ", "at least "].iter().find_map(|words| rest.split_once(words))?.1;
+    after.split([',', ' ']).next()?.parse().ok().map(|figure| (what, figure))
+}
+
+/// What is advised holds, and where a figure is the last that does a step more does not.
+#[test]
+fn advice_holds() {
+    let (mut grown, mut cured, mut moved) = (0, 0, 0);
+    for seed in 0..60u64 {
+        let mut numbers = Numbers(1_000 + seed);
+        let cores = 1 + u16::from(seed % 3 != 0);
+        let scheduler = if seed % 4 == 1 { Scheduler::Edf } else { Scheduler::FixedPriority };
+        let list =
+            tasks(cores, &mut numbers, |numbers, cost, period| numbers.next(cost.max(period / 2), period));
+        let mut draft = system(cores, scheduler, list);
+        if seed % 2 == 1 {
+            share(&mut draft, &mut numbers, |_| None);
+        }
+        let Some((_, before)) = kept(&draft) else { continue };
+        let serves = |draft: &Draft, at: usize| {
+            kept(draft).is_some_and(|(_, now)| {
+                now[at] && now.iter().zip(&before).all(|(now, before)| *now || !before)
+            })
+        };
+        for (at, &was) in before.iter().enumerate().take(2) {
+            let text = advice(&draft, &draft.tasks[at].name.clone());
+            let rows = text.split_once("\n\n").expect("two tables").1;
+            for (what, figure) in rows.lines().filter_map(figure) {
+                let (mut with, mut past) = (draft.clone(), draft.clone());
+                let step = Duration::from_us(1);
+                match what.trim() {
+                    "wcet" => {
+                        real_time(&mut with.tasks[at]).wcet.value = figure;
+                        real_time(&mut past.tasks[at]).wcet.value = figure.checked_add(step).expect("small");
+                    }
+                    "deadline" => {
+                        real_time(&mut with.tasks[at]).deadline = figure;
+                        real_time(&mut past.tasks[at]).deadline = figure.saturating_sub(step);
+                    }
+                    _ => continue,
+                }
+                assert!(serves(&with, at), "{seed}, {what} {figure}: {text}\n{draft:#?}");
+                let last = !text.contains("offsets were not looked at");
+                assert!(!last || !serves(&past, at), "{seed}, {what} past {figure}: {text}\n{draft:#?}");
+                grown += u32::from(was);
+                cured += u32::from(!was);
+            }
+            for row in rows.lines().filter(|row| row.trim().starts_with("core ")) {
+                let cpu = row.trim()["core".len()..].trim().split([',', ' ']).next().expect("a word");
+                let Ok(cpu) = cpu.parse::<u16>() else { continue };
+                let mut with = draft.clone();
+                real_time(&mut with.tasks[at]).core = Some(cpu);
+                assert!(serves(&with, at), "{seed}: {text}");
+                moved += 1;
+            }
+        }
+    }
+    assert!(grown > 40 && cured > 5 && moved > 0, "{grown} {cured} {moved}");
+}
