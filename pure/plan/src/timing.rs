@@ -10,8 +10,8 @@ use taut_time::Duration;
 
 use crate::flow::Promises;
 use crate::proof::JOBS_ASKED_OFTEN;
-use crate::room;
-use crate::seats::Seats;
+use crate::room::{self, Room, Stretch};
+use crate::seats::{Seats, Who};
 
 /// The test's name, as the plan and the faults say it.
 pub(crate) const TEST: &str = "response-time analysis, fixed priority, preemptive";
@@ -134,7 +134,10 @@ pub(crate) fn deadline(model: &Model, seats: &Seats<'_>, seat: usize, faults: &m
                 "it fits, with all that it delays, if its wcet is at most `value = \"{value}\"`{margin}"
             ))
         }
-        None => fault.help(other_help(model, seats, seat, &bound)),
+        None => {
+            let figures = may_advise(faults);
+            fault.help(other_help(model, seats, seat, &bound, figures))
+        }
     });
 }
 
@@ -201,6 +204,14 @@ fn terms(mut fault: Fault, seats: &Seats<'_>, seat: usize, bound: &Bound) -> Fau
     fault
 }
 
+/// Faults of deadlines after which no more figures are looked for: each takes tens of analyses.
+const ADVISED_MAX: usize = 2;
+
+/// Whether a fault may still have figures that are looked for.
+pub(crate) fn may_advise(faults: &[Fault]) -> bool {
+    faults.iter().filter(|fault| fault.code == codes::DEADLINE_MISSED).count() < ADVISED_MAX
+}
+
 fn times_of_switches(count: Option<u64>) -> String {
     format!("{} context switches", count.unwrap_or(0))
 }
@@ -254,18 +265,40 @@ fn holds_when_chosen_anew(model: &Model, seats: &Seats<'_>, seat: usize, cost: D
     (0..seats.seats.len()).all(|i| holds(&anew, i) || (i != seat && !holds(seats, i)))
 }
 
-fn other_help(model: &Model, seats: &Seats<'_>, seat: usize, bound: &Bound) -> String {
+fn other_help(model: &Model, seats: &Seats<'_>, seat: usize, bound: &Bound, figures: bool) -> String {
     let members = &seats.cores[seats.seats[seat].core].members;
     let others = bound.terms.iter().filter_map(|term| match term.part {
-        Part::Interference(j) | Part::Section(j) => Some((term.time, seats.seats[members[j]].name)),
+        Part::Interference(j) => Some((term.time, members[j], Stretch::Whole)),
+        Part::Section(j) => Some((term.time, members[j], Stretch::NonPreemptive)),
         _ => None,
     });
-    let elsewhere =
-        if model.platform().cores.len() > 1 { ", or move one of them to another core" } else { "" };
-    match others.rev().max_by_key(|(time, _)| *time) {
-        Some((time, name)) => {
-            format!("no wcet of its own would do: `{name}` takes most, {time}; shorten that{elsewhere}")
+    let Some((time, most, stretch)) = others.rev().max_by_key(|(time, ..)| *time) else {
+        return "no wcet would do: the machine's overheads alone are too long for this deadline".into();
+    };
+    let (name, several) = (seats.seats[most].name, model.platform().cores.len() > 1);
+    let takes = format!("no wcet of its own would do: `{name}` takes most, {time}");
+    let room = match seats.seats[seat].who {
+        Who::Task(id) if figures => Room::of(model, id),
+        _ => None,
+    };
+    let mut ways = Vec::new();
+    if let Some(mut room) = room {
+        if let Who::Task(other) = seats.seats[most].who
+            && let Some(fits) = room.other(other, stretch)
+        {
+            let (key, margin) = match stretch {
+                Stretch::Whole => ("wcet.value", room::margin(seats.seats[most].task.wcet)),
+                _ => ("non-preemptive", String::new()),
+            };
+            ways.push(format!("if `tasks.{name}.{key}` is at most \"{fits}\"{margin}"));
         }
-        None => "no wcet would do: the machine's overheads alone are too long for this deadline".into(),
+        if several && let Some(core) = room.cores().0.first() {
+            ways.push(format!("as it is on core {core}"));
+        }
     }
+    if !ways.is_empty() {
+        return format!("{takes}; it fits {}", ways.join(", or "));
+    }
+    let elsewhere = if several { ", or move one of them to another core" } else { "" };
+    format!("{takes}; shorten that{elsewhere}")
 }

@@ -148,6 +148,28 @@ fn whatever_is_not_proven_says_why() {
     assert!(refused > 100, "{refused}");
 }
 
+/// Where a utilisation bound says yes, so does the response time.
+#[test]
+fn quick_answers_are_right() {
+    let mut yes = 0;
+    for seed in 0..60u64 {
+        let draft = any(&mut Numbers(seed));
+        if draft.platform.scheduler == Scheduler::Edf || !draft.resources.is_empty() {
+            continue;
+        }
+        let Some((_, kept)) = kept(&draft) else { continue };
+        for (task, kept) in draft.tasks.iter().zip(kept) {
+            let text = advice(&draft, &task.name);
+            let says = |row: &str| row.trim().starts_with("utilisation, ") && row.contains("not needed: ");
+            if text.lines().any(says) {
+                assert!(kept, "{seed}: {text}");
+                yes += 1;
+            }
+        }
+    }
+    assert!(yes > 10, "{yes}");
+}
+
 /// Any small system, times from ns to hours.
 fn any(numbers: &mut Numbers) -> Draft {
     let cores = u16::try_from(numbers.next(1, 2)).expect("few");
@@ -277,7 +299,7 @@ fn figure(row: &str) -> Option<(&str, Duration)> {
 /// What is advised holds, and where a figure is the last that does a step more does not.
 #[test]
 fn advice_holds() {
-    let (mut grown, mut cured, mut moved) = (0, 0, 0);
+    let (mut grown, mut cured, mut moved, mut shortened) = (0, 0, 0, 0);
     for seed in 0..60u64 {
         let mut numbers = Numbers(1_000 + seed);
         let cores = 1 + u16::from(seed % 3 != 0);
@@ -297,7 +319,7 @@ fn advice_holds() {
         for (at, &was) in before.iter().enumerate().take(2) {
             let text = advice(&draft, &draft.tasks[at].name.clone());
             let rows = text.split_once("\n\n").expect("two tables").1;
-            for (what, figure) in rows.lines().filter_map(figure) {
+            for (row, (what, figure)) in rows.lines().filter_map(|row| Some((row, figure(row)?))) {
                 let (mut with, mut past) = (draft.clone(), draft.clone());
                 let step = Duration::from_us(1);
                 match what.trim() {
@@ -308,6 +330,23 @@ fn advice_holds() {
                     "deadline" => {
                         real_time(&mut with.tasks[at]).deadline = figure;
                         real_time(&mut past.tasks[at]).deadline = figure.saturating_sub(step);
+                    }
+                    "another's wcet" => {
+                        let name = row.split('`').nth(1).expect("a name");
+                        task(&mut with, name).wcet.value = figure;
+                        task(&mut past, name).wcet.value = figure.checked_add(step).expect("small");
+                        shortened += 1;
+                    }
+                    "section" => {
+                        let names: Vec<&str> = row.split('`').collect();
+                        let (name, resource) = (names[1], names[3]);
+                        for (draft, longest) in
+                            [(&mut with, figure), (&mut past, figure.checked_add(step).expect("small"))]
+                        {
+                            let sections = task(draft, name).sections.iter_mut();
+                            sections.filter(|s| s.resource == resource).for_each(|s| s.longest = longest);
+                        }
+                        shortened += 1;
                     }
                     _ => continue,
                 }
@@ -327,5 +366,5 @@ fn advice_holds() {
             }
         }
     }
-    assert!(grown > 40 && cured > 5 && moved > 0, "{grown} {cured} {moved}");
+    assert!(grown > 40 && cured > 5 && moved > 0 && shortened > 0, "{grown} {cured} {moved} {shortened}");
 }

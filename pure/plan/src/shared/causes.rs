@@ -5,14 +5,14 @@
 
 use taut_analysis::multi::Status;
 use taut_analysis::uni::edf::demand::Demand;
-use taut_model::{Fault, Model, codes};
+use taut_model::{Fault, Model};
 use taut_time::Duration;
 
 use super::Shared;
 use super::choose::Answer;
 use super::tell::parts;
-use crate::room;
 use crate::seats::{Seat, Seats, Who};
+use crate::{room, timing};
 
 impl Shared {
     /// The task and the resource with the section that a task waits longest for, of another; the resource past the last is
@@ -84,14 +84,10 @@ pub(super) fn longest_due(
     due.max_by_key(|&i| seats.seats[i].cost)
 }
 
-/// Faults after which no more figures are looked for: each takes tens of analyses.
-const ADVISED_MAX: usize = 2;
-
 /// With which execution time a task would fit.
 pub(super) fn advised(model: &Model, seat: &Seat<'_>, faults: &[Fault]) -> Option<String> {
-    let late = faults.iter().filter(|fault| fault.code == codes::DEADLINE_MISSED).count();
     match seat.who {
-        Who::Task(id) if late < ADVISED_MAX => room::help(model, id),
+        Who::Task(id) if timing::may_advise(faults) => room::help(model, id),
         _ => None,
     }
 }
