@@ -8,10 +8,10 @@ mod systems;
 
 use drafts::{Edit, empty, periodic, plan, real_time, shown, task, time};
 use insta::assert_snapshot;
-use systems::{Numbers, share, system, tasks};
+use systems::{Numbers, any, share, system, tasks};
 use taut_model::{
-    ArrivalDraft, BestEffort, ClassDraft, Draft, Locking, Overrun, Scheduler, SectionDraft, ServerDraft,
-    ServerPolicy, Severity, Shared, TaskDraft,
+    ArrivalDraft, Draft, Locking, Overrun, Scheduler, SectionDraft, ServerDraft, ServerPolicy, Severity,
+    Shared, TaskDraft,
 };
 use taut_plan::{ClassPlan, Plan, advise_task};
 use taut_time::Duration;
@@ -168,71 +168,6 @@ fn quick_answers_are_right() {
         }
     }
     assert!(yes > 10, "{yes}");
-}
-
-/// Any small system, times from ns to hours.
-fn any(numbers: &mut Numbers) -> Draft {
-    let cores = u16::try_from(numbers.next(1, 2)).expect("few");
-    let scheduler = if numbers.chance(50) { Scheduler::Edf } else { Scheduler::FixedPriority };
-    let mut draft = system(cores, scheduler, Vec::new());
-    if numbers.chance(50) {
-        draft.platform.overheads = empty(&[0]).platform.overheads;
-    }
-    let servers = scheduler == Scheduler::FixedPriority && numbers.chance(30);
-    for at in 0..numbers.next(1, 5) {
-        let unit = 10u64.pow(u32::try_from(numbers.next(0, 12)).expect("small"));
-        let period = unit * numbers.next(2, 20);
-        let cost = 1 + period / numbers.next(2, 8);
-        let long = numbers.chance(20);
-        let deadline = if long { period * 2 } else { numbers.next(cost.min(period), period) };
-        let ns = Duration::from_ns;
-        draft.tasks.push(periodic(&format!("t{at}"), "1s", "1s", "1s").with(|task| {
-            let offset = if numbers.chance(30) { ns(period / 2) } else { Duration::ZERO };
-            task.arrival = ArrivalDraft::Periodic { period: ns(period), offset };
-            (task.deadline, task.wcet.value) = (ns(deadline), ns(cost));
-            task.on_overrun = Overrun::RunOn;
-            task.core = numbers
-                .chance(60)
-                .then(|| u16::try_from(numbers.next(0, u64::from(cores) - 1)).expect("few"));
-            task.non_preemptive = if numbers.chance(15) { ns(cost / 2) } else { Duration::ZERO };
-            if numbers.chance(15) {
-                task.jitter = ns(deadline / 4);
-            }
-        }));
-    }
-    if servers {
-        let alone = numbers.chance(50);
-        if alone {
-            let served = real_time(&mut draft.tasks[0]);
-            (served.server, served.core, served.non_preemptive) = (Some("s".into()), None, Duration::ZERO);
-        } else {
-            let class = ClassDraft::BestEffort(BestEffort { min_gap: None, server: Some("s".into()) });
-            draft.tasks.push(TaskDraft { name: "answers".into(), service: None, class });
-        }
-        let period = numbers.next(1, 100);
-        draft.servers.push(ServerDraft {
-            name: "s".into(),
-            policy: ServerPolicy::Sporadic,
-            budget: Duration::from_ms(1 + period / 4),
-            period: Duration::from_ms(period),
-            core: None,
-            priority: None,
-        });
-    } else if numbers.chance(40) {
-        share_some(&mut draft, numbers);
-    }
-    draft
-}
-
-fn share_some(draft: &mut Draft, numbers: &mut Numbers) {
-    draft.resources = vec![Shared { name: "bus".into(), protocol: None }];
-    for task in &mut draft.tasks {
-        let task = real_time(task);
-        let longest = Duration::from_ns(task.wcet.value.as_ns() / 3);
-        if !longest.is_zero() && numbers.chance(60) {
-            task.sections.push(SectionDraft { resource: "bus".into(), longest, count: 1 });
-        }
-    }
 }
 
 /// A model with another promise is the one that its draft would have built, and where there is none so it is there.
