@@ -42,8 +42,8 @@ const fn one(
 
 /// In the order in which protocols are tried.
 const ANALYSES: [Analysis; 5] = [
-    one("MSRP, requests together", Locking::Msrp, true, msrp_holistic::response_times),
-    one("MSRP, requests of a core", Locking::Msrp, false, msrp_joint::response_times),
+    one("MSRP, requests of a core", Locking::Msrp, true, msrp_joint::response_times),
+    one("MSRP, requests of a job", Locking::Msrp, false, msrp_holistic::response_times),
     one("MSRP, each request alone", Locking::Msrp, false, msrp_gai01::response_times),
     one("MPCP", Locking::Mpcp, true, mpcp_lnr09_sound::response_times),
     one("FMLP+", Locking::FmlpPlus, true, fmlp_plus::response_times),
