@@ -7,7 +7,8 @@ use std::cmp::Ordering;
 
 use taut_analysis::uni::fp::assignment::{self, Candidate};
 use taut_analysis::uni::fp::preemptive::Release;
-use taut_analysis::{Bound, Core, CoreTask, Overflow, Verdict};
+use taut_analysis::uni::utilisation::AtLeast;
+use taut_analysis::{Bound, Core, CoreTask, Overflow, PROBE_COST, PROBE_PERIOD, Verdict};
 use taut_model::{Arrival, Model, Place, RealTime, Scheduler, Server, TaskId};
 use taut_time::Duration;
 
@@ -146,11 +147,18 @@ impl<'m> Seats<'m> {
 /// deadlines are then kept.
 fn place(model: &Model, seats: &mut [Seat<'_>]) -> Vec<Vec<usize>> {
     let mut members: Vec<Vec<usize>> = vec![Vec::new(); model.platform().cores.len()];
+    let switches = model.platform().overheads.context_switch.checked_mul(2).unwrap_or(Duration::MAX);
+    let add = |load: AtLeast, cost: Duration, period: Duration| {
+        load.and(cost.checked_add(switches).unwrap_or(Duration::MAX), period).unwrap_or(load)
+    };
+    let with = |load: AtLeast, seat: &Seat<'_>| add(load, seat.cost, seat.task.arrival.period());
+    let mut loads = vec![add(AtLeast::default(), PROBE_COST, PROBE_PERIOD); members.len()];
     let (fixed, mut open): (Vec<usize>, Vec<usize>) =
         (0..seats.len()).partition(|&i| seats[i].task.core.is_some());
     for i in fixed {
         seats[i].core = seats[i].task.core.map_or(0, |core| core.index());
         members[seats[i].core].push(i);
+        loads[seats[i].core] = with(loads[seats[i].core], &seats[i]);
     }
     open.sort_by(|&a, &b| by_falling_utilisation(&seats[a], &seats[b]));
     for i in open {
@@ -160,13 +168,17 @@ fn place(model: &Model, seats: &mut [Seat<'_>]) -> Vec<Vec<usize>> {
         } else {
             let reason = "first fit: the first core that keeps all deadlines, tasks by falling utilisation";
             seats[i].core_reason = Some(reason.into());
-            (0..members.len()).find(|&core| admits(model, seats, &members[core], i))
+            // Most cores are full by now, which a sum says at once.
+            let room = |&core: &usize| !with(loads[core], &seats[i]).exceeds_one();
+            (0..members.len()).filter(room).find(|&core| admits(model, seats, &members[core], i))
         };
         let core = found.unwrap_or_else(|| {
             seats[i].core_reason = Some("no core keeps all deadlines with it; the least loaded one".into());
-            least_loaded(model, seats, &members, i)
+            let load = |&core: &usize| (taken(model, seats, &members[core], i), loads[core]);
+            (0..members.len()).min_by_key(load).unwrap_or(0)
         });
         seats[i].core = core;
+        loads[core] = with(loads[core], &seats[i]);
         members[core].push(i);
     }
     // The manifest's order, so that ties are broken the same way wherever a task came from.
@@ -194,7 +206,7 @@ fn admits(model: &Model, seats: &[Seat<'_>], members: &[usize], new: usize) -> b
     together.sort_unstable();
     let Some(priorities) = assign(seats, &together) else { return false };
     let Ok(core) = analysis(model, seats, &together, &priorities) else { return false };
-    core.utilisation().is_some_and(|u| u.fits()) && core.holds()
+    core.fits() && core.holds()
 }
 
 /// Whether its fixed priority is somebody else's there, and means something.
@@ -202,16 +214,6 @@ fn taken(model: &Model, seats: &[Seat<'_>], members: &[usize], new: usize) -> bo
     let priority = seats[new].task.priority;
     let counts = model.platform().scheduler == Scheduler::FixedPriority;
     counts && priority.is_some() && members.iter().any(|&i| seats[i].task.priority == priority)
-}
-
-fn least_loaded(model: &Model, seats: &[Seat<'_>], members: &[Vec<usize>], new: usize) -> usize {
-    let load = |core: &usize| {
-        let list = &members[*core];
-        let analysis = analysis(model, seats, list, &vec![0; list.len()]).ok();
-        let load = analysis.and_then(|core| core.utilisation()).map_or(u64::MAX, |u| u.ppm());
-        (taken(model, seats, list, new), load)
-    };
-    (0..members.len()).min_by_key(load).unwrap_or(0)
 }
 
 fn analysis(

@@ -51,6 +51,22 @@ impl Utilisation {
         self.numerator.at_most(&self.denominator)
     }
 
+    /// Whether U ≤ 1 of tasks given as (C, T), sooner: big numbers only where U is close to 1. `None` if a T is zero.
+    pub fn fit(tasks: impl Iterator<Item = (Duration, Duration)> + Clone) -> Option<bool> {
+        let mut least = AtLeast::default();
+        let mut count = 0;
+        for (cost, period) in tasks.clone() {
+            least = least.and(cost, period)?;
+            count += 1;
+        }
+        // What was rounded away is less than one unit per task.
+        match least.0.checked_add(count) {
+            Some(most) if most <= AtLeast::ONE => Some(true),
+            _ if least.exceeds_one() => Some(false),
+            _ => Some(Self::of(tasks)?.fits()),
+        }
+    }
+
     /// Whether U ≤ `billionths` · 10⁻⁹.
     fn at_most_billionths(&self, billionths: u64) -> bool {
         self.numerator.times(1_000_000_000).at_most(&self.denominator.times(billionths))
@@ -70,6 +86,31 @@ impl Utilisation {
             }
         }
         low
+    }
+}
+
+/// What U is at least: each share rounded down to 2⁻³². Cheap enough to keep a sum per core while cores are chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AtLeast(u128);
+
+impl AtLeast {
+    /// U = 1.
+    const ONE: u128 = 1 << 32;
+
+    /// With one task more. `None` if its T is zero.
+    pub fn and(self, cost: Duration, period: Duration) -> Option<Self> {
+        let (cost, period) = (cost.as_ns(), period.as_ns());
+        let share = match u32::try_from(cost) {
+            // 64-bit division is several times faster.
+            Ok(_) => u128::from((cost << 32).checked_div(period)?),
+            Err(_) => (u128::from(cost) << 32).checked_div(u128::from(period))?,
+        };
+        Some(Self(self.0.saturating_add(share)))
+    }
+
+    /// Whether U > 1 for certain; if not, it may be as well.
+    pub fn exceeds_one(self) -> bool {
+        self.0 > Self::ONE
     }
 }
 
@@ -159,6 +200,33 @@ mod tests {
         let thirds: Vec<_> = primes.iter().map(|&p| ((p - 1) / 4, p)).collect();
         assert!(of(&thirds).fits());
         assert!(!of(&[&thirds[..], &[(5, 4_294_967_189)]].concat()).fits());
+    }
+
+    /// What is found sooner is what is found exactly, at the edge above all.
+    #[test]
+    fn sooner_is_the_same() {
+        let thirds = [(1, 3), (1, 3), (1, 3)];
+        let edge = 1 << 32;
+        let sets: [&[(u64, u64)]; 10] = [
+            &[],
+            &thirds,
+            &[(1, 3), (1, 3), (1, 3), (1, u64::MAX)],
+            &[(1, 3), (1, 3), (333_333_333, 1_000_000_000)],
+            &[(edge - 1, edge), (1, edge)],
+            &[(edge - 1, edge), (1, edge), (1, u64::MAX)],
+            &[(edge, edge)],
+            &[(u64::MAX, u64::MAX)],
+            &[(u64::MAX, 1); 100],
+            &[(0, 7), (5_000_000_000, 20_000_000_000)],
+        ];
+        for set in sets {
+            let tasks = set.iter().map(|&(c, t)| (Duration::from_ns(c), Duration::from_ns(t)));
+            assert_eq!(Utilisation::fit(tasks.clone()), Some(of(set).fits()), "{set:?}");
+            let least = tasks.fold(AtLeast::default(), |sum, (c, t)| sum.and(c, t).unwrap_or(sum));
+            assert!(!(least.exceeds_one() && of(set).fits()), "{set:?}");
+        }
+        assert_eq!(Utilisation::fit([(Duration::ZERO, Duration::ZERO)].into_iter()), None);
+        assert_eq!(AtLeast::default().and(Duration::ZERO, Duration::ZERO), None);
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub(crate) fn horizon(rows: &[Row]) -> Result<Horizon, Overflow> {
     }
     if share > ONE {
         let tasks = rows.iter().map(|row| (Duration::from_ns(row.cost), Duration::from_ns(row.period)));
-        if !Utilisation::of(tasks).is_some_and(|utilisation| utilisation.fits()) {
+        if !Utilisation::fit(tasks).unwrap_or(false) {
             return Ok(Horizon::Rate);
         }
     }

@@ -57,6 +57,9 @@ fn order(tasks: &[Candidate]) -> Option<Vec<usize>> {
     left.sort_by_key(|&i| (core::cmp::Reverse(tasks[i].laxity), core::cmp::Reverse(i)));
     let mut fixed: Vec<usize> = left.iter().copied().filter(|&i| tasks[i].fixed.is_some()).collect();
     fixed.sort_by_key(|&i| core::cmp::Reverse(tasks[i].fixed));
+    if fixed.is_empty() {
+        return (left.len() <= gap(None, None)).then_some(left);
+    }
     let mut room = gap(None, fixed.last().and_then(|&i| tasks[i].fixed));
     let mut order = Vec::with_capacity(tasks.len());
     while !left.is_empty() {
