@@ -29,14 +29,19 @@ pub(crate) fn duration(text: &str, place: Place) -> Result<Duration, Fault> {
                     "µs" | "μs" | "u" | "usec" | "micros" | "microseconds" => "us",
                     "msec" | "millis" | "milliseconds" => "ms",
                     "sec" | "secs" | "second" | "seconds" => "s",
-                    _ => return fault.help("as in \"250us\", \"8ms\" or \"1.5s\""),
+                    "mins" | "minute" | "minutes" => "min",
+                    "hr" | "hrs" | "hour" | "hours" => "h",
+                    "m" => {
+                        let help = format!("write \"{number}ms\" for milliseconds, \"{number}min\" for minutes");
+                        return fault.help(help);
+                    }
+                    _ => return fault.help("one number and one unit, as in \"250us\", \"8ms\" or \"1.5s\""),
                 };
                 fault.help(format!("write \"{number}{unit}\""))
             }
             ParseDurationError::Fraction => fault.help("the smallest unit is 1ns"),
-            ParseDurationError::NoNumber | ParseDurationError::TooLong => {
-                fault.help("as in \"250us\", \"8ms\" or \"1.5s\"")
-            }
+            ParseDurationError::NoNumber => fault.help("as in \"250us\", \"8ms\" or \"1.5s\""),
+            ParseDurationError::TooLong => fault.help("584 years are the longest there is"),
         }
     })
 }

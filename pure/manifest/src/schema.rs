@@ -64,7 +64,7 @@ fn value(kind: &Type) -> Value {
         Type::Text => json!({ "type": "string" }),
         Type::Duration => json!({
             "type": "string",
-            "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*(ns|us|ms|s)\s*$",
+            "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*(ns|us|ms|s|min|h)\s*$",
             "examples": ["250us", "8ms", "1.5s"],
         }),
         Type::Size => json!({

@@ -8,8 +8,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Visitor};
 
 /// A length of time in whole nanoseconds, 0 to 2⁶⁴ − 1 (584 years).
 ///
-/// In text it carries a unit: `"250us"`, `"8ms"`, `"1.5ms"`. [`fmt::Display`] writes the largest unit in which
-/// the value is exact with at most three decimals, so that reading back gives the same value.
+/// In text it carries a unit, one of `ns us ms s min h`: `"250us"`, `"8ms"`, `"1.5ms"`. [`fmt::Display`] writes the
+/// largest unit up to `s` in which the value is exact with at most three decimals, so that reading back gives the
+/// same value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Duration {
     ns: u64,
@@ -97,7 +98,10 @@ impl Duration {
     }
 }
 
+/// Those that values are shown in.
 const UNITS: [(&str, u64); 4] = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)];
+/// Those that are read as well.
+const LONG_UNITS: [(&str, u64); 2] = [("min", 60_000_000_000), ("h", 3_600_000_000_000)];
 
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -164,7 +168,7 @@ pub enum ParseDurationError {
     NoNumber,
     /// There is a number and no unit.
     NoUnit,
-    /// The unit is not one of `ns us ms s`.
+    /// The unit is not one of `ns us ms s min h`.
     UnknownUnit,
     /// It is not a whole number of nanoseconds.
     Fraction,
@@ -176,8 +180,8 @@ impl fmt::Display for ParseDurationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NoNumber => "a duration starts with a number, as in \"8ms\"",
-            Self::NoUnit => "a duration needs a unit: ns, us, ms or s",
-            Self::UnknownUnit => "unknown unit of time: use ns, us, ms or s",
+            Self::NoUnit => "a duration needs a unit: ns, us, ms, s, min or h",
+            Self::UnknownUnit => "unknown unit of time: use ns, us, ms, s, min or h",
             Self::Fraction => "not a whole number of nanoseconds",
             Self::TooLong => "too long: at most 18446744073s",
         })
@@ -196,7 +200,10 @@ impl FromStr for Duration {
         let size = match unit.trim() {
             _ if number.is_empty() => return Err(ParseDurationError::NoNumber),
             "" => return Err(ParseDurationError::NoUnit),
-            unit => UNITS.iter().find(|(name, _)| *name == unit).ok_or(ParseDurationError::UnknownUnit)?.1,
+            unit => {
+                let mut units = UNITS.iter().chain(&LONG_UNITS);
+                units.find(|(name, _)| *name == unit).ok_or(ParseDurationError::UnknownUnit)?.1
+            }
         };
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
         if whole.is_empty() || number.ends_with('.') || fraction.contains('.') {
@@ -259,12 +266,17 @@ mod tests {
             ("1s", 1_000_000_000),
             ("1.05s", 1_050_000_000),
             ("90s", 90_000_000_000),
+            ("2min", 120_000_000_000),
+            ("1.5 min", 90_000_000_000),
+            ("0.5h", 1_800_000_000_000),
+            ("1h", 3_600_000_000_000),
         ] {
             assert_eq!(text.parse::<Duration>().map(Duration::as_ns), Ok(ns), "{text}");
             let shown = Duration::from_ns(ns).to_string();
             assert_eq!(shown.parse::<Duration>().map(Duration::as_ns), Ok(ns), "{shown}");
         }
         assert_eq!(Duration::from_ns(8_000_001).to_string(), "8000.001us");
+        assert_eq!(Duration::from_s(3_600).to_string(), "3600s");
         assert_eq!(format!("[{:>8}]", Duration::from_ms(8)), "[     8ms]");
         assert_eq!(Duration::MAX.to_string().parse(), Ok(Duration::MAX));
     }
@@ -282,6 +294,8 @@ mod tests {
             ("8", NoUnit),
             ("8 minutes", UnknownUnit),
             ("8m", UnknownUnit),
+            ("8H", UnknownUnit),
+            ("5124096h", TooLong),
             ("1.5ns", Fraction),
             ("0.0001us", Fraction),
             ("18446744074s", TooLong),
