@@ -27,6 +27,7 @@ mod pages;
 mod places;
 mod quantity;
 mod read;
+mod reference;
 mod render;
 mod schema;
 mod spec;
@@ -42,6 +43,7 @@ pub use diagnostic::{Diagnostic, Span};
 pub use json::{SCHEMA_VERSION, to_json};
 pub use pages::explain;
 pub use places::PlaceMap;
+pub use reference::reference;
 pub use render::render;
 pub use schema::schema;
 

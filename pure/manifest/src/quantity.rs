@@ -32,7 +32,8 @@ pub(crate) fn duration(text: &str, place: Place) -> Result<Duration, Fault> {
                     "mins" | "minute" | "minutes" => "min",
                     "hr" | "hrs" | "hour" | "hours" => "h",
                     "m" => {
-                        let help = format!("write \"{number}ms\" for milliseconds, \"{number}min\" for minutes");
+                        let help =
+                            format!("write \"{number}ms\" for milliseconds, \"{number}min\" for minutes");
                         return fault.help(help);
                     }
                     _ => return fault.help("one number and one unit, as in \"250us\", \"8ms\" or \"1.5s\""),
