@@ -31,6 +31,7 @@ pub(crate) fn sim(arguments: &Sim, screen: &Screen) -> Result<Outcome, Failure> 
     arguments.trace.as_deref().map_or(Ok(()), trace::writable)?;
     let plan = &text.plan(model).plan;
     let set = set(model)?;
+    bearable(arguments, &set)?;
     let rules = rules(plan, &set);
     let recorded = arguments.like.as_deref().map_or(Ok(Vec::new()), |path| executions(path, &set))?;
     let scenario = |run: u32| Scenario { executions: recorded.clone(), ..scenario(arguments, run) };
@@ -78,6 +79,32 @@ pub(crate) fn sim(arguments: &Sim, screen: &Screen) -> Result<Outcome, Failure> 
     }
     let missed = seen.rows.iter().any(|row| row.missed() > 0);
     Ok(trace::unless(interrupted, if missed { Outcome::No } else { Outcome::Yes }))
+}
+
+/// The most arrivals of a run: some seconds, after which an interrupt is noticed again.
+const ARRIVALS_MAX: u128 = 50_000_000;
+
+/// Whether a run ends soon; if not, says which task is to blame and what would.
+fn bearable(arguments: &Sim, set: &TaskSet) -> Result<(), Failure> {
+    let arrivals = |time: Duration, period: Duration| u128::from(time.div_ceil(period).unwrap_or(u64::MAX));
+    let all = |time: Duration| set.tasks().iter().map(|task| arrivals(time, task.period)).sum::<u128>();
+    if all(arguments.duration) <= ARRIVALS_MAX {
+        return Ok(());
+    }
+    let shorter = (0..64).map(|halved| Duration::from_ns(arguments.duration.as_ns() >> halved));
+    let enough = shorter.into_iter().find(|&time| all(time) <= ARRIVALS_MAX).unwrap_or(Duration::from_ns(1));
+    // In round numbers: one digit, the others zero.
+    let round = 10u64.pow(enough.as_ns().max(1).ilog10());
+    let enough = Duration::from_ns(enough.as_ns() / round * round);
+    let most = set.tasks().iter().min_by_key(|task| task.period);
+    let most = most.map_or_else(String::new, |task| {
+        let count = arrivals(arguments.duration, task.period);
+        format!(", {count} of them of `{}`, every {}", task.name, task.period)
+    });
+    Err(Failure::Usage(format!(
+        "more than {ARRIVALS_MAX} arrivals in a run of {}{most}: ask for less, as in `--for {enough}`",
+        arguments.duration
+    )))
 }
 
 fn cannot(fault: taut_sim::Fault) -> Failure {
@@ -177,6 +204,15 @@ fn show(
         job: job.unwrap_or(0),
         title: "longest simulated response",
         most: arguments.trace_for,
+    })
+}
+
+/// Tasks with a deadline that run in a server, and which.
+fn unseen(plan: &Plan) -> impl Iterator<Item = (&str, &str)> {
+    let members =
+        plan.servers.iter().flat_map(|server| server.tasks.iter().map(|task| (task.as_str(), &*server.name)));
+    members.filter(|(name, _)| {
+        plan.task(name).is_some_and(|at| matches!(plan.tasks[at].class, ClassPlan::RealTime { .. }))
     })
 }
 
@@ -298,6 +334,10 @@ impl Seen<'_> {
         if self.rows.iter().any(|row| row.bound.is_none()) {
             text += "-: no bound is proven; `taut check` says why\n";
         }
+        for (task, server) in unseen(plan) {
+            let _ =
+                writeln!(text, "not simulated: `{task}`; its server `{server}` is, using all of its budgets");
+        }
         if let Some(nearest) = &self.nearest {
             let row = &self.rows[nearest.task];
             let limit = if row.bound.is_some() { "bound" } else { "deadline" };
@@ -350,6 +390,7 @@ impl Seen<'_> {
             "events": self.events,
             "tasks": self.rows.iter().map(task).collect::<Vec<_>>(),
             "nearest": nearest,
+            "not_simulated": unseen(plan).map(|(task, _)| task).collect::<Vec<_>>(),
             "trace": trace,
         })
     }

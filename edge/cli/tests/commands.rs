@@ -201,6 +201,26 @@ fn sim_stays_below_the_bounds() {
     assert_eq!(taut(folder(HEAD).path(), "sim").code, Some(2), "nothing to simulate");
 }
 
+#[test]
+fn sim_says_what_it_does_not_do() {
+    // A run of 5 * 10^9 jobs would end some day; nobody waits for it, or can stop it.
+    let often = two_tasks("2ms").replace("\"5ms\"", "\"2ns\"").replace("2ms\", source", "1ns\", source");
+    let answer = taut(folder(&often).path(), "sim");
+    assert_eq!(answer.code, Some(2));
+    assert!(answer.err.contains("5000000000 of them of `fast`, every 2ns"), "{}", answer.err);
+    assert!(answer.err.contains("`--for 70ms`"), "{}", answer.err);
+    // What is proven in a server is not silently left out.
+    let served = two_tasks("2ms").replace("core = 0\npriority = 20\n", "server = \"share\"\n")
+        + "[servers.share]\npolicy = \"sporadic\"\nbudget = \"2300us\"\nperiod = \"4ms\"\ncore = 0\npriority = 30\n";
+    let answer = taut(folder(&served).path(), "sim --for 100ms --runs 1");
+    assert!(
+        answer.out.contains("not simulated: `fast`; its server `share` is"),
+        "{}{}",
+        answer.out,
+        answer.err
+    );
+}
+
 /// The published equation of MPCP is broken in a second by an optimised build; ours is not.
 #[test]
 fn refute_breaks_what_is_unsound() {
