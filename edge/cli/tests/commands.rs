@@ -55,6 +55,9 @@ fn check_says_yes_no_and_faulty() {
     assert_eq!(answer.code, Some(0), "{}{}", answer.out, answer.err);
     assert!(answer.out.contains("every deadline is proven"));
 
+    let answer = taut(folder(HEAD).path(), "check");
+    assert!(answer.code == Some(0) && answer.out.contains("nothing to prove"), "{}", answer.out);
+
     let bad = folder(&two_tasks("9ms"));
     let answer = taut(bad.path(), "check");
     assert_eq!(answer.code, Some(1));

@@ -368,7 +368,7 @@ impl<'d> Reader<'d> {
                 None
             }
             (Type::Auto(_), Value::Text(text)) if text == "auto" => Some(Item::Auto),
-            (Type::Auto(inner), _) => self.typed(path, node, name, inner),
+            (Type::Auto(inner), Value::Integer(_)) => self.typed(path, node, name, inner),
             (Type::Integer { min, max }, Value::Integer(number)) => {
                 let number = number.and_then(|number| i64::try_from(number).ok());
                 self.keep(match number.filter(|number| (min..=max).contains(&number)) {

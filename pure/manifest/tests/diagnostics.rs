@@ -456,3 +456,32 @@ segments = [{ run = "900us" }, { hold = "log", run = "200us" }]
 "#;
     insta::assert_snapshot!(shown(text));
 }
+
+/// Where the plan may choose, that is said, too; and nothing impossible is suggested.
+#[test]
+fn helps_that_can_be_followed() {
+    let task = |more: &str, wcet: &str, deadline: &str| {
+        format!(
+            "manifest = 1\n[app]\nname = \"a\"\n[platform]\ncores = [0]\n[tasks.t]\narrival = {{ periodic = \"8ms\" }}\n\
+             deadline = \"{deadline}\"\nwcet = {{ value = \"{wcet}\", source = \"guess\", margin = \"10%\" }}\n{more}\n"
+        )
+    };
+    for wrong in ["priority = \"high\"", "core = 1.5", "core = [0]"] {
+        let told = shown(&task(wrong, "1ms", "8ms"));
+        assert!(
+            told.contains("must be a whole number, not") && told.contains("as in 1, or \"auto\""),
+            "{told}"
+        );
+    }
+    let told = shown(&task("", "1ns", "1ns"));
+    assert!(told.contains("no execution time fits: is the unit of the deadline right?"), "{told}");
+    for (wrong, help) in [
+        ("8m", "write \"8ms\" for milliseconds, \"8min\" for minutes"),
+        ("8 hours", "write \"8h\""),
+        ("1ms 2us", "one number and one unit"),
+        ("18446744074s", "584 years"),
+    ] {
+        let told = shown(&task("", "1ms", wrong));
+        assert!(told.contains(help), "{told}");
+    }
+}

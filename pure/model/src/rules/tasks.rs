@@ -158,10 +158,15 @@ fn cost(name: &str, task: &RealTimeDraft, limit: Option<&(Duration, &str, Place)
         let scaled = u128::from(limit.as_ns()) * 1_000;
         let most = scaled / (1_000 + u128::from(task.wcet.margin_permille));
         let most = Duration::from_ns(u64::try_from(most).unwrap_or(u64::MAX));
+        let help = if most.is_zero() {
+            format!("no execution time fits: is the unit of the {what} right?")
+        } else {
+            format!("at most {most} fits, before any other task and overhead")
+        };
         faults.push(
             Fault::error(codes::WCET_OVER_DEADLINE, message, at("wcet.value"), text)
                 .also(place.clone(), format!("{what} {limit}"))
-                .help(format!("at most {most} fits, before any other task and overhead")),
+                .help(help),
         );
     }
     if task.non_preemptive > bound {
