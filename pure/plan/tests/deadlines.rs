@@ -70,6 +70,9 @@ fn servers() {
     assert_snapshot!(shown(&planned.faults));
     // Beside resources nothing here looks at that.
     draft.resources = vec![Shared { name: "bus".into(), protocol: None }];
+    let name = draft.tasks[0].name.clone();
+    task(&mut draft, &name).sections =
+        vec![SectionDraft { resource: "bus".into(), longest: time("1us"), count: 1 }];
     let planned = plan(&draft);
     assert!(!planned.plan.proven && shown(&planned.faults).contains("servers are analysed beside"));
 }
@@ -100,4 +103,17 @@ fn a_deadline_in_a_server() {
     drafts::real_time(&mut twice).priority = Some(7);
     draft.tasks.push(twice);
     assert_snapshot!(shown(&draft.build().1));
+}
+
+/// What nobody uses changes no bound: the tests that know no resources still are the ones that apply.
+#[test]
+fn a_resource_that_nobody_uses() {
+    let mut draft = empty(&[0]);
+    draft.tasks =
+        vec![periodic("above", "70ms", "70ms", "26ms"), periodic("below", "100ms", "150ms", "60ms")];
+    let without = plan(&draft);
+    draft.resources = vec![Shared { name: "bus".into(), protocol: None }];
+    let with = plan(&draft);
+    assert!(with.plan.proven, "{}", shown(&with.faults));
+    assert_eq!(explain_task(&with.plan, "below"), explain_task(&without.plan, "below"));
 }

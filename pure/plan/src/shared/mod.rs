@@ -36,7 +36,8 @@ impl Shared {
     /// Nothing, if no task shares anything and cores go by fixed priority: then each core is analysed by itself.
     pub(crate) fn analyse(model: &Model, seats: &Seats<'_>, faults: &mut Vec<Fault>) -> Option<Self> {
         let edf = model.platform().scheduler == Scheduler::Edf;
-        if !edf && model.resources().is_empty() {
+        // A resource that nobody uses is warned of, and takes no bound away.
+        if !edf && seats.seats.iter().all(|seat| seat.task.sections.is_empty()) {
             return None;
         }
         let global: Vec<bool> = (0..model.resources().len()).map(|at| is_global(seats, at)).collect();
