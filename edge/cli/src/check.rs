@@ -43,24 +43,11 @@ pub(crate) fn summary(plan: &Plan) -> String {
     let mut line = |arguments: std::fmt::Arguments<'_>| {
         let _ = writeln!(text, "{arguments}");
     };
-    line(format_args!("{}: every deadline is proven", plan.app));
-    let mut rows = Vec::new();
-    for task in &plan.tasks {
-        if let ClassPlan::RealTime { cpu, priority, wcet, response, deadline, .. } = &task.class {
-            let priority = if *priority == 0 { "-".to_owned() } else { priority.to_string() };
-            let times = [rounded(Some(*wcet)), rounded(*response), rounded(Some(*deadline))];
-            let [wcet, response, deadline] = times;
-            rows.push([task.name.clone(), cpu.to_string(), priority, wcet, response, deadline]);
-        }
     if !plan.tasks.iter().any(|task| matches!(task.class, ClassPlan::RealTime { .. })) {
         line(format_args!("{}: no task is real-time, so there is nothing to prove", plan.app));
     } else {
         line(format_args!("{}: every deadline is proven", plan.app));
         tasks(plan, &mut line);
-    }
-    if !rows.is_empty() {
-        let head = ["task", "core", "prio", "wcet", "bound", "deadline"];
-        line(format_args!("{}", columns(head, &rows).trim_end()));
     }
     for resource in &plan.resources {
         let (name, users) = (&resource.name, resource.users.join(", "));
@@ -89,20 +76,17 @@ pub(crate) fn summary(plan: &Plan) -> String {
 
 /// A line per real-time task.
 fn tasks(plan: &Plan, line: &mut impl FnMut(std::fmt::Arguments<'_>)) {
-    line(format_args!(
-        "  {:<16} {:>4} {:>4} {:>10} {:>10} {:>10}",
-        "task", "core", "prio", "wcet", "bound", "deadline"
-    ));
+    let mut rows = Vec::new();
     for task in &plan.tasks {
         if let ClassPlan::RealTime { cpu, priority, wcet, response, deadline, .. } = &task.class {
-            let response = response.map_or_else(|| "-".to_owned(), |response| response.to_string());
             let priority = if *priority == 0 { "-".to_owned() } else { priority.to_string() };
-            line(format_args!(
-                "  {:<16} {cpu:>4} {priority:>4} {wcet:>10} {response:>10} {deadline:>10}",
-                task.name
-            ));
+            let times = [rounded(Some(*wcet)), rounded(*response), rounded(Some(*deadline))];
+            let [wcet, response, deadline] = times;
+            rows.push([task.name.clone(), cpu.to_string(), priority, wcet, response, deadline]);
         }
     }
+    let head = ["task", "core", "prio", "wcet", "bound", "deadline"];
+    line(format_args!("{}", columns(head, &rows).trim_end()));
 }
 
 /// A size for people: rounded up to a tenth of the largest unit it reaches.
