@@ -49,6 +49,13 @@ pub(crate) enum Command {
     Report(Report),
     /// Says more about a code (TAUT0201), or breaks a bound into its terms.
     Explain(Explain),
+    /// Reads a task set of another tool and writes it as a manifest.
+    ///
+    /// What could not be carried over as it is, is told on stderr, item by item, with its line and column.
+    #[command(after_help = "Examples:\n  \
+        taut import flight.xmlv3                              as a manifest on stdout\n  \
+        taut import flight.xmlv3 --unit 100us -o taut.toml    where a time of 1 is 100us")]
+    Import(Import),
     /// Prints the JSON schema of taut.toml.
     Schema,
     /// Says what this machine and this user can guarantee, and what would give the rest.
@@ -215,6 +222,24 @@ pub(crate) struct Explain {
     /// A file that changes cores, memory and WCETs for a machine; may be given several times.
     #[arg(long, value_name = "FILE")]
     pub(crate) overlay: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Import {
+    /// The file to read.
+    pub(crate) file: PathBuf,
+    /// Its language [default: what it looks like]: cheddar, schedcat.
+    #[arg(long, value_name = "LANGUAGE")]
+    pub(crate) from: Option<String>,
+    /// What a time of 1 is, with a unit, where the language does not say.
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) unit: Option<Duration>,
+    /// Where to write the manifest [default: stdout].
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace a file that exists.
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 #[derive(Debug, Args)]

@@ -12,6 +12,7 @@ mod check;
 mod columns;
 mod doctor;
 mod explain;
+mod import;
 mod input;
 mod outcome;
 mod plan;
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         Command::Sim(arguments) => sim::sim(&arguments, &screen),
         Command::Report(arguments) => report::report(&arguments, &screen),
         Command::Explain(arguments) => explain::explain(&arguments, &screen),
+        Command::Import(arguments) => import::import(&arguments),
         Command::Schema => explain::schema(),
         Command::Doctor(arguments) => doctor::doctor(&arguments, &screen),
     };

@@ -38,6 +38,7 @@ pub(super) const ROOMS: &[Room] = &[
     room("pure/sim", &["time", "model", "policy"], &[]),
     room("pure/plan", &["time", "model", "analysis"], &["serde", "toml", "sha2"]),
     room("pure/report", &["time", "event", "model", "plan", "sim"], &["hdrhistogram", "serde", "serde_json"]),
+    room("pure/exchange", &["time", "model"], &["roxmltree"]),
     room("live/atomic", &[], &["loom", "portable-atomic", "shuttle"]),
     room("live/share", &["atomic"], &["zerocopy"]),
     room("live/sys", &[], &["libc"]),
@@ -55,8 +56,8 @@ pub(super) const ROOMS: &[Room] = &[
     edge(
         "edge/cli",
         &[
-            "time", "event", "model", "manifest", "plan", "analysis", "sim", "report", "sys", "segment",
-            "boot",
+            "time", "event", "model", "manifest", "plan", "analysis", "sim", "report", "exchange", "sys",
+            "segment", "boot",
         ],
     ),
     edge("apps/cochlear", &["taut"]),

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! One file a language.
+
+pub(crate) mod cheddar;
+pub(crate) mod schedcat;

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! SchedCAT, XML: sporadic tasks with partitions, and resources by number.
+//!
+//! Times are whole numbers without a unit. There are no priorities: the plan gives them by deadline.
+
+use roxmltree::Node;
+use taut_time::Duration;
+
+use crate::Unreadable;
+use crate::number::Decimal;
+use crate::sketch::{Arrival, Named, Part, Sketch, Task};
+use crate::xml::{Places, child, elements, list, parse, shown};
+
+/// How deep sections may be inside each other.
+const DEPTH: usize = 16;
+
+/// Reads a whole file.
+pub(crate) fn read(source: &str, unit: Duration) -> Result<Sketch, Unreadable> {
+    let document = parse(source)?;
+    let places = Places::new(source, unit);
+    let root = document.root_element();
+    let mut sketch = Sketch { unitless: true, ..Sketch::default() };
+    if root.tag_name().name() != "taskset" {
+        return Err(Unreadable {
+            at: Some(places.at(root)),
+            why: "the first element is not `taskset`".into(),
+        });
+    }
+    let tasks = || elements(root).filter(|node| node.tag_name().name() == "task");
+    let partition =
+        |node: Node<'_, '_>| node.attribute("partition").and_then(|text| text.parse::<usize>().ok());
+    let cores = tasks().filter_map(partition).max().map_or(1, |most| most.saturating_add(1));
+    if cores > 1_000 {
+        return Err(Unreadable { at: None, why: format!("{cores} partitions") });
+    }
+    sketch.cores = vec![String::new(); cores];
+    for (index, node) in tasks().enumerate() {
+        let at = places.at(node);
+        let id = node.attribute("id").map_or_else(|| (index + 1).to_string(), str::to_owned);
+        let mut task = Task::new(at, &id);
+        let mut time = |key: &str, up| places.attribute_time(node, key, up, &mut sketch);
+        task.cost = time("wcet", true).unwrap_or_default();
+        task.period = time("period", false).unwrap_or_default();
+        task.deadline = time("deadline", false).unwrap_or(task.period);
+        task.core = partition(node);
+        if cores > 1 && task.core.is_none() {
+            sketch.lose(at, format!("task `{}` has no partition: the plan chooses a core", shown(&id)));
+        }
+        // No offsets there: every T, or less often, is as much as a period can ask for.
+        task.arrival = Arrival::Periodic(Duration::ZERO);
+        for key in ["response_time", "wss", "mem_accesses", "density"] {
+            if node.attribute(key).is_some() {
+                sketch.lose(at, format!("`{key}` of task `{}` is left out", shown(&id)));
+            }
+        }
+        if child(node, "affinity").is_some() {
+            sketch
+                .lose(at, format!("the affinity of task `{}` is left out: a task has one core", shown(&id)));
+        }
+        for need in list(node, "resources") {
+            requirement(need, &mut task, &places, &mut sketch);
+        }
+        task.parts = sections(child(node, "critical_sections"), DEPTH, &places, &mut sketch);
+        if !task.parts.is_empty() && !task.sections.is_empty() {
+            sketch.lose(
+                at,
+                format!(
+                    "task `{}` has `resources` and `critical_sections`: the latter are written",
+                    shown(&id)
+                ),
+            );
+            task.sections.clear();
+        }
+        sketch.tasks.push(task);
+    }
+    if !sketch.tasks.is_empty() {
+        sketch.lose(None, "tasks are sporadic there: they are written as periodic, which asks for no less");
+        sketch.lose(None, "there are no priorities: the plan gives them");
+    }
+    Ok(sketch)
+}
+
+fn resource(node: Node<'_, '_>, sketch: &mut Sketch) -> usize {
+    let id = node.attribute("res_id").unwrap_or_default();
+    sketch.resource(id).unwrap_or_else(|| {
+        sketch.resources.push(Named::new(id));
+        sketch.resources.len() - 1
+    })
+}
+
+fn requirement(node: Node<'_, '_>, task: &mut Task, places: &Places<'_>, sketch: &mut Sketch) {
+    let count = |key: &str| {
+        node.attribute(key).and_then(|text| Decimal::parse(text)?.scaled(1, Decimal::parse("1")?, true))
+    };
+    let (writes, reads) = (count("max_writes").unwrap_or(0), count("max_reads").unwrap_or(0));
+    let mut length = |key: &str| places.attribute_time(node, key, true, sketch).unwrap_or_default();
+    let write = if writes > 0 { length("max_write_length") } else { Duration::ZERO };
+    let read = if reads > 0 { length("max_read_length") } else { Duration::ZERO };
+    let at = places.at(node);
+    if reads > 0 {
+        sketch.lose(at, "reading is written like writing: one at a time, at the length of the longer");
+    }
+    let Ok(total) = u32::try_from(writes.saturating_add(reads)) else {
+        sketch.lose(at, "a requirement of so many requests is left out");
+        return;
+    };
+    if total > 0 && !write.max(read).is_zero() {
+        let at = resource(node, sketch);
+        task.section(at, write.max(read), total);
+    }
+}
+
+fn sections(node: Option<Node<'_, '_>>, depth: usize, places: &Places<'_>, sketch: &mut Sketch) -> Vec<Part> {
+    let mut parts = Vec::new();
+    for section in node.into_iter().flat_map(elements) {
+        let Some(length) = places.attribute_time(section, "length", true, sketch) else { continue };
+        let Some(depth) = depth.checked_sub(1) else {
+            sketch.lose(places.at(section), "critical sections so deep inside each other are left out");
+            continue;
+        };
+        let at = resource(section, sketch);
+        let mut inside = sections(Some(section), depth, places, sketch);
+        let within = crate::sketch::length(&inside).unwrap_or(Duration::MAX);
+        let own = length.saturating_sub(within);
+        if within > length {
+            sketch.lose(
+                places.at(section),
+                "a critical section is shorter than what is inside of it, which is left out",
+            );
+            inside = vec![Part::Run(length)];
+        } else if !own.is_zero() {
+            inside.insert(0, Part::Run(own));
+        }
+        parts.push(Part::Hold(at, inside));
+    }
+    parts
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Other tools' task sets to `taut.toml`, and a model to theirs: text in, text out.
+//!
+//! [`import()`] reads a task set of another tool and writes a manifest; what a manifest cannot say, or what had to be
+//! guessed, is told item by item, with its place in the source. A manifest that was written loads without error: what
+//! no manifest can hold, such as a task that takes longer than its deadline, is left out and told.
+//!
+//! ```
+//! use taut_exchange::{Options, import};
+//!
+//! let text = "<taskset><task id='1' period='5000' wcet='1000'/></taskset>";
+//! let imported = import(text, &Options::default()).unwrap();
+//! assert!(imported.manifest.contains("arrival = { periodic = \"5ms\" }"));
+//! ```
+#![forbid(unsafe_code)]
+
+mod from;
+mod number;
+mod place;
+mod settle;
+mod sketch;
+mod write;
+mod xml;
+
+use std::fmt;
+
+use taut_time::Duration;
+
+pub use place::Position;
+
+/// A language of task sets that is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Cheddar, XML version 3.
+    Cheddar,
+    /// SchedCAT, XML.
+    SchedCat,
+}
+
+impl Source {
+    /// All of them, with their names.
+    pub const ALL: [(&'static str, Self); 2] = [("cheddar", Self::Cheddar), ("schedcat", Self::SchedCat)];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::ALL[self as usize].0
+    }
+
+    /// As people call it.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Cheddar => "Cheddar",
+            Self::SchedCat => "SchedCAT",
+        }
+    }
+
+    /// What a time of 1 is, where the language does not say.
+    pub fn unit(self) -> Duration {
+        match self {
+            Self::Cheddar => Duration::from_ms(1),
+            Self::SchedCat => Duration::from_us(1),
+        }
+    }
+
+    /// The language that a text looks like.
+    pub fn guess(text: &str) -> Option<Self> {
+        match xml::root(text)? {
+            "cheddar" => Some(Self::Cheddar),
+            "taskset" => Some(Self::SchedCat),
+            _ => None,
+        }
+    }
+}
+
+/// How to import.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The language; `None` guesses it.
+    pub source: Option<Source>,
+    /// What a time of 1 is, for a language that does not say; `None` takes [`Source::unit`], or what
+    /// the text itself says in a comment of ours.
+    pub unit: Option<Duration>,
+    /// The application's name, if the source has none; it is made well formed.
+    pub name: String,
+}
+
+/// A manifest, and what it lacks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Imported {
+    /// The language that was read.
+    pub source: Source,
+    /// The text of a `taut.toml`.
+    pub manifest: String,
+    /// What could not be carried over as it is, by place.
+    pub lost: Vec<Lost>,
+}
+
+/// Something that could not be carried over, or not as it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// Its place in the source; `None` if it has none.
+    pub at: Option<Position>,
+    /// What, and what became of it: one line, lower case, no full stop.
+    pub what: String,
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.at {
+            Some(at) => write!(f, "{at}: {}", self.what),
+            None => f.write_str(&self.what),
+        }
+    }
+}
+
+/// Why nothing could be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    /// Where; `None` if it is the text as a whole.
+    pub at: Option<Position>,
+    /// Why: one line, lower case, no full stop.
+    pub why: String,
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.at {
+            Some(at) => write!(f, "{at}: {}", self.why),
+            None => f.write_str(&self.why),
+        }
+    }
+}
+
+impl std::error::Error for Unreadable {}
+
+/// Reads a task set of another tool and writes it as a manifest.
+///
+/// Takes any text; time and memory grow with its length.
+///
+/// # Errors
+/// Text that is not of the language, or has no task that a manifest can hold.
+pub fn import(text: &str, options: &Options) -> Result<Imported, Unreadable> {
+    let Some(source) = options.source.or_else(|| Source::guess(text)) else {
+        let names: Vec<_> = Source::ALL.iter().map(|(name, _)| *name).collect();
+        let why = format!("in none of the languages that are read: {}", names.join(", "));
+        return Err(Unreadable { at: None, why });
+    };
+    let (unit, told) = match (options.unit, place::unit_note(text)) {
+        (Some(unit), _) | (None, Some(unit)) => (unit, true),
+        (None, None) => (source.unit(), false),
+    };
+    let mut sketch = match source {
+        Source::Cheddar => from::cheddar::read(text, unit)?,
+        Source::SchedCat => from::schedcat::read(text, unit)?,
+    };
+    if sketch.name.is_empty() {
+        sketch.name.clone_from(&options.name);
+    }
+    if !told && sketch.unitless {
+        sketch.lose(None, format!("its times have no unit: 1 is taken as {unit}; `--unit` says otherwise"));
+    }
+    settle::settle(&mut sketch)?;
+    let manifest = write::manifest(&sketch, source);
+    let mut lost = sketch.lost;
+    lost.sort_by_key(|lost| lost.at);
+    Ok(Imported { source, manifest, lost })
+}

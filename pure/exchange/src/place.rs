@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use std::fmt;
+
+use taut_time::Duration;
+
+/// A place in a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Position {
+    /// From 1.
+    pub line: u32,
+    /// In characters, from 1.
+    pub column: u32,
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.line, self.column)
+    }
+}
+
+/// Where the lines of a text begin.
+pub(crate) struct Lines<'t> {
+    text: &'t str,
+    starts: Vec<usize>,
+}
+
+impl<'t> Lines<'t> {
+    pub(crate) fn new(text: &'t str) -> Self {
+        let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        Self { text, starts }
+    }
+
+    /// The place of a byte; one past the end is the end.
+    pub(crate) fn at(&self, byte: usize) -> Position {
+        let line = self.starts.partition_point(|start| *start <= byte).max(1);
+        let start = self.starts[line - 1];
+        let column = self.text.get(start..byte).map_or(0, |before| before.chars().count()) + 1;
+        let small = |number| u32::try_from(number).unwrap_or(u32::MAX);
+        Position { line: small(line), column: small(column) }
+    }
+}
+
+/// What a comment of ours in an exported file says.
+const NOTE: &str = "taut: a time of 1 is ";
+
+/// What to write into a comment, so that the file says its unit.
+#[cfg(test)]
+pub(crate) fn note(unit: Duration) -> String {
+    format!("{NOTE}{unit}")
+}
+
+/// The unit that a comment of ours tells.
+pub(crate) fn unit_note(text: &str) -> Option<Duration> {
+    let rest = &text[text.find(NOTE)? + NOTE.len()..];
+    let end = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
+    rest[..end].parse().ok().filter(|unit: &Duration| !unit.is_zero())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_and_columns() {
+        let lines = Lines::new("ab\näö x\n");
+        for (byte, line, column) in [(0, 1, 1), (2, 1, 3), (3, 2, 1), (8, 2, 4), (10, 3, 1), (99, 3, 1)] {
+            assert_eq!(lines.at(byte), Position { line, column }, "{byte}");
+        }
+    }
+
+    #[test]
+    fn a_unit_is_read_back() {
+        let unit = Duration::from_us(10);
+        assert_eq!(unit_note(&format!("<!-- {} -->", note(unit))), Some(unit));
+        assert_eq!(unit_note("<!-- taut: a time of 1 is 0ns -->"), None);
+    }
+}

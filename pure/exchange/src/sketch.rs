@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What was read, before it is a manifest: names and times of the source, and what was lost on the way.
+
+use taut_time::Duration;
+
+use crate::{Lost, Position};
+
+/// A task set of another tool in our words.
+#[derive(Debug, Default)]
+pub(crate) struct Sketch {
+    pub(crate) name: String,
+    /// Jobs go by their deadlines on all cores.
+    pub(crate) edf: bool,
+    /// Whether its times are bare numbers.
+    pub(crate) unitless: bool,
+    /// What the cores are called there.
+    pub(crate) cores: Vec<String>,
+    pub(crate) resources: Vec<Named>,
+    pub(crate) services: Vec<Service>,
+    pub(crate) tasks: Vec<Task>,
+    pub(crate) channels: Vec<Channel>,
+    pub(crate) lost: Vec<Lost>,
+}
+
+/// Something with a name in the source and one in the manifest, which is given when all are known.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Named {
+    pub(crate) name: String,
+    /// For the manifest.
+    pub(crate) ours: String,
+    /// What else to say in a comment.
+    pub(crate) comment: String,
+}
+
+#[derive(Debug)]
+pub(crate) struct Service {
+    pub(crate) named: Named,
+    pub(crate) persistent: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Task {
+    pub(crate) at: Position,
+    pub(crate) named: Named,
+    pub(crate) arrival: Arrival,
+    /// T.
+    pub(crate) period: Duration,
+    pub(crate) deadline: Duration,
+    pub(crate) jitter: Duration,
+    pub(crate) cost: Duration,
+    /// Nobody measured the cost.
+    pub(crate) guess: bool,
+    /// A position in the list of cores.
+    pub(crate) core: Option<usize>,
+    /// Larger = more urgent; any number.
+    pub(crate) priority: Option<i64>,
+    /// It keeps its core until it is done.
+    pub(crate) non_preemptive: bool,
+    pub(crate) sections: Vec<Section>,
+    /// Instead of sections.
+    pub(crate) parts: Vec<Part>,
+    pub(crate) service: Option<usize>,
+    /// Bytes of its release scope.
+    pub(crate) release: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    Periodic(Duration),
+    /// The position of the channel that releases it; `None` if somebody unknown does.
+    Sporadic(Option<usize>),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Section {
+    /// A position in the list.
+    pub(crate) resource: usize,
+    pub(crate) longest: Duration,
+    pub(crate) count: u32,
+}
+
+/// A part of a job.
+#[derive(Clone, Debug)]
+pub(crate) enum Part {
+    Run(Duration),
+    Hold(usize, Vec<Part>),
+}
+
+#[derive(Debug)]
+pub(crate) struct Channel {
+    pub(crate) at: Option<Position>,
+    pub(crate) named: Named,
+    /// Every value, or the latest.
+    pub(crate) queue: bool,
+    /// The position of a task; `None` for a task without promises that stands for somebody unknown.
+    pub(crate) from: Option<usize>,
+    /// Positions of tasks.
+    pub(crate) to: Vec<usize>,
+    /// Of a value.
+    pub(crate) bytes: u32,
+}
+
+impl Named {
+    pub(crate) fn new(name: &str) -> Self {
+        Self { name: name.trim().to_owned(), ..Self::default() }
+    }
+}
+
+impl Sketch {
+    /// Notes what could not be carried over.
+    pub(crate) fn lose(&mut self, at: impl Into<Option<Position>>, what: impl Into<String>) {
+        self.lost.push(Lost { at: at.into(), what: what.into() });
+    }
+
+    pub(crate) fn resource(&self, name: &str) -> Option<usize> {
+        self.resources.iter().position(|resource| resource.name == name.trim())
+    }
+}
+
+impl Task {
+    /// A periodic task of no length, to be filled in.
+    pub(crate) fn new(at: Position, name: &str) -> Self {
+        Self {
+            at,
+            named: Named::new(name),
+            arrival: Arrival::Periodic(Duration::ZERO),
+            period: Duration::ZERO,
+            deadline: Duration::ZERO,
+            jitter: Duration::ZERO,
+            cost: Duration::ZERO,
+            guess: false,
+            core: None,
+            priority: None,
+            non_preemptive: false,
+            sections: Vec::new(),
+            parts: Vec::new(),
+            service: None,
+            release: 0,
+        }
+    }
+
+    /// The resources that it uses, as often as it says so.
+    pub(crate) fn uses(&self) -> Vec<usize> {
+        fn within(parts: &[Part], found: &mut Vec<usize>) {
+            for part in parts {
+                if let Part::Hold(resource, inside) = part {
+                    found.push(*resource);
+                    within(inside, found);
+                }
+            }
+        }
+        let mut found: Vec<usize> = self.sections.iter().map(|section| section.resource).collect();
+        within(&self.parts, &mut found);
+        found
+    }
+
+    /// Adds sections on a resource to those that it has.
+    pub(crate) fn section(&mut self, resource: usize, longest: Duration, count: u32) {
+        match self.sections.iter_mut().find(|section| section.resource == resource) {
+            Some(section) => {
+                section.longest = section.longest.max(longest);
+                section.count = section.count.saturating_add(count);
+            }
+            None => self.sections.push(Section { resource, longest, count }),
+        }
+    }
+}
+
+/// How long parts last; `None` on overflow.
+pub(crate) fn length(parts: &[Part]) -> Option<Duration> {
+    parts.iter().try_fold(Duration::ZERO, |sum, part| {
+        sum.checked_add(match part {
+            Part::Run(time) => *time,
+            Part::Hold(_, inside) => length(inside)?,
+        })
+    })
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Samples of each language, what becomes of them, and what becomes of damaged ones.
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+use proptest::prelude::*;
+use taut_exchange::{Imported, Options, Source, import};
+use taut_model::{Model, Severity, TaskSet};
+use taut_plan::Plan;
+
+const SAMPLES: [(Source, &str); 2] = [
+    (Source::Cheddar, include_str!("../samples/flight.xmlv3")),
+    (Source::SchedCat, include_str!("../samples/two-partitions.xml")),
+];
+
+fn load(manifest: &str) -> Model {
+    let source = taut_manifest::Source { name: "taut.toml".into(), text: manifest.into() };
+    let loaded = taut_manifest::load(&source, &[]);
+    let faults = loaded.diagnostics.iter().filter(|fault| fault.severity == Severity::Error);
+    let faults: Vec<_> = faults.map(|fault| fault.message.clone()).collect();
+    loaded.model.unwrap_or_else(|| panic!("{faults:#?}\n{manifest}"))
+}
+
+fn imported(text: &str) -> (Imported, TaskSet) {
+    let imported = import(text, &Options { name: "sample".into(), ..Options::default() }).unwrap();
+    let set = Plan::task_set(&load(&imported.manifest)).unwrap();
+    (imported, set)
+}
+
+/// A line a task: core, priority, arrivals, T, D, J, C, requests as resource × count × length.
+fn lines(set: &TaskSet) -> Vec<String> {
+    let line = |(at, task): (usize, &taut_model::SetTask)| {
+        let request = |request: &taut_model::Request| {
+            format!("{}×{}×{}", set.resources()[request.resource].name, request.count, request.length)
+        };
+        let requests: Vec<_> = set.requests(at).iter().map(request).collect();
+        let (t, d, j, c) = (task.period, task.deadline, task.jitter, set.cost(at));
+        let arrivals = format!("{:?}", task.arrivals).replace("Duration { ns: ", "").replace(" }", "");
+        format!(
+            "{} @{} {} {arrivals} {t} {d} {j} {c} {}",
+            task.name,
+            task.core,
+            task.priority,
+            requests.join(" ")
+        )
+    };
+    set.tasks().iter().enumerate().map(line).collect()
+}
+
+fn lost(imported: &Imported) -> Vec<String> {
+    imported.lost.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn languages_are_guessed() {
+    for (source, text) in SAMPLES {
+        assert_eq!(Source::guess(text), Some(source));
+    }
+    for text in ["", "<", "<!--", "hello", "<html/>", "{\"tasks\":{}}"] {
+        assert_eq!(Source::guess(text), None, "{text}");
+        assert!(import(text, &Options::default()).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn cheddar() {
+    let (imported, set) = imported(SAMPLES[0].1);
+    assert_eq!(
+        lines(&set),
+        [
+            "sensor-fusion @0 20 Phased(0) 50ms 40ms 3ms 2ms state-vector×1×1ms",
+            "attitude-control @0 18 Phased(10000000) 100ms 100ms 0ns 6ms state-vector×1×3ms radio×1×1ms",
+            "guidance @0 12 Phased(0) 200ms 200ms 0ns 9ms ",
+            "telemetry @0 7 Phased(0) 400ms 400ms 20ms 15ms state-vector×1×3ms radio×1×4ms",
+        ]
+    );
+    assert!(imported.manifest.contains("{ hold = \"state-vector\", segments = [{ run = \"1ms\" }, { hold = \"radio\", run = \"1ms\" }, { run = \"1ms\" }] }"));
+    assert_eq!(
+        lost(&imported),
+        [
+            "its times have no unit: 1 is taken as 1ms; `--unit` says otherwise",
+            "47:3: the blocking time 4ms of task `attitude_control` is left out: the analysis finds its own",
+            "81:3: the context switch overhead 1ms of task `telemetry` is left out: the analysis finds its own",
+            "98:3: task `ground_command` is of type APERIODIC_TYPE: it is left out",
+            "152:3: `downlink` of messages: a manifest has no such thing",
+        ]
+    );
+}
+
+#[test]
+fn a_unit_can_be_told() {
+    let unit = Some(taut_time::Duration::from_us(100));
+    let imported = import(SAMPLES[0].1, &Options { unit, ..Options::default() }).unwrap();
+    assert!(imported.manifest.contains("arrival = { periodic = \"5ms\" }"));
+    assert!(!lost(&imported).iter().any(|what| what.contains("no unit")));
+}
+
+/// Cheddar's files say the scheduler with each core.
+#[test]
+fn cheddar_without_preemption() {
+    let text = SAMPLES[0].1.replace("<preemptive_type>PREEMPTIVE", "<preemptive_type>NOT_PREEMPTIVE");
+    let (imported, _) = imported(&text);
+    assert!(imported.manifest.contains("non-preemptive = \"6ms\""));
+    assert!(imported.manifest.contains("longest = \"3ms\""), "{}", imported.manifest);
+}
+
+#[test]
+fn priorities_are_numbered_anew_where_they_must() {
+    let text =
+        SAMPLES[0].1.replace("<priority>20<", "<priority>99<").replace("<priority>12<", "<priority>7<");
+    let (imported, set) = imported(&text);
+    let priorities: Vec<_> = set.tasks().iter().map(|task| task.priority).collect();
+    assert_eq!(priorities, [4, 3, 2, 1]);
+    let lost = lost(&imported).join("\n");
+    assert!(lost.contains("numbered anew"), "{lost}");
+    assert!(lost.contains("81:3: `guidance` and `telemetry` have the same priority"), "{lost}");
+}
+
+#[test]
+fn what_is_never_in_time_is_left_out() {
+    let text = SAMPLES[0].1.replace("<capacity>9<", "<capacity>900<");
+    let (imported, set) = imported(&text);
+    assert_eq!(set.tasks().len(), 3);
+    assert!(lost(&imported).iter().any(|what| what.starts_with("64:3: task `guidance` takes 900ms")));
+}
+
+#[test]
+fn schedcat() {
+    let (imported, set) = imported(SAMPLES[1].1);
+    let lines: Vec<_> = lines(&set).into_iter().map(|line| line.replace("Phased(0) ", "")).collect();
+    assert_eq!(lines.len(), 4);
+    assert!(
+        lines[0].starts_with("task-1 @0") && lines[0].ends_with("10ms 10ms 0ns 1.5ms resource-0×2×100us"),
+        "{lines:?}"
+    );
+    assert!(lines[1].ends_with("20ms 15ms 0ns 4ms resource-1×2×300us"), "{lines:?}");
+    assert!(lines[3].ends_with("50ms 50ms 0ns 9ms resource-2×1×500us resource-3×1×100us"), "{lines:?}");
+    let lost = lost(&imported);
+    assert!(lost.iter().any(|what| what == "4:3: `response_time` of task `1` is left out"), "{lost:?}");
+    assert!(lost.iter().any(|what| what.starts_with("11:7: reading is written like writing")), "{lost:?}");
+}
+
+#[test]
+fn errors_have_places() {
+    for (text, error) in [
+        ("<cheddar>\n <tasks>\n</cheddar>", "3:1: not XML: expected 'tasks' tag, not 'cheddar'"),
+        ("<cheddar/>", "no task is left"),
+        (
+            "<taskset>\n<task id='7' period='x' wcet='1'/></taskset>",
+            "2:1: no task is left: task `7` has no period; it is left out",
+        ),
+    ] {
+        assert_eq!(import(text, &Options::default()).unwrap_err().to_string(), error);
+    }
+}
+
+/// A text with a few of its parts replaced, doubled or gone.
+fn damaged(text: &str, changes: &[(usize, usize, String)]) -> String {
+    let mut chars: Vec<char> = text.chars().collect();
+    for (at, len, with) in changes {
+        let at = at % (chars.len() + 1);
+        let end = (at + len).min(chars.len());
+        chars.splice(at..end, with.chars());
+    }
+    chars.into_iter().collect()
+}
+
+/// Numbers of a text replaced: it stays well formed, and means something else.
+fn renumbered(text: &str, numbers: &[(usize, u64)]) -> String {
+    let mut words: Vec<String> = Vec::new();
+    for c in text.chars() {
+        match words.last_mut() {
+            Some(word) if word.ends_with(|last: char| last.is_ascii_digit()) == c.is_ascii_digit() => {
+                word.push(c)
+            }
+            _ => words.push(c.to_string()),
+        }
+    }
+    let digits: Vec<usize> =
+        (0..words.len()).filter(|at| words[*at].starts_with(|c: char| c.is_ascii_digit())).collect();
+    for (at, number) in numbers {
+        if let Some(word) = digits.get(at % digits.len().max(1)).and_then(|at| words.get_mut(*at)) {
+            *word = number.to_string();
+        }
+    }
+    words.concat()
+}
+
+fn sound(text: &str, source: Source) {
+    let options = Options { source: Some(source), ..Options::default() };
+    if let Ok(imported) = import(text, &options) {
+        load(&imported.manifest);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// No text makes it panic, and what it writes loads.
+    #[test]
+    fn damaged_samples(
+        sample in 0..SAMPLES.len(),
+        changes in prop::collection::vec((any::<usize>(), 0usize..8, "[<>/\"=a-z0-9 (),;]{0,4}"), 1..4),
+    ) {
+        let (source, text) = SAMPLES[sample];
+        sound(&damaged(text, &changes), source);
+    }
+
+    #[test]
+    fn renumbered_samples(
+        sample in 0..SAMPLES.len(),
+        numbers in prop::collection::vec((any::<usize>(), prop_oneof![0u64..4, 0u64..500, Just(99), any::<u64>()]), 1..6),
+    ) {
+        let (source, text) = SAMPLES[sample];
+        sound(&renumbered(text, &numbers), source);
+    }
+}
