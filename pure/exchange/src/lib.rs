@@ -37,11 +37,14 @@ pub enum Source {
     Cheddar,
     /// SchedCAT, XML.
     SchedCat,
+    /// AMALTHEA, of APP4MC.
+    Amalthea,
 }
 
 impl Source {
     /// All of them, with their names.
-    pub const ALL: [(&'static str, Self); 2] = [("cheddar", Self::Cheddar), ("schedcat", Self::SchedCat)];
+    pub const ALL: [(&'static str, Self); 3] =
+        [("cheddar", Self::Cheddar), ("schedcat", Self::SchedCat), ("amalthea", Self::Amalthea)];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -53,6 +56,7 @@ impl Source {
         match self {
             Self::Cheddar => "Cheddar",
             Self::SchedCat => "SchedCAT",
+            Self::Amalthea => "AMALTHEA",
         }
     }
 
@@ -61,6 +65,7 @@ impl Source {
         match self {
             Self::Cheddar => Duration::from_ms(1),
             Self::SchedCat => Duration::from_us(1),
+            Self::Amalthea => Duration::from_ns(1),
         }
     }
 
@@ -68,6 +73,7 @@ impl Source {
     pub fn guess(text: &str) -> Option<Self> {
         match xml::root(text)? {
             "cheddar" => Some(Self::Cheddar),
+            "Amalthea" => Some(Self::Amalthea),
             "taskset" => Some(Self::SchedCat),
             _ => None,
         }
@@ -153,6 +159,7 @@ pub fn import(text: &str, options: &Options) -> Result<Imported, Unreadable> {
     };
     let mut sketch = match source {
         Source::Cheddar => from::cheddar::read(text, unit)?,
+        Source::Amalthea => from::amalthea::read(text)?,
         Source::SchedCat => from::schedcat::read(text, unit)?,
     };
     if sketch.name.is_empty() {

@@ -9,9 +9,10 @@ use taut_exchange::{Imported, Options, Source, import};
 use taut_model::{Model, Severity, TaskSet};
 use taut_plan::Plan;
 
-const SAMPLES: [(Source, &str); 2] = [
+const SAMPLES: [(Source, &str); 3] = [
     (Source::Cheddar, include_str!("../samples/flight.xmlv3")),
     (Source::SchedCat, include_str!("../samples/two-partitions.xml")),
+    (Source::Amalthea, include_str!("../samples/drive.amxmi")),
 ];
 
 fn load(manifest: &str) -> Model {
@@ -139,6 +140,30 @@ fn schedcat() {
     let lost = lost(&imported);
     assert!(lost.iter().any(|what| what == "4:3: `response_time` of task `1` is left out"), "{lost:?}");
     assert!(lost.iter().any(|what| what.starts_with("11:7: reading is written like writing")), "{lost:?}");
+}
+
+#[test]
+fn amalthea() {
+    let (imported, set) = imported(SAMPLES[2].1);
+    assert_eq!(
+        lines(&set),
+        [
+            "sense @0 9 Phased(500000) 10ms 10ms 0ns 1000.001us odometer×1×1us",
+            "control @0 8 Sporadic 10ms 8ms 0ns 1ms ",
+            "map @1 5 Phased(0) 100ms 100ms 0ns 20ms odometer×1×1us",
+            "learn @1 4 Phased(0) 100ms 100ms 0ns 20ms odometer×1×1us",
+        ]
+    );
+    let channel = "[channels.wheel-speed]   # wheel_speed\nkind = \"state\"\nfrom = \"sense\"\nto = [\"control\", \"map\", \"learn\"]\npayload = \"Bytes16\"";
+    assert!(imported.manifest.contains(channel), "{}", imported.manifest);
+    let expected = [
+        "21:9: task `Map`: WaitEvent is left out",
+        "63:5: label `odometer` has 3 writers: it is a resource, whose sections are guessed to last 1us",
+        "66:5: label `torque` is left out: it is its task's own",
+        "69:5: label `terrain` is left out: its 3145728 bytes are more than the 1048576 that a value can have",
+        "79:7: processing unit `Picture` is a GPU: it is left out",
+    ];
+    assert_eq!(lost(&imported), expected);
 }
 
 #[test]

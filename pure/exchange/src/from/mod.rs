@@ -3,5 +3,6 @@
 
 //! One file a language.
 
+pub(crate) mod amalthea;
 pub(crate) mod cheddar;
 pub(crate) mod schedcat;

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! AMALTHEA (.amxmi): tasks that call runnables, whose ticks take time on the core that the task is mapped to, and which
+//! read and write labels.
+//!
+//! A label that one task writes and others read is a state channel; one that several tasks write is a resource, for a
+//! channel has one writer. A task that another one triggers is a receiver. How long an access takes is not told there;
+//! a nanosecond per byte, and a microsecond at least, is written.
+
+mod hardware;
+mod runnables;
+
+use std::collections::BTreeMap;
+
+use roxmltree::Node;
+use taut_time::Duration;
+
+use self::hardware::Hardware;
+use self::runnables::{Runnables, kind};
+use crate::number::Decimal;
+use crate::sketch::{Arrival, Channel, Named, Sketch, Task};
+use crate::xml::{Places, child, elements, parse, shown};
+use crate::{Position, Unreadable};
+
+/// Reads a whole file.
+pub(crate) fn read(source: &str) -> Result<Sketch, Unreadable> {
+    let document = parse(source)?;
+    let places = Places::new(source, Duration::from_ns(1));
+    let root = document.root_element();
+    if root.tag_name().name() != "Amalthea" {
+        return Err(Unreadable {
+            at: Some(places.at(root)),
+            why: "the first element is not `Amalthea`".into(),
+        });
+    }
+    let mut sketch = Sketch::default();
+    let hardware = Hardware::read(root, &places, &mut sketch);
+    sketch.cores = hardware.cores.iter().map(|core| core.name.clone()).collect();
+    let runnables = Runnables::read(root);
+    let mut reader = Reader {
+        places,
+        sketch,
+        hardware,
+        runnables,
+        root,
+        accesses: BTreeMap::new(),
+        triggers: BTreeMap::new(),
+    };
+    let stimuli = reader.stimuli();
+    for node in reader.models("swModel", "tasks") {
+        reader.task(node, &stimuli);
+    }
+    reader.triggered();
+    reader.deadlines();
+    reader.labels();
+    for node in reader.models("swModel", "isrs") {
+        let at = reader.places.at(node);
+        reader.sketch.lose(at, format!("interrupt routine `{}` is left out", shown(named(node))));
+    }
+    Ok(reader.sketch)
+}
+
+/// What a reference names: `A57?type=ProcessingUnitDefinition` is `A57`.
+pub(super) fn target(reference: &str) -> &str {
+    reference.split('?').next().unwrap_or_default()
+}
+
+/// The name of an element.
+pub(super) fn named<'a>(node: Node<'a, '_>) -> &'a str {
+    node.attribute("name").unwrap_or_default()
+}
+
+/// What references to an element say: its identifier without the type, or its name.
+pub(super) fn identity(node: Node<'_, '_>) -> String {
+    let id = node
+        .attributes()
+        .find(|attribute| attribute.name() == "id")
+        .map(|attribute| target(attribute.value()));
+    id.unwrap_or_else(|| named(node)).to_owned()
+}
+
+/// A time with a unit: `<recurrence value="5" unit="ms"/>`.
+fn quantity(node: Node<'_, '_>, up: bool) -> Option<Duration> {
+    let unit = match node.attribute("unit")? {
+        "ns" => Duration::from_ns(1),
+        "us" => Duration::from_us(1),
+        "ms" => Duration::from_ms(1),
+        "s" => Duration::from_s(1),
+        _ => return None,
+    };
+    Decimal::parse(node.attribute("value")?)?.of(unit, up)
+}
+
+/// What releases tasks.
+enum Stimulus {
+    Periodic { period: Duration, offset: Duration },
+    Triggered,
+    Other(String),
+}
+
+/// How many times a task reads a label, and writes it.
+type Counts = (u32, u32);
+
+struct Reader<'a, 'i, 't> {
+    places: Places<'t>,
+    sketch: Sketch,
+    hardware: Hardware,
+    runnables: Runnables<'a, 'i>,
+    root: Node<'a, 'i>,
+    /// By label, then by the position of a task.
+    accesses: BTreeMap<String, BTreeMap<usize, Counts>>,
+    /// By stimulus: who triggers it, and whom it releases, as positions of tasks.
+    triggers: BTreeMap<String, (Vec<usize>, Vec<usize>)>,
+}
+
+impl<'a, 'i> Reader<'a, 'i, '_> {
+    /// The elements of this name in the models of this name.
+    fn models(&self, model: &'a str, name: &'a str) -> Vec<Node<'a, 'i>> {
+        let models = elements(self.root).filter(|node| node.tag_name().name() == model);
+        models.flat_map(elements).filter(|node| node.tag_name().name() == name).collect()
+    }
+
+    fn stimuli(&mut self) -> BTreeMap<String, Stimulus> {
+        let mut all = BTreeMap::new();
+        for node in self.models("stimuliModel", "stimuli") {
+            let time = |name: &str| child(node, name).and_then(|node| quantity(node, false));
+            let at = self.places.at(node);
+            let stimulus = match (kind(node), time("recurrence")) {
+                ("PeriodicStimulus", Some(period)) => {
+                    if child(node, "jitter").is_some() {
+                        self.sketch
+                            .lose(at, format!("the jitter of stimulus `{}` is left out", shown(named(node))));
+                    }
+                    Stimulus::Periodic { period, offset: time("offset").unwrap_or_default() }
+                }
+                ("InterProcessStimulus", _) => Stimulus::Triggered,
+                (other, _) => Stimulus::Other(other.to_owned()),
+            };
+            all.insert(identity(node), stimulus);
+        }
+        all
+    }
+
+    fn task(&mut self, node: Node<'a, 'i>, stimuli: &BTreeMap<String, Stimulus>) {
+        let (at, name) = (self.places.at(node), named(node));
+        let mut task = Task::new(at, name);
+        let tell =
+            |sketch: &mut Sketch, what: &str| sketch.lose(at, format!("task `{}` {what}", shown(name)));
+        let id = identity(node);
+        let mapping = self.mapping(&id);
+        let units: Vec<&str> = mapping
+            .and_then(|node| node.attribute("affinity"))
+            .unwrap_or_default()
+            .split_whitespace()
+            .map(target)
+            .collect();
+        let cores: Vec<usize> = units.iter().filter_map(|unit| self.hardware.core(unit)).collect();
+        match (units.as_slice(), cores.as_slice()) {
+            ([], _) => tell(&mut self.sketch, "is mapped to no core: the plan chooses"),
+            ([_, ..], []) => {
+                tell(
+                    &mut self.sketch,
+                    &format!("runs on `{}`, which is no general core: it is left out", shown(units[0])),
+                );
+                return;
+            }
+            ([_], [core]) => task.core = Some(*core),
+            _ => tell(&mut self.sketch, "is mapped to several cores: the plan chooses one"),
+        }
+        task.priority = mapping.and_then(priority);
+        let mut first = None;
+        for (index, stimulus) in
+            node.attribute("stimuli").unwrap_or_default().split_whitespace().map(target).enumerate()
+        {
+            if index == 0 {
+                first = Some(stimulus);
+            } else {
+                tell(
+                    &mut self.sketch,
+                    &format!("is also released by `{}`, which is left out", shown(stimulus)),
+                );
+            }
+        }
+        let position = self.sketch.tasks.len();
+        match first.map(|stimulus| (stimulus, stimuli.get(stimulus))) {
+            Some((_, Some(Stimulus::Periodic { period, offset }))) => {
+                (task.period, task.deadline) = (*period, *period);
+                task.arrival = Arrival::Periodic(*offset);
+            }
+            Some((name, Some(Stimulus::Triggered))) => {
+                task.arrival = Arrival::Sporadic(None);
+                self.triggers.entry(name.to_owned()).or_default().1.push(position);
+            }
+            Some((name, Some(Stimulus::Other(kind)))) => {
+                tell(
+                    &mut self.sketch,
+                    &format!("is released by `{}`, a {}: it is left out", shown(name), shown(kind)),
+                );
+                return;
+            }
+            Some((_, None)) | None => {
+                tell(&mut self.sketch, "is released by nothing that is known: it is left out");
+                return;
+            }
+        }
+        match node.attribute("preemption").unwrap_or_default() {
+            "non_preemptive" => task.non_preemptive = true,
+            "cooperative" => tell(&mut self.sketch, "is cooperative: it is written as preemptive"),
+            _ => {}
+        }
+        let body = self.runnables.body(node);
+        for (at, what) in &body.lost {
+            let (place, name) = (self.places.at(*at), shown(name));
+            self.sketch.lose(place, format!("task `{name}`: {what}"));
+        }
+        let candidates: Vec<usize> =
+            if cores.is_empty() { (0..self.hardware.cores.len()).collect() } else { cores };
+        let times = candidates.iter().map(|core| self.hardware.time(*core, &body.ticks));
+        task.cost =
+            times.collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().max()).unwrap_or_default();
+        for (label, (reads, writes)) in &body.labels {
+            self.accesses.entry(label.clone()).or_default().insert(position, (*reads, *writes));
+        }
+        for stimulus in &body.triggers {
+            self.triggers.entry(stimulus.clone()).or_default().0.push(position);
+        }
+        self.sketch.tasks.push(task);
+    }
+
+    fn mapping(&self, task: &str) -> Option<Node<'a, 'i>> {
+        let of_it = |node: &Node<'_, '_>| target(node.attribute("task").unwrap_or_default()) == task;
+        self.models("mappingModel", "taskAllocation").into_iter().find(of_it)
+    }
+
+    /// A task that another one triggers comes as often as that one.
+    fn triggered(&mut self) {
+        for (stimulus, (from, to)) in std::mem::take(&mut self.triggers) {
+            for released in to {
+                let at = self.sketch.tasks[released].at;
+                let name = shown(&self.sketch.tasks[released].named.name);
+                let writer = match from.as_slice() {
+                    [writer] if *writer != released => *writer,
+                    _ => {
+                        let what =
+                            format!("task `{name}` is triggered by {} tasks: it is left out", from.len());
+                        self.sketch.lose(at, what);
+                        continue;
+                    }
+                };
+                let period = self.sketch.tasks[writer].period;
+                if period.is_zero() {
+                    self.sketch.lose(
+                        at,
+                        format!("task `{name}` is triggered by one that is triggered itself: it is left out"),
+                    );
+                }
+                let channel = self.sketch.channels.len();
+                self.sketch.channels.push(Channel {
+                    at: Some(at),
+                    named: Named::new(&format!("{stimulus}-{name}")),
+                    queue: true,
+                    from: Some(writer),
+                    to: vec![released],
+                    bytes: 1,
+                });
+                let task = &mut self.sketch.tasks[released];
+                (task.period, task.deadline) = (period, period);
+                task.arrival = Arrival::Sporadic(Some(channel));
+            }
+        }
+    }
+
+    fn deadlines(&mut self) {
+        for node in self.models("constraintsModel", "requirements") {
+            let process = target(node.attribute("process").unwrap_or_default()).to_owned();
+            let limit = child(node, "limit");
+            let metric = limit.is_some_and(|limit| {
+                limit.attribute("metric") == Some("ResponseTime")
+                    && limit.attribute("limitType") == Some("UpperLimit")
+            });
+            let value =
+                limit.and_then(|limit| child(limit, "limitValue")).and_then(|value| quantity(value, false));
+            let at = self.places.at(node);
+            let task = self.sketch.tasks.iter_mut().find(|task| task.named.name == process);
+            match (metric, value, task) {
+                (true, Some(value), Some(task)) => task.deadline = value,
+                _ => self.sketch.lose(at, format!("requirement `{}` is left out", shown(named(node)))),
+            }
+        }
+    }
+
+    fn labels(&mut self) {
+        for node in self.models("swModel", "labels") {
+            let (at, name) = (self.places.at(node), named(node).to_owned());
+            let accesses = self.accesses.remove(&identity(node)).unwrap_or_default();
+            let bytes = child(node, "size").and_then(bytes);
+            self.label(at, &name, bytes, &accesses);
+        }
+        for label in std::mem::take(&mut self.accesses).into_keys() {
+            self.sketch
+                .lose(None, format!("label `{}` is accessed and not defined: it is left out", shown(&label)));
+        }
+    }
+
+    fn label(&mut self, at: Position, name: &str, bytes: Option<u64>, accesses: &BTreeMap<usize, Counts>) {
+        let writers: Vec<usize> =
+            accesses.iter().filter(|(_, (_, writes))| *writes > 0).map(|(task, _)| *task).collect();
+        let others = |writer: usize| accesses.keys().copied().filter(move |task| *task != writer);
+        let mut leave =
+            |why: &str| self.sketch.lose(at, format!("label `{}` is left out: {why}", shown(name)));
+        let Some(bytes) = bytes.filter(|bytes| *bytes > 0) else { return leave("it has no size") };
+        if bytes > u64::from(taut_model::PAYLOAD_BYTES_MAX) {
+            let most = taut_model::PAYLOAD_BYTES_MAX;
+            return leave(&format!("its {bytes} bytes are more than the {most} that a value can have"));
+        }
+        match writers.as_slice() {
+            [] => leave("no task writes it"),
+            [writer] if others(*writer).next().is_none() => leave("it is its task's own"),
+            [writer] => {
+                let to = others(*writer).collect();
+                let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+                let (named, from) = (Named::new(name), Some(*writer));
+                self.sketch.channels.push(Channel { at: Some(at), named, queue: false, from, to, bytes });
+            }
+            many => {
+                let longest = Duration::from_ns(bytes.max(1_000));
+                let what = format!(
+                    "label `{}` has {} writers: it is a resource, whose sections are guessed to last {longest}",
+                    shown(name),
+                    many.len()
+                );
+                self.sketch.lose(at, what);
+                let resource = self.sketch.resources.len();
+                self.sketch.resources.push(Named { comment: format!("{bytes} bytes"), ..Named::new(name) });
+                for (task, (reads, writes)) in accesses {
+                    self.sketch.tasks[*task].section(resource, longest, reads.saturating_add(*writes));
+                }
+            }
+        }
+    }
+}
+
+/// The priority that a mapping gives.
+fn priority(mapping: Node<'_, '_>) -> Option<i64> {
+    let parameters = elements(mapping).filter(|node| node.tag_name().name() == "schedulingParameters");
+    parameters
+        .filter_map(|node| match node.attribute("priority") {
+            Some(text) => text.parse().ok(),
+            None => {
+                let key = target(node.attribute("key").unwrap_or_default()) == "priority";
+                key.then(|| child(node, "value")?.attribute("value")?.parse().ok()).flatten()
+            }
+        })
+        .next()
+}
+
+/// The bytes of a size: `<size value="4" unit="kB"/>`.
+fn bytes(node: Node<'_, '_>) -> Option<u64> {
+    let unit: u64 = match node.attribute("unit")? {
+        "bit" => return Decimal::parse(node.attribute("value")?)?.scaled(1, Decimal::parse("8")?, true),
+        "B" => 1,
+        "kB" => 1_000,
+        "KiB" => 1 << 10,
+        "MB" => 1_000_000,
+        "MiB" => 1 << 20,
+        "GB" => 1_000_000_000,
+        "GiB" => 1 << 30,
+        _ => return None,
+    };
+    Decimal::parse(node.attribute("value")?)?.scaled(unit, Decimal::parse("1")?, true)
+}
