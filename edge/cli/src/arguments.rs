@@ -56,6 +56,10 @@ pub(crate) enum Command {
         taut import flight.xmlv3                              as a manifest on stdout\n  \
         taut import flight.xmlv3 --unit 100us -o taut.toml    where a time of 1 is 100us")]
     Import(Import),
+    /// Writes cores, priorities and tasks of a plan in another tool's language, to have it looked at there.
+    ///
+    /// What could not be carried over as it is, is told on stderr, item by item.
+    Export(Export),
     /// Prints the JSON schema of taut.toml.
     Schema,
     /// Says what this machine and this user can guarantee, and what would give the rest.
@@ -235,6 +239,21 @@ pub(crate) struct Import {
     #[arg(long, value_name = "DURATION")]
     pub(crate) unit: Option<Duration>,
     /// Where to write the manifest [default: stdout].
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace a file that exists.
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Export {
+    #[command(flatten)]
+    pub(crate) manifest: Manifest,
+    /// The language: mast, simso, rt-app.
+    #[arg(long, value_name = "LANGUAGE")]
+    pub(crate) to: String,
+    /// Where to write it [default: stdout].
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Replace a file that exists.

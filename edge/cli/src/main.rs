@@ -12,6 +12,7 @@ mod check;
 mod columns;
 mod doctor;
 mod explain;
+mod export;
 mod import;
 mod input;
 mod outcome;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         Command::Report(arguments) => report::report(&arguments, &screen),
         Command::Explain(arguments) => explain::explain(&arguments, &screen),
         Command::Import(arguments) => import::import(&arguments),
+        Command::Export(arguments) => export::export(&arguments, &screen),
         Command::Schema => explain::schema(),
         Command::Doctor(arguments) => doctor::doctor(&arguments, &screen),
     };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! `taut import` as a person types it.
+//! `taut import` and `taut export` as a person types them.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 use std::path::{Path, PathBuf};
@@ -75,3 +75,29 @@ fn import_refuses_with_a_place() {
         assert_eq!(taut(folder.path(), arguments).0, Some(2), "{arguments:?}");
     }
 }
+
+#[test]
+fn export_writes_each_language() {
+    let folder = tempfile::tempdir().unwrap();
+    let sample = samples().join("flight.xmlv3");
+    assert_eq!(taut(folder.path(), &["import", sample.to_str().unwrap(), "-o", "taut.toml"]).0, Some(0));
+    for (language, start) in LANGUAGES {
+        let (code, out, err) = taut(folder.path(), &["export", "--to", language]);
+        assert_eq!(code, Some(0), "{language}: {err}");
+        assert!(out.starts_with(start), "{language}: {out}");
+    }
+    let (_, out, err) = taut(folder.path(), &["export", "--to", "simso"]);
+    assert!(err.contains("resources.state-vector: critical sections are left out"), "{err}");
+    assert!(out.contains("period=\"50.0\""), "{out}");
+    let to_file = ["export", ".", "--to", "mast", "-o", "flight.txt"];
+    assert_eq!(taut(folder.path(), &to_file).0, Some(0));
+    assert_eq!(taut(folder.path(), &to_file).0, Some(2));
+    let (code, _, err) = taut(folder.path(), &["export", "--to", "word"]);
+    assert_eq!(code, Some(2));
+    assert!(err.contains("--to word: written are mast"), "{err}");
+    std::fs::write(folder.path().join("taut.toml"), "manifest = 2").unwrap();
+    assert_eq!(taut(folder.path(), &["export", "--to", "mast"]).0, Some(2));
+}
+
+const LANGUAGES: [(&str, &str); 3] =
+    [("mast", "-- taut:"), ("simso", "<?xml"), ("rt-app", "{\n    \"tasks\"")];

@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 mod from;
+mod into;
 mod number;
 mod place;
 mod settle;
@@ -26,6 +27,7 @@ mod xml;
 
 use std::fmt;
 
+use taut_model::{Model, TaskSet};
 use taut_time::Duration;
 
 pub use place::Position;
@@ -90,6 +92,45 @@ pub struct Options {
     pub unit: Option<Duration>,
     /// The application's name, if the source has none; it is made well formed.
     pub name: String,
+}
+
+/// A language of task sets that is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// MAST, as text.
+    Mast,
+    /// SimSo, XML.
+    SimSo,
+    /// rt-app, JSON.
+    RtApp,
+}
+
+impl Target {
+    /// All of them, with their names.
+    pub const ALL: [(&'static str, Self); 3] =
+        [("mast", Self::Mast), ("simso", Self::SimSo), ("rt-app", Self::RtApp)];
+}
+
+/// A model in another tool's language, and what it lacks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exported {
+    /// The text.
+    pub text: String,
+    /// What could not be carried over as it is, by its path in the manifest.
+    pub lost: Vec<Lost>,
+}
+
+/// Writes the task set of a model, with the cores and priorities of its plan, in another tool's language.
+///
+/// Costs include margins and context switches, jitter the release latency, as they stand in the set.
+pub fn export(model: &Model, set: &TaskSet, target: Target) -> Exported {
+    let mut export = into::Export::new(model, set);
+    match target {
+        Target::Mast => into::mast::write(&mut export),
+        Target::SimSo => into::simso::write(&mut export),
+        Target::RtApp => into::rt_app::write(&mut export),
+    }
+    Exported { text: export.text, lost: export.lost }
 }
 
 /// A manifest, and what it lacks.

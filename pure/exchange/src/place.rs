@@ -46,7 +46,6 @@ impl<'t> Lines<'t> {
 const NOTE: &str = "taut: a time of 1 is ";
 
 /// What to write into a comment, so that the file says its unit.
-#[cfg(test)]
 pub(crate) fn note(unit: Duration) -> String {
     format!("{NOTE}{unit}")
 }

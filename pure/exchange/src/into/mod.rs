@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! One file a language, and what they share.
+
+pub(crate) mod mast;
+pub(crate) mod rt_app;
+pub(crate) mod simso;
+
+use taut_model::{Arrivals, Body, Class, Model, Request, Segment, SetTask, TaskSet};
+use taut_time::Duration;
+
+use crate::Lost;
+
+/// The most critical sections of a task that are written one by one.
+const SECTIONS_MAX: u32 = 64;
+
+/// What an exported job does, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    Run(Duration),
+    Lock(usize),
+    Unlock(usize),
+}
+
+/// What is written, and what could not be.
+pub(crate) struct Export<'m> {
+    pub(crate) model: &'m Model,
+    pub(crate) set: &'m TaskSet,
+    pub(crate) text: String,
+    pub(crate) lost: Vec<Lost>,
+}
+
+impl<'m> Export<'m> {
+    /// With what no other language knows of already told.
+    pub(crate) fn new(model: &'m Model, set: &'m TaskSet) -> Self {
+        let mut export = Self { model, set, text: String::new(), lost: Vec::new() };
+        for task in model.tasks() {
+            let name = &task.name;
+            match &task.class {
+                Class::BestEffort(_) => {
+                    export.lose(format!("tasks.{name}: it promises nothing, and is left out"))
+                }
+                Class::RealTime(task) => {
+                    if task.server.is_some() {
+                        export.lose(format!("tasks.{name}: it runs in a server, which stands for it"));
+                    }
+                    if !task.non_preemptive.is_zero() {
+                        let stretch = task.non_preemptive;
+                        export.lose(format!("tasks.{name}.non-preemptive: {stretch} are left out"));
+                    }
+                }
+            }
+        }
+        for server in model.servers() {
+            export.lose(format!("servers.{}: it is a task that uses up its budget", server.name));
+        }
+        for channel in model.channels() {
+            export.lose(format!("channels.{}: data are left out", channel.name));
+        }
+        for chain in model.chains() {
+            export.lose(format!("chains.{}: it is left out", chain.name));
+        }
+        let overheads = model.platform().overheads;
+        let kept = "is in jitter and execution times";
+        for (key, time, what) in [
+            ("release", overheads.release, kept),
+            ("context-switch", overheads.context_switch, kept),
+            ("kernel-blocking", overheads.kernel_blocking, "is left out"),
+            ("lock", overheads.lock, "is left out"),
+        ] {
+            if !time.is_zero() {
+                export.lose(format!("platform.overheads.{key}: {time} {what}"));
+            }
+        }
+        export
+    }
+
+    pub(crate) fn lose(&mut self, what: String) {
+        self.lost.push(Lost { at: None, what });
+    }
+
+    /// Adds a line.
+    pub(crate) fn line(&mut self, line: impl AsRef<str>) {
+        self.text.push_str(line.as_ref());
+        self.text.push('\n');
+    }
+
+    /// All tasks with their positions.
+    pub(crate) fn tasks(&self) -> impl Iterator<Item = (usize, &'m SetTask)> + use<'m> {
+        self.set.tasks().iter().enumerate()
+    }
+
+    /// The resources that somebody uses, with their positions and names.
+    pub(crate) fn resources(&self) -> Vec<(usize, &'m str)> {
+        let all = self.set.resources().iter().enumerate();
+        let used = all.filter(|(at, _)| self.set.users(*at).next().is_some());
+        used.map(|(at, resource)| (at, resource.name.as_str())).collect()
+    }
+
+    /// Says of sporadic tasks what becomes of them, and of jitter if that is left out.
+    pub(crate) fn plain_periods(&mut self, jitter: bool) {
+        for (_, task) in self.tasks() {
+            let name = &task.name;
+            if task.arrivals == Arrivals::Sporadic {
+                self.lose(format!("tasks.{name}.arrival: sporadic, written as periodic"));
+            }
+            if jitter && !task.jitter.is_zero() {
+                self.lose(format!("tasks.{name}: jitter of {} is left out", task.jitter));
+            }
+        }
+    }
+
+    /// What a job does, in order; sections that may be anywhere come first, one after the other.
+    pub(crate) fn steps(&mut self, at: usize) -> Vec<Step> {
+        let (task, cost) = (&self.set.tasks()[at], self.set.cost(at));
+        let mut steps = Vec::new();
+        match &task.body {
+            Body::Segments(segments) => walk(segments, &mut steps),
+            Body::Anywhere { requests, .. } => {
+                let mut left = cost;
+                for request in requests {
+                    let Request { resource, count, length, .. } = *request;
+                    if count > SECTIONS_MAX {
+                        let (name, resource) = (&task.name, &self.set.resources()[resource].name);
+                        let what = format!(
+                            "tasks.{name}: {SECTIONS_MAX} of {count} sections of `{resource}` are written"
+                        );
+                        self.lose(what);
+                    }
+                    for _ in 0..count.min(SECTIONS_MAX) {
+                        steps.extend([Step::Lock(resource), Step::Run(length), Step::Unlock(resource)]);
+                        left = left.saturating_sub(length);
+                    }
+                }
+                steps.push(Step::Run(left));
+                if !requests.is_empty() {
+                    self.lose(format!(
+                        "tasks.{}.sections: they may be anywhere; they are written first",
+                        task.name
+                    ));
+                }
+            }
+        }
+        steps.retain(|step| !matches!(step, Step::Run(time) if time.is_zero()));
+        steps
+    }
+}
+
+fn walk(segments: &[Segment], steps: &mut Vec<Step>) {
+    for segment in segments {
+        match segment {
+            Segment::Normal(time) => steps.push(Step::Run(*time)),
+            Segment::Section { resource, inside } => {
+                steps.push(Step::Lock(*resource));
+                walk(inside, steps);
+                steps.push(Step::Unlock(*resource));
+            }
+        }
+    }
+}
+
+/// A time as a number of units of `10^places` ns, exactly: `12.5`.
+pub(crate) fn number(time: Duration, places: u32) -> String {
+    let unit = 10u64.pow(places);
+    let (whole, part) = (time.as_ns() / unit, time.as_ns() % unit);
+    let part = format!("{part:0digits$}", digits = places as usize);
+    match part.trim_end_matches('0') {
+        "" => format!("{whole}.0"),
+        part => format!("{whole}.{part}"),
+    }
+}
+
+/// The offset of a task's first arrival.
+pub(crate) fn offset(task: &SetTask) -> Duration {
+    match task.arrivals {
+        Arrivals::Phased(offset) => offset,
+        Arrivals::Periodic | Arrivals::Sporadic => Duration::ZERO,
+    }
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! SimSo, XML. Times in milliseconds, cycles of a nanosecond: its response times are in cycles.
+
+use taut_model::Scheduler;
+use taut_time::Duration;
+
+use super::{Export, number, offset};
+
+const MS: u32 = 6;
+
+/// Writes everything.
+pub(crate) fn write(export: &mut Export<'_>) {
+    let set = export.set;
+    let edf = set.cores().first() == Some(&Scheduler::Edf);
+    let class = if edf { "simso.schedulers.EDF" } else { "simso.schedulers.FP" };
+    if set.cores().len() > 1 {
+        export.lose(format!("platform.cores: `{class}` moves tasks between cores; the field `core` of each says where it belongs"));
+    }
+    for (_, name) in export.resources() {
+        export.lose(format!("resources.{name}: critical sections are left out, their time is not"));
+    }
+    export.plain_periods(true);
+    let longest = set.tasks().iter().map(|task| task.period).max().unwrap_or_default();
+    let start = set.tasks().iter().map(offset).max().unwrap_or_default();
+    let horizon = longest.checked_mul(20).and_then(|time| time.checked_add(start)).unwrap_or(Duration::MAX);
+    export.line("<?xml version=\"1.0\" ?>");
+    export.line(format!(
+        "<simulation duration=\"{}\" cycles_per_ms=\"1000000\" etm=\"wcet\">",
+        horizon.as_ns()
+    ));
+    export.line(format!(
+        "\t<sched class=\"{class}\" overhead=\"0\" overhead_activate=\"0\" overhead_terminate=\"0\"/>"
+    ));
+    export.line("\t<caches memory_access_time=\"100\"/>");
+    export.line("\t<processors>");
+    for core in 0..set.cores().len() {
+        export.line(format!("\t\t<processor name=\"core {core}\" id=\"{}\" cl_overhead=\"0\" cs_overhead=\"0\" speed=\"1.0\"/>", core + 1));
+    }
+    export.line("\t</processors>");
+    export.line("\t<tasks>");
+    export.line("\t\t<field name=\"priority\" type=\"int\"/>");
+    export.line("\t\t<field name=\"core\" type=\"int\"/>");
+    for (at, task) in export.tasks() {
+        let (period, start, cost, deadline) = (
+            number(task.period, MS),
+            number(offset(task), MS),
+            number(set.cost(at), MS),
+            number(task.deadline, MS),
+        );
+        export.line(format!(
+            "\t\t<task name=\"{}\" id=\"{}\" task_type=\"Periodic\" abort_on_miss=\"no\" period=\"{period}\" \
+             activationDate=\"{start}\" instructions=\"0\" mix=\"0.5\" WCET=\"{cost}\" ACET=\"{cost}\" et_stddev=\"0\" \
+             deadline=\"{deadline}\" base_cpi=\"1.0\" preemption_cost=\"0\" priority=\"{}\" core=\"{}\"/>",
+            task.name,
+            at + 1,
+            task.priority,
+            task.core + 1
+        ));
+    }
+    export.line("\t</tasks>");
+    export.line("</simulation>");
+}

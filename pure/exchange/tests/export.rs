@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What is written in other languages, and what is told not to be.
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+use taut_exchange::{Exported, Target, export};
+use taut_plan::Plan;
+
+const MANIFEST: &str = r#"
+manifest = 1
+[app]
+name = "arm"
+[platform]
+cores = [2, 3]
+memory = "64MiB"
+[platform.overheads]
+release = "0ns"
+context-switch = "0ns"
+kernel-blocking = "20us"
+lock = "0ns"
+[payloads]
+Byte = { type = "u8" }
+[resources.bus]
+[resources.log]
+[tasks.servo]
+arrival = { periodic = "5ms", offset = "1ms" }
+deadline = "4ms"
+jitter = "100us"
+wcet = { value = "1ms", source = "measured", margin = "10%" }
+core = 2
+priority = 30
+sections = [{ resource = "bus", longest = "50us", count = 2 }]
+[tasks.grip]
+arrival = { sporadic = "20ms", trigger = "touch" }
+deadline = "20ms"
+wcet = { value = "2ms", source = "static" }
+core = 3
+priority = 20
+sections = [{ resource = "bus", longest = "100us" }]
+[tasks.look]
+arrival = { periodic = "40ms" }
+deadline = "40ms"
+wcet = { value = "5ms", source = "static" }
+core = 3
+priority = 10
+segments = [{ run = "1ms" }, { hold = "log", segments = [{ run = "100us" }] }]
+[tasks.skin]
+class = "best-effort"
+min-gap = "20ms"
+[channels.touch]
+kind = "queue"
+from = "skin"
+to = "grip"
+payload = "Byte"
+"#;
+
+fn exported(target: Target) -> Exported {
+    let source = taut_manifest::Source { name: "taut.toml".into(), text: MANIFEST.into() };
+    let model = taut_manifest::load(&source, &[]).model.unwrap();
+    export(&model, &Plan::task_set(&model).unwrap(), target)
+}
+
+fn lost(exported: &Exported) -> Vec<String> {
+    exported.lost.iter().map(ToString::to_string).collect()
+}
+
+const ALWAYS: [&str; 3] = [
+    "tasks.skin: it promises nothing, and is left out",
+    "channels.touch: data are left out",
+    "platform.overheads.kernel-blocking: 20us is left out",
+];
+
+/// What is told beyond what every language lacks.
+fn beyond(exported: &Exported) -> Vec<String> {
+    let lost = lost(exported);
+    assert_eq!(lost[..ALWAYS.len()], ALWAYS);
+    lost[ALWAYS.len()..].to_vec()
+}
+
+#[test]
+fn mast() {
+    let exported = exported(Target::Mast);
+    assert_eq!(
+        beyond(&exported),
+        ["resources.bus: of several cores; there, only users of one core delay each other"]
+    );
+    let flat = exported.text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "Operation ( Type => Enclosing, Name => servo_job, Worst_Case_Execution_Time => 1100.0, Composite_Operation_List \
+         => ( servo_part_1, servo_part_2 ) );",
+        "Name => servo_part_2, Worst_Case_Execution_Time => 55.0, Shared_Resources_List => ( bus ) );",
+        "( Type => Periodic, Name => servo_arrives, Period => 5000.0, Max_Jitter => 100.0, Phase => 1000.0 )",
+        "( Type => Sporadic, Name => grip_arrives, Min_Interarrival => 20000.0 )",
+        "Type => Immediate_Ceiling_Resource, Name => bus, Ceiling => 30, Preassigned => YES",
+        "Operation ( Type => Composite, Name => look_job, Composite_Operation_List => ( look_part_1, look_part_2, look_part_3 ) );",
+        "The_Priority => 10, Preassigned => YES ), Scheduler => scheduler_1 );",
+    ] {
+        assert!(flat.contains(part), "{part}\n{}", exported.text);
+    }
+    assert!(exported.text.lines().all(|line| line.len() < 80 && line.trim_end() == line));
+}
+
+#[test]
+fn simso() {
+    let exported = exported(Target::SimSo);
+    assert_eq!(
+        beyond(&exported),
+        [
+            "platform.cores: `simso.schedulers.FP` moves tasks between cores; the field `core` of each says where it belongs",
+            "resources.bus: critical sections are left out, their time is not",
+            "resources.log: critical sections are left out, their time is not",
+            "tasks.servo: jitter of 100us is left out",
+            "tasks.grip.arrival: sporadic, written as periodic",
+        ]
+    );
+    let task = "period=\"5.0\" activationDate=\"1.0\" instructions=\"0\" mix=\"0.5\" WCET=\"1.1\"";
+    assert!(exported.text.contains(task), "{}", exported.text);
+    assert!(exported.text.contains("duration=\"801000000\" cycles_per_ms=\"1000000\""), "{}", exported.text);
+}
+
+#[test]
+fn rt_app() {
+    let exported = exported(Target::RtApp);
+    assert_eq!(
+        beyond(&exported),
+        [
+            "resources.bus: it is a mutex of several cores",
+            "resources.log: it is a mutex with priority inheritance",
+            "tasks.servo: jitter of 100us is left out",
+            "tasks.grip.arrival: sporadic, written as periodic",
+            "tasks.servo.sections: they may be anywhere; they are written first",
+            "tasks.grip.sections: they may be anywhere; they are written first",
+        ]
+    );
+    let flat = exported.text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let servo = "\"servo\": { \"policy\": \"SCHED_FIFO\", \"priority\": 30, \"cpus\": [2], \"delay\": 1000, \"loop\": -1, \
+                 \"lock0\": \"bus\", \"run0\": 55, \"unlock0\": \"bus\", \"lock1\": \"bus\", \"run1\": 55, \"unlock1\": \
+                 \"bus\", \"run2\": 990, \"timer\": { \"ref\": \"servo-period\", \"period\": 5000, \"mode\": \"absolute\" } }";
+    assert!(flat.contains(servo), "{flat}");
+    assert!(flat.contains("\"calibration\": \"CPU2\""), "{flat}");
+}
