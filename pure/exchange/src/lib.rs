@@ -41,12 +41,18 @@ pub enum Source {
     SchedCat,
     /// AMALTHEA, of APP4MC.
     Amalthea,
+    /// MAST, as text.
+    Mast,
 }
 
 impl Source {
     /// All of them, with their names.
-    pub const ALL: [(&'static str, Self); 3] =
-        [("cheddar", Self::Cheddar), ("schedcat", Self::SchedCat), ("amalthea", Self::Amalthea)];
+    pub const ALL: [(&'static str, Self); 4] = [
+        ("cheddar", Self::Cheddar),
+        ("schedcat", Self::SchedCat),
+        ("amalthea", Self::Amalthea),
+        ("mast", Self::Mast),
+    ];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -59,6 +65,7 @@ impl Source {
             Self::Cheddar => "Cheddar",
             Self::SchedCat => "SchedCAT",
             Self::Amalthea => "AMALTHEA",
+            Self::Mast => "MAST",
         }
     }
 
@@ -66,13 +73,16 @@ impl Source {
     pub fn unit(self) -> Duration {
         match self {
             Self::Cheddar => Duration::from_ms(1),
-            Self::SchedCat => Duration::from_us(1),
+            Self::SchedCat | Self::Mast => Duration::from_us(1),
             Self::Amalthea => Duration::from_ns(1),
         }
     }
 
     /// The language that a text looks like.
     pub fn guess(text: &str) -> Option<Self> {
+        if from::mast::looks_like(text) {
+            return Some(Self::Mast);
+        }
         match xml::root(text)? {
             "cheddar" => Some(Self::Cheddar),
             "Amalthea" => Some(Self::Amalthea),
@@ -201,6 +211,7 @@ pub fn import(text: &str, options: &Options) -> Result<Imported, Unreadable> {
     let mut sketch = match source {
         Source::Cheddar => from::cheddar::read(text, unit)?,
         Source::Amalthea => from::amalthea::read(text)?,
+        Source::Mast => from::mast::read(text, unit)?,
         Source::SchedCat => from::schedcat::read(text, unit)?,
     };
     if sketch.name.is_empty() {

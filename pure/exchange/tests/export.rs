@@ -140,3 +140,44 @@ fn rt_app() {
     assert!(flat.contains(servo), "{flat}");
     assert!(flat.contains("\"calibration\": \"CPU2\""), "{flat}");
 }
+
+/// Core, priority, arrivals, T, D, J, C and requests of each task.
+fn figures(set: &taut_model::TaskSet) -> Vec<String> {
+    let figure = |(at, task): (usize, &taut_model::SetTask)| {
+        let request = |request: &taut_model::Request| {
+            (set.resources()[request.resource].name.clone(), request.count, request.length, request.outermost)
+        };
+        let requests: Vec<_> = set.requests(at).iter().map(request).collect();
+        let (name, core, priority) = (&task.name, task.core, task.priority);
+        let times = (task.arrivals, task.period, task.deadline, task.jitter, set.cost(at));
+        format!("{name} {core} {priority} {times:?} {requests:?}")
+    };
+    set.tasks().iter().enumerate().map(figure).collect()
+}
+
+fn load(text: &str) -> taut_model::Model {
+    let source = taut_manifest::Source { name: "taut.toml".into(), text: text.into() };
+    taut_manifest::load(&source, &[]).model.unwrap()
+}
+
+/// There and back again, the same task set.
+fn round_trip(manifest: &str, target: Target) {
+    let model = load(manifest);
+    let set = Plan::task_set(&model).unwrap();
+    let text = export(&model, &set, target).text;
+    let imported = taut_exchange::import(&text, &taut_exchange::Options::default()).unwrap();
+    assert!(!imported.lost.iter().any(|lost| lost.what.contains("no unit")), "{:?}", imported.lost);
+    let again = Plan::task_set(&load(&imported.manifest)).unwrap();
+    assert_eq!(figures(&again), figures(&set), "{text}\n{:?}", imported.lost);
+    assert_eq!(again.cores(), set.cores());
+}
+
+#[test]
+fn mast_there_and_back() {
+    round_trip(MANIFEST, Target::Mast);
+    round_trip(&MANIFEST.replace("cores = [2, 3]", "cores = [2, 3]\nscheduler = \"edf\""), Target::Mast);
+    for sample in [include_str!("../samples/flight.xmlv3"), include_str!("../samples/robot.mast")] {
+        let imported = taut_exchange::import(sample, &taut_exchange::Options::default()).unwrap();
+        round_trip(&imported.manifest, Target::Mast);
+    }
+}

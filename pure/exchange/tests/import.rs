@@ -9,10 +9,11 @@ use taut_exchange::{Imported, Options, Source, import};
 use taut_model::{Model, Severity, TaskSet};
 use taut_plan::Plan;
 
-const SAMPLES: [(Source, &str); 3] = [
+const SAMPLES: [(Source, &str); 4] = [
     (Source::Cheddar, include_str!("../samples/flight.xmlv3")),
     (Source::SchedCat, include_str!("../samples/two-partitions.xml")),
     (Source::Amalthea, include_str!("../samples/drive.amxmi")),
+    (Source::Mast, include_str!("../samples/robot.mast")),
 ];
 
 fn load(manifest: &str) -> Model {
@@ -164,6 +165,29 @@ fn amalthea() {
         "79:7: processing unit `Picture` is a GPU: it is left out",
     ];
     assert_eq!(lost(&imported), expected);
+}
+
+#[test]
+fn mast() {
+    let (imported, set) = imported(SAMPLES[3].1);
+    assert_eq!(
+        lines(&set),
+        [
+            "servo-loop @0 60 Phased(2000) 5us 5us 300ns 1250ns bus×2×100ns".replace("1250ns", "1.25us"),
+            "alarm @0 80 Sporadic 100us 10us 0ns 400ns ".to_owned(),
+            "planner @1 20 Phased(0) 50us 50us 0ns 5us map×1×1us".to_owned(),
+        ]
+    );
+    let expected = [
+        "its times have no unit: 1 is taken as 1us; `--unit` says otherwise",
+        "11:4: `worst_context_switch` of processor `Arm_Cpu` is left out",
+        "15:1: processing_resource `Field_Bus`: it is no processor, and is left out",
+        "76:1: task `Planner` locks inside of a critical section what it holds, or what several cores use: only the outer \
+         section is carried over",
+        "91:1: transaction `Reporter`: its activities are of several servers: it is left out",
+    ];
+    assert_eq!(lost(&imported), expected);
+    assert!(imported.manifest.contains("name = \"robot-arm\""));
 }
 
 #[test]

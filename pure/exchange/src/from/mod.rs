@@ -5,4 +5,5 @@
 
 pub(crate) mod amalthea;
 pub(crate) mod cheddar;
+pub(crate) mod mast;
 pub(crate) mod schedcat;

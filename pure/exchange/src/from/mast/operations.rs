@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Operations of MAST: simple ones, several in order, and one around others.
+
+use std::collections::BTreeMap;
+
+use taut_time::Duration;
+
+use super::text::{Entry, Item, list, word};
+use super::{is, key};
+use crate::number::Decimal;
+use crate::sketch::{Part, Sketch};
+use crate::xml::shown;
+
+/// How deep operations may be inside each other, and how many there may be in all of one.
+const DEPTH: usize = 16;
+const MANY: usize = 10_000;
+
+/// A simple operation: what it locks first, its time, what it unlocks at its end.
+#[derive(Clone, Debug)]
+struct Simple {
+    locks: Vec<usize>,
+    time: Duration,
+    unlocks: Vec<usize>,
+}
+
+/// What a job does: parts in order, or a cost with sections anywhere in it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Job {
+    /// Of all; `None` if it does not fit.
+    pub(super) cost: Option<Duration>,
+    /// Resources and lengths, if they may be anywhere.
+    pub(super) sections: Vec<(usize, Duration)>,
+    /// If not.
+    pub(super) parts: Vec<Part>,
+}
+
+impl Job {
+    /// Appends another.
+    pub(super) fn then(&mut self, other: Self) {
+        let before = std::mem::take(self);
+        let first = before.parts.is_empty() && before.sections.is_empty() && before.cost.is_none();
+        if first {
+            *self = other;
+            return;
+        }
+        let cost = before.cost.zip(other.cost).and_then(|(a, b)| a.checked_add(b));
+        if before.sections.is_empty() && other.sections.is_empty() {
+            let parts = before.parts.into_iter().chain(other.parts).collect();
+            *self = Self { cost, sections: Vec::new(), parts };
+            return;
+        }
+        let sections = before.anywhere().into_iter().chain(other.anywhere()).collect();
+        *self = Self { cost, sections, parts: Vec::new() };
+    }
+
+    /// Its outermost sections.
+    fn anywhere(self) -> Vec<(usize, Duration)> {
+        let outer = self.parts.iter().filter_map(|part| match part {
+            Part::Run(_) => None,
+            Part::Hold(resource, inside) => Some((*resource, crate::sketch::length(inside)?)),
+        });
+        self.sections.iter().copied().chain(outer).collect()
+    }
+}
+
+/// All operations by their names.
+pub(super) struct Operations {
+    simple: BTreeMap<String, Simple>,
+    /// The names of what is in it, and the cost of what encloses them.
+    composite: BTreeMap<String, (Vec<String>, Option<Duration>)>,
+}
+
+impl Operations {
+    pub(super) fn read<'i>(
+        items: impl Iterator<Item = &'i Item>,
+        unit: Duration,
+        sketch: &mut Sketch,
+    ) -> Self {
+        let mut all = Self { simple: BTreeMap::new(), composite: BTreeMap::new() };
+        for Item { at, entries, .. } in items {
+            let name = key(word(entries, "name"));
+            let text = word(entries, "worst_case_execution_time");
+            let time = Decimal::parse(text).and_then(|number| number.of(unit, true));
+            let kind = word(entries, "type");
+            if is(kind, "simple") {
+                let mut resources = |keys: [&str; 2]| {
+                    let names = keys.iter().flat_map(|key| list(entries, key)).map(|entry| key(entry.word()));
+                    let found: Vec<_> = names.map(|name| (sketch.resource(&name), name)).collect();
+                    for (_, name) in found.iter().filter(|(resource, _)| resource.is_none()) {
+                        sketch.lose(*at, format!("there is no shared resource `{}`", shown(name)));
+                    }
+                    found.into_iter().filter_map(|(resource, _)| resource).collect::<Vec<_>>()
+                };
+                let locks = resources(["shared_resources_list", "shared_resources_to_lock"]);
+                let unlocks = resources(["shared_resources_list", "shared_resources_to_unlock"]);
+                match time {
+                    Some(time) => drop(all.simple.insert(name, Simple { locks, time, unlocks })),
+                    None => sketch.lose(
+                        *at,
+                        format!("operation `{}` has no worst time that can be read", shown(&name)),
+                    ),
+                }
+            } else if is(kind, "composite") || is(kind, "enclosing") {
+                let inside =
+                    list(entries, "composite_operation_list").iter().map(|entry| key(Entry::word(entry)));
+                let around = if is(kind, "enclosing") { Some(time.unwrap_or_default()) } else { None };
+                all.composite.insert(name, (inside.collect(), around));
+            } else {
+                sketch.lose(*at, format!("operation `{}` is of type `{}`", shown(&name), shown(kind)));
+            }
+        }
+        all
+    }
+
+    /// What an operation does; `None` if something in it is not known, or too much.
+    pub(super) fn job(&self, name: &str) -> Option<Job> {
+        let mut flat = Vec::new();
+        let mut around = None;
+        self.flatten(&key(name), DEPTH, &mut { MANY }, &mut flat, &mut around)?;
+        let mut open: Vec<(usize, Vec<Part>)> = Vec::new();
+        let (mut parts, mut sections) = (Vec::new(), Vec::new());
+        let mut cost = Some(Duration::ZERO);
+        for Simple { locks, time, unlocks } in flat {
+            locks.iter().for_each(|resource| open.push((*resource, Vec::new())));
+            cost = cost.and_then(|cost| cost.checked_add(*time));
+            open.last_mut().map_or(&mut parts, |(_, inside)| inside).push(Part::Run(*time));
+            for _ in unlocks {
+                // What is locked last is unlocked first, whatever the order in the list.
+                let (resource, inside) = open.pop()?;
+                if open.is_empty() {
+                    sections.push((resource, crate::sketch::length(&inside)?));
+                }
+                open.last_mut().map_or(&mut parts, |(_, inside)| inside).push(Part::Hold(resource, inside));
+            }
+        }
+        match around {
+            _ if !open.is_empty() => None,
+            Some(around) => Some(Job { cost: Some(around), sections, parts: vec![Part::Run(around)] }),
+            None => Some(Job { cost, sections: Vec::new(), parts }),
+        }
+    }
+
+    /// The simple operations of one, in order; `left` is how many more are looked at.
+    fn flatten<'o>(
+        &'o self,
+        name: &str,
+        depth: usize,
+        left: &mut usize,
+        flat: &mut Vec<&'o Simple>,
+        around: &mut Option<Duration>,
+    ) -> Option<()> {
+        *left = left.checked_sub(1)?;
+        let inner = depth.checked_sub(1)?;
+        if let Some(simple) = self.simple.get(name) {
+            flat.push(simple);
+            return Some(());
+        }
+        let (inside, cost) = self.composite.get(name)?;
+        if depth == DEPTH {
+            *around = *cost;
+        } else if cost.is_some() {
+            // What encloses others is at the top, or its time would be lost.
+            return None;
+        }
+        inside.iter().try_for_each(|name| self.flatten(name, inner, left, flat, around))
+    }
+}
