@@ -250,7 +250,7 @@ pub(crate) struct Import {
 pub(crate) struct Export {
     #[command(flatten)]
     pub(crate) manifest: Manifest,
-    /// The language: mast, simso, rt-app.
+    /// The language: mast, simso, rt-app, cheddar.
     #[arg(long, value_name = "LANGUAGE")]
     pub(crate) to: String,
     /// Where to write it [default: stdout].

@@ -99,5 +99,5 @@ fn export_writes_each_language() {
     assert_eq!(taut(folder.path(), &["export", "--to", "mast"]).0, Some(2));
 }
 
-const LANGUAGES: [(&str, &str); 3] =
-    [("mast", "-- taut:"), ("simso", "<?xml"), ("rt-app", "{\n    \"tasks\"")];
+const LANGUAGES: [(&str, &str); 4] =
+    [("mast", "-- taut:"), ("simso", "<?xml"), ("cheddar", "<?xml"), ("rt-app", "{\n    \"tasks\"")];

@@ -113,12 +113,14 @@ pub enum Target {
     SimSo,
     /// rt-app, JSON.
     RtApp,
+    /// Cheddar, XML version 3.
+    Cheddar,
 }
 
 impl Target {
     /// All of them, with their names.
-    pub const ALL: [(&'static str, Self); 3] =
-        [("mast", Self::Mast), ("simso", Self::SimSo), ("rt-app", Self::RtApp)];
+    pub const ALL: [(&'static str, Self); 4] =
+        [("mast", Self::Mast), ("simso", Self::SimSo), ("rt-app", Self::RtApp), ("cheddar", Self::Cheddar)];
 }
 
 /// A model in another tool's language, and what it lacks.
@@ -138,6 +140,7 @@ pub fn export(model: &Model, set: &TaskSet, target: Target) -> Exported {
     match target {
         Target::Mast => into::mast::write(&mut export),
         Target::SimSo => into::simso::write(&mut export),
+        Target::Cheddar => into::cheddar::write(&mut export),
         Target::RtApp => into::rt_app::write(&mut export),
     }
     Exported { text: export.text, lost: export.lost }

@@ -181,3 +181,29 @@ fn mast_there_and_back() {
         round_trip(&imported.manifest, Target::Mast);
     }
 }
+
+/// Sections that may be anywhere come back at a place: counts and lengths are the same.
+#[test]
+fn cheddar_there_and_back() {
+    round_trip(MANIFEST, Target::Cheddar);
+    round_trip(&MANIFEST.replace("cores = [2, 3]", "cores = [2, 3]\nscheduler = \"edf\""), Target::Cheddar);
+    for sample in [include_str!("../samples/flight.xmlv3"), include_str!("../samples/robot.mast")] {
+        let imported = taut_exchange::import(sample, &taut_exchange::Options::default()).unwrap();
+        round_trip(&imported.manifest, Target::Cheddar);
+    }
+}
+
+#[test]
+fn cheddar() {
+    let exported = exported(Target::Cheddar);
+    assert_eq!(
+        beyond(&exported),
+        [
+            "tasks.servo.sections: they may be anywhere; they are written first",
+            "tasks.grip.sections: they may be anywhere; they are written first",
+            "resources.bus: of several cores; it stands on the first of them",
+        ]
+    );
+    let flat: String = exported.text.split_whitespace().collect();
+    assert!(flat.contains("<task_begin>56</task_begin><task_end>110</task_end>"), "{}", exported.text);
+}

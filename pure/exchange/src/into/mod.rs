@@ -3,6 +3,7 @@
 
 //! One file a language, and what they share.
 
+pub(crate) mod cheddar;
 pub(crate) mod mast;
 pub(crate) mod rt_app;
 pub(crate) mod simso;
