@@ -232,7 +232,7 @@ pub(crate) struct Explain {
 pub(crate) struct Import {
     /// The file to read.
     pub(crate) file: PathBuf,
-    /// Its language [default: what it looks like]: cheddar, schedcat, amalthea, mast.
+    /// Its language [default: what it looks like]: cheddar, schedcat, amalthea, mast, rtdroid.
     #[arg(long, value_name = "LANGUAGE")]
     pub(crate) from: Option<String>,
     /// What a time of 1 is, with a unit, where the language does not say.

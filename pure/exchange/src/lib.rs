@@ -43,15 +43,18 @@ pub enum Source {
     Amalthea,
     /// MAST, as text.
     Mast,
+    /// The manifest of an RTDroid application.
+    RtDroid,
 }
 
 impl Source {
     /// All of them, with their names.
-    pub const ALL: [(&'static str, Self); 4] = [
+    pub const ALL: [(&'static str, Self); 5] = [
         ("cheddar", Self::Cheddar),
         ("schedcat", Self::SchedCat),
         ("amalthea", Self::Amalthea),
         ("mast", Self::Mast),
+        ("rtdroid", Self::RtDroid),
     ];
 
     /// Its name.
@@ -66,6 +69,7 @@ impl Source {
             Self::SchedCat => "SchedCAT",
             Self::Amalthea => "AMALTHEA",
             Self::Mast => "MAST",
+            Self::RtDroid => "RTDroid",
         }
     }
 
@@ -74,7 +78,7 @@ impl Source {
         match self {
             Self::Cheddar => Duration::from_ms(1),
             Self::SchedCat | Self::Mast => Duration::from_us(1),
-            Self::Amalthea => Duration::from_ns(1),
+            Self::Amalthea | Self::RtDroid => Duration::from_ns(1),
         }
     }
 
@@ -86,6 +90,7 @@ impl Source {
         match xml::root(text)? {
             "cheddar" => Some(Self::Cheddar),
             "Amalthea" => Some(Self::Amalthea),
+            "manifest" => Some(Self::RtDroid),
             "taskset" => Some(Self::SchedCat),
             _ => None,
         }
@@ -214,6 +219,7 @@ pub fn import(text: &str, options: &Options) -> Result<Imported, Unreadable> {
     let mut sketch = match source {
         Source::Cheddar => from::cheddar::read(text, unit)?,
         Source::Amalthea => from::amalthea::read(text)?,
+        Source::RtDroid => from::rtdroid::read(text)?,
         Source::Mast => from::mast::read(text, unit)?,
         Source::SchedCat => from::schedcat::read(text, unit)?,
     };

@@ -9,11 +9,12 @@ use taut_exchange::{Imported, Options, Source, import};
 use taut_model::{Model, Severity, TaskSet};
 use taut_plan::Plan;
 
-const SAMPLES: [(Source, &str); 4] = [
+const SAMPLES: [(Source, &str); 5] = [
     (Source::Cheddar, include_str!("../samples/flight.xmlv3")),
     (Source::SchedCat, include_str!("../samples/two-partitions.xml")),
     (Source::Amalthea, include_str!("../samples/drive.amxmi")),
     (Source::Mast, include_str!("../samples/robot.mast")),
+    (Source::RtDroid, include_str!("../samples/listen-manifest.xml")),
 ];
 
 fn load(manifest: &str) -> Model {
@@ -188,6 +189,29 @@ fn mast() {
     ];
     assert_eq!(lost(&imported), expected);
     assert!(imported.manifest.contains("name = \"robot-arm\""));
+}
+
+#[test]
+fn rtdroid() {
+    let (imported, set) = imported(SAMPLES[4].1);
+    assert_eq!(
+        lines(&set),
+        [
+            "sample-task @0 70 Phased(2500000) 10ms 10ms 0ns 500us ",
+            "watch-task @0 30 Phased(0) 100ms 100ms 0ns 5ms ",
+            "detector @0 50 Sporadic 10ms 10ms 0ns 500us ",
+        ]
+    );
+    let expected = [
+        "there are no execution times: a 20th of the period is written; measure them",
+        "there are no deadlines: periods are written",
+        "there are no cores: one is written",
+        "3:3: the garbage collector's heap and priority are left out",
+    ];
+    assert_eq!(lost(&imported)[..4], expected);
+    let watched = "kind = \"state\"\nfrom = \"sample-task\"\nto = \"watch-task\"\npayload = \"Bytes320\"";
+    assert!(imported.manifest.contains(watched), "{}", imported.manifest);
+    assert!(imported.manifest.contains("[services.microphone]   # Microphone\npersistent = \"1048576B\""));
 }
 
 #[test]

@@ -6,4 +6,5 @@
 pub(crate) mod amalthea;
 pub(crate) mod cheddar;
 pub(crate) mod mast;
+pub(crate) mod rtdroid;
 pub(crate) mod schedcat;

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! RTDroid manifests: services with periodic tasks, receivers, scopes and channels.
+//!
+//! There is no execution time and no deadline: deadlines are periods, and a twentieth of the period is written as a
+//! guess to be measured. There are no cores: one is written. Sizes of scopes carry the letters K, M and G, of 1024.
+
+use roxmltree::Node;
+use taut_time::Duration;
+
+use crate::Unreadable;
+use crate::sketch::{Arrival, Channel, Named, Service, Sketch, Task};
+use crate::xml::{Places, child, elements, parse, shown};
+
+/// What a guess is of a period, and at least.
+const SHARE: u64 = 20;
+const LEAST: Duration = Duration::from_us(1);
+
+/// Reads a whole file.
+pub(crate) fn read(source: &str) -> Result<Sketch, Unreadable> {
+    let document = parse(source)?;
+    let root = document.root_element();
+    let places = Places::new(source, Duration::from_ns(1));
+    if root.tag_name().name() != "manifest" {
+        return Err(Unreadable {
+            at: Some(places.at(root)),
+            why: "the first element is not `manifest`".into(),
+        });
+    }
+    let name = attribute(root, "package").rsplit('.').next().unwrap_or_default().to_owned();
+    let sketch = Sketch { name, ..Sketch::default() };
+    let mut reader = Reader { places, sketch, channels: Vec::new(), receivers: Vec::new() };
+    for node in elements(root) {
+        match node.tag_name().name() {
+            "application" => elements(node).for_each(|node| reader.component(node)),
+            "gc" => reader.lose(node, "the garbage collector's heap and priority are left out"),
+            _ => reader.left_out(node),
+        }
+    }
+    reader.join();
+    if !reader.sketch.tasks.is_empty() {
+        let what =
+            format!("there are no execution times: a {SHARE}th of the period is written; measure them");
+        reader.sketch.lose(None, what);
+        reader.sketch.lose(None, "there are no deadlines: periods are written");
+        reader.sketch.lose(None, "there are no cores: one is written");
+    }
+    Ok(reader.sketch)
+}
+
+/// An attribute, whatever its namespace.
+fn attribute<'a>(node: Node<'a, '_>, name: &str) -> &'a str {
+    let found = node.attributes().find(|attribute| attribute.name() == name);
+    found.map_or("", |attribute| attribute.value())
+}
+
+/// `android:name="edu.buffalo.ci.Recorder"` is `Recorder`.
+fn short<'a>(node: Node<'a, '_>) -> &'a str {
+    attribute(node, "name").rsplit('.').next().unwrap_or_default()
+}
+
+/// Milliseconds and nanoseconds.
+fn time(node: Node<'_, '_>) -> Option<Duration> {
+    let number = |name: &str| match attribute(node, name) {
+        "" => Some(0),
+        text => text.trim().parse::<u64>().ok(),
+    };
+    Duration::from_ms(1).checked_mul(number("ms")?)?.checked_add(Duration::from_ns(number("ns")?))
+}
+
+/// `250K`, `60M`.
+fn size(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let shift = match text.chars().last()? {
+        'K' | 'k' => 10,
+        'M' | 'm' => 20,
+        'G' | 'g' => 30,
+        _ => return text.parse().ok(),
+    };
+    text[..text.len() - 1].trim().parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+/// A channel by its name, and who uses it.
+struct Flow<'a, 'i> {
+    node: Node<'a, 'i>,
+    from: Vec<usize>,
+    to: Vec<usize>,
+}
+
+struct Reader<'a, 'i, 't> {
+    places: Places<'t>,
+    sketch: Sketch,
+    channels: Vec<Flow<'a, 'i>>,
+    /// The actions that components listen to or send, as `(action, whether it sends, task)`.
+    receivers: Vec<(String, bool, usize)>,
+}
+
+impl<'a, 'i> Reader<'a, 'i, '_> {
+    fn lose(&mut self, node: Node<'_, '_>, what: &str) {
+        self.sketch.lose(self.places.at(node), what);
+    }
+
+    fn left_out(&mut self, node: Node<'_, '_>) {
+        self.lose(node, &format!("`{}` is left out", shown(node.tag_name().name())));
+    }
+
+    fn component(&mut self, node: Node<'a, 'i>) {
+        match node.tag_name().name() {
+            "service" => self.service(node),
+            "receiver" => self.receiver(node, None),
+            "channel" => self.channels.push(Flow { node, from: Vec::new(), to: Vec::new() }),
+            _ => self.left_out(node),
+        }
+    }
+
+    fn service(&mut self, node: Node<'a, 'i>) {
+        let service = self.sketch.services.len();
+        let persistent = self.scope(node, "persistent").unwrap_or(0);
+        self.sketch.services.push(Service { named: Named::new(short(node)), persistent });
+        let mut own = Vec::new();
+        for part in elements(node) {
+            match part.tag_name().name() {
+                "periodic-task" => own.extend(self.periodic(part, service)),
+                "receiver" => self.receiver(part, Some(service)),
+                "priority" | "scopeSizes" | "intent-filter" => {}
+                _ => self.left_out(part),
+            }
+        }
+        for filter in elements(node).filter(|part| part.tag_name().name() == "intent-filter") {
+            match own.first() {
+                Some(task) => self.filter(filter, *task),
+                None => {
+                    self.lose(filter, "an intent filter of a service without a periodic task is left out")
+                }
+            }
+            if own.len() > 1 {
+                self.lose(filter, "which task of the service uses it is not told: the first is written");
+            }
+        }
+    }
+
+    /// A size of the scopes of a component.
+    fn scope(&mut self, node: Node<'_, '_>, name: &str) -> Option<u64> {
+        let sizes = child(node, "scopeSizes")?;
+        let text = attribute(sizes, name);
+        let found = size(text).filter(|bytes| *bytes <= 1 << 40);
+        if found.is_none() {
+            self.lose(sizes, &format!("`{name}` is `{}`, which is no size: 0 is written", shown(text)));
+        }
+        found
+    }
+
+    fn priority(&mut self, node: Node<'_, '_>) -> Option<i64> {
+        let priority = child(node, "priority")?;
+        if attribute(priority, "scheduler") != "FIFO" {
+            self.lose(priority, "a priority that is not of FIFO is written like one");
+        }
+        attribute(priority, "priority").trim().parse().ok()
+    }
+
+    fn periodic(&mut self, node: Node<'a, 'i>, service: usize) -> Option<usize> {
+        let mut task = Task::new(self.places.at(node), attribute(node, "instance-id"));
+        let periodic = child(node, "periodic");
+        task.period = periodic.and_then(|node| child(node, "period")).and_then(time).unwrap_or_default();
+        let start = periodic.and_then(|node| child(node, "startTime")).and_then(time).unwrap_or_default();
+        task.arrival = Arrival::Periodic(start);
+        task.priority = self.priority(node);
+        task.service = Some(service);
+        if let Some(scope) = child(node, "subScopeSize") {
+            task.release = size(attribute(scope, "release")).filter(|bytes| *bytes <= 1 << 40).unwrap_or(0);
+        }
+        self.guess(task)
+    }
+
+    /// Adds a task with a guess of its execution time; its position.
+    fn guess(&mut self, mut task: Task) -> Option<usize> {
+        task.deadline = task.period;
+        task.guess = true;
+        task.cost = Duration::from_ns(task.period.as_ns() / SHARE).max(LEAST);
+        self.sketch.tasks.push(task);
+        Some(self.sketch.tasks.len() - 1)
+    }
+
+    /// A receiver is released by whoever sends to it; its period follows from the channel, when all are known.
+    fn receiver(&mut self, node: Node<'a, 'i>, service: Option<usize>) {
+        let mut task = Task::new(self.places.at(node), short(node));
+        task.priority = self.priority(node);
+        task.service = service;
+        task.release = self.scope(node, "release").unwrap_or(0);
+        task.arrival = Arrival::Sporadic(None);
+        let at = self.sketch.tasks.len();
+        self.sketch.tasks.push(task);
+        for filter in elements(node).filter(|part| part.tag_name().name() == "intent-filter") {
+            self.filter(filter, at);
+        }
+    }
+
+    /// Subscribers receive; observers send.
+    fn filter(&mut self, node: Node<'a, 'i>, task: usize) {
+        let sends = match attribute(node, "role") {
+            "subscriber" => false,
+            "observer" => true,
+            other => {
+                return self.lose(node, &format!("an intent filter of role `{}` is left out", shown(other)));
+            }
+        };
+        for action in elements(node).filter(|part| part.tag_name().name() == "action") {
+            self.receivers.push((attribute(action, "name").to_owned(), sends, task));
+        }
+    }
+
+    /// Channels find their parties, and receivers their periods.
+    fn join(&mut self) {
+        for (action, sends, task) in std::mem::take(&mut self.receivers) {
+            match self.channels.iter_mut().find(|flow| attribute(flow.node, "name") == action) {
+                Some(flow) if sends => flow.from.push(task),
+                Some(flow) => flow.to.push(task),
+                None => {
+                    let at = self.sketch.tasks[task].at;
+                    self.sketch.lose(at, format!("there is no channel `{}`", shown(&action)));
+                }
+            }
+        }
+        for flow in std::mem::take(&mut self.channels) {
+            self.flow(&flow);
+        }
+        for at in 0..self.sketch.tasks.len() {
+            let task = &self.sketch.tasks[at];
+            if matches!(task.arrival, Arrival::Sporadic(None)) {
+                let (place, name) = (task.at, shown(&task.named.name));
+                self.sketch.lose(place, format!("receiver `{name}`: nobody periodic sends to it"));
+            }
+        }
+    }
+
+    fn flow(&mut self, flow: &Flow<'a, 'i>) {
+        let (node, name) = (flow.node, attribute(flow.node, "name"));
+        let bytes = child(node, "data").and_then(|data| size(attribute(data, "size"))).unwrap_or(0);
+        for key in ["order", "execution", "drop"] {
+            if let Some(part) = child(node, key) {
+                let text = shown(part.text().unwrap_or_default());
+                self.lose(part, &format!("`{key}` of channel `{}` is left out: {text}", shown(name)));
+            }
+        }
+        for writer in &flow.from {
+            for reader in flow.to.iter().filter(|reader| *reader != writer) {
+                let released = matches!(self.sketch.tasks[*reader].arrival, Arrival::Sporadic(None));
+                let period = self.sketch.tasks[*writer].period;
+                let channel = self.sketch.channels.len();
+                let many = flow.from.len() * flow.to.len() > 1;
+                let ours = if many { format!("{name}-{channel}") } else { name.to_owned() };
+                self.sketch.channels.push(Channel {
+                    at: Some(self.places.at(node)),
+                    named: Named::new(&ours),
+                    // Who reads at its own period takes no more than that: every value would pile up.
+                    queue: released,
+                    from: Some(*writer),
+                    to: vec![*reader],
+                    bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
+                });
+                if released && !period.is_zero() {
+                    let task = &mut self.sketch.tasks[*reader];
+                    task.period = period;
+                    task.deadline = period;
+                    task.guess = true;
+                    task.cost = Duration::from_ns(period.as_ns() / SHARE).max(LEAST);
+                    task.arrival = Arrival::Sporadic(Some(channel));
+                } else if !released {
+                    let what = format!(
+                        "channel `{}` to a task that it does not release carries the newest value: `state` is written",
+                        shown(name)
+                    );
+                    self.lose(node, &what);
+                }
+            }
+        }
+        if flow.from.is_empty() || flow.to.is_empty() {
+            self.lose(node, &format!("channel `{}` has no task at both ends: it is left out", shown(name)));
+        }
+    }
+}
