@@ -18,6 +18,7 @@
 
 mod from;
 mod into;
+mod names;
 mod number;
 mod place;
 mod settle;

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use taut_model::{PAYLOAD_BYTES_MAX, PRIORITY_MAX};
 use taut_time::Duration;
 
-use crate::Unreadable;
-use crate::sketch::{Arrival, Named, Part, Sketch, Task, length};
+use crate::sketch::{Arrival, Part, Sketch, Task, length};
+use crate::{Unreadable, names};
 
 /// So that sums of many times fit: three years.
 const LONGEST: Duration = Duration::from_s(100_000_000);
@@ -53,7 +53,7 @@ pub(crate) fn settle(sketch: &mut Sketch) -> Result<(), Unreadable> {
             return Err(Unreadable { at: None, why });
         }
     }
-    names(sketch);
+    names::give_all(sketch);
     Ok(())
 }
 
@@ -277,79 +277,4 @@ fn priorities(sketch: &mut Sketch) {
     let why = if anew { format!("not all in 1 to {PRIORITY_MAX}") } else { "not all different".to_owned() };
     sketch.lose(None, format!("priorities are {why}: they are numbered anew, in the same order"));
     ties.into_iter().for_each(|(at, what)| sketch.lose(at, what));
-}
-
-/// `MyTask_2` becomes `my-task-2`; `fallback` where nothing is left.
-pub(crate) fn kebab(name: &str, fallback: &str) -> String {
-    let mut out = String::new();
-    let mut lower = false;
-    for c in name.chars() {
-        if c.is_ascii_uppercase() && lower {
-            out.push('-');
-        }
-        lower = c.is_ascii_lowercase() || c.is_ascii_digit();
-        match c {
-            c if c.is_ascii_alphanumeric() => out.push(c.to_ascii_lowercase()),
-            _ if !out.ends_with('-') && !out.is_empty() => out.push('-'),
-            _ => {}
-        }
-        if out.len() >= 48 {
-            break;
-        }
-    }
-    let out = out.trim_matches('-');
-    match out.starts_with(|c: char| c.is_ascii_lowercase()) {
-        true => out.to_owned(),
-        false => format!("{fallback}-{out}").trim_end_matches('-').to_owned(),
-    }
-}
-
-fn give<'n>(names: impl Iterator<Item = &'n mut Named>, noun: &str, taken: &mut BTreeSet<String>) {
-    for named in names {
-        let wish = kebab(&named.name, noun);
-        let mut name = wish.clone();
-        // As many tries as there are names, at most.
-        for number in 2.. {
-            if taken.insert(name.clone()) {
-                break;
-            }
-            name = format!("{wish}-{number}");
-        }
-        named.ours = name;
-    }
-}
-
-fn names(sketch: &mut Sketch) {
-    sketch.name = kebab(&sketch.name, "imported");
-    give(sketch.tasks.iter_mut().map(|task| &mut task.named), "task", &mut BTreeSet::new());
-    give(sketch.resources.iter_mut(), "resource", &mut BTreeSet::new());
-    give(sketch.services.iter_mut().map(|service| &mut service.named), "service", &mut BTreeSet::new());
-    give(sketch.channels.iter_mut().map(|channel| &mut channel.named), "channel", &mut BTreeSet::new());
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_well_formed() {
-        for (name, ours) in [
-            ("MyTask_2", "my-task-2"),
-            ("aircraft_dynamics", "aircraft-dynamics"),
-            ("42", "task-42"),
-            ("", "task"),
-            ("Ünïté", "n-t"),
-            ("--", "task"),
-            ("PRE_SFM_gpu_POST", "pre-sfm-gpu-post"),
-        ] {
-            assert_eq!(kebab(name, "task"), ours, "{name}");
-        }
-    }
-
-    #[test]
-    fn names_differ() {
-        let mut names = ["a", "A", "a-2", "a"].map(Named::new);
-        give(names.iter_mut(), "task", &mut BTreeSet::new());
-        assert_eq!(names.map(|named| named.ours), ["a", "a-2", "a-2-2", "a-3"]);
-    }
 }

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Names of manifests: well formed, and each given once.
+
+use std::collections::BTreeSet;
+
+use crate::sketch::{Named, Sketch};
+
+/// `MyTask_2` becomes `my-task-2`; `fallback` where nothing is left.
+fn kebab(name: &str, fallback: &str) -> String {
+    let mut out = String::new();
+    let mut lower = false;
+    for c in name.chars() {
+        if c.is_ascii_uppercase() && lower {
+            out.push('-');
+        }
+        lower = c.is_ascii_lowercase() || c.is_ascii_digit();
+        match c {
+            c if c.is_ascii_alphanumeric() => out.push(c.to_ascii_lowercase()),
+            _ if !out.ends_with('-') && !out.is_empty() => out.push('-'),
+            _ => {}
+        }
+        if out.len() >= 48 {
+            break;
+        }
+    }
+    let out = out.trim_matches('-');
+    match out.starts_with(|c: char| c.is_ascii_lowercase()) {
+        true => out.to_owned(),
+        false => format!("{fallback}-{out}").trim_end_matches('-').to_owned(),
+    }
+}
+
+fn give<'n>(names: impl Iterator<Item = &'n mut Named>, noun: &str, taken: &mut BTreeSet<String>) {
+    for named in names {
+        let wish = kebab(&named.name, noun);
+        let mut name = wish.clone();
+        // As many tries as there are names, at most.
+        for number in 2.. {
+            if taken.insert(name.clone()) {
+                break;
+            }
+            name = format!("{wish}-{number}");
+        }
+        named.ours = name;
+    }
+}
+
+/// Gives everything its name in the manifest.
+pub(crate) fn give_all(sketch: &mut Sketch) {
+    sketch.name = kebab(&sketch.name, "imported");
+    give(sketch.tasks.iter_mut().map(|task| &mut task.named), "task", &mut BTreeSet::new());
+    give(sketch.resources.iter_mut(), "resource", &mut BTreeSet::new());
+    give(sketch.services.iter_mut().map(|service| &mut service.named), "service", &mut BTreeSet::new());
+    give(sketch.channels.iter_mut().map(|channel| &mut channel.named), "channel", &mut BTreeSet::new());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_well_formed() {
+        for (name, ours) in [
+            ("MyTask_2", "my-task-2"),
+            ("aircraft_dynamics", "aircraft-dynamics"),
+            ("42", "task-42"),
+            ("", "task"),
+            ("Ünïté", "n-t"),
+            ("--", "task"),
+            ("PRE_SFM_gpu_POST", "pre-sfm-gpu-post"),
+        ] {
+            assert_eq!(kebab(name, "task"), ours, "{name}");
+        }
+    }
+
+    #[test]
+    fn names_differ() {
+        let mut names = ["a", "A", "a-2", "a"].map(Named::new);
+        give(names.iter_mut(), "task", &mut BTreeSet::new());
+        assert_eq!(names.map(|named| named.ours), ["a", "a-2", "a-2-2", "a-3"]);
+    }
+}
