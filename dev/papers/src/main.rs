@@ -3,7 +3,7 @@
 
 //! The papers' experiments, run anew.
 //!
-//! `selection` draws systems as [Han14] does, and sets the published heuristic beside the least memory there is.
+//! `selection` draws systems as \[Han14\] does, and sets the published heuristic beside the least memory there is.
 #![forbid(unsafe_code)]
 // A tool for people at a terminal: it prints.
 #![allow(clippy::print_stdout, clippy::print_stderr)]

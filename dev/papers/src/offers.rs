@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What the four mechanisms of [Han14] cost. Its Table II is lost in the text known here; these stand for it, in the
+//! What the four mechanisms of \[Han14\] cost. Its Table II is lost in the text known here; these stand for it, in the
 //! order that the text keeps: MPCP above MSRP, DBP above TCCP.
 
 use taut_analysis::multi::Guard;
