@@ -21,6 +21,7 @@ mod refute;
 mod report;
 mod run;
 mod sim;
+mod stage;
 mod trace;
 
 use std::process::ExitCode;

@@ -20,7 +20,7 @@ use crate::attend::Attendant;
 use crate::columns::{columns, micros, share};
 use crate::input::Files;
 use crate::outcome::{Failure, Outcome};
-use crate::sim::rules;
+use crate::stage::rules;
 use crate::trace::{self, Shown, Trace};
 
 /// The name of a trace if nobody gave one.
@@ -38,7 +38,7 @@ pub(crate) fn refute(arguments: &Refute, screen: &Screen) -> Result<Outcome, Fai
     }
     arguments.trace.as_deref().map_or(Ok(()), trace::writable)?;
     let plan = text.plan(model).plan;
-    let set = crate::sim::set(model)?;
+    let set = crate::stage::set(model)?;
     // What an analysis claims, it claims of jobs that come at any time, T or more apart; the plan's come as planned.
     let set = match arguments.analysis {
         Analysis::Plan | Analysis::Deadlines => set,

@@ -3,12 +3,9 @@
 
 //! `taut sim`: seeded runs of a plan in virtual time, beside its bounds.
 
-use std::path::Path;
-
-use taut_event::Record;
-use taut_model::{Model, TaskSet};
-use taut_plan::{ClassPlan, Locking, Plan, Scheduler};
-use taut_sim::{CoreRule, End, Event, GlobalRule, Kind, Rules, Scenario, Shares, Simulation, TaskOutcome};
+use taut_model::TaskSet;
+use taut_plan::{ClassPlan, Plan};
+use taut_sim::{End, Event, Kind, Rules, Scenario, Simulation, TaskOutcome};
 use taut_time::Duration;
 
 use crate::arguments::{Format, Screen, Sim};
@@ -16,7 +13,7 @@ use crate::attend::Attendant;
 use crate::columns::{columns, micros, share};
 use crate::input::Files;
 use crate::outcome::{Failure, Outcome};
-use crate::report;
+use crate::stage::{executions, rules, set};
 use crate::trace::{self, Shown, Trace};
 
 pub(crate) fn sim(arguments: &Sim, screen: &Screen) -> Result<Outcome, Failure> {
@@ -117,63 +114,6 @@ fn scenario(arguments: &Sim, run: u32) -> Scenario {
         0 => Scenario::worst(arguments.duration),
         _ => Scenario::random(arguments.duration, arguments.seed.wrapping_add(run.into())),
     }
-}
-
-/// How long jobs took in a recorded run, by task.
-fn executions(path: &Path, set: &TaskSet) -> Result<Vec<(usize, Shares)>, Failure> {
-    let recording = report::find(path)?;
-    let (run, plan) = report::read(&recording)?;
-    let mut all = Vec::new();
-    for (at, task) in set.tasks().iter().enumerate() {
-        let Some(subject) = plan.task(&task.name) else { continue };
-        let of_task = |record: &&Record| {
-            record.kind == taut_event::Kind::Complete && usize::from(record.subject) == subject
-        };
-        let mut jobs: Vec<&Record> = run.records.iter().filter(of_task).collect();
-        jobs.sort_by_key(|record| record.job);
-        let times: Vec<Duration> = jobs.iter().map(|record| Duration::from_ns(record.value)).collect();
-        if !times.is_empty() {
-            all.push((at, Shares::recorded(&times, set.cost(at))));
-        }
-    }
-    if all.is_empty() {
-        let message = format!("{}: no job of a task of this application is in it", recording.display());
-        return Err(Failure::Usage(message));
-    }
-    Ok(all)
-}
-
-/// The tasks of a model that has some.
-pub(crate) fn set(model: &Model) -> Result<TaskSet, Failure> {
-    let set = Plan::task_set(model).map_err(|faults| {
-        let fault = faults.first().map(|fault| fault.what.to_string());
-        Failure::Usage(format!("this cannot be simulated: {}", fault.unwrap_or_default()))
-    })?;
-    if set.tasks().is_empty() {
-        return Err(Failure::Usage("there is no real-time task to simulate".into()));
-    }
-    Ok(set)
-}
-
-/// The locking rules of a plan.
-pub(crate) fn rules(plan: &Plan, set: &TaskSet) -> Rules {
-    let mut rules = Rules::of(set, GlobalRule::Msrp);
-    for (rule, resource) in rules.resources.iter_mut().zip(&plan.resources) {
-        *rule = match resource.protocol {
-            Locking::Mpcp => GlobalRule::Mpcp,
-            Locking::FmlpPlus => GlobalRule::FmlpLong,
-            Locking::Msrp | Locking::Srp | Locking::Dfp => GlobalRule::Msrp,
-        };
-    }
-    // A floor goes for a whole core: where one is asked for, on all.
-    if plan.resources.iter().any(|resource| resource.protocol == Locking::Dfp) {
-        for (rule, core) in rules.cores.iter_mut().zip(&plan.cores) {
-            if core.scheduler == Scheduler::Edf {
-                *rule = CoreRule::Dfp { jitter: None };
-            }
-        }
-    }
-    rules
 }
 
 /// Runs once more the run that came nearest to a bound.

@@ -54,7 +54,8 @@ impl Answer {
 }
 
 /// Searches until the least is found, after `judgements` of them, or until `go_on`, which is asked between steps, says
-/// no.
+/// no. The start is made in any case: with n objects, some 2 n² judgements for the heuristic, and up to n² per offer of
+/// an object for each round of exchanges that helps.
 ///
 /// # Errors
 /// [`Overflow`] if times or bytes do not fit in 64 bits.

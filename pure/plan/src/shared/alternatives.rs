@@ -3,8 +3,6 @@
 
 //! What the analyses of whole applications say of a task, each beside the one that was used.
 
-use std::cmp::Ordering;
-
 use taut_analysis::multi::{
     Bounds, Status, fmlp_plus, mpcp_lnr09_sound, msrp_gai01, msrp_holistic, msrp_joint,
 };
@@ -107,14 +105,17 @@ impl Shared {
                     let found = bounds.tasks[seat].from_arrival;
                     match response {
                         _ if used => format!("used: R = {found}"),
-                        Some(response) if Some(analysis.locking) == chosen => match found.cmp(&response) {
-                            Ordering::Less => format!("not used in plans: would give R = {found}"),
-                            Ordering::Equal => "not needed: would give the same R".to_owned(),
-                            Ordering::Greater => format!("weaker: would give R = {found}"),
-                        },
-                        Some(_) if pinned => format!("not asked for: would give R = {found}"),
-                        Some(_) => format!("not needed: would give R = {found}"),
-                        None => format!("not used in plans: would give R = {found}, all deadlines kept"),
+                        Some(response) if response == found && Some(analysis.locking) == chosen => {
+                            "not needed: would give the same R".to_owned()
+                        }
+                        // Of one protocol, the first is never above the others.
+                        Some(_) if Some(analysis.locking) == chosen => {
+                            format!("weaker: would give R = {found}")
+                        }
+                        Some(_) if !pinned => format!("not needed: would give R = {found}"),
+                        Some(_) => format!("not asked for: would give R = {found}"),
+                        // What is not pinned has been tried, and would have been taken.
+                        None => format!("not asked for: would give R = {found}, all deadlines kept"),
                     }
                 }
                 Ok(Verdict::NotShown(Why::Passes(bounds)) | Verdict::Unschedulable(bounds)) => {
