@@ -30,6 +30,13 @@ pub(crate) enum Command {
     /// Proves every rule and every deadline of a manifest, or shows the guilty line.
     Check(Check),
     /// Decides cores, priorities, mechanisms and the memory map, and writes taut.lock.
+    ///
+    /// What is asked for with --minimise and --pin holds until the manifest changes, or until a plan is made without.
+    #[command(after_help = "Examples:\n  \
+        taut plan                                  decide, prove, write taut.lock\n  \
+        taut plan --why position                   what could carry it, at which price, and what is in the way?\n  \
+        taut plan --minimise slack                 leave the most room instead of the most memory\n  \
+        taut plan --pin position=msrp --check      what would change with that?")]
     Plan(Plan),
     /// Runs the plan in virtual time, many times, and sets what was seen beside the bounds.
     #[command(after_help = "Examples:\n  \
@@ -93,6 +100,35 @@ pub(crate) struct Plan {
     /// Write nothing; exit with 1 if taut.lock is out of date.
     #[arg(long)]
     pub(crate) check: bool,
+    /// What mechanisms are chosen for, instead of what the manifest says.
+    #[arg(long, value_enum, value_name = "AIM")]
+    pub(crate) minimise: Option<Minimise>,
+    /// Let a channel have this mechanism; may be given several times.
+    #[arg(long, value_name = "CHANNEL=MECHANISM", value_parser = pin)]
+    pub(crate) pin: Vec<taut_plan::Pin>,
+    /// Write nothing; say which mechanisms could carry a channel, at which price, and what is in the way.
+    #[arg(long, value_name = "CHANNEL", conflicts_with = "check")]
+    pub(crate) why: Option<String>,
+}
+
+/// What mechanisms are chosen for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Minimise {
+    /// Least memory.
+    Memory,
+    /// The least sum of response times, each as a part of its deadline.
+    Response,
+    /// The most room for the task that has least, as a part of its deadline.
+    Slack,
+}
+
+fn pin(text: &str) -> Result<taut_plan::Pin, String> {
+    let (channel, word) = text.split_once('=').ok_or("write CHANNEL=MECHANISM, as in position=msrp")?;
+    let mechanism = taut_plan::Mechanism::from_word(word.trim()).ok_or_else(|| {
+        let words: Vec<&str> = taut_plan::Mechanism::ALL.iter().map(|mechanism| mechanism.word()).collect();
+        format!("`{word}` is no mechanism: {}", words.join(", "))
+    })?;
+    Ok(taut_plan::Pin { channel: channel.trim().to_owned(), mechanism })
 }
 
 #[derive(Debug, Args)]

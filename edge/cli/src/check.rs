@@ -12,7 +12,7 @@ use crate::outcome::{Failure, Outcome};
 
 pub(crate) fn check(arguments: &Check, screen: &Screen) -> Result<Outcome, Failure> {
     let text = Files::find(&arguments.manifest)?.load()?;
-    let planned = text.model().map(|model| text.plan(model));
+    let planned = text.planned()?;
     let proven = planned.as_ref().map(|planned| planned.plan.proven);
     match arguments.format {
         Format::Human => {

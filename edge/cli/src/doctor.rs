@@ -18,7 +18,7 @@ pub(crate) fn doctor(arguments: &Doctor, screen: &Screen) -> Result<Outcome, Fai
                 text.show(None, screen);
                 return Ok(Outcome::Usage);
             };
-            Posture::find(&text.plan(model).plan)
+            Posture::find(&text.plan(model)?.plan)
         }
         None => Posture::of_machine(),
     };

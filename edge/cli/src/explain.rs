@@ -22,7 +22,7 @@ pub(crate) fn explain(arguments: &Explain, screen: &Screen) -> Result<Outcome, F
         text.show(None, screen);
         return Ok(Outcome::Usage);
     };
-    let planned = text.plan(model);
+    let planned = text.plan(model)?;
     let plan = &planned.plan;
     let explained = [
         ("task", &arguments.task, taut_plan::explain_task as fn(&taut_plan::Plan, &str) -> Option<String>),
@@ -33,7 +33,8 @@ pub(crate) fn explain(arguments: &Explain, screen: &Screen) -> Result<Outcome, F
         if let Some(name) = name {
             let text = explain(plan, name);
             print!("{}", text.ok_or_else(|| Failure::Usage(format!("the manifest has no {what} `{name}`")))?);
-            let more = taut_plan::advise_task(model, name).filter(|more| what == "task" && !more.is_empty());
+            let more = taut_plan::advise_task(&planned.model, name)
+                .filter(|more| what == "task" && !more.is_empty());
             if let Some(more) = more {
                 print!("\n{more}");
             }

@@ -22,7 +22,8 @@ pub(crate) fn export(arguments: &Export, screen: &Screen) -> Result<Outcome, Fai
         text.show(None, screen);
         return Ok(Outcome::Usage);
     };
-    let set = Plan::task_set(model).map_err(|faults| {
+    let planned = text.plan(model)?;
+    let set = Plan::task_set(&planned.model).map_err(|faults| {
         let first = faults.first().map_or_else(String::new, |fault| fault.what.to_string());
         Failure::Usage(format!("this application is no set of tasks: {first}"))
     })?;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use taut_manifest::{Diagnostic, Loaded, Source};
 use taut_model::{Model, Severity};
-use taut_plan::{Input, Plan, Planned, digest};
+use taut_plan::{Input, Plan, Planned, Wish, digest};
 
 use crate::arguments::{Manifest, Screen};
 use crate::outcome::Failure;
@@ -30,6 +30,8 @@ pub(crate) struct Text {
     /// The manifest, then the overlays.
     sources: Vec<Source>,
     inputs: Vec<Input>,
+    /// What else is asked for: what the lock was made with, if it was made from the same.
+    wish: Wish,
 }
 
 impl Files {
@@ -77,7 +79,9 @@ impl Files {
             return Err(Failure::Internal("no manifest was read".to_owned()));
         };
         let loaded = taut_manifest::load(manifest, overlays);
-        Ok(Text { loaded, sources, inputs })
+        let lock = std::fs::read_to_string(&self.lock).ok().and_then(|text| Plan::from_lock(&text).ok());
+        let wish = lock.filter(|lock| lock.inputs == inputs).map(|lock| lock.wish).unwrap_or_default();
+        Ok(Text { loaded, sources, inputs, wish })
     }
 
     /// A path as the lock names it: relative to the lock's folder if it lies below, else absolute.
@@ -99,8 +103,27 @@ impl Text {
     }
 
     /// Plans the model.
-    pub(crate) fn plan(&self, model: &Model) -> Planned {
-        Plan::make(model, self.inputs.clone())
+    ///
+    /// # Errors
+    /// A wish that cannot be had.
+    pub(crate) fn plan(&self, model: &Model) -> Result<Planned, Failure> {
+        Plan::make_wished(model, self.inputs.clone(), self.wish.clone())
+            .map_err(|error| Failure::Usage(error.to_string()))
+    }
+
+    /// Plans the model, if there is one.
+    pub(crate) fn planned(&self) -> Result<Option<Planned>, Failure> {
+        self.model().map(|model| self.plan(model)).transpose()
+    }
+
+    /// What else is asked for.
+    pub(crate) fn wish(&self) -> &Wish {
+        &self.wish
+    }
+
+    /// Asks for something else.
+    pub(crate) fn wishing(self, wish: Wish) -> Self {
+        Self { wish, ..self }
     }
 
     /// Shows diagnostics on stderr.

@@ -5,14 +5,25 @@
 
 use std::path::Path;
 
-use crate::arguments::{Plan, Screen};
+use taut_plan::{Aim, Wish};
+
+use crate::arguments::{Minimise, Plan, Screen};
 use crate::input::Files;
 use crate::outcome::{Failure, Outcome};
 
 pub(crate) fn plan(arguments: &Plan, screen: &Screen) -> Result<Outcome, Failure> {
     let files = Files::find(&arguments.manifest)?;
     let text = files.load()?;
-    let planned = text.model().map(|model| text.plan(model));
+    let asked = Wish { minimise: arguments.minimise.map(aim), pins: arguments.pin.clone() };
+    // Who only looks, looks at what there is.
+    let looks = (arguments.check || arguments.why.is_some()) && asked.is_empty();
+    let text = if looks { text } else { text.wishing(asked) };
+    if let (Some(name), Some(model)) = (&arguments.why, text.model()) {
+        let why = taut_plan::why_channel(model, text.wish(), name);
+        print!("{}", why.map_err(|error| Failure::Usage(error.to_string()))?);
+        return Ok(Outcome::Yes);
+    }
+    let planned = text.planned()?;
     text.show(planned.as_ref(), screen);
     let Some(planned) = planned else {
         return Ok(Outcome::Usage);
@@ -47,6 +58,14 @@ pub(crate) fn plan(arguments: &Plan, screen: &Screen) -> Result<Outcome, Failure
         println!("  {change}");
     }
     Ok(Outcome::Yes)
+}
+
+fn aim(minimise: Minimise) -> Aim {
+    match minimise {
+        Minimise::Memory => Aim::Memory,
+        Minimise::Response => Aim::Response,
+        Minimise::Slack => Aim::Slack,
+    }
 }
 
 /// Writes a file whole or not at all.

@@ -11,7 +11,7 @@ use taut_analysis::multi::{
 };
 use taut_analysis::{Overflow, Verdict, Why};
 use taut_model::{Arrivals, TaskSet};
-use taut_plan::{ClassPlan, Plan};
+use taut_plan::{ClassPlan, Planned};
 use taut_sim::{GlobalRule, Hunt, Progress, Rules, Start, Witness};
 use taut_time::Duration;
 
@@ -37,14 +37,15 @@ pub(crate) fn refute(arguments: &Refute, screen: &Screen) -> Result<Outcome, Fai
         return Err(Failure::Usage("--for 0s: nothing is found in no time".into()));
     }
     arguments.trace.as_deref().map_or(Ok(()), trace::writable)?;
-    let plan = text.plan(model).plan;
-    let set = crate::stage::set(model)?;
+    let planned = text.plan(model)?;
+    let plan = &planned.plan;
+    let set = crate::stage::set(&planned.model)?;
     // What an analysis claims, it claims of jobs that come at any time, T or more apart; the plan's come as planned.
     let set = match arguments.analysis {
         Analysis::Plan | Analysis::Deadlines => set,
         _ => at_any_time(&set)?,
     };
-    let (claims, rules) = claims(arguments.analysis, &plan, &set)?;
+    let (claims, rules) = claims(arguments.analysis, &planned, &set)?;
     if claims.iter().all(Option::is_none) {
         let (name, why) = match arguments.analysis {
             Analysis::Plan => {
@@ -73,7 +74,7 @@ pub(crate) fn refute(arguments: &Refute, screen: &Screen) -> Result<Outcome, Fai
     let shown = match progress.witnesses.first() {
         Some(witness) => {
             let shown = Shown {
-                plan: &plan,
+                plan,
                 set: &set,
                 rules: &rules,
                 scenario: &witness.scenario,
@@ -133,7 +134,12 @@ fn at_any_time(set: &TaskSet) -> Result<TaskSet, Failure> {
 }
 
 /// What is claimed of each task, and the rules under which it is.
-fn claims(analysis: Analysis, plan: &Plan, set: &TaskSet) -> Result<(Vec<Option<Duration>>, Rules), Failure> {
+fn claims(
+    analysis: Analysis,
+    planned: &Planned,
+    set: &TaskSet,
+) -> Result<(Vec<Option<Duration>>, Rules), Failure> {
+    let plan = &planned.plan;
     let bounds = |found: Result<Verdict<Bounds>, Overflow>| {
         let found = found.map_err(|overflow| Failure::Usage(overflow.to_string()))?;
         let all = match found {
@@ -156,11 +162,11 @@ fn claims(analysis: Analysis, plan: &Plan, set: &TaskSet) -> Result<(Vec<Option<
                     ClassPlan::BestEffort {} => None,
                 }
             };
-            return Ok((set.tasks().iter().map(response).collect(), rules(plan, set)));
+            return Ok((set.tasks().iter().map(response).collect(), rules(planned, set)));
         }
         Analysis::Deadlines => {
             let deadlines = set.tasks().iter().map(|task| Some(task.deadline)).collect();
-            return Ok((deadlines, rules(plan, set)));
+            return Ok((deadlines, rules(planned, set)));
         }
         Analysis::MsrpGai01 => bounds(msrp_gai01::response_times(set))?,
         Analysis::MsrpHolistic => bounds(msrp_holistic::response_times(set))?,

@@ -22,9 +22,9 @@ use crate::report::{self, RECORDING, output_folder};
 pub(crate) fn run(arguments: &Run, screen: &Screen) -> Result<Outcome, Failure> {
     let files = Files::find(&arguments.manifest)?;
     let text = files.load()?;
-    let planned = text.model().map(|model| (model, text.plan(model)));
-    text.show(planned.as_ref().map(|(_, planned)| planned), screen);
-    let Some((model, planned)) = planned else {
+    let planned = text.planned()?;
+    text.show(planned.as_ref(), screen);
+    let Some((model, planned)) = text.model().zip(planned) else {
         return Ok(Outcome::Usage);
     };
     let plan = planned.plan;

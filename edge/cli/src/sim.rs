@@ -26,10 +26,11 @@ pub(crate) fn sim(arguments: &Sim, screen: &Screen) -> Result<Outcome, Failure> 
         return Err(Failure::Usage("--for 0s: nothing arrives in no time".into()));
     }
     arguments.trace.as_deref().map_or(Ok(()), trace::writable)?;
-    let plan = &text.plan(model).plan;
-    let set = set(model)?;
+    let planned = text.plan(model)?;
+    let plan = &planned.plan;
+    let set = set(&planned.model)?;
     bearable(arguments, &set)?;
-    let rules = rules(plan, &set);
+    let rules = rules(&planned, &set);
     let recorded = arguments.like.as_deref().map_or(Ok(Vec::new()), |path| executions(path, &set))?;
     let scenario = |run: u32| Scenario { executions: recorded.clone(), ..scenario(arguments, run) };
     let mut simulation = Simulation::new(&set, &rules).map_err(cannot)?;

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use taut_event::{Kind, Record};
 use taut_model::{Model, TaskSet};
-use taut_plan::{Locking, Plan, Scheduler};
+use taut_plan::{Locking, Plan, Planned, Scheduler};
 use taut_sim::{CoreRule, GlobalRule, Rules, Shares};
 use taut_time::Duration;
 
@@ -50,18 +50,22 @@ pub(crate) fn set(model: &Model) -> Result<TaskSet, Failure> {
 }
 
 /// The locking rules of a plan.
-pub(crate) fn rules(plan: &Plan, set: &TaskSet) -> Rules {
+pub(crate) fn rules(planned: &Planned, set: &TaskSet) -> Rules {
     let mut rules = Rules::of(set, GlobalRule::Msrp);
-    for (rule, resource) in rules.resources.iter_mut().zip(&plan.resources) {
-        *rule = match resource.protocol {
+    let protocols = || planned.plan.resources.iter().map(|resource| resource.protocol);
+    // In a set, resources that guard states come after the manifest's.
+    let model = &planned.model;
+    let states = (protocols().len()..model.resources().len()).filter_map(|at| model.protocol(at));
+    for (rule, protocol) in rules.resources.iter_mut().zip(protocols().chain(states)) {
+        *rule = match protocol {
             Locking::Mpcp => GlobalRule::Mpcp,
             Locking::FmlpPlus => GlobalRule::FmlpLong,
             Locking::Msrp | Locking::Srp | Locking::Dfp => GlobalRule::Msrp,
         };
     }
     // A floor goes for a whole core: where one is asked for, on all.
-    if plan.resources.iter().any(|resource| resource.protocol == Locking::Dfp) {
-        for (rule, core) in rules.cores.iter_mut().zip(&plan.cores) {
+    if protocols().any(|protocol| protocol == Locking::Dfp) {
+        for (rule, core) in rules.cores.iter_mut().zip(&planned.plan.cores) {
             if core.scheduler == Scheduler::Edf {
                 *rule = CoreRule::Dfp { jitter: None };
             }

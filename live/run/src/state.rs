@@ -80,7 +80,10 @@ impl<'p, P: Payload> StateSlot<'p, P> {
                     Self::Hybrid(improved_chen::writer(memory, claims, shape.overlaps())?)
                 }
                 Mechanism::Nbw => Self::Nbw(nbw_temporal::writer(memory, buffers)?),
-                Mechanism::Qrtr => return Err(LayoutError::Capacity),
+                // No state, or one under a lock, which boot refuses.
+                Mechanism::Qrtr | Mechanism::Srp | Mechanism::Msrp | Mechanism::Mpcp => {
+                    return Err(LayoutError::Capacity);
+                }
             })
         }
     }

@@ -214,6 +214,8 @@ const OVERHEADS: Overheads = Overheads {
     context_switch: Duration::from_us(5),
     kernel_blocking: Duration::from_us(50),
     lock: Duration::ZERO,
+    lock_is_stated: false,
+    copy: Duration::ZERO,
 };
 
 fn response_on(tasks: &[CoreTask], task: usize) -> Verdict<taut_analysis::Bound> {

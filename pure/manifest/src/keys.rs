@@ -121,6 +121,12 @@ pub(crate) static PLATFORM: Table = Table {
             "What to do without the privilege to be real-time.",
         ),
         key("group", Type::Text, Need::Optional, "The group that clients of another user may belong to."),
+        key(
+            "minimise",
+            Type::Words(AIMS),
+            Need::Default("memory"),
+            "What mechanisms of states are chosen for, among those that keep every deadline and chain.",
+        ),
         key("overheads", Type::Table(&OVERHEADS), Need::Optional, "What the machine adds to every job."),
     ],
 };
@@ -151,10 +157,23 @@ pub(crate) static OVERHEADS: Table = Table {
             "lock",
             Type::Duration,
             Need::Default("2us"),
-            "Taking a lock and giving it back, when nobody waits; every critical section is charged it.",
+            "Taking a lock and giving it back, when nobody waits; every critical section is charged it. If you state it, \
+             states between real-time tasks may get locks: `\"auto\"` never trusts a guess.",
+        ),
+        key(
+            "copy",
+            Type::Duration,
+            Need::Default("500ns"),
+            "Copying 1 KiB of a value, from a cache of another core; says how long a state is locked.",
         ),
     ],
 };
+
+static AIMS: &[Word] = &[
+    word("memory", "Least memory."),
+    word("response", "The least sum of response times, each as a part of its deadline."),
+    word("slack", "The most room for the task that has least, as a part of its deadline."),
+];
 
 static SCHEDULERS: &[Word] = &[
     word("fp", "Fixed priority, preemptive."),
@@ -521,12 +540,13 @@ static MECHANISMS: &[Word] = &[
     word("hybrid", "Hybrid: a state with a real-time reader; clients may look on."),
     word("improved-chen", "Improved Chen: a real-time writer; some readers claim, others are fast enough."),
     word("nbw", "NBW: a real-time writer; all real-time readers are fast enough."),
+    word("srp", "SRP: a state of tasks of one core, one copy under a ceiling."),
+    word("msrp", "MSRP: a state of tasks of several cores, one copy; who waits spins."),
+    word("mpcp", "MPCP: a state of tasks of several cores, one copy; who waits is suspended."),
     later("qrtwo", "QrtWo: a queue that drops the oldest."),
     later("qrtwc", "QrtWc: a queue that is cleared."),
     later("dbp", "The dynamic buffering protocol."),
     later("tccp", "The temporal concurrency control protocol."),
-    later("msrp", "A spinning lock."),
-    later("mpcp", "A suspending lock."),
     later("fmlp", "A lock with queues."),
 ];
 

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use taut_model::{
-    App, ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, ClientKind, Cost,
+    Aim, App, ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, ClientKind, Cost,
     Draft, Evidence, Kind, Locking, Mechanism, OnMissingPrivilege, Overflow, Overheads, Overrun, Payload,
     PayloadField, Platform, RealTimeDraft, Scalar, Scheduler, SectionDraft, SegmentDraft, ServerDraft,
     ServerPolicy, ServiceDraft, Shared, Size, TaskDraft,
@@ -99,11 +99,14 @@ fn platform(fields: Option<&Fields<'_>>) -> Platform {
             context_switch: overhead("context-switch"),
             kernel_blocking: overhead("kernel-blocking"),
             lock: overhead("lock"),
+            lock_is_stated: platform.fields("overheads").is_some_and(|stated| stated.is_written("lock")),
+            copy: overhead("copy"),
         },
         on_missing_privilege: match platform.word("on-missing-privilege") {
             Some("fail") => OnMissingPrivilege::Fail,
             _ => OnMissingPrivilege::Degrade,
         },
+        minimise: platform.word("minimise").and_then(Aim::from_word).unwrap_or_default(),
         group: platform.text("group").map(str::to_owned),
     }
 }

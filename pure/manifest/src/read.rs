@@ -35,6 +35,8 @@ pub(crate) enum Item<'t> {
 #[derive(Debug)]
 pub(crate) struct Fields<'t> {
     items: Vec<(&'static str, Item<'t>)>,
+    /// Keys that the author wrote; the others have their defaults.
+    written: Vec<&'static str>,
     /// The variant's selector, if this table was chosen.
     pub(crate) variant: &'static str,
 }
@@ -46,7 +48,11 @@ impl<'t> Fields<'t> {
             Need::Default(text) => Some((key.name, default(&key.kind, text)?)),
             _ => None,
         });
-        Self { items: items.collect(), variant: "" }
+        Self { items: items.collect(), written: Vec::new(), variant: "" }
+    }
+    /// Whether the author said it, and it is no default.
+    pub(crate) fn is_written(&self, name: &str) -> bool {
+        self.written.contains(&name)
     }
     fn item(&self, name: &str) -> Option<&Item<'t>> {
         self.items.iter().find(|(key, _)| *key == name).map(|(_, item)| item)
@@ -158,7 +164,7 @@ impl<'d> Reader<'d> {
         chosen: Option<Chosen>,
     ) -> Fields<'t> {
         let variant = chosen.map_or("", |chosen| chosen.variant.selector);
-        let mut fields = Fields { items: Vec::with_capacity(table.keys.len()), variant };
+        let mut fields = Fields { items: Vec::with_capacity(table.keys.len()), written: Vec::new(), variant };
         // Keys that are there under a name that is not theirs.
         let mut misnamed = Vec::new();
         for (name, entry) in entries {
@@ -190,6 +196,9 @@ impl<'d> Reader<'d> {
                     None
                 }
             };
+            if item.is_some() {
+                fields.written.push(key.name);
+            }
             let item = item.or_else(|| match key.need {
                 Need::Default(text) => default(&key.kind, text),
                 _ => None,

@@ -24,6 +24,8 @@ pub struct Channel {
     pub overflow: Overflow,
     /// How it is realised; `None` lets the plan choose.
     pub mechanism: Option<Mechanism>,
+    /// What a plan decided where that is open; `None` until it has: [`crate::Model::decided`].
+    pub decided: Option<Mechanism>,
     /// The most values the writer sends per activation.
     pub sends_per_release: u32,
     /// The most values each reader takes per activation.

@@ -16,6 +16,7 @@
 
 mod channel;
 pub mod codes;
+mod decided;
 mod draft;
 mod fault;
 mod mechanism;
@@ -34,6 +35,7 @@ pub use channel::{
     CAPACITY_MAX, Channel, Kind, LINE_BYTES, Overflow, PAYLOAD_BYTES_MAX, Payload, PayloadField, STAMP_BYTES,
     Scalar,
 };
+pub use decided::Decisions;
 pub use draft::{
     ArrivalDraft, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, ClientKind, Draft, RealTimeDraft,
     SectionDraft, SegmentDraft, ServerDraft, ServiceDraft, TaskDraft,
@@ -41,7 +43,7 @@ pub use draft::{
 pub use fault::{Code, Fault, Label, Place, Severity};
 pub use mechanism::{Mechanism, Parties, Way};
 pub use nearest::nearest;
-pub use platform::{OnMissingPrivilege, Overheads, Platform, Scheduler};
+pub use platform::{Aim, OnMissingPrivilege, Overheads, Platform, Scheduler};
 pub use resource::{Locking, Section, Shared};
 pub use server::{Server, ServerPolicy};
 pub use set::{Arrivals, Body, Request, Resource, Segment, SetFault, SetTask, TaskSet, Wrong};

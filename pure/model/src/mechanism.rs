@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Kind, LINE_BYTES};
+use crate::{Kind, LINE_BYTES, Locking};
 
 /// A protocol of `taut-share`, under its paper's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -29,6 +29,12 @@ pub enum Mechanism {
     ImprovedChen,
     /// Latest value; all readers are faster than the writer comes back.
     Nbw,
+    /// Latest value, one copy; tasks of one core, under a ceiling.
+    Srp,
+    /// Latest value, one copy; tasks of several cores, who spin for it.
+    Msrp,
+    /// Latest value, one copy; tasks of several cores, who are suspended until they get it.
+    Mpcp,
 }
 
 /// How a reader gets a value that the writer does not touch meanwhile.
@@ -58,7 +64,7 @@ pub struct Parties {
 
 impl Mechanism {
     /// All of them; where several fit and are equally small, the first is chosen.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 13] = [
         Self::Sdrtr,
         Self::Sdrtw,
         Self::Qrtr,
@@ -69,6 +75,9 @@ impl Mechanism {
         Self::Hybrid,
         Self::ImprovedChen,
         Self::Nbw,
+        Self::Srp,
+        Self::Msrp,
+        Self::Mpcp,
     ];
 
     /// The name as the paper prints it.
@@ -84,6 +93,9 @@ impl Mechanism {
             Self::Hybrid => "Hybrid",
             Self::ImprovedChen => "Improved Chen",
             Self::Nbw => "NBW",
+            Self::Srp => "SRP",
+            Self::Msrp => "MSRP",
+            Self::Mpcp => "MPCP",
         }
     }
 
@@ -100,6 +112,9 @@ impl Mechanism {
             Self::Hybrid => "hybrid",
             Self::ImprovedChen => "improved-chen",
             Self::Nbw => "nbw",
+            Self::Srp => "srp",
+            Self::Msrp => "msrp",
+            Self::Mpcp => "mpcp",
         }
     }
 
@@ -112,7 +127,7 @@ impl Mechanism {
     ///
     /// The readers of Chen, Double Buffer, Presence and Peterson store words that the writer looks at, which a client
     /// that reads cannot. Hybrid lets any number look on without a word. Improved Chen and NBW rest on how seldom is
-    /// written, which only a real-time writer promises.
+    /// written, which only a real-time writer promises. Under a lock all parties are real-time: nobody else is waited for.
     pub fn serves(self, kind: Kind, parties: &Parties) -> bool {
         let &Parties { real_time_writer, readers, real_time_readers, client_readers } = parties;
         if (kind == Kind::Queue) != (self == Self::Qrtr) {
@@ -127,6 +142,30 @@ impl Mechanism {
             }
             Self::Hybrid => (1..=self.claims_max()).contains(&real_time_readers),
             Self::ImprovedChen | Self::Nbw => real_time_writer && real_time_readers >= 1,
+            Self::Srp | Self::Msrp | Self::Mpcp => {
+                real_time_writer && readers >= 1 && real_time_readers == readers
+            }
+        }
+    }
+
+    /// The locking protocol, of one that is a lock.
+    pub fn locking(self) -> Option<Locking> {
+        match self {
+            Self::Srp => Some(Locking::Srp),
+            Self::Msrp => Some(Locking::Msrp),
+            Self::Mpcp => Some(Locking::Mpcp),
+            _ => None,
+        }
+    }
+
+    /// How often an access copies the value: the writer's, and a reader's. `claims` are readers that have a place of
+    /// their own.
+    ///
+    /// Peterson: a writer copies for every reader that it meets, a reader may take the newest and its own copy.
+    pub fn copies(self, claims: u32) -> (u32, u32) {
+        match self {
+            Self::Peterson => (claims.saturating_add(1), 2),
+            _ => (1, 1),
         }
     }
 
@@ -134,7 +173,7 @@ impl Mechanism {
     pub fn claims_max(self) -> usize {
         match self {
             Self::Sdrtr | Self::Qrtr => 1,
-            Self::Sdrtw | Self::Nbw => 0,
+            Self::Sdrtw | Self::Nbw | Self::Srp | Self::Msrp | Self::Mpcp => 0,
             Self::Presence => 58,
             Self::DoubleBuffer => 63,
             Self::Chen | Self::Peterson | Self::Hybrid | Self::ImprovedChen => 250,
@@ -143,7 +182,7 @@ impl Mechanism {
 
     /// Whether its readers' ends are [`Way`]s, and its buffers are to be counted.
     pub fn has_ways(self) -> bool {
-        !matches!(self, Self::Sdrtr | Self::Sdrtw | Self::Qrtr)
+        !matches!(self, Self::Sdrtr | Self::Sdrtw | Self::Qrtr) && self.locking().is_none()
     }
 
     /// Bytes of an object for values of `value` bytes; the formulas of `taut-share`, which tests itself against them.
@@ -156,7 +195,8 @@ impl Mechanism {
     /// stand close together below 64 bytes and on cache lines of their own above. The others: slots on cache lines of
     /// their own, in Hybrid and Improved Chen with a stamp each; one line of the writer's (Double Buffer: 3 words
     /// for a row and one more; Presence: 1 word for a slot and one more) and one of each that claims (Presence: a word;
-    /// Peterson: also its copy with a stamp).
+    /// Peterson: also its copy with a stamp). Under a lock there is one value; MSRP has a line for who comes next, MPCP
+    /// one for who holds it and a word for each that may wait, of which there are one more than `claims`.
     pub fn bytes(self, value: u32, slots: u32, claims: u32) -> Option<u64> {
         let lines = |bytes: u64| bytes.checked_next_multiple_of(LINE_BYTES);
         let word = u64::from(value).checked_next_multiple_of(8)?;
@@ -188,6 +228,12 @@ impl Mechanism {
                 main.checked_add(copies)?.checked_add(own)?.checked_add(LINE_BYTES)
             }
             Self::Nbw => spread(word.max(1))?.checked_add(LINE_BYTES),
+            Self::Srp => lines(word),
+            Self::Msrp => lines(word)?.checked_add(LINE_BYTES),
+            Self::Mpcp => {
+                let waiting = lines(claims.checked_add(1)?.checked_mul(8)?)?;
+                lines(word)?.checked_add(LINE_BYTES)?.checked_add(waiting)
+            }
         }
     }
 }
@@ -218,11 +264,16 @@ mod tests {
         assert_eq!(Mechanism::DoubleBuffer.bytes(256, 6, 2), Some(1920));
         assert_eq!(Mechanism::Peterson.bytes(256, 4, 2), Some(1664));
         assert_eq!(Mechanism::Nbw.bytes(256, 4, 0), Some(1152));
+        assert_eq!(Mechanism::Srp.bytes(200, 1, 0), Some(256));
+        assert_eq!(Mechanism::Msrp.bytes(256, 1, 2), Some(384));
+        assert_eq!(Mechanism::Mpcp.bytes(256, 1, 2), Some(512));
+        assert_eq!(Mechanism::Mpcp.bytes(256, 1, 16), Some(640));
     }
 
     #[test]
     fn parties_of_each() {
-        use Mechanism::{Chen, DoubleBuffer, Hybrid, ImprovedChen, Nbw, Peterson, Presence};
+        use Mechanism::{Chen, DoubleBuffer, Hybrid, ImprovedChen, Mpcp, Msrp, Nbw, Peterson, Presence, Srp};
+        let locks = [Srp, Msrp, Mpcp];
         let of = |kind, real_time_writer, readers, real_time_readers, client_readers| {
             let parties = Parties { real_time_writer, readers, real_time_readers, client_readers };
             let fit = Mechanism::ALL.into_iter().filter(|mechanism| mechanism.serves(kind, &parties));
@@ -235,7 +286,8 @@ mod tests {
         assert_eq!(of(Kind::State, true, 2, 1, 1), [Hybrid, ImprovedChen, Nbw]);
         assert_eq!(of(Kind::State, false, 2, 2, 0), claiming);
         assert_eq!(of(Kind::State, true, 60, 60, 0)[0], Chen);
-        assert_eq!(of(Kind::State, true, 251, 251, 0), [ImprovedChen, Nbw]);
+        assert_eq!(of(Kind::State, true, 2, 2, 0)[7..], locks);
+        assert_eq!(of(Kind::State, true, 251, 251, 0), [vec![ImprovedChen, Nbw], locks.to_vec()].concat());
         assert_eq!(of(Kind::Queue, false, 1, 1, 0), [Mechanism::Qrtr]);
         assert_eq!(of(Kind::Queue, true, 1, 1, 0), [Mechanism::Qrtr]);
         assert_eq!(of(Kind::Queue, true, 1, 0, 1), []);

@@ -23,6 +23,40 @@ pub struct Platform {
     pub on_missing_privilege: OnMissingPrivilege,
     /// The group that clients of another user may belong to; none: the same user only.
     pub group: Option<String>,
+    /// What mechanisms are chosen for.
+    pub minimise: Aim,
+}
+
+/// What mechanisms are chosen for, among those that keep every deadline and every chain; ties go to the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Aim {
+    /// Least memory; then slack, then response.
+    #[default]
+    Memory,
+    /// The least sum of R / D over all tasks; then memory.
+    Response,
+    /// The greatest least (D − R) / D of any task; then memory.
+    Slack,
+}
+
+impl Aim {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Memory, Self::Response, Self::Slack];
+
+    /// The word that stands for it in a manifest and on a command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Response => "response",
+            Self::Slack => "slack",
+        }
+    }
+
+    /// What a word stands for.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|aim| aim.word() == word)
+    }
 }
 
 /// The scheduling policy of a core.
@@ -47,6 +81,18 @@ pub struct Overheads {
     pub kernel_blocking: Duration,
     /// Taking a lock and giving it back, when nobody waits; every critical section is charged it.
     pub lock: Duration,
+    /// Whether somebody said that. Of a lock whose cost is a guess, none is chosen: it only is taken where it is asked for.
+    pub lock_is_stated: bool,
+    /// Copying 1 KiB of a value that no cache of the core holds.
+    pub copy: Duration,
+}
+
+impl Overheads {
+    /// How long copying a value of so many bytes takes; rounded up, 1 ns at least. `None` on overflow.
+    pub fn copying(&self, bytes: u32) -> Option<Duration> {
+        let time = u128::from(self.copy.as_ns()) * u128::from(bytes);
+        u64::try_from(time.div_ceil(1_024)).ok().map(|ns| Duration::from_ns(ns.max(1)))
+    }
 }
 
 /// What to do without the privilege to be real-time.

@@ -65,5 +65,6 @@ pub(crate) fn as_task(budget: Duration, period: Duration) -> RealTime {
         persistent: Size::ZERO,
         release: Size::ZERO,
         on_overrun: Overrun::RunOn,
+        copying: Duration::ZERO,
     }
 }

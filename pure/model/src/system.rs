@@ -3,7 +3,9 @@
 
 use taut_time::Duration;
 
-use crate::{Arrival, Channel, Class, ClientKind, Payload, Platform, RealTime, Server, Shared, Size, Task};
+use crate::{
+    Arrival, Channel, Class, ClientKind, Locking, Payload, Platform, RealTime, Server, Shared, Size, Task,
+};
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
@@ -54,6 +56,10 @@ pub struct Model {
     pub(crate) payloads: Vec<Payload>,
     pub(crate) services: Vec<Service>,
     pub(crate) resources: Vec<Shared>,
+    /// The states that the last resources guard; the others are the manifest's.
+    pub(crate) guarding: Vec<ChannelId>,
+    /// By resource of the manifest: what was decided.
+    pub(crate) protocols: Vec<Option<Locking>>,
     pub(crate) servers: Vec<Server>,
     pub(crate) tasks: Vec<Task>,
     pub(crate) clients: Vec<Client>,
@@ -140,9 +146,14 @@ impl Model {
     pub fn services(&self) -> &[Service] {
         &self.services
     }
-    /// The resources, in the manifest's order.
+    /// The resources, in the manifest's order; then those that guard a state.
     pub fn resources(&self) -> &[Shared] {
         &self.resources
+    }
+    /// The state that a resource guards, by its position; none for one of the manifest's.
+    pub fn guarding(&self, resource: usize) -> Option<ChannelId> {
+        let at = resource.checked_sub(self.resources.len() - self.guarding.len())?;
+        self.guarding.get(at).copied()
     }
     /// The servers, in the manifest's order.
     pub fn servers(&self) -> &[Server] {

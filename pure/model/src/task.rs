@@ -62,6 +62,16 @@ pub struct RealTime {
     pub release: Size,
     /// What happens when a release falls due while the previous job still runs.
     pub on_overrun: Overrun,
+    /// What the mechanisms of its states copy in a job beyond once per access, which the execution time includes; 0
+    /// until they are decided: [`crate::Model::decided`].
+    pub copying: Duration,
+}
+
+impl RealTime {
+    /// C: the execution time with its margin, and what is copied beyond it; `None` on overflow.
+    pub fn cost(&self) -> Option<Duration> {
+        self.wcet.bound()?.checked_add(self.copying)
+    }
 }
 
 /// A task without a deadline.

@@ -25,8 +25,11 @@ fn empty() -> Draft {
                 context_switch: Duration::ZERO,
                 kernel_blocking: Duration::ZERO,
                 lock: Duration::ZERO,
+                lock_is_stated: false,
+                copy: Duration::ZERO,
             },
             on_missing_privilege: OnMissingPrivilege::Fail,
+            minimise: taut_model::Aim::Memory,
             group: None,
         },
         payloads: vec![Payload {

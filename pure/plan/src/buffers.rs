@@ -9,9 +9,7 @@
 
 use taut_analysis::wait_free::writes_during_read::{self, Writer};
 use taut_analysis::wait_free::{buffers, partition};
-use taut_model::{
-    Channel, ChannelId, Class, Fault, Mechanism, Model, Parties, Party, Place, STAMP_BYTES, Way, codes,
-};
+use taut_model::{Channel, ChannelId, Class, Fault, Mechanism, Model, Party, Place, STAMP_BYTES, Way, codes};
 
 use crate::ChannelPlan;
 use crate::flow::Promises;
@@ -45,21 +43,10 @@ pub(crate) fn claims(ways: impl IntoIterator<Item = Way>) -> u32 {
     ways.into_iter().filter(|way| *way == Way::Claims).fold(0, |claims, _| claims.saturating_add(1))
 }
 
-fn parties(model: &Model, channel: &Channel) -> Parties {
-    let count = |of: &dyn Fn(&Party) -> bool| channel.readers.iter().filter(|reader| of(reader)).count();
-    Parties {
-        real_time_writer: model.is_real_time(channel.writer),
-        readers: channel.readers.len(),
-        real_time_readers: count(&|reader| model.is_real_time(*reader)),
-        client_readers: count(&|reader| matches!(reader, Party::Client(_))),
-    }
-}
-
 /// The mechanisms that serve a channel's parties, in the order in which equals are preferred.
 pub(crate) fn serving(model: &Model, id: ChannelId) -> Vec<Mechanism> {
-    let channel = model.channel(id);
-    let parties = parties(model, channel);
-    Mechanism::ALL.into_iter().filter(|mechanism| mechanism.serves(channel.kind, &parties)).collect()
+    let (kind, parties) = (model.channel(id).kind, model.parties(id));
+    Mechanism::ALL.into_iter().filter(|mechanism| mechanism.serves(kind, &parties)).collect()
 }
 
 /// Chooses among mechanisms that serve the channel and have [`Way`]s; the pinned one if there is one and it fits.
@@ -85,11 +72,12 @@ pub(crate) fn choose(
     if let Some((pinned, misfit)) = pin {
         faults.push(refused(model, channel, (pinned, &misfit), &fit));
     }
-    let pinned = channel.mechanism.and_then(|pinned| fit.iter().position(|fit| fit.mechanism == pinned));
+    let place = |of: Option<Mechanism>| of.and_then(|of| fit.iter().position(|fit| fit.mechanism == of));
+    let (pinned, decided) = (place(channel.mechanism), place(channel.decided));
     if fit.is_empty() {
         return None;
     }
-    let choice = fit.remove(pinned.unwrap_or(0));
+    let choice = fit.remove(pinned.or(decided).unwrap_or(0));
     let reason = reason(model, channel, &choice, fit.first(), pinned.is_some());
     Some((choice, reason))
 }
@@ -184,7 +172,12 @@ fn candidate(
             let slots = writes.unwrap_or(0).checked_add(2).filter(|slots| *slots <= BUFFERS_MAX);
             (slots.ok_or_else(|| too_many(slowest))?, 0)
         }
-        Mechanism::Sdrtr | Mechanism::Sdrtw | Mechanism::Qrtr => return Err(Misfit::Size),
+        Mechanism::Sdrtr
+        | Mechanism::Sdrtw
+        | Mechanism::Qrtr
+        | Mechanism::Srp
+        | Mechanism::Msrp
+        | Mechanism::Mpcp => return Err(Misfit::Size),
     };
     if matches!(
         mechanism,

@@ -5,7 +5,8 @@
 
 use taut_analysis::queue::{self, Reader, Writer};
 use taut_model::{
-    Arrival, CAPACITY_MAX, Channel, ChannelId, Class, Fault, Kind, Mechanism, Model, Party, Place, Way, codes,
+    Arrival, CAPACITY_MAX, Channel, ChannelId, Class, Fault, Kind, Mechanism, Model, Party, Place,
+    STAMP_BYTES, Way, codes,
 };
 use taut_time::Duration;
 
@@ -38,6 +39,34 @@ impl Realisation {
     fn of(mechanism: Mechanism) -> Self {
         let (reason, buffers, ways) = (String::new(), None, Vec::new());
         Self { mechanism, reason, buffers, ways, capacity: 1, capacity_reason: None, latency: None }
+    }
+
+    /// A state under a lock.
+    fn locked(model: &Model, channel: &Channel, mechanism: Mechanism) -> Self {
+        let mut locked = Self::of(mechanism);
+        locked.buffers = Some(1);
+        if mechanism == Mechanism::Mpcp {
+            locked.ways = vec![Way::Claims; channel.readers.len()];
+        }
+        let by = if channel.mechanism.is_some() { "pinned by the manifest; " } else { "" };
+        let waits = match mechanism {
+            Mechanism::Srp => "on one core, under a ceiling: who has it is preempted by nobody who wants it",
+            Mechanism::Msrp => "on several cores: who waits for it spins",
+            _ => "on several cores: who waits for it is suspended",
+        };
+        let copying = model.payloads()[channel.payload]
+            .size()
+            .and_then(|size| model.platform().overheads.copying(size.checked_add(STAMP_BYTES)?));
+        let held = copying.map_or_else(String::new, |time| format!(", held for {time}"));
+        locked.reason = format!("{by}state of real-time tasks {waits}; one copy{held}");
+        locked
+    }
+
+    /// Bytes of the object.
+    pub(crate) fn bytes(&self, model: &Model, id: ChannelId) -> Option<u64> {
+        let slots = self.buffers.unwrap_or(self.capacity);
+        let claims = buffers::claims(self.ways.iter().copied());
+        self.mechanism.bytes(model.value_bytes(id)?, slots, claims)
     }
 }
 
@@ -93,6 +122,9 @@ pub(crate) fn realise(
     let from = model.is_real_time(channel.writer);
     let serving = buffers::serving(model, id);
     let pinned = channel.mechanism.filter(|pinned| serving.contains(pinned));
+    if let Some(lock) = channel.decided.or(pinned).filter(|decided| decided.locking().is_some()) {
+        return Realisation::locked(model, channel, lock);
+    }
     // The model has refused what no mechanism serves; a state is then the safest reading.
     let mechanism = pinned.or(serving.first().copied()).unwrap_or(Mechanism::Sdrtw);
     let mut realisation = Realisation::of(mechanism);

@@ -11,6 +11,7 @@ mod advise;
 mod alternatives;
 mod buffers;
 mod chains;
+mod decide;
 mod difference;
 mod explain;
 mod flow;
@@ -27,19 +28,23 @@ mod shape;
 mod shared;
 mod text;
 mod timing;
+mod wish;
 
 pub use advise::advise_task;
+pub use decide::why_channel;
 pub use difference::InputChange;
 pub use explain::{explain_chain, explain_channel, explain_task};
 pub use lock::{LockError, digest};
 pub use make::Planned;
 pub use serve::ServerPlan;
 pub use shape::{
-    ArrivalPlan, ChainPlan, ChannelPlan, ClassPlan, CorePlan, Input, MemoryPlan, Place, Plan, ReaderPlan,
-    Region, ResourcePlan, ScopePlan, ServicePlan, StepPlan, TaskPlan, Term, WriterPlan,
+    ArrivalPlan, ChainPlan, ChannelPlan, ChoicePlan, ClassPlan, CorePlan, Input, MemoryPlan, OtherPlan,
+    Place, Plan, ReaderPlan, Region, ResourcePlan, ScopePlan, ServicePlan, StepPlan, TaskPlan, Term,
+    WriterPlan,
 };
 /// The model's words that stand in a plan, so that who reads plans need not know the model.
 pub use taut_model::{
-    Evidence, Kind, Locking, Mechanism, OnMissingPrivilege, Overflow, Overrun, STAMP_BYTES, Scheduler,
+    Aim, Evidence, Kind, Locking, Mechanism, OnMissingPrivilege, Overflow, Overrun, STAMP_BYTES, Scheduler,
     ServerPolicy, Size, Way,
 };
+pub use wish::{Pin, Wish, WishError};

@@ -54,12 +54,16 @@ impl Plan {
         if let Some(server) = self.servers.first() {
             return Some(format!("server `{}`", server.name));
         }
-        match (edf, self.resources.first()) {
-            (Some(core), _) => Some(format!("EDF on core {}", core.cpu)),
-            (None, Some(resource)) => {
+        let locked = self.channels.iter().find(|channel| channel.mechanism.locking().is_some());
+        match (edf, self.resources.first(), locked) {
+            (Some(core), ..) => Some(format!("EDF on core {}", core.cpu)),
+            (None, Some(resource), _) => {
                 Some(format!("{} for resource `{}`", resource.protocol.paper_name(), resource.name))
             }
-            (None, None) => None,
+            (None, None, Some(channel)) => {
+                Some(format!("{} for channel `{}`", channel.mechanism.paper_name(), channel.name))
+            }
+            (None, None, None) => None,
         }
     }
 

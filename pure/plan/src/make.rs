@@ -6,6 +6,7 @@ use taut_model::{Arrival, ChannelId, Class, Fault, Model, Party, Place, RealTime
 use taut_time::Duration;
 
 use crate::chains;
+use crate::decide::{self, Decided};
 use crate::flow::{self, Realisation};
 use crate::map::{self, Map};
 use crate::proof::{Effort, Proof};
@@ -13,7 +14,7 @@ use crate::seats::{Seat, Seats, Who};
 use crate::shared::Shared;
 use crate::{
     ArrivalPlan, ChainPlan, ChannelPlan, ClassPlan, CorePlan, Input, MemoryPlan, Plan, ReaderPlan, Region,
-    ServicePlan, TaskPlan, Term, WriterPlan, serve, timing,
+    ServicePlan, TaskPlan, Term, Wish, WishError, WriterPlan, serve, timing,
 };
 
 /// The largest number that TOML can hold; stands for any utilisation above it.
@@ -24,6 +25,8 @@ const PPM_MAX: u64 = i64::MAX as u64;
 pub struct Planned {
     /// The decisions, even where they are not proven: then [`Plan::proven`] is false.
     pub plan: Plan,
+    /// The application with what was decided: what [`Plan::task_set`] and [`crate::advise_task`] are to be asked of.
+    pub model: Model,
     /// Why it is not proven; in the order cores, tasks, channels, chains, memory.
     pub faults: Vec<Fault>,
 }
@@ -34,7 +37,22 @@ impl Plan {
     /// Depends on the model alone, `inputs` being copied: the same model gives the same plan. 100 tasks with 100
     /// channels take a few milliseconds.
     pub fn make(model: &Model, inputs: Vec<Input>) -> Planned {
+        Self::of(model.clone(), inputs, Wish::default())
+    }
+
+    /// The same, with something else asked for beside the manifest.
+    ///
+    /// # Errors
+    /// [`WishError`] if that cannot be had.
+    pub fn make_wished(model: &Model, inputs: Vec<Input>, wish: Wish) -> Result<Planned, WishError> {
+        Ok(Self::of(wish.on(model)?, inputs, wish))
+    }
+
+    fn of(open: Model, inputs: Vec<Input>, wish: Wish) -> Planned {
         let mut faults = Vec::new();
+        let aim = wish.minimise.unwrap_or(open.platform().minimise);
+        let decided = decide::decide(open, aim, &mut faults);
+        let model = &decided.model;
         let Proof { seats, shared, promises, served } = Proof::find(model, Effort::Plan, &mut faults);
         let channels: Vec<Realisation> =
             model.channel_ids().map(|id| flow::realise(model, id, &promises, &mut faults)).collect();
@@ -68,6 +86,7 @@ impl Plan {
             group: platform.group.clone(),
             housekeeping: platform.housekeeping.clone(),
             inputs,
+            wish,
             memory,
             cores: cores.collect(),
             resources: shared.as_ref().map_or(Vec::new(), |shared| shared.resources(model)),
@@ -75,10 +94,10 @@ impl Plan {
             services: services(model, &map),
             tasks: tasks(model, &seats, shared.as_ref(), &map),
             clients: model.clients().iter().map(|client| client.name.clone()).collect(),
-            channels: channel_plans(model, &channels, &map),
+            channels: channel_plans(&decided, &channels, &map),
             chains,
         };
-        Planned { plan, faults }
+        Planned { plan, model: decided.model, faults }
     }
 }
 
@@ -241,7 +260,8 @@ fn terms(seats: &Seats<'_>, core: usize, bound: &Bound) -> Vec<Term> {
     bound.terms.iter().map(term).collect()
 }
 
-fn channel_plans(model: &Model, channels: &[Realisation], map: &Map) -> Vec<ChannelPlan> {
+fn channel_plans(decided: &Decided, channels: &[Realisation], map: &Map) -> Vec<ChannelPlan> {
+    let model = &decided.model;
     let client = |party: &Party| matches!(party, Party::Client(_));
     let one = |id: ChannelId| {
         let channel = model.channel(id);
@@ -266,6 +286,7 @@ fn channel_plans(model: &Model, channels: &[Realisation], map: &Map) -> Vec<Chan
             size: payload.size().unwrap_or(u32::MAX),
             mechanism: realisation.mechanism,
             reason: realisation.reason.clone(),
+            choice: decide::choice(decided, id, realisation.mechanism),
             buffers: realisation.buffers,
             capacity: realisation.capacity,
             capacity_reason: realisation.capacity_reason.clone(),

@@ -3,8 +3,9 @@
 
 //! What is proven of an application: places, tests, and a promise per task.
 
-use taut_analysis::Core;
+use taut_analysis::{Core, Verdict, Why};
 use taut_model::{Fault, Model, Severity};
+use taut_time::Duration;
 
 use crate::flow::{self, Promise, Promises, Realisation};
 use crate::make::memory;
@@ -72,6 +73,20 @@ impl<'m> Proof<'m> {
             }
         }
         Self { seats, shared, promises, served }
+    }
+
+    /// R of a task that is past its deadline, as far as it is known.
+    pub(crate) fn past(&self, name: &str) -> Option<Duration> {
+        let seat = self.seats.seats.iter().position(|seat| !seat.is_server() && seat.name == name)?;
+        match &self.shared {
+            Some(shared) => shared.past(seat),
+            None => match self.seats.verdict(seat) {
+                Ok(Verdict::Unschedulable(past) | Verdict::NotShown(Why::Passes(past))) => {
+                    Some(past.from_arrival)
+                }
+                _ => None,
+            },
+        }
     }
 
     /// Whether quick answers may show less than others: offsets may help, and looking at them takes long.

@@ -91,7 +91,7 @@ impl<'m> Seats<'m> {
             name,
             task,
             back_to_back: Duration::ZERO,
-            cost: task.wcet.bound().unwrap_or(Duration::MAX),
+            cost: task.cost().unwrap_or(Duration::MAX),
             core: 0,
             core_reason: None,
             priority: 0,

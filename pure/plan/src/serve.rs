@@ -140,7 +140,7 @@ pub(crate) fn response(
             return found;
         }
     };
-    let own = task.wcet.bound().unwrap_or(time).min(time);
+    let own = task.cost().unwrap_or(time).min(time);
     let switching = switches.min(time.saturating_sub(own));
     let waits = time.saturating_sub(own).saturating_sub(switching);
     let by = format!("server {}", model.servers()[server].name);
@@ -173,7 +173,7 @@ fn ask(
     let server = &model.servers()[server];
     let late = task.jitter.checked_add(overheads.release).ok_or(Overflow)?;
     let switches = overheads.context_switch.checked_mul(2).ok_or(Overflow)?;
-    let cost = task.wcet.bound().and_then(|cost| cost.checked_add(switches)).ok_or(Overflow)?;
+    let cost = task.cost().and_then(|cost| cost.checked_add(switches)).ok_or(Overflow)?;
     let period = task.arrival.period();
     let requests = Requests { cost, period, jitter: late, deadline: task.deadline.saturating_sub(late) };
     let supply = server::Server { budget: server.budget(), period: server.period(), response: used };
@@ -200,7 +200,7 @@ pub(crate) fn deadline(
     let place = Place::value(format!("tasks.{name}.deadline"));
     let message = format!("task `{name}` is not shown to keep its deadline in server `{}`", server.name);
     let code = if past.is_some() { codes::DEADLINE_MISSED } else { codes::NOT_SHOWN };
-    let cost = task.wcet.bound().unwrap_or(Duration::MAX);
+    let cost = task.cost().unwrap_or(Duration::MAX);
     let budget = Place::value(format!("servers.{}.budget", server.name));
     faults.push(
         Fault::error(code, message, place, text.clone())

@@ -7,7 +7,7 @@ use taut_model::{
 };
 use taut_time::Duration;
 
-use crate::ServerPlan;
+use crate::{ServerPlan, Wish};
 
 /// The decision for a whole application, and its proof in figures: the content of `taut.lock`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +31,9 @@ pub struct Plan {
     pub housekeeping: Vec<u16>,
     /// The text that this was made from: the manifest, then the overlays in order.
     pub inputs: Vec<Input>,
+    /// What else was asked for when it was made.
+    #[serde(default, skip_serializing_if = "Wish::is_empty")]
+    pub wish: Wish,
     /// The memory map.
     pub memory: MemoryPlan,
     /// The real-time cores.
@@ -264,6 +267,9 @@ pub struct ChannelPlan {
     pub mechanism: Mechanism,
     /// Why so.
     pub reason: String,
+    /// Beside what it was chosen, where there was a choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub choice: Option<ChoicePlan>,
     /// Copies of the value that the object of a state holds, where its mechanism counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffers: Option<u32>,
@@ -281,6 +287,36 @@ pub struct ChannelPlan {
     /// Bound on the time from send to receive, if all parties are real-time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Duration>,
+}
+
+/// A choice among mechanisms: its price, and what else there was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ChoicePlan {
+    /// What comes to a job of the writer besides what its execution time includes, waiting aside.
+    pub writer: Duration,
+    /// The same for a reader.
+    pub reader: Duration,
+    /// The next that would do, all else as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<OtherPlan>,
+    /// Those that are smaller and would not do, all else as it is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cheaper: Vec<OtherPlan>,
+}
+
+/// A mechanism that was not chosen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct OtherPlan {
+    /// Which.
+    pub mechanism: Mechanism,
+    /// Bytes of the object; none if it cannot be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// Which deadline or chain is in the way, or why it cannot be; none if nothing is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
 }
 
 /// The writing party.

@@ -139,7 +139,7 @@ fn protocols_that_do_not_fit() {
     let mut edf = two_cores(Some(Locking::Mpcp));
     edf.platform.scheduler = Scheduler::Edf;
     assert_eq!(misfits(&edf), 1, "under EDF");
-    let mut mixed = two_cores(Some(Locking::Mpcp));
+    let mut mixed = two_cores(Some(Locking::FmlpPlus));
     mixed.resources.push(Shared { name: "log".into(), protocol: Some(Locking::Msrp) });
     for task in ["fast", "other"] {
         let log = SectionDraft { resource: "log".into(), longest: time("1us"), count: 1 };

@@ -221,6 +221,9 @@ fn serves(mechanism: Mechanism) -> &'static str {
         Mechanism::ImprovedChen | Mechanism::Nbw => {
             "is for the state of a real-time writer with a real-time reader: it rests on how seldom is written"
         }
+        Mechanism::Srp | Mechanism::Msrp | Mechanism::Mpcp => {
+            "is a lock, for a state of real-time tasks only: they wait for nobody else"
+        }
     }
 }
 

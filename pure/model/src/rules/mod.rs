@@ -134,6 +134,7 @@ fn model(draft: &Draft, names: &Names<'_>, links: Vec<Link>, chains: Vec<Option<
                     persistent: real_time.persistent,
                     release: real_time.release,
                     on_overrun: real_time.on_overrun,
+                    copying: taut_time::Duration::ZERO,
                 })
             }
         };
@@ -158,6 +159,7 @@ fn model(draft: &Draft, names: &Names<'_>, links: Vec<Link>, chains: Vec<Option<
             capacity,
             overflow: channel.overflow,
             mechanism: channel.mechanism,
+            decided: None,
             sends_per_release: channel.sends_per_release,
             takes_per_release: channel.takes_per_release,
         });
@@ -172,6 +174,8 @@ fn model(draft: &Draft, names: &Names<'_>, links: Vec<Link>, chains: Vec<Option<
             .map(|s| Service { name: s.name.clone(), persistent: s.persistent })
             .collect(),
         resources: draft.resources.clone(),
+        guarding: Vec::new(),
+        protocols: Vec::new(),
         servers: draft.servers.iter().map(|one| servers::server(draft, one)).collect::<Option<_>>()?,
         tasks,
         clients: draft

@@ -80,16 +80,21 @@ impl Shared {
     /// Resources of several cores, under fixed priority.
     fn across(&self, model: &Model, seats: &Seats<'_>, seat: usize, global: &[bool]) -> Vec<Row> {
         let chosen = self.chosen(global);
-        let pinned = (0..global.len()).any(|at| global[at] && model.resources()[at].protocol.is_some());
+        let pinned = (0..global.len()).any(|at| global[at] && model.protocol(at).is_some());
         let response = self.response(seats, seat);
         let keeps = seats.seats.iter().any(|seat| !seat.task.non_preemptive.is_zero());
         let mut rows = Vec::new();
         // Candidates are tried in order, up to the first that keeps all deadlines.
         let place = |locking| ANALYSES.iter().position(|other| other.first && Some(other.locking) == locking);
         let tried_before = |analysis: &Analysis| place(Some(analysis.locking)) < place(chosen);
+        let mut guards = global.iter().zip(&self.protocols).filter(|(global, _)| **global);
+        let mixed = guards.any(|(_, (locking, _))| Some(*locking) != chosen);
+        if mixed && !matches!(self.answer, Answer::Refused) {
+            rows.push(Row::new("MSRP beside MPCP", self.says(model, seats, seat)));
+        }
         for analysis in &ANALYSES {
             if matches!(self.answer, Answer::Refused) {
-                rows.push(Row::fails(analysis.name, "a resource of several cores is held with another"));
+                rows.push(Row::fails(analysis.name, "resources of several cores do not fit, as is said"));
                 continue;
             }
             if analysis.suspends && keeps {
@@ -97,14 +102,15 @@ impl Shared {
                 rows.push(Row::fails(analysis.name, why));
                 continue;
             }
-            let used = analysis.first && Some(analysis.locking) == chosen;
-            let found = charged(model, seats, global, analysis.suspends)
+            let used = analysis.first && Some(analysis.locking) == chosen && !mixed;
+            let found = charged(model, seats, global, &vec![analysis.suspends; global.len()])
                 .and_then(|charged| (analysis.analysis)(&charged.set));
             let says = match found {
                 Ok(Verdict::Schedulable(bounds)) => {
                     let found = bounds.tasks[seat].from_arrival;
                     match response {
                         _ if used => format!("used: R = {found}"),
+                        Some(_) if mixed => format!("not asked for: would give R = {found}"),
                         Some(response) if response == found && Some(analysis.locking) == chosen => {
                             "not needed: would give the same R".to_owned()
                         }
@@ -182,7 +188,7 @@ impl Shared {
                 true => ("ceilings (SRP)", Locks::Srp(Levels::Deadline)),
                 false => ("deadline floors (DFP)", Locks::Dfp(Floors::Shared)),
             };
-            let found = charged(model, seats, global, false)
+            let found = charged(model, seats, global, &vec![false; global.len()])
                 .and_then(|charged| response::core(&charged.set, at.core, locks));
             let mine = seats.cores[at.core].members.iter().position(|&member| member == seat);
             let says = match (found, mine) {
@@ -237,7 +243,7 @@ impl Shared {
                 }
             }
             Answer::Nothing(why) => format!("no answer: {why}"),
-            Answer::Refused => "no answer: a resource of several cores is held with another".to_owned(),
+            Answer::Refused => "no answer: resources of several cores do not fit, as is said".to_owned(),
         }
     }
 }

@@ -89,7 +89,7 @@ pub(super) fn charged(
     model: &Model,
     seats: &Seats<'_>,
     global: &[bool],
-    suspends: bool,
+    suspends: &[bool],
 ) -> Result<Charged, Overflow> {
     let overheads = model.platform().overheads;
     let probe = Probe::new(&overheads)?;

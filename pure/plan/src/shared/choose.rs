@@ -3,14 +3,14 @@
 
 //! Which protocol, and what is proven with it.
 
-use taut_analysis::multi::{Bounds, fmlp_plus, mpcp_lnr09_sound, msrp_joint};
+use taut_analysis::multi::Bounds;
 use taut_analysis::uni::edf::demand::Demand;
-use taut_analysis::{Assumption, Overflow, Verdict, Why};
-use taut_model::{Fault, Locking, Model, Place, Scheduler, TaskSet, codes};
+use taut_analysis::{Assumption, Verdict, Why};
+use taut_model::{Fault, Locking, Model, Place, Scheduler, codes};
 
 use super::charge::{Charged, charged};
 use super::edf::Due;
-use super::local;
+use super::protocols::Protocols;
 use crate::seats::{Seat, Seats};
 
 pub(super) enum Answer {
@@ -26,45 +26,6 @@ pub(super) enum Answer {
     Refused,
 }
 
-/// A protocol for resources of several cores, with its test.
-pub(super) struct Candidate {
-    pub(super) locking: Locking,
-    test: &'static str,
-    suspends: bool,
-    analysis: fn(&TaskSet) -> Result<Verdict<Bounds>, Overflow>,
-}
-
-const SPINNING: Candidate = Candidate {
-    locking: Locking::Msrp,
-    test: "response-time analysis, fixed priority, MSRP, a core's requests counted together (Wieder & Brandenburg 2013)",
-    suspends: false,
-    analysis: msrp_joint::response_times,
-};
-
-pub(super) const CANDIDATES: [Candidate; 3] = [
-    SPINNING,
-    Candidate {
-        locking: Locking::Mpcp,
-        test: "response-time analysis, fixed priority, MPCP (Lakshmanan et al. 2009, with the jitter that it lacks)",
-        suspends: true,
-        analysis: mpcp_lnr09_sound::response_times,
-    },
-    Candidate {
-        locking: Locking::FmlpPlus,
-        test: "response-time analysis, fixed priority, FMLP+ (Brandenburg 2011)",
-        suspends: true,
-        analysis: fmlp_plus::response_times,
-    },
-];
-
-/// If nothing is shared between cores.
-pub(super) const LOCAL: Candidate = Candidate {
-    locking: Locking::Srp,
-    test: "response-time analysis, fixed priority, immediate ceilings (Baker 1991; Audsley et al. 1993)",
-    suspends: false,
-    analysis: local::response_times,
-};
-
 /// Whether tasks of several cores use a resource.
 pub(super) fn is_global(seats: &Seats<'_>, resource: usize) -> bool {
     let mut cores = users(seats, resource).map(|seat| seat.core);
@@ -77,25 +38,22 @@ fn users<'s, 'm>(seats: &'s Seats<'m>, resource: usize) -> impl Iterator<Item = 
     seats.seats.iter().filter(uses)
 }
 
-/// What the manifest says of protocols.
-pub(super) struct Named {
-    /// The one for resources of several cores.
-    pub(super) global: Option<Locking>,
-    /// Whether resources of one core have deadline floors: one that is named makes it all.
-    pub(super) floors: bool,
-}
-
-/// Reports protocols that do not fit.
-pub(super) fn fit(model: &Model, seats: &Seats<'_>, global: &[bool], faults: &mut Vec<Fault>) -> Named {
+/// Reports protocols that do not fit; whether resources of one core have deadline floors: one that is named makes it all.
+pub(super) fn fit(model: &Model, seats: &Seats<'_>, global: &[bool], faults: &mut Vec<Fault>) -> bool {
     let edf = model.platform().scheduler == Scheduler::Edf;
     // The first that is named for resources of one core, and of several.
     let mut firsts: [Option<(usize, Locking)>; 2] = [None, None];
     for (at, resource) in model.resources().iter().enumerate() {
         let Some(protocol) = resource.protocol else { continue };
         let name = protocol.paper_name();
-        let place = |at: usize| Place::value(format!("resources.{}.protocol", model.resources()[at].name));
+        let state = model.guarding(at).is_some();
+        let what = if state { "state" } else { "resource" };
+        let place = |at: usize| match model.guarding(at) {
+            Some(id) => Place::value(format!("channels.{}.mechanism", model.channel(id).name)),
+            None => Place::value(format!("resources.{}.protocol", model.resources()[at].name)),
+        };
         let mut refuse = |text: String, help: &str| {
-            let message = format!("{name} does not fit resource `{}`", resource.name);
+            let message = format!("{name} does not fit {what} `{}`", resource.name);
             let mut fault = Fault::error(codes::LOCKING_MISFIT, message, place(at), text).help(help);
             for seat in users(seats, at) {
                 let cpu = model.platform().cores[seat.core];
@@ -122,8 +80,13 @@ pub(super) fn fit(model: &Model, seats: &Seats<'_>, global: &[bool], faults: &mu
                     "no analysis here bounds how holders of the one delay holders of the other",
                 ),
             };
+            // Spinning and suspending are analysed beside one another, under fixed priority.
+            let mixed = |named| {
+                let both = [named, protocol];
+                both.contains(&Locking::Msrp) && both.contains(&Locking::Mpcp)
+            };
             match *first {
-                Some((other, named)) if named != protocol => {
+                Some((other, named)) if named != protocol && !mixed(named) => {
                     let message = format!("two protocols for resources of {several}");
                     faults.push(
                         Fault::error(codes::LOCKING_MISFIT, message, place(at), name)
@@ -136,8 +99,8 @@ pub(super) fn fit(model: &Model, seats: &Seats<'_>, global: &[bool], faults: &mu
             }
         }
     }
-    let [local, global] = firsts.map(|first| first.map(|(_, named)| named));
-    Named { global, floors: local == Some(Locking::Dfp) }
+    let [local, _] = firsts.map(|first| first.map(|(_, named)| named));
+    local == Some(Locking::Dfp)
 }
 
 /// The first candidate that keeps all deadlines, else the first.
@@ -145,17 +108,17 @@ pub(super) fn by_priority(
     model: &Model,
     seats: &Seats<'_>,
     global: &[bool],
-    candidates: &[&Candidate],
-) -> (Locking, &'static str, Answer) {
-    let mut first: Option<(Locking, &'static str, Answer)> = None;
-    for candidate in candidates {
-        let answer = charged(model, seats, global, candidate.suspends)
-            .and_then(|charged| (candidate.analysis)(&charged.set).map(|verdict| (charged, verdict)));
+) -> (Vec<Locking>, &'static str, Answer) {
+    let mut first: Option<(Vec<Locking>, &'static str, Answer)> = None;
+    for candidate in Protocols::candidates(model, global) {
+        let suspending = candidate.suspending();
+        let answer = charged(model, seats, global, &suspending)
+            .and_then(|charged| candidate.response_times(&charged.set).map(|verdict| (charged, verdict)));
         let answer = match answer {
             Err(overflow) => Answer::Nothing(overflow.to_string()),
             // A stretch that is not preempted delays holders, which these do not count.
             Ok(_)
-                if candidate.suspends
+                if suspending.contains(&true)
                     && seats.seats.iter().any(|seat| !seat.task.non_preemptive.is_zero()) =>
             {
                 Answer::Nothing("a non-preemptive stretch would delay those who hold a resource".into())
@@ -172,11 +135,13 @@ pub(super) fn by_priority(
             Ok((_, Verdict::NotApplicable(assumption))) => Answer::Nothing(assumption.to_string()),
         };
         let keeps = matches!(answer, Answer::Bounds(_, _, true));
-        let found = (candidate.locking, candidate.test, answer);
+        let test = candidate.test();
+        let found = (candidate.of, test, answer);
         if keeps {
             return found;
         }
         first.get_or_insert(found);
     }
-    first.unwrap_or((Locking::Msrp, SPINNING.test, Answer::Nothing("the protocols do not fit".into())))
+    // Those that are named do not go together, which has been said.
+    first.unwrap_or_else(|| (vec![Locking::Msrp; global.len()], "none", Answer::Refused))
 }

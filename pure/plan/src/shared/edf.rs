@@ -71,7 +71,7 @@ pub(super) fn analyse(model: &Model, seats: &Seats<'_>, global: &[bool], guards:
     if guards == Guards::Mixed {
         return Answer::Nothing("deadline floors beside resources of several cores are not analysed".into());
     }
-    let found = charged(model, seats, global, false)
+    let found = charged(model, seats, global, &vec![false; global.len()])
         .and_then(|charged| Ok((demands(&charged.set, guards)?, charged)));
     match found {
         Err(overflow) => Answer::Nothing(overflow.to_string()),

@@ -10,6 +10,7 @@ mod choose;
 mod edf;
 mod local;
 mod nested;
+mod protocols;
 mod tell;
 mod work;
 
@@ -19,7 +20,7 @@ use taut_time::Duration;
 
 use crate::seats::{Seat, Seats};
 use crate::{ResourcePlan, Term};
-use choose::{Answer, CANDIDATES, Candidate, LOCAL, by_priority, fit, is_global};
+use choose::{Answer, by_priority, fit, is_global};
 use edf::Guards;
 pub(crate) use edf::fits;
 use tell::{due, term, terms};
@@ -41,43 +42,47 @@ impl Shared {
             return None;
         }
         let global: Vec<bool> = (0..model.resources().len()).map(|at| is_global(seats, at)).collect();
-        let named = fit(model, seats, &global, faults);
+        let floors = fit(model, seats, &global, faults);
         let any = global.contains(&true);
+        let open = |other: Locking| {
+            let of = |(at, global): (usize, &bool)| {
+                model.protocol(at).unwrap_or(match (global, floors) {
+                    (true, _) => other,
+                    (false, true) => Locking::Dfp,
+                    (false, false) => Locking::Srp,
+                })
+            };
+            global.iter().enumerate().map(of).collect::<Vec<Locking>>()
+        };
         let (locking, test, answer) = if seats.seats.iter().any(Seat::is_server) {
             let text = "servers are analysed beside tasks without resources, under fixed priority";
-            (named.global.unwrap_or(Locking::Msrp), "none", Answer::Nothing(text.into()))
+            (open(Locking::Msrp), "none", Answer::Nothing(text.into()))
         } else if nested::refuse(model, seats, &global, faults) {
-            (named.global.unwrap_or(Locking::Msrp), "none", Answer::Refused)
+            (open(Locking::Msrp), "none", Answer::Refused)
         } else if edf {
-            let guards = match (any, named.floors, model.resources().is_empty()) {
+            let guards = match (any, floors, model.resources().is_empty()) {
                 (true, true, _) => Guards::Mixed,
                 (true, false, _) => Guards::Spinning,
                 (false, true, _) => Guards::Floors,
                 (false, false, false) => Guards::Ceilings,
                 (false, false, true) => Guards::Nothing,
             };
-            (Locking::Msrp, guards.test(), edf::analyse(model, seats, &global, guards))
+            (open(Locking::Msrp), guards.test(), edf::analyse(model, seats, &global, guards))
         } else {
-            let candidates: Vec<&Candidate> = match (any, named.global) {
-                (false, _) => vec![&LOCAL],
-                (true, Some(locking)) => CANDIDATES.iter().filter(|c| c.locking == locking).collect(),
-                (true, None) => CANDIDATES.iter().collect(),
-            };
-            by_priority(model, seats, &global, &candidates)
+            by_priority(model, seats, &global)
         };
         let reason = |(at, resource): (usize, &taut_model::Shared)| {
-            let (protocol, reason) = match (resource.protocol, global[at], edf) {
-                (Some(protocol), ..) => (protocol, "as the manifest says"),
-                (None, false, true) if named.floors => {
-                    (Locking::Dfp, "a floor, as others have in this manifest")
+            let protocol = locking[at];
+            let reason = match (resource.protocol, model.protocol(at), global[at], edf) {
+                (Some(_), ..) => "as the manifest says",
+                (None, Some(_), ..) => "users on several cores: taken with what the states got, all together",
+                (None, None, false, true) if floors => "a floor, as others have in this manifest",
+                (None, None, false, _) => "all of its users are on one core: a ceiling is enough",
+                (None, None, true, true) => "users on several cores, under EDF: spinning",
+                (None, None, true, false) if protocol == Locking::Msrp => {
+                    "users on several cores: spinning; suspending is tried only if that does not fit"
                 }
-                (None, false, _) => (Locking::Srp, "all of its users are on one core: a ceiling is enough"),
-                (None, true, true) => (locking, "users on several cores, under EDF: spinning"),
-                (None, true, false) if locking == Locking::Msrp => (
-                    locking,
-                    "users on several cores: spinning; suspending is tried only if that does not fit",
-                ),
-                (None, true, false) => (locking, "users on several cores: spinning does not fit, this does"),
+                (None, None, true, false) => "users on several cores: spinning does not fit, this does",
             };
             (protocol, reason.to_owned())
         };
@@ -98,6 +103,13 @@ impl Shared {
             }
             Answer::Short(..) | Answer::Nothing(_) | Answer::Refused => None,
         }
+    }
+
+    /// R of a seat that is past its deadline, as far as it is known.
+    pub(crate) fn past(&self, seat: usize) -> Option<Duration> {
+        let Answer::Bounds(bounds, ..) = &self.answer else { return None };
+        let bound = &bounds.tasks[seat];
+        (bound.status == Status::Passes).then_some(bound.from_arrival)
     }
 
     /// R of a seat, the test, and R in parts.
@@ -134,17 +146,19 @@ impl Shared {
     /// What the plan says of resources.
     pub(crate) fn resources(&self, model: &Model) -> Vec<ResourcePlan> {
         let all = model.resources().iter().zip(&self.protocols).enumerate();
-        all.map(|(at, (resource, (protocol, reason)))| {
-            let uses = |id: &ResourceId| id.index() == at;
-            let users =
-                model.real_time().filter(|(.., task)| task.sections.iter().any(|s| uses(&s.resource)));
-            ResourcePlan {
-                name: resource.name.clone(),
-                protocol: *protocol,
-                reason: reason.clone(),
-                users: users.map(|(_, task, _)| task.name.clone()).collect(),
-            }
-        })
-        .collect()
+        // Those that guard a state are told there.
+        all.filter(|(at, _)| model.guarding(*at).is_none())
+            .map(|(at, (resource, (protocol, reason)))| {
+                let uses = |id: &ResourceId| id.index() == at;
+                let users =
+                    model.real_time().filter(|(.., task)| task.sections.iter().any(|s| uses(&s.resource)));
+                ResourcePlan {
+                    name: resource.name.clone(),
+                    protocol: *protocol,
+                    reason: reason.clone(),
+                    users: users.map(|(_, task, _)| task.name.clone()).collect(),
+                }
+            })
+            .collect()
     }
 }

@@ -19,8 +19,8 @@ pub(super) struct Charges<'a> {
     pub(super) probe: &'a Probe,
     /// By resource, whether several cores use it.
     pub(super) global: &'a [bool],
-    /// Whether the protocol of those suspends.
-    pub(super) suspends: bool,
+    /// By resource, whether who waits for it is suspended; of those of several cores.
+    pub(super) suspends: &'a [bool],
     /// 2x.
     pub(super) switches: Duration,
 }
@@ -68,7 +68,7 @@ impl Charges<'_> {
             let length = seat.task.wcet.with_margin(section.longest).ok_or(Overflow)?;
             add(&mut sums.inside, length, count)?;
             let length = if self.global[at] {
-                self.global(length, count, &mut sums)?
+                self.global(at, length, count, &mut sums)?
             } else {
                 // Scaled sections are rounded up one by one, which a scaled sum is not.
                 let lock = self.overheads.lock;
@@ -135,7 +135,7 @@ impl Charges<'_> {
                     // Nothing is nested in it: that has been refused.
                     let length = wcet.with_margin(sum(inside)?).ok_or(Overflow)?;
                     add(&mut sums.inside, length, 1)?;
-                    let inside = vec![Segment::Normal(self.global(length, 1, sums)?)];
+                    let inside = vec![Segment::Normal(self.global(*resource, length, 1, sums)?)];
                     parts.push(Segment::Section { resource: *resource, inside });
                 }
                 Segment::Section { resource, inside } => {
@@ -151,15 +151,22 @@ impl Charges<'_> {
     }
 
     /// How long a section that other cores wait for is charged as.
-    fn global(&self, length: Duration, count: u32, sums: &mut Sums) -> Result<Duration, Overflow> {
+    fn global(
+        &self,
+        resource: usize,
+        length: Duration,
+        count: u32,
+        sums: &mut Sums,
+    ) -> Result<Duration, Overflow> {
+        let suspends = self.suspends[resource];
         // Whoever was suspended holds it from the moment that it is given, and wakes later.
-        let wakes = if self.suspends { self.overheads.release } else { Duration::ZERO };
+        let wakes = if suspends { self.overheads.release } else { Duration::ZERO };
         let late = [self.overheads.lock, self.overheads.kernel_blocking, wakes];
         let held = late.into_iter().try_fold(length, Duration::checked_add).ok_or(Overflow)?;
         let charged = self.probe.section(held)?;
         add(&mut sums.global_inside, length, count)?;
         add(&mut sums.global_charged, charged, count)?;
-        if self.suspends {
+        if suspends {
             add(&mut sums.switching, self.switches, count)?;
         }
         Ok(charged)

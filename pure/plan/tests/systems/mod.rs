@@ -8,7 +8,7 @@ use taut_model::{
     ArrivalDraft, BestEffort, ClassDraft, Draft, Locking, Overheads, Overrun, Scheduler, SectionDraft,
     ServerDraft, ServerPolicy, Shared, TaskDraft, TaskSet,
 };
-use taut_plan::{ClassPlan, Plan};
+use taut_plan::{ClassPlan, Plan, Planned};
 use taut_sim::{CoreRule, End, Execution, GlobalRule, Jitter, Placement, Rules, Scenario, Simulation, Start};
 use taut_time::Duration;
 
@@ -39,8 +39,14 @@ pub fn s(seconds: u64) -> Duration {
 pub fn system(cores: u16, scheduler: Scheduler, tasks: Vec<TaskDraft>) -> Draft {
     let mut draft = empty(&(0..cores).collect::<Vec<_>>());
     let zero = Duration::ZERO;
-    draft.platform.overheads =
-        Overheads { release: zero, context_switch: zero, kernel_blocking: zero, lock: zero };
+    draft.platform.overheads = Overheads {
+        release: zero,
+        context_switch: zero,
+        kernel_blocking: zero,
+        lock: zero,
+        lock_is_stated: false,
+        copy: zero,
+    };
     draft.platform.scheduler = scheduler;
     draft.tasks = tasks;
     draft
@@ -74,8 +80,10 @@ pub fn share(draft: &mut Draft, numbers: &mut Numbers, protocol: impl Fn(&mut Nu
 /// The rules of a plan.
 pub fn rules(plan: &Plan, set: &TaskSet) -> Rules {
     let mut rules = Rules::of(set, GlobalRule::Msrp);
-    for (rule, resource) in rules.resources.iter_mut().zip(&plan.resources) {
-        match resource.protocol {
+    let states = plan.channels.iter().filter_map(|channel| channel.mechanism.locking());
+    let protocols = plan.resources.iter().map(|resource| resource.protocol).chain(states);
+    for (rule, protocol) in rules.resources.iter_mut().zip(protocols) {
+        match protocol {
             Locking::Mpcp => *rule = GlobalRule::Mpcp,
             Locking::FmlpPlus => *rule = GlobalRule::FmlpLong,
             Locking::Dfp => rules.cores.fill(CoreRule::Dfp { jitter: None }),
@@ -99,7 +107,7 @@ pub struct Seen {
 pub fn check(draft: &Draft, runs: u32, numbers: &mut Numbers, seen: &mut Seen) -> u32 {
     let mut by_offsets = 0;
     let (Some(model), _) = draft.clone().build() else { return 0 };
-    let plan = Plan::make(&model, Vec::new()).plan;
+    let Planned { plan, model, .. } = Plan::make(&model, Vec::new());
     seen.proven += u32::from(plan.proven);
     let set = Plan::task_set(&model).expect("small");
     let mut simulation = Simulation::new(&set, &rules(&plan, &set)).expect("valid");

@@ -4,7 +4,7 @@
 use taut_model::{Evidence, Kind, Mechanism, OnMissingPrivilege, Overflow, Overrun, Scheduler, Size};
 use taut_plan::{
     ArrivalPlan, ChainPlan, ChannelPlan, ClassPlan, CorePlan, Input, MemoryPlan, Place, Plan, ReaderPlan,
-    Region, ServicePlan, StepPlan, TaskPlan, Term, WriterPlan, digest,
+    Region, ServicePlan, StepPlan, TaskPlan, Term, Wish, WriterPlan, digest,
 };
 use taut_time::Duration;
 
@@ -86,6 +86,7 @@ fn channel(channel: Channel) -> ChannelPlan {
         size: channel.size,
         mechanism: channel.mechanism,
         reason: channel.reason.to_owned(),
+        choice: None,
         buffers: None,
         capacity: channel.capacity,
         capacity_reason: None,
@@ -240,6 +241,7 @@ pub(crate) fn plan() -> Plan {
         on_missing_privilege: OnMissingPrivilege::Degrade,
         group: None,
         housekeeping: vec![1],
+        wish: Wish::default(),
         inputs: vec![Input { path: "taut.toml".to_owned(), hash: digest(b"taut.toml") }],
         memory: MemoryPlan {
             process: Size::from_bytes(8_970_240),

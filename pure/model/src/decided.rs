@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What an application is once the mechanisms of its states are decided.
+
+use taut_time::Duration;
+
+use crate::{
+    ChannelId, Class, Locking, Mechanism, Model, Parties, Party, RealTime, ResourceId, STAMP_BYTES, Section,
+    Shared, TaskId,
+};
+
+/// What was decided of an application.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Decisions {
+    /// By channel: its mechanism, where that is decided.
+    pub mechanisms: Vec<Option<Mechanism>>,
+    /// By resource: its protocol, where that is decided.
+    pub protocols: Vec<Option<Locking>>,
+}
+
+impl Model {
+    /// The same application with mechanisms for its states and protocols for its resources; what the manifest says goes
+    /// first.
+    ///
+    /// A state under a lock becomes a resource of which every access is a critical section, as long as copying the value
+    /// takes; that is part of the execution time. What another mechanism copies beyond once per access comes to its
+    /// parties.
+    ///
+    /// `None` if a state is to get a lock and a party of it is not real-time, runs in a server, says the order of its
+    /// segments, or would be longer in sections than it executes; or if numbers do not fit. One that was decided once
+    /// is not decided again.
+    #[must_use]
+    pub fn decided(&self, decisions: &Decisions) -> Option<Self> {
+        if !self.guarding.is_empty() || decisions.mechanisms.len() != self.channels.len() {
+            return None;
+        }
+        let mut decided = self.clone();
+        decided.protocols.clone_from(&decisions.protocols);
+        for id in self.channel_ids() {
+            let channel = self.channel(id);
+            let Some(mechanism) = channel.mechanism.or(decisions.mechanisms[id.index()]) else { continue };
+            decided.channels[id.index()].decided = Some(mechanism);
+            let length = self.platform.overheads.copying(self.value_bytes(id)?)?;
+            let sends = channel.sends_per_release;
+            let accesses = [(channel.writer, sends)];
+            let reads = channel.readers.iter().map(|reader| (*reader, channel.takes_per_release));
+            let accesses = accesses.into_iter().chain(reads);
+            let Some(protocol) = mechanism.locking() else {
+                let (writes, reads) = mechanism.copies(u32::try_from(channel.readers.len()).ok()?);
+                for (at, (party, count)) in accesses.enumerate() {
+                    let copies = if at == 0 { writes } else { reads }.saturating_sub(1);
+                    let copies = u64::from(count).checked_mul(copies.into())?;
+                    if let Some(task) = decided.real_time_mut(party) {
+                        task.copying = task.copying.checked_add(length.checked_mul(copies)?)?;
+                    }
+                }
+                continue;
+            };
+            let resource = ResourceId(u16::try_from(decided.resources.len()).ok()?);
+            let taken = self.resources.iter().any(|resource| resource.name == channel.name);
+            let name = if taken { format!("{} (state)", channel.name) } else { channel.name.clone() };
+            decided.resources.push(Shared { name, protocol: Some(protocol) });
+            decided.guarding.push(id);
+            for (party, count) in accesses {
+                let task = decided.real_time_mut(party)?;
+                let free = task.server.is_none() && task.segments.is_empty();
+                task.sections.push(Section { resource, longest: length, count });
+                let inside = task.sections.iter().try_fold(Duration::ZERO, |sum, section| {
+                    sum.checked_add(section.longest.checked_mul(section.count.into())?)
+                });
+                if !free || inside? > task.wcet.value {
+                    return None;
+                }
+            }
+        }
+        Some(decided)
+    }
+
+    /// The same with a mechanism pinned for one channel, as if the manifest said so; `None` if it does not serve its
+    /// parties.
+    #[must_use]
+    pub fn with_mechanism(&self, id: ChannelId, mechanism: Mechanism) -> Option<Self> {
+        let channel = self.channel(id);
+        if !mechanism.serves(channel.kind, &self.parties(id)) {
+            return None;
+        }
+        let mut changed = self.clone();
+        changed.channels[id.index()].mechanism = Some(mechanism);
+        Some(changed)
+    }
+
+    /// The same with the mechanism of one channel open.
+    #[must_use]
+    pub fn with_any(&self, id: ChannelId) -> Self {
+        let mut changed = self.clone();
+        changed.channels[id.index()].mechanism = None;
+        changed
+    }
+
+    /// Who stands at a channel, in numbers.
+    pub fn parties(&self, id: ChannelId) -> Parties {
+        let channel = self.channel(id);
+        let count = |of: &dyn Fn(&Party) -> bool| channel.readers.iter().filter(|reader| of(reader)).count();
+        Parties {
+            real_time_writer: self.is_real_time(channel.writer),
+            readers: channel.readers.len(),
+            real_time_readers: count(&|reader| self.is_real_time(*reader)),
+            client_readers: count(&|reader| matches!(reader, Party::Client(_))),
+        }
+    }
+
+    /// The protocol of a resource, by its position: as the manifest says, else as it was decided.
+    pub fn protocol(&self, resource: usize) -> Option<Locking> {
+        let decided = || self.protocols.get(resource).copied().flatten();
+        self.resources[resource].protocol.or_else(decided)
+    }
+
+    /// Bytes of a channel's value with the stamp in front of it; `None` on overflow.
+    pub fn value_bytes(&self, id: ChannelId) -> Option<u32> {
+        self.payloads[self.channel(id).payload].size()?.checked_add(STAMP_BYTES)
+    }
+
+    fn real_time_mut(&mut self, party: Party) -> Option<&mut RealTime> {
+        let Party::Task(TaskId(at)) = party else { return None };
+        match &mut self.tasks[usize::from(at)].class {
+            Class::RealTime(task) => Some(task),
+            Class::BestEffort(_) => None,
+        }
+    }
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! One state after another: every mechanism is tried, with the proof of the whole, and kept if that is nearer to the
+//! aim. Rounds go on until none helps. Needs no particular analysis, so it goes with any scheduler and any model.
+
+use taut_model::{Aim, Decisions, Mechanism, Model};
+
+use super::measure::Measure;
+use super::state::Candidate;
+
+/// Rounds at most: each goes over all states, and the last one finds nothing.
+const ROUNDS: usize = 8;
+
+/// Improves decisions.
+pub(super) fn improve(open: &Model, candidates: &[Candidate], aim: Aim, decisions: &mut Decisions) {
+    let Some(mut reached) = measure(open, decisions) else { return };
+    for _ in 0..ROUNDS {
+        let mut again = false;
+        for candidate in candidates {
+            let at = candidate.id.index();
+            let now = decisions.mechanisms[at];
+            // What waits for nobody is `None`: it is chosen by its bytes then.
+            let others = candidate.locks.iter().copied().map(Some).chain([None]);
+            for other in others.filter(|other: &Option<Mechanism>| *other != now) {
+                let before = std::mem::replace(&mut decisions.mechanisms[at], other);
+                match measure(open, decisions).filter(|found| found.is_better(&reached, aim)) {
+                    Some(found) => (reached, again) = (found, true),
+                    None => decisions.mechanisms[at] = before,
+                }
+            }
+        }
+        if !again {
+            return;
+        }
+    }
+}
+
+fn measure(open: &Model, decisions: &Decisions) -> Option<Measure> {
+    open.decided(decisions).map(|model| Measure::of(&model))
+}

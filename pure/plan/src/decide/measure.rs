@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use std::cmp::Reverse;
+
+use taut_model::{Aim, Fault, Model, Severity};
+use taut_time::Duration;
+
+use crate::chains::{self, Known};
+use crate::flow::{self, Realisation};
+use crate::make::memory;
+use crate::proof::{Effort, Proof};
+use crate::{ChainPlan, flow::Promises};
+
+/// What decisions come to.
+#[derive(Clone, Debug)]
+pub(super) struct Measure {
+    /// Whether every deadline and every chain is kept, and all fits.
+    pub(super) kept: bool,
+    /// Bytes of both maps.
+    pub(super) bytes: u64,
+    /// Σ R / D in millionths, rounded up one by one.
+    relative: u64,
+    /// The least (D − R) / D in millionths, rounded down.
+    slack: u64,
+    /// A task that is not shown to keep its deadline, by name.
+    pub(super) late: Option<String>,
+    /// The first chain that is not kept.
+    pub(super) chain: Option<ChainPlan>,
+    /// What else is wrong.
+    pub(super) fault: Option<String>,
+}
+
+impl Measure {
+    /// Of an application that is decided.
+    pub(super) fn of(model: &Model) -> Self {
+        let mut faults = Vec::new();
+        let proof = Proof::find(model, Effort::Quick, &mut faults);
+        let channels = model.channel_ids().map(|id| flow::realise(model, id, &proof.promises, &mut faults));
+        let channels: Vec<Realisation> = channels.collect();
+        let (map, _) = memory(model, &channels, &mut faults);
+        let known = Known { model, seats: &proof.seats, promises: &proof.promises };
+        let mut ignored = Vec::new();
+        let mut chains = model.chains().iter().enumerate();
+        let chain = chains.find_map(|(at, chain)| {
+            let plan = chains::follow(&known, at, chain, &mut ignored);
+            (!plan.kept()).then_some(plan)
+        });
+        let fault = faults.iter().find(|fault: &&Fault| fault.severity == Severity::Error);
+        let tasks = proof.promises.iter().zip(model.tasks());
+        let late = || {
+            let unproven =
+                tasks.clone().filter(|(promise, _)| promise.is_some_and(|promise| !promise.proven));
+            unproven.map(|(_, task)| &task.name)
+        };
+        // Bounds of others may rest on one that is past its deadline: that one is meant.
+        let late = late().find(|name| proof.past(name).is_some()).or_else(|| late().next()).cloned();
+        let (relative, slack) = response(model, &proof.promises);
+        Self {
+            kept: proof.served && late.is_none() && chain.is_none() && fault.is_none(),
+            bytes: map.process.saturating_add(map.segment),
+            relative,
+            slack,
+            late,
+            chain,
+            fault: fault.map(|fault| fault.message.clone()),
+        }
+    }
+
+    /// Whether this is nearer to an aim.
+    pub(super) fn is_better(&self, other: &Self, aim: Aim) -> bool {
+        let key = |measure: &Self| {
+            let (kept, slack) = (Reverse(measure.kept), Reverse(measure.slack));
+            let (bytes, relative) = (measure.bytes, measure.relative);
+            // The greatest slack is the least that it falls short by.
+            let short = u64::MAX - slack.0;
+            match aim {
+                Aim::Memory => (kept, bytes, short, relative),
+                Aim::Response => (kept, relative, bytes, short),
+                Aim::Slack => (kept, short, bytes, relative),
+            }
+        };
+        key(self) < key(other)
+    }
+}
+
+const MILLION: u128 = 1_000_000;
+
+/// Σ R / D, and the least (D − R) / D.
+fn response(model: &Model, promises: &Promises) -> (u64, u64) {
+    let (mut sum, mut least) = (0u128, u128::from(u64::MAX));
+    for (id, _, task) in model.real_time() {
+        let Some(promise) = promises[id.index()] else { continue };
+        let (r, d) = (promise.response, task.deadline);
+        let parts = |time: Duration| u128::from(time.as_ns()) * MILLION;
+        let whole = u128::from(d.as_ns()).max(1);
+        sum += parts(r).div_ceil(whole);
+        least = least.min(parts(d.saturating_sub(r)) / whole);
+    }
+    let short = |number: u128| u64::try_from(number).unwrap_or(u64::MAX);
+    (short(sum), short(least))
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Which mechanism for which state, where the manifest leaves that open: all of them together.
+//!
+//! First each state gets what is smallest for itself and waits for nobody. Then, where the manifest says what a lock
+//! costs, locks are tried: one copy and a wait may be had for several copies. Whether a lock fits depends on the locks
+//! that others got, so what is decided is proven as a whole, and counts only then.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | [`state`] | what a state can have at all |
+//! | [`measure`] | what decisions come to: kept or not, bytes, response, slack |
+//! | [`exchange`] | one state after another gets something else, as long as that helps |
+//! | [`why`] | what each other mechanism would come to |
+
+mod exchange;
+mod measure;
+mod state;
+mod why;
+
+use taut_model::{Aim, ChannelId, Decisions, Fault, Kind, Mechanism, Model};
+
+use crate::flow;
+use crate::proof::{Effort, Proof};
+pub(crate) use why::choice;
+pub use why::why_channel;
+
+/// An application with all mechanisms decided.
+pub(crate) struct Decided {
+    /// It, decided.
+    pub(crate) model: Model,
+    /// Before, with pins of the wish.
+    pub(crate) open: Model,
+    /// What was decided.
+    pub(crate) decisions: Decisions,
+}
+
+impl Decided {
+    /// The same with another mechanism for one state; `None` if that cannot be.
+    pub(crate) fn with(&self, id: ChannelId, mechanism: Mechanism) -> Option<Model> {
+        let mut decisions = self.decisions.clone();
+        decisions.mechanisms[id.index()] = Some(mechanism);
+        self.open.with_any(id).decided(&decisions)
+    }
+}
+
+/// Decides. Locks that the manifest pins and that cannot be are reported; the state then stays undecided.
+pub(crate) fn decide(open: Model, aim: Aim, faults: &mut Vec<Fault>) -> Decided {
+    let mut decisions = Decisions {
+        mechanisms: vec![None; open.channels().len()],
+        protocols: vec![None; open.resources().len()],
+    };
+    let mut open = open;
+    for id in open.channel_ids().collect::<Vec<_>>() {
+        let pinned = open.channel(id).mechanism.filter(|pinned| pinned.locking().is_some());
+        if let Some(why) = pinned.and_then(|_| state::unlockable(&open, id)) {
+            faults.push(state::refused(&open, id, &why));
+            open = open.with_any(id);
+        }
+    }
+    let undecided =
+        |decisions: &Decisions, open: &Model| open.decided(decisions).unwrap_or_else(|| open.clone());
+    // Who copies more than once takes longer, which its parties must be charged.
+    let alone = undecided(&decisions, &open);
+    for (id, mechanism) in by_themselves(&alone) {
+        if mechanism.copies(1) != (1, 1) {
+            decisions.mechanisms[id.index()] = Some(mechanism);
+        }
+    }
+    let candidates = state::candidates(&open);
+    if !candidates.is_empty() {
+        exchange::improve(&open, &candidates, aim, &mut decisions);
+    }
+    let model = undecided(&decisions, &open);
+    Decided { model, open, decisions }
+}
+
+/// What each state with ways would get by itself.
+fn by_themselves(model: &Model) -> Vec<(ChannelId, Mechanism)> {
+    let states = || model.channel_ids().filter(|id| model.channel(*id).kind == Kind::State);
+    if states().all(|id| model.channel(id).decided.is_some()) {
+        return Vec::new();
+    }
+    let proof = Proof::find(model, Effort::Quick, &mut Vec::new());
+    let mechanism = |id| flow::realise(model, id, &proof.promises, &mut Vec::new()).mechanism;
+    states().map(|id| (id, mechanism(id))).collect()
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What a state can have.
+
+use std::collections::BTreeSet;
+
+use taut_model::{ChannelId, Class, Fault, Mechanism, Model, Party, Place, RealTime, Scheduler, codes};
+use taut_time::Duration;
+
+use crate::buffers;
+use crate::seats::{Seats, Who};
+
+/// A state whose mechanism is open, and which locks can guard it.
+pub(super) struct Candidate {
+    pub(super) id: ChannelId,
+    pub(super) locks: Vec<Mechanism>,
+}
+
+/// States for which locks are tried: none while their cost is a guess.
+pub(super) fn candidates(model: &Model) -> Vec<Candidate> {
+    if !model.platform().overheads.lock_is_stated {
+        return Vec::new();
+    }
+    let open = model.channel_ids().filter(|id| model.channel(*id).mechanism.is_none());
+    let open: Vec<ChannelId> = open.filter(|id| is_guardable(model, *id)).collect();
+    if open.is_empty() {
+        return Vec::new();
+    }
+    let seats = Seats::choose(model, None);
+    let candidate = |id| {
+        let fits = unlockable(model, id).is_none();
+        Candidate { id, locks: if fits { locks(model, &seats, id) } else { Vec::new() } }
+    };
+    open.into_iter().map(candidate).filter(|candidate| !candidate.locks.is_empty()).collect()
+}
+
+/// Whether its parties may have a lock, whatever their times are.
+pub(super) fn is_guardable(model: &Model, id: ChannelId) -> bool {
+    buffers::serving(model, id).iter().any(|mechanism| mechanism.locking().is_some())
+}
+
+/// Locks by where the parties of a state run.
+pub(super) fn locks(model: &Model, seats: &Seats<'_>, id: ChannelId) -> Vec<Mechanism> {
+    let channel = model.channel(id);
+    let parties = || std::iter::once(&channel.writer).chain(&channel.readers);
+    let core = |party: &Party| match party {
+        Party::Task(task) => {
+            seats.seats.iter().find(|seat| seat.who == Who::Task(*task)).map(|seat| seat.core)
+        }
+        Party::Client(_) => None,
+    };
+    let cores: BTreeSet<Option<usize>> = parties().map(core).collect();
+    match (cores.contains(&None), cores.len(), model.platform().scheduler) {
+        (true, ..) => Vec::new(),
+        (false, 1, _) => vec![Mechanism::Srp],
+        (false, _, Scheduler::Edf) => vec![Mechanism::Msrp],
+        (false, _, Scheduler::FixedPriority) => vec![Mechanism::Msrp, Mechanism::Mpcp],
+    }
+}
+
+/// Why a state cannot have a lock though its parties are real-time.
+pub(super) fn unlockable(model: &Model, id: ChannelId) -> Option<String> {
+    let channel = model.channel(id);
+    let copy = model.value_bytes(id).and_then(|bytes| model.platform().overheads.copying(bytes));
+    let writes = (channel.writer, channel.sends_per_release);
+    let reads = channel.readers.iter().map(|reader| (*reader, channel.takes_per_release));
+    for (party, count) in [writes].into_iter().chain(reads) {
+        let name = model.party_name(party);
+        let Some(task) = real_time(model, party) else {
+            return Some(format!("`{name}` is not real-time, and a lock is waited for"));
+        };
+        if task.server.is_some() {
+            return Some(format!("`{name}` runs in a server, where nothing is locked"));
+        }
+        if !task.segments.is_empty() {
+            return Some(format!("`{name}` says the order of its segments, and not where in it this is"));
+        }
+        let held = task.sections.iter().try_fold(Duration::ZERO, |sum, section| {
+            sum.checked_add(section.longest.checked_mul(section.count.into())?)
+        });
+        let copying = copy.and_then(|copy| copy.checked_mul(count.into()));
+        let inside = held.zip(copying).and_then(|(held, copying)| held.checked_add(copying));
+        if inside.is_none_or(|inside| inside > task.wcet.value) {
+            let copying = copying.map_or_else(|| "no number of ns".to_owned(), |time| time.to_string());
+            return Some(format!(
+                "copying takes `{name}` {copying}, by `overheads.copy`, and it executes for {}",
+                task.wcet.value
+            ));
+        }
+    }
+    None
+}
+
+fn real_time(model: &Model, party: Party) -> Option<&RealTime> {
+    let Party::Task(id) = party else { return None };
+    match &model.task(id).class {
+        Class::RealTime(task) => Some(task),
+        Class::BestEffort(_) => None,
+    }
+}
+
+/// A lock that was asked for and cannot be.
+pub(super) fn refused(model: &Model, id: ChannelId, why: &str) -> Fault {
+    let channel = model.channel(id);
+    let name = channel.mechanism.map_or("it", Mechanism::paper_name);
+    let message = format!("{name} does not fit channel `{}`", channel.name);
+    let place = Place::value(format!("channels.{}.mechanism", channel.name));
+    Fault::error(codes::MECHANISM_MISFIT, message, place, why.to_owned())
+        .help("write \"auto\", which chooses among what needs no lock")
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What another mechanism for one state would come to, all else as it was decided.
+
+use std::fmt::Write;
+
+use taut_model::{ChannelId, Mechanism, Model};
+use taut_time::Duration;
+
+use super::measure::Measure;
+use super::{Decided, state};
+use crate::proof::{Effort, Proof};
+use crate::seats::Seats;
+use crate::{ChoicePlan, OtherPlan, Wish, WishError, buffers, flow, wish};
+
+/// What a mechanism for a state comes to.
+pub(super) struct Offer {
+    pub(super) mechanism: Mechanism,
+    /// Of the object; `None` if there is none.
+    pub(super) bytes: Option<u64>,
+    /// What comes to a job of the writer and of a reader, besides what its execution time includes.
+    pub(super) added: [Duration; 2],
+    /// Why it cannot be taken; `None` if it can.
+    pub(super) refused: Option<String>,
+}
+
+/// All mechanisms that serve a state of tasks, by bytes.
+pub(super) fn offers(decided: &Decided, id: ChannelId) -> Vec<Offer> {
+    let seats = Seats::choose(&decided.open, None);
+    let here = state::locks(&decided.open, &seats, id);
+    let serving = buffers::serving(&decided.open, id);
+    let fits = |mechanism: &Mechanism| mechanism.locking().is_none() || here.contains(mechanism);
+    let mut offers: Vec<Offer> =
+        serving.into_iter().filter(fits).map(|mechanism| offer(decided, id, mechanism)).collect();
+    offers.sort_by_key(|offer| offer.bytes.unwrap_or(u64::MAX));
+    offers
+}
+
+fn offer(decided: &Decided, id: ChannelId, mechanism: Mechanism) -> Offer {
+    let open = &decided.open;
+    let channel = open.channel(id);
+    let nothing = |why: String| {
+        let added = added(open, id, mechanism);
+        Offer { mechanism, bytes: None, added, refused: Some(why) }
+    };
+    let lock = mechanism.locking().is_some();
+    if let Some(why) = state::unlockable(open, id).filter(|_| lock) {
+        return nothing(why);
+    }
+    let Some(model) = decided.with(id, mechanism) else {
+        return nothing("its times do not fit in 64 bits".into());
+    };
+    let proof = Proof::find(&model, Effort::Quick, &mut Vec::new());
+    let realised = flow::realise(&model, id, &proof.promises, &mut Vec::new());
+    if realised.mechanism != mechanism {
+        return nothing("it would need more buffers than it can have, by the times of the parties".into());
+    }
+    let bytes = realised.bytes(&model, id);
+    let measure = Measure::of(&model);
+    let refused = (!measure.kept).then(|| forbidden(&model, &proof, &measure));
+    let refused = refused.or_else(|| {
+        let guess = lock && channel.mechanism != Some(mechanism) && !open.platform().overheads.lock_is_stated;
+        guess.then(|| "not tried: `overheads.lock` is not stated, and would be a guess".to_owned())
+    });
+    Offer { mechanism, bytes, added: added(open, id, mechanism), refused }
+}
+
+/// Which deadline or chain is in the way.
+fn forbidden(model: &Model, proof: &Proof<'_>, measure: &Measure) -> String {
+    if let Some(late) = &measure.late {
+        let task = model.real_time().find(|(_, task, _)| task.name == *late);
+        let deadline = task.map_or(Duration::ZERO, |(.., real_time)| real_time.deadline);
+        let past = proof.past(late);
+        return match past {
+            Some(past) => format!("`{late}` would take {past}, due in {deadline}"),
+            None => format!("the deadline of `{late}`, {deadline}, would not be shown"),
+        };
+    }
+    if let Some(chain) = &measure.chain {
+        return match chain.latency.filter(|latency| *latency > chain.max_latency) {
+            Some(latency) => {
+                format!("chain `{}` would take {latency}, {} allowed", chain.name, chain.max_latency)
+            }
+            None => format!("chain `{}` would react too late", chain.name),
+        };
+    }
+    measure.fault.clone().unwrap_or_else(|| "some server would not be shown to keep its budget".into())
+}
+
+/// Locks: taking and giving back. Others: what is copied beyond once.
+fn added(model: &Model, id: ChannelId, mechanism: Mechanism) -> [Duration; 2] {
+    let channel = model.channel(id);
+    let overheads = model.platform().overheads;
+    let copy = model.value_bytes(id).and_then(|bytes| overheads.copying(bytes)).unwrap_or(Duration::MAX);
+    let (writes, reads) = mechanism.copies(u32::try_from(channel.readers.len()).unwrap_or(u32::MAX));
+    let counts = [(channel.sends_per_release, writes), (channel.takes_per_release, reads)];
+    counts.map(|(count, copies)| {
+        let each = match mechanism.locking() {
+            Some(_) => Some(overheads.lock),
+            None => copy.checked_mul(u64::from(copies).saturating_sub(1)),
+        };
+        each.and_then(|each| each.checked_mul(count.into())).unwrap_or(Duration::MAX)
+    })
+}
+
+/// What a plan says of a decision between several mechanisms; `None` if there was none to take.
+pub(crate) fn choice(decided: &Decided, id: ChannelId, taken: Mechanism) -> Option<ChoicePlan> {
+    if !state::is_guardable(&decided.open, id) {
+        return None;
+    }
+    let offers = offers(decided, id);
+    let bytes = |offer: &Offer| offer.bytes.unwrap_or(u64::MAX);
+    let mine = offers.iter().position(|offer| offer.mechanism == taken)?;
+    let other = |offer: &Offer| OtherPlan {
+        mechanism: offer.mechanism,
+        bytes: offer.bytes,
+        refused: offer.refused.clone(),
+    };
+    let cheaper = offers.iter().filter(|offer| bytes(offer) < bytes(&offers[mine]));
+    let next = offers.iter().find(|offer| offer.mechanism != taken && offer.refused.is_none());
+    Some(ChoicePlan {
+        writer: offers[mine].added[0],
+        reader: offers[mine].added[1],
+        next: next.map(other),
+        cheaper: cheaper.filter(|offer| offer.refused.is_some()).map(other).collect(),
+    })
+}
+
+/// Every mechanism that serves a channel, and what it would come to, all else as it is decided: a table for people, the
+/// smallest first.
+///
+/// It proves the whole anew for each: some milliseconds, or seconds for large applications.
+///
+/// # Errors
+/// [`WishError`] if there is no such channel, or the wish cannot be had.
+pub fn why_channel(model: &Model, wish: &Wish, name: &str) -> Result<String, WishError> {
+    let id = wish::channel(model, name)?;
+    let open = wish.on(model)?;
+    let aim = wish.minimise.unwrap_or(open.platform().minimise);
+    let decided = super::decide(open, aim, &mut Vec::new());
+    let model = &decided.model;
+    let channel = model.channel(id);
+    let proof = Proof::find(model, Effort::Quick, &mut Vec::new());
+    let taken = flow::realise(model, id, &proof.promises, &mut Vec::new());
+    let readers: Vec<&str> = channel.readers.iter().map(|reader| model.party_name(*reader)).collect();
+    let mut text = format!("{name}: {} -> {}\n", model.party_name(channel.writer), readers.join(", "));
+    let _ = writeln!(text, "{}: {}\n", taken.mechanism.paper_name(), taken.reason);
+    let head = ["mechanism", "bytes", "writer", "reader", ""].map(str::to_owned);
+    let row = |offer: Offer| {
+        let verdict = match offer.refused {
+            _ if offer.mechanism == taken.mechanism => match channel.mechanism {
+                Some(_) => "taken, since it is pinned".to_owned(),
+                None => "taken".to_owned(),
+            },
+            Some(why) => why,
+            None => "would do".to_owned(),
+        };
+        let bytes = offer.bytes.map_or_else(|| "-".to_owned(), |bytes| bytes.to_string());
+        let [writer, reader] = offer.added.map(|time| format!("+{time}"));
+        [offer.mechanism.paper_name().to_owned(), bytes, writer, reader, verdict]
+    };
+    let rows: Vec<[String; 5]> =
+        [head].into_iter().chain(offers(&decided, id).into_iter().map(row)).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let [mechanism, bytes, writer, reader] = [0, 1, 2, 3].map(width);
+    for [a, b, c, d, e] in &rows {
+        let line = format!("  {a:mechanism$}  {b:>bytes$}  {c:>writer$}  {d:>reader$}  {e}");
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    Ok(text)
+}
