@@ -39,6 +39,7 @@ pub(super) const ROOMS: &[Room] = &[
     room("pure/plan", &["time", "model", "analysis"], &["serde", "toml", "sha2"]),
     room("pure/report", &["time", "event", "model", "plan", "sim"], &["hdrhistogram", "serde", "serde_json"]),
     room("pure/exchange", &["time", "model"], &["roxmltree"]),
+    room("pure/sweep", &["time", "model", "analysis", "plan"], &["toml"]),
     room("live/atomic", &[], &["loom", "portable-atomic", "shuttle"]),
     room("live/share", &["atomic"], &["zerocopy"]),
     room("live/sys", &[], &["libc"]),

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use std::fmt;
+use std::ops::Range;
+
+use taut_model::Code;
+
+/// What is wrong with a generator file, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Stable; the manifest's codes.
+    pub code: Code,
+    /// The guilty part: bytes of the text.
+    pub range: Range<usize>,
+    /// Its line, from 1.
+    pub line: usize,
+    /// Its column, from 1, in characters.
+    pub column: usize,
+    /// One line, lower case, no full stop.
+    pub message: String,
+    /// What to say at the place, in a few words.
+    pub label: String,
+    /// What would be right.
+    pub help: Option<String>,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}: {}", self.line, self.column, self.code, self.message)?;
+        match &self.help {
+            Some(help) => write!(f, " ({help})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl core::error::Error for Fault {}
+
+/// Faults as they are found.
+#[derive(Debug)]
+pub(crate) struct Faults<'t> {
+    text: &'t str,
+    found: Vec<Fault>,
+}
+
+impl<'t> Faults<'t> {
+    pub(crate) fn new(text: &'t str) -> Self {
+        Self { text, found: Vec::new() }
+    }
+
+    /// Adds one; what it returns is no value.
+    pub(crate) fn add<T>(
+        &mut self,
+        code: Code,
+        range: &Range<usize>,
+        message: impl Into<String>,
+        label: impl Into<String>,
+        help: Option<String>,
+    ) -> Option<T> {
+        let start = self.text.floor_char_boundary(range.start.min(self.text.len()));
+        let end = self.text.ceil_char_boundary(range.end.min(self.text.len())).max(start);
+        let before = &self.text[..start];
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        self.found.push(Fault {
+            code,
+            range: start..end,
+            line: before.matches('\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+            message: message.into(),
+            label: label.into(),
+            help,
+        });
+        None
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    /// All of them, by place.
+    pub(crate) fn finish(mut self) -> Vec<Fault> {
+        self.found.sort_by_key(|fault| (fault.range.start, fault.range.end));
+        self.found
+    }
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What is asked of a system.
+
+use taut_analysis::Overflow;
+use taut_plan::select::{Judged, Problem, best, exhaustive, paper};
+use taut_time::Duration;
+
+use crate::system::System;
+
+/// A mechanism that a file may have, in the order of offers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mechanism {
+    /// Whoever waits, spins.
+    Msrp,
+    /// Whoever waits, is suspended.
+    Mpcp,
+    /// A buffer for each reader, and two.
+    Dbp,
+    /// As many buffers as timing asks for.
+    Tccp,
+}
+
+impl Mechanism {
+    /// All, in the order of offers.
+    pub const ALL: [Self; 4] = [Self::Msrp, Self::Mpcp, Self::Dbp, Self::Tccp];
+
+    /// For people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Msrp => "MSRP",
+            Self::Mpcp => "MPCP",
+            Self::Dbp => "WF-DBP",
+            Self::Tccp => "WF-TCCP",
+        }
+    }
+}
+
+/// A way to choose mechanisms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// MSRP for every object.
+    Msrp,
+    /// MPCP for every object.
+    Mpcp,
+    /// WF-DBP for every object.
+    Dbp,
+    /// WF-TCCP for every object.
+    Tccp,
+    /// Locks alone: the objects with the longest sections suspend, the others spin, split where it fits.
+    Locks,
+    /// The published heuristic with a refinement of this depth: [`paper::heuristic`].
+    Heuristic(usize),
+    /// Its variant that goes back over so many decisions: [`paper::backtracking`].
+    Backtracking(usize),
+    /// Ours, stopped after so many judgements: [`best::search`].
+    Best(u64),
+    /// Every selection, for systems of as many objects at most: [`exhaustive::search`].
+    Exhaustive(usize),
+}
+
+/// What a method comes to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// Whether it keeps every deadline; `None` if it was not asked (more objects than it takes).
+    pub schedulable: Option<bool>,
+    /// Bytes of all objects, if it does.
+    pub bytes: Option<u64>,
+    /// Whether no selection needs less, or none keeps every deadline, and that is shown; `None` where no method could.
+    pub proven: Option<bool>,
+    /// No selection needs less; `None` where that is not known, or where none keeps every deadline.
+    pub at_least: Option<u64>,
+}
+
+impl Method {
+    /// The beginning of its columns.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Msrp => "msrp".into(),
+            Self::Mpcp => "mpcp".into(),
+            Self::Dbp => "dbp".into(),
+            Self::Tccp => "tccp".into(),
+            Self::Locks => "locks".into(),
+            Self::Heuristic(depth) => format!("heuristic_{depth}"),
+            Self::Backtracking(depth) => format!("backtracking_{depth}"),
+            Self::Best(_) => "best".into(),
+            Self::Exhaustive(_) => "exhaustive".into(),
+        }
+    }
+
+    /// Whether it can show that no selection needs less.
+    pub fn proves(&self) -> bool {
+        matches!(self, Self::Best(_) | Self::Exhaustive(_))
+    }
+
+    /// Its answer for a system and its problem, whose objects have these mechanisms on offer.
+    ///
+    /// # Errors
+    /// [`Overflow`] if times or bytes do not fit in 64 bits.
+    pub fn ask(
+        &self,
+        system: &System,
+        problem: &mut Problem,
+        offered: &[Mechanism],
+    ) -> Result<Answer, Overflow> {
+        let place = |mechanism| offered.iter().position(|offered| *offered == mechanism);
+        let all = |problem: &mut Problem, mechanism| {
+            let Some(place) = place(mechanism) else { return Ok(Answer::default()) };
+            let selection = vec![Some(place); problem.objects().len()];
+            Ok(Answer::of(problem.judge(&selection)?))
+        };
+        match *self {
+            Self::Msrp => all(problem, Mechanism::Msrp),
+            Self::Mpcp => all(problem, Mechanism::Mpcp),
+            Self::Dbp => all(problem, Mechanism::Dbp),
+            Self::Tccp => all(problem, Mechanism::Tccp),
+            Self::Locks => {
+                let locks = place(Mechanism::Msrp).zip(place(Mechanism::Mpcp));
+                locks.map_or(Ok(Answer::default()), |locks| split(system, problem, locks))
+            }
+            Self::Heuristic(depth) => {
+                Ok(Answer::of(paper::heuristic(problem, depth)?.map(|(_, judged)| judged)))
+            }
+            Self::Backtracking(depth) => {
+                Ok(Answer::of(paper::backtracking(problem, depth)?.map(|(_, judged)| judged)))
+            }
+            Self::Best(judgements) => {
+                let found = best::search(problem, judgements, &mut |_| true)?;
+                let proven = Some(found.is_proven());
+                let at_least = Some(found.at_least).filter(|least| *least < u64::MAX);
+                Ok(Answer { proven, at_least, ..Answer::of(found.best.map(|(_, judged)| judged)) })
+            }
+            Self::Exhaustive(most) if problem.objects().len() > most => Ok(Answer::default()),
+            Self::Exhaustive(_) => {
+                let answer = Answer::of(exhaustive::search(problem)?.map(|(_, judged)| judged));
+                Ok(Answer { proven: Some(true), at_least: answer.bytes, ..answer })
+            }
+        }
+    }
+}
+
+impl Answer {
+    fn of(judged: Option<Judged>) -> Self {
+        let bytes = judged.map(|judged| judged.bytes);
+        Self { schedulable: Some(bytes.is_some()), bytes, proven: None, at_least: None }
+    }
+}
+
+/// The split that needs least, the one with the fewest that suspend among equals.
+fn split(
+    system: &System,
+    problem: &mut Problem,
+    (spin, suspend): (usize, usize),
+) -> Result<Answer, Overflow> {
+    let mut lengths = vec![Duration::ZERO; problem.objects().len()];
+    for request in (0..system.set.tasks().len()).flat_map(|task| system.set.requests(task)) {
+        lengths[request.resource] = lengths[request.resource].max(request.length);
+    }
+    let mut order: Vec<usize> = (0..lengths.len()).collect();
+    order.sort_by_key(|&at| std::cmp::Reverse(lengths[at]));
+    let mut selection = vec![Some(spin); order.len()];
+    let mut found: Option<Judged> = problem.judge(&selection)?;
+    for at in order {
+        selection[at] = Some(suspend);
+        let judged = problem.judge(&selection)?;
+        let better = |judged: &Judged| found.as_ref().is_none_or(|found| judged.bytes < found.bytes);
+        if judged.as_ref().is_some_and(better) {
+            found = judged;
+        }
+    }
+    Ok(Answer::of(found))
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What the mechanisms of a file come to for an object: time for its parties, and bytes.
+//!
+//! ```text
+//! msrp, mpcp  n bytes and the lock; each party: time of a request with its release
+//! dbp         r + 2 buffers for r readers, r + 1 indices; the writer: write + r · write-per-reader + n · per-byte
+//! tccp        as many buffers as values can be written while one is read, an index; the writer: write + n · per-byte
+//! both        a reader: read + n · per-byte
+//! ```
+
+use taut_analysis::multi::Guard;
+use taut_plan::select::{self, Buffers, Count, Memory, Offer, Problem};
+use taut_time::Duration;
+
+use crate::generator::{Buffered, Generator, Lock};
+use crate::method::Mechanism;
+use crate::row::NoRow;
+use crate::system::{Object, System};
+
+impl Generator {
+    /// The question of which mechanism for which object. An object's offers are those of [`Generator::offered`], in
+    /// their order.
+    ///
+    /// # Errors
+    /// A system that is not this generator's, or times or bytes that do not fit in 64 bits.
+    pub fn problem(&self, row: u64, system: &System) -> Result<Problem, NoRow> {
+        let objects: Option<Vec<_>> =
+            system.objects.iter().enumerate().map(|(at, object)| self.object(at, object)).collect();
+        let objects = objects.ok_or(NoRow::Overflow { row })?;
+        Problem::new(&system.set, objects, |_| Guard::Spinning, self.equations)
+            .map_err(|why| NoRow::Problem { row, why })
+    }
+
+    /// The mechanisms of the file.
+    pub fn offered(&self) -> Vec<Mechanism> {
+        let has = |mechanism: &Mechanism| match mechanism {
+            Mechanism::Msrp => self.mechanisms.msrp.is_some(),
+            Mechanism::Mpcp => self.mechanisms.mpcp.is_some(),
+            Mechanism::Dbp => self.mechanisms.dbp.is_some(),
+            Mechanism::Tccp => self.mechanisms.tccp.is_some(),
+        };
+        Mechanism::ALL.into_iter().filter(has).collect()
+    }
+
+    fn object(&self, at: usize, object: &Object) -> Option<select::Object> {
+        let all = &self.mechanisms;
+        let offers = [
+            all.msrp.map(|it| lock(Mechanism::Msrp, Guard::Spinning, it, object)),
+            all.mpcp.map(|it| lock(Mechanism::Mpcp, Guard::Suspending, it, object)),
+            all.dbp.map(|it| buffered(Mechanism::Dbp, it, object)),
+            all.tccp.map(|it| buffered(Mechanism::Tccp, it, object)),
+        ];
+        let offers = offers.into_iter().flatten().collect::<Option<_>>()?;
+        Some(select::Object { name: format!("r{at}"), resource: at, offers })
+    }
+}
+
+fn lock(mechanism: Mechanism, guard: Guard, lock: Lock, object: &Object) -> Option<Offer> {
+    let parties = [object.writer].into_iter().chain(object.readers.iter().copied());
+    Some(Offer {
+        name: mechanism.name().into(),
+        guard,
+        added: parties.map(|task| (task, Duration::from_ns(lock.time))).collect(),
+        memory: Memory::Fixed(object.bytes.checked_add(lock.bytes)?),
+    })
+}
+
+fn buffered(mechanism: Mechanism, costs: Buffered, object: &Object) -> Option<Offer> {
+    let readers = object.readers.len() as u64;
+    let copy = costs.per_byte.checked_mul(object.bytes)?;
+    let read = Duration::from_ns(costs.read.checked_add(copy)?);
+    let by_reader = costs.write_per_reader.checked_mul(readers)?;
+    let write = Duration::from_ns(costs.write.checked_add(by_reader)?.checked_add(copy)?);
+    let mut added = vec![(object.writer, write)];
+    added.extend(object.readers.iter().map(|reader| (*reader, read)));
+    let memory = match mechanism {
+        Mechanism::Tccp => Memory::Timed(Buffers {
+            fixed: costs.index,
+            each: object.bytes,
+            writer: object.writer,
+            readers: object.readers.clone(),
+            count: Count::Lifetime,
+        }),
+        _ => {
+            let buffers = object.bytes.checked_mul(readers + 2)?;
+            Memory::Fixed(buffers.checked_add(costs.index.checked_mul(readers + 1)?)?)
+        }
+    };
+    Some(Offer { name: mechanism.name().into(), guard: Guard::Absent, added, memory })
+}

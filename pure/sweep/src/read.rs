@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Tables and values of a generator file: everything that can be wrong with a key or a value on its own.
+
+use std::borrow::Cow;
+use std::ops::{Range, RangeInclusive};
+
+use taut_model::{ParseSizeError, Size, codes, nearest};
+use taut_time::{Duration, ParseDurationError};
+use toml::de::{DeTable, DeValue};
+
+use crate::fault::Faults;
+
+/// A value with its place.
+pub(crate) struct Value<'t> {
+    /// Its key, for people.
+    pub(crate) name: String,
+    pub(crate) span: Range<usize>,
+    pub(crate) value: DeValue<'t>,
+}
+
+struct Entry<'t> {
+    key: Cow<'t, str>,
+    at: Range<usize>,
+    value: Option<Value<'t>>,
+}
+
+/// A table of which keys are asked for, one after the other; [`Table::finish`] tells those that nobody asked for.
+pub(crate) struct Table<'t> {
+    /// As people write it: `[tasks]`.
+    name: String,
+    span: Range<usize>,
+    entries: Vec<Entry<'t>>,
+    asked: Vec<&'static str>,
+    missing: Vec<&'static str>,
+}
+
+/// The text as a table; `None` if it is not TOML.
+pub(crate) fn document<'t>(text: &'t str, faults: &mut Faults<'t>) -> Option<Table<'t>> {
+    let (table, errors) = DeTable::parse_recoverable(text);
+    let mut line_before = None;
+    for error in &errors {
+        let at = error.span().unwrap_or(text.len()..text.len());
+        let line = text.get(..at.start).map(|before| before.matches('\n').count());
+        // One per line: the second usually follows from the first.
+        if line_before != Some(line) {
+            faults.add::<()>(codes::SYNTAX, &at, error.message(), "here", None);
+        }
+        line_before = Some(line);
+    }
+    errors.is_empty().then(|| Table::new("this file".into(), 0..0, table.into_inner()))
+}
+
+impl<'t> Table<'t> {
+    fn new(name: String, span: Range<usize>, table: DeTable<'t>) -> Self {
+        let entries = table.into_iter().map(|(key, value)| {
+            let (at, span) = (key.span(), value.span());
+            let key = key.into_inner();
+            let value = Value { name: key.to_string(), span, value: value.into_inner() };
+            Entry { key, at, value: Some(value) }
+        });
+        let mut entries: Vec<_> = entries.collect();
+        entries.sort_by_key(|entry| entry.at.start);
+        Self { name, span, entries, asked: Vec::new(), missing: Vec::new() }
+    }
+
+    /// A key that may be left out.
+    pub(crate) fn may<T>(
+        &mut self,
+        key: &'static str,
+        faults: &mut Faults<'_>,
+        read: impl FnOnce(Value<'t>, &mut Faults<'_>) -> Option<T>,
+    ) -> Option<T> {
+        self.asked.push(key);
+        let value = self.entries.iter_mut().find(|entry| entry.key == key)?.value.take()?;
+        read(value, faults)
+    }
+
+    /// A key that must be there.
+    pub(crate) fn must<T>(
+        &mut self,
+        key: &'static str,
+        faults: &mut Faults<'_>,
+        read: impl FnOnce(Value<'t>, &mut Faults<'_>) -> Option<T>,
+    ) -> Option<T> {
+        if !self.has(key) {
+            self.missing.push(key);
+        }
+        self.may(key, faults, read)
+    }
+
+    /// Whether a key is there.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.entries.iter().any(|entry| entry.key == key)
+    }
+
+    /// Every entry, whatever its key: for tables whose keys are names.
+    pub(crate) fn all(self) -> impl Iterator<Item = (Cow<'t, str>, Range<usize>, Value<'t>)> {
+        self.entries.into_iter().filter_map(|entry| Some((entry.key, entry.at, entry.value?)))
+    }
+
+    /// Tells keys that nobody knows, and keys that are not there.
+    pub(crate) fn finish(self, faults: &mut Faults<'_>) {
+        let mut meant = Vec::new();
+        for entry in self.entries.iter().filter(|entry| entry.value.is_some()) {
+            let nearest = nearest(&entry.key, self.asked.iter().copied().filter(|key| !self.has(key)));
+            meant.extend(nearest);
+            let help = match nearest {
+                Some(key) => format!("did you mean `{key}`?"),
+                None => format!("the keys of {} are {}", self.name, self.asked.join(", ")),
+            };
+            let message = format!("{} has no key `{}`", self.name, entry.key.escape_debug());
+            faults.add::<()>(codes::UNKNOWN_KEY, &entry.at, message, "unknown", Some(help));
+        }
+        for key in self.missing.iter().filter(|key| !meant.contains(key)) {
+            let message = format!("{} has no `{key}`", self.name);
+            faults.add::<()>(codes::MISSING_KEY, &self.span, message, format!("`{key}` is missing"), None);
+        }
+    }
+}
+
+impl<'t> Value<'t> {
+    fn wrong<T>(&self, faults: &mut Faults<'_>, wanted: &str) -> Option<T> {
+        let is = match &self.value {
+            DeValue::String(_) => "a text",
+            DeValue::Integer(_) => "a number",
+            DeValue::Float(_) => "a number with a point",
+            DeValue::Boolean(_) => "true or false",
+            DeValue::Datetime(_) => "a date or time",
+            DeValue::Array(_) => "a list",
+            DeValue::Table(_) => "a table",
+        };
+        let message = format!("`{}` must be {wanted}, not {is}", self.name.escape_debug());
+        faults.add(codes::WRONG_TYPE, &self.span, message, format!("not {wanted}"), None)
+    }
+
+    fn out_of_range<T>(&self, faults: &mut Faults<'_>, least: &str, most: &str) -> Option<T> {
+        let message = format!("`{}` is out of range", self.name.escape_debug());
+        faults.add(codes::OUT_OF_RANGE, &self.span, message, format!("{least} to {most}"), None)
+    }
+
+    pub(crate) fn table(self, faults: &mut Faults<'_>) -> Option<Table<'t>> {
+        match self.value {
+            DeValue::Table(table) => Some(Table::new(format!("`{}`", self.name), self.span, table)),
+            _ => self.wrong(faults, "a table"),
+        }
+    }
+
+    pub(crate) fn truth(self, faults: &mut Faults<'_>) -> Option<bool> {
+        match self.value {
+            DeValue::Boolean(truth) => Some(truth),
+            _ => self.wrong(faults, "true or false"),
+        }
+    }
+
+    pub(crate) fn integer(self, within: RangeInclusive<u64>, faults: &mut Faults<'_>) -> Option<u64> {
+        let DeValue::Integer(number) = &self.value else { return self.wrong(faults, "a whole number") };
+        let number = i128::from_str_radix(number.as_str(), number.radix()).ok();
+        match number.and_then(|number| u64::try_from(number).ok()).filter(|number| within.contains(number)) {
+            Some(number) => Some(number),
+            None => self.out_of_range(faults, &within.start().to_string(), &within.end().to_string()),
+        }
+    }
+
+    /// One of a few words.
+    pub(crate) fn word<T: Copy>(self, words: &[(&str, T)], faults: &mut Faults<'_>) -> Option<T> {
+        let DeValue::String(text) = &self.value else { return self.wrong(faults, "a text") };
+        if let Some((_, meant)) = words.iter().find(|(word, _)| word == text) {
+            return Some(*meant);
+        }
+        let all: Vec<_> = words.iter().map(|(word, _)| format!("\"{word}\"")).collect();
+        let message = format!("`{}` is not \"{}\"", self.name.escape_debug(), text.escape_debug());
+        faults.add(codes::UNKNOWN_WORD, &self.span, message, format!("{} fit here", all.join(", ")), None)
+    }
+
+    /// A time in ns, within some.
+    pub(crate) fn time(self, within: RangeInclusive<u64>, faults: &mut Faults<'_>) -> Option<u64> {
+        let DeValue::String(text) = &self.value else {
+            return self.wrong(faults, "a duration in quotes, as in \"5ms\"");
+        };
+        let time = parse_time(text, &self.span, faults)?;
+        if within.contains(&time) {
+            return Some(time);
+        }
+        let told = |ns: &u64| Duration::from_ns(*ns).to_string();
+        self.out_of_range(faults, &told(within.start()), &told(within.end()))
+    }
+
+    /// A size in bytes, 2³² at most.
+    pub(crate) fn size(self, faults: &mut Faults<'_>) -> Option<u64> {
+        match &self.value {
+            DeValue::String(text) => parse_size(text, &self.span, faults),
+            _ => self.wrong(faults, "a size in quotes, as in \"64B\""),
+        }
+    }
+
+    /// A percentage in millionths of the whole, 100 % at most.
+    pub(crate) fn percent(self, faults: &mut Faults<'_>) -> Option<u64> {
+        let DeValue::String(text) = &self.value else {
+            return self.wrong(faults, "a percentage in quotes, as in \"40%\"");
+        };
+        match parse_percent(text) {
+            Ok(millionths) => Some(millionths),
+            Err(why) => {
+                let message = format!("\"{}\" is not a percentage", text.escape_debug());
+                faults.add(codes::BAD_PERCENT, &self.span, message, why, Some("as in \"12.5%\"".into()))
+            }
+        }
+    }
+
+    /// `[low, high]`, or one value for both.
+    pub(crate) fn range(
+        self,
+        faults: &mut Faults<'_>,
+        read: impl Fn(Self, &mut Faults<'_>) -> Option<u64>,
+    ) -> Option<(u64, u64)> {
+        let (span, name) = (self.span.clone(), self.name.clone());
+        if !matches!(self.value, DeValue::Array(_)) {
+            let both = read(self, faults)?;
+            return Some((both, both));
+        }
+        let items = self.items(faults)?;
+        let count = items.len();
+        let read: Vec<_> = items.into_iter().map(|item| read(item, faults)).collect();
+        match read[..] {
+            [Some(low), Some(high)] if low <= high => Some((low, high)),
+            [None, _] | [_, None] => None,
+            _ => {
+                let message = format!("`{}` must be a least and a greatest value", name.escape_debug());
+                let label = if count == 2 { "the first is more than the second" } else { "not two values" };
+                faults.add(codes::OUT_OF_RANGE, &span, message, label, Some("as in [4, 20]".into()))
+            }
+        }
+    }
+
+    fn items(self, faults: &mut Faults<'_>) -> Option<Vec<Self>> {
+        let DeValue::Array(list) = self.value else { return self.wrong(faults, "a list") };
+        let item = |item: toml::Spanned<DeValue<'t>>| {
+            let span = item.span();
+            Self { name: self.name.clone(), span, value: item.into_inner() }
+        };
+        Some(list.into_iter().map(item).collect())
+    }
+
+    /// Values with weights: `{ "1B" = 30, "4B" = 70 }`; a list, in which each is as likely; or one value.
+    pub(crate) fn weighted(
+        self,
+        faults: &mut Faults<'_>,
+        read: impl Fn(Self, &mut Faults<'_>) -> Option<u64>,
+        name: impl Fn(&str, &Range<usize>, &mut Faults<'_>) -> Option<u64>,
+    ) -> Option<Vec<(u64, u64)>> {
+        let (span, key) = (self.span.clone(), self.name.clone());
+        let values: Vec<Option<(u64, u64)>> = match &self.value {
+            DeValue::Table(_) => {
+                let mut values = Vec::new();
+                for (text, at, weight) in self.table(faults)?.all() {
+                    let value = name(&text, &at, faults);
+                    let weight = weight.integer(0..=1_000_000, faults);
+                    values.push(weight.zip(value));
+                }
+                values
+            }
+            DeValue::Array(_) => {
+                let items = self.items(faults)?.into_iter();
+                items.map(|item| Some((1, read(item, faults)?))).collect()
+            }
+            _ => vec![Some((1, read(self, faults)?))],
+        };
+        let values: Vec<(u64, u64)> = values.into_iter().collect::<Option<_>>()?;
+        if values.iter().all(|(weight, _)| *weight == 0) {
+            let message = format!("`{}` has no value that could be drawn", key.escape_debug());
+            return faults.add(codes::OUT_OF_RANGE, &span, message, "nothing to draw from", None);
+        }
+        Some(values)
+    }
+}
+
+pub(crate) fn parse_time(text: &str, at: &Range<usize>, faults: &mut Faults<'_>) -> Option<u64> {
+    match text.parse::<Duration>() {
+        Ok(time) => Some(time.as_ns()),
+        Err(why) => {
+            let help = match why {
+                ParseDurationError::NoUnit => {
+                    format!("write \"{}ms\" if milliseconds are meant", text.trim())
+                }
+                _ => "as in \"250us\", \"8ms\" or \"1.5s\"".into(),
+            };
+            let message = format!("\"{}\" is not a duration", text.escape_debug());
+            faults.add(codes::BAD_DURATION, at, message, why.to_string(), Some(help))
+        }
+    }
+}
+
+pub(crate) fn parse_size(text: &str, at: &Range<usize>, faults: &mut Faults<'_>) -> Option<u64> {
+    let size = text.parse::<Size>().and_then(|size| {
+        if size.as_bytes() <= 1 << 32 { Ok(size.as_bytes()) } else { Err(ParseSizeError::TooLarge) }
+    });
+    match size {
+        Ok(bytes) => Some(bytes),
+        Err(why) => {
+            let message = format!("\"{}\" is not a size", text.escape_debug());
+            faults.add(
+                codes::BAD_SIZE,
+                at,
+                message,
+                why.to_string(),
+                Some("as in \"64B\" or \"1KiB\"".into()),
+            )
+        }
+    }
+}
+
+fn parse_percent(text: &str) -> Result<u64, &'static str> {
+    let number = text.trim().strip_suffix('%').ok_or("the sign `%` is missing")?.trim_end();
+    let (whole, decimals) = number.split_once('.').unwrap_or((number, "0"));
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    if !is_number(whole) || !is_number(decimals) {
+        return Err("not a number");
+    }
+    if decimals.len() > 4 {
+        return Err("four decimals at most");
+    }
+    let whole = whole.parse::<u64>().ok().filter(|whole| *whole <= 100).ok_or("at most 100%")?;
+    let decimals = format!("{decimals:0<4}").parse::<u64>().map_err(|_| "not a number")?;
+    match whole * 10_000 + decimals {
+        millionths @ ..=1_000_000 => Ok(millionths),
+        _ => Err("at most 100%"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentages() {
+        for (text, millionths) in [("0%", 0), ("40%", 400_000), (" 12.5 %", 125_000), ("100%", 1_000_000)] {
+            assert_eq!(parse_percent(text), Ok(millionths), "{text}");
+        }
+        for text in
+            ["", "%", "40", "-5%", "1.%", ".5%", "100.1%", "101%", "1.00001%", "999999999999999999999%"]
+        {
+            assert!(parse_percent(text).is_err(), "{text}");
+        }
+    }
+}

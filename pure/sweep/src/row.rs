@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use std::fmt;
+use std::ops::Range;
+
+use taut_plan::select::ProblemFault;
+
+use crate::generator::Generator;
+use crate::method::Answer;
+
+/// What became of one system. The same file, seed and row give the same, on any machine and in any order; nothing in it
+/// is measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Which row, from 0.
+    pub row: u64,
+    /// Its point: a position among the generator's.
+    pub point: usize,
+    /// How many rows the point has before it.
+    pub repetition: u64,
+    /// Tasks of all cores.
+    pub tasks: u64,
+    /// Shared objects.
+    pub objects: u64,
+    /// Bytes of a value of each object, together.
+    pub data_bytes: u64,
+    /// What the methods came to, in the generator's order.
+    pub answers: Vec<Answer>,
+}
+
+/// Why there is no row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoRow {
+    /// The sweep ends before it.
+    NotThere {
+        /// The row.
+        row: u64,
+        /// How many there are.
+        rows: u64,
+    },
+    /// Every system that was drawn has fewer objects than are wanted.
+    FewObjects {
+        /// The row.
+        row: u64,
+        /// How many are wanted.
+        wanted: usize,
+    },
+    /// Times or bytes do not fit in 64 bits.
+    Overflow {
+        /// The row.
+        row: u64,
+    },
+    /// Nothing can be selected for the system.
+    Problem {
+        /// The row.
+        row: u64,
+        /// Why.
+        why: ProblemFault,
+    },
+}
+
+impl fmt::Display for NoRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotThere { row, rows } => write!(f, "row {row}: there are {rows}, counted from 0"),
+            Self::FewObjects { row, wanted } => write!(
+                f,
+                "row {row}: none of {} systems has {wanted} objects; lower objects.count, or draw more tasks",
+                crate::DRAWS_MAX
+            ),
+            Self::Overflow { row } => write!(f, "row {row}: times or bytes that do not fit in 64 bits"),
+            Self::Problem { row, why } => write!(f, "row {row}: {why}"),
+        }
+    }
+}
+
+impl core::error::Error for NoRow {}
+
+/// A column of a table of rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name: small letters, digits and `_`.
+    pub name: String,
+    /// What it holds.
+    pub kind: Kind,
+    /// Whether a row may have nothing in it.
+    pub optional: bool,
+    /// What it means, with its unit.
+    pub about: &'static str,
+}
+
+/// What a column holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Numbers from 0.
+    Number,
+    /// True or false.
+    Truth,
+    /// Text.
+    Text,
+}
+
+/// What a row has in a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cell<'g> {
+    /// Of [`Kind::Number`].
+    Number(u64),
+    /// Of [`Kind::Truth`].
+    Truth(bool),
+    /// Of [`Kind::Text`].
+    Text(&'g str),
+    /// Nothing, in an optional column.
+    Nothing,
+}
+
+impl Generator {
+    /// A row: its system, and every method's answer.
+    ///
+    /// # Errors
+    /// [`NoRow`]; no other row is touched by it.
+    pub fn row(&self, row: u64) -> Result<Row, NoRow> {
+        let system = self.system(row)?;
+        let overflow = |_| NoRow::Overflow { row };
+        let offered = self.offered();
+        let mut problem = self.problem(row, &system)?;
+        let mut answers = Vec::with_capacity(self.methods.len());
+        for method in &self.methods {
+            answers.push(method.ask(&system, &mut problem, &offered).map_err(overflow)?);
+        }
+        let bytes = system.objects.iter().try_fold(0u64, |sum, object| sum.checked_add(object.bytes));
+        Ok(Row {
+            row,
+            point: self.point_of(row),
+            repetition: row / self.points.len().max(1) as u64,
+            tasks: system.set.tasks().len() as u64,
+            objects: system.objects.len() as u64,
+            data_bytes: bytes.ok_or(NoRow::Overflow { row })?,
+            answers,
+        })
+    }
+
+    /// The columns of this file's rows.
+    pub fn columns(&self) -> Vec<Column> {
+        let column = |name: &str, kind, about| Column { name: name.into(), kind, optional: false, about };
+        let mut columns = vec![
+            column("row", Kind::Number, "which row, from 0"),
+            column("scheme", Kind::Text, "the scheme of sharing"),
+            column("utilisation_permille", Kind::Number, "load of each core without mechanisms, in 1/1000"),
+            column("repetition", Kind::Number, "rows of the same scheme and load before it"),
+            column("tasks", Kind::Number, "tasks of all cores"),
+            column("objects", Kind::Number, "shared objects"),
+            column("data_bytes", Kind::Number, "bytes of a value of each object, together"),
+        ];
+        for method in &self.methods {
+            let mut of_method = |what: &str, kind, about| {
+                let name = format!("{}_{what}", method.name());
+                columns.push(Column { name, kind, optional: true, about });
+            };
+            of_method("schedulable", Kind::Truth, "whether every deadline is kept; nothing if not asked");
+            of_method("bytes", Kind::Number, "bytes of all objects, if so");
+            if method.proves() {
+                of_method(
+                    "proven",
+                    Kind::Truth,
+                    "whether that is shown to be the least, or that there is none",
+                );
+                of_method("at_least", Kind::Number, "bytes that no selection is below");
+            }
+        }
+        columns
+    }
+
+    /// What a row of this generator has in each of [`Generator::columns`].
+    pub fn cells(&self, row: &Row) -> Vec<Cell<'_>> {
+        let point = self.points.get(row.point);
+        let mut cells = vec![
+            Cell::Number(row.row),
+            Cell::Text(point.map_or("", |point| &point.scheme)),
+            Cell::Number(point.map_or(0, |point| point.utilisation / 1_000)),
+            Cell::Number(row.repetition),
+            Cell::Number(row.tasks),
+            Cell::Number(row.objects),
+            Cell::Number(row.data_bytes),
+        ];
+        for (method, answer) in self.methods.iter().zip(&row.answers) {
+            let truth = |truth: Option<bool>| truth.map_or(Cell::Nothing, Cell::Truth);
+            let number = |number: Option<u64>| number.map_or(Cell::Nothing, Cell::Number);
+            cells.extend([truth(answer.schedulable), number(answer.bytes)]);
+            if method.proves() {
+                cells.extend([truth(answer.proven), number(answer.at_least)]);
+            }
+        }
+        cells
+    }
+}
+
+/// A part of a sweep: so many of its rows, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    index: u64,
+    of: u64,
+}
+
+impl Shard {
+    /// All rows.
+    pub const WHOLE: Self = Self { index: 0, of: 1 };
+
+    /// The `index`th of `of` parts, from 0; `None` if there is no such part.
+    pub fn new(index: u64, of: u64) -> Option<Self> {
+        (index < of).then_some(Self { index, of })
+    }
+
+    /// Which part, from 0.
+    pub fn index(&self) -> u64 {
+        self.index
+    }
+
+    /// How many parts there are.
+    pub fn of(&self) -> u64 {
+        self.of
+    }
+
+    /// Its rows. All parts' rows, one part after the other, are the sweep's; no part has more than one row more than
+    /// another; and since rows go round the points, each part has all of them.
+    pub fn rows(&self, generator: &Generator) -> Range<u64> {
+        let rows = u128::from(generator.rows());
+        // Below `rows`: it fits.
+        let before = |parts: u64| (rows * u128::from(parts) / u128::from(self.of)) as u64;
+        before(self.index)..before(self.index + 1)
+    }
+}
