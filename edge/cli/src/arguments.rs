@@ -67,6 +67,13 @@ pub(crate) enum Command {
     ///
     /// What could not be carried over as it is, is told on stderr, item by item.
     Export(Export),
+    /// Draws random systems as a generator file says, and tells of each which mechanisms keep its deadlines, for how
+    /// many bytes.
+    #[command(after_help = "Examples:\n  \
+        taut sweep examples/sweep/han14.toml                             the table of all points\n  \
+        taut sweep examples/sweep/han14.toml --out rows.parquet          and a row for each system\n  \
+        taut sweep examples/sweep/han14.toml --out 2.csv --shard 2/3     the second third of the rows")]
+    Sweep(crate::sweep::Sweep),
     /// Prints the JSON schema of taut.toml.
     Schema,
     /// Says what this machine and this user can guarantee, and what would give the rest.

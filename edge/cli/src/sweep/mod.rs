@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! `taut sweep`: random systems from a generator file, a row for each.
+
+mod columnar;
+mod file;
+mod merge;
+mod partial;
+mod table;
+mod work;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use taut_manifest::{Diagnostic, Source, Span};
+use taut_model::Severity;
+use taut_sweep::{Generator, Row, Shard, Summary};
+
+use crate::arguments::{Format, Screen};
+use crate::attend::Attendant;
+use crate::outcome::{Failure, Outcome};
+use crate::sweep::file::Kind;
+use crate::sweep::partial::{Origin, Partial};
+
+/// Who ends the process without asking loses no more than the rows of this time.
+const FLUSHED: Duration = Duration::from_millis(200);
+
+#[derive(Debug, Args)]
+pub(crate) struct Sweep {
+    /// The generator file; docs/sweep.md has its keys.
+    generator: PathBuf,
+    /// Where to write the rows: a .parquet, .csv or .jsonl [default: nowhere, only the table is shown].
+    #[arg(short, long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Which part of the rows, counted from 1.
+    #[arg(long, value_name = "PART/PARTS", default_value = "1/1", value_parser = shard)]
+    shard: Shard,
+    /// Instead of the file's seed.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Threads that make rows [default: one per processor].
+    #[arg(short, long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+    /// Go on where an interrupted run has stopped, if there was one.
+    #[arg(long)]
+    resume: bool,
+    /// Make nothing: join these Parquet files, one for each part, to one as a single run would have written it.
+    #[arg(long, value_name = "FILES", num_args = 1.., requires = "out", conflicts_with_all = ["shard", "resume", "jobs"])]
+    merge: Vec<PathBuf>,
+    /// Replace files that exist.
+    #[arg(long)]
+    force: bool,
+    /// How to print what the rows come to.
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    format: Format,
+}
+
+/// `2/3`: the second of three parts.
+fn shard(text: &str) -> Result<Shard, String> {
+    let wrong = || "a part and how many there are, as in 1/2".to_owned();
+    let (part, of) = text.split_once('/').ok_or_else(wrong)?;
+    let number = |text: &str| text.trim().parse::<u64>().map_err(|_| wrong());
+    let (part, of) = (number(part)?, number(of)?);
+    let shard = part.checked_sub(1).and_then(|index| Shard::new(index, of));
+    shard.ok_or_else(|| match part {
+        0 => format!("parts are counted from 1: 1/{of} is the first"),
+        _ => format!("there are {of} parts"),
+    })
+}
+
+pub(crate) fn sweep(arguments: &Sweep, screen: &Screen) -> Result<Outcome, Failure> {
+    let text = std::fs::read(&arguments.generator).map_err(Failure::read(&arguments.generator))?;
+    let digest = taut_plan::digest(&text);
+    let text = String::from_utf8(text).map_err(|error| {
+        let (path, at) = (arguments.generator.display(), error.utf8_error().valid_up_to());
+        Failure::Usage(format!("{path} is not UTF-8 text: byte {at}"))
+    })?;
+    let generator = match Generator::parse(&text) {
+        Ok(generator) => generator,
+        Err(faults) => {
+            show(&arguments.generator, text, faults, screen);
+            return Ok(Outcome::Usage);
+        }
+    };
+    let generator = match arguments.seed {
+        Some(seed) => generator.with_seed(seed),
+        None => generator,
+    };
+    let origin = Origin { digest, seed: generator.seed() };
+    let kind = arguments.out.as_deref().map(Kind::of).transpose()?;
+    match arguments.out.as_deref() {
+        Some(out) if out.is_dir() => {
+            return Err(Failure::Usage(format!("{} is a folder", out.display())));
+        }
+        Some(out) if out.exists() && !arguments.force => {
+            return Err(Failure::Usage(format!("{} exists; `--force` replaces it", out.display())));
+        }
+        _ => {}
+    }
+    let made = match (arguments.out.as_deref().zip(kind), &arguments.merge[..]) {
+        (Some((out, kind)), []) => keep(arguments, &generator, &origin, (out, kind), screen)?,
+        (Some((out, kind)), files) => {
+            let summary = merge::merge(&generator, &origin, files, (out, kind))?;
+            Made { summary, complete: true }
+        }
+        (None, _) => only_look(arguments, &generator, screen)?,
+    };
+    let told = table::Told {
+        generator: &generator,
+        origin: &origin,
+        rows: if arguments.merge.is_empty() { arguments.shard.rows(&generator) } else { 0..generator.rows() },
+        summary: &made.summary,
+        out: arguments.out.as_deref().filter(|_| made.complete),
+    };
+    match arguments.format {
+        Format::Human => print!("{}", told.human()),
+        Format::Json => println!("{}", told.json()),
+    }
+    Ok(if made.complete { Outcome::Yes } else { Outcome::Interrupted })
+}
+
+/// What was made, and whether that is all.
+struct Made {
+    summary: Summary,
+    complete: bool,
+}
+
+/// Makes rows and keeps them in a file beside `out` until all are there.
+fn keep(
+    arguments: &Sweep,
+    generator: &Generator,
+    origin: &Origin,
+    (out, kind): (&Path, Kind),
+    screen: &Screen,
+) -> Result<Made, Failure> {
+    let range = arguments.shard.rows(generator);
+    let mut partial = Partial::open(out, generator, origin, &range, arguments.resume, arguments.force)?;
+    let done = partial.rows();
+    if done > 0 && done < range.end - range.start {
+        eprintln!("going on after {done} of {} rows", range.end - range.start);
+    }
+    let mut flushed = Instant::now();
+    let left = range.start + done..range.end;
+    let made = make(arguments, generator, left, screen, &mut |row| {
+        partial.add(generator, &row)?;
+        if flushed.elapsed() > FLUSHED {
+            flushed = Instant::now();
+            partial.flush()?;
+        }
+        Ok(())
+    });
+    partial.flush()?;
+    made?;
+    let mut summary = Summary::new(generator);
+    let complete = partial.rows() == range.end - range.start;
+    if complete {
+        let rows = partial.read(generator)?.inspect(|row| {
+            if let Ok(row) = row {
+                summary.add(row);
+            }
+        });
+        // If that fails, nothing is lost: `--resume` writes it again.
+        file::write(out, kind, generator, origin, rows)?;
+        partial.remove()?;
+    } else {
+        for row in partial.read(generator)? {
+            summary.add(&row?);
+        }
+        eprintln!(
+            "interrupted: {} of {} rows are kept in {}; `--resume` goes on",
+            partial.rows(),
+            range.end - range.start,
+            partial.path().display()
+        );
+    }
+    Ok(Made { summary, complete })
+}
+
+fn only_look(arguments: &Sweep, generator: &Generator, screen: &Screen) -> Result<Made, Failure> {
+    let mut summary = Summary::new(generator);
+    let range = arguments.shard.rows(generator);
+    let complete = make(arguments, generator, range, screen, &mut |row| {
+        summary.add(&row);
+        Ok(())
+    })?;
+    if !complete {
+        eprintln!("interrupted; without `--out` nothing is kept");
+    }
+    Ok(Made { summary, complete })
+}
+
+/// Makes rows, and shows how far it is. Whether all were made.
+fn make(
+    arguments: &Sweep,
+    generator: &Generator,
+    range: std::ops::Range<u64>,
+    screen: &Screen,
+    each: &mut dyn FnMut(Row) -> Result<(), Failure>,
+) -> Result<bool, Failure> {
+    let mut attendant = Attendant::new(screen)?;
+    let jobs = match arguments.jobs {
+        Some(jobs) => usize::from(jobs),
+        None => std::thread::available_parallelism().map_or(1, usize::from),
+    };
+    let wanted = range.end - range.start;
+    let mut made = 0;
+    let result = work::rows(generator, range, jobs, &mut |row| {
+        if let Some(row) = row {
+            each(row)?;
+            made += 1;
+        }
+        let spent = attendant.spent();
+        attendant.tell(|| table::progress(made, wanted, spent));
+        Ok(!attendant.interrupted())
+    });
+    attendant.done();
+    result
+}
+
+/// What is wrong with a generator file, on stderr.
+fn show(path: &Path, text: String, faults: Vec<taut_sweep::Fault>, screen: &Screen) {
+    let source = Source { name: path.display().to_string(), text };
+    let diagnostic = |fault: taut_sweep::Fault| Diagnostic {
+        code: fault.code,
+        severity: Severity::Error,
+        message: fault.message,
+        primary: Span { file: 0, range: fault.range, text: fault.label },
+        secondary: Vec::new(),
+        notes: Vec::new(),
+        help: fault.help,
+    };
+    let count = faults.len();
+    let diagnostics: Vec<_> = faults.into_iter().map(diagnostic).collect();
+    eprint!("{}", taut_manifest::render(&diagnostics, &[&source], screen.color_err, screen.width));
+    eprintln!("{count} error{}", if count == 1 { "" } else { "s" });
+}
