@@ -8,7 +8,8 @@ use proptest::prelude::*;
 use taut_analysis::multi::Guard;
 use taut_model::{Arrivals, Body, Request, Resource, Scheduler, SetTask, TaskSet};
 use taut_plan::select::{
-    Buffers, Count, Equations, Memory, Object, Offer, Problem, ProblemFault, best, exhaustive, paper,
+    Aim, Alone, Buffers, Constraint, Count, Equations, Memory, Miss, Object, Offer, Outcome, Problem,
+    ProblemFault, best, exhaustive, paper, why,
 };
 use taut_time::Duration;
 
@@ -114,6 +115,48 @@ proptest! {
             for found in [paper::heuristic(&mut problem, 0), paper::heuristic(&mut problem, 3), paper::backtracking(&mut problem, 3)] {
                 let found = bytes(&found.unwrap());
                 prop_assert!(found.is_none() || found >= bytes(&all));
+            }
+        }
+    }
+
+    /// The same for what else can be small, and with more to keep than deadlines.
+    #[test]
+    fn the_best_of_all(shape in some_shape(), aim in prop::sample::select(vec![Aim::Memory, Aim::Response, Aim::Slack]), limit in 200..3_000u64) {
+        let mut problem = problem(&shape, Equations::Sound);
+        // Data that go through the first and the last task; sampled later where the first object is guarded.
+        problem.aim(aim).constrain(Constraint::new("age", ns(limit), |responses: &[Duration], guards: &[Guard]| {
+            let later = if guards[0] == Guard::Absent { 0 } else { 50 };
+            Ok(Some(ns(responses[0].as_ns() + responses[responses.len() - 1].as_ns() + later)))
+        }));
+        let all = exhaustive::search(&mut problem).unwrap();
+        let ours = best::search(&mut problem, u64::MAX, &mut |_| true).unwrap();
+        prop_assert!(ours.is_proven());
+        prop_assert_eq!(ours.best.as_ref().map(|(_, j)| aim.value(j)), all.as_ref().map(|(_, j)| aim.value(j)));
+        let Some((selection, judged)) = ours.best else { return Ok(()) };
+        prop_assert!(judged.responses[0].as_ns() + judged.responses[judged.responses.len() - 1].as_ns() <= limit);
+        for object in 0..selection.len() {
+            let mut others = why(&mut problem, &selection, object).unwrap().unwrap();
+            let selected = others.remove(selection[object]);
+            prop_assert_eq!(&selected.alone, &Alone::Selected(judged.clone()));
+            let mut next = u64::MAX;
+            for other in others {
+                match other.alone {
+                    Alone::Selected(_) => prop_assert!(false),
+                    // Otherwise it would not be the best.
+                    Alone::Kept(other) => {
+                        prop_assert!(aim.value(&other) >= aim.value(&judged));
+                        next = next.min(aim.value(&other));
+                    }
+                    Alone::Missed(Miss::Deadline { response, deadline, .. }) => prop_assert!(response > deadline),
+                    Alone::Missed(Miss::Constraint { time, limit, .. }) => prop_assert!(time.unwrap() > limit),
+                    Alone::Missed(Miss::Steps) => prop_assert!(false),
+                }
+            }
+            let runner_up = best::runner_up(&mut problem, &selection, object, u64::MAX, &mut |_| true).unwrap();
+            prop_assert!(runner_up.is_proven() && runner_up.at_least >= ours.at_least && runner_up.at_least <= next);
+            if let Some((other, _)) = runner_up.best {
+                prop_assert!(other[object] != selection[object]);
+                prop_assert!(matches!(problem.outcome(&other).unwrap(), Outcome::Kept(_)));
             }
         }
     }

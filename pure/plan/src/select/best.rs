@@ -23,33 +23,37 @@ use taut_analysis::Overflow;
 use taut_analysis::multi::Guard;
 use taut_time::Duration;
 
+use super::aim::Aim;
+use super::offer::Object;
 use super::paper;
-use super::problem::{Judged, Object, Problem, Selection};
+use super::problem::{Judged, Problem, Selection};
 
 /// How far a search has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Judgements so far.
     pub judged: u64,
-    /// Bytes of the best selection so far.
+    /// [`Aim::value`] of the best selection so far.
     pub best: Option<u64>,
-    /// No selection needs less.
+    /// No selection has less.
     pub at_least: u64,
 }
 
 /// What a search came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// The best selection, if one was found that keeps all deadlines.
+    /// The best selection, if one was found that keeps everything.
     pub best: Option<(Selection, Judged)>,
-    /// No selection needs less bytes; the greatest number if there is none at all.
+    /// [`Aim::value`] of no selection is less; the greatest number if there is none at all.
     pub at_least: u64,
+    /// What was to be small.
+    pub aim: Aim,
 }
 
 impl Answer {
     /// Whether the best is known to be the least, or that there is none.
     pub fn is_proven(&self) -> bool {
-        self.at_least == self.best.as_ref().map_or(u64::MAX, |(_, judged)| judged.bytes)
+        self.at_least == self.best.as_ref().map_or(u64::MAX, |(_, judged)| self.aim.value(judged))
     }
 }
 
@@ -69,18 +73,46 @@ pub fn search(
     if let Some((selection, judged)) = &mut best {
         exchange(problem, selection, judged)?;
     }
-    let all = |object: &Object| object.offers.iter().enumerate().fold(0, |all, (at, _)| all | 1 << at);
-    let root = Node {
-        selection: vec![None; problem.objects().len()],
-        possible: problem.objects().iter().map(all).collect(),
-        at_least: 0,
-        responses: Vec::new(),
-    };
+    let possible = problem.objects().iter().map(all).collect();
+    from(problem, possible, best, limit, go_on)
+}
+
+/// The best selection in which an object has another offer than in this one; limits as for [`search`].
+///
+/// # Errors
+/// [`Overflow`] if times or bytes do not fit in 64 bits.
+pub fn runner_up(
+    problem: &mut Problem,
+    selection: &[usize],
+    object: usize,
+    judgements: u64,
+    go_on: &mut dyn FnMut(&Progress) -> bool,
+) -> Result<Answer, Overflow> {
+    let limit = problem.judged().saturating_add(judgements);
+    let mut possible: Vec<u64> = problem.objects().iter().map(all).collect();
+    possible[object] &= !(1 << selection[object]);
+    from(problem, possible, None, limit, go_on)
+}
+
+/// A bit per offer.
+fn all(object: &Object) -> u64 {
+    object.offers.iter().enumerate().fold(0, |all, (at, _)| all | 1 << at)
+}
+
+fn from(
+    problem: &mut Problem,
+    possible: Vec<u64>,
+    best: Option<(Selection, Judged)>,
+    limit: u64,
+    go_on: &mut dyn FnMut(&Progress) -> bool,
+) -> Result<Answer, Overflow> {
+    let root =
+        Node { selection: vec![None; problem.objects().len()], possible, at_least: 0, responses: Vec::new() };
     let mut search = Search { problem, best, open: vec![root] };
     while let Some(node) = search.open.pop() {
         let at_least = search.at_least().min(node.at_least);
-        let bytes = search.best.as_ref().map(|(_, judged)| judged.bytes);
-        let progress = Progress { judged: search.problem.judged(), best: bytes, at_least };
+        let value = search.best.as_ref().map(|(_, judged)| search.problem.aim.value(judged));
+        let progress = Progress { judged: search.problem.judged(), best: value, at_least };
         if progress.judged >= limit || !go_on(&progress) {
             search.open.push(node);
             break;
@@ -88,8 +120,9 @@ pub fn search(
         search.expand(node)?;
     }
     let at_least = search.at_least();
-    let found = search.best.as_ref().map_or(u64::MAX, |(_, judged)| judged.bytes);
-    Ok(Answer { best: search.best, at_least: at_least.min(found) })
+    let aim = search.problem.aim;
+    let found = search.best.as_ref().map_or(u64::MAX, |(_, judged)| aim.value(judged));
+    Ok(Answer { best: search.best, at_least: at_least.min(found), aim })
 }
 
 /// A part of all selections.
@@ -115,12 +148,15 @@ impl Search<'_> {
         self.open.iter().map(|node| node.at_least).min().unwrap_or(u64::MAX)
     }
 
-    fn too_dear(&self, bytes: u64) -> bool {
-        self.best.as_ref().is_some_and(|(_, best)| bytes >= best.bytes)
+    fn too_dear(&self, value: u64) -> bool {
+        self.best.as_ref().is_some_and(|(_, best)| value >= self.problem.aim.value(best))
     }
 
-    /// Bytes of a judged part: decided objects as decided, open ones by the cheapest possible offer.
-    fn bytes(&self, node: &Node, judged: &Judged) -> Result<u64, Overflow> {
+    /// What is to be small, of a judged part: decided objects as decided, open ones by the cheapest possible offer.
+    fn value(&self, node: &Node, judged: &Judged) -> Result<u64, Overflow> {
+        if self.problem.aim != Aim::Memory {
+            return Ok(self.problem.aim.value(judged));
+        }
         let mut sum = 0u64;
         for (at, object) in self.problem.objects().iter().enumerate() {
             let bytes = match node.selection[at] {
@@ -147,13 +183,15 @@ impl Search<'_> {
                 return Ok(());
             };
             node.responses.clone_from(&judged.responses);
-            node.at_least = self.bytes(&node, &judged)?.max(node.at_least);
+            node.at_least = self.value(&node, &judged)?.max(node.at_least);
             if self.too_dear(node.at_least) {
                 return Ok(());
             }
             if node.selection.iter().all(Option::is_some) {
                 let selection = node.selection.iter().flatten().copied().collect();
-                self.best = Some((selection, judged));
+                if !self.too_dear(self.problem.aim.value(&judged)) {
+                    self.best = Some((selection, judged));
+                }
                 return Ok(());
             }
             let before = node.selection.iter().flatten().count();
@@ -176,7 +214,7 @@ impl Search<'_> {
                 node.selection[at] = Some(offer);
                 let possible = match self.problem.judge_below(&node.selection, &node.responses)? {
                     None => false,
-                    Some(judged) => !self.too_dear(self.bytes(node, &judged)?),
+                    Some(judged) => !self.too_dear(self.value(node, &judged)?),
                 };
                 if !possible {
                     node.possible[at] &= !(1 << offer);
@@ -213,7 +251,10 @@ impl Search<'_> {
         for &(price, offer) in prices.iter().rev() {
             let mut selection = node.selection.clone();
             selection[at] = Some(offer);
-            let at_least = node.at_least.saturating_add(price - prices[0].0);
+            let at_least = match self.problem.aim {
+                Aim::Memory => node.at_least.saturating_add(price - prices[0].0),
+                Aim::Response | Aim::Slack => node.at_least,
+            };
             let (possible, responses) = (node.possible.clone(), node.responses.clone());
             self.open.push(Node { selection, possible, at_least, responses });
         }
@@ -231,6 +272,7 @@ fn offers(possible: u64) -> impl Iterator<Item = usize> {
 /// Exchanges until none helps: an object gets a cheaper offer; where that does not fit, another object that has a
 /// guard gets its cheapest offer without one.
 fn exchange(problem: &mut Problem, selection: &mut Selection, judged: &mut Judged) -> Result<(), Overflow> {
+    let aim = problem.aim;
     let mut whole: Vec<Option<usize>> = selection.iter().copied().map(Some).collect();
     let mut free = Vec::new();
     for object in problem.objects() {
@@ -258,7 +300,7 @@ fn exchange(problem: &mut Problem, selection: &mut Selection, judged: &mut Judge
                     continue;
                 }
                 let before = whole[at].replace(offer);
-                let mut found = problem.judge(&whole)?.filter(|found| found.bytes < judged.bytes);
+                let mut found = problem.judge(&whole)?.filter(|found| aim.value(found) < aim.value(judged));
                 for other in 0..whole.len() {
                     if found.is_some() {
                         break;
@@ -267,7 +309,7 @@ fn exchange(problem: &mut Problem, selection: &mut Selection, judged: &mut Judge
                         continue;
                     }
                     let held = std::mem::replace(&mut whole[other], free[other]);
-                    found = problem.judge(&whole)?.filter(|found| found.bytes < judged.bytes);
+                    found = problem.judge(&whole)?.filter(|found| aim.value(found) < aim.value(judged));
                     if found.is_none() {
                         whole[other] = held;
                     }

@@ -3,14 +3,16 @@
 
 //! Every selection there is: what other searches are held against.
 //!
-//! Only selections that are whole are judged, so this does not rest on what an open part comes to. A branch is left out
-//! only where its bytes, under response times that are too short (C), are no less than what is known already.
+//! Only selections that are whole are judged, so this does not rest on what an open part comes to. Where memory is the
+//! aim, a branch is left out if its bytes, under response times that are too short (C), are more than what is known.
 
 use taut_analysis::Overflow;
 
+use super::aim::Aim;
 use super::problem::{Judged, Problem, Selection};
 
-/// The first of the selections of least memory, in lexical order, that keep all deadlines; `None` if none does.
+/// The first, in lexical order, of the best selections by [`Aim::values`] of those that keep everything; `None` if none
+/// does.
 ///
 /// The work grows with the product of the numbers of offers: for small problems.
 ///
@@ -45,12 +47,13 @@ struct Search<'p> {
 impl Search<'_> {
     fn from(&mut self, at: usize, bytes: u64, selection: &mut [Option<usize>]) -> Result<(), Overflow> {
         let reached = bytes.checked_add(self.rest[at]).ok_or(Overflow)?;
-        if self.best.as_ref().is_some_and(|(_, best)| reached >= best.bytes) {
+        let aim = self.problem.aimed_at();
+        if aim == Aim::Memory && self.best.as_ref().is_some_and(|(_, best)| reached > best.bytes) {
             return Ok(());
         }
         if at == selection.len() {
             let better = |judged: &Judged, best: &Option<(Selection, Judged)>| {
-                best.as_ref().is_none_or(|(_, best)| judged.bytes < best.bytes)
+                best.as_ref().is_none_or(|(_, best)| aim.values(judged) < aim.values(best))
             };
             if let Some(judged) = self.problem.judge(selection)?.filter(|judged| better(judged, &self.best)) {
                 self.best = Some((selection.iter().flatten().copied().collect(), judged));

@@ -1,27 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Which mechanism for which shared object: least memory with every deadline kept.
+//! Which mechanism for which shared object: least memory, or most slack, with every deadline kept.
 //!
 //! A [`Problem`] says for each object what can be had and at which price: a guard that others wait for, time that comes
 //! to each job, bytes. A selection takes one offer per object. What keeps the deadlines is decided by one analysis of
-//! the whole ([`taut_analysis::multi::mixed`]), so one object's offer may rule out another's.
+//! the whole ([`taut_analysis::multi::mixed`]), so one object's offer may rule out another's. A [`Constraint`] is
+//! something else to be kept, such as an end-to-end latency, and the [`Aim`] is what shall be small.
 //!
 //! | file | what it does |
 //! |---|---|
 //! | [`best`] | branch and bound, started from `paper`'s answer: the least, or a bound on how far from it |
 //! | [`paper`] | the published heuristic, with its refinement, and its variant with backtracking |
 //! | [`exhaustive`] | every selection: what the others are held against |
+//! | [`why()`] | what else an object could have had, and what forbids it |
 //!
 //! **More is not always worse.** A wait-free copy costs time that a lock may not, so a selection with fewer locks can
 //! miss a deadline that one with more keeps. Nothing here assumes otherwise; what is assumed is that the analysis never
 //! falls when a cost grows or a guard is added.
 
+mod aim;
 pub mod best;
 pub mod exhaustive;
+mod judge;
+mod offer;
 pub mod paper;
 mod problem;
+mod why;
 
-pub use problem::{
-    Buffers, Count, Equations, Judged, Memory, Object, Offer, Problem, ProblemFault, Selection,
-};
+pub use aim::{Aim, Constraint};
+pub use judge::{Miss, Outcome};
+pub use offer::{Buffers, Count, Memory, Object, Offer};
+pub use problem::{Equations, Judged, Problem, ProblemFault, Selection};
+pub use why::{Alone, Alternative, why};

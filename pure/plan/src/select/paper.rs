@@ -13,7 +13,7 @@
 //! of lock and wait-free is tried. We take it that the objects behind are then decided anew, since otherwise nothing
 //! could be won by it. *Backtracking*: we take it that the last `depth` decisions of the walk are tried in all ways.
 //!
-//! Where memory depends on response times it is that of the first step until a selection is whole, then what it is.
+//! It looks at memory alone, whatever a problem's aim. Where memory depends on response times it is that of the first step until a selection is whole, then what it is.
 
 use taut_analysis::Overflow;
 use taut_analysis::multi::Guard;

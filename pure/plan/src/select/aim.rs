@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use core::fmt;
+use std::sync::Arc;
+
+use taut_analysis::Overflow;
+use taut_analysis::multi::Guard;
+use taut_time::Duration;
+
+use super::problem::Judged;
+
+/// What is to be small. Between selections that are equal in it, the other two decide, in the order memory, slack,
+/// response; a search that is stopped may have them not at their least.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Aim {
+    /// Bytes of all objects.
+    #[default]
+    Memory,
+    /// Σ R / D over all tasks, in millionths.
+    Response,
+    /// The largest R / D, in millionths: so the least slack (D − R) / D is largest.
+    Slack,
+}
+
+impl Aim {
+    /// What is to be small, of a selection.
+    pub fn value(self, judged: &Judged) -> u64 {
+        match self {
+            Self::Memory => judged.bytes,
+            Self::Response => judged.response_ppm,
+            Self::Slack => judged.tightest_ppm,
+        }
+    }
+
+    /// All measures, the one that decides first.
+    pub fn values(self, judged: &Judged) -> [u64; 3] {
+        let Judged { bytes, response_ppm, tightest_ppm, .. } = *judged;
+        match self {
+            Self::Memory => [bytes, tightest_ppm, response_ppm],
+            Self::Response => [response_ppm, bytes, tightest_ppm],
+            Self::Slack => [tightest_ppm, bytes, response_ppm],
+        }
+    }
+}
+
+/// Something besides deadlines that must be kept, such as an end-to-end latency: a time that follows from response
+/// times, and its limit.
+#[derive(Clone)]
+pub struct Constraint {
+    /// For people.
+    pub name: String,
+    /// What the time may be at most.
+    pub limit: Duration,
+    time: Arc<Time>,
+}
+
+/// The time, from R of each task, by position in the set, and the guard of each of its resources; `None` if none is
+/// shown. It never falls, and is never shown where it was not, when a response grows or when a guard that was
+/// [`Guard::Absent`] is another.
+type Time = dyn Fn(&[Duration], &[Guard]) -> Result<Option<Duration>, Overflow> + Send + Sync;
+
+impl Constraint {
+    /// A time with a limit. The caller promises what the search rests on: `time` never falls, and is never shown where
+    /// it was not, when a response grows or when a guard that was [`Guard::Absent`] is another. Responses come by task,
+    /// guards by resource, both by position in the set. An object that is still open counts as [`Guard::Absent`].
+    pub fn new(
+        name: impl Into<String>,
+        limit: Duration,
+        time: impl Fn(&[Duration], &[Guard]) -> Result<Option<Duration>, Overflow> + Send + Sync + 'static,
+    ) -> Self {
+        Self { name: name.into(), limit, time: Arc::new(time) }
+    }
+
+    /// The time under such responses and guards; `None` if none is shown.
+    ///
+    /// # Errors
+    /// [`Overflow`] if it does not fit in 64 bits.
+    pub fn time(&self, responses: &[Duration], guards: &[Guard]) -> Result<Option<Duration>, Overflow> {
+        (self.time)(responses, guards)
+    }
+
+    /// Whether it is kept.
+    pub(super) fn is_kept(&self, responses: &[Duration], guards: &[Guard]) -> Result<bool, Overflow> {
+        Ok(self.time(responses, guards)?.is_some_and(|time| time <= self.limit))
+    }
+}
+
+impl fmt::Debug for Constraint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Constraint")
+            .field("name", &self.name)
+            .field("limit", &self.limit)
+            .finish_non_exhaustive()
+    }
+}
+
+/// R / D in millionths, rounded up.
+pub(super) fn ppm(response: u64, deadline: u64) -> Result<u64, Overflow> {
+    let deadline = deadline.max(1);
+    match response.checked_mul(1_000_000) {
+        Some(scaled) => Ok(scaled.div_ceil(deadline)),
+        None => {
+            u64::try_from((u128::from(response) * 1_000_000).div_ceil(deadline.into())).map_err(|_| Overflow)
+        }
+    }
+}
