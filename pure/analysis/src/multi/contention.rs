@@ -171,6 +171,49 @@ impl Contention {
         Ok(Self { cores, resources, tasks, order, global, local, uses, uses_at, spin, ceilings })
     }
 
+    /// Changes by how much all sections on a resource are longer than they were laid out.
+    pub(crate) fn lengthen(&mut self, resource: usize, before: u64, now: u64) -> Result<(), Overflow> {
+        let sections =
+            || self.global.iter().chain(&self.local).filter(|section| section.resource == resource);
+        let all = sections().map(|section| u128::from(section.length - before) + u128::from(now));
+        // Each counts towards what others can hold it once.
+        if all.sum::<u128>() > u64::MAX.into() {
+            return Err(Overflow);
+        }
+        let changed = |length: u64| length - before + now;
+        for section in self.local.iter_mut().filter(|section| section.resource == resource) {
+            section.length = changed(section.length);
+        }
+        let at = resource * self.cores..(resource + 1) * self.cores;
+        let users: Vec<usize> = self.all_uses(resource).iter().map(|user| user.task).collect();
+        self.uses[self.uses_at[at.start]..self.uses_at[at.end]]
+            .iter_mut()
+            .for_each(|user| user.length = changed(user.length));
+        for core in 0..self.cores {
+            let others = (0..self.cores).filter(|&other| other != core);
+            let longest =
+                others.map(|other| self.uses(resource, other).first().map_or(0, |user| user.length));
+            self.spin[at.start + core] = longest.sum();
+        }
+        // The longest of each user first, as before.
+        for task in users {
+            let own = self.tasks[task].global.clone();
+            let of_resource =
+                self.global[own.clone()].iter_mut().find(|request| request.resource == resource);
+            of_resource.into_iter().for_each(|request| request.length = changed(request.length));
+            self.global[own.clone()].sort_by_key(|request| Reverse(request.length));
+            for at in own {
+                self.global[at].request = at;
+                let Use { task, resource, .. } = self.global[at];
+                let from = self.uses_at[resource * self.cores];
+                let to = self.uses_at[(resource + 1) * self.cores];
+                let user = self.uses[from..to].iter_mut().find(|user| user.task == task);
+                user.into_iter().for_each(|user| user.request = at);
+            }
+        }
+        Ok(())
+    }
+
     /// Requests for a resource from a core, the longest first.
     pub(crate) fn uses(&self, resource: usize, core: usize) -> &[Use] {
         let at = resource * self.cores + core;

@@ -25,6 +25,8 @@ pub struct Guarded {
     pub(crate) contention: Contention,
     ceilings: Vec<Option<u32>>,
     guards: Vec<Guard>,
+    /// By resource, by how much its sections are longer than in the set.
+    longer: Vec<u64>,
 }
 
 impl core::fmt::Debug for Guarded {
@@ -43,6 +45,7 @@ impl Guarded {
         Ok(Contention::new(set)?.map(|contention| Self {
             ceilings: contention.ceilings.clone(),
             guards: vec![Guard::Spinning; contention.resources],
+            longer: vec![0; contention.resources],
             contention,
         }))
     }
@@ -61,9 +64,33 @@ impl Guarded {
         };
     }
 
+    /// Makes each section on a resource, by its position, longer than in the set, by so much in all. The costs of its
+    /// users, of which sections are parts, are the caller's to change.
+    ///
+    /// # Errors
+    /// [`Overflow`] if a time does not fit in 64 bits; nothing has changed then.
+    pub fn lengthen(&mut self, resource: usize, by: Duration) -> Result<(), Overflow> {
+        let before = std::mem::replace(&mut self.longer[resource], by.as_ns());
+        let done = self.contention.lengthen(resource, before, by.as_ns());
+        if done.is_err() {
+            self.longer[resource] = before;
+        }
+        done
+    }
+
     /// Changes C of a task, by its position. Sections that are guarded must be parts of it.
     pub fn cost(&mut self, task: usize, cost: Duration) {
         self.contention.tasks[task].cost = cost.as_ns();
+    }
+
+    /// The most urgent user's priority, of a local resource, whatever guards it.
+    pub(crate) fn ceiling(&self, resource: usize) -> Option<u32> {
+        self.ceilings[resource]
+    }
+
+    /// By how much sections on a resource are longer than in the set.
+    pub(crate) fn longer(&self, resource: usize) -> u64 {
+        self.longer[resource]
     }
 
     pub(crate) fn is(&self, resource: usize, guard: Guard) -> bool {

@@ -38,7 +38,9 @@ pub mod mpcp_lnr09_sound;
 pub mod msrp_gai01;
 pub mod msrp_holistic;
 pub mod msrp_joint;
+mod trial;
 
 pub use bounds::{Bounds, Status, TaskBound, Terms, Witness, Witnesses};
 pub use fixed_point::{ROUNDS_MAX, STEPS_MAX, TERMS_MAX};
 pub use guarded::{Guard, Guarded};
+pub use trial::{Solution, Trial};

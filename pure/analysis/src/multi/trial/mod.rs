@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The equations of [`super::mixed`], asked of one set again and again with other guards and costs: for searches.
+//!
+//! ```text
+//! Equation    as `mixed`; without terms and witnesses
+//! Kept        S without windows, p, W, b and L: each is computed anew only if what it follows from has changed
+//! Start       from the solution of a set with fewer guards or lower costs, if there is one; a task whose parameters and
+//!             whose more urgent tasks are as there keeps its w
+//! Verdict     the same as `mixed`, and the same w: the least solution is one, whatever the order of the steps. It ends
+//!             at the first task that passes its deadline, and does not look for what overflows behind it
+//! Cost        one pass over the tasks, if S does not depend on w and no two tasks of a core are as urgent; else rounds
+//! Checked     against `mixed`, w by w, on random sets and random changes: `trial` in the tests
+//! ```
+//!
+//! **Where S does not depend on w**: of the tasks of another core the one with the longest section comes at least once
+//! while a job is pending, so if it asks for as many sections a job as the job does, these are the longest and no others
+//! count.
+//!
+//! Sets whose numbers could overflow are judged by [`super::mixed`] itself.
+
+mod layout;
+mod solve;
+mod waits;
+
+use core::ops::Range;
+
+use taut_time::Duration;
+
+use super::guarded::{Guard, Guarded};
+use crate::Overflow;
+
+/// Up to here each time, and each sum over all of a set, can be added to another without a look.
+const PLAIN: u128 = 1 << 60;
+
+/// A set whose guards and costs change from one judgement to the next.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    guarded: Guarded,
+    /// Whether all sums and products fit, so that they need not be looked at.
+    plain: bool,
+    /// The sum that it follows from.
+    total: u128,
+    /// Tasks by core, the most urgent first. All below is by place in this order.
+    order: Vec<usize>,
+    /// Of each task, its place.
+    place: Vec<usize>,
+    rows: Vec<Row>,
+    /// Of each core, its places.
+    cores: Vec<Range<usize>>,
+    /// By task, the longest first.
+    asks: Vec<Ask>,
+    /// Of each resource, its asks, and the users of it that have a ceiling for it.
+    of_resource: Vec<Users>,
+    /// Of each core, its asks by ceiling, the most urgent first.
+    by_ceiling: Vec<Vec<usize>>,
+    /// Some tasks of a core are as urgent as each other.
+    equals: bool,
+    /// How many asks spin for a time that depends on windows.
+    moving: usize,
+    /// How many asks suspend.
+    suspending: usize,
+    now: Parameters,
+    stale: Stale,
+    /// Where the last judgement failed.
+    suspect: usize,
+    solution: Solution,
+}
+
+/// Windows that solve the equations, with what they were solved for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Solution {
+    window: Vec<u64>,
+    fixed: Vec<u64>,
+    busy: Vec<u64>,
+    deferred: Vec<u64>,
+}
+
+/// What does not depend on windows; by place, but for the last two, which are by ask.
+#[derive(Clone, Debug)]
+struct Parameters {
+    cost: Vec<u64>,
+    /// S, but for asks that spin for a time that depends on windows.
+    spin: Vec<u64>,
+    /// N over asks that suspend.
+    requests: Vec<u64>,
+    /// p.
+    span: Vec<u64>,
+    /// The longest section that is waited for suspended.
+    longest: Vec<u64>,
+    /// L.
+    local: Vec<u64>,
+    /// B.
+    remote: Vec<u64>,
+    /// W.
+    held: Vec<u64>,
+    /// b.
+    wait: Vec<u64>,
+}
+
+/// What is out of date.
+#[derive(Clone, Debug)]
+struct Stale {
+    /// L, by core.
+    local: Vec<bool>,
+    /// W, by core.
+    held: Vec<bool>,
+    /// b, by resource.
+    wait: Vec<bool>,
+    /// B.
+    remote: bool,
+}
+
+/// A task.
+#[derive(Clone, Debug)]
+struct Row {
+    period: u64,
+    jitter: u64,
+    /// D − J; none if no job can be in time.
+    limit: Option<u64>,
+    priority: u32,
+    core: usize,
+    asks: Range<usize>,
+    /// Places of its core as urgent or more, itself included.
+    higher: Range<usize>,
+    /// Sections on local resources: resource, length, ceiling.
+    local: Vec<(usize, u64, Option<u32>)>,
+}
+
+/// Requests of a task for a global resource.
+#[derive(Clone, Debug)]
+struct Ask {
+    place: usize,
+    resource: usize,
+    count: u64,
+    length: u64,
+    /// The ceiling of the resource on the task's core.
+    ceiling: u32,
+    guard: Guard,
+    /// s + w.
+    stretch: u64,
+    /// Its spinning, if that does not depend on windows.
+    spin: Option<u64>,
+    /// Requests for the same resource from other cores, those of a core together, the longest first.
+    rivals: Vec<Rival>,
+    /// Asks of others for the same resource: of less urgent tasks, and of those as urgent or more.
+    lower: Vec<usize>,
+    higher: Vec<usize>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Rival {
+    place: usize,
+    core: usize,
+    count: u64,
+    length: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Users {
+    asks: Vec<usize>,
+    /// If it is local, its core.
+    core: Option<usize>,
+    /// By how much its sections are longer than in the set.
+    longer: u64,
+}
+
+impl Trial {
+    /// The set with its guards and costs as they are now.
+    pub fn guarded(&self) -> &Guarded {
+        &self.guarded
+    }
+
+    /// Changes what guards a resource, by its position.
+    pub fn guard(&mut self, resource: usize, by: Guard) {
+        if self.guarded.guards()[resource] == by {
+            return;
+        }
+        self.guarded.guard(resource, by);
+        if let Some(core) = self.of_resource[resource].core {
+            self.stale.local[core] = true;
+        }
+        if !self.plain {
+            return;
+        }
+        for at in 0..self.of_resource[resource].asks.len() {
+            let ask = self.of_resource[resource].asks[at];
+            self.set(ask, by);
+        }
+        self.stale.wait[resource] = true;
+    }
+
+    /// Makes each section on a resource, by its position, longer than in the set, by so much in all; the costs of its
+    /// users are the caller's to change.
+    ///
+    /// # Errors
+    /// [`Overflow`] if a time does not fit in 64 bits; nothing has changed then.
+    pub fn lengthen(&mut self, resource: usize, by: Duration) -> Result<(), Overflow> {
+        let before = self.of_resource[resource].longer;
+        let now = by.as_ns();
+        if before == now {
+            return Ok(());
+        }
+        self.guarded.lengthen(resource, by)?;
+        self.of_resource[resource].longer = now;
+        if let Some(core) = self.of_resource[resource].core {
+            self.stale.local[core] = true;
+            for place in self.cores[core].clone() {
+                let sections = self.rows[place].local.iter_mut().filter(|section| section.0 == resource);
+                sections.for_each(|section| section.1 = section.1 - before + now);
+            }
+        }
+        for at in 0..self.of_resource[resource].asks.len() {
+            let ask = self.of_resource[resource].asks[at];
+            self.total -= self.asks[ask].weight();
+            let guard = self.asks[ask].guard;
+            if self.plain {
+                self.set(ask, Guard::Absent);
+            }
+            self.asks[ask].lengthen(before, now);
+            self.total += self.asks[ask].weight();
+            self.plain &= self.total < PLAIN;
+            if self.plain {
+                self.set(ask, guard);
+            }
+        }
+        self.stale.wait[resource] = true;
+        Ok(())
+    }
+
+    /// Changes C of a task, by its position: what the set was laid out with, or more.
+    pub fn cost(&mut self, task: usize, cost: Duration) {
+        self.guarded.cost(task, cost);
+        self.now.cost[self.place[task]] = cost.as_ns();
+    }
+
+    /// R of the tasks after a judgement that all fit, by position in the set.
+    pub fn responses(&self) -> impl Iterator<Item = Duration> + '_ {
+        let response =
+            |place: usize| Duration::from_ns(self.solution.window[place] + self.rows[place].jitter);
+        self.place.iter().map(move |&place| response(place))
+    }
+
+    /// What the last judgement that all fit has found.
+    pub fn solution(&self) -> &Solution {
+        &self.solution
+    }
+
+    fn set(&mut self, ask: usize, by: Guard) {
+        let Ask { place, count, spin, .. } = self.asks[ask];
+        let core = self.rows[place].core;
+        match self.asks[ask].guard {
+            Guard::Absent => {}
+            Guard::Spinning => match spin {
+                Some(spin) => self.now.spin[place] -= spin,
+                None => self.moving -= 1,
+            },
+            Guard::Suspending => {
+                self.now.requests[place] -= count;
+                self.suspending -= 1;
+            }
+        }
+        match by {
+            Guard::Absent => {}
+            Guard::Spinning => match spin {
+                Some(spin) => self.now.spin[place] += spin,
+                None => self.moving += 1,
+            },
+            Guard::Suspending => {
+                self.now.requests[place] += count;
+                self.suspending += 1;
+            }
+        }
+        let changes = self.asks[ask].guard == Guard::Suspending || by == Guard::Suspending;
+        self.asks[ask].guard = by;
+        self.stale.remote |= changes;
+        self.stale.held[core] |= changes;
+        self.stale.local[core] |= changes;
+        let (mut span, mut longest) = (0, 0);
+        for ask in &self.asks[self.rows[place].asks.clone()] {
+            match ask.guard {
+                Guard::Absent => {}
+                Guard::Spinning => span = ask.stretch.max(span),
+                Guard::Suspending => longest = ask.length.max(longest),
+            }
+        }
+        if span != self.now.span[place] {
+            self.now.span[place] = span;
+            self.stale.held[core] = true;
+            self.stale.local[core] = true;
+        }
+        self.now.longest[place] = longest;
+    }
+}
+
+impl Ask {
+    /// What it can add to any sum.
+    fn weight(&self) -> u128 {
+        u128::from(self.stretch) * (u128::from(self.count) + 1)
+    }
+
+    fn lengthen(&mut self, before: u64, now: u64) {
+        let change = |time: u64, count: u64| {
+            let time = time.saturating_sub(before.saturating_mul(count));
+            time.saturating_add(now.saturating_mul(count))
+        };
+        let mut cores = 0;
+        let mut last = None;
+        for rival in &mut self.rivals {
+            cores += u64::from(last != Some(rival.core));
+            last = Some(rival.core);
+            rival.length = change(rival.length, 1);
+        }
+        self.length = change(self.length, 1);
+        self.stretch = change(self.stretch, cores.saturating_add(1));
+        self.spin = self.spin.map(|spin| change(spin, cores.saturating_mul(self.count)));
+    }
+}

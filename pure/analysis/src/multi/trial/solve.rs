@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use taut_time::Duration;
+
+use super::waits::Fresh;
+use super::{Ask, Solution, Trial};
+use crate::multi::guarded::Guard;
+use crate::multi::mixed;
+use crate::{Overflow, Verdict};
+
+/// Steps of all windows of a judgement before the unhurried analysis takes over. Real sets need hundreds.
+const STEPS: u32 = 100_000;
+
+/// What an attempt without looking at limits came to.
+enum Attempt {
+    Fits,
+    Passes,
+    /// Something does not fit in 64 bits, or takes long.
+    Unknown,
+}
+
+impl Trial {
+    /// Whether every task is shown to keep its deadline; then [`Trial::solution`] and [`Trial::responses`] are those of
+    /// [`mixed`]. `above` is a solution of this set with no more guards and no higher costs: it saves steps.
+    ///
+    /// # Errors
+    /// [`Overflow`] if a bound does not fit in 64 bits.
+    pub fn fits(&mut self, above: Option<&Solution>) -> Result<bool, Overflow> {
+        let above = above.filter(|above| above.window.len() == self.rows.len());
+        if self.plain {
+            match self.attempt(above) {
+                Attempt::Fits => return Ok(true),
+                Attempt::Passes => return Ok(false),
+                Attempt::Unknown => {}
+            }
+        }
+        let least = |above: &Solution| {
+            self.place.iter().map(|&place| Duration::from_ns(above.window[place])).collect::<Vec<_>>()
+        };
+        let least = above.map(least).unwrap_or_default();
+        let Verdict::Schedulable(bounds) = mixed::response_times_above(&self.guarded, &least)? else {
+            return Ok(false);
+        };
+        self.solution.clear();
+        for (&task, row) in self.order.iter().zip(&self.rows) {
+            self.solution.window.push(bounds.tasks[task].from_release.as_ns());
+            // Never equal to what is: so that everything is computed anew below it.
+            self.solution.fixed.push(u64::MAX);
+            self.solution.busy.push(u64::MAX);
+            self.solution.deferred.push(row.jitter);
+        }
+        Ok(true)
+    }
+
+    fn attempt(&mut self, above: Option<&Solution>) -> Attempt {
+        match self.refresh() {
+            None => return Attempt::Unknown,
+            Some(Fresh::Past) => return Attempt::Passes,
+            Some(Fresh::All) => {}
+        }
+        // 1. Where all starts: below the least solution.
+        let mut solution = std::mem::take(&mut self.solution);
+        solution.clear();
+        for (place, row) in self.rows.iter().enumerate() {
+            let busy = self.now.cost[place].saturating_add(self.now.spin[place]);
+            let waits = self.now.local[place].saturating_add(self.now.remote[place]);
+            let fixed = busy.saturating_add(waits);
+            if row.limit.is_none_or(|limit| fixed > limit) {
+                self.solution = solution;
+                return Attempt::Passes;
+            }
+            solution.busy.push(busy);
+            solution.fixed.push(fixed);
+            solution.window.push(above.map_or(0, |above| above.window[place]).max(fixed));
+            solution.deferred.push(above.map_or(row.jitter, |above| above.deferred[place]));
+        }
+        let mut steps = 0;
+        let attempt = self.iterate(&mut solution, above, &mut steps);
+        self.solution = solution;
+        attempt
+    }
+
+    fn iterate(&mut self, solution: &mut Solution, above: Option<&Solution>, steps: &mut u32) -> Attempt {
+        // 2. What failed last first: if it fails already, the rest need not be known.
+        let suspect = self.suspect;
+        if above.is_some() && suspect < self.rows.len() {
+            match self.window(suspect, solution, steps) {
+                Some(Some(window)) => solution.window[suspect] = window,
+                Some(None) => return Attempt::Passes,
+                None => return Attempt::Unknown,
+            }
+        }
+        // 3. The most urgent of each core first; what is as it was above keeps its window.
+        let again = self.moving > 0 || self.equals;
+        loop {
+            let mut changed = false;
+            for core in 0..self.cores.len() {
+                let mut same = !again;
+                for place in self.cores[core].clone() {
+                    let row = &self.rows[place];
+                    let before = (solution.window[place], solution.busy[place], solution.deferred[place]);
+                    if self.moving > 0 && !self.spin(place, solution) {
+                        self.suspect = place;
+                        return Attempt::Passes;
+                    }
+                    same &= above.is_some_and(|above| {
+                        above.fixed[place] == solution.fixed[place]
+                            && above.busy[place] == solution.busy[place]
+                    });
+                    let window = match same {
+                        true => before.0,
+                        false => match self.window(place, solution, steps) {
+                            Some(Some(window)) => window,
+                            Some(None) => {
+                                self.suspect = place;
+                                return Attempt::Passes;
+                            }
+                            None => return Attempt::Unknown,
+                        },
+                    };
+                    let deferred = match self.now.remote[place] {
+                        0 => row.jitter,
+                        _ => (window - solution.busy[place] + row.jitter).max(row.jitter),
+                    };
+                    same &= above.is_some_and(|above| above.deferred[place] == deferred);
+                    changed |= before != (window, solution.busy[place], deferred);
+                    solution.window[place] = window;
+                    solution.deferred[place] = deferred;
+                }
+            }
+            if !again || !changed {
+                return Attempt::Fits;
+            }
+        }
+    }
+
+    /// The least w from where it is; the inner is none if it passes the deadline, the outer if that takes long.
+    fn window(&self, place: usize, solution: &Solution, steps: &mut u32) -> Option<Option<u64>> {
+        let row = &self.rows[place];
+        let limit = row.limit.unwrap_or(0);
+        let fixed = solution.fixed[place];
+        let mut window = solution.window[place].max(fixed);
+        loop {
+            let mut sum = fixed;
+            for other in row.higher.clone() {
+                if other == place {
+                    continue;
+                }
+                let jobs = (window + solution.deferred[other]).div_ceil(self.rows[other].period);
+                sum += jobs * solution.busy[other];
+                if sum > limit {
+                    return Some(None);
+                }
+            }
+            if sum == window {
+                return Some(Some(window));
+            }
+            window = sum;
+            *steps += 1;
+            if *steps > STEPS {
+                return None;
+            }
+        }
+    }
+
+    /// Adds spinning that depends on windows; whether what does not depend on others still keeps the deadline.
+    fn spin(&self, place: usize, solution: &mut Solution) -> bool {
+        let row = &self.rows[place];
+        let mut spin = self.now.spin[place];
+        let moving = |ask: &&Ask| ask.guard == Guard::Spinning && ask.spin.is_none();
+        for ask in self.asks[row.asks.clone()].iter().filter(moving) {
+            let (mut core, mut left) = (usize::MAX, 0);
+            for rival in &ask.rivals {
+                if rival.core != core {
+                    (core, left) = (rival.core, ask.count);
+                }
+                if left > 0 {
+                    let theirs = &self.rows[rival.place];
+                    let reach = solution.window[place] + solution.window[rival.place] + theirs.jitter;
+                    let count = reach.div_ceil(theirs.period).saturating_mul(rival.count).min(left);
+                    spin += count * rival.length;
+                    left -= count;
+                }
+            }
+        }
+        let waits = solution.fixed[place] - solution.busy[place];
+        solution.busy[place] = self.now.cost[place] + spin;
+        solution.fixed[place] = solution.busy[place] + waits;
+        row.limit.is_some_and(|limit| solution.fixed[place] <= limit)
+    }
+}
+
+impl Solution {
+    fn clear(&mut self) {
+        for part in [&mut self.window, &mut self.fixed, &mut self.busy, &mut self.deferred] {
+            part.clear();
+        }
+    }
+}

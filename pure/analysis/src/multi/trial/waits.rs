@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! W, b, B and L of `mpcp_blocking`, kept up to date.
+
+use super::Trial;
+use crate::multi::guarded::Guard;
+
+/// Steps of a wait before the unhurried analysis takes over.
+const STEPS: u32 = 500;
+
+/// What came of it.
+pub(super) enum Fresh {
+    All,
+    /// Some wait is past its task's period, which so passes its deadline.
+    Past,
+}
+
+impl Trial {
+    /// Brings what does not depend on windows up to date. `None`: something does not fit, or takes long.
+    pub(super) fn refresh(&mut self) -> Option<Fresh> {
+        if self.suspending > 0 {
+            for core in 0..self.cores.len() {
+                if std::mem::take(&mut self.stale.held[core]) {
+                    self.hold(core)?;
+                }
+            }
+            let mut past = false;
+            for resource in 0..self.of_resource.len() {
+                if self.guarded.guards()[resource] == Guard::Suspending && self.stale.wait[resource] {
+                    past |= self.wait_for(resource)?;
+                    self.stale.wait[resource] = past;
+                    self.stale.remote = true;
+                    if past {
+                        return Some(Fresh::Past);
+                    }
+                }
+            }
+        }
+        if std::mem::take(&mut self.stale.remote) {
+            for (place, row) in self.rows.iter().enumerate() {
+                let mut sum = 0u64;
+                if self.now.requests[place] > 0 {
+                    for at in row.asks.clone().filter(|&at| self.asks[at].guard == Guard::Suspending) {
+                        sum = sum.checked_add(self.asks[at].count.checked_mul(self.now.wait[at])?)?;
+                    }
+                }
+                self.now.remote[place] = sum;
+            }
+        }
+        for core in 0..self.cores.len() {
+            if self.stale.local[core] {
+                self.block(core)?;
+                self.stale.local[core] = false;
+            }
+        }
+        Some(Fresh::All)
+    }
+
+    /// W of the asks of a core.
+    fn hold(&mut self, core: usize) -> Option<()> {
+        let places = self.cores[core].clone();
+        let first = places.start;
+        let mut longest = vec![0u64; places.len()];
+        let mut sections = 0u64;
+        let spans = &self.now.span[places];
+        let spins = spans.iter().any(|span| *span > 0);
+        let asks = &self.by_ceiling[core];
+        let mut from = 0;
+        while from < asks.len() {
+            let ceiling = self.asks[asks[from]].ceiling;
+            let group = asks[from..].partition_point(|&at| self.asks[at].ceiling == ceiling);
+            let group = from..from + group;
+            from = group.end;
+            let suspends = |at: &&usize| self.asks[**at].guard == Guard::Suspending;
+            let mut any = false;
+            // 1. g, and their sum.
+            for &at in asks[group.clone()].iter().filter(suspends) {
+                let ask = &self.asks[at];
+                let longest = &mut longest[ask.place - first];
+                sections = sections.checked_add(ask.length.saturating_sub(*longest))?;
+                *longest = ask.length.max(*longest);
+                any = true;
+            }
+            if !any {
+                continue;
+            }
+            // 2. The longest p − g, and the longest of another.
+            let (mut most, mut second) = ((0, usize::MAX), 0);
+            if spins {
+                for (at, (span, longest)) in spans.iter().zip(&longest).enumerate() {
+                    let more = span.saturating_sub(*longest);
+                    if more > most.0 {
+                        second = most.0;
+                        most = (more, at);
+                    } else {
+                        second = more.max(second);
+                    }
+                }
+            }
+            // 3. W.
+            for &at in asks[group].iter().filter(suspends) {
+                let ask = &self.asks[at];
+                let own = ask.place - first;
+                let span = if most.1 == own { second } else { most.0 };
+                let held = ask.length.checked_add(sections - longest[own])?.checked_add(span)?;
+                if self.now.held[at] != held {
+                    self.now.held[at] = held;
+                    self.stale.wait[ask.resource] = true;
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// b of the asks for a resource; whether one is past its task's period.
+    fn wait_for(&mut self, resource: usize) -> Option<bool> {
+        for &at in &self.of_resource[resource].asks {
+            let ask = &self.asks[at];
+            let period = self.rows[ask.place].period;
+            let first = ask.lower.iter().map(|&other| self.now.held[other]).max().unwrap_or(0);
+            let mut wait = 1u64;
+            let mut steps = 0;
+            wait = loop {
+                let mut next = first;
+                for &other in &ask.higher {
+                    let theirs = &self.asks[other];
+                    let jobs = wait.div_ceil(self.rows[theirs.place].period) + 1;
+                    let time = jobs.checked_mul(theirs.count)?.checked_mul(self.now.held[other])?;
+                    next = next.checked_add(time)?;
+                }
+                if next <= wait {
+                    break next;
+                }
+                if next > period {
+                    return Some(true);
+                }
+                wait = next;
+                steps += 1;
+                if steps == STEPS {
+                    return None;
+                }
+            };
+            self.now.wait[at] = wait;
+        }
+        Some(false)
+    }
+
+    /// L of the tasks of a core.
+    fn block(&mut self, core: usize) -> Option<()> {
+        let places = self.cores[core].clone();
+        let any_local = self.rows[places.clone()].iter().any(|row| !row.local.is_empty());
+        let (mut sections, mut more, mut from) = (0u64, 0u64, places.end);
+        for place in places.clone().rev() {
+            let row = &self.rows[place];
+            while from > row.higher.end {
+                from -= 1;
+                let longest = self.now.longest[from];
+                sections = sections.checked_add(longest)?;
+                more = self.now.span[from].saturating_sub(longest).max(more);
+            }
+            let mut more = more;
+            if any_local {
+                for lower in from..places.end {
+                    let blocks = |(resource, _, ceiling): &&(usize, u64, Option<u32>)| {
+                        self.guarded.guards()[*resource] != Guard::Absent && *ceiling >= Some(row.priority)
+                    };
+                    let section = self.rows[lower].local.iter().filter(blocks).map(|section| section.1).max();
+                    more = section.unwrap_or(0).saturating_sub(self.now.longest[lower]).max(more);
+                }
+            }
+            let once = sections.checked_add(more)?;
+            self.now.local[place] = once.checked_mul(self.now.requests[place].checked_add(1)?)?;
+        }
+        Some(())
+    }
+}
