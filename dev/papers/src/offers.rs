@@ -39,12 +39,14 @@ fn object(at: usize, shared: &Shared) -> Object {
         name: name.into(),
         guard,
         added: each(time),
+        held: Duration::ZERO,
         memory: Memory::Fixed(shared.bytes + LOCK_BYTES),
     };
     let buffers = |name: &str, added, fixed, count| Offer {
         name: name.into(),
         guard: Guard::Absent,
         added,
+        held: Duration::ZERO,
         memory: Memory::Timed(Buffers {
             fixed,
             each: shared.bytes,
@@ -63,6 +65,7 @@ fn object(at: usize, shared: &Shared) -> Object {
                 name: "WF-DBP".into(),
                 guard: Guard::Absent,
                 added: apart(DBP[0] + DBP[1] * readers, DBP[2]),
+                held: Duration::ZERO,
                 memory: Memory::Fixed((readers + 2) * shared.bytes + (readers + 1) * INDEX_BYTES),
             },
             buffers("WF-TCCP", apart(TCCP[0], TCCP[1]), INDEX_BYTES, Count::Lifetime),

@@ -51,7 +51,13 @@ fn set((tasks, objects): &Shape) -> TaskSet {
 fn offers(bytes: u64, writer: usize, readers: &[usize]) -> Vec<Offer> {
     let each =
         |time| [writer].into_iter().chain(readers.iter().copied()).map(|task| (task, ns(time))).collect();
-    let offer = |name: &str, guard, added, memory| Offer { name: name.into(), guard, added, memory };
+    let offer = |name: &str, guard, added, memory| Offer {
+        name: name.into(),
+        guard,
+        added,
+        held: Duration::ZERO,
+        memory,
+    };
     let count = readers.len() as u64;
     let buffers =
         Buffers { fixed: 1, each: bytes, writer, readers: readers.to_vec(), count: Count::Smallest };
@@ -149,7 +155,7 @@ proptest! {
                     }
                     Alone::Missed(Miss::Deadline { response, deadline, .. }) => prop_assert!(response > deadline),
                     Alone::Missed(Miss::Constraint { time, limit, .. }) => prop_assert!(time.unwrap() > limit),
-                    Alone::Missed(Miss::Steps) => prop_assert!(false),
+                    Alone::Missed(Miss::Steps | Miss::Memory) => prop_assert!(false),
                 }
             }
             let runner_up = best::runner_up(&mut problem, &selection, object, u64::MAX, &mut |_| true).unwrap();

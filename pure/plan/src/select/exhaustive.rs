@@ -22,14 +22,14 @@ pub fn search(problem: &mut Problem) -> Result<Option<(Selection, Judged)>, Over
     let costs = problem.costs();
     let mut least = Vec::with_capacity(problem.objects().len());
     for object in problem.objects() {
-        let bytes = object.offers.iter().map(|offer| problem.bytes(offer, &costs));
+        let bytes = object.offers.iter().map(|offer| Ok(problem.bytes(offer, &costs)?.unwrap_or(u64::MAX)));
         least.push(bytes.collect::<Result<Vec<u64>, Overflow>>()?);
     }
     // Of the objects from here on, the least bytes.
     let mut rest = vec![0u64; least.len() + 1];
     for at in (0..least.len()).rev() {
         let of_object = least[at].iter().copied().min().unwrap_or(0);
-        rest[at] = rest[at + 1].checked_add(of_object).ok_or(Overflow)?;
+        rest[at] = rest[at + 1].saturating_add(of_object);
     }
     let mut search = Search { problem, least, rest, best: None };
     let mut selection = vec![None; search.least.len()];
@@ -46,7 +46,7 @@ struct Search<'p> {
 
 impl Search<'_> {
     fn from(&mut self, at: usize, bytes: u64, selection: &mut [Option<usize>]) -> Result<(), Overflow> {
-        let reached = bytes.checked_add(self.rest[at]).ok_or(Overflow)?;
+        let reached = bytes.saturating_add(self.rest[at]);
         let aim = self.problem.aimed_at();
         if aim == Aim::Memory && self.best.as_ref().is_some_and(|(_, best)| reached > best.bytes) {
             return Ok(());
@@ -62,7 +62,7 @@ impl Search<'_> {
         }
         for offer in 0..self.least[at].len() {
             selection[at] = Some(offer);
-            let bytes = bytes.checked_add(self.least[at][offer]).ok_or(Overflow)?;
+            let bytes = bytes.saturating_add(self.least[at][offer]);
             self.from(at + 1, bytes, selection)?;
         }
         selection[at] = None;

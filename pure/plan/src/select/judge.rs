@@ -4,7 +4,7 @@
 //! What a selection comes to, and what it misses.
 
 use taut_analysis::multi::mpcp_lnr09_paper::Claims;
-use taut_analysis::multi::{Bounds, Guard, Status, mixed, mixed_han14};
+use taut_analysis::multi::{Solution, Status, mixed, mixed_han14};
 use taut_analysis::wait_free::writes_during_read::Writer;
 use taut_analysis::wait_free::{lifetime, reader_instances, smallest};
 use taut_analysis::{Overflow, Verdict, Why};
@@ -35,6 +35,8 @@ pub enum Miss {
         /// What it may be at most.
         limit: Duration,
     },
+    /// Everything is kept, but an offer is not to be had under the response times.
+    Memory,
     /// The analysis gave up before it showed anything.
     Steps,
 }
@@ -48,31 +50,61 @@ pub enum Outcome {
     Missed(Miss),
 }
 
+/// A bit for each of so many offers.
+pub(super) fn all(object: &Object) -> u64 {
+    u64::MAX >> (64 - object.offers.len())
+}
+
+/// The offers that bits stand for.
+pub(super) fn offers(mut bits: u64) -> impl Iterator<Item = usize> {
+    core::iter::from_fn(move || {
+        let offer = bits.trailing_zeros() as usize;
+        bits &= bits.checked_sub(1)?;
+        Some(offer)
+    })
+}
+
 impl Problem {
     /// Judges an offer per object; `None` leaves an object open: then nothing waits for it, and what comes to jobs is
-    /// the least of what its offers add. `None` is answered if some deadline or constraint is not shown to be kept:
-    /// with open parts, none is whatever is taken for them.
+    /// the least of what its offers add. `None` is answered if some deadline or constraint is not shown to be kept, or
+    /// an offer is not to be had: with open parts, it is so whatever is taken for them.
     ///
     /// # Errors
-    /// [`Overflow`] if times do not fit in 64 bits.
+    /// [`Overflow`] if times or bytes do not fit in 64 bits.
     pub fn judge(&mut self, selection: &[Option<usize>]) -> Result<Option<Judged>, Overflow> {
-        self.judge_below(selection, &[])
+        let bits = |(object, offer): (&Object, &Option<usize>)| offer.map_or(all(object), |offer| 1 << offer);
+        let bits: Vec<u64> = self.objects.iter().zip(selection).map(bits).collect();
+        if !self.fits(&bits, None)? {
+            return Ok(None);
+        }
+        self.weigh(&bits)
     }
 
-    /// The same for a selection that has `above`'s, whose response times are given, decided as there: saves steps.
-    pub(super) fn judge_below(
-        &mut self,
-        selection: &[Option<usize>],
-        above: &[Duration],
-    ) -> Result<Option<Judged>, Overflow> {
-        self.lay(selection)?;
-        let Some(responses) = self.responses(above)? else { return Ok(None) };
+    /// Whether everything may be kept if, of each object, one of these offers is taken; then `responses` and the trial's
+    /// solution are those of what all completions have in common. `above` is the solution of a set with more offers.
+    pub(super) fn fits(&mut self, bits: &[u64], above: Option<&Solution>) -> Result<bool, Overflow> {
+        self.lay(bits)?;
+        match self.equations {
+            Equations::Sound => {
+                if !self.trial.fits(above)? {
+                    return Ok(false);
+                }
+                self.responses.clear();
+                self.responses.extend(self.trial.responses());
+            }
+            Equations::Printed => match mixed_han14::claims(self.trial.guarded())? {
+                Claims::Unsound(claims) if claims.iter().all(|claim| claim.claimed_to_fit) => {
+                    self.responses = claims.iter().map(|claim| claim.claimed).collect();
+                }
+                _ => return Ok(false),
+            },
+        }
         for constraint in &self.constraints {
-            if !constraint.is_kept(&responses, self.guarded.guards())? {
-                return Ok(None);
+            if !constraint.is_kept(&self.responses, self.trial.guarded().guards())? {
+                return Ok(false);
             }
         }
-        self.weigh(selection, responses).map(Some)
+        Ok(true)
     }
 
     /// Judges a selection, and says what it does not keep.
@@ -80,8 +112,8 @@ impl Problem {
     /// # Errors
     /// [`Overflow`] if times do not fit in 64 bits.
     pub fn outcome(&mut self, selection: &[usize]) -> Result<Outcome, Overflow> {
-        let whole: Vec<_> = selection.iter().copied().map(Some).collect();
-        self.lay(&whole)?;
+        let bits: Vec<u64> = selection.iter().map(|offer| 1 << offer).collect();
+        self.lay(&bits)?;
         let late = |responses: &mut dyn Iterator<Item = (usize, Duration)>| {
             let part = |(task, response): &(usize, Duration)| ppm(response.as_ns(), self.deadlines[*task]);
             let mut most: Option<(u64, usize, Duration)> = None;
@@ -97,8 +129,8 @@ impl Problem {
                 deadline: Duration::from_ns(self.deadlines[task]),
             }))
         };
-        let responses: Vec<Duration> = match self.equations {
-            Equations::Sound => match mixed::response_times(&self.guarded)? {
+        self.responses = match self.equations {
+            Equations::Sound => match mixed::response_times(self.trial.guarded())? {
                 Verdict::Schedulable(bounds) => bounds.tasks.iter().map(|task| task.from_arrival).collect(),
                 Verdict::NotShown(Why::Passes(bounds)) => {
                     let tasks = bounds.tasks.iter().enumerate();
@@ -107,7 +139,7 @@ impl Problem {
                 }
                 _ => return Ok(Outcome::Missed(Miss::Steps)),
             },
-            Equations::Printed => match mixed_han14::claims(&self.guarded)? {
+            Equations::Printed => match mixed_han14::claims(self.trial.guarded())? {
                 Claims::Unsound(claims) if claims.iter().all(|claim| claim.claimed_to_fit) => {
                     claims.iter().map(|claim| claim.claimed).collect()
                 }
@@ -119,92 +151,74 @@ impl Problem {
             },
         };
         for (at, constraint) in self.constraints.iter().enumerate() {
-            let time = constraint.time(&responses, self.guarded.guards())?;
+            let time = constraint.time(&self.responses, self.trial.guarded().guards())?;
             if time.is_none_or(|time| time > constraint.limit) {
                 return Ok(Outcome::Missed(Miss::Constraint { at, time, limit: constraint.limit }));
             }
         }
-        self.weigh(&whole, responses).map(Outcome::Kept)
+        Ok(match self.weigh(&bits)? {
+            Some(judged) => Outcome::Kept(judged),
+            None => Outcome::Missed(Miss::Memory),
+        })
     }
 
-    /// Sets guards and costs as a selection says.
-    fn lay(&mut self, selection: &[Option<usize>]) -> Result<(), Overflow> {
+    /// Lays on the set what some offers of each object have in common.
+    fn lay(&mut self, bits: &[u64]) -> Result<(), Overflow> {
         self.judged += 1;
-        self.added.fill(0);
-        for (at, object) in self.objects.iter().enumerate() {
-            let offer = selection[at].map(|offer| &object.offers[offer]);
-            self.guarded.guard(object.resource, offer.map_or(Guard::Absent, |offer| offer.guard));
-            let mut add = |task: usize, time: u64| {
-                self.added[task] = self.added[task].checked_add(time).ok_or(Overflow)?;
-                Ok::<_, Overflow>(())
-            };
-            match offer {
-                Some(offer) => {
-                    for (task, time) in &offer.added {
-                        add(*task, time.as_ns())?;
-                    }
-                }
-                None => {
-                    for (task, time) in &self.least_added[at] {
-                        add(*task, *time)?;
-                    }
-                }
+        for (at, &bits) in bits.iter().enumerate() {
+            if self.laid.offers[at] == bits {
+                continue;
             }
+            let mut all = offers(bits).map(|offer| &self.meets[at][offer]);
+            let Some(first) = all.next() else { continue };
+            let meet = all.fold(first.clone(), |meet, offer| meet.and(offer));
+            let resource = self.objects[at].resource;
+            self.trial.guard(resource, meet.guard);
+            self.trial.lengthen(resource, meet.held)?;
+            for (task, time) in &self.laid.meets[at].added {
+                self.laid.costs[*task] -= u128::from(*time);
+            }
+            for (task, time) in &meet.added {
+                self.laid.costs[*task] += u128::from(*time);
+            }
+            self.laid.offers[at] = bits;
+            self.laid.meets[at] = meet;
         }
-        for (task, (cost, added)) in self.costs.iter().zip(&self.added).enumerate() {
-            let cost = cost.checked_add(*added).ok_or(Overflow)?;
-            self.guarded.cost(task, Duration::from_ns(cost));
+        for (task, cost) in self.laid.costs.iter().enumerate() {
+            self.trial.cost(task, Duration::from_ns(u64::try_from(*cost).map_err(|_| Overflow)?));
         }
         Ok(())
     }
 
-    /// R by task, if all deadlines are kept.
-    fn responses(&mut self, above: &[Duration]) -> Result<Option<Vec<Duration>>, Overflow> {
-        match self.equations {
-            Equations::Sound => {
-                let kept = |bounds: Bounds| bounds.tasks.iter().map(|task| task.from_arrival).collect();
-                self.least.clear();
-                let windows = above.iter().zip(&self.jitters).map(|(r, jitter)| r.saturating_sub(*jitter));
-                self.least.extend(windows);
-                Ok(match mixed::response_times_above(&self.guarded, &self.least)? {
-                    Verdict::Schedulable(bounds) => Some(kept(bounds)),
-                    _ => None,
-                })
-            }
-            Equations::Printed => Ok(match mixed_han14::claims(&self.guarded)? {
-                Claims::Unsound(claims) if claims.iter().all(|claim| claim.claimed_to_fit) => {
-                    Some(claims.iter().map(|claim| claim.claimed).collect())
-                }
-                _ => None,
-            }),
-        }
-    }
-
-    /// The measures of a selection with these responses.
-    fn weigh(&self, selection: &[Option<usize>], responses: Vec<Duration>) -> Result<Judged, Overflow> {
+    /// The measures of what was judged last, where one of these offers is taken of each object; `None` if one is not to
+    /// be had.
+    pub(super) fn weigh(&self, bits: &[u64]) -> Result<Option<Judged>, Overflow> {
         let (mut bytes, mut response_ppm, mut tightest_ppm) = (0u64, 0u64, 0u64);
-        for (object, offer) in self.objects.iter().zip(selection) {
-            let of_object = match offer {
-                Some(offer) => self.bytes(&object.offers[*offer], &responses)?,
-                None => self.least_bytes(object, &responses)?,
-            };
-            bytes = bytes.checked_add(of_object).ok_or(Overflow)?;
+        for (object, &bits) in self.objects.iter().zip(bits) {
+            let mut least = None;
+            for offer in offers(bits) {
+                let of_offer = self.bytes(&object.offers[offer], &self.responses)?;
+                least = least.into_iter().chain(of_offer).min();
+            }
+            let Some(least) = least else { return Ok(None) };
+            bytes = bytes.checked_add(least).ok_or(Overflow)?;
         }
-        for (response, deadline) in responses.iter().zip(&self.deadlines) {
+        for (response, deadline) in self.responses.iter().zip(&self.deadlines) {
             let part = ppm(response.as_ns(), *deadline)?;
             response_ppm = response_ppm.checked_add(part).ok_or(Overflow)?;
             tightest_ppm = tightest_ppm.max(part);
         }
-        Ok(Judged { responses, bytes, response_ppm, tightest_ppm })
+        Ok(Some(Judged { responses: self.responses.clone(), bytes, response_ppm, tightest_ppm }))
     }
 
-    /// Bytes of an offer under such response times.
+    /// Bytes of an offer under such response times; `None` if it is not to be had.
     ///
     /// # Errors
     /// [`Overflow`] if they do not fit in 64 bits.
-    pub fn bytes(&self, offer: &Offer, responses: &[Duration]) -> Result<u64, Overflow> {
+    pub fn bytes(&self, offer: &Offer, responses: &[Duration]) -> Result<Option<u64>, Overflow> {
         let buffers = match &offer.memory {
-            Memory::Fixed(bytes) => return Ok(*bytes),
+            Memory::Fixed(bytes) => return Ok(Some(*bytes)),
+            Memory::Asked(footprint) => return footprint.bytes(responses),
             Memory::Timed(buffers) => buffers,
         };
         let writer = Writer { period: self.periods[buffers.writer], within: responses[buffers.writer] };
@@ -227,15 +241,6 @@ impl Problem {
         };
         // No count: the set guarantees what they assume, so this is one that does not fit.
         let bytes = count.and_then(|count| count.checked_mul(buffers.each)).ok_or(Overflow)?;
-        bytes.checked_add(buffers.fixed).ok_or(Overflow)
-    }
-
-    /// Bytes of the cheapest offer.
-    pub(super) fn least_bytes(&self, object: &Object, responses: &[Duration]) -> Result<u64, Overflow> {
-        let mut least = u64::MAX;
-        for offer in &object.offers {
-            least = self.bytes(offer, responses)?.min(least);
-        }
-        Ok(least)
+        bytes.checked_add(buffers.fixed).ok_or(Overflow).map(Some)
     }
 }

@@ -21,15 +21,18 @@
 
 mod aim;
 pub mod best;
+mod dominance;
+mod exchange;
 pub mod exhaustive;
 mod judge;
 mod offer;
 pub mod paper;
+mod part;
 mod problem;
 mod why;
 
 pub use aim::{Aim, Constraint};
 pub use judge::{Miss, Outcome};
-pub use offer::{Buffers, Count, Memory, Object, Offer};
+pub use offer::{Buffers, Count, Footprint, Memory, Object, Offer};
 pub use problem::{Equations, Judged, Problem, ProblemFault, Selection};
 pub use why::{Alone, Alternative, why};

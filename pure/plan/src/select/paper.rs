@@ -93,7 +93,8 @@ impl Walk {
         for object in problem.objects() {
             let mut bytes = Vec::with_capacity(object.offers.len());
             for offer in &object.offers {
-                bytes.push(problem.bytes(offer, &judged.responses)?);
+                // What is not to be had is dearest.
+                bytes.push(problem.bytes(offer, &judged.responses)?.unwrap_or(u64::MAX));
             }
             let cheapest = |guard: Guard| {
                 let offers = (0..bytes.len()).filter(|&offer| object.offers[offer].guard == guard);

@@ -3,13 +3,13 @@
 
 use core::fmt;
 
-use taut_analysis::multi::{Guard, Guarded};
+use taut_analysis::multi::{Guard, Guarded, Trial};
 use taut_analysis::{Assumption, Overflow};
 use taut_model::TaskSet;
 use taut_time::Duration;
 
 use super::aim::{Aim, Constraint};
-use super::offer::{Memory, Object, Offer, least_added};
+use super::offer::{Meet, Memory, Object, Offer};
 
 /// By which equations deadlines are judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,24 +26,33 @@ pub type Selection = Vec<usize>;
 /// What to choose for which object.
 #[derive(Clone, Debug)]
 pub struct Problem {
-    pub(super) guarded: Guarded,
+    pub(super) trial: Trial,
     pub(super) objects: Vec<Object>,
     pub(super) equations: Equations,
     pub(super) aim: Aim,
     pub(super) constraints: Vec<Constraint>,
     /// By task, in ns.
-    pub(super) costs: Vec<u64>,
+    costs: Vec<u64>,
     pub(super) periods: Vec<Duration>,
     pub(super) deadlines: Vec<u64>,
-    pub(super) jitters: Vec<Duration>,
-    /// By object: the least of what any of its offers adds to a task.
-    pub(super) least_added: Vec<Vec<(usize, u64)>>,
     /// By object: its longest section, in ns.
     longest: Vec<u64>,
-    /// Filled for a judgement.
-    pub(super) added: Vec<u64>,
-    pub(super) least: Vec<Duration>,
+    /// By object and offer, what lies on the set with it.
+    pub(super) meets: Vec<Vec<Meet>>,
+    pub(super) laid: Laid,
+    /// R by task, of the last judgement that all fit.
+    pub(super) responses: Vec<Duration>,
     pub(super) judged: u64,
+}
+
+/// What lies on the set.
+#[derive(Clone, Debug)]
+pub(super) struct Laid {
+    /// By object, a bit for each offer that may be taken.
+    pub(super) offers: Vec<u64>,
+    pub(super) meets: Vec<Meet>,
+    /// By task, in ns; what does not fit in 64 bits is an error when it is judged.
+    pub(super) costs: Vec<u128>,
 }
 
 /// What a selection, of which parts may be open, comes to.
@@ -106,7 +115,7 @@ impl Problem {
             let twice = taken.get_mut(object.resource).is_none_or(|taken| std::mem::replace(taken, true));
             let known = |offer: &Offer| {
                 let timed = match &offer.memory {
-                    Memory::Fixed(_) => true,
+                    Memory::Fixed(_) | Memory::Asked(_) => true,
                     Memory::Timed(buffers) => {
                         buffers.writer < tasks && buffers.readers.iter().all(|reader| *reader < tasks)
                     }
@@ -118,27 +127,44 @@ impl Problem {
                 return Err(ProblemFault::Object(at));
             }
         }
-        for resource in (0..resources).filter(|&resource| !taken[resource]) {
-            guarded.guard(resource, others(resource));
+        for (resource, taken) in taken.into_iter().enumerate() {
+            guarded.guard(resource, if taken { Guard::Absent } else { others(resource) });
         }
-        let mut of_resource = vec![0; resources];
-        for request in (0..tasks).flat_map(|task| set.requests(task)) {
-            of_resource[request.resource] = request.length.as_ns().max(of_resource[request.resource]);
+        let (mut longest, mut requests) = (vec![0; resources], vec![Vec::new(); resources]);
+        for (task, request) in (0..tasks).flat_map(|task| set.requests(task).iter().map(move |it| (task, it)))
+        {
+            longest[request.resource] = request.length.as_ns().max(longest[request.resource]);
+            requests[request.resource].push((task, u64::from(request.count)));
         }
+        for of_resource in &mut requests {
+            of_resource.dedup_by(|next, kept| {
+                let same = next.0 == kept.0;
+                kept.1 += if same { next.1 } else { 0 };
+                same
+            });
+        }
+        let meets = |object: &Object| {
+            object.offers.iter().map(|offer| Meet::of(offer, &requests[object.resource])).collect()
+        };
+        let costs: Vec<u64> = (0..tasks).map(|task| set.cost(task).as_ns()).collect();
+        let nothing = Meet { guard: Guard::Absent, held: Duration::ZERO, added: Vec::new() };
         Ok(Self {
-            guarded,
-            longest: objects.iter().map(|object| of_resource[object.resource]).collect(),
-            least_added: objects.iter().map(|object| least_added(object.offers.iter())).collect(),
+            trial: Trial::new(&guarded),
+            longest: objects.iter().map(|object| longest[object.resource]).collect(),
+            meets: objects.iter().map(meets).collect(),
+            laid: Laid {
+                offers: vec![0; objects.len()],
+                meets: vec![nothing; objects.len()],
+                costs: costs.iter().copied().map(u128::from).collect(),
+            },
             objects,
             equations,
             aim: Aim::Memory,
             constraints: Vec::new(),
-            costs: (0..tasks).map(|task| set.cost(task).as_ns()).collect(),
+            costs,
             periods: set.tasks().iter().map(|task| task.period).collect(),
             deadlines: set.tasks().iter().map(|task| task.deadline.as_ns()).collect(),
-            jitters: set.tasks().iter().map(|task| task.jitter).collect(),
-            added: vec![0; tasks],
-            least: Vec::new(),
+            responses: Vec::new(),
             judged: 0,
         })
     }

@@ -15,8 +15,8 @@ pub struct Alternative {
     /// Its position in the object's offers.
     pub offer: usize,
     /// Bytes of the object with it: under its own response times if it fits alone, else under those of the selection,
-    /// than which it needs no less.
-    pub bytes: u64,
+    /// than which it needs no less. `None`: not to be had under these.
+    pub bytes: Option<u64>,
     /// What comes of it.
     pub alone: Alone,
 }

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Exchanges: a selection becomes another one that differs in an object or two, as long as that is better.
+
+use taut_analysis::Overflow;
+use taut_analysis::multi::Guard;
+
+use super::aim::Aim;
+use super::judge::offers;
+use super::problem::{Judged, Problem, Selection};
+
+/// Exchanges until none helps: an object gets another offer; where that is cheaper and does not fit, another object that
+/// has a guard gets its cheapest offer without one.
+pub(super) fn exchange(
+    problem: &mut Problem,
+    possible: &[u64],
+    aim: Aim,
+    (selection, judged): &mut (Selection, Judged),
+) -> Result<(), Overflow> {
+    let mut free = Vec::new();
+    for (object, &bits) in problem.objects.iter().zip(possible) {
+        let mut cheapest: Option<(u64, usize)> = None;
+        for at in offers(bits).filter(|at| object.offers[*at].guard == Guard::Absent) {
+            let bytes = problem.bytes(&object.offers[at], &judged.responses)?.unwrap_or(u64::MAX);
+            if cheapest.is_none_or(|cheapest| bytes < cheapest.0) {
+                cheapest = Some((bytes, at));
+            }
+        }
+        free.push(cheapest.map(|(_, at)| at));
+    }
+    let mut bits: Vec<u64> = selection.iter().map(|offer| 1 << offer).collect();
+    let mut again = true;
+    while again {
+        again = false;
+        for at in 0..bits.len() {
+            for offer in offers(possible[at]) {
+                if selection[at] == offer {
+                    continue;
+                }
+                let bytes = |problem: &Problem, offer: usize| {
+                    let offer = &problem.objects[at].offers[offer];
+                    problem.bytes(offer, &judged.responses).map(|bytes| bytes.unwrap_or(u64::MAX))
+                };
+                let (now, then) = (bytes(problem, selection[at])?, bytes(problem, offer)?);
+                if aim == Aim::Memory && then > now {
+                    continue;
+                }
+                bits[at] = 1 << offer;
+                let mut found = better(problem, &bits, aim, judged)?;
+                let mut other = 0;
+                while found.is_none() && other < bits.len() && then < now && aim == Aim::Memory {
+                    if let Some(instead) = free[other].filter(|free| other != at && *free != selection[other])
+                    {
+                        bits[other] = 1 << instead;
+                        found = better(problem, &bits, aim, judged)?;
+                        match found {
+                            Some(_) => selection[other] = instead,
+                            None => bits[other] = 1 << selection[other],
+                        }
+                    }
+                    other += 1;
+                }
+                match found {
+                    Some(found) => {
+                        (*judged, again) = (found, true);
+                        selection[at] = offer;
+                    }
+                    None => bits[at] = 1 << selection[at],
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What this comes to, if that is better.
+fn better(problem: &mut Problem, bits: &[u64], aim: Aim, than: &Judged) -> Result<Option<Judged>, Overflow> {
+    if !problem.fits(bits, None)? {
+        return Ok(None);
+    }
+    Ok(problem.weigh(bits)?.filter(|found| aim.values(found) < aim.values(than)))
+}

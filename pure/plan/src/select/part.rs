@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The tree of [`super::best`]: a part of all selections is bounded, and cut in smaller ones.
+
+use std::rc::Rc;
+
+use taut_analysis::Overflow;
+use taut_analysis::multi::{Guard, Solution};
+
+use super::aim::{Aim, ppm};
+use super::best::Progress;
+use super::judge::offers;
+use super::problem::{Judged, Problem, Selection};
+
+/// What is to be small, and what must not be more than it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Goal {
+    pub(super) aim: Aim,
+    pub(super) within: Option<(Aim, u64)>,
+}
+
+/// A part of all selections.
+pub(super) struct Part {
+    /// By object, a bit per offer that is possible.
+    pub(super) bits: Vec<u64>,
+    pub(super) at_least: u64,
+    /// Of what it is a part of.
+    pub(super) solution: Option<Rc<Solution>>,
+}
+
+pub(super) struct Search<'p> {
+    pub(super) problem: &'p mut Problem,
+    pub(super) goal: Goal,
+    pub(super) best: Option<(Selection, Judged)>,
+    /// What is still to be looked at; the last comes first.
+    pub(super) open: Vec<Part>,
+}
+
+/// By object and offer, what a selection with it has at least above the part's bound. Offers that are not possible have
+/// the greatest number.
+type Above = Vec<Vec<u64>>;
+
+impl Search<'_> {
+    /// Until all is looked at, or a limit; below the answer is nothing.
+    pub(super) fn run(
+        &mut self,
+        limit: u64,
+        go_on: &mut dyn FnMut(&Progress) -> bool,
+    ) -> Result<u64, Overflow> {
+        while let Some(part) = self.open.pop() {
+            let at_least = self.at_least().min(part.at_least);
+            let best = self.best.as_ref().map(|(_, judged)| self.goal.aim.value(judged));
+            let progress = Progress { judged: self.problem.judged, best, at_least };
+            if progress.judged >= limit || !go_on(&progress) {
+                self.open.push(part);
+                break;
+            }
+            self.expand(part)?;
+        }
+        Ok(self.at_least().min(self.known()))
+    }
+
+    /// No selection that is still open has less.
+    fn at_least(&self) -> u64 {
+        self.open.iter().map(|part| part.at_least).min().unwrap_or(u64::MAX)
+    }
+
+    /// What there is already.
+    fn known(&self) -> u64 {
+        self.best.as_ref().map_or(u64::MAX, |(_, judged)| self.goal.aim.value(judged))
+    }
+
+    /// What all selections that take these offers have at least, memory aside; `None` if none is worth a look.
+    fn possible(&mut self, bits: &[u64], above: Option<&Solution>) -> Result<Option<u64>, Overflow> {
+        if !self.problem.fits(bits, above)? {
+            return Ok(None);
+        }
+        let value = self.value(self.goal.aim)?;
+        let within = match self.goal.within {
+            Some((aim, most)) => self.value(aim)? <= most,
+            None => true,
+        };
+        Ok(Some(value).filter(|value| within && *value < self.known()))
+    }
+
+    /// What was judged last has at least this, memory aside.
+    fn value(&self, aim: Aim) -> Result<u64, Overflow> {
+        let mut sum = 0u64;
+        let parts = self.problem.responses.iter().zip(&self.problem.deadlines);
+        let parts = parts.map(|(response, deadline)| ppm(response.as_ns(), *deadline));
+        match aim {
+            Aim::Memory => return Ok(0),
+            Aim::Response => {
+                for part in parts {
+                    sum = sum.checked_add(part?).ok_or(Overflow)?;
+                }
+            }
+            Aim::Slack => {
+                for part in parts {
+                    sum = sum.max(part?);
+                }
+            }
+        }
+        Ok(sum)
+    }
+
+    fn expand(&mut self, mut part: Part) -> Result<(), Overflow> {
+        loop {
+            if part.at_least >= self.known() {
+                return Ok(());
+            }
+            // 1. The part itself.
+            let Some(value) = self.possible(&part.bits, part.solution.as_deref())? else { return Ok(()) };
+            let solution = Rc::new(self.problem.trial.solution().clone());
+            part.solution = Some(Rc::clone(&solution));
+            let mut above = self.prices(&part.bits)?;
+            let Some(mut at_least) = normal(&mut above, value) else { return Ok(()) };
+            // 2. Each offer alone.
+            let mut changed = self.drop_dear(&mut part.bits, &above, at_least);
+            match self.probe(&mut part.bits, &mut above, &solution, value)? {
+                None => return Ok(()),
+                Some(probed) => changed |= probed,
+            }
+            if changed {
+                continue;
+            }
+            // 3. What does not fit together.
+            if self.goal.aim == Aim::Memory {
+                at_least = self.pay(&part.bits, &mut above, at_least, &solution)?;
+                part.at_least = part.at_least.max(at_least);
+                if part.at_least >= self.known() {
+                    return Ok(());
+                }
+                if self.drop_dear(&mut part.bits, &above, at_least) {
+                    continue;
+                }
+            }
+            part.at_least = part.at_least.max(at_least);
+            // 4. One after another.
+            let conflict = self.dive(&part, &above, &solution)?;
+            if part.at_least >= self.known() {
+                return Ok(());
+            }
+            self.branch(&part, &above, at_least, conflict);
+            return Ok(());
+        }
+    }
+
+    /// Bytes of each possible offer, under the responses of what was judged last.
+    fn prices(&self, bits: &[u64]) -> Result<Above, Overflow> {
+        let mut prices = Above::with_capacity(bits.len());
+        for (object, &bits) in self.problem.objects.iter().zip(bits) {
+            let mut of_object = vec![u64::MAX; object.offers.len()];
+            for offer in offers(bits) {
+                of_object[offer] = match self.goal.aim {
+                    Aim::Memory => {
+                        let bytes = self.problem.bytes(&object.offers[offer], &self.problem.responses)?;
+                        bytes.unwrap_or(u64::MAX)
+                    }
+                    Aim::Response | Aim::Slack => 0,
+                };
+            }
+            prices.push(of_object);
+        }
+        Ok(prices)
+    }
+
+    /// Rules out offers that are too dear; whether there are any.
+    fn drop_dear(&self, bits: &mut [u64], above: &Above, at_least: u64) -> bool {
+        let known = self.known();
+        let mut changed = false;
+        for (bits, above) in bits.iter_mut().zip(above) {
+            for offer in offers(*bits) {
+                if at_least.saturating_add(above[offer]) >= known {
+                    *bits &= !(1 << offer);
+                    changed = true;
+                }
+            }
+        }
+        changed
+    }
+
+    /// Rules out offers that do not fit alone; whether there are any. `None` if an object has none left.
+    fn probe(
+        &mut self,
+        bits: &mut [u64],
+        above: &mut Above,
+        solution: &Solution,
+        value: u64,
+    ) -> Result<Option<bool>, Overflow> {
+        let mut changed = false;
+        for at in 0..bits.len() {
+            let all = bits[at];
+            if all == 0 {
+                return Ok(None);
+            }
+            if all.is_power_of_two() {
+                continue;
+            }
+            let mut left = all;
+            for offer in offers(all) {
+                bits[at] = 1 << offer;
+                match self.possible(bits, Some(solution))? {
+                    None => left &= !(1 << offer),
+                    Some(alone) if self.goal.aim != Aim::Memory => {
+                        above[at][offer] = alone - value.min(alone)
+                    }
+                    Some(_) => {}
+                }
+            }
+            bits[at] = left;
+            changed |= left != all;
+            if left == 0 {
+                return Ok(None);
+            }
+        }
+        Ok(Some(changed))
+    }
+
+    /// The bound, raised by what must be paid because cheapest offers do not fit together.
+    fn pay(
+        &mut self,
+        bits: &[u64],
+        above: &mut Above,
+        mut at_least: u64,
+        solution: &Solution,
+    ) -> Result<u64, Overflow> {
+        while at_least < self.known() {
+            let mut taken: Vec<u64> =
+                bits.iter().zip(&*above).map(|(bits, above)| free(*bits, above)).collect();
+            if self.possible(&taken, Some(solution))?.is_some() {
+                break;
+            }
+            // Left open again, where little is won by it first.
+            let mut core: Vec<(u64, usize)> = Vec::new();
+            for at in (0..bits.len()).filter(|&at| taken[at] != bits[at]) {
+                core.push((next(bits[at], &above[at]), at));
+            }
+            core.sort_unstable();
+            let mut kept = Vec::new();
+            for (more, at) in core {
+                let cheapest = std::mem::replace(&mut taken[at], bits[at]);
+                if self.possible(&taken, Some(solution))?.is_some() {
+                    taken[at] = cheapest;
+                    kept.push((more, at, cheapest));
+                }
+            }
+            let Some(&(least, ..)) = kept.first() else { return Ok(u64::MAX) };
+            at_least = at_least.saturating_add(least);
+            for (_, at, cheapest) in kept {
+                for offer in offers(bits[at] & !cheapest) {
+                    above[at][offer] -= least;
+                }
+            }
+        }
+        Ok(at_least)
+    }
+
+    /// Takes an offer for one object after another, the best that fits: the first object that had to take one that was
+    /// not free.
+    fn dive(&mut self, part: &Part, above: &Above, solution: &Solution) -> Result<Option<usize>, Overflow> {
+        let mut taken = part.bits.clone();
+        let mut conflict = None;
+        let mut order: Vec<usize> = (0..taken.len()).filter(|&at| !taken[at].is_power_of_two()).collect();
+        order.sort_by_key(|&at| core::cmp::Reverse(spread(part.bits[at], &above[at])));
+        for at in order {
+            let mut best: Option<((u64, u64), usize)> = None;
+            for offer in offers(part.bits[at]) {
+                if best.is_some_and(|(best, _)| above[at][offer] > best.0) {
+                    continue;
+                }
+                taken[at] = 1 << offer;
+                if self.problem.fits(&taken, Some(solution))? {
+                    let worth = match self.goal.aim {
+                        Aim::Memory | Aim::Response => (above[at][offer], self.value(Aim::Response)?),
+                        Aim::Slack => (self.value(Aim::Slack)?, self.value(Aim::Response)?),
+                    };
+                    if best.is_none_or(|(best, _)| worth < best) {
+                        best = Some((worth, offer));
+                    }
+                }
+            }
+            let Some((_, offer)) = best else { return Ok(Some(conflict.unwrap_or(at))) };
+            if above[at][offer] > 0 && conflict.is_none() {
+                conflict = Some(at);
+            }
+            taken[at] = 1 << offer;
+        }
+        if self.problem.fits(&taken, Some(solution))?
+            && let Some(judged) = self.problem.weigh(&taken)?
+        {
+            let within = self.goal.within.is_none_or(|(aim, most)| aim.value(&judged) <= most);
+            if within && self.goal.aim.value(&judged) < self.known() {
+                let selection = taken.iter().map(|bits| bits.trailing_zeros() as usize).collect();
+                self.best = Some((selection, judged));
+            }
+        }
+        Ok(conflict)
+    }
+
+    fn branch(&mut self, part: &Part, above: &Above, at_least: u64, conflict: Option<usize>) {
+        let open = (0..part.bits.len()).filter(|&at| !part.bits[at].is_power_of_two());
+        let most = open.max_by_key(|&at| spread(part.bits[at], &above[at]));
+        let Some(at) = conflict.or(most) else { return };
+        // By guards; if all have the same, the best alone.
+        let with = |guard: Guard| {
+            let same = |offer: &usize| self.problem.objects[at].offers[*offer].guard == guard;
+            offers(part.bits[at]).filter(same).fold(0u64, |bits, offer| bits | 1 << offer)
+        };
+        let mut classes = [Guard::Absent, Guard::Spinning, Guard::Suspending].map(with).to_vec();
+        classes.retain(|class| *class != 0);
+        if let [all] = classes[..] {
+            let best = offers(all).min_by_key(|&offer| above[at][offer]).map_or(all, |offer| 1 << offer);
+            classes = vec![best, all & !best];
+        }
+        let least = |class: u64| offers(class).map(|offer| above[at][offer]).min().unwrap_or(0);
+        // The best is taken next, so it is the last.
+        classes.sort_by_key(|&class| core::cmp::Reverse(least(class)));
+        for class in classes {
+            let mut bits = part.bits.clone();
+            bits[at] = class;
+            let at_least = at_least.saturating_add(least(class)).max(part.at_least);
+            self.open.push(Part { bits, at_least, solution: part.solution.clone() });
+        }
+    }
+}
+
+/// Takes from each object what its cheapest offer costs: the sum, and what is free. `None` if an object has none.
+fn normal(above: &mut Above, first: u64) -> Option<u64> {
+    let mut sum = first;
+    for of_object in above {
+        let least = of_object.iter().copied().min().filter(|least| *least != u64::MAX)?;
+        sum = sum.saturating_add(least);
+        of_object.iter_mut().filter(|price| **price != u64::MAX).for_each(|price| *price -= least);
+    }
+    Some(sum)
+}
+
+/// The offers that cost nothing more.
+fn free(bits: u64, above: &[u64]) -> u64 {
+    offers(bits).filter(|&offer| above[offer] == 0).fold(0, |bits, offer| bits | 1 << offer)
+}
+
+/// What the next dearer offers cost more.
+fn next(bits: u64, above: &[u64]) -> u64 {
+    offers(bits).map(|offer| above[offer]).filter(|more| *more > 0).min().unwrap_or(0)
+}
+
+/// How much depends on what is taken.
+fn spread(bits: u64, above: &[u64]) -> u64 {
+    offers(bits).map(|offer| above[offer]).max().unwrap_or(0)
+}
