@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use taut_plan::{Aim, Wish};
+use taut_plan::{Aim, DecisionPlan, Wish};
 
 use crate::arguments::{Minimise, Plan, Screen};
 use crate::input::Files;
@@ -54,10 +54,28 @@ pub(crate) fn plan(arguments: &Plan, screen: &Screen) -> Result<Outcome, Failure
     }
     write(&files.lock, &lock)?;
     println!("wrote {}", files.lock.display());
+    if let Some(decision) = &new.decision {
+        println!("{}", told(decision));
+    }
     for change in &changes {
         println!("  {change}");
     }
     Ok(Outcome::Yes)
+}
+
+/// How states were decided.
+fn told(decision: &DecisionPlan) -> String {
+    let states = match decision.states {
+        1 => "1 state decided".to_owned(),
+        states => format!("{states} states decided together"),
+    };
+    let aim = match decision.minimised {
+        Aim::Memory => "least memory",
+        Aim::Response => "short responses",
+        Aim::Slack => "most slack",
+    };
+    let best = if decision.best { "no other selection is better" } else { "the best that was found" };
+    format!("{states}, for {aim}: {best}")
 }
 
 fn aim(minimise: Minimise) -> Aim {

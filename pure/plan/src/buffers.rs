@@ -82,6 +82,11 @@ pub(crate) fn choose(
     Some((choice, reason))
 }
 
+/// Bytes of a state in a mechanism that serves it and has [`Way`]s; `None` if it cannot have that by these times.
+pub(crate) fn bytes(model: &Model, id: ChannelId, promises: &Promises, mechanism: Mechanism) -> Option<u64> {
+    candidate(model, id, promises, mechanism).ok().map(|choice| choice.bytes)
+}
+
 fn refused(
     model: &Model,
     channel: &Channel,

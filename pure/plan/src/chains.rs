@@ -23,8 +23,33 @@ use crate::{ChainPlan, StepPlan};
 /// What chains are bounded over.
 pub(crate) struct Known<'a> {
     pub(crate) model: &'a Model,
-    pub(crate) seats: &'a Seats<'a>,
+    pub(crate) places: &'a Places,
     pub(crate) promises: &'a Promises,
+}
+
+/// Where tasks run.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    /// By task: core and priority, of one that has a place of its own.
+    of: Vec<Option<(usize, u8)>>,
+    /// Whether anybody waits for anything that is locked.
+    waits: bool,
+}
+
+impl Places {
+    pub(crate) fn of(model: &Model, seats: &Seats<'_>) -> Self {
+        let mut of = vec![None; model.tasks().len()];
+        for seat in &seats.seats {
+            if let Who::Task(id) = seat.who {
+                of[id.index()] = Some((seat.core, seat.priority));
+            }
+        }
+        Self { of, waits: !model.resources().is_empty() }
+    }
+
+    pub(crate) fn with_waits(&self, waits: bool) -> Self {
+        Self { waits, ..self.clone() }
+    }
 }
 
 /// A chain as the analyses want it.
@@ -160,12 +185,25 @@ impl Known<'_> {
     /// Whether the reader cannot start while the writer is ready: one core, fixed priorities, the writer more urgent,
     /// and nobody ever waits.
     fn starts_behind(&self, writer: TaskId, reader: TaskId) -> bool {
-        let seat = |id| self.seats.seats.iter().find(|seat| seat.who == Who::Task(id));
+        let place = |id: TaskId| self.places.of[id.index()];
         let fixed = self.model.platform().scheduler == Scheduler::FixedPriority;
-        let waits = !self.model.resources().is_empty();
-        seat(writer).zip(seat(reader)).is_some_and(|(writer, reader)| {
-            fixed && !waits && writer.core == reader.core && writer.priority > reader.priority
+        place(writer).zip(place(reader)).is_some_and(|(writer, reader)| {
+            fixed && !self.places.waits && writer.0 == reader.0 && writer.1 > reader.1
         })
+    }
+
+    /// What a chain comes to: the age of data at its end, and its reaction; `None` where none is shown.
+    ///
+    /// # Errors
+    /// [`Overflow`] if times do not fit in 64 bits.
+    pub(crate) fn times(&self, chain: &Chain) -> Result<[Option<Duration>; 2], Overflow> {
+        let Ok(way) = self.way(chain) else { return Ok([None; 2]) };
+        let age = data_age(&way.first, &way.hops)?.bound().map(|age| age.until_output);
+        let reaction = match chain.max_reaction {
+            Some(_) => reaction(&way.first, &way.hops)?.bound().map(|found| found.total),
+            None => None,
+        };
+        Ok([age, reaction])
     }
 
     /// What each step adds: `sampling` and the hops, each from an arrival to the next task's.

@@ -38,9 +38,9 @@ pub use lock::{LockError, digest};
 pub use make::Planned;
 pub use serve::ServerPlan;
 pub use shape::{
-    ArrivalPlan, ChainPlan, ChannelPlan, ChoicePlan, ClassPlan, CorePlan, Input, MemoryPlan, OtherPlan,
-    Place, Plan, ReaderPlan, Region, ResourcePlan, ScopePlan, ServicePlan, StepPlan, TaskPlan, Term,
-    WriterPlan,
+    ArrivalPlan, ChainPlan, ChannelPlan, ChoicePlan, ClassPlan, CorePlan, DecisionPlan, Input, MemoryPlan,
+    OtherPlan, Place, Plan, ReaderPlan, Region, ResourcePlan, ScopePlan, ServicePlan, StepPlan, TaskPlan,
+    Term, WriterPlan,
 };
 /// The model's words that stand in a plan, so that who reads plans need not know the model.
 pub use taut_model::{

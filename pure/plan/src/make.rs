@@ -57,7 +57,8 @@ impl Plan {
         let channels: Vec<Realisation> =
             model.channel_ids().map(|id| flow::realise(model, id, &promises, &mut faults)).collect();
         let chains = model.chains().iter().enumerate();
-        let known = chains::Known { model, seats: &seats, promises: &promises };
+        let places = chains::Places::of(model, &seats);
+        let known = chains::Known { model, places: &places, promises: &promises };
         let chains: Vec<_> =
             chains.map(|(at, chain)| chains::follow(&known, at, chain, &mut faults)).collect();
         let (map, memory) = memory(model, &channels, &mut faults);
@@ -87,6 +88,7 @@ impl Plan {
             housekeeping: platform.housekeeping.clone(),
             inputs,
             wish,
+            decision: decided.decision.clone(),
             memory,
             cores: cores.collect(),
             resources: shared.as_ref().map_or(Vec::new(), |shared| shared.resources(model)),

@@ -117,7 +117,8 @@ impl Standing {
         let channels: Vec<Realisation> = channels.collect();
         // A response that grows may make queues grow.
         memory(model, &channels, &mut faults);
-        let known = chains::Known { model, seats: &proof.seats, promises: &proof.promises };
+        let places = chains::Places::of(model, &proof.seats);
+        let known = chains::Known { model, places: &places, promises: &proof.promises };
         let follow = |(at, chain)| chains::follow(&known, at, chain, &mut faults);
         let chains: Vec<ChainPlan> = model.chains().iter().enumerate().map(follow).collect();
         let server = |i: &usize| proof.shared.is_none() && proof.seats.bound(*i).is_some();

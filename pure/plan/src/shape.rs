@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use taut_model::{
-    Evidence, Kind, Locking, Mechanism, OnMissingPrivilege, Overflow, Overrun, Scheduler, Size, Way,
+    Aim, Evidence, Kind, Locking, Mechanism, OnMissingPrivilege, Overflow, Overrun, Scheduler, Size, Way,
 };
 use taut_time::Duration;
 
@@ -34,6 +34,9 @@ pub struct Plan {
     /// What else was asked for when it was made.
     #[serde(default, skip_serializing_if = "Wish::is_empty")]
     pub wish: Wish,
+    /// What states whose mechanism was open were decided for, if locks were among what they could have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<DecisionPlan>,
     /// The memory map.
     pub memory: MemoryPlan,
     /// The real-time cores.
@@ -70,6 +73,19 @@ pub struct Input {
     pub path: String,
     /// `sha256:` and 64 hexadecimal digits of its bytes.
     pub hash: String,
+}
+
+/// How states whose mechanism was open were decided.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct DecisionPlan {
+    /// How many.
+    pub states: u32,
+    /// For what.
+    pub minimised: Aim,
+    /// Whether the search ended: no other selection is better, by the analysis that it asks. Otherwise it was stopped,
+    /// or the application is of a kind where one state after another is tried.
+    pub best: bool,
 }
 
 /// The two memories of an application, each one mapping.

@@ -12,9 +12,22 @@ use super::state::Candidate;
 /// Rounds at most: each goes over all states, and the last one finds nothing.
 const ROUNDS: usize = 8;
 
-/// Improves decisions.
-pub(super) fn improve(open: &Model, candidates: &[Candidate], aim: Aim, decisions: &mut Decisions) {
-    let Some(mut reached) = measure(open, decisions) else { return };
+/// Improves decisions, beginning with what was selected, if that is kept by the proof of the whole; whether they are
+/// then known to be the best.
+pub(super) fn improve(
+    open: &Model,
+    candidates: &[Candidate],
+    aim: Aim,
+    decisions: &mut Decisions,
+    selected: Option<(Decisions, bool)>,
+) -> Option<bool> {
+    let mut reached = measure(open, decisions)?;
+    let mut proven = false;
+    if let Some((selected, least)) = selected
+        && let Some(found) = measure(open, &selected).filter(|found| !reached.is_better(found, aim))
+    {
+        (*decisions, reached, proven) = (selected, found, least);
+    }
     for _ in 0..ROUNDS {
         let mut again = false;
         for candidate in candidates {
@@ -31,9 +44,10 @@ pub(super) fn improve(open: &Model, candidates: &[Candidate], aim: Aim, decision
             }
         }
         if !again {
-            return;
+            break;
         }
     }
+    Some(proven)
 }
 
 fn measure(open: &Model, decisions: &Decisions) -> Option<Measure> {

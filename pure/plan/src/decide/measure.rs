@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use taut_model::{Aim, Fault, Model, Severity};
 use taut_time::Duration;
 
-use crate::chains::{self, Known};
+use crate::chains::{self, Known, Places};
 use crate::flow::{self, Realisation};
 use crate::make::memory;
 use crate::proof::{Effort, Proof};
@@ -39,7 +39,8 @@ impl Measure {
         let channels = model.channel_ids().map(|id| flow::realise(model, id, &proof.promises, &mut faults));
         let channels: Vec<Realisation> = channels.collect();
         let (map, _) = memory(model, &channels, &mut faults);
-        let known = Known { model, seats: &proof.seats, promises: &proof.promises };
+        let places = Places::of(model, &proof.seats);
+        let known = Known { model, places: &places, promises: &proof.promises };
         let mut ignored = Vec::new();
         let mut chains = model.chains().iter().enumerate();
         let chain = chains.find_map(|(at, chain)| {

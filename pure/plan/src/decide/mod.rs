@@ -11,18 +11,20 @@
 //! |---|---|
 //! | [`state`] | what a state can have at all |
 //! | [`measure`] | what decisions come to: kept or not, bytes, response, slack |
+//! | [`together`] | all as one problem of selection, where the analysis for that applies |
 //! | [`exchange`] | one state after another gets something else, as long as that helps |
 //! | [`why`] | what each other mechanism would come to |
 
 mod exchange;
 mod measure;
 mod state;
+mod together;
 mod why;
 
 use taut_model::{Aim, ChannelId, Decisions, Fault, Kind, Mechanism, Model};
 
-use crate::flow;
 use crate::proof::{Effort, Proof};
+use crate::{DecisionPlan, flow};
 pub(crate) use why::choice;
 pub use why::why_channel;
 
@@ -34,6 +36,7 @@ pub(crate) struct Decided {
     pub(crate) open: Model,
     /// What was decided.
     pub(crate) decisions: Decisions,
+    pub(crate) decision: Option<DecisionPlan>,
 }
 
 impl Decided {
@@ -69,11 +72,21 @@ pub(crate) fn decide(open: Model, aim: Aim, faults: &mut Vec<Fault>) -> Decided 
         }
     }
     let candidates = state::candidates(&open);
+    let mut decision = None;
     if !candidates.is_empty() {
-        exchange::improve(&open, &candidates, aim, &mut decisions);
+        let selected = together::select(&open, &candidates, aim, &decisions);
+        let best = exchange::improve(&open, &candidates, aim, &mut decisions, selected);
+        // The first lock of each is the smallest that there is for it.
+        let smallest = |candidate: &state::Candidate| {
+            let taken = decisions.mechanisms[candidate.id.index()];
+            taken.is_some() && taken == candidate.locks.first().copied()
+        };
+        let smallest = aim == Aim::Memory && candidates.iter().all(smallest);
+        let states = u32::try_from(candidates.len()).unwrap_or(u32::MAX);
+        decision = Some(DecisionPlan { states, minimised: aim, best: smallest || best == Some(true) });
     }
     let model = undecided(&decisions, &open);
-    Decided { model, open, decisions }
+    Decided { model, open, decisions, decision }
 }
 
 /// What each state with ways would get by itself.

@@ -14,6 +14,7 @@ use crate::seats::{Seats, Who};
 /// A state whose mechanism is open, and which locks can guard it.
 pub(super) struct Candidate {
     pub(super) id: ChannelId,
+    /// The smallest first; no mechanism is smaller than that one, since there is one copy of the value.
     pub(super) locks: Vec<Mechanism>,
 }
 

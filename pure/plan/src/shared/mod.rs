@@ -8,6 +8,7 @@ mod causes;
 mod charge;
 mod choose;
 mod edf;
+mod layout;
 mod local;
 mod nested;
 mod protocols;
@@ -23,6 +24,7 @@ use crate::{ResourcePlan, Term};
 use choose::{Answer, by_priority, fit, is_global};
 use edf::Guards;
 pub(crate) use edf::fits;
+pub(crate) use layout::Layout;
 use tell::{due, term, terms};
 
 /// What was found about the whole.

@@ -242,6 +242,7 @@ pub(crate) fn plan() -> Plan {
         group: None,
         housekeeping: vec![1],
         wish: Wish::default(),
+        decision: None,
         inputs: vec![Input { path: "taut.toml".to_owned(), hash: digest(b"taut.toml") }],
         memory: MemoryPlan {
             process: Size::from_bytes(8_970_240),
