@@ -14,6 +14,7 @@ mod bars;
 mod bench;
 mod command;
 mod document;
+mod drivers;
 mod oracle;
 mod orderings;
 mod peers;
@@ -83,6 +84,8 @@ enum Task {
         /// A folder of files of cases, *.jsonl [default: ../shared/oracle/dev beside the repository]
         folder: Option<std::path::PathBuf>,
     },
+    /// The drivers of examples/sweep, with two workers: the same rows as one process
+    Drivers,
     /// The long forms of the tests, again and again for a time
     Soak {
         /// How long
@@ -119,6 +122,7 @@ fn main() -> ExitCode {
         Task::Bars { name } => bars::run(&tree, &name),
         Task::Peers(wish) => peers::run(&tree, &wish),
         Task::Oracle { folder } => oracle::run(&tree, folder),
+        Task::Drivers => closing(&tree, &drivers::steps()),
         Task::Soak { minutes } => suite::soak(&tree, minutes),
     }
 }

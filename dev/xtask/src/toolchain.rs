@@ -71,6 +71,10 @@ pub(crate) const ANDROID: Component = Component {
     names: &["aarch64-linux-android"],
 };
 
+/// GNU parallel. Another program of that name does not know the question.
+pub(crate) const PARALLEL: Component =
+    Component { probe: &["parallel", "--version"], from: Source::Packages, names: &["parallel"] };
+
 /// What builds programs for Linux on AArch64, and what runs them here.
 pub(crate) const AARCH64: [Component; 3] = [
     Component {

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The drivers of `examples/sweep`, with two workers each: what they join must be, byte for byte, what one process
+//! writes.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::command::Command;
+use crate::step::{Outcome, Step};
+use crate::toolchain;
+use crate::tree::Tree;
+
+/// The sweep that is made: small systems.
+const GENERATOR: &str = "edge/cli/tests/small.toml";
+
+/// Both drivers.
+pub(crate) fn steps() -> Vec<Step> {
+    vec![
+        Step::new("a sweep by GNU parallel", |tree| match toolchain::PARALLEL.ensure() {
+            Ok(()) => {
+                let driver = tree.join("examples/sweep/parallel_driver.sh");
+                compare(tree, "parallel", Command::new("sh").args([driver]), &["2", "--jobs", "2"])
+            }
+            Err(why) => Outcome::skipped(why),
+        }),
+        Step::new("a sweep by Ray", |tree| match ray(tree) {
+            Ok(python) => {
+                let driver = Command::new(python).args([tree.join("examples/sweep/ray_driver.py")]);
+                // Nobody is told, and no token is left in the home folder.
+                let driver = driver.env("RAY_USAGE_STATS_ENABLED", "0").env("RAY_AUTH_MODE", "disabled");
+                compare(tree, "ray", driver, &["2"])
+            }
+            Err(why) => Outcome::skipped(why),
+        }),
+    ]
+}
+
+/// A Python that has Ray, in a folder of its own.
+fn ray(tree: &Tree) -> Result<PathBuf, String> {
+    let folder = tree.target().join("drivers/python");
+    let python = folder.join("bin/python");
+    if Command::new(&python).args(["-c", "import ray"]).run().success() {
+        return Ok(python);
+    }
+    let install = Command::new(&python).args(["-m", "pip", "install", "--quiet", "ray==2.60.0"]);
+    for command in [Command::line("python3 -m venv").args([&folder]), install] {
+        let command = command.limit(Duration::from_secs(300));
+        let output = command.run();
+        if !output.success() {
+            let last = output.text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no output");
+            return Err(format!("`{}` {}: {last}", command.shown(), output.reason()));
+        }
+    }
+    Ok(python)
+}
+
+/// A sweep by one process and one by a driver, with the command as the tests have built it.
+fn compare(tree: &Tree, name: &str, driver: Command, arguments: &[&str]) -> Outcome {
+    let build = Command::line("cargo build --workspace --locked --bin taut").dir(tree.root()).run();
+    if !build.success() {
+        return Outcome::failed("no command to drive", build.text);
+    }
+    let folder = tree.target().join("drivers").join(name);
+    // What an earlier run has left is not to be gone on with.
+    let _ = std::fs::remove_dir_all(&folder);
+    if let Err(why) = std::fs::create_dir_all(&folder) {
+        return Outcome::failed("no folder for rows", why.to_string());
+    }
+    let (one, driven) = (folder.join("one.parquet"), folder.join("driven.parquet"));
+    let generator = tree.join(GENERATOR);
+    let taut = Command::new(tree.target().join("debug/taut")).args(["sweep"]).args([&generator]);
+    let path = std::env::var("PATH").unwrap_or_default();
+    let path = format!("{}:{path}", tree.target().join("debug").display());
+    let driver = driver.args([&generator, &driven]).args(arguments).env("PATH", path);
+    for command in [taut.args(["--jobs", "1", "--out"]).args([&one]), driver] {
+        let output = command.limit(Duration::from_secs(180)).run();
+        if !output.success() {
+            return Outcome::failed(output.reason(), output.text);
+        }
+    }
+    match (std::fs::read(one), std::fs::read(driven)) {
+        (Ok(one), Ok(driven)) if one == driven && !one.is_empty() => Outcome::passed(),
+        (Ok(_), Ok(_)) => Outcome::failed("other rows than one process makes", folder.display().to_string()),
+        (Err(why), _) | (_, Err(why)) => Outcome::failed("no rows", why.to_string()),
+    }
+}
