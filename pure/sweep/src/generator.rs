@@ -98,10 +98,13 @@ pub(crate) struct Mechanisms {
     pub(crate) tccp: Option<Buffered>,
 }
 
-/// A lock: ns of a request with its release, and its bytes.
+/// A lock. Times in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lock {
+    /// Of a request with its release, while nobody waits for it.
     pub(crate) time: u64,
+    /// By which a section is longer, for those who wait as well.
+    pub(crate) held: u64,
     pub(crate) bytes: u64,
 }
 

@@ -245,9 +245,11 @@ fn mechanisms(value: Value<'_>, faults: &mut Faults<'_>) -> Option<Mechanisms> {
     let time = |value: Value<'_>, faults: &mut Faults<'_>| value.time(TIMES, faults);
     let lock = |value: Value<'_>, faults: &mut Faults<'_>| {
         let mut table = value.table(faults)?;
-        let lock = (table.must("time", faults, time), table.must("bytes", faults, Value::size));
+        let spent = table.must("time", faults, time);
+        let held = table.may("held", faults, time).unwrap_or(0);
+        let bytes = table.must("bytes", faults, Value::size);
         table.finish(faults);
-        Some(Lock { time: lock.0?, bytes: lock.1? })
+        Some(Lock { time: spent?, held, bytes: bytes? })
     };
     let buffered = |value: Value<'_>, faults: &mut Faults<'_>| {
         let mut table = value.table(faults)?;

@@ -4,7 +4,7 @@
 //! What the mechanisms of a file come to for an object: time for its parties, and bytes.
 //!
 //! ```text
-//! msrp, mpcp  n bytes and the lock; each party: time of a request with its release
+//! msrp, mpcp  n bytes and the lock; each party: time of a request with its release, and what a section is longer by
 //! dbp         r + 2 buffers for r readers, r + 1 indices; the writer: write + r · write-per-reader + n · per-byte
 //! tccp        as many buffers as values can be written while one is read, an index; the writer: write + n · per-byte
 //! both        a reader: read + n · per-byte
@@ -63,6 +63,7 @@ fn lock(mechanism: Mechanism, guard: Guard, lock: Lock, object: &Object) -> Opti
         name: mechanism.name().into(),
         guard,
         added: parties.map(|task| (task, Duration::from_ns(lock.time))).collect(),
+        held: Duration::from_ns(lock.held),
         memory: Memory::Fixed(object.bytes.checked_add(lock.bytes)?),
     })
 }
@@ -88,5 +89,5 @@ fn buffered(mechanism: Mechanism, costs: Buffered, object: &Object) -> Option<Of
             Memory::Fixed(buffers.checked_add(costs.index.checked_mul(readers + 1)?)?)
         }
     };
-    Some(Offer { name: mechanism.name().into(), guard: Guard::Absent, added, memory })
+    Some(Offer { name: mechanism.name().into(), guard: Guard::Absent, added, held: Duration::ZERO, memory })
 }

@@ -200,6 +200,17 @@ fn every_key_is_heard() {
     assert!(local > 20 && few == 0, "{local} {few}");
 }
 
+/// A lock's time within a section is worse than the same time outside.
+#[test]
+fn who_waits_waits_for_what_is_held() {
+    let kept = |costs: &str| {
+        let generator = paper(&[("time = \"2.5us\"", costs), ("heuristic = 0", "")]);
+        (0..150).filter(|row| generator.row(*row).unwrap().answers[1].bytes.is_some()).count()
+    };
+    let (held, outside) = (kept("time = \"0us\", held = \"2.5us\""), kept("time = \"2.5us\""));
+    assert!(held < outside, "{held} {outside}");
+}
+
 #[test]
 fn what_cannot_be_drawn_is_an_error_of_its_row() {
     let generator = paper(&[SMALL[0], ("[sections]", "[objects]\ncount = 11\n[sections]")]);
