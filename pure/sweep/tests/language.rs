@@ -129,3 +129,38 @@ proptest! {
         }
     }
 }
+
+const PAGE: &str = include_str!("../../../docs/sweep.md");
+
+#[test]
+fn the_page_has_a_file_with_every_key() {
+    let (_, rest) = PAGE.split_once("```toml\n").expect("there is one");
+    let (file, tables) = rest.split_once("```").expect("it ends");
+    assert!(Generator::parse(file).is_ok(), "{:#?}", Generator::parse(file));
+    // A key that nobody knows is answered with those that somebody does.
+    let mut known = Vec::new();
+    for (before, after) in [
+        ("generator = 1", "generator = 1\nzzz = 1\n"),
+        ("[tasks]", "[tasks]\nzzz = 1"),
+        ("[schemes.light]", "[schemes.light]\nzzz = 1"),
+        ("[objects]", "[objects]\nzzz = 1"),
+        ("[sections]", "[sections]\nzzz = 1"),
+        ("[mechanisms]", "[mechanisms]\nzzz = 1"),
+        ("[methods]", "[methods]\nzzz = 1"),
+        ("msrp = {", "msrp = { zzz = 1,"),
+        ("dbp = {", "dbp = { zzz = 1,"),
+        ("periods = {", "periods = { zzz = 1,"),
+        ("utilisation = {", "utilisation = { zzz = 1,"),
+    ] {
+        let faults = Generator::parse(&file.replacen(before, after, 1)).expect_err("no such key");
+        let [fault] = &faults[..] else { panic!("{before}: {faults:#?}") };
+        let help = fault.help.as_deref().expect("it tells them");
+        let (_, keys) = help.split_once(" are ").expect("it tells them");
+        known.extend(keys.split(", ").map(str::to_owned));
+    }
+    assert!(known.len() > 40, "{known:?}");
+    for key in known {
+        let in_file = file.contains(&format!("{key} = ")) || file.contains(&format!("[{key}"));
+        assert!(in_file || tables.contains(&format!("`{key}`")), "`{key}` is not in docs/sweep.md");
+    }
+}
