@@ -126,7 +126,8 @@ pub(crate) fn realise(
         return Realisation::locked(model, channel, lock);
     }
     // The model has refused what no mechanism serves; a state is then the safest reading.
-    let mechanism = pinned.or(serving.first().copied()).unwrap_or(Mechanism::Sdrtw);
+    let decided = channel.decided.filter(|decided| serving.contains(decided));
+    let mechanism = pinned.or(decided).or(serving.first().copied()).unwrap_or(Mechanism::Sdrtw);
     let mut realisation = Realisation::of(mechanism);
     if mechanism.has_ways() {
         match buffers::choose(model, id, &serving, promises, faults) {
