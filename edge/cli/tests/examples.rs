@@ -84,22 +84,43 @@ fn page(text: &str, manifest: &mut String, wrong: &mut String) -> String {
     renewed
 }
 
-fn example(name: &str, manifest: &str) {
-    let path = root().join(format!("docs/examples/{name}.md"));
-    let text = std::fs::read_to_string(&path).unwrap();
+/// Checks the commands of a page; what it shows of manifests.
+fn commands(path: &str) -> String {
+    let file = root().join(path);
+    let text = std::fs::read_to_string(&file).unwrap();
     let (mut shown, mut wrong) = (String::new(), String::new());
     let renewed = page(&text, &mut shown, &mut wrong);
     if std::env::var_os("EXAMPLES_UPDATE").is_some() {
-        std::fs::write(&path, renewed).unwrap();
+        std::fs::write(&file, renewed).unwrap();
     } else {
-        assert!(wrong.is_empty(), "docs/examples/{name}.md shows something else than\n{wrong}");
+        assert!(wrong.is_empty(), "{path} shows something else than\n{wrong}");
     }
+    shown
+}
+
+fn example(name: &str, manifest: &str) {
+    let shown = commands(&format!("docs/examples/{name}.md"));
     // Pieces are apart by a line in the manifest, and by prose in the page.
     let squeezed = |text: &str| -> String {
         text.lines().filter(|line| !line.trim().is_empty()).collect::<Vec<_>>().join("\n")
     };
     let manifest = std::fs::read_to_string(root().join(manifest)).unwrap();
     assert_eq!(squeezed(&shown), squeezed(&manifest), "docs/examples/{name}.md and its manifest");
+}
+
+#[test]
+fn choosing() {
+    let shown = commands("docs/choosing.md");
+    // What it shows of a plan is in that plan.
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("desktop");
+    std::fs::create_dir_all(&folder).unwrap();
+    for file in ["taut.toml", "desktop.toml"] {
+        std::fs::copy(root().join("examples/mobstr").join(file), folder.join(file)).unwrap();
+    }
+    let overlay = folder.join("desktop.toml");
+    printed(&format!("taut plan {} --overlay {}", folder.display(), overlay.display()));
+    let plan = std::fs::read_to_string(folder.join("taut+desktop.lock")).unwrap();
+    shown.lines().for_each(|line| assert!(plan.lines().any(|other| other == line), "{line}"));
 }
 
 #[test]

@@ -10,6 +10,7 @@ use crate::chains::{self, Known, Places};
 use crate::flow::{self, Realisation};
 use crate::make::memory;
 use crate::proof::{Effort, Proof};
+use crate::timing::percent;
 use crate::{ChainPlan, flow::Promises};
 
 /// What decisions come to.
@@ -65,6 +66,15 @@ impl Measure {
             late,
             chain,
             fault: fault.map(|fault| fault.message.clone()),
+        }
+    }
+
+    /// What it is by an aim, where that is not bytes, which are told anyway.
+    pub(super) fn told(&self, aim: Aim) -> String {
+        match aim {
+            Aim::Memory => String::new(),
+            Aim::Response => format!("; responses are {} of deadlines in all", percent(self.relative)),
+            Aim::Slack => format!("; {} slack at least", percent(self.slack / 1_000 * 1_000)),
         }
     }
 

@@ -23,6 +23,8 @@ pub(super) struct Offer {
     pub(super) added: [Duration; 2],
     /// Why it cannot be taken; `None` if it can.
     pub(super) refused: Option<String>,
+    /// What the whole then comes to.
+    measure: Option<Measure>,
 }
 
 /// All mechanisms that serve a state of tasks, by bytes.
@@ -42,7 +44,7 @@ fn offer(decided: &Decided, id: ChannelId, mechanism: Mechanism) -> Offer {
     let channel = open.channel(id);
     let nothing = |why: String| {
         let added = added(open, id, mechanism);
-        Offer { mechanism, bytes: None, added, refused: Some(why) }
+        Offer { mechanism, bytes: None, added, refused: Some(why), measure: None }
     };
     let lock = mechanism.locking().is_some();
     if let Some(why) = state::unlockable(open, id).filter(|_| lock) {
@@ -63,7 +65,7 @@ fn offer(decided: &Decided, id: ChannelId, mechanism: Mechanism) -> Offer {
         let guess = lock && channel.mechanism != Some(mechanism) && !open.platform().overheads.lock_is_stated;
         guess.then(|| "not tried: `overheads.lock` is not stated, and would be a guess".to_owned())
     });
-    Offer { mechanism, bytes, added: added(open, id, mechanism), refused }
+    Offer { mechanism, bytes, added: added(open, id, mechanism), refused, measure: Some(measure) }
 }
 
 /// Which deadline or chain is in the way.
@@ -148,13 +150,14 @@ pub fn why_channel(model: &Model, wish: &Wish, name: &str) -> Result<String, Wis
     let _ = writeln!(text, "{}: {}\n", taken.mechanism.paper_name(), taken.reason);
     let head = ["mechanism", "bytes", "writer", "reader", ""].map(str::to_owned);
     let row = |offer: Offer| {
+        let aimed = || offer.measure.as_ref().map_or_else(String::new, |measure| measure.told(aim));
         let verdict = match offer.refused {
             _ if offer.mechanism == taken.mechanism => match channel.mechanism {
-                Some(_) => "taken, since it is pinned".to_owned(),
-                None => "taken".to_owned(),
+                Some(_) => format!("taken, since it is pinned{}", aimed()),
+                None => format!("taken{}", aimed()),
             },
             Some(why) => why,
-            None => "would do".to_owned(),
+            None => format!("would do{}", aimed()),
         };
         let bytes = offer.bytes.map_or_else(|| "-".to_owned(), |bytes| bytes.to_string());
         let [writer, reader] = offer.added.map(|time| format!("+{time}"));
