@@ -241,7 +241,7 @@ fn reason(model: &Model, channel: &Channel, choice: &Choice, next: Option<&Choic
         if model.is_real_time(channel.writer) { "real-time writer" } else { "writer that is not real-time" };
     let mut parts = Vec::new();
     if pinned {
-        parts.push("pinned by the manifest".to_owned());
+        parts.push("pinned".to_owned());
     }
     parts.push(format!("state of a {writer} with a real-time reader"));
     parts.push(format!("{} buffers, {} bytes", choice.buffers, choice.bytes));

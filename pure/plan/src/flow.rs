@@ -48,7 +48,7 @@ impl Realisation {
         if mechanism == Mechanism::Mpcp {
             locked.ways = vec![Way::Claims; channel.readers.len()];
         }
-        let by = if channel.mechanism.is_some() { "pinned by the manifest; " } else { "" };
+        let by = if channel.mechanism.is_some() { "pinned; " } else { "" };
         let waits = match mechanism {
             Mechanism::Srp => "on one core, under a ceiling: who has it is preempted by nobody who wants it",
             Mechanism::Msrp => "on several cores: who waits for it spins",
@@ -147,7 +147,7 @@ pub(crate) fn realise(
         _ if from => "queue between real-time tasks",
         _ => "queue from a writer that is not real-time to a real-time reader",
     };
-    let by = if pinned.is_some() { "pinned by the manifest; " } else { "" };
+    let by = if pinned.is_some() { "pinned; " } else { "" };
     realisation.reason = format!("{by}{parties}");
     if channel.kind == Kind::State {
         return realisation;

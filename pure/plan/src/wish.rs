@@ -35,6 +35,8 @@ pub struct Pin {
 pub enum WishError {
     /// The manifest has no such channel; the nearest that it has.
     Channel(String, Option<String>),
+    /// A channel is pinned twice.
+    Twice(String),
     /// The mechanism does not serve the channel's parties; those that do.
     Misfit(Pin, Vec<Mechanism>),
 }
@@ -46,6 +48,7 @@ impl fmt::Display for WishError {
             Self::Channel(name, Some(near)) => {
                 write!(f, "the manifest has no channel `{name}`; did you mean `{near}`?")
             }
+            Self::Twice(name) => write!(f, "channel `{name}` is pinned twice"),
             Self::Misfit(Pin { channel, mechanism }, fit) => {
                 let words: Vec<&str> = fit.iter().map(|mechanism| mechanism.word()).collect();
                 let (name, words) = (mechanism.paper_name(), words.join(", "));
@@ -66,8 +69,11 @@ impl Wish {
     /// The model as it is wished.
     pub(crate) fn on(&self, model: &Model) -> Result<Model, WishError> {
         let mut wished = model.clone();
-        for pin in &self.pins {
+        for (at, pin) in self.pins.iter().enumerate() {
             let id = channel(model, &pin.channel)?;
+            if self.pins[..at].iter().any(|other| other.channel == pin.channel) {
+                return Err(WishError::Twice(pin.channel.clone()));
+            }
             wished = wished.with_mechanism(id, pin.mechanism).ok_or_else(|| {
                 let fit = Mechanism::ALL.into_iter();
                 let serves =

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! `taut plan` with something asked for beside the manifest.
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// Code, and what is said on both streams.
+fn taut(folder: &Path, line: &str) -> (Option<i32>, String) {
+    let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_taut"))
+        .args(line.split_whitespace())
+        .current_dir(folder)
+        .env("NO_COLOR", "1")
+        .output()
+        .unwrap();
+    (status.code(), String::from_utf8(stdout).unwrap() + &String::from_utf8(stderr).unwrap())
+}
+
+/// A writer and a reader on two cores, with a state that a lock makes smaller.
+fn folder(scheduler: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let task = |name: &str, period: &str, core: u8| {
+        format!(
+            "[tasks.{name}]\narrival = {{ periodic = \"{period}\" }}\ndeadline = \"{period}\"\n\
+             wcet = {{ value = \"500us\", source = \"measured\" }}\ncore = {core}\n"
+        )
+    };
+    let manifest = format!(
+        "manifest = 1\n[app]\nname = \"two\"\n[platform]\ncores = [0, 1]\nscheduler = \"{scheduler}\"\n\
+         overheads = {{ lock = \"1us\" }}\n[payloads]\nMap = {{ type = \"u8\", len = 4000 }}\n{}{}\
+         [channels.map]\nkind = \"state\"\nfrom = \"writer\"\nto = \"reader\"\npayload = \"Map\"\n",
+        task("writer", "5ms", 0),
+        task("reader", "20ms", 1)
+    );
+    std::fs::write(folder.path().join("taut.toml"), manifest).unwrap();
+    folder
+}
+
+fn lock(folder: &Path) -> String {
+    std::fs::read_to_string(folder.join("taut.lock")).unwrap()
+}
+
+#[test]
+fn a_wish_holds_until_the_manifest_changes() {
+    let folder = folder("fp");
+    let folder = folder.path();
+    let (code, said) = taut(folder, "plan");
+    assert!(code == Some(0) && said.contains("1 state decided, for least memory"), "{said}");
+    assert!(lock(folder).contains("mechanism = \"msrp\""));
+    let (code, said) = taut(folder, "plan --check --pin map=chen");
+    assert!(code == Some(1) && said.contains("channels.map.mechanism: msrp -> chen"), "{said}");
+    assert!(!lock(folder).contains("wish"), "nothing is written by --check");
+    assert_eq!(taut(folder, "plan --pin map=chen").0, Some(0));
+    // What is planned after that, is planned so.
+    assert_eq!(taut(folder, "plan --check").0, Some(0));
+    let (_, said) = taut(folder, "explain --channel map");
+    assert!(said.contains("Chen: pinned"), "{said}");
+    let (_, said) = taut(folder, "plan --why map");
+    assert!(said.contains("taken, since it is pinned"), "{said}");
+    // Another manifest: nothing is asked for any more.
+    let manifest = std::fs::read_to_string(folder.join("taut.toml")).unwrap();
+    std::fs::write(folder.join("taut.toml"), manifest.replace("4000", "4001")).unwrap();
+    let (_, said) = taut(folder, "explain --channel map");
+    assert!(said.contains("MSRP: state"), "{said}");
+    assert_eq!(taut(folder, "plan --minimise slack").0, Some(0));
+    assert!(
+        lock(folder).contains("minimise = \"slack\"")
+            && !lock(folder).contains("mechanism = \"msrp\"\nreason")
+    );
+}
+
+#[test]
+fn what_cannot_be_had() {
+    let folder = folder("edf");
+    let folder = folder.path();
+    for (line, code, says) in [
+        ("plan --pin map", 2, "write CHANNEL=MECHANISM"),
+        ("plan --pin map=lock", 2, "`lock` is no mechanism: sdrtr"),
+        ("plan --pin mapp=chen", 2, "did you mean `map`?"),
+        ("plan --pin map=sdrtw", 2, "SDrtW does not fit the parties of channel `map`; these do: presence"),
+        ("plan --pin map=chen --pin map=nbw", 2, "channel `map` is pinned twice"),
+        ("plan --why maps", 2, "did you mean `map`?"),
+        ("plan --why map --check", 2, "cannot be used with"),
+        ("plan --minimise cost", 2, "possible values: memory, response, slack"),
+        // A lock that fits the parties, but not where they run or how.
+        ("plan --pin map=srp", 1, "SRP does not fit state `map`"),
+        ("plan --pin map=mpcp", 1, "MPCP does not fit state `map`"),
+        ("check", 0, "every deadline is proven"),
+    ] {
+        let (found, said) = taut(folder, line);
+        assert!(found == Some(code) && said.contains(says), "{line}: {found:?}\n{said}");
+    }
+    assert!(!folder.join("taut.lock").exists());
+    // Proven, and not executed.
+    assert_eq!(taut(folder, "plan").0, Some(0));
+    let (code, said) = taut(folder, "run");
+    assert!(code == Some(1) && said.contains("does not execute EDF on core 0"), "{said}");
+}
+
+/// The runs of a plan with a locked state are runs with that lock.
+#[test]
+fn runs_with_a_locked_state() {
+    let folder = folder("fp");
+    let (code, said) = taut(folder.path(), "sim --runs 5");
+    assert!(code == Some(0) && said.contains("writer") && said.contains("nearest"), "{said}");
+    let (code, said) = taut(folder.path(), "refute --for 1s");
+    assert_eq!(code, Some(0), "{said}");
+    let (code, said) = taut(folder.path(), "run");
+    assert!(code == Some(1) && said.contains("does not execute MSRP for channel `map`"), "{said}");
+}
