@@ -93,6 +93,7 @@ impl Source {
             "Amalthea" => Some(Self::Amalthea),
             "manifest" => Some(Self::RtDroid),
             "taskset" => Some(Self::SchedCat),
+            "MAST_MODEL" => Some(Self::Mast),
             _ => None,
         }
     }
@@ -234,5 +235,6 @@ pub fn import(text: &str, options: &Options) -> Result<Imported, Unreadable> {
     let manifest = write::manifest(&sketch, source);
     let mut lost = sketch.lost;
     lost.sort_by_key(|lost| lost.at);
+    lost.dedup();
     Ok(Imported { source, manifest, lost })
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::sketch::{Named, Sketch};
+use crate::sketch::{Arrival, Named, Sketch};
 
 /// `MyTask_2` becomes `my-task-2`; `fallback` where nothing is left.
 fn kebab(name: &str, fallback: &str) -> String {
@@ -32,28 +32,38 @@ fn kebab(name: &str, fallback: &str) -> String {
     }
 }
 
+/// The wish, or the first of it with a number that is free: as many tries as there are names, at most.
+fn free(wish: &str, taken: &mut BTreeSet<String>) -> String {
+    let mut name = wish.to_owned();
+    for number in 2.. {
+        if taken.insert(name.clone()) {
+            break;
+        }
+        name = format!("{wish}-{number}");
+    }
+    name
+}
+
 fn give<'n>(names: impl Iterator<Item = &'n mut Named>, noun: &str, taken: &mut BTreeSet<String>) {
     for named in names {
-        let wish = kebab(&named.name, noun);
-        let mut name = wish.clone();
-        // As many tries as there are names, at most.
-        for number in 2.. {
-            if taken.insert(name.clone()) {
-                break;
-            }
-            name = format!("{wish}-{number}");
-        }
-        named.ours = name;
+        named.ours = free(&kebab(&named.name, noun), taken);
     }
 }
 
 /// Gives everything its name in the manifest.
 pub(crate) fn give_all(sketch: &mut Sketch) {
     sketch.name = kebab(&sketch.name, "imported");
-    give(sketch.tasks.iter_mut().map(|task| &mut task.named), "task", &mut BTreeSet::new());
+    let (mut tasks, mut channels) = (BTreeSet::new(), BTreeSet::new());
+    give(sketch.tasks.iter_mut().map(|task| &mut task.named), "task", &mut tasks);
+    give(sketch.channels.iter_mut().map(|channel| &mut channel.named), "channel", &mut channels);
+    for task in sketch.tasks.iter_mut().filter(|task| task.arrival == Arrival::Sporadic(None)) {
+        let event = free(&format!("{}-event", task.named.ours), &mut channels);
+        task.outside = (free(&format!("{event}-source"), &mut tasks), event);
+    }
     give(sketch.resources.iter_mut(), "resource", &mut BTreeSet::new());
     give(sketch.services.iter_mut().map(|service| &mut service.named), "service", &mut BTreeSet::new());
-    give(sketch.channels.iter_mut().map(|channel| &mut channel.named), "channel", &mut BTreeSet::new());
+    give(sketch.servers.iter_mut().map(|server| &mut server.named), "server", &mut BTreeSet::new());
+    give(sketch.chains.iter_mut().map(|chain| &mut chain.named), "chain", &mut BTreeSet::new());
 }
 
 #[cfg(test)]

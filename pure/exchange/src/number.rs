@@ -16,6 +16,8 @@ pub(crate) struct Decimal {
 const MOST: u32 = 15;
 
 impl Decimal {
+    pub(crate) const ONE: Self = Self { digits: 1, places: 0 };
+
     /// `12`, `12.50`, `1.2E7`, `1e-3`; at most 15 digits on either side of the point.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
@@ -58,7 +60,7 @@ impl Decimal {
 
     /// So many units, rounded up or down.
     pub(crate) fn of(self, unit: Duration, up: bool) -> Option<Duration> {
-        self.scaled(unit.as_ns(), Self { digits: 1, places: 0 }, up).map(Duration::from_ns)
+        self.scaled(unit.as_ns(), Self::ONE, up).map(Duration::from_ns)
     }
 }
 

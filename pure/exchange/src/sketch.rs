@@ -19,8 +19,12 @@ pub(crate) struct Sketch {
     pub(crate) cores: Vec<String>,
     pub(crate) resources: Vec<Named>,
     pub(crate) services: Vec<Service>,
+    pub(crate) servers: Vec<Server>,
     pub(crate) tasks: Vec<Task>,
     pub(crate) channels: Vec<Channel>,
+    pub(crate) chains: Vec<Chain>,
+    /// How long it takes to switch between tasks.
+    pub(crate) context_switch: Duration,
     pub(crate) lost: Vec<Lost>,
 }
 
@@ -40,10 +44,39 @@ pub(crate) struct Service {
     pub(crate) persistent: u64,
 }
 
+/// A share of a core.
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) at: Position,
+    pub(crate) named: Named,
+    /// The word of the manifest.
+    pub(crate) policy: &'static str,
+    pub(crate) budget: Duration,
+    pub(crate) period: Duration,
+    /// A position in the list of cores.
+    pub(crate) core: Option<usize>,
+    /// Larger = more urgent; any number.
+    pub(crate) priority: Option<i64>,
+}
+
+/// A deadline for several tasks, one after the other.
+#[derive(Debug)]
+pub(crate) struct Chain {
+    pub(crate) at: Position,
+    pub(crate) named: Named,
+    /// Positions of tasks.
+    pub(crate) tasks: Vec<usize>,
+    /// Positions of the channels between them.
+    pub(crate) channels: Vec<usize>,
+    pub(crate) latency: Duration,
+}
+
 #[derive(Debug)]
 pub(crate) struct Task {
     pub(crate) at: Position,
     pub(crate) named: Named,
+    /// For the manifest: what stands for an unknown event that releases it, and the queue between them.
+    pub(crate) outside: (String, String),
     pub(crate) arrival: Arrival,
     /// T.
     pub(crate) period: Duration,
@@ -62,6 +95,8 @@ pub(crate) struct Task {
     /// Instead of sections.
     pub(crate) parts: Vec<Part>,
     pub(crate) service: Option<usize>,
+    /// The server that it runs in.
+    pub(crate) server: Option<usize>,
     /// Bytes of its release scope.
     pub(crate) release: u64,
 }
@@ -71,6 +106,8 @@ pub(crate) enum Arrival {
     Periodic(Duration),
     /// The position of the channel that releases it; `None` if somebody unknown does.
     Sporadic(Option<usize>),
+    /// As often as it likes: nothing is promised about it.
+    Any,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -125,6 +162,7 @@ impl Task {
         Self {
             at,
             named: Named::new(name),
+            outside: Default::default(),
             arrival: Arrival::Periodic(Duration::ZERO),
             period: Duration::ZERO,
             deadline: Duration::ZERO,
@@ -137,6 +175,7 @@ impl Task {
             sections: Vec::new(),
             parts: Vec::new(),
             service: None,
+            server: None,
             release: 0,
         }
     }

@@ -6,10 +6,8 @@
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 
-use taut_time::Duration;
-
 use crate::Source;
-use crate::sketch::{Arrival, Channel, Named, Part, Sketch, Task};
+use crate::sketch::{Arrival, Chain, Channel, Named, Part, Server, Sketch, Task};
 
 const MIB: u64 = 1 << 20;
 
@@ -35,16 +33,18 @@ fn whole(out: &mut String, sketch: &Sketch, source: Source) -> fmt::Result {
         table(out, "resources", resource)?;
         writeln!(out, "protocol = \"auto\"")?;
     }
+    sketch.servers.iter().try_for_each(|one| server(out, one))?;
     for task in &sketch.tasks {
-        one(out, sketch, task)?;
+        match task.arrival {
+            Arrival::Any => any(out, sketch, task)?,
+            _ => one(out, sketch, task)?,
+        }
     }
     for task in sketch.tasks.iter().filter(|task| task.arrival == Arrival::Sporadic(None)) {
-        outside(out, sketch, task)?;
+        outside(out, task)?;
     }
-    for channel in &sketch.channels {
-        flow(out, sketch, channel)?;
-    }
-    Ok(())
+    sketch.channels.iter().try_for_each(|channel| flow(out, sketch, channel))?;
+    sketch.chains.iter().try_for_each(|one| chain(out, sketch, one))
 }
 
 fn table(out: &mut String, kind: &str, named: &Named) -> fmt::Result {
@@ -76,11 +76,11 @@ fn platform(out: &mut String, sketch: &Sketch) -> fmt::Result {
     let bytes = held.chain(scopes).fold(64 * MIB, u64::saturating_add);
     let bytes = bytes.saturating_add(sketch.tasks.len() as u64 * MIB);
     writeln!(out, "memory = \"{}MiB\"", bytes.div_ceil(MIB))?;
-    writeln!(out, "\n[platform.overheads]   # the source knows of none: measure your machine's")?;
-    for key in ["release", "context-switch", "kernel-blocking", "lock"] {
-        writeln!(out, "{key} = \"0ns\"")?;
-    }
-    Ok(())
+    let known =
+        if sketch.context_switch.is_zero() { "the source knows of none" } else { "as the source says" };
+    writeln!(out, "\n[platform.overheads]   # {known}: measure your machine's")?;
+    writeln!(out, "release = \"0ns\"\ncontext-switch = \"{}\"", sketch.context_switch)?;
+    writeln!(out, "kernel-blocking = \"0ns\"\nlock = \"0ns\"")
 }
 
 fn payloads(out: &mut String, sketch: &Sketch) -> fmt::Result {
@@ -92,11 +92,6 @@ fn payloads(out: &mut String, sketch: &Sketch) -> fmt::Result {
         writeln!(out, "\n[payloads]")?;
     }
     sizes.into_iter().try_for_each(|size| writeln!(out, "Bytes{size} = {{ type = \"u8\", len = {size} }}"))
-}
-
-/// What the channel is called that stands for an unknown event.
-fn event(task: &Task) -> String {
-    format!("{}-event", task.named.ours)
 }
 
 fn one(out: &mut String, sketch: &Sketch, task: &Task) -> fmt::Result {
@@ -111,9 +106,10 @@ fn one(out: &mut String, sketch: &Sketch, task: &Task) -> fmt::Result {
         Arrival::Periodic(offset) => {
             writeln!(out, "arrival = {{ periodic = \"{}\", offset = \"{offset}\" }}", task.period)?;
         }
+        Arrival::Any => {}
         Arrival::Sporadic(by) => {
-            let known = by.and_then(|at| sketch.channels.get(at)).map(|channel| channel.named.ours.clone());
-            let trigger = known.unwrap_or_else(|| event(task));
+            let known = by.and_then(|at| sketch.channels.get(at)).map(|channel| &channel.named.ours);
+            let trigger = known.unwrap_or(&task.outside.1);
             writeln!(out, "arrival = {{ sporadic = \"{}\", trigger = \"{trigger}\" }}", task.period)?;
         }
     }
@@ -124,11 +120,9 @@ fn one(out: &mut String, sketch: &Sketch, task: &Task) -> fmt::Result {
     let evidence = if task.guess { "guess" } else { "static" };
     write!(out, "wcet = {{ value = \"{}\", source = \"{evidence}\" }}", task.cost)?;
     comment(out, &[if task.guess { "the source does not say: measure it" } else { "" }])?;
-    if let Some(core) = task.core {
-        writeln!(out, "core = {core}")?;
-    }
-    if let Some(priority) = task.priority {
-        writeln!(out, "priority = {priority}")?;
+    match task.server {
+        Some(at) => served(out, sketch, at)?,
+        None => seat(out, task.core, task.priority)?,
     }
     if task.non_preemptive {
         writeln!(out, "non-preemptive = \"{}\"", task.cost)?;
@@ -176,20 +170,56 @@ fn of_part(part: &Part, name: &dyn Fn(usize) -> String) -> String {
     }
 }
 
+/// Where it runs, as far as that is said.
+fn seat(out: &mut String, core: Option<usize>, priority: Option<i64>) -> fmt::Result {
+    core.map_or(Ok(()), |core| writeln!(out, "core = {core}"))?;
+    priority.map_or(Ok(()), |priority| writeln!(out, "priority = {priority}"))
+}
+
+fn served(out: &mut String, sketch: &Sketch, server: usize) -> fmt::Result {
+    writeln!(
+        out,
+        "server = \"{}\"",
+        sketch.servers.get(server).map_or("", |server| server.named.ours.as_str())
+    )
+}
+
+fn server(out: &mut String, server: &Server) -> fmt::Result {
+    table(out, "servers", &server.named)?;
+    let Server { policy, budget, period, .. } = server;
+    writeln!(out, "policy = \"{policy}\"\nbudget = \"{budget}\"\nperiod = \"{period}\"")?;
+    seat(out, server.core, server.priority)
+}
+
+/// A task of which nothing is promised.
+fn any(out: &mut String, sketch: &Sketch, task: &Task) -> fmt::Result {
+    table(out, "tasks", &task.named)?;
+    writeln!(out, "class = \"best-effort\"")?;
+    task.server.map_or(Ok(()), |server| served(out, sketch, server))
+}
+
 /// A task without promises and a queue, for an event that the source does not tell the origin of.
-fn outside(out: &mut String, sketch: &Sketch, task: &Task) -> fmt::Result {
-    let (name, event, gap): (_, _, Duration) = (&task.named.ours, event(task), task.period);
-    // Names of tasks end in no `-source` of a source: they would have been told apart.
-    let mut source = format!("{event}-source");
-    while sketch.tasks.iter().any(|task| task.named.ours == source) {
-        source.push('s');
-    }
+fn outside(out: &mut String, task: &Task) -> fmt::Result {
+    let (name, gap, (source, event)) = (&task.named.ours, task.period, &task.outside);
     writeln!(out, "\n[tasks.{source}]   # stands for whatever releases `{name}`")?;
     writeln!(out, "class = \"best-effort\"\nmin-gap = \"{gap}\"")?;
     writeln!(
         out,
         "\n[channels.{event}]\nkind = \"queue\"\nfrom = \"{source}\"\nto = \"{name}\"\npayload = \"Bytes1\""
     )
+}
+
+/// A deadline of several tasks.
+fn chain(out: &mut String, sketch: &Sketch, chain: &Chain) -> fmt::Result {
+    let task = |at: &usize| sketch.tasks.get(*at).map_or("", |task| task.named.ours.as_str());
+    let channel = |at: &usize| sketch.channels.get(*at).map_or("", |channel| channel.named.ours.as_str());
+    let mut steps: Vec<_> = chain.tasks.iter().take(1).map(task).collect();
+    for (by, to) in chain.channels.iter().zip(chain.tasks.iter().skip(1)) {
+        steps.extend([channel(by), task(to)]);
+    }
+    let steps: Vec<_> = steps.iter().map(|step| format!("\"{step}\"")).collect();
+    writeln!(out, "\n[[chains]]\nname = \"{}\"\npath = [{}]", chain.named.ours, steps.join(", "))?;
+    writeln!(out, "max-latency = \"{}\"", chain.latency)
 }
 
 fn flow(out: &mut String, sketch: &Sketch, channel: &Channel) -> fmt::Result {

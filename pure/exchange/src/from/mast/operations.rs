@@ -10,7 +10,7 @@ use taut_time::Duration;
 use super::text::{Entry, Item, list, word};
 use super::{is, key};
 use crate::number::Decimal;
-use crate::sketch::{Part, Sketch};
+use crate::sketch::{Part, Sketch, Task, length};
 use crate::xml::shown;
 
 /// How deep operations may be inside each other, and how many there may be in all of one.
@@ -55,6 +55,60 @@ impl Job {
         *self = Self { cost, sections, parts: Vec::new() };
     }
 
+    /// At another speed than 1.
+    pub(super) fn at(&mut self, speed: Decimal) {
+        let slow = |time: Duration| {
+            Decimal::ONE.scaled(time.as_ns(), speed, true).map_or(Duration::MAX, Duration::from_ns)
+        };
+        fn all(parts: &mut [Part], slow: &impl Fn(Duration) -> Duration) {
+            for part in parts {
+                match part {
+                    Part::Run(time) => *time = slow(*time),
+                    Part::Hold(_, inside) => all(inside, slow),
+                }
+            }
+        }
+        self.cost = self.cost.map(slow);
+        self.sections.iter_mut().for_each(|(_, length)| *length = slow(*length));
+        all(&mut self.parts, &slow);
+        if self.sections.is_empty() {
+            // Rounded one by one, they may be longer together.
+            self.cost = length(&self.parts);
+        }
+    }
+
+    /// Into a task, so many times.
+    pub(super) fn put(self, task: &mut Task, times: u32) {
+        let Self { cost, sections, parts } = self;
+        let once = cost.or_else(|| length(&parts)).unwrap_or_default();
+        task.cost = once.checked_mul(times.into()).unwrap_or(Duration::MAX);
+        if sections.is_empty() && times == 1 {
+            let locks = parts.iter().any(|part| matches!(part, Part::Hold(..)));
+            task.parts = if locks { parts } else { Vec::new() };
+            return;
+        }
+        let sections = Self { cost, sections, parts }.anywhere();
+        let merged = |task: &mut Task| {
+            sections.iter().for_each(|(resource, length)| task.section(*resource, *length, times));
+        };
+        merged(task);
+        let sum = |all: &[crate::sketch::Section]| {
+            all.iter().try_fold(Duration::ZERO, |sum, section| {
+                sum.checked_add(section.longest.checked_mul(section.count.into())?)
+            })
+        };
+        // Of one resource, all count as the longest. Where that is more than there is, they are written one by one.
+        let exact = sections.iter().try_fold(Duration::ZERO, |sum, (_, length)| sum.checked_add(*length));
+        let over = sum(&task.sections).is_none_or(|sum| sum > task.cost);
+        if over && times == 1 && exact.is_some_and(|exact| exact <= task.cost) {
+            task.sections.clear();
+            task.parts = sections
+                .into_iter()
+                .map(|(resource, length)| Part::Hold(resource, vec![Part::Run(length)]))
+                .collect();
+        }
+    }
+
     /// Its outermost sections.
     fn anywhere(self) -> Vec<(usize, Duration)> {
         let outer = self.parts.iter().filter_map(|part| match part {
@@ -84,6 +138,15 @@ impl Operations {
             let text = word(entries, "worst_case_execution_time");
             let time = Decimal::parse(text).and_then(|number| number.of(unit, true));
             let kind = word(entries, "type");
+            if !list(entries, "new_sched_parameters").is_empty() {
+                sketch.lose(
+                    *at,
+                    format!(
+                        "the priority of operation `{}` is left out: its task's is written",
+                        shown(word(entries, "name"))
+                    ),
+                );
+            }
             if is(kind, "simple") {
                 let mut resources = |keys: [&str; 2]| {
                     let names = keys.iter().flat_map(|key| list(entries, key)).map(|entry| key(entry.word()));
@@ -108,7 +171,10 @@ impl Operations {
                 let around = if is(kind, "enclosing") { Some(time.unwrap_or_default()) } else { None };
                 all.composite.insert(name, (inside.collect(), around));
             } else {
-                sketch.lose(*at, format!("operation `{}` is of type `{}`", shown(&name), shown(kind)));
+                sketch.lose(
+                    *at,
+                    format!("operation `{}` is of type `{}`: it is left out", shown(&name), shown(kind)),
+                );
             }
         }
         all

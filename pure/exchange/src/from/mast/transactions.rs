@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Transactions: activities that follow each other on one server are a task. Where they go on on another one, that is a
+//! task which the first one releases; a deadline from the event that begins it all is one of the chain.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use taut_time::Duration;
+
+use super::events::{Source, requirements};
+use super::operations::{Job, Operations};
+use super::servers::{Host, Server};
+use super::text::{Entry, Item, list, word};
+use super::{Reader, is, key};
+use crate::sketch::{Arrival, Chain, Channel, Named, Task};
+use crate::xml::shown;
+
+/// What releases a task.
+#[derive(Clone, Copy)]
+enum Start {
+    /// The event outside: every so many of them, so much later.
+    Outside { divisor: u32, later: Duration, more: Duration },
+    /// A task that is done: its position.
+    After(usize),
+}
+
+/// An event from which to go on.
+struct Open {
+    event: String,
+    start: Start,
+}
+
+/// Activities of one server.
+struct Stage {
+    /// The event that begins it.
+    begin: String,
+    server: Server,
+    job: Job,
+    activities: usize,
+}
+
+/// What there is to know of a transaction while it is read.
+struct Flow<'i> {
+    item: &'i Item,
+    source: Source,
+    /// By the event that they wait for.
+    handlers: BTreeMap<String, &'i [Entry]>,
+    /// Requirements by the event that they are told at.
+    requirements: BTreeMap<String, Vec<&'i [Entry]>>,
+    todo: VecDeque<Open>,
+    /// Tasks of it, with the channel that releases them and the task before them.
+    tasks: BTreeMap<usize, Option<(usize, usize)>>,
+    /// Whether a deadline was written.
+    bounded: bool,
+}
+
+impl Reader {
+    pub(super) fn transaction(&mut self, item: &Item, operations: &Operations) {
+        let Some(source) = self.source(item) else { return };
+        let events = || list(&item.entries, "internal_events").iter().map(Entry::list);
+        let handlers = list(&item.entries, "event_handlers").iter().map(Entry::list);
+        let begin = Open {
+            event: key(&source.name),
+            start: Start::Outside { divisor: 1, later: Duration::ZERO, more: Duration::ZERO },
+        };
+        let mut flow = Flow {
+            item,
+            source,
+            handlers: handlers.map(|handler| (key(word(handler, "input_event")), handler)).collect(),
+            requirements: events().map(|event| (key(word(event, "name")), requirements(event))).collect(),
+            todo: VecDeque::from([begin]),
+            tasks: BTreeMap::new(),
+            bounded: false,
+        };
+        let (first, told) = (self.sketch.tasks.len(), self.sketch.lost.len());
+        while let Some(open) = flow.todo.pop_front() {
+            self.follow(&mut flow, open, operations);
+        }
+        if flow.tasks.is_empty() {
+            if self.sketch.lost.len() == told {
+                self.lose(item, "nothing happens in it: it is left out");
+            }
+            return;
+        }
+        let name = word(&item.entries, "name");
+        if flow.tasks.len() == 1 {
+            let task = &mut self.sketch.tasks[first];
+            task.named = Named::new(name);
+            if !flow.bounded && task.arrival != Arrival::Any {
+                self.lose(item, "it has no deadline for all of it: its period is written");
+            }
+        } else {
+            self.lose(item, "its tasks have no deadlines of their own but those told: periods are written");
+        }
+        let left: Vec<_> = flow.requirements.into_values().flatten().collect();
+        for requirement in left {
+            let kind = word(requirement, "type");
+            if !kind.is_empty() {
+                self.lose(item, &format!("a timing requirement `{}` is left out", shown(kind)));
+            }
+        }
+    }
+
+    /// Goes on from an event until nothing follows, and makes a task of each stretch on one server.
+    fn follow(&mut self, flow: &mut Flow<'_>, open: Open, operations: &Operations) {
+        let Open { mut event, mut start } = open;
+        let mut stage: Option<Stage> = None;
+        // Each handler is taken once, so that circles end.
+        while let Some(handler) = flow.handlers.remove(&event) {
+            let next = key(word(handler, "output_event"));
+            let kind = key(word(handler, "type"));
+            match kind.as_str() {
+                "activity" | "system_timed_activity" => {
+                    let Some((server, job)) = self.activity(flow, handler, operations) else { return };
+                    match (&mut stage, server.host) {
+                        (_, Host::Network) => {
+                            let what = format!(
+                                "what `{}` sends is left out: what follows is released at once",
+                                shown(&server.name)
+                            );
+                            self.lose(flow.item, &what);
+                            start = self.close(flow, stage.take(), start, &event);
+                        }
+                        (Some(stage), _) if is(&stage.server.name, &server.name) => {
+                            stage.job.then(job);
+                            stage.activities += 1;
+                        }
+                        (stage, _) => {
+                            start = self.close(flow, stage.take(), start, &event);
+                            *stage = Some(Stage { begin: event, server, job, activities: 1 });
+                        }
+                    }
+                    event = next;
+                    continue;
+                }
+                _ => {}
+            }
+            start = self.close(flow, stage.take(), start, &event);
+            let time = |reader: &mut Self, name: &str, up| reader.time(handler, name, up);
+            match (kind.as_str(), start) {
+                ("multicast", _) => {
+                    let outputs = list(handler, "output_events_list").iter().map(|entry| key(entry.word()));
+                    flow.todo.extend(outputs.map(|event| Open { event, start }));
+                    return;
+                }
+                ("rate_divisor", Start::Outside { divisor, later, more }) => {
+                    let factor =
+                        word(handler, "rate_factor").parse::<u32>().ok().filter(|factor| *factor > 0);
+                    let Some(divisor) = factor.and_then(|factor| divisor.checked_mul(factor)) else {
+                        self.lose(
+                            flow.item,
+                            "the factor of a rate divisor is no number above 0: what follows is left out",
+                        );
+                        return;
+                    };
+                    start = Start::Outside { divisor, later, more };
+                }
+                ("offset", _)
+                    if matches!(flow.source.arrival, Arrival::Periodic(_))
+                        && is(word(handler, "referenced_event"), &flow.source.name) =>
+                {
+                    if let Start::After(_) = start {
+                        self.lose(
+                            flow.item,
+                            "what follows an offset begins then, whether or not what is before it is done",
+                        );
+                    }
+                    let later = time(self, "delay_min_interval", false);
+                    let most = time(self, "delay_max_interval", true);
+                    start = Start::Outside { divisor: 1, later, more: most.saturating_sub(later) };
+                }
+                ("delay" | "offset", _) => {
+                    let what = format!("a {kind} is left out: what follows is released at once");
+                    self.lose(flow.item, &what);
+                }
+                _ => {
+                    let what = format!("what follows a `{}` is left out", shown(&kind));
+                    self.lose(flow.item, &what);
+                    return;
+                }
+            }
+            event = next;
+        }
+        self.close(flow, stage, start, &event);
+    }
+
+    /// Who does an activity, and what.
+    fn activity(
+        &mut self,
+        flow: &mut Flow<'_>,
+        handler: &[Entry],
+        operations: &Operations,
+    ) -> Option<(Server, Job)> {
+        let name = word(handler, "activity_server");
+        let Some(server) = self.servers.get(&key(name)).cloned() else {
+            self.lose(flow.item, &format!("there is no server `{}`: what it does is left out", shown(name)));
+            return None;
+        };
+        let name = word(handler, "activity_operation");
+        if server.host == Host::Network {
+            return Some((server, Job::default()));
+        }
+        let Some(mut job) = operations.job(name) else {
+            let what =
+                format!("there is no operation `{}` of which all is known: it is left out", shown(name));
+            self.lose(flow.item, &what);
+            return None;
+        };
+        let speed = match server.host {
+            Host::Core(core) => self.speeds.get(core).copied().flatten(),
+            Host::Network | Host::Unknown => None,
+        };
+        if let Some(speed) = speed {
+            job.at(speed);
+        }
+        Some((server, job))
+    }
+
+    /// Makes a task of a stage that ends with an event; what the next one starts with.
+    fn close(&mut self, flow: &mut Flow<'_>, stage: Option<Stage>, start: Start, event: &str) -> Start {
+        let Some(stage) = stage else { return start };
+        let position = self.sketch.tasks.len();
+        let transaction = word(&flow.item.entries, "name");
+        let mut task = Task::new(flow.item.at, &format!("{transaction}.{}", stage.server.name));
+        let mut jitter = Duration::ZERO;
+        task.period = flow.source.period;
+        let released = match start {
+            Start::Outside { divisor, later, more } => {
+                let source = &flow.source;
+                task.arrival = match source.arrival {
+                    Arrival::Periodic(phase) => {
+                        Arrival::Periodic(phase.checked_add(later).unwrap_or(Duration::MAX))
+                    }
+                    ref other => other.clone(),
+                };
+                jitter = source.jitter.checked_add(more).unwrap_or(Duration::MAX);
+                task.period = source.period.checked_mul(divisor.into()).unwrap_or(Duration::MAX);
+                None
+            }
+            Start::After(before) => {
+                let channel = self.sketch.channels.len();
+                self.sketch.channels.push(Channel {
+                    at: Some(flow.item.at),
+                    named: Named::new(&format!("{transaction}-{}", stage.server.name)),
+                    queue: true,
+                    from: Some(before),
+                    to: vec![position],
+                    bytes: 1,
+                });
+                task.period = self.sketch.tasks[before].period;
+                task.arrival = Arrival::Sporadic(Some(channel));
+                Some((channel, before))
+            }
+        };
+        task.jitter = jitter;
+        (task.deadline, task.non_preemptive) = (task.period, stage.server.non_preemptive);
+        (task.core, task.priority) = match stage.server.host {
+            Host::Core(core) => (Some(core), stage.server.priority),
+            Host::Network | Host::Unknown => (None, stage.server.priority),
+        };
+        stage.job.put(&mut task, flow.source.burst);
+        task.server = self.budgeted(&stage.server);
+        if task.arrival == Arrival::Any {
+            let why = match task.server {
+                Some(_) => "its event is unbounded: nothing is promised, but that it has its server's budget",
+                None => "its event is unbounded, and its server has no budget: nothing is promised",
+            };
+            self.lose(flow.item, why);
+        }
+        flow.tasks.insert(position, released);
+        let later = match start {
+            Start::Outside { later, .. } => later,
+            Start::After(_) => Duration::ZERO,
+        };
+        if let Some(deadline) =
+            self.deadlines(flow, event, (&stage.begin, stage.activities), (position, later))
+        {
+            task.deadline = deadline;
+            flow.bounded = true;
+        }
+        self.sketch.tasks.push(task);
+        Start::After(position)
+    }
+
+    /// What is required at the end of a task that begins so much later than all: a deadline of its own, and one of
+    /// all up to here.
+    fn deadlines(
+        &mut self,
+        flow: &mut Flow<'_>,
+        event: &str,
+        (begin, activities): (&str, usize),
+        (position, later): (usize, Duration),
+    ) -> Option<Duration> {
+        let mut own = None;
+        let mut left = Vec::new();
+        for requirement in flow.requirements.remove(event).unwrap_or_default() {
+            let of = key(word(requirement, "referenced_event"));
+            let whole = of == key(&flow.source.name);
+            match key(word(requirement, "type")).as_str() {
+                "hard_global_deadline" if whole => {
+                    let deadline = self.time(requirement, "deadline", false);
+                    let (mut tasks, mut channels, mut at) = (vec![position], Vec::new(), position);
+                    while let Some(Some((channel, before))) = flow.tasks.get(&at) {
+                        channels.insert(0, *channel);
+                        tasks.insert(0, *before);
+                        at = *before;
+                    }
+                    if channels.is_empty() {
+                        own = Some(deadline.saturating_sub(later));
+                        continue;
+                    }
+                    let named = Named::new(&format!("{}-{event}", word(&flow.item.entries, "name")));
+                    let at = flow.item.at;
+                    self.sketch.chains.push(Chain { at, named, tasks, channels, latency: deadline });
+                }
+                // Of what begins the task itself.
+                "hard_global_deadline" if of == begin => {
+                    own = Some(self.time(requirement, "deadline", false));
+                }
+                "hard_local_deadline" if activities == 1 => {
+                    own = Some(self.time(requirement, "deadline", false));
+                }
+                _ => left.push(requirement),
+            }
+        }
+        flow.requirements.insert(event.to_owned(), left);
+        own
+    }
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The XML of MAST, as the items that its text has: what the text tells by `Type`, this tells by the name of an element.
+
+use roxmltree::Node;
+
+use super::text::{Entry, Item, Value};
+use crate::place::Lines;
+use crate::xml::{elements, parse};
+use crate::{Position, Unreadable};
+
+/// All items of a text.
+pub(super) fn items(text: &str) -> Result<Vec<Item>, Unreadable> {
+    let document = parse(text)?;
+    let reader = Reader { lines: Lines::new(text) };
+    let root = document.root_element();
+    let at = reader.at(root);
+    let model = Item { at, kind: "model".into(), entries: reader.attributes(root) };
+    Ok(std::iter::once(model).chain(elements(root).map(|node| reader.item(node))).collect())
+}
+
+struct Reader<'t> {
+    lines: Lines<'t>,
+}
+
+fn name<'a>(node: Node<'a, '_>) -> &'a str {
+    node.tag_name().name()
+}
+
+/// The name of an element without what it ends in, for there it says what kind of thing it is.
+fn kind<'a>(node: Node<'a, '_>, ends: &[&str]) -> &'a str {
+    ends.iter().find_map(|end| name(node).strip_suffix(end)).unwrap_or(name(node))
+}
+
+impl Reader<'_> {
+    fn at(&self, node: Node<'_, '_>) -> Position {
+        self.lines.at(node.range().start)
+    }
+
+    fn word(&self, at: Position, key: &str, text: &str) -> Entry {
+        Entry { at, key: key.to_ascii_lowercase(), value: Value::Word(text.trim().to_owned()) }
+    }
+
+    fn list(&self, node: Node<'_, '_>, key: &str, entries: Vec<Entry>) -> Entry {
+        Entry { at: self.at(node), key: key.to_owned(), value: Value::List(entries) }
+    }
+
+    /// Names between spaces.
+    fn names(&self, at: Position, key: &str, text: &str) -> Entry {
+        let names = text.split_whitespace().map(|name| self.word(at, "", name)).collect();
+        Entry { at, key: key.to_ascii_lowercase(), value: Value::List(names) }
+    }
+
+    fn attributes(&self, node: Node<'_, '_>) -> Vec<Entry> {
+        let attributes = node.attributes();
+        let entries = attributes.map(|attribute| {
+            let (at, key) = (self.lines.at(attribute.range().start), attribute.name());
+            match key.ends_with("_Events_List") {
+                true => self.names(at, key, attribute.value()),
+                false => self.word(at, key, attribute.value()),
+            }
+        });
+        entries.collect()
+    }
+
+    /// Type and attributes of an element.
+    fn typed(&self, node: Node<'_, '_>, ends: &[&str]) -> Vec<Entry> {
+        let mut entries = vec![self.word(self.at(node), "type", kind(node, ends))];
+        entries.extend(self.attributes(node));
+        entries
+    }
+
+    fn item(&self, node: Node<'_, '_>) -> Item {
+        let kinds = [
+            ("_Processor", "processing_resource", &[][..]),
+            ("_Network", "processing_resource", &[]),
+            ("_Scheduler", "scheduler", &[]),
+            ("_Scheduling_Server", "scheduling_server", &["_Scheduling_Server"]),
+            ("_Resource", "shared_resource", &[]),
+            ("_Operation", "operation", &["_Operation"]),
+            ("Message_Transmission", "operation", &[]),
+            ("_Transaction", "transaction", &["_Transaction"]),
+        ];
+        let at = self.at(node);
+        let Some((_, kind, ends)) = kinds.iter().find(|(end, ..)| name(node).ends_with(end)) else {
+            return Item { at, kind: name(node).to_ascii_lowercase(), entries: self.attributes(node) };
+        };
+        let mut entries = self.typed(node, ends);
+        match *kind {
+            "transaction" => self.transaction(node, &mut entries),
+            _ => entries.extend(elements(node).map(|part| self.part(part))),
+        }
+        Item { at, kind: (*kind).to_owned(), entries }
+    }
+
+    /// What is inside of anything but a transaction.
+    fn part(&self, part: Node<'_, '_>) -> Entry {
+        let ends = ["_Scheduler", "_System_Timer"];
+        let text = part.text().unwrap_or_default();
+        match name(part) {
+            "Operation_List" => self.names(self.at(part), "composite_operation_list", text),
+            list if list.starts_with("Shared_Resources_") => self.names(self.at(part), list, text),
+            other => {
+                let keys = [
+                    ("_Scheduler", "policy"),
+                    ("_Policy", "server_sched_parameters"),
+                    ("_Parameters", "synchronization_parameters"),
+                    ("_Priority", "new_sched_parameters"),
+                    ("_FP", "new_sched_parameters"),
+                    ("_System_Timer", "system_timer"),
+                ];
+                let key = keys.iter().find(|(end, _)| other.ends_with(end)).map(|(_, key)| *key);
+                let key = key.map_or_else(|| other.to_ascii_lowercase(), str::to_owned);
+                self.list(part, &key, self.typed(part, &ends))
+            }
+        }
+    }
+
+    fn transaction(&self, node: Node<'_, '_>, entries: &mut Vec<Entry>) {
+        let (mut external, mut internal, mut handlers) = (Vec::new(), Vec::new(), Vec::new());
+        for part in elements(node) {
+            match name(part) {
+                event if event.ends_with("_External_Event") => {
+                    external.push(self.list(part, "", self.typed(part, &["_External_Event"])));
+                }
+                "Regular_Event" => {
+                    let mut event = self.typed(part, &["_Event"]);
+                    let name = event.iter_mut().find(|entry| entry.key == "event");
+                    name.into_iter().for_each(|entry| "name".clone_into(&mut entry.key));
+                    event.push(self.requirements(part));
+                    internal.push(self.list(part, "", event));
+                }
+                _ => handlers.push(self.list(part, "", self.typed(part, &[]))),
+            }
+        }
+        entries.push(self.list(node, "external_events", external));
+        entries.push(self.list(node, "internal_events", internal));
+        entries.push(self.list(node, "event_handlers", handlers));
+    }
+
+    /// All of an event, as a composite one.
+    fn requirements(&self, event: Node<'_, '_>) -> Entry {
+        let inside = |node: &Node<'_, '_>| node.is_element() && name(*node) != "Composite_Timing_Requirement";
+        let all = event.descendants().skip(1).filter(inside);
+        let all = all.map(|node| self.list(node, "", self.typed(node, &[]))).collect();
+        let list = self.list(event, "requirements_list", all);
+        self.list(event, "timing_requirements", vec![list])
+    }
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What a manifest cannot hold is left out and told, so that what is written loads.
+
+mod channels;
+mod nesting;
+mod seats;
+
+use taut_model::PRIORITY_MAX;
+use taut_time::Duration;
+
+use crate::sketch::{Arrival, Part, Sketch, Task, length};
+use crate::{Unreadable, names};
+
+/// So that sums of many times fit: three years.
+const LONGEST: Duration = Duration::from_s(100_000_000);
+/// What a manifest can count.
+const ENTRIES_MAX: usize = 10_000;
+const CORES_MAX: usize = 1_000;
+
+/// Makes a sketch one that a manifest can hold.
+pub(crate) fn settle(sketch: &mut Sketch) -> Result<(), Unreadable> {
+    let many = [
+        (sketch.tasks.len(), ENTRIES_MAX, "tasks"),
+        (sketch.channels.len(), ENTRIES_MAX, "channels"),
+        (sketch.resources.len(), ENTRIES_MAX, "resources"),
+        (sketch.servers.len(), ENTRIES_MAX, "servers"),
+        (sketch.chains.len(), ENTRIES_MAX, "deadlines of several tasks"),
+        (sketch.cores.len(), CORES_MAX, "cores"),
+    ];
+    for (count, most, what) in many {
+        if count > most {
+            return Err(Unreadable {
+                at: None,
+                why: format!("{count} {what}; at most {most} are carried over"),
+            });
+        }
+    }
+    if sketch.cores.is_empty() {
+        sketch.cores.push(String::new());
+    }
+    tasks(sketch);
+    if sketch.tasks.is_empty() {
+        let told = sketch.lost.iter().find(|lost| lost.what.starts_with("task") && lost.at.is_some());
+        let why = told.map_or_else(String::new, |lost| format!(": {}", lost.what));
+        return Err(Unreadable { at: told.and_then(|lost| lost.at), why: format!("no task is left{why}") });
+    }
+    channels::channels(sketch);
+    seats::servers(sketch);
+    nesting::nesting(sketch);
+    seats::priorities(sketch);
+    let cores = sketch.cores.len();
+    for core in 0..cores {
+        let count = sketch.tasks.iter().filter(|task| cores == 1 || task.core == Some(core)).count();
+        if count > usize::from(PRIORITY_MAX) && !sketch.edf {
+            let why = format!("{count} tasks on a core; at most {PRIORITY_MAX} have priorities of their own");
+            return Err(Unreadable { at: None, why });
+        }
+    }
+    names::give_all(sketch);
+    Ok(())
+}
+
+/// Why a task is in no manifest.
+fn impossible(task: &Task) -> Option<String> {
+    let Task { period, deadline, jitter, cost, .. } = *task;
+    let offset = match task.arrival {
+        Arrival::Periodic(offset) => offset,
+        Arrival::Sporadic(_) => Duration::ZERO,
+        Arrival::Any => return None,
+    };
+    if [period, deadline, jitter, cost, offset].into_iter().any(|time| time > LONGEST) {
+        return Some("has a time of more than three years".into());
+    }
+    match () {
+        () if period.is_zero() => Some("has no period".into()),
+        () if deadline.is_zero() => Some("has no deadline".into()),
+        () if cost.is_zero() => Some("has no execution time".into()),
+        () if cost > period.min(deadline) => Some(format!(
+            "takes {cost}, more than its period or deadline of {}: it is never in time",
+            period.min(deadline)
+        )),
+        () if jitter >= deadline => {
+            Some(format!("may be released {jitter} late, after its deadline of {deadline}"))
+        }
+        () => None,
+    }
+}
+
+fn tasks(sketch: &mut Sketch) {
+    let mut kept = Vec::new();
+    let mut places = Vec::with_capacity(sketch.tasks.len());
+    for mut task in std::mem::take(&mut sketch.tasks) {
+        let (at, name) = (task.at, task.named.name.clone());
+        if let Some(why) = impossible(&task) {
+            sketch.lose(at, format!("task `{name}` {why}; it is left out"));
+            places.push(None);
+            continue;
+        }
+        if task.non_preemptive && !task.parts.is_empty() {
+            sections_of(&mut task);
+        }
+        let sections = task.sections.iter().try_fold(Duration::ZERO, |sum, section| {
+            sum.checked_add(section.longest.checked_mul(section.count.into())?)
+        });
+        let longest = sections.zip(length(&task.parts)).map(|(sections, parts)| sections.max(parts));
+        match longest {
+            Some(longest) if longest <= task.cost => {}
+            Some(longest) if longest <= task.period.min(task.deadline) => {
+                let cost = task.cost;
+                sketch.lose(
+                    at,
+                    format!(
+                        "task `{name}` runs {cost}, less than its critical sections: {longest} are written"
+                    ),
+                );
+                task.cost = longest;
+            }
+            _ => {
+                sketch.lose(
+                    at,
+                    format!(
+                        "the critical sections of task `{name}` are longer than it runs; they are left out"
+                    ),
+                );
+                task.sections.clear();
+                task.parts.clear();
+            }
+        }
+        task.sections.retain(|section| !section.longest.is_zero() && section.count > 0);
+        places.push(Some(kept.len()));
+        kept.push(task);
+    }
+    sketch.tasks = kept;
+    for chain in &mut sketch.chains {
+        // What is left of a chain whose tasks are not all there is told with its channels.
+        chain.tasks = chain.tasks.iter().filter_map(|task| *places.get(*task)?).collect();
+    }
+    for channel in &mut sketch.channels {
+        channel.to = channel.to.iter().filter_map(|reader| *places.get(*reader)?).collect();
+        if let Some(from) = channel.from {
+            match places.get(from) {
+                Some(Some(kept)) => channel.from = Some(*kept),
+                _ => channel.to.clear(),
+            }
+        }
+    }
+}
+
+/// The outermost sections of a task, instead of its parts.
+fn sections_of(task: &mut Task) {
+    fn walk(parts: &[Part], found: &mut Vec<(usize, Duration)>) {
+        for part in parts {
+            if let Part::Hold(resource, inside) = part {
+                found.push((*resource, length(inside).unwrap_or(Duration::MAX)));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    walk(&std::mem::take(&mut task.parts), &mut found);
+    found.into_iter().for_each(|(resource, longest)| task.section(resource, longest, 1));
+}

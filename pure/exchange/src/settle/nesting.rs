@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Critical sections inside each other.
+
+use std::collections::BTreeSet;
+
+use super::CORES_MAX;
+use crate::sketch::{Part, Sketch};
+
+/// Only what one core uses is nested.
+pub(super) fn nesting(sketch: &mut Sketch) {
+    let mut cores = vec![BTreeSet::new(); sketch.resources.len()];
+    let one = sketch.cores.len() == 1;
+    for (at, task) in sketch.tasks.iter().enumerate() {
+        // Where a task may be anywhere, so may its resources' users.
+        let core = if one { 0 } else { task.core.unwrap_or(CORES_MAX + at) };
+        for resource in task.uses() {
+            if let Some(cores) = cores.get_mut(resource) {
+                cores.insert(core);
+            }
+        }
+    }
+    let global: Vec<bool> = cores.iter().map(|cores| cores.len() > 1).collect();
+    let mut lost = Vec::new();
+    for task in &mut sketch.tasks {
+        let mut flattened = false;
+        task.parts = flat(&task.parts, &mut Vec::new(), &global, &mut flattened);
+        if flattened {
+            let name = &task.named.name;
+            lost.push((task.at, format!(
+                "task `{name}` locks inside of a critical section what it holds, or what several cores use: only the \
+                 outer section is carried over"
+            )));
+        }
+    }
+    lost.into_iter().for_each(|(at, what)| sketch.lose(at, what));
+}
+
+fn flat(parts: &[Part], held: &mut Vec<usize>, global: &[bool], flattened: &mut bool) -> Vec<Part> {
+    let mut all = Vec::with_capacity(parts.len());
+    for part in parts {
+        match part {
+            Part::Run(time) if time.is_zero() => {}
+            Part::Run(time) => all.push(Part::Run(*time)),
+            Part::Hold(resource, inside) => {
+                let is = |at: &usize| global.get(*at).copied().unwrap_or(true);
+                let again = held.contains(resource);
+                if again || !held.is_empty() && (is(resource) || held.iter().any(is)) {
+                    *flattened = true;
+                    all.extend(flat(inside, held, global, flattened));
+                } else {
+                    held.push(*resource);
+                    let inside = flat(inside, held, global, flattened);
+                    held.pop();
+                    if !inside.is_empty() {
+                        all.push(Part::Hold(*resource, inside));
+                    }
+                }
+            }
+        }
+    }
+    all
+}
