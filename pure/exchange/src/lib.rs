@@ -143,7 +143,7 @@ pub struct Exported {
 ///
 /// Costs include margins and context switches, jitter the release latency, as they stand in the set.
 pub fn export(model: &Model, set: &TaskSet, target: Target) -> Exported {
-    let mut export = into::Export::new(model, set);
+    let mut export = into::Export::new(model, set, target);
     match target {
         Target::Mast => into::mast::write(&mut export),
         Target::SimSo => into::simso::write(&mut export),

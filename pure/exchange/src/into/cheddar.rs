@@ -40,7 +40,7 @@ pub(crate) fn write(export: &mut Export<'_>) {
         let priority = if edf { 1 } else { task.priority };
         for (key, value) in [
             ("object_type", "TASK_OBJECT_TYPE".to_owned()),
-            ("name", ident(&task.name)),
+            ("name", export.name(at).to_owned()),
             ("task_type", kind.to_owned()),
             ("cpu_name", format!("cpu_{}", task.core)),
             ("address_space_name", format!("space_{}", task.core)),
@@ -176,7 +176,7 @@ fn resources(export: &mut Export<'_>, steps: &[Vec<Step>], unit: Duration) {
             export.line(format!(
                 "    <task_name>{}</task_name>\n    <critical_section>\n     <task_begin>{begin}</task_begin>\n     \
                  <task_end>{end}</task_end>\n    </critical_section>",
-                ident(&export.set.tasks()[task].name)
+                export.name(task)
             ));
         }
         export.line(format!(

@@ -14,9 +14,16 @@ use crate::place::note;
 
 const US: u32 = 3;
 
-/// A name as its reader takes it.
+/// The ceiling that its reader wants of a resource of several processors: nothing preempts its holder.
+const ABOVE_ALL: &str = "32767";
+
+/// A name as its reader takes it; in quotes, for many a word is one of its own.
 fn ident(name: &str) -> String {
-    name.replace(['-', ' '], "_")
+    quoted(&name.replace('-', "_"))
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{name}\"")
 }
 
 /// Writes everything.
@@ -45,7 +52,7 @@ pub(crate) fn write(export: &mut Export<'_>) {
     }
     resources(export);
     for (at, task) in export.tasks() {
-        let (name, core) = (ident(&task.name), task.core);
+        let (name, core) = (export.name(at).to_owned(), task.core);
         let operation = operations(export, at, &name);
         let parameters = if edf(core, export) {
             format!(
@@ -63,7 +70,7 @@ pub(crate) fn write(export: &mut Export<'_>) {
             "Scheduling_Server",
             &[
                 ("Type", "Regular".into()),
-                ("Name", name.clone()),
+                ("Name", quoted(&name)),
                 ("Server_Sched_Parameters", parameters),
                 ("Scheduler", format!("scheduler_{core}")),
             ],
@@ -72,7 +79,7 @@ pub(crate) fn write(export: &mut Export<'_>) {
         let event = match task.arrivals {
             Arrivals::Sporadic if task.jitter.is_zero() => {
                 format!(
-                    "( Type => Sporadic,\n          Name => {name}_arrives,\n          Min_Interarrival => {period} )"
+                    "( Type => Sporadic,\n          Name => \"{name}_arrives\",\n          Min_Interarrival => {period} )"
                 )
             }
             other => {
@@ -83,14 +90,14 @@ pub(crate) fn write(export: &mut Export<'_>) {
                     ));
                 }
                 format!(
-                    "( Type => Periodic,\n          Name => {name}_arrives,\n          Period => {period},\n          \
+                    "( Type => Periodic,\n          Name => \"{name}_arrives\",\n          Period => {period},\n          \
                      Max_Jitter => {jitter},\n          Phase => {} )",
                     number(offset(task), US)
                 )
             }
         };
         let requirement = format!(
-            "( Type => Hard_Global_Deadline,\n              Deadline => {},\n              Referenced_Event => {name}_arrives )",
+            "( Type => Hard_Global_Deadline,\n              Deadline => {},\n              Referenced_Event => \"{name}_arrives\" )",
             number(task.deadline, US)
         );
         item(
@@ -98,19 +105,19 @@ pub(crate) fn write(export: &mut Export<'_>) {
             "Transaction",
             &[
                 ("Type", "Regular".into()),
-                ("Name", name.clone()),
+                ("Name", quoted(&name)),
                 ("External_Events", format!("\n      ( {event} )")),
                 (
                     "Internal_Events",
                     format!(
-                        "\n      ( ( Type => Regular,\n          Name => {name}_is_done,\n          Timing_Requirements =>\n            {requirement} ) )"
+                        "\n      ( ( Type => Regular,\n          Name => \"{name}_is_done\",\n          Timing_Requirements =>\n            {requirement} ) )"
                     ),
                 ),
                 (
                     "Event_Handlers",
                     format!(
-                        "\n      ( ( Type => Activity,\n          Input_Event => {name}_arrives,\n          Output_Event => \
-                 {name}_is_done,\n          Activity_Operation => {operation},\n          Activity_Server => {name} ) )"
+                        "\n      ( ( Type => Activity,\n          Input_Event => \"{name}_arrives\",\n          Output_Event => \
+                 \"{name}_is_done\",\n          Activity_Operation => \"{operation}\",\n          Activity_Server => \"{name}\" ) )"
                     ),
                 ),
             ],
@@ -131,7 +138,7 @@ fn resources(export: &mut Export<'_>) {
         let users: Vec<_> = export.set.users(at).map(|task| &export.set.tasks()[task]).collect();
         if !export.set.is_local(at) {
             export.lose(format!(
-                "resources.{name}: of several cores; there, only users of one core delay each other"
+                "resources.{name}: of several cores; there nothing preempts its holder, and users of other cores do not delay it"
             ));
         }
         let edf = users.iter().any(|task| export.set.cores().get(task.core) == Some(&Scheduler::Edf));
@@ -140,8 +147,9 @@ fn resources(export: &mut Export<'_>) {
             arguments.insert(0, ("Type", "SRP_Resource".into()));
         } else {
             arguments.insert(0, ("Type", "Immediate_Ceiling_Resource".into()));
-            let ceiling = users.iter().map(|task| task.priority).max().unwrap_or(0);
-            arguments.push(("Ceiling", ceiling.to_string()));
+            let ceiling = users.iter().map(|task| task.priority).max().unwrap_or(0).to_string();
+            let local = export.set.is_local(at);
+            arguments.push(("Ceiling", if local { ceiling } else { ABOVE_ALL.to_owned() }));
             arguments.push(("Preassigned", "YES".into()));
         }
         item(export, "Shared_Resource", &arguments);
@@ -194,7 +202,7 @@ fn operations(export: &mut Export<'_>, at: usize, task: &str) -> String {
     for (index, (locks, time, unlocks)) in parts.iter().enumerate() {
         let name = format!("{task}_part_{}", index + 1);
         simple(export, &name, &number(*time, US), locks, unlocks);
-        names.push(name);
+        names.push(quoted(&name));
     }
     let list = format!("\n      ( {} )", names.join(",\n        "));
     if anywhere {
@@ -203,7 +211,7 @@ fn operations(export: &mut Export<'_>, at: usize, task: &str) -> String {
             "Operation",
             &[
                 ("Type", "Enclosing".into()),
-                ("Name", whole.clone()),
+                ("Name", quoted(&whole)),
                 ("Worst_Case_Execution_Time", cost),
                 ("Composite_Operation_List", list),
             ],
@@ -212,7 +220,7 @@ fn operations(export: &mut Export<'_>, at: usize, task: &str) -> String {
         item(
             export,
             "Operation",
-            &[("Type", "Composite".into()), ("Name", whole.clone()), ("Composite_Operation_List", list)],
+            &[("Type", "Composite".into()), ("Name", quoted(&whole)), ("Composite_Operation_List", list)],
         );
     }
     whole
@@ -221,7 +229,7 @@ fn operations(export: &mut Export<'_>, at: usize, task: &str) -> String {
 fn simple(export: &mut Export<'_>, name: &str, time: &str, locks: &[String], unlocks: &[String]) {
     let mut arguments = vec![
         ("Type", "Simple".to_owned()),
-        ("Name", name.to_owned()),
+        ("Name", quoted(name)),
         ("Worst_Case_Execution_Time", time.to_owned()),
     ];
     let list = |names: &[String]| format!("\n      ( {} )", names.join(",\n        "));

@@ -8,10 +8,12 @@ pub(crate) mod mast;
 pub(crate) mod rt_app;
 pub(crate) mod simso;
 
+use std::collections::BTreeSet;
+
 use taut_model::{Arrivals, Body, Class, Model, Request, Segment, SetTask, TaskSet};
 use taut_time::Duration;
 
-use crate::Lost;
+use crate::{Lost, Target};
 
 /// The most critical sections of a task that are written one by one.
 const SECTIONS_MAX: u32 = 64;
@@ -30,12 +32,15 @@ pub(crate) struct Export<'m> {
     pub(crate) set: &'m TaskSet,
     pub(crate) text: String,
     pub(crate) lost: Vec<Lost>,
+    /// What tasks are called there.
+    names: Vec<String>,
 }
 
 impl<'m> Export<'m> {
     /// With what no other language knows of already told.
-    pub(crate) fn new(model: &'m Model, set: &'m TaskSet) -> Self {
-        let mut export = Self { model, set, text: String::new(), lost: Vec::new() };
+    pub(crate) fn new(model: &'m Model, set: &'m TaskSet, target: Target) -> Self {
+        let names = names(set, target);
+        let mut export = Self { model, set, text: String::new(), lost: Vec::new(), names };
         for task in model.tasks() {
             let name = &task.name;
             match &task.class {
@@ -79,6 +84,11 @@ impl<'m> Export<'m> {
 
     pub(crate) fn lose(&mut self, what: String) {
         self.lost.push(Lost { at: None, what });
+    }
+
+    /// What a task is called there.
+    pub(crate) fn name(&self, task: usize) -> &str {
+        self.names.get(task).map_or("", String::as_str)
     }
 
     /// Adds a line.
@@ -146,6 +156,27 @@ impl<'m> Export<'m> {
         steps.retain(|step| !matches!(step, Step::Run(time) if time.is_zero()));
         steps
     }
+}
+
+/// Names without what a language does not take in them, each once. A server's has a space, and may be a task's without.
+fn names(set: &TaskSet, target: Target) -> Vec<String> {
+    let (from, to): (&[char], &str) = match target {
+        Target::Mast | Target::Cheddar => (&['-', ' '], "_"),
+        Target::SimSo | Target::RtApp => (&[' '], "-"),
+    };
+    let mut taken = BTreeSet::new();
+    let mut give = |task: &SetTask| {
+        let wish = task.name.replace(from, to);
+        let mut name = wish.clone();
+        for number in 2.. {
+            if taken.insert(name.clone()) {
+                break;
+            }
+            name = format!("{wish}{to}{number}");
+        }
+        name
+    };
+    set.tasks().iter().map(&mut give).collect()
 }
 
 fn walk(segments: &[Segment], steps: &mut Vec<Step>) {

@@ -25,7 +25,7 @@ pub(crate) fn write(export: &mut Export<'_>) {
     let mut late = false;
     for (at, task) in export.tasks() {
         let edf = set.cores().get(task.core) == Some(&Scheduler::Edf);
-        let name = &task.name;
+        let (name, key) = (&task.name, export.name(at).to_owned());
         if edf {
             export.lose(format!("tasks.{name}.core: a thread of SCHED_DEADLINE keeps to no core"));
         }
@@ -59,12 +59,12 @@ pub(crate) fn write(export: &mut Export<'_>) {
             });
         }
         keys.push(format!(
-            "\"timer\": {{ \"ref\": \"{name}-period\", \"period\": {}, \"mode\": \"absolute\" }}",
+            "\"timer\": {{ \"ref\": \"{key}-period\", \"period\": {}, \"mode\": \"absolute\" }}",
             us(task.period, false)
         ));
         let comma = if at + 1 < set.tasks().len() { "," } else { "" };
         export.line(format!(
-            "        \"{name}\": {{\n            {}\n        }}{comma}",
+            "        \"{key}\": {{\n            {}\n        }}{comma}",
             keys.join(",\n            ")
         ));
     }

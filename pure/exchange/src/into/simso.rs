@@ -53,7 +53,7 @@ pub(crate) fn write(export: &mut Export<'_>) {
             "\t\t<task name=\"{}\" id=\"{}\" task_type=\"Periodic\" abort_on_miss=\"no\" period=\"{period}\" \
              activationDate=\"{start}\" instructions=\"0\" mix=\"0.5\" WCET=\"{cost}\" ACET=\"{cost}\" et_stddev=\"0\" \
              deadline=\"{deadline}\" base_cpi=\"1.0\" preemption_cost=\"0\" priority=\"{}\" core=\"{}\"/>",
-            task.name,
+            export.name(at),
             at + 1,
             task.priority,
             task.core + 1
