@@ -15,6 +15,7 @@ mod bench;
 mod command;
 mod document;
 mod drivers;
+mod exchange;
 mod oracle;
 mod orderings;
 mod peers;
@@ -86,6 +87,8 @@ enum Task {
     },
     /// The drivers of examples/sweep, with two workers: the same rows as one process
     Drivers,
+    /// What `taut export` writes, run by SimSo, rt-app and MAST as far as they are there, beside ours
+    Exchange,
     /// The long forms of the tests, again and again for a time
     Soak {
         /// How long
@@ -123,6 +126,7 @@ fn main() -> ExitCode {
         Task::Peers(wish) => peers::run(&tree, &wish),
         Task::Oracle { folder } => oracle::run(&tree, folder),
         Task::Drivers => closing(&tree, &drivers::steps()),
+        Task::Exchange => closing(&tree, &exchange::steps()),
         Task::Soak { minutes } => suite::soak(&tree, minutes),
     }
 }

@@ -11,7 +11,7 @@ use crate::step::{Outcome, Step};
 use crate::tally::Tally;
 use crate::toolchain::{self, Component};
 use crate::tree::Tree;
-use crate::{absence, document, drivers, names, oracle, orderings, peers, spdx, step};
+use crate::{absence, document, drivers, exchange, names, oracle, orderings, peers, spdx, step};
 
 /// What a contributor must see pass.
 pub(crate) fn test() -> Vec<Step> {
@@ -34,6 +34,7 @@ pub(crate) fn ci() -> Vec<Step> {
     steps.extend(applications());
     steps.extend(oracle::steps());
     steps.extend(drivers::steps());
+    steps.extend(exchange::steps());
     steps.extend(beside_others());
     steps.extend(interleavings());
     steps.extend(miri());

@@ -61,11 +61,16 @@ pub(crate) enum Command {
     /// What could not be carried over as it is, is told on stderr, item by item, with its line and column.
     #[command(after_help = "Examples:\n  \
         taut import flight.xmlv3                              as a manifest on stdout\n  \
-        taut import flight.xmlv3 --unit 100us -o taut.toml    where a time of 1 is 100us")]
+        taut import flight.xmlv3 --unit 100us -o taut.toml    where a time of 1 is 100us\n  \
+        unzip -p sets.zip 7.xml | taut import - -o taut.toml  from another command")]
     Import(Import),
     /// Writes cores, priorities and tasks of a plan in another tool's language, to have it looked at there.
     ///
-    /// What could not be carried over as it is, is told on stderr, item by item.
+    /// What could not be carried over as it is, is told on stderr, with its place in the manifest.
+    #[command(after_help = "Examples:\n  \
+        taut export apps/cochlear --to mast -o cochlear.txt        to have its response times computed there\n  \
+        taut export . --to rt-app --for 2s -o load.json            to have its load run by `rt-app load.json`\n  \
+        taut export . --to simso --core 1 -o one.xml               one core, for a simulator that has no others")]
     Export(Export),
     /// Draws random systems as a generator file says, and tells of each which mechanisms keep its deadlines, for how
     /// many bytes.
@@ -273,9 +278,9 @@ pub(crate) struct Explain {
 
 #[derive(Debug, Args)]
 pub(crate) struct Import {
-    /// The file to read.
+    /// The file to read; `-` is standard input.
     pub(crate) file: PathBuf,
-    /// Its language [default: what it looks like]: cheddar, schedcat, amalthea, mast, rtdroid.
+    /// Its language [default: auto, what it looks like]: cheddar, schedcat, amalthea, mast, rtdroid.
     #[arg(long, value_name = "LANGUAGE")]
     pub(crate) from: Option<String>,
     /// What a time of 1 is, with a unit, where the language does not say.
@@ -287,6 +292,9 @@ pub(crate) struct Import {
     /// Replace a file that exists.
     #[arg(long)]
     pub(crate) force: bool,
+    /// How to tell what was read and what was not carried over.
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
 }
 
 #[derive(Debug, Args)]
@@ -296,12 +304,21 @@ pub(crate) struct Export {
     /// The language: mast, simso, rt-app, cheddar.
     #[arg(long, value_name = "LANGUAGE")]
     pub(crate) to: String,
+    /// The tasks of this CPU alone.
+    #[arg(long, value_name = "CPU")]
+    pub(crate) core: Option<u16>,
+    /// How long the other tool runs them, if its files say so: simso, rt-app.
+    #[arg(long = "for", value_name = "DURATION")]
+    pub(crate) duration: Option<Duration>,
     /// Where to write it [default: stdout].
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Replace a file that exists.
     #[arg(long)]
     pub(crate) force: bool,
+    /// How to tell what was not carried over.
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
 }
 
 #[derive(Debug, Args)]

@@ -3,17 +3,23 @@
 
 //! `taut export`: the tasks of a plan in another tool's language.
 
-use taut_exchange::Target;
+use serde_json::json;
+use taut_exchange::{ExportOptions, Exported, Target};
+use taut_model::{Fault, Model, Place, codes};
 use taut_plan::Plan;
 
-use crate::arguments::{Export, Screen};
-use crate::import::{put, tell};
+use crate::arguments::{Export, Format, Screen};
+use crate::import::{SCHEMA_VERSION, free, put};
 use crate::input::Files;
 use crate::outcome::{Failure, Outcome};
+use crate::plan::write;
+
+/// How many places of one loss are shown; the others are counted.
+const PLACES: usize = 6;
 
 pub(crate) fn export(arguments: &Export, screen: &Screen) -> Result<Outcome, Failure> {
     let language = Target::ALL.iter().find(|(name, _)| *name == arguments.to);
-    let Some((_, target)) = language else {
+    let Some((language, target)) = language else {
         let known: Vec<_> = Target::ALL.iter().map(|(name, _)| *name).collect();
         return Err(Failure::Usage(format!("--to {}: written are {}", arguments.to, known.join(", "))));
     };
@@ -22,13 +28,79 @@ pub(crate) fn export(arguments: &Export, screen: &Screen) -> Result<Outcome, Fai
         text.show(None, screen);
         return Ok(Outcome::Usage);
     };
+    let output = arguments.output.as_deref();
+    free(output, arguments.force)?;
     let planned = text.plan(model)?;
     let set = Plan::task_set(&planned.model).map_err(|faults| {
         let first = faults.first().map_or_else(String::new, |fault| fault.what.to_string());
         Failure::Usage(format!("this application is no set of tasks: {first}"))
     })?;
-    let exported = taut_exchange::export(model, &set, *target);
-    put(&exported.text, arguments.output.as_deref(), arguments.force)?;
-    tell(&exported.lost, None);
+    let core = arguments.core.map(|cpu| core(model, cpu)).transpose()?;
+    if core.is_some_and(|core| set.on_core(core).next().is_none()) {
+        return Err(Failure::Usage(format!(
+            "--core {}: no task runs there",
+            arguments.core.unwrap_or_default()
+        )));
+    }
+    if arguments.duration.is_some_and(taut_time::Duration::is_zero) {
+        return Err(Failure::Usage("--for 0s: nothing runs in no time".into()));
+    }
+    let options = ExportOptions { target: *target, core, duration: arguments.duration };
+    let exported = taut_exchange::export_with(model, &set, &options);
+    let faults = faults(&exported);
+    match arguments.format {
+        Format::Human => {
+            put(&exported.text, output)?;
+            text.tell(&faults, screen);
+        }
+        Format::Json => {
+            output.map_or(Ok(()), |output| write(output, &exported.text))?;
+            let lost = exported.lost.iter().map(|lost| json!({ "place": lost.place, "what": lost.what }));
+            println!(
+                "{:#}",
+                json!({
+                    "schema_version": SCHEMA_VERSION,
+                    "language": language,
+                    "output": output.map(|path| path.display().to_string()),
+                    "text": if output.is_none() { Some(&exported.text) } else { None },
+                    "lost": lost.collect::<Vec<_>>(),
+                    "diagnostics": text.json_of(&faults)["diagnostics"],
+                })
+            );
+        }
+    }
     Ok(Outcome::Yes)
+}
+
+/// The position of a CPU among the cores.
+fn core(model: &Model, cpu: u16) -> Result<usize, Failure> {
+    let cpus: Vec<u16> = model.cores().map(|core| model.cpu(core)).collect();
+    cpus.iter().position(|one| *one == cpu).ok_or_else(|| {
+        let known: Vec<_> = cpus.iter().map(u16::to_string).collect();
+        Failure::Usage(format!("--core {cpu}: the cores are {}", known.join(", ")))
+    })
+}
+
+/// One for each kind of loss, at the first of its places; the others are its second places.
+fn faults(exported: &Exported) -> Vec<Fault> {
+    let mut kinds: Vec<(&str, Vec<&str>)> = Vec::new();
+    for lost in &exported.lost {
+        let place = lost.place.as_deref().unwrap_or_default();
+        match kinds.iter_mut().find(|(what, _)| *what == lost.what) {
+            Some((_, places)) => places.push(place),
+            None => kinds.push((&lost.what, vec![place])),
+        }
+    }
+    let fault = |(what, places): (&str, Vec<&str>)| {
+        let (first, others) = places.split_first()?;
+        let fault =
+            Fault::error(codes::NOT_CARRIED_OVER, what.to_owned(), Place::value(*first), *first).warning();
+        let shown = others.iter().take(PLACES - 1);
+        let fault = shown.fold(fault, |fault, place| fault.also(Place::value(*place), *place));
+        Some(match others.len().checked_sub(PLACES - 1) {
+            Some(more @ 1..) => fault.note(format!("and at {more} more places: `--format json` lists all")),
+            _ => fault,
+        })
+    };
+    kinds.into_iter().filter_map(fault).collect()
 }

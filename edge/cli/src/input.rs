@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use taut_manifest::{Diagnostic, Loaded, Source};
-use taut_model::{Model, Severity};
+use taut_model::{Fault, Model, Severity};
 use taut_plan::{Input, Plan, Planned, Wish, digest};
 
 use crate::arguments::{Manifest, Screen};
@@ -141,6 +141,19 @@ impl Text {
             };
             eprintln!("{}, {}", plural(errors, "error"), plural(warnings, "warning"));
         }
+    }
+
+    /// Shows what was found of the manifest by others, on stderr.
+    pub(crate) fn tell(&self, faults: &[Fault], screen: &Screen) {
+        let sources: Vec<&Source> = self.sources.iter().collect();
+        let diagnostics = self.loaded.diagnose(faults);
+        eprint!("{}", taut_manifest::render(&diagnostics, &sources, screen.color_err, screen.width));
+    }
+
+    /// The same, for programs.
+    pub(crate) fn json_of(&self, faults: &[Fault]) -> serde_json::Value {
+        let sources: Vec<&Source> = self.sources.iter().collect();
+        taut_manifest::to_json(&self.loaded.diagnose(faults), &sources)
     }
 
     /// What there is to say, for programs.

@@ -87,7 +87,8 @@ fn export_writes_each_language() {
         assert!(out.starts_with(start), "{language}: {out}");
     }
     let (_, out, err) = taut(folder.path(), &["export", "--to", "simso"]);
-    assert!(err.contains("resources.state-vector: critical sections are left out"), "{err}");
+    assert!(err.contains("warning[TAUT0701]: critical sections are left out, their time is not"), "{err}");
+    assert!(err.contains("[resources.state-vector]"), "{err}");
     assert!(out.contains("period=\"50.0\""), "{out}");
     let to_file = ["export", ".", "--to", "mast", "-o", "flight.txt"];
     assert_eq!(taut(folder.path(), &to_file).0, Some(0));
@@ -101,3 +102,97 @@ fn export_writes_each_language() {
 
 const LANGUAGES: [(&str, &str); 4] =
     [("mast", "-- taut:"), ("simso", "<?xml"), ("cheddar", "<?xml"), ("rt-app", "{\n    \"tasks\"")];
+
+/// Standard input, text that is none, and files that are of another kind than was said.
+#[test]
+fn import_of_anything() {
+    use std::io::Write;
+    let folder = tempfile::tempdir().unwrap();
+    let import = |bytes: &[u8], more: &[&str]| {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_taut"))
+            .args(["import", "-"])
+            .args(more)
+            .current_dir(folder.path())
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        // It may have refused before it read all.
+        let _ = child.stdin.take().unwrap().write_all(bytes);
+        let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (status.code(), text(stdout), text(stderr))
+    };
+    let sample = std::fs::read_to_string(samples().join("flight.xmlv3")).unwrap();
+    let (code, plain, err) = import(sample.as_bytes(), &[]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(plain.contains("name = \"imported\""), "{plain}");
+    assert!(err.starts_with("read as Cheddar\n") && err.contains("standard input:98:3: task"), "{err}");
+    // The same with a mark in front and the other ends of lines, in a language that is told.
+    let dressed = format!("\u{feff}{}", sample.replace('\n', "\r\n"));
+    for more in [&["--from", "auto"][..], &["--from", "cheddar"]] {
+        assert_eq!(import(dressed.as_bytes(), more).1, plain, "{more:?}");
+    }
+    for (bytes, more, message) in [
+        (&b""[..], &[][..], "standard input: nothing is in it"),
+        (b"\xff\xfe<\0", &[], "standard input is UTF-16, not UTF-8 text: convert it"),
+        (b"<a>\n\xe9</a>", &[], "standard input is not UTF-8 text: byte 4, in line 2"),
+        (b"<simulation/>", &[], "it looks like SimSo's, which is written and not read"),
+        (b"<cheddar/>", &["--from", "mast"], "it looks like Cheddar, not MAST: `--from cheddar`"),
+        (b"<cheddar/>", &["--unit", "0s"], "--unit 0s"),
+        (b"<cheddar>", &[], "standard input:1:1: not XML"),
+    ] {
+        let (code, out, err) = import(bytes, more);
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{message}: {err}");
+        assert!(err.contains(message), "{message}: {err}");
+    }
+}
+
+#[test]
+fn reports_for_programs() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = |arguments: &[&str]| -> serde_json::Value {
+        let (code, out, err) = taut(folder.path(), arguments);
+        assert_eq!((code, err.as_str()), (Some(0), ""), "{arguments:?}");
+        serde_json::from_str(&out).unwrap()
+    };
+    let sample = samples().join("flight.xmlv3");
+    let import = ["import", sample.to_str().unwrap(), "--format", "json"];
+    let shown = json(&import);
+    assert_eq!((&shown["schema_version"], &shown["language"]), (&1.into(), &"cheddar".into()));
+    assert!(shown["manifest"].as_str().unwrap().starts_with("manifest = 1"), "{shown}");
+    let task = shown["lost"].as_array().unwrap().iter().find(|lost| lost["line"] == 98).unwrap();
+    assert_eq!(task["column"], 3);
+    let written = json(&[&import[..], &["-o", "taut.toml"]].concat());
+    assert_eq!((&written["output"], &written["manifest"]), (&"taut.toml".into(), &serde_json::Value::Null));
+    assert_eq!(shown["manifest"], std::fs::read_to_string(folder.path().join("taut.toml")).unwrap());
+
+    let export = json(&["export", "--to", "rt-app", "--format", "json", "--for", "1500ms"]);
+    assert!(export["text"].as_str().unwrap().contains("\"duration\": 2,"), "{export}");
+    let lost = export["lost"].as_array().unwrap();
+    assert!(lost.iter().any(|lost| lost["place"] == "tasks.telemetry.jitter"), "{export}");
+    let spans = export["diagnostics"].as_array().unwrap();
+    let jitter = spans.iter().find(|one| one["message"] == "jitter is left out").unwrap();
+    let text = std::fs::read_to_string(folder.path().join("taut.toml")).unwrap();
+    let line = text.lines().position(|line| line == "jitter = \"3ms\"").unwrap() + 1;
+    assert_eq!((&jitter["code"], &jitter["primary"]["line"]), (&"TAUT0701".into(), &line.into()), "{jitter}");
+}
+
+#[test]
+fn export_of_one_core() {
+    let folder = tempfile::tempdir().unwrap();
+    let sample = samples().join("two-partitions.xml");
+    assert_eq!(taut(folder.path(), &["import", sample.to_str().unwrap(), "-o", "taut.toml"]).0, Some(0));
+    let (code, out, err) = taut(folder.path(), &["export", "--to", "simso", "--core", "1"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert_eq!(out.matches("<task ").count(), 2, "{out}");
+    assert_eq!(out.matches("<processor ").count(), 1, "{out}");
+    for (arguments, message) in
+        [(["--core", "7"], "--core 7: the cores are 0, 1"), (["--for", "0s"], "--for 0s")]
+    {
+        let (code, _, err) = taut(folder.path(), &[&["export", "--to", "simso"][..], &arguments].concat());
+        assert_eq!(code, Some(2));
+        assert!(err.contains(message), "{err}");
+    }
+}

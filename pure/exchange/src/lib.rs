@@ -18,6 +18,7 @@
 
 mod from;
 mod into;
+mod kind;
 mod names;
 mod number;
 mod place;
@@ -64,7 +65,7 @@ impl Source {
     }
 
     /// As people call it.
-    pub(crate) fn title(self) -> &'static str {
+    pub fn title(self) -> &'static str {
         match self {
             Self::Cheddar => "Cheddar",
             Self::SchedCat => "SchedCAT",
@@ -85,17 +86,7 @@ impl Source {
 
     /// The language that a text looks like.
     pub fn guess(text: &str) -> Option<Self> {
-        if from::mast::looks_like(text) {
-            return Some(Self::Mast);
-        }
-        match xml::root(text)? {
-            "cheddar" => Some(Self::Cheddar),
-            "Amalthea" => Some(Self::Amalthea),
-            "manifest" => Some(Self::RtDroid),
-            "taskset" => Some(Self::SchedCat),
-            "MAST_MODEL" => Some(Self::Mast),
-            _ => None,
-        }
+        kind::guess(text)
     }
 }
 
@@ -130,6 +121,25 @@ impl Target {
         [("mast", Self::Mast), ("simso", Self::SimSo), ("rt-app", Self::RtApp), ("cheddar", Self::Cheddar)];
 }
 
+/// How to export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExportOptions {
+    /// The language.
+    pub target: Target,
+    /// The tasks of this core alone, by its position in the set; `None` writes all.
+    pub core: Option<usize>,
+    /// How long the other tool runs them, where its files say so; `None` leaves it to the language: 20 of the longest
+    /// period (SimSo), 10 s (rt-app).
+    pub duration: Option<Duration>,
+}
+
+impl ExportOptions {
+    /// All cores, for as long as the language takes.
+    pub fn new(target: Target) -> Self {
+        Self { target, core: None, duration: None }
+    }
+}
+
 /// A model in another tool's language, and what it lacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exported {
@@ -143,8 +153,14 @@ pub struct Exported {
 ///
 /// Costs include margins and context switches, jitter the release latency, as they stand in the set.
 pub fn export(model: &Model, set: &TaskSet, target: Target) -> Exported {
-    let mut export = into::Export::new(model, set, target);
-    match target {
+    export_with(model, set, &ExportOptions::new(target))
+}
+
+/// The same, with options. A core that the set does not have is one without tasks.
+pub fn export_with(model: &Model, set: &TaskSet, options: &ExportOptions) -> Exported {
+    let alone = options.core.map(|core| into::alone(set, core));
+    let mut export = into::Export::new(model, alone.as_ref().unwrap_or(set), options);
+    match options.target {
         Target::Mast => into::mast::write(&mut export),
         Target::SimSo => into::simso::write(&mut export),
         Target::Cheddar => into::cheddar::write(&mut export),
@@ -169,15 +185,18 @@ pub struct Imported {
 pub struct Lost {
     /// Its place in the source; `None` if it has none.
     pub at: Option<Position>,
+    /// Of an export: its path in the manifest, as `tasks.servo.jitter`. A prefix of it stands there, if it does not.
+    pub place: Option<String>,
     /// What, and what became of it: one line, lower case, no full stop.
     pub what: String,
 }
 
 impl fmt::Display for Lost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.at {
-            Some(at) => write!(f, "{at}: {}", self.what),
-            None => f.write_str(&self.what),
+        match (self.at, &self.place) {
+            (Some(at), _) => write!(f, "{at}: {}", self.what),
+            (None, Some(place)) => write!(f, "{place}: {}", self.what),
+            (None, None) => f.write_str(&self.what),
         }
     }
 }
@@ -209,11 +228,8 @@ impl std::error::Error for Unreadable {}
 /// # Errors
 /// Text that is not of the language, or has no task that a manifest can hold.
 pub fn import(text: &str, options: &Options) -> Result<Imported, Unreadable> {
-    let Some(source) = options.source.or_else(|| Source::guess(text)) else {
-        let names: Vec<_> = Source::ALL.iter().map(|(name, _)| *name).collect();
-        let why = format!("in none of the languages that are read: {}", names.join(", "));
-        return Err(Unreadable { at: None, why });
-    };
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let source = kind::of(text, options.source)?;
     let (unit, told) = match (options.unit, place::unit_note(text)) {
         (Some(unit), _) | (None, Some(unit)) => (unit, true),
         (None, None) => (source.unit(), false),

@@ -148,7 +148,7 @@ impl Named {
 impl Sketch {
     /// Notes what could not be carried over.
     pub(crate) fn lose(&mut self, at: impl Into<Option<Position>>, what: impl Into<String>) {
-        self.lost.push(Lost { at: at.into(), what: what.into() });
+        self.lost.push(Lost { at: at.into(), place: None, what: what.into() });
     }
 
     pub(crate) fn resource(&self, name: &str) -> Option<usize> {

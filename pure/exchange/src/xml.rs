@@ -18,6 +18,8 @@ pub(crate) fn root(text: &str) -> Option<&str> {
         rest = rest.strip_prefix('<')?;
         let closed = if let Some(comment) = rest.strip_prefix("!--") {
             comment.split_once("-->")
+        } else if rest.starts_with("!DOCTYPE") && rest.find('[') < rest.find('>') && rest.contains('[') {
+            rest.split_once(']').and_then(|(_, rest)| rest.split_once('>'))
         } else if rest.starts_with(['?', '!']) {
             rest.split_once('>')
         } else {
@@ -35,7 +37,12 @@ pub(crate) fn parse(text: &str) -> Result<Document<'_>, Unreadable> {
         let at = error.pos();
         let why = error.to_string();
         // It says where at its end; we say it at the front.
-        let why = why.strip_suffix(&format!(" at {at}")).unwrap_or(&why).to_owned();
+        let why = match error {
+            roxmltree::Error::DtdDetected => {
+                "a `<!DOCTYPE>`, with what it defines or fetches, is not read; remove it"
+            }
+            _ => why.strip_suffix(&format!(" at {at}")).unwrap_or(&why),
+        };
         Unreadable { at: Some(Position { line: at.row, column: at.col }), why: format!("not XML: {why}") }
     })
 }
@@ -49,6 +56,11 @@ pub(crate) struct Places<'t> {
 impl<'t> Places<'t> {
     pub(crate) fn new(text: &'t str, unit: Duration) -> Self {
         Self { lines: Lines::new(text), unit }
+    }
+
+    /// What a time of 1 is.
+    pub(crate) fn unit(&self) -> Duration {
+        self.unit
     }
 
     pub(crate) fn at(&self, node: Node<'_, '_>) -> Position {

@@ -79,6 +79,7 @@ codes! {
     507 CORE_FULL "more real-time tasks than priorities"
     508 IDLE_PRIORITY "a priority on cores that do not look at it"
     601 LOCK_STALE "taut.lock is missing or out of date"
+    701 NOT_CARRIED_OVER "something that another tool's language does not say"
 }
 
 /// The title of a code; `None` for a number that has no meaning.

@@ -14,11 +14,9 @@ use super::first;
 use super::observed::build;
 use super::row::{Held, Row};
 use crate::command::Command;
-use crate::oracle;
 use crate::tree::Tree;
+use crate::{exchange, oracle};
 
-/// The version that others' figures are of.
-const SIMSO: &str = "simso==0.8.5";
 /// Rounds of the Python side.
 const ROUNDS: &str = "5";
 
@@ -64,24 +62,13 @@ fn numbers(value: &Value) -> Result<Vec<f64>, String> {
 
 /// Milliseconds of each round over all sets in SimSo.
 fn simso(tree: &Tree, sets: &str) -> Result<Vec<f64>, String> {
-    let folder = tree.target().join("bars/python");
-    let python = folder.join("bin/python");
-    let run = |command: Command| {
-        let output = command.run();
-        if output.success() {
-            Ok(output.stdout)
-        } else {
-            Err(format!("{}: {}", output.reason(), output.text))
-        }
-    };
-    let there = Command::new(&python).args(["-c", "import simso"]).run().success();
-    if !there {
-        run(Command::line("python3 -m venv").args([&folder]))?;
-        run(Command::new(&python).args(["-m", "pip", "install", "--quiet", SIMSO]))?;
-    }
+    let python = exchange::simso(tree)?;
     let script = tree.join("dev/oracle/simso_runs.py");
-    let told = run(Command::new(&python).args([script.to_string_lossy().as_ref(), sets, ROUNDS]))?;
-    let told = serde_json::from_str(told.trim()).map_err(|error| format!("not JSON: {error}"))?;
+    let output = Command::new(&python).args([script.to_string_lossy().as_ref(), sets, ROUNDS]).run();
+    if !output.success() {
+        return Err(format!("{}: {}", output.reason(), output.text));
+    }
+    let told = serde_json::from_str(output.stdout.trim()).map_err(|error| format!("not JSON: {error}"))?;
     numbers(&told)
 }
 

@@ -22,19 +22,29 @@ pub(crate) fn read(source: &str, unit: Duration) -> Result<Sketch, Unreadable> {
     let places = Places::new(source, unit);
     let root = document.root_element();
     let mut sketch = Sketch { unitless: true, ..Sketch::default() };
-    if root.tag_name().name() != "taskset" {
-        return Err(Unreadable {
-            at: Some(places.at(root)),
-            why: "the first element is not `taskset`".into(),
-        });
-    }
-    let tasks = || elements(root).filter(|node| node.tag_name().name() == "task");
+    let set = match root.tag_name().name() {
+        "taskset" => Some(root),
+        "testpoint" => {
+            let sets = elements(root).filter(|node| node.tag_name().name() == "taskset");
+            for other in sets.skip(1) {
+                sketch.lose(places.at(other), "a second task set is left out: a manifest has one");
+            }
+            child(root, "taskset")
+        }
+        _ => None,
+    };
+    let Some(set) = set else {
+        let why = "neither the first element nor one in a `testpoint` is `taskset`".into();
+        return Err(Unreadable { at: Some(places.at(root)), why });
+    };
+    let tasks = || elements(set).filter(|node| node.tag_name().name() == "task");
     let partition =
         |node: Node<'_, '_>| node.attribute("partition").and_then(|text| text.parse::<usize>().ok());
     let cores = tasks().filter_map(partition).max().map_or(1, |most| most.saturating_add(1));
     if cores > 1_000 {
         return Err(Unreadable { at: None, why: format!("{cores} partitions") });
     }
+    let partitioned = tasks().any(|node| partition(node).is_some());
     sketch.cores = vec![String::new(); cores];
     for (index, node) in tasks().enumerate() {
         let at = places.at(node);
@@ -45,7 +55,7 @@ pub(crate) fn read(source: &str, unit: Duration) -> Result<Sketch, Unreadable> {
         task.period = time("period", false).unwrap_or_default();
         task.deadline = time("deadline", false).unwrap_or(task.period);
         task.core = partition(node);
-        if cores > 1 && task.core.is_none() {
+        if partitioned && task.core.is_none() {
             sketch.lose(at, format!("task `{}` has no partition: the plan chooses a core", shown(&id)));
         }
         // No offsets there: every T, or less often, is as much as a period can ask for.
@@ -75,6 +85,16 @@ pub(crate) fn read(source: &str, unit: Duration) -> Result<Sketch, Unreadable> {
         }
         sketch.tasks.push(task);
     }
+    if !partitioned {
+        sketch.cores = vec![String::new(); bins(&sketch.tasks).clamp(1, 1_000)];
+        let count = sketch.cores.len();
+        if count > 1 {
+            sketch.lose(
+                None,
+                format!("there are no partitions: {count} cores are written, which the plan fills"),
+            );
+        }
+    }
     if !sketch.tasks.is_empty() {
         sketch.lose(None, "tasks are sporadic there: they are written as periodic, which asks for no less");
         sketch.lose(None, "there are no priorities: the plan gives them");
@@ -82,8 +102,30 @@ pub(crate) fn read(source: &str, unit: Duration) -> Result<Sketch, Unreadable> {
     Ok(sketch)
 }
 
+/// How many cores the tasks fill if the one of the largest share comes first and each goes where there is room first.
+fn bins(tasks: &[Task]) -> usize {
+    const WHOLE: u64 = 1_000_000;
+    let mut shares: Vec<u64> = tasks
+        .iter()
+        .map(|task| {
+            let share = u128::from(task.cost.as_ns()) * u128::from(WHOLE);
+            let share = share.div_ceil(u128::from(task.period.min(task.deadline).as_ns()).max(1));
+            u64::try_from(share).unwrap_or(WHOLE).min(WHOLE)
+        })
+        .collect();
+    shares.sort_unstable_by_key(|share| std::cmp::Reverse(*share));
+    let mut free: Vec<u64> = Vec::new();
+    for share in shares {
+        match free.iter_mut().find(|free| **free >= share) {
+            Some(free) => *free -= share,
+            None => free.push(WHOLE - share),
+        }
+    }
+    free.len()
+}
+
 fn resource(node: Node<'_, '_>, sketch: &mut Sketch) -> usize {
-    let id = node.attribute("res_id").unwrap_or_default();
+    let id = node.attribute("res_id").unwrap_or("0");
     sketch.resource(id).unwrap_or_else(|| {
         sketch.resources.push(Named::new(id));
         sketch.resources.len() - 1
@@ -91,13 +133,18 @@ fn resource(node: Node<'_, '_>, sketch: &mut Sketch) -> usize {
 }
 
 fn requirement(node: Node<'_, '_>, task: &mut Task, places: &Places<'_>, sketch: &mut Sketch) {
-    let count = |key: &str| {
-        node.attribute(key).and_then(|text| Decimal::parse(text)?.scaled(1, Decimal::parse("1")?, true))
+    let count = |key: &str, otherwise: u64| match node.attribute(key) {
+        Some(text) => Decimal::parse(text).and_then(|count| count.scaled(1, Decimal::ONE, true)).unwrap_or(0),
+        None => otherwise,
     };
-    let (writes, reads) = (count("max_writes").unwrap_or(0), count("max_reads").unwrap_or(0));
-    let mut length = |key: &str| places.attribute_time(node, key, true, sketch).unwrap_or_default();
-    let write = if writes > 0 { length("max_write_length") } else { Duration::ZERO };
-    let read = if reads > 0 { length("max_read_length") } else { Duration::ZERO };
+    // What it says where an attribute is missing.
+    let (writes, reads) = (count("max_writes", 1), count("max_reads", 0));
+    let mut length = |key: &str, otherwise: Duration| match node.attribute(key) {
+        Some(_) => places.attribute_time(node, key, true, sketch).unwrap_or_default(),
+        None => otherwise,
+    };
+    let write = if writes > 0 { length("max_write_length", places.unit()) } else { Duration::ZERO };
+    let read = if reads > 0 { length("max_read_length", Duration::ZERO) } else { Duration::ZERO };
     let at = places.at(node);
     if reads > 0 {
         sketch.lose(at, "reading is written like writing: one at a time, at the length of the longer");

@@ -19,12 +19,12 @@ const MOST: u64 = (1 << 31) - 1;
 /// Writes everything.
 pub(crate) fn write(export: &mut Export<'_>) {
     let set = export.set;
-    let steps: Vec<Vec<Step>> = (0..set.tasks().len()).map(|at| export.steps(at)).collect();
+    let steps: Vec<Vec<Step>> = (0..set.tasks().len()).map(|at| export.steps(at, true)).collect();
     let unit = unit(export, &steps);
     let units = |time: Duration| time.as_ns() / unit.as_ns();
     let longest = set.tasks().iter().map(|task| units(task.period.max(task.deadline))).max().unwrap_or(0);
     if longest > MOST {
-        export.lose(format!("times in {unit} are longer than its numbers may be: {longest}"));
+        export.lose("tasks", format!("times in {unit} are longer than its numbers may be: {longest}"));
     }
     let edf = set.cores().first() == Some(&Scheduler::Edf);
     export.line("<?xml version=\"1.0\" encoding=\"utf-8\"?>");
@@ -163,7 +163,7 @@ fn resources(export: &mut Export<'_>, steps: &[Vec<Step>], unit: Duration) {
         let users: Vec<_> = export.set.users(resource).map(|task| &export.set.tasks()[task]).collect();
         let core = users.first().map_or(0, |task| task.core);
         if !export.set.is_local(resource) {
-            export.lose(format!("resources.{name}: of several cores; it stands on the first of them"));
+            export.lose(format!("resources.{name}"), "of several cores: it stands on the first of them");
         }
         let ceiling = users.iter().map(|task| task.priority).max().unwrap_or(1);
         export.line(format!(

@@ -84,10 +84,7 @@ pub(crate) fn write(export: &mut Export<'_>) {
             }
             other => {
                 if other == Arrivals::Sporadic {
-                    export.lose(format!(
-                        "tasks.{}.arrival: sporadic with jitter, written as periodic",
-                        task.name
-                    ));
+                    export.lose_of(at, "arrival", "sporadic with jitter, written as periodic");
                 }
                 format!(
                     "( Type => Periodic,\n          Name => \"{name}_arrives\",\n          Period => {period},\n          \
@@ -137,9 +134,8 @@ fn resources(export: &mut Export<'_>) {
     for (at, name) in export.resources() {
         let users: Vec<_> = export.set.users(at).map(|task| &export.set.tasks()[task]).collect();
         if !export.set.is_local(at) {
-            export.lose(format!(
-                "resources.{name}: of several cores; there nothing preempts its holder, and users of other cores do not delay it"
-            ));
+            let what = "of several cores: nothing preempts its holder there, and users of other cores do not delay it";
+            export.lose(format!("resources.{name}"), what);
         }
         let edf = users.iter().any(|task| export.set.cores().get(task.core) == Some(&Scheduler::Edf));
         let mut arguments = vec![("Name", ident(name))];
@@ -167,12 +163,8 @@ fn operations(export: &mut Export<'_>, at: usize, task: &str) -> String {
         return whole;
     }
     let anywhere = matches!(body, Body::Anywhere { .. });
-    let told = export.lost.len();
-    let steps = export.steps(at);
-    if anywhere {
-        // What encloses does not say where: only counts that were cut off remain to be told.
-        export.lost.truncate(export.lost.len().max(told + 1) - 1);
-    }
+    // What encloses sections does not say where they are.
+    let steps = export.steps(at, !anywhere);
     let mut names = Vec::new();
     let (mut locks, mut unlocks, mut time) = (Vec::new(), Vec::new(), None);
     let resource = |at: usize| ident(&export.set.resources()[at].name);

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use taut_model::{Arrivals, Body, Class, Model, Request, Segment, SetTask, TaskSet};
 use taut_time::Duration;
 
-use crate::{Lost, Target};
+use crate::{ExportOptions, Lost, Target};
 
 /// The most critical sections of a task that are written one by one.
 const SECTIONS_MAX: u32 = 64;
@@ -30,65 +30,100 @@ pub(crate) enum Step {
 pub(crate) struct Export<'m> {
     pub(crate) model: &'m Model,
     pub(crate) set: &'m TaskSet,
+    pub(crate) options: ExportOptions,
     pub(crate) text: String,
     pub(crate) lost: Vec<Lost>,
     /// What tasks are called there.
     names: Vec<String>,
 }
 
+/// The tasks of one core.
+pub(crate) fn alone(set: &TaskSet, core: usize) -> TaskSet {
+    let tasks = set.on_core(core).map(|task| SetTask { core: 0, ..set.tasks()[task].clone() }).collect();
+    let scheduler = set.cores().get(core).copied().into_iter().collect();
+    // What holds of all holds of some.
+    TaskSet::new(scheduler, set.resources().to_vec(), tasks).unwrap_or_else(|_| set.clone())
+}
+
 impl<'m> Export<'m> {
     /// With what no other language knows of already told.
-    pub(crate) fn new(model: &'m Model, set: &'m TaskSet, target: Target) -> Self {
-        let names = names(set, target);
-        let mut export = Self { model, set, text: String::new(), lost: Vec::new(), names };
+    pub(crate) fn new(model: &'m Model, set: &'m TaskSet, options: &ExportOptions) -> Self {
+        let names = names(set, options.target);
+        let (text, lost) = (String::new(), Vec::new());
+        let mut export = Self { model, set, options: *options, text, lost, names };
         for task in model.tasks() {
             let name = &task.name;
             match &task.class {
                 Class::BestEffort(_) => {
-                    export.lose(format!("tasks.{name}: it promises nothing, and is left out"))
+                    export.lose(format!("tasks.{name}"), "it promises nothing, and is left out");
                 }
                 Class::RealTime(task) => {
                     if task.server.is_some() {
-                        export.lose(format!("tasks.{name}: it runs in a server, which stands for it"));
-                    }
-                    if !task.non_preemptive.is_zero() {
-                        let stretch = task.non_preemptive;
-                        export.lose(format!("tasks.{name}.non-preemptive: {stretch} are left out"));
+                        export.lose(format!("tasks.{name}"), "it runs in a server, which stands for it");
+                    } else if !task.non_preemptive.is_zero() {
+                        let what = "that it keeps its core is left out";
+                        export.lose(format!("tasks.{name}.non-preemptive"), what);
                     }
                 }
             }
         }
         for server in model.servers() {
-            export.lose(format!("servers.{}: it is a task that uses up its budget", server.name));
+            export.lose(format!("servers.{}", server.name), "it is a task that uses up its budget");
         }
         for channel in model.channels() {
-            export.lose(format!("channels.{}: data are left out", channel.name));
+            export.lose(format!("channels.{}", channel.name), "data are left out");
         }
-        for chain in model.chains() {
-            export.lose(format!("chains.{}: it is left out", chain.name));
+        for (at, chain) in model.chains().iter().enumerate() {
+            export.lose(format!("chains.{at}"), format!("chain `{}` is left out", chain.name));
+        }
+        if let Some(core) = options.core {
+            let cpu = model.cores().nth(core).map_or(0, |core| model.cpu(core));
+            if model.cores().count() > 1 {
+                export.lose("platform.cores", format!("of core {cpu} alone"));
+            }
         }
         let overheads = model.platform().overheads;
-        let kept = "is in jitter and execution times";
         for (key, time, what) in [
-            ("release", overheads.release, kept),
-            ("context-switch", overheads.context_switch, kept),
-            ("kernel-blocking", overheads.kernel_blocking, "is left out"),
-            ("lock", overheads.lock, "is left out"),
+            ("release", overheads.release, "the release latency is in jitter"),
+            (
+                "context-switch",
+                overheads.context_switch,
+                "context switches are in execution times, two a job",
+            ),
+            ("kernel-blocking", overheads.kernel_blocking, "what the kernel delays is left out"),
+            ("lock", overheads.lock, "what locking costs is left out"),
         ] {
             if !time.is_zero() {
-                export.lose(format!("platform.overheads.{key}: {time} {what}"));
+                export.lose(format!("platform.overheads.{key}"), what);
             }
         }
         export
     }
 
-    pub(crate) fn lose(&mut self, what: String) {
-        self.lost.push(Lost { at: None, what });
+    /// Notes what could not be carried over, by its path in the manifest.
+    pub(crate) fn lose(&mut self, place: impl Into<String>, what: impl Into<String>) {
+        self.lost.push(Lost { at: None, place: Some(place.into()), what: what.into() });
+    }
+
+    /// Notes it of a task, or of the server that one stands for, and of a key of it.
+    pub(crate) fn lose_of(&mut self, task: usize, key: &str, what: impl Into<String>) {
+        let name = self.set.tasks()[task].name.as_str();
+        let server = name
+            .strip_prefix("server ")
+            .filter(|name| self.model.servers().iter().any(|one| one.name == *name));
+        let of = server.map_or_else(|| format!("tasks.{name}"), |name| format!("servers.{name}"));
+        self.lose(if key.is_empty() { of } else { format!("{of}.{key}") }, what);
     }
 
     /// What a task is called there.
     pub(crate) fn name(&self, task: usize) -> &str {
         self.names.get(task).map_or("", String::as_str)
+    }
+
+    /// The CPU of a task.
+    pub(crate) fn cpu(&self, task: usize) -> u16 {
+        let core = self.options.core.unwrap_or_else(|| self.set.tasks()[task].core);
+        self.model.cores().nth(core).map_or(0, |core| self.model.cpu(core))
     }
 
     /// Adds a line.
@@ -109,21 +144,21 @@ impl<'m> Export<'m> {
         used.map(|(at, resource)| (at, resource.name.as_str())).collect()
     }
 
-    /// Says of sporadic tasks what becomes of them, and of jitter if that is left out.
-    pub(crate) fn plain_periods(&mut self, jitter: bool) {
-        for (_, task) in self.tasks() {
-            let name = &task.name;
+    /// Says of sporadic tasks what becomes of them, and of jitter.
+    pub(crate) fn plain_periods(&mut self) {
+        for (at, task) in self.tasks() {
             if task.arrivals == Arrivals::Sporadic {
-                self.lose(format!("tasks.{name}.arrival: sporadic, written as periodic"));
+                self.lose_of(at, "arrival", "sporadic, written as periodic");
             }
-            if jitter && !task.jitter.is_zero() {
-                self.lose(format!("tasks.{name}: jitter of {} is left out", task.jitter));
+            if !task.jitter.is_zero() {
+                self.lose_of(at, "jitter", "jitter is left out");
             }
         }
     }
 
-    /// What a job does, in order; sections that may be anywhere come first, one after the other.
-    pub(crate) fn steps(&mut self, at: usize) -> Vec<Step> {
+    /// What a job does, in order; sections that may be anywhere come first, one after the other, which is told if
+    /// they stay there.
+    pub(crate) fn steps(&mut self, at: usize, placed: bool) -> Vec<Step> {
         let (task, cost) = (&self.set.tasks()[at], self.set.cost(at));
         let mut steps = Vec::new();
         match &task.body {
@@ -133,11 +168,9 @@ impl<'m> Export<'m> {
                 for request in requests {
                     let Request { resource, count, length, .. } = *request;
                     if count > SECTIONS_MAX {
-                        let (name, resource) = (&task.name, &self.set.resources()[resource].name);
-                        let what = format!(
-                            "tasks.{name}: {SECTIONS_MAX} of {count} sections of `{resource}` are written"
-                        );
-                        self.lose(what);
+                        let resource = &self.set.resources()[resource].name;
+                        let what = format!("{SECTIONS_MAX} of {count} sections of `{resource}` are written");
+                        self.lose_of(at, "sections", what);
                     }
                     for _ in 0..count.min(SECTIONS_MAX) {
                         steps.extend([Step::Lock(resource), Step::Run(length), Step::Unlock(resource)]);
@@ -145,11 +178,8 @@ impl<'m> Export<'m> {
                     }
                 }
                 steps.push(Step::Run(left));
-                if !requests.is_empty() {
-                    self.lose(format!(
-                        "tasks.{}.sections: they may be anywhere; they are written first",
-                        task.name
-                    ));
+                if placed && !requests.is_empty() {
+                    self.lose_of(at, "sections", "they may be anywhere; they are written first");
                 }
             }
         }

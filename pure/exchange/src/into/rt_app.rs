@@ -10,81 +10,101 @@ use taut_time::Duration;
 
 use super::{Export, Step, offset};
 
+/// How long it runs, in seconds, unless told otherwise.
+const SECONDS: u64 = 10;
+
 /// Writes everything.
 pub(crate) fn write(export: &mut Export<'_>) {
     let set = export.set;
-    let cpus: Vec<u16> = export.model.cores().map(|core| export.model.cpu(core)).collect();
     for (at, name) in export.resources() {
-        let how =
-            if set.is_local(at) { "a mutex with priority inheritance" } else { "a mutex of several cores" };
-        export.lose(format!("resources.{name}: it is {how}"));
+        let local = set.is_local(at);
+        let how = if local { "a mutex with priority inheritance" } else { "a mutex, of several cores" };
+        export.lose(format!("resources.{name}"), format!("it is {how}"));
     }
-    export.plain_periods(true);
+    export.plain_periods();
     export.line("{");
     export.line("    \"tasks\": {");
-    let mut late = false;
     for (at, task) in export.tasks() {
-        let edf = set.cores().get(task.core) == Some(&Scheduler::Edf);
-        let (name, key) = (&task.name, export.name(at).to_owned());
-        if edf {
-            export.lose(format!("tasks.{name}.core: a thread of SCHED_DEADLINE keeps to no core"));
-        }
-        let mut keys = Vec::new();
-        if edf {
-            keys.push("\"policy\": \"SCHED_DEADLINE\"".to_owned());
-            for (key, time, up) in [
-                ("runtime", set.cost(at), true),
-                ("deadline", task.deadline, false),
-                ("period", task.period, false),
-            ] {
-                keys.push(format!("\"dl-{key}\": {}", us(time, up)));
-            }
-        } else {
-            keys.push("\"policy\": \"SCHED_FIFO\"".to_owned());
-            keys.push(format!("\"priority\": {}", task.priority));
-            keys.push(format!("\"cpus\": [{}]", cpus.get(task.core).copied().unwrap_or(0)));
-        }
-        late |= [offset(task), task.period].iter().any(|time| !time.as_ns().is_multiple_of(1_000));
-        if !offset(task).is_zero() {
-            keys.push(format!("\"delay\": {}", us(offset(task), false)));
-        }
-        keys.push("\"loop\": -1".to_owned());
-        let (mut runs, mut locks, mut unlocks) = (0, 0, 0);
-        for step in export.steps(at) {
-            let resource = |at: usize| &set.resources()[at].name;
-            keys.push(match step {
-                Step::Run(time) => format!("\"run{}\": {}", next(&mut runs), us(time, true)),
-                Step::Lock(at) => format!("\"lock{}\": \"{}\"", next(&mut locks), resource(at)),
-                Step::Unlock(at) => format!("\"unlock{}\": \"{}\"", next(&mut unlocks), resource(at)),
-            });
-        }
-        keys.push(format!(
-            "\"timer\": {{ \"ref\": \"{key}-period\", \"period\": {}, \"mode\": \"absolute\" }}",
-            us(task.period, false)
-        ));
+        let (keys, key) = (keys(export, at), export.name(at).to_owned());
         let comma = if at + 1 < set.tasks().len() { "," } else { "" };
         export.line(format!(
             "        \"{key}\": {{\n            {}\n        }}{comma}",
             keys.join(",\n            ")
         ));
+        let edf = set.cores().get(task.core) == Some(&Scheduler::Edf);
+        if task.deadline != task.period && !edf {
+            export.lose_of(at, "deadline", "its slack is to the end of the period");
+        }
     }
-    if late {
-        export.lose("periods and offsets are cut to whole microseconds".to_owned());
-    }
-    let first = cpus.first().copied().unwrap_or(0);
+    let first = if set.tasks().is_empty() { 0 } else { export.cpu(0) };
+    let seconds = export.options.duration.map_or(SECONDS, |time| time.as_ns().div_ceil(1_000_000_000).max(1));
     export.line("    },");
     export.line("    \"global\": {");
-    export.line("        \"duration\": 10,");
+    export.line(format!("        \"duration\": {seconds},"));
     export.line(format!("        \"calibration\": \"CPU{first}\","));
     export.line("        \"default_policy\": \"SCHED_OTHER\",");
     export.line("        \"pi_enabled\": true,");
     export.line("        \"lock_pages\": true,");
     export.line("        \"logdir\": \"./\",");
-    export.line(format!("        \"log_basename\": \"{}\",", export.model.app().name));
-    export.line("        \"ftrace\": \"none\",");
-    export.line("        \"gnuplot\": false");
+    export.line(format!("        \"log_basename\": \"{}\"", export.model.app().name));
     export.line("    }");
     export.line("}");
+}
+
+/// Of a task, in order.
+fn keys(export: &mut Export<'_>, at: usize) -> Vec<String> {
+    let (set, task) = (export.set, &export.set.tasks()[at]);
+    let mut keys = Vec::new();
+    if set.cores().get(task.core) == Some(&Scheduler::Edf) {
+        export.lose_of(at, "core", "a thread of SCHED_DEADLINE keeps to no core");
+        if task.deadline > task.period {
+            export.lose_of(
+                at,
+                "deadline",
+                "SCHED_DEADLINE has none longer than the period, which is written",
+            );
+        }
+        keys.push("\"policy\": \"SCHED_DEADLINE\"".to_owned());
+        for (key, time, up) in [
+            ("runtime", set.cost(at), true),
+            ("deadline", task.deadline.min(task.period), false),
+            ("period", task.period, false),
+        ] {
+            keys.push(format!("\"dl-{key}\": {}", us(time, up)));
+        }
+    } else {
+        keys.push("\"policy\": \"SCHED_FIFO\"".to_owned());
+        keys.push(format!("\"priority\": {}", task.priority));
+        keys.push(format!("\"cpus\": [{}]", export.cpu(at)));
+    }
+    if [offset(task), task.period].iter().any(|time| !time.as_ns().is_multiple_of(1_000)) {
+        export.lose_of(at, "arrival", "cut to whole microseconds");
+    }
+    if !offset(task).is_zero() {
+        keys.push(format!("\"delay\": {}", us(offset(task), false)));
+    }
+    keys.push("\"loop\": -1".to_owned());
+    let (mut runs, mut locks, mut unlocks) = (0, 0, 0);
+    let mut rounded = false;
+    for step in export.steps(at, true) {
+        let resource = |at: usize| &set.resources()[at].name;
+        keys.push(match step {
+            Step::Run(time) => {
+                rounded |= !time.as_ns().is_multiple_of(1_000);
+                format!("\"run{}\": {}", next(&mut runs), us(time, true))
+            }
+            Step::Lock(at) => format!("\"lock{}\": \"{}\"", next(&mut locks), resource(at)),
+            Step::Unlock(at) => format!("\"unlock{}\": \"{}\"", next(&mut unlocks), resource(at)),
+        });
+    }
+    if rounded {
+        export.lose_of(at, "wcet", "each part is rounded up to whole microseconds");
+    }
+    let (key, period) = (export.name(at), us(task.period, false));
+    keys.push(format!(
+        "\"timer\": {{ \"ref\": \"{key}-period\", \"period\": {period}, \"mode\": \"absolute\" }}"
+    ));
+    keys
 }
 
 fn next(count: &mut u32) -> u32 {

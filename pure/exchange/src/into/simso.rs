@@ -10,21 +10,36 @@ use super::{Export, number, offset};
 
 const MS: u32 = 6;
 
+/// Milliseconds that become these very nanoseconds when they are read as a floating-point number, times a million, and
+/// cut off: half a nanosecond more where they would become one less.
+fn exactly(time: Duration) -> String {
+    let text = number(time, MS);
+    let read = text.parse::<f64>().map_or(0.0, |ms| ms * 1e6);
+    if read >= time.as_ns() as f64 {
+        return text;
+    }
+    let (whole, part) = (time.as_ns() / 1_000_000, time.as_ns() % 1_000_000);
+    format!("{whole}.{part:06}5")
+}
+
 /// Writes everything.
 pub(crate) fn write(export: &mut Export<'_>) {
     let set = export.set;
     let edf = set.cores().first() == Some(&Scheduler::Edf);
     let class = if edf { "simso.schedulers.EDF" } else { "simso.schedulers.FP" };
     if set.cores().len() > 1 {
-        export.lose(format!("platform.cores: `{class}` moves tasks between cores; the field `core` of each says where it belongs"));
+        let what =
+            format!("`{class}` moves tasks between cores; write each core alone, or use the field `core`");
+        export.lose("platform.cores", what);
     }
     for (_, name) in export.resources() {
-        export.lose(format!("resources.{name}: critical sections are left out, their time is not"));
+        export.lose(format!("resources.{name}"), "critical sections are left out, their time is not");
     }
-    export.plain_periods(true);
+    export.plain_periods();
     let longest = set.tasks().iter().map(|task| task.period).max().unwrap_or_default();
     let start = set.tasks().iter().map(offset).max().unwrap_or_default();
-    let horizon = longest.checked_mul(20).and_then(|time| time.checked_add(start)).unwrap_or(Duration::MAX);
+    let whole = longest.checked_mul(20).and_then(|time| time.checked_add(start)).unwrap_or(Duration::MAX);
+    let horizon = export.options.duration.unwrap_or(whole);
     export.line("<?xml version=\"1.0\" ?>");
     export.line(format!(
         "<simulation duration=\"{}\" cycles_per_ms=\"1000000\" etm=\"wcet\">",
@@ -43,12 +58,8 @@ pub(crate) fn write(export: &mut Export<'_>) {
     export.line("\t\t<field name=\"priority\" type=\"int\"/>");
     export.line("\t\t<field name=\"core\" type=\"int\"/>");
     for (at, task) in export.tasks() {
-        let (period, start, cost, deadline) = (
-            number(task.period, MS),
-            number(offset(task), MS),
-            number(set.cost(at), MS),
-            number(task.deadline, MS),
-        );
+        let (period, start, cost, deadline) =
+            (exactly(task.period), exactly(offset(task)), exactly(set.cost(at)), exactly(task.deadline));
         export.line(format!(
             "\t\t<task name=\"{}\" id=\"{}\" task_type=\"Periodic\" abort_on_miss=\"no\" period=\"{period}\" \
              activationDate=\"{start}\" instructions=\"0\" mix=\"0.5\" WCET=\"{cost}\" ACET=\"{cost}\" et_stddev=\"0\" \
@@ -61,4 +72,21 @@ pub(crate) fn write(export: &mut Export<'_>) {
     }
     export.line("\t</tasks>");
     export.line("</simulation>");
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "test code")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_as_they_are() {
+        let mut half = 0;
+        for ns in (0..2_000).chain((1..2_000).map(|ms| ms * 999_983)).chain([17_466_000, 1_866_000]) {
+            let text = exactly(Duration::from_ns(ns));
+            assert_eq!((text.parse::<f64>().unwrap() * 1e6) as u64, ns, "{text}");
+            half += u32::from(text.ends_with('5') && text.len() > number(Duration::from_ns(ns), MS).len());
+        }
+        assert!(half > 0);
+    }
 }

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What `taut export` writes, run by the tools that it is for, beside our own runs and bounds.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::command::Command;
+use crate::step::{Outcome, Step};
+use crate::tree::Tree;
+
+/// What is installed of SimSo, and the one thing of Python that it needs and newer ones lack.
+const SIMSO: &str = "simso==0.8.5";
+const NEEDS: &str = "import simso.core";
+
+/// A step for each tool; one that is not there is skipped.
+pub(crate) fn steps() -> Vec<Step> {
+    vec![
+        Step::new("exchange: SimSo", |tree| match simso(tree) {
+            Ok(python) => compare(tree, "simso", "TAUT_SIMSO_PYTHON", python),
+            Err(why) => Outcome::skipped(why),
+        }),
+        Step::new("exchange: rt-app", |tree| {
+            if !Command::line("chrt -f 1 true").run().success() {
+                return Outcome::skipped("no real-time priorities for this user");
+            }
+            match on_path("rt-app") {
+                Some(program) => compare(tree, "rt_app", "TAUT_RT_APP", program),
+                None => Outcome::skipped("no rt-app: `apt install rt-app`"),
+            }
+        }),
+        Step::new("exchange: MAST", |tree| match on_path("mast_analysis") {
+            Some(program) => compare(tree, "mast", "TAUT_MAST", program),
+            None => Outcome::skipped("no mast_analysis on the PATH: https://mast.unican.es"),
+        }),
+    ]
+}
+
+/// The tests that need a tool, which a variable names.
+fn compare(tree: &Tree, tests: &str, variable: &str, program: PathBuf) -> Outcome {
+    let test = Command::line("cargo test --locked -p taut-cli --test others --")
+        .args(["--ignored", "--nocapture", tests])
+        .env(variable, program)
+        .limit(Duration::from_secs(10 * 60));
+    Outcome::of_tests(test.dir(tree.root()).run())
+}
+
+fn on_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
+}
+
+/// A Python with SimSo, in a folder of its own beside what is built; or why there is none.
+pub(crate) fn simso(tree: &Tree) -> Result<PathBuf, String> {
+    let folder = tree.target().join("exchange/simso");
+    let python = folder.join("bin/python");
+    let works = || Command::new(&python).args(["-c", NEEDS]).run().success();
+    if python.is_file() && works() {
+        return Ok(python);
+    }
+    let make = Command::line("python3 -m venv --clear").args([&folder]).run();
+    if !make.success() {
+        return Err(format!("no virtual environment for SimSo: {}", make.reason()));
+    }
+    let install = Command::new(&python).args(["-m", "pip", "install", "--quiet", SIMSO]);
+    let install = install.limit(Duration::from_secs(5 * 60)).run();
+    if !install.success() {
+        return Err(format!("SimSo cannot be installed: {}", install.reason()));
+    }
+    if works() { Ok(python) } else { Err("SimSo does not run on this Python, 3.11 is the last".into()) }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What a text is, and if it is none of what is read, what else it may be.
+
+use crate::{Source, Unreadable, from, xml};
+
+/// The language that a text looks like.
+pub(crate) fn guess(text: &str) -> Option<Source> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if from::mast::looks_like(text) {
+        return Some(Source::Mast);
+    }
+    match xml::root(text)? {
+        "cheddar" => Some(Source::Cheddar),
+        "Amalthea" => Some(Source::Amalthea),
+        "manifest" => Some(Source::RtDroid),
+        "taskset" | "testpoint" => Some(Source::SchedCat),
+        "MAST_MODEL" => Some(Source::Mast),
+        _ => None,
+    }
+}
+
+/// The language to read a text as.
+pub(crate) fn of(text: &str, wished: Option<Source>) -> Result<Source, Unreadable> {
+    let whole = |why: String| Err(Unreadable { at: None, why });
+    if text.trim().is_empty() {
+        return whole("nothing is in it".into());
+    }
+    match (wished, guess(text)) {
+        (Some(wished), Some(found)) if wished != found => {
+            let (found, name, wished) = (found.title(), found.name(), wished.title());
+            whole(format!("it looks like {found}, not {wished}: `--from {name}`, or no `--from`"))
+        }
+        (Some(source), _) | (None, Some(source)) => Ok(source),
+        (None, None) => {
+            let names: Vec<_> = Source::ALL.iter().map(|(name, _)| *name).collect();
+            let names = names.join(", ");
+            match other(text) {
+                Some(other) => whole(format!("it looks like {other}; read are {names}")),
+                None => whole(format!("in none of the languages that are read: {names}")),
+            }
+        }
+    }
+}
+
+/// What a text may be that is not read.
+fn other(text: &str) -> Option<&'static str> {
+    let begins = |word: &str| {
+        let start = text.trim_start();
+        start.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
+    };
+    match xml::root(text) {
+        Some("simulation") => return Some("SimSo's, which is written and not read"),
+        Some("REAL_TIME_SITUATION") => return Some("results of MAST: its model is what is read"),
+        Some("XMI" | "MAST_Model" | "Model") if text.contains("mast2") => {
+            return Some("MAST 2, which is not read: have it written in the form of MAST 1");
+        }
+        _ => {}
+    }
+    match () {
+        () if begins("real_time_situation") => Some("results of MAST: its model is what is read"),
+        () if begins("{") && text.contains("\"tasks\"") => Some("rt-app's, which is written and not read"),
+        () if text.lines().any(|line| line.trim_end() == "manifest = 1") => {
+            Some("a manifest of taut, which needs no import")
+        }
+        () => None,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "test code")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_else_it_may_be() {
+        for (text, why) in [
+            ("", "nothing is in it"),
+            (" \n", "nothing is in it"),
+            (
+                "<?xml version=\"1.0\"?><simulation/>",
+                "it looks like SimSo's, which is written and not read; read are",
+            ),
+            ("{ \"tasks\": {} }", "it looks like rt-app's, which is written"),
+            ("Real_Time_Situation (", "it looks like results of MAST"),
+            ("# mine\nmanifest = 1\n", "it looks like a manifest of taut, which needs no import"),
+            ("<xmi:XMI xmlns:mast2=\"x\"/>", "it looks like MAST 2, which is not read"),
+            ("<html/>", "in none of the languages that are read: cheddar, schedcat, amalthea, mast, rtdroid"),
+        ] {
+            let found = of(text, None).unwrap_err().why;
+            assert!(found.starts_with(why), "{text}: {found}");
+        }
+        let found = of("<cheddar/>", Some(Source::Mast)).unwrap_err().why;
+        assert_eq!(found, "it looks like Cheddar, not MAST: `--from cheddar`, or no `--from`");
+        assert_eq!(of("\u{feff}<cheddar/>", None), Ok(Source::Cheddar));
+        assert_eq!(of("<x/>", Some(Source::Mast)), Ok(Source::Mast));
+    }
+}
