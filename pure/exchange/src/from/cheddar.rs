@@ -50,6 +50,10 @@ pub(crate) fn read(source: &str, unit: Duration) -> Result<Sketch, Unreadable> {
 /// A critical section: first time within, first time after, the resource, its place.
 type Span = (u64, u64, usize, Position);
 
+/// How deep sections may be inside each other, and how many a task may have, to be written in their order.
+const DEPTH: usize = 16;
+const SPANS: usize = 1_000;
+
 /// What a core does with its tasks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Rule {
@@ -253,14 +257,10 @@ impl<'t> Reader<'t> {
     fn hold(&mut self, task: usize, mut spans: Vec<Span>) {
         spans.sort_by_key(|(begin, end, ..)| (*begin, std::cmp::Reverse(*end)));
         let at = self.sketch.tasks[task].at;
-        let nested = spans.iter().enumerate().all(|(index, (begin, end, ..))| {
-            let before = spans[..index].iter().rev().take(64);
-            before.into_iter().all(|(_, other, ..)| other <= begin || end <= other)
-        });
+        let deep = depth(&spans).filter(|deep| *deep <= DEPTH);
         let unit = self.unit;
         let time = |units: u64| unit.checked_mul(units);
-        let deep = deepest(&spans);
-        if nested && deep <= 16 && spans.len() <= 64 && !self.sketch.tasks[task].non_preemptive {
+        if deep.is_some() && spans.len() <= SPANS && !self.sketch.tasks[task].non_preemptive {
             let mut rest = spans.as_slice();
             let end = spans.iter().map(|(_, end, ..)| *end).max().unwrap_or(0);
             match parts(&mut rest, 0, end, &time) {
@@ -283,16 +283,22 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// The most sections that are inside each other.
-fn deepest(spans: &[Span]) -> usize {
+/// The most sections that are inside each other; `None` if two overlap and neither is inside of the other. They are
+/// sorted, the longer of two that begin together first.
+fn depth(spans: &[Span]) -> Option<usize> {
     let mut open: Vec<u64> = Vec::new();
     let mut most = 0;
     for (begin, end, ..) in spans {
-        open.retain(|end| end > begin);
+        while open.last().is_some_and(|end| end <= begin) {
+            open.pop();
+        }
+        if open.last().is_some_and(|around| around < end) {
+            return None;
+        }
         open.push(*end);
         most = most.max(open.len());
     }
-    most
+    Some(most)
 }
 
 /// The parts from `from` to `to`, of spans that begin there; sorted, and properly nested.

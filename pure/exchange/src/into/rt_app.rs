@@ -32,7 +32,7 @@ pub(crate) fn write(export: &mut Export<'_>) {
             keys.join(",\n            ")
         ));
         let edf = set.cores().get(task.core) == Some(&Scheduler::Edf);
-        if task.deadline != task.period && !edf {
+        if task.deadline.as_ns() != us(task.period, false).saturating_mul(1_000) && !edf {
             export.lose_of(at, "deadline", "its slack is to the end of the period");
         }
     }
@@ -63,6 +63,8 @@ fn keys(export: &mut Export<'_>, at: usize) -> Vec<String> {
                 "deadline",
                 "SCHED_DEADLINE has none longer than the period, which is written",
             );
+        } else if !task.deadline.as_ns().is_multiple_of(1_000) {
+            export.lose_of(at, "deadline", "cut to whole microseconds");
         }
         keys.push("\"policy\": \"SCHED_DEADLINE\"".to_owned());
         for (key, time, up) in [
@@ -112,8 +114,8 @@ fn next(count: &mut u32) -> u32 {
     *count - 1
 }
 
-/// Whole microseconds.
+/// Whole microseconds; one at least, of what takes time.
 fn us(time: Duration, up: bool) -> u64 {
     let ns = time.as_ns();
-    if up { ns.div_ceil(1_000) } else { ns / 1_000 }
+    if up { ns.div_ceil(1_000) } else { (ns / 1_000).max(ns.min(1)) }
 }
