@@ -9,7 +9,7 @@ use taut_exchange::{Imported, Options, Source, import};
 use taut_model::{Model, Severity, TaskSet};
 use taut_plan::Plan;
 
-const SAMPLES: [(Source, &str); 7] = [
+const SAMPLES: [(Source, &str); 8] = [
     (Source::Cheddar, include_str!("../samples/flight.xmlv3")),
     (Source::SchedCat, include_str!("../samples/two-partitions.xml")),
     (Source::Amalthea, include_str!("../samples/drive.amxmi")),
@@ -17,6 +17,7 @@ const SAMPLES: [(Source, &str); 7] = [
     (Source::RtDroid, include_str!("../samples/listen-manifest.xml")),
     (Source::Mast, include_str!("../samples/cell.mast")),
     (Source::Mast, include_str!("../samples/cell-mast.xml")),
+    (Source::Cheddar, include_str!("../samples/lift.xmlv3")),
 ];
 
 fn load(manifest: &str) -> Model {
@@ -88,9 +89,44 @@ fn cheddar() {
             "47:3: the blocking time 4ms of task `attitude_control` is left out: the analysis finds its own",
             "81:3: the context switch overhead 1ms of task `telemetry` is left out: the analysis finds its own",
             "98:3: task `ground_command` is of type APERIODIC_TYPE: it is left out",
-            "152:3: `downlink` of messages: a manifest has no such thing",
+            "152:3: `downlink` is left out: 0 tasks write it",
         ]
     );
+}
+
+/// Two cores of a processor, tasks that wait for others, buffers, a blackboard and a message.
+#[test]
+fn cheddar_dependencies() {
+    let (imported, set) = imported(SAMPLES[7].1);
+    let expected = [
+        "read-buttons @0 30 Phased(0) 40ms 40ms 0ns 2ms ",
+        "decide @0 20 Sporadic 40ms 40ms 0ns 4ms ",
+        "move @1 25 Sporadic 40ms 40ms 0ns 6ms ",
+        "watch @1 10 Phased(0) 200ms 200ms 0ns 5ms ",
+        "display @0 5 Phased(0) 400ms 400ms 0ns 3ms ",
+        "log @0 4 Phased(0) 800ms 800ms 0ns 9ms ",
+    ];
+    assert_eq!(lines(&set), expected);
+    let expected = [
+        "its times have no unit: 1 is taken as 1ms; `--unit` says otherwise",
+        "24:3: processor `lift_cpu` has 2 cores: a task of it keeps to one",
+        "105:3: task `display` is on no core of its own: the plan chooses",
+        "136:3: task `visitor` is of type APERIODIC_TYPE: it is left out",
+        "164:3: `journal` is written faster than it is read, or has several readers: its newest value is carried",
+        "170:3: `decide` is released by `read_buttons`: its deadline is one of both",
+        "175:3: `move` is released by `decide`: its deadline is one of both",
+        "180:3: that `watch` waits for `log` is left out: they do not start together",
+        "227:3: a dependency of type TIME_TRIGGERED_COMMUNICATION_DEPENDENCY is left out",
+    ];
+    assert_eq!(lost(&imported), expected);
+    for part in [
+        "[channels.steps]\nkind = \"queue\"\nfrom = \"watch\"\nto = \"read-buttons\"\npayload = \"Bytes12\"",
+        "[channels.floor]\nkind = \"state\"\nfrom = \"move\"\nto = [\"watch\", \"display\"]\npayload = \"Bytes4\"",
+        "path = [\"read-buttons\", \"read-buttons-before-decide\", \"decide\", \"decide-before-move\", \"move\"]\n\
+         max-latency = \"40ms\"",
+    ] {
+        assert!(imported.manifest.contains(part), "{part}\n{}", imported.manifest);
+    }
 }
 
 #[test]
@@ -161,13 +197,89 @@ fn amalthea() {
     let channel = "[channels.wheel-speed]   # wheel_speed\nkind = \"state\"\nfrom = \"sense\"\nto = [\"control\", \"map\", \"learn\"]\npayload = \"Bytes16\"";
     assert!(imported.manifest.contains(channel), "{}", imported.manifest);
     let expected = [
-        "21:9: task `Map`: WaitEvent is left out",
+        "21:9: task `Map`: that it waits for an event is left out: it may end later than is found",
         "63:5: label `odometer` has 3 writers: it is a resource, whose sections are guessed to last 1us",
         "66:5: label `torque` is left out: it is its task's own",
         "69:5: label `terrain` is left out: its 3145728 bytes are more than the 1048576 that a value can have",
         "79:7: processing unit `Picture` is a GPU: it is left out",
     ];
     assert_eq!(lost(&imported), expected);
+}
+
+/// What else releases tasks, and tasks that are mapped by their scheduler.
+#[test]
+fn amalthea_stimuli() {
+    let tasks_from = |stimulus: &str| {
+        let (start, rest) = SAMPLES[2].1.split_once("<stimuli xsi:type=\"am:PeriodicStimulus\"").unwrap();
+        let (_, end) = rest.split_once("</stimuli>").unwrap();
+        imported(&format!("{start}{stimulus}{end}"))
+    };
+    let named = "xmi:id=\"every_10ms?type=PeriodicStimulus\" name=\"every_10ms\"";
+    let time = |name: &str, value: u32| format!("<{name} value=\"{value}\" unit=\"ms\"/>");
+    let bounds = |name: &str| {
+        format!(
+            "<{name} xsi:type=\"am:TimeBoundaries\">{}{}</{name}>",
+            time("lowerBound", 4),
+            time("upperBound", 6)
+        )
+    };
+    for (stimulus, expected) in [
+        (
+            format!(
+                "<stimuli xsi:type=\"am:PeriodicStimulus\" {named}>{}{}</stimuli>",
+                time("recurrence", 10),
+                bounds("jitter")
+            ),
+            "sense @0 9 Phased(0) 10ms 10ms 6ms 1000.001us odometer×1×1us",
+        ),
+        (
+            format!(
+                "<stimuli xsi:type=\"am:RelativePeriodicStimulus\" {named}>{}</stimuli>",
+                bounds("nextOccurrence")
+            ),
+            "sense @0 9 Sporadic 4ms 4ms 0ns 1000.001us odometer×1×1us",
+        ),
+        (
+            format!("<stimuli xsi:type=\"am:SporadicStimulus\" {named}>{}</stimuli>", bounds("occurrence")),
+            "sense @0 9 Sporadic 4ms 4ms 0ns 1000.001us odometer×1×1us",
+        ),
+        (
+            format!(
+                "<stimuli xsi:type=\"am:PeriodicBurstStimulus\" occurrenceCount=\"3\" {named}>{}</stimuli>",
+                time("recurrence", 20)
+            ),
+            "sense @0 9 Phased(0) 20ms 20ms 0ns 3000.003us odometer×3×1us",
+        ),
+        (
+            format!(
+                "<stimuli xsi:type=\"am:VariableRateStimulus\" {named}>{}<occurrencesPerStep xsi:type=\"am:ContinuousValueBoundaries\" \
+                 lowerBound=\"1.0\" upperBound=\"1.5\"/></stimuli>",
+                time("step", 20)
+            ),
+            "sense @0 9 Sporadic 20ms 20ms 0ns 2000.002us odometer×2×1us",
+        ),
+    ] {
+        let (imported, set) = tasks_from(&stimulus);
+        assert_eq!(lines(&set)[0], expected, "{stimulus}");
+        // What it triggers comes as often.
+        let period = expected.split(' ').rev().nth(4).unwrap();
+        assert!(lines(&set)[1].starts_with(&format!("control @0 8 Sporadic {period}")), "{:?}", lines(&set));
+        assert!(imported.manifest.contains("trigger = \"wheels-read-control\""));
+    }
+    let (imported, _) = tasks_from(&format!("<stimuli xsi:type=\"am:SingleStimulus\" {named}/>"));
+    let told = "task `Sense` is released by `every_10ms`, a SingleStimulus: it is left out";
+    assert!(lost(&imported).iter().any(|lost| lost.ends_with(told)), "{:?}", lost(&imported));
+}
+
+#[test]
+fn amalthea_schedulers() {
+    let text = SAMPLES[2].1.replace(" affinity=\"Right?type=ProcessingUnit\"", "").replace(
+        "<mappingModel>",
+        "<mappingModel><schedulerAllocation scheduler=\"Os?type=TaskScheduler\" responsibility=\"Right?type=ProcessingUnit\"/>",
+    );
+    let (of_schedulers, _) = imported(&text);
+    let (own, _) = imported(SAMPLES[2].1);
+    assert_eq!(of_schedulers.manifest, own.manifest);
 }
 
 #[test]

@@ -11,6 +11,7 @@
 mod hardware;
 mod labels;
 mod runnables;
+mod stimuli;
 
 use std::collections::BTreeMap;
 
@@ -19,6 +20,7 @@ use taut_time::Duration;
 
 use self::hardware::Hardware;
 use self::runnables::{Runnables, kind};
+use self::stimuli::Stimulus;
 use crate::Unreadable;
 use crate::number::Decimal;
 use crate::sketch::{Arrival, Channel, Named, Sketch, Task};
@@ -45,9 +47,13 @@ pub(crate) fn read(source: &str) -> Result<Sketch, Unreadable> {
         hardware,
         runnables,
         root,
+        allocations: BTreeMap::new(),
+        schedulers: BTreeMap::new(),
         accesses: BTreeMap::new(),
         triggers: BTreeMap::new(),
     };
+    reader.allocations = by_name(reader.models("mappingModel", "taskAllocation"), "task");
+    reader.schedulers = by_name(reader.models("mappingModel", "schedulerAllocation"), "scheduler");
     let stimuli = reader.stimuli();
     for node in reader.models("swModel", "tasks") {
         reader.task(node, &stimuli);
@@ -60,6 +66,12 @@ pub(crate) fn read(source: &str) -> Result<Sketch, Unreadable> {
         reader.sketch.lose(at, format!("interrupt routine `{}` is left out", shown(named(node))));
     }
     Ok(reader.sketch)
+}
+
+/// Elements by what this reference of theirs names; the first of a name counts.
+fn by_name<'a, 'i>(nodes: Vec<Node<'a, 'i>>, key: &str) -> BTreeMap<&'a str, Node<'a, 'i>> {
+    let named = |node: Node<'a, 'i>| (target(node.attribute(key).unwrap_or_default()), node);
+    nodes.into_iter().rev().map(named).collect()
 }
 
 /// What a reference names: `A57?type=ProcessingUnitDefinition` is `A57`.
@@ -93,13 +105,6 @@ fn quantity(node: Node<'_, '_>, up: bool) -> Option<Duration> {
     Decimal::parse(node.attribute("value")?)?.of(unit, up)
 }
 
-/// What releases tasks.
-enum Stimulus {
-    Periodic { period: Duration, offset: Duration },
-    Triggered,
-    Other(String),
-}
-
 /// How many times a task reads a label, and writes it.
 type Counts = (u32, u32);
 
@@ -109,6 +114,9 @@ struct Reader<'a, 'i, 't> {
     hardware: Hardware,
     runnables: Runnables<'a, 'i>,
     root: Node<'a, 'i>,
+    /// Where tasks are mapped, and schedulers, by their names.
+    allocations: BTreeMap<&'a str, Node<'a, 'i>>,
+    schedulers: BTreeMap<&'a str, Node<'a, 'i>>,
     /// By label, then by the position of a task.
     accesses: BTreeMap<String, BTreeMap<usize, Counts>>,
     /// By stimulus: who triggers it, and whom it releases, as positions of tasks.
@@ -122,27 +130,6 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
         models.flat_map(elements).filter(|node| node.tag_name().name() == name).collect()
     }
 
-    fn stimuli(&mut self) -> BTreeMap<String, Stimulus> {
-        let mut all = BTreeMap::new();
-        for node in self.models("stimuliModel", "stimuli") {
-            let time = |name: &str| child(node, name).and_then(|node| quantity(node, false));
-            let at = self.places.at(node);
-            let stimulus = match (kind(node), time("recurrence")) {
-                ("PeriodicStimulus", Some(period)) => {
-                    if child(node, "jitter").is_some() {
-                        self.sketch
-                            .lose(at, format!("the jitter of stimulus `{}` is left out", shown(named(node))));
-                    }
-                    Stimulus::Periodic { period, offset: time("offset").unwrap_or_default() }
-                }
-                ("InterProcessStimulus", _) => Stimulus::Triggered,
-                (other, _) => Stimulus::Other(other.to_owned()),
-            };
-            all.insert(identity(node), stimulus);
-        }
-        all
-    }
-
     fn task(&mut self, node: Node<'a, 'i>, stimuli: &BTreeMap<String, Stimulus>) {
         let (at, name) = (self.places.at(node), named(node));
         let mut task = Task::new(at, name);
@@ -150,12 +137,7 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
             |sketch: &mut Sketch, what: &str| sketch.lose(at, format!("task `{}` {what}", shown(name)));
         let id = identity(node);
         let mapping = self.mapping(&id);
-        let units: Vec<&str> = mapping
-            .and_then(|node| node.attribute("affinity"))
-            .unwrap_or_default()
-            .split_whitespace()
-            .map(target)
-            .collect();
+        let units = self.units(mapping);
         let cores: Vec<usize> = units.iter().filter_map(|unit| self.hardware.core(unit)).collect();
         match (units.as_slice(), cores.as_slice()) {
             ([], _) => tell(&mut self.sketch, "is mapped to no core: the plan chooses"),
@@ -170,7 +152,7 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
             _ => tell(&mut self.sketch, "is mapped to several cores: the plan chooses one"),
         }
         task.priority = mapping.and_then(priority);
-        let mut first = None;
+        let (mut first, mut times) = (None, 1u32);
         for (index, stimulus) in
             node.attribute("stimuli").unwrap_or_default().split_whitespace().map(target).enumerate()
         {
@@ -185,9 +167,17 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
         }
         let position = self.sketch.tasks.len();
         match first.map(|stimulus| (stimulus, stimuli.get(stimulus))) {
-            Some((_, Some(Stimulus::Periodic { period, offset }))) => {
-                (task.period, task.deadline) = (*period, *period);
-                task.arrival = Arrival::Periodic(*offset);
+            Some((name, Some(Stimulus::Events(events)))) => {
+                (task.period, task.deadline) = (events.period, events.period);
+                (task.arrival, task.jitter) = (events.arrival.clone(), events.jitter);
+                times = events.count;
+                if times > 1 {
+                    let what = format!(
+                        "is released {times} times at once by `{}`: one job of all that is written",
+                        shown(name)
+                    );
+                    tell(&mut self.sketch, &what);
+                }
             }
             Some((name, Some(Stimulus::Triggered))) => {
                 task.arrival = Arrival::Sporadic(None);
@@ -217,11 +207,13 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
         }
         let candidates: Vec<usize> =
             if cores.is_empty() { (0..self.hardware.cores.len()).collect() } else { cores };
-        let times = candidates.iter().map(|core| self.hardware.time(*core, &body.ticks));
+        let costs = candidates.iter().map(|core| self.hardware.time(*core, &body.ticks));
         task.cost =
-            times.collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().max()).unwrap_or_default();
+            costs.collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().max()).unwrap_or_default();
+        task.cost = task.cost.checked_mul(times.into()).unwrap_or(Duration::MAX);
         for (label, (reads, writes)) in &body.labels {
-            self.accesses.entry(label.clone()).or_default().insert(position, (*reads, *writes));
+            let counts = (reads.saturating_mul(times), writes.saturating_mul(times));
+            self.accesses.entry(label.clone()).or_default().insert(position, counts);
         }
         for stimulus in &body.triggers {
             self.triggers.entry(stimulus.clone()).or_default().0.push(position);
@@ -230,49 +222,75 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
     }
 
     fn mapping(&self, task: &str) -> Option<Node<'a, 'i>> {
-        let of_it = |node: &Node<'_, '_>| target(node.attribute("task").unwrap_or_default()) == task;
-        self.models("mappingModel", "taskAllocation").into_iter().find(of_it)
+        self.allocations.get(task).copied()
     }
 
-    /// A task that another one triggers comes as often as that one.
-    fn triggered(&mut self) {
-        for (stimulus, (from, to)) in std::mem::take(&mut self.triggers) {
-            for released in to {
-                let at = self.sketch.tasks[released].at;
-                let name = shown(&self.sketch.tasks[released].named.name);
-                let writer = match from.as_slice() {
-                    [writer] if *writer != released => *writer,
-                    _ => {
-                        let what =
-                            format!("task `{name}` is triggered by {} tasks: it is left out", from.len());
-                        self.sketch.lose(at, what);
-                        continue;
-                    }
-                };
-                let period = self.sketch.tasks[writer].period;
-                if period.is_zero() {
-                    self.sketch.lose(
-                        at,
-                        format!("task `{name}` is triggered by one that is triggered itself: it is left out"),
-                    );
-                }
-                let channel = self.sketch.channels.len();
-                self.sketch.channels.push(Channel {
-                    at: Some(at),
-                    named: Named::new(&format!("{stimulus}-{name}")),
-                    queue: true,
-                    from: Some(writer),
-                    to: vec![released],
-                    bytes: 1,
-                });
-                let task = &mut self.sketch.tasks[released];
-                (task.period, task.deadline) = (period, period);
-                task.arrival = Arrival::Sporadic(Some(channel));
-            }
+    /// The processing units of a task: what it says itself, or what its scheduler is responsible for.
+    fn units(&self, mapping: Option<Node<'a, 'i>>) -> Vec<&'a str> {
+        let words = |text: Option<&'a str>| {
+            text.unwrap_or_default().split_whitespace().map(target).collect::<Vec<_>>()
+        };
+        let own = words(mapping.and_then(|node| node.attribute("affinity")));
+        let scheduler = mapping.and_then(|node| node.attribute("scheduler")).map(target);
+        match scheduler.and_then(|scheduler| self.schedulers.get(scheduler)) {
+            Some(node) if own.is_empty() => words(node.attribute("responsibility")),
+            _ => own,
         }
     }
 
+    /// A task that another one triggers comes as often as that one, which may be triggered itself.
+    fn triggered(&mut self) {
+        let mut left: Vec<(String, Vec<usize>, usize)> = Vec::new();
+        for (stimulus, (from, to)) in std::mem::take(&mut self.triggers) {
+            left.extend(to.into_iter().map(|released| (stimulus.clone(), from.clone(), released)));
+        }
+        loop {
+            let before = left.len();
+            left.retain(|(stimulus, from, released)| !self.trigger(stimulus, from, *released));
+            if left.len() == before {
+                break;
+            }
+        }
+        for (_, from, released) in left {
+            let (at, name) = (self.sketch.tasks[released].at, shown(&self.sketch.tasks[released].named.name));
+            let why = match from.len() {
+                1 => "by nobody who comes at a known rate".to_owned(),
+                count => format!("by {count} tasks"),
+            };
+            self.sketch.lose(at, format!("task `{name}` is triggered {why}: it is left out"));
+        }
+    }
+
+    /// Whether a task has got a trigger.
+    fn trigger(&mut self, stimulus: &str, from: &[usize], released: usize) -> bool {
+        let [writer] = from else { return false };
+        let period = self.sketch.tasks[*writer].period;
+        if *writer == released || period.is_zero() || !self.sketch.tasks[released].period.is_zero() {
+            return false;
+        }
+        let channel = self.sketch.channels.len();
+        let (at, name) = (self.sketch.tasks[released].at, shown(&self.sketch.tasks[released].named.name));
+        self.sketch.channels.push(Channel {
+            at: Some(at),
+            named: Named::new(&format!("{stimulus}-{name}")),
+            queue: true,
+            from: Some(*writer),
+            to: vec![released],
+            bytes: 1,
+        });
+        let task = &mut self.sketch.tasks[released];
+        (task.period, task.deadline) = (period, period);
+        task.arrival = Arrival::Sporadic(Some(channel));
+        true
+    }
+
+    /// Deadlines of tasks, and what else is asked for, which is told.
     fn deadlines(&mut self) {
+        let constraints = elements(self.root).filter(|node| node.tag_name().name() == "constraintsModel");
+        for node in constraints.flat_map(elements).filter(|node| node.tag_name().name() != "requirements") {
+            let (at, what) = (self.places.at(node), node.tag_name().name());
+            self.sketch.lose(at, format!("`{}` of {what} is left out", shown(named(node))));
+        }
         for node in self.models("constraintsModel", "requirements") {
             let process = target(node.attribute("process").unwrap_or_default()).to_owned();
             let limit = child(node, "limit");

@@ -122,6 +122,10 @@ impl<'a, 'i> Runnables<'a, 'i> {
                     body.triggers.insert(target(item.attribute("stimulus").unwrap_or_default()).to_owned());
                 }
                 "Group" => {}
+                "WaitEvent" => {
+                    let what = "that it waits for an event is left out: it may end later than is found";
+                    body.lost.push((item, what.into()));
+                }
                 name if name.starts_with("DiscreteValue") => {}
                 name @ ("Switch" | "ProbabilitySwitch" | "ModeSwitch") => {
                     body.lost.push((item, format!("of a {name}, all branches are counted")));

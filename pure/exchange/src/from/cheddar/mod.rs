@@ -6,14 +6,29 @@
 //! Times are whole numbers without a unit. A larger priority is more urgent. A critical section is told by its first
 //! and its last time of execution, both within: its length is one more than their difference.
 
+mod dependencies;
+mod sections;
+
 use std::collections::BTreeMap;
 
 use roxmltree::Node;
 use taut_time::Duration;
 
-use crate::sketch::{Arrival, Named, Part, Sketch, Task};
+use crate::Unreadable;
+use crate::sketch::{Arrival, Sketch, Task};
 use crate::xml::{Places, child, elements, list, parse, shown, text};
-use crate::{Position, Unreadable};
+
+/// What is read. Of buffers and messages, what depends on them says what they are for.
+const KNOWN: [&str; 8] = [
+    "core_units",
+    "processors",
+    "address_spaces",
+    "tasks",
+    "resources",
+    "dependencies",
+    "buffers",
+    "messages",
+];
 
 /// Reads a whole file.
 pub(crate) fn read(source: &str, unit: Duration) -> Result<Sketch, Unreadable> {
@@ -28,7 +43,7 @@ pub(crate) fn read(source: &str, unit: Duration) -> Result<Sketch, Unreadable> {
     }
     for group in elements(root) {
         let name = group.tag_name().name();
-        if !["core_units", "processors", "address_spaces", "tasks", "resources"].contains(&name) {
+        if !KNOWN.contains(&name) {
             for one in elements(group) {
                 let (at, what) = (reader.places.at(one), text(one, "name"));
                 reader.sketch.lose(at, format!("`{}` of {name}: a manifest has no such thing", shown(what)));
@@ -38,21 +53,17 @@ pub(crate) fn read(source: &str, unit: Duration) -> Result<Sketch, Unreadable> {
     list(root, "core_units").for_each(|core| reader.core(core));
     list(root, "processors").for_each(|processor| reader.processor(processor));
     list(root, "tasks").for_each(|task| reader.task(task));
+    let names = reader.sketch.tasks.iter().enumerate().rev();
+    reader.by_name = names.map(|(at, task)| (task.named.name.clone(), at)).collect();
     let mut locks = BTreeMap::new();
     list(root, "resources").for_each(|resource| reader.resource(resource, &mut locks));
     for (task, spans) in locks {
         reader.hold(task, spans);
     }
+    reader.dependencies(root);
     reader.same_scheduler();
     Ok(reader.sketch)
 }
-
-/// A critical section: first time within, first time after, the resource, its place.
-type Span = (u64, u64, usize, Position);
-
-/// How deep sections may be inside each other, and how many a task may have, to be written in their order.
-const DEPTH: usize = 16;
-const SPANS: usize = 1_000;
 
 /// What a core does with its tasks.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -67,8 +78,15 @@ struct Reader<'t> {
     sketch: Sketch,
     /// By the identifier of a core unit.
     rules: BTreeMap<String, Rule>,
-    /// By the name of a processor: the core, and its rule.
-    cores: BTreeMap<String, (usize, Rule)>,
+    /// The names of core units by their identifiers.
+    units: BTreeMap<String, String>,
+    /// By the names of a processor and a core of it, or none if it has one: the core, and its rule.
+    cores: BTreeMap<(String, String), (usize, Rule)>,
+    /// Tasks as positions in the sketch, by what references to them say, and by their names.
+    by_id: BTreeMap<String, usize>,
+    by_name: BTreeMap<String, usize>,
+    /// By a task: the one that releases it, and the channel.
+    triggers: BTreeMap<usize, (usize, usize)>,
 }
 
 impl<'t> Reader<'t> {
@@ -79,7 +97,11 @@ impl<'t> Reader<'t> {
             unit,
             sketch,
             rules: BTreeMap::new(),
+            units: BTreeMap::new(),
             cores: BTreeMap::new(),
+            by_id: BTreeMap::new(),
+            by_name: BTreeMap::new(),
+            triggers: BTreeMap::new(),
         }
     }
 
@@ -101,25 +123,33 @@ impl<'t> Reader<'t> {
             self.sketch.lose(at, what);
         }
         let id = core.attribute("id").unwrap_or_default().to_owned();
+        self.units.insert(id.clone(), text(core, "name").to_owned());
         self.rules.insert(id, Rule { edf, preemptive });
     }
 
     fn processor(&mut self, processor: Node<'_, '_>) {
         let name = text(processor, "name").to_owned();
         let units: Vec<_> = processor.descendants().filter(|node| node.tag_name().name() == "core").collect();
-        let rule = units.first().and_then(|core| self.rules.get(core.attribute("ref").unwrap_or_default()));
-        let rule = rule.copied().unwrap_or(Rule { edf: false, preemptive: true });
         if units.len() > 1 {
-            let what = format!(
-                "processor `{}` has {} cores that share its tasks: one is written",
-                shown(&name),
-                units.len()
-            );
+            let what =
+                format!("processor `{}` has {} cores: a task of it keeps to one", shown(&name), units.len());
             self.sketch.lose(self.places.at(processor), what);
         }
-        let at = self.sketch.cores.len();
-        self.sketch.cores.push(name.clone());
-        self.cores.insert(name, (at, rule));
+        let reference = |unit: &Node<'_, '_>| unit.attribute("ref").unwrap_or_default().to_owned();
+        let mut all: Vec<String> = units.iter().map(reference).collect();
+        if all.is_empty() {
+            all.push(String::new());
+        }
+        for unit in &all {
+            let rule = self.rules.get(unit).copied().unwrap_or(Rule { edf: false, preemptive: true });
+            let core = self.units.get(unit).cloned().unwrap_or_default();
+            let (shown, key) = match all.len() {
+                1 => (name.clone(), String::new()),
+                _ => (format!("{name}.{core}"), core),
+            };
+            self.cores.insert((name.clone(), key), (self.sketch.cores.len(), rule));
+            self.sketch.cores.push(shown);
+        }
     }
 
     /// All cores of a manifest go by one policy.
@@ -174,13 +204,23 @@ impl<'t> Reader<'t> {
             }
         }
         task.priority = text(node, "priority").parse().ok();
-        match self.cores.get(text(node, "cpu_name")) {
+        let (cpu, core) = (text(node, "cpu_name").to_owned(), text(node, "core_name").to_owned());
+        let many =
+            self.cores.range((cpu.clone(), String::new())..).take_while(|((of, _), _)| *of == cpu).count()
+                > 1;
+        let found =
+            self.cores.get(&(cpu.clone(), core)).or_else(|| self.cores.get(&(cpu.clone(), String::new())));
+        match found {
             Some((core, rule)) => {
                 task.core = Some(*core);
                 task.non_preemptive = !rule.preemptive;
             }
+            None if many => {
+                self.sketch
+                    .lose(at, format!("task `{}` is on no core of its own: the plan chooses", shown(name)));
+            }
             None => {
-                let cpu = shown(text(node, "cpu_name"));
+                let cpu = shown(&cpu);
                 self.sketch.lose(
                     at,
                     format!("task `{}` is on `{cpu}`, which is no processor: the plan chooses", shown(name)),
@@ -198,129 +238,7 @@ impl<'t> Reader<'t> {
                 self.sketch.lose(at, format!("`{key}` of task `{}` are left out", shown(name)));
             }
         }
+        self.by_id.insert(node.attribute("id").unwrap_or_default().to_owned(), self.sketch.tasks.len());
         self.sketch.tasks.push(task);
     }
-
-    fn resource(&mut self, node: Node<'_, '_>, locks: &mut BTreeMap<usize, Vec<Span>>) {
-        let (at, name) = (self.places.at(node), text(node, "name"));
-        let protocol = text(node, "protocol");
-        if !["IMMEDIATE_PRIORITY_CEILING_PROTOCOL", "PRIORITY_CEILING_PROTOCOL"].contains(&protocol) {
-            let what =
-                format!("resource `{}` has protocol {}: the plan chooses one", shown(name), shown(protocol));
-            self.sketch.lose(at, what);
-        }
-        if !["", "1"].contains(&text(node, "state")) {
-            let what = format!(
-                "resource `{}` has state {}: one at a time is written",
-                shown(name),
-                shown(text(node, "state"))
-            );
-            self.sketch.lose(at, what);
-        }
-        let resource = self.sketch.resources.len();
-        self.sketch.resources.push(Named { comment: protocol.to_owned(), ..Named::new(name) });
-        let mut user = None;
-        for part in list(node, "critical_sections") {
-            let here = self.places.at(part);
-            if part.tag_name().name() == "task_name" {
-                let name = part.text().unwrap_or_default().trim();
-                user = self.sketch.tasks.iter().position(|task| task.named.name == name);
-                if user.is_none() {
-                    self.sketch.lose(
-                        here,
-                        format!(
-                            "a critical section of `{}`, which is no task that is carried over",
-                            shown(name)
-                        ),
-                    );
-                }
-                continue;
-            }
-            let (begin, end) = (text(part, "task_begin"), text(part, "task_end"));
-            match (begin.parse::<u64>(), end.parse::<u64>()) {
-                (Ok(begin), Ok(end)) if (1..=end).contains(&begin) && end < u64::MAX => {
-                    if let Some(task) = user {
-                        locks.entry(task).or_default().push((begin - 1, end, resource, here));
-                    }
-                }
-                _ => {
-                    let what =
-                        format!("a critical section from {} to {} is left out", shown(begin), shown(end));
-                    self.sketch.lose(here, what);
-                }
-            }
-        }
-    }
-
-    /// Turns the sections of a task into parts in order; what overlaps without nesting is written as sections at any
-    /// place.
-    fn hold(&mut self, task: usize, mut spans: Vec<Span>) {
-        spans.sort_by_key(|(begin, end, ..)| (*begin, std::cmp::Reverse(*end)));
-        let at = self.sketch.tasks[task].at;
-        let deep = depth(&spans).filter(|deep| *deep <= DEPTH);
-        let unit = self.unit;
-        let time = |units: u64| unit.checked_mul(units);
-        if deep.is_some() && spans.len() <= SPANS && !self.sketch.tasks[task].non_preemptive {
-            let mut rest = spans.as_slice();
-            let end = spans.iter().map(|(_, end, ..)| *end).max().unwrap_or(0);
-            match parts(&mut rest, 0, end, &time) {
-                Some(parts) => self.sketch.tasks[task].parts = parts,
-                None => self.sketch.lose(at, "critical sections that are too long are left out"),
-            }
-            return;
-        }
-        for (begin, end, resource, here) in spans {
-            match time(end - begin) {
-                Some(length) => self.sketch.tasks[task].section(resource, length, 1),
-                None => self.sketch.lose(here, "a critical section that is too long is left out"),
-            }
-        }
-        let name = shown(&self.sketch.tasks[task].named.name);
-        self.sketch.lose(
-            at,
-            format!("where the critical sections of task `{name}` stand is left out: they may be anywhere"),
-        );
-    }
-}
-
-/// The most sections that are inside each other; `None` if two overlap and neither is inside of the other. They are
-/// sorted, the longer of two that begin together first.
-fn depth(spans: &[Span]) -> Option<usize> {
-    let mut open: Vec<u64> = Vec::new();
-    let mut most = 0;
-    for (begin, end, ..) in spans {
-        while open.last().is_some_and(|end| end <= begin) {
-            open.pop();
-        }
-        if open.last().is_some_and(|around| around < end) {
-            return None;
-        }
-        open.push(*end);
-        most = most.max(open.len());
-    }
-    Some(most)
-}
-
-/// The parts from `from` to `to`, of spans that begin there; sorted, and properly nested.
-fn parts(
-    rest: &mut &[Span],
-    from: u64,
-    to: u64,
-    time: &impl Fn(u64) -> Option<Duration>,
-) -> Option<Vec<Part>> {
-    let (mut all, mut now) = (Vec::new(), from);
-    while let Some(((begin, end, resource, _), more)) =
-        rest.split_first().filter(|((begin, ..), _)| *begin < to)
-    {
-        if *begin > now {
-            all.push(Part::Run(time(begin - now)?));
-        }
-        *rest = more;
-        all.push(Part::Hold(*resource, parts(rest, *begin, *end, time)?));
-        now = *end;
-    }
-    if to > now {
-        all.push(Part::Run(time(to - now)?));
-    }
-    Some(all)
 }

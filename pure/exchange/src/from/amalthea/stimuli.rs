@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What releases tasks.
+
+use std::collections::BTreeMap;
+
+use roxmltree::Node;
+use taut_time::Duration;
+
+use super::{Reader, identity, kind, named, quantity};
+use crate::number::Decimal;
+use crate::sketch::Arrival;
+use crate::xml::{child, shown};
+
+/// What releases tasks.
+pub(super) enum Stimulus {
+    Events(Events),
+    Triggered,
+    Other(String),
+}
+
+/// Events by the clock, or that far apart.
+pub(super) struct Events {
+    pub(super) arrival: Arrival,
+    pub(super) period: Duration,
+    pub(super) jitter: Duration,
+    /// How many there are at once, or close to it.
+    pub(super) count: u32,
+}
+
+/// A bound of a distribution, or of the value that it always has.
+fn bound(node: Node<'_, '_>, name: &str, up: bool) -> Option<Duration> {
+    quantity(child(node, name).or_else(|| child(node, "value"))?, up)
+}
+
+/// A number from 0 on, rounded up.
+fn whole(text: Option<&str>) -> Option<u32> {
+    let number = Decimal::parse(text?)?.scaled(1, Decimal::ONE, true)?;
+    u32::try_from(number).ok().filter(|count| *count > 0)
+}
+
+impl Reader<'_, '_, '_> {
+    pub(super) fn stimuli(&mut self) -> BTreeMap<String, Stimulus> {
+        let mut all = BTreeMap::new();
+        for node in self.models("stimuliModel", "stimuli") {
+            let stimulus = match kind(node) {
+                "InterProcessStimulus" => {
+                    if child(node, "counter").is_some() {
+                        self.without(node, "the counter");
+                    }
+                    Some(Stimulus::Triggered)
+                }
+                _ => self.events(node).map(Stimulus::Events),
+            };
+            let stimulus = stimulus.unwrap_or_else(|| Stimulus::Other(kind(node).to_owned()));
+            all.insert(identity(node), stimulus);
+        }
+        all
+    }
+
+    fn without(&mut self, node: Node<'_, '_>, what: &str) {
+        let (at, name) = (self.places.at(node), shown(named(node)));
+        self.sketch.lose(at, format!("{what} of stimulus `{name}` is left out"));
+    }
+
+    fn events(&mut self, node: Node<'_, '_>) -> Option<Events> {
+        let time = |name: &str| child(node, name).and_then(|node| quantity(node, false));
+        let offset = time("offset").unwrap_or_default();
+        let sporadic = |period| {
+            Some(Events { arrival: Arrival::Sporadic(None), period, jitter: Duration::ZERO, count: 1 })
+        };
+        match kind(node) {
+            "PeriodicStimulus" => {
+                let mut jitter = Duration::ZERO;
+                if let Some(deviation) = child(node, "jitter") {
+                    // What may come early as well has a lower bound below 0, which is no time.
+                    let late =
+                        bound(deviation, "lowerBound", false).and(bound(deviation, "upperBound", true));
+                    match late {
+                        Some(late) => jitter = late,
+                        None => self.without(node, "the jitter, which is not from 0 to some bound,"),
+                    }
+                }
+                if child(node, "minDistance").is_some() {
+                    self.without(node, "the least distance");
+                }
+                Some(Events {
+                    arrival: Arrival::Periodic(offset),
+                    period: time("recurrence")?,
+                    jitter,
+                    count: 1,
+                })
+            }
+            "RelativePeriodicStimulus" => {
+                if !offset.is_zero() {
+                    self.without(node, "the offset");
+                }
+                sporadic(bound(child(node, "nextOccurrence")?, "lowerBound", false)?)
+            }
+            "SporadicStimulus" => {
+                let deviation =
+                    ["occurrence", "stimulusDeviation"].iter().find_map(|name| child(node, name))?;
+                sporadic(bound(deviation, "lowerBound", false)?)
+            }
+            "PeriodicBurstStimulus" => {
+                let count = whole(node.attribute("occurrenceCount"))?;
+                Some(Events {
+                    arrival: Arrival::Periodic(offset),
+                    period: time("recurrence")?,
+                    jitter: Duration::ZERO,
+                    count,
+                })
+            }
+            "VariableRateStimulus" => {
+                let most = child(node, "occurrencesPerStep")?;
+                let most = most.attribute("upperBound").or_else(|| most.attribute("value"));
+                Some(Events { count: whole(most)?, ..sporadic(time("step")?)? })
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Dependencies: a task that waits for another one of its period is released by it; buffers, blackboards and messages
+//! of one writer are channels.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use roxmltree::Node;
+use taut_time::Duration;
+
+use super::Reader;
+use crate::Position;
+use crate::number::Decimal;
+use crate::sketch::{Arrival, Chain, Channel, Named};
+use crate::xml::{child, list, shown, text};
+
+/// A buffer, a blackboard or a message.
+struct Object {
+    at: Position,
+    name: String,
+    bytes: u32,
+}
+
+/// Who writes an object, who reads it, and whether every value counts.
+#[derive(Default)]
+struct Users {
+    from: Vec<usize>,
+    to: Vec<usize>,
+    queue: bool,
+}
+
+impl Reader<'_> {
+    pub(super) fn dependencies(&mut self, root: Node<'_, '_>) {
+        let objects = self.objects(root);
+        let (mut users, mut before) = (BTreeMap::<String, Users>::new(), Vec::new());
+        for node in list(root, "dependencies") {
+            let at = self.places.at(node);
+            let kind = text(node, "type_of_dependency");
+            let reference =
+                |key: &str| child(node, key).and_then(|node| node.attribute("ref")).unwrap_or_default();
+            let keys = match kind {
+                "PRECEDENCE_DEPENDENCY" => {
+                    let ends = (
+                        self.by_id.get(reference("precedence_source")),
+                        self.by_id.get(reference("precedence_sink")),
+                    );
+                    match ends {
+                        (Some(source), Some(sink)) => before.push((at, *source, *sink)),
+                        _ => self
+                            .sketch
+                            .lose(at, "a precedence of a task that is not carried over is left out"),
+                    }
+                    continue;
+                }
+                // Sections say it, or the tasks' times do.
+                "RESOURCE_DEPENDENCY" => continue,
+                "QUEUEING_BUFFER_DEPENDENCY" => "buffer",
+                "BLACK_BOARD_BUFFER_DEPENDENCY" => "black_board",
+                "ASYNCHRONOUS_COMMUNICATION_DEPENDENCY" => "asynchronous_communication",
+                _ => {
+                    self.sketch.lose(at, format!("a dependency of type {} is left out", shown(kind)));
+                    continue;
+                }
+            };
+            let task = self.by_id.get(reference(&format!("{keys}_dependent_task")));
+            let object = reference(&format!("{keys}_dependency_object"));
+            let (Some(task), true) = (task, objects.contains_key(object)) else {
+                self.sketch.lose(at, "a dependency of what is not carried over is left out");
+                continue;
+            };
+            let users = users.entry(object.to_owned()).or_default();
+            users.queue = keys != "black_board";
+            match text(node, &format!("{keys}_orientation")) {
+                "FROM_TASK_TO_OBJECT" => users.from.push(*task),
+                _ => users.to.push(*task),
+            }
+        }
+        self.precedences(before);
+        for (id, object) in objects {
+            self.channel(object, users.remove(&id).unwrap_or_default());
+        }
+    }
+
+    fn objects(&mut self, root: Node<'_, '_>) -> BTreeMap<String, Object> {
+        let mut objects = BTreeMap::new();
+        for node in list(root, "buffers").chain(list(root, "messages")) {
+            let size = Decimal::parse(text(node, "size")).and_then(|size| size.scaled(1, Decimal::ONE, true));
+            let bytes = size.and_then(|size| u32::try_from(size).ok()).unwrap_or(0).max(1);
+            let object = Object { at: self.places.at(node), name: text(node, "name").to_owned(), bytes };
+            objects.insert(node.attribute("id").unwrap_or_default().to_owned(), object);
+        }
+        objects
+    }
+
+    fn channel(&mut self, object: Object, mut users: Users) {
+        let Object { at, name, bytes } = object;
+        users.from.dedup();
+        let [writer] = users.from.as_slice() else {
+            let count = users.from.len();
+            return self.sketch.lose(at, format!("`{}` is left out: {count} tasks write it", shown(&name)));
+        };
+        // A queue has one reader, and who reads as often as it is written takes every value.
+        let period = |task: &usize| self.sketch.tasks[*task].period;
+        let queue = users.queue
+            && users.to.len() == 1
+            && users.to.iter().all(|reader| period(reader) <= period(writer));
+        if users.queue && !queue {
+            let what = format!(
+                "`{}` is written faster than it is read, or has several readers: its newest value is carried",
+                shown(&name)
+            );
+            self.sketch.lose(at, what);
+        }
+        let (named, from) = (Named::new(&name), Some(*writer));
+        self.sketch.channels.push(Channel { at: Some(at), named, queue, from, to: users.to, bytes });
+    }
+
+    /// A task that waits for one other of its period, and is due no earlier, is released by it.
+    fn precedences(&mut self, before: Vec<(Position, usize, usize)>) {
+        let mut sources: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+        before.iter().for_each(|(_, source, sink)| {
+            sources.entry(*sink).or_default().insert(*source);
+        });
+        let mut done = BTreeSet::new();
+        for (at, source, sink) in before {
+            if !done.insert((source, sink)) {
+                continue;
+            }
+            let [a, b] = [source, sink].map(|task| &self.sketch.tasks[task]);
+            let (first, second) = (shown(&a.named.name), shown(&b.named.name));
+            let alone = sources.get(&sink).is_some_and(|sources| sources.len() == 1);
+            let circle = self.reaches(source, sink, &sources);
+            let same = a.period == b.period && a.arrival == b.arrival && b.jitter <= a.jitter;
+            if !alone || circle || !same {
+                let why = match () {
+                    () if circle => "they wait for each other",
+                    () if !alone => "it waits for others, too",
+                    () => "they do not start together",
+                };
+                self.sketch.lose(at, format!("that `{second}` waits for `{first}` is left out: {why}"));
+                continue;
+            }
+            let channel = self.sketch.channels.len();
+            let named = Named::new(&format!("{}-before-{}", a.named.name, b.named.name));
+            let (from, to) = (Some(source), vec![sink]);
+            self.sketch.channels.push(Channel { at: Some(at), named, queue: true, from, to, bytes: 1 });
+            self.triggers.insert(sink, (source, channel));
+            self.sketch.lose(at, format!("`{second}` is released by `{first}`: its deadline is one of both"));
+        }
+        // All at the end, for until then it is compared how tasks arrive.
+        for (sink, (source, channel)) in &self.triggers {
+            let (mut tasks, mut channels, mut first) = (vec![*source, *sink], vec![*channel], *source);
+            while let Some((before, channel)) = self.triggers.get(&first) {
+                tasks.insert(0, *before);
+                channels.insert(0, *channel);
+                first = *before;
+            }
+            let task = &mut self.sketch.tasks[*sink];
+            (task.arrival, task.jitter) = (Arrival::Sporadic(Some(*channel)), Duration::ZERO);
+            let (at, named, latency) =
+                (task.at, Named::new(&format!("until-{}", task.named.name)), task.deadline);
+            self.sketch.chains.push(Chain { at, named, tasks, channels, latency });
+        }
+    }
+
+    /// Whether a task waits, by others, for itself.
+    fn reaches(&self, mut task: usize, sink: usize, sources: &BTreeMap<usize, BTreeSet<usize>>) -> bool {
+        for _ in 0..=sources.len() {
+            if task == sink {
+                return true;
+            }
+            // Where there are several, it is not released by them: that ends the way.
+            match sources.get(&task).map(|sources| sources.iter().collect::<Vec<_>>()).as_deref() {
+                Some([only]) => task = **only,
+                _ => return false,
+            }
+        }
+        true
+    }
+}

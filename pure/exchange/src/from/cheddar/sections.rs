@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Resources, and critical sections told by the first and the last time of execution within.
+
+use std::collections::BTreeMap;
+
+use roxmltree::Node;
+use taut_time::Duration;
+
+use super::Reader;
+use crate::Position;
+use crate::sketch::{Named, Part};
+use crate::xml::{list, shown, text};
+
+/// How deep sections may be inside each other, and how many a task may have, to be written in their order.
+const DEPTH: usize = 16;
+const SPANS: usize = 1_000;
+
+/// A critical section: first time within, first time after, the resource, its place.
+pub(super) type Span = (u64, u64, usize, Position);
+
+impl Reader<'_> {
+    pub(super) fn resource(&mut self, node: Node<'_, '_>, locks: &mut BTreeMap<usize, Vec<Span>>) {
+        let (at, name) = (self.places.at(node), text(node, "name"));
+        let protocol = text(node, "protocol");
+        if !["IMMEDIATE_PRIORITY_CEILING_PROTOCOL", "PRIORITY_CEILING_PROTOCOL"].contains(&protocol) {
+            let what =
+                format!("resource `{}` has protocol {}: the plan chooses one", shown(name), shown(protocol));
+            self.sketch.lose(at, what);
+        }
+        if !["", "1"].contains(&text(node, "state")) {
+            let what = format!(
+                "resource `{}` has state {}: one at a time is written",
+                shown(name),
+                shown(text(node, "state"))
+            );
+            self.sketch.lose(at, what);
+        }
+        let resource = self.sketch.resources.len();
+        self.sketch.resources.push(Named { comment: protocol.to_owned(), ..Named::new(name) });
+        let mut user = None;
+        for part in list(node, "critical_sections") {
+            let here = self.places.at(part);
+            if part.tag_name().name() == "task_name" {
+                let name = part.text().unwrap_or_default().trim();
+                user = self.by_name.get(name).copied();
+                if user.is_none() {
+                    self.sketch.lose(
+                        here,
+                        format!(
+                            "a critical section of `{}`, which is no task that is carried over",
+                            shown(name)
+                        ),
+                    );
+                }
+                continue;
+            }
+            let (begin, end) = (text(part, "task_begin"), text(part, "task_end"));
+            match (begin.parse::<u64>(), end.parse::<u64>()) {
+                (Ok(begin), Ok(end)) if (1..=end).contains(&begin) && end < u64::MAX => {
+                    if let Some(task) = user {
+                        locks.entry(task).or_default().push((begin - 1, end, resource, here));
+                    }
+                }
+                _ => {
+                    let what =
+                        format!("a critical section from {} to {} is left out", shown(begin), shown(end));
+                    self.sketch.lose(here, what);
+                }
+            }
+        }
+    }
+
+    /// Turns the sections of a task into parts in order; what overlaps without nesting is written as sections at any
+    /// place.
+    pub(super) fn hold(&mut self, task: usize, mut spans: Vec<Span>) {
+        spans.sort_by_key(|(begin, end, ..)| (*begin, std::cmp::Reverse(*end)));
+        let at = self.sketch.tasks[task].at;
+        let deep = depth(&spans).filter(|deep| *deep <= DEPTH);
+        let unit = self.unit;
+        let time = |units: u64| unit.checked_mul(units);
+        if deep.is_some() && spans.len() <= SPANS && !self.sketch.tasks[task].non_preemptive {
+            let mut rest = spans.as_slice();
+            let end = spans.iter().map(|(_, end, ..)| *end).max().unwrap_or(0);
+            match parts(&mut rest, 0, end, &time) {
+                Some(parts) => self.sketch.tasks[task].parts = parts,
+                None => self.sketch.lose(at, "critical sections that are too long are left out"),
+            }
+            return;
+        }
+        for (begin, end, resource, here) in spans {
+            match time(end - begin) {
+                Some(length) => self.sketch.tasks[task].section(resource, length, 1),
+                None => self.sketch.lose(here, "a critical section that is too long is left out"),
+            }
+        }
+        let name = shown(&self.sketch.tasks[task].named.name);
+        self.sketch.lose(
+            at,
+            format!("where the critical sections of task `{name}` stand is left out: they may be anywhere"),
+        );
+    }
+}
+
+/// The most sections that are inside each other; `None` if two overlap and neither is inside of the other. They are
+/// sorted, the longer of two that begin together first.
+fn depth(spans: &[Span]) -> Option<usize> {
+    let mut open: Vec<u64> = Vec::new();
+    let mut most = 0;
+    for (begin, end, ..) in spans {
+        while open.last().is_some_and(|end| end <= begin) {
+            open.pop();
+        }
+        if open.last().is_some_and(|around| around < end) {
+            return None;
+        }
+        open.push(*end);
+        most = most.max(open.len());
+    }
+    Some(most)
+}
+
+/// The parts from `from` to `to`, of spans that begin there; sorted, and properly nested.
+fn parts(
+    rest: &mut &[Span],
+    from: u64,
+    to: u64,
+    time: &impl Fn(u64) -> Option<Duration>,
+) -> Option<Vec<Part>> {
+    let (mut all, mut now) = (Vec::new(), from);
+    while let Some(((begin, end, resource, _), more)) =
+        rest.split_first().filter(|((begin, ..), _)| *begin < to)
+    {
+        if *begin > now {
+            all.push(Part::Run(time(begin - now)?));
+        }
+        *rest = more;
+        all.push(Part::Hold(*resource, parts(rest, *begin, *end, time)?));
+        now = *end;
+    }
+    if to > now {
+        all.push(Part::Run(time(to - now)?));
+    }
+    Some(all)
+}
