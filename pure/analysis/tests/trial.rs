@@ -119,12 +119,14 @@ fn check(rows: &[Row], times: u64, steps: &[Step]) -> Result<u32, TestCaseError>
             Ok(_) => Ok(None),
             Err(Overflow) => Err(Overflow),
         };
+        let sooner = trial.keeps_deadlines(Some(&above.solution));
         let found = trial.fits(Some(&above.solution)).map(|fits| fits.then(|| trial.responses().collect()));
         match &expected {
             // It may have ended before.
             Err(Overflow) => prop_assert!(matches!(found, Err(Overflow) | Ok(None))),
             expected => prop_assert_eq!(&found, expected),
         }
+        prop_assert!(found.is_err() || sooner == found.as_ref().map(Option::is_some).map_err(|_| Overflow));
         // A layout made anew of what is there comes to the same.
         let anew = Trial::new(&guarded).fits(None);
         prop_assert!(found.is_err() || anew == found.as_ref().map(Option::is_some).map_err(|_| Overflow));

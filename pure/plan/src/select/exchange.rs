@@ -76,7 +76,7 @@ pub(super) fn exchange(
 
 /// What this comes to, if that is better.
 fn better(problem: &mut Problem, bits: &[u64], aim: Aim, than: &Judged) -> Result<Option<Judged>, Overflow> {
-    if !problem.fits(bits, None)? {
+    if !problem.may_fit(bits, None)? || !problem.fits(bits, None)? {
         return Ok(None);
     }
     Ok(problem.weigh(bits)?.filter(|found| aim.values(found) < aim.values(than)))

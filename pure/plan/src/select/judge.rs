@@ -83,9 +83,23 @@ impl Problem {
     /// Whether everything may be kept if, of each object, one of these offers is taken; then `responses` and the trial's
     /// solution are those of what all completions have in common. `above` is the solution of a set with more offers.
     pub(super) fn fits(&mut self, bits: &[u64], above: Option<&Solution>) -> Result<bool, Overflow> {
+        self.keeps(bits, above, true)
+    }
+
+    /// The same, where responses are not asked for.
+    pub(super) fn may_fit(&mut self, bits: &[u64], above: Option<&Solution>) -> Result<bool, Overflow> {
+        let exact = !self.constraints.is_empty();
+        self.keeps(bits, above, exact)
+    }
+
+    fn keeps(&mut self, bits: &[u64], above: Option<&Solution>, exact: bool) -> Result<bool, Overflow> {
         self.lay(bits)?;
         match self.equations {
             Equations::Sound => {
+                let above = Some(above.unwrap_or(&self.open));
+                if !exact {
+                    return self.trial.keeps_deadlines(above);
+                }
                 if !self.trial.fits(above)? {
                     return Ok(false);
                 }

@@ -132,17 +132,19 @@ impl Walk {
 
     /// Step 3, but for objects that are kept wait-free.
     fn greedy(&self, problem: &mut Problem, locks: &[Locks], kept: &[usize]) -> Result<Selection, Overflow> {
-        let mut selection: Vec<Option<usize>> = self.free.iter().copied().map(Some).collect();
+        let mut selection = self.free.clone();
+        let mut bits: Vec<u64> = selection.iter().map(|offer| 1 << offer).collect();
         for &at in self.order.iter().filter(|at| !kept.contains(at)) {
             for lock in locks[at].into_iter().flatten() {
-                selection[at] = Some(lock);
-                if problem.judge(&selection)?.is_some() {
+                bits[at] = 1 << lock;
+                if problem.may_fit(&bits, None)? {
+                    selection[at] = lock;
                     break;
                 }
-                selection[at] = Some(self.free[at]);
+                bits[at] = 1 << self.free[at];
             }
         }
-        Ok(selection.into_iter().flatten().collect())
+        Ok(selection)
     }
 
     fn keep(

@@ -73,9 +73,14 @@ impl Search<'_> {
 
     /// What all selections that take these offers have at least, memory aside; `None` if none is worth a look.
     fn possible(&mut self, bits: &[u64], above: Option<&Solution>) -> Result<Option<u64>, Overflow> {
-        if !self.problem.fits(bits, above)? {
-            return Ok(None);
+        if self.goal.aim == Aim::Memory && self.goal.within.is_none() {
+            return Ok(self.problem.may_fit(bits, above)?.then_some(0));
         }
+        if self.problem.fits(bits, above)? { self.worth() } else { Ok(None) }
+    }
+
+    /// The same of what was judged last, if it fits.
+    fn worth(&self) -> Result<Option<u64>, Overflow> {
         let value = self.value(self.goal.aim)?;
         let within = match self.goal.within {
             Some((aim, most)) => self.value(aim)? <= most,
@@ -111,7 +116,10 @@ impl Search<'_> {
                 return Ok(());
             }
             // 1. The part itself.
-            let Some(value) = self.possible(&part.bits, part.solution.as_deref())? else { return Ok(()) };
+            if !self.problem.fits(&part.bits, part.solution.as_deref())? {
+                return Ok(());
+            }
+            let Some(value) = self.worth()? else { return Ok(()) };
             let solution = Rc::new(self.problem.trial.solution().clone());
             part.solution = Some(Rc::clone(&solution));
             let mut above = self.prices(&part.bits)?;

@@ -3,12 +3,13 @@
 
 use core::fmt;
 
-use taut_analysis::multi::{Guard, Guarded, Trial};
+use taut_analysis::multi::{Guard, Guarded, Solution, Trial};
 use taut_analysis::{Assumption, Overflow};
 use taut_model::TaskSet;
 use taut_time::Duration;
 
 use super::aim::{Aim, Constraint};
+use super::judge::all;
 use super::offer::{Meet, Memory, Object, Offer};
 
 /// By which equations deadlines are judged.
@@ -40,6 +41,8 @@ pub struct Problem {
     /// By object and offer, what lies on the set with it.
     pub(super) meets: Vec<Vec<Meet>>,
     pub(super) laid: Laid,
+    /// The solution with all objects open, if there is one: no other is below.
+    pub(super) open: Solution,
     /// R by task, of the last judgement that all fit.
     pub(super) responses: Vec<Duration>,
     pub(super) judged: u64,
@@ -148,7 +151,7 @@ impl Problem {
         };
         let costs: Vec<u64> = (0..tasks).map(|task| set.cost(task).as_ns()).collect();
         let nothing = Meet { guard: Guard::Absent, held: Duration::ZERO, added: Vec::new() };
-        Ok(Self {
+        let mut problem = Self {
             trial: Trial::new(&guarded),
             longest: objects.iter().map(|object| longest[object.resource]).collect(),
             meets: objects.iter().map(meets).collect(),
@@ -164,9 +167,16 @@ impl Problem {
             costs,
             periods: set.tasks().iter().map(|task| task.period).collect(),
             deadlines: set.tasks().iter().map(|task| task.deadline.as_ns()).collect(),
+            open: Solution::default(),
             responses: Vec::new(),
             judged: 0,
-        })
+        };
+        let open: Vec<u64> = problem.objects.iter().map(all).collect();
+        if problem.equations == Equations::Sound && problem.fits(&open, None) == Ok(true) {
+            problem.open = problem.trial.solution().clone();
+        }
+        problem.judged = 0;
+        Ok(problem)
     }
 
     /// What is to be small; [`Aim::Memory`] until this is called.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use super::{Ask, PLAIN, Parameters, Rival, Row, Solution, Stale, Trial, Users};
+use super::{Ask, PLAIN, Parameters, Period, Rival, Row, SHORT, Solution, Stale, Trial, Users};
 use crate::multi::contention::{Contention, Use};
 use crate::multi::guarded::{Guard, Guarded};
 use crate::multi::mpcp_blocking::ceilings;
@@ -44,7 +44,9 @@ impl Trial {
         let zeros = vec![0; tasks];
         let mut trial = Self {
             plain: total < PLAIN,
+            short: total < SHORT,
             total,
+            periods: rows.iter().map(|row| Period::new(row.period)).collect(),
             order: contention.order.clone(),
             place,
             cores,

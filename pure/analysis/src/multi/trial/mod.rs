@@ -34,12 +34,20 @@ use crate::Overflow;
 /// Up to here each time, and each sum over all of a set, can be added to another without a look.
 const PLAIN: u128 = 1 << 60;
 
+/// Shares of a core are counted in 2⁻²⁰ of it.
+const SHARE: u32 = 20;
+
+/// Up to here, times can be multiplied with shares.
+const SHORT: u128 = 1 << 42;
+
 /// A set whose guards and costs change from one judgement to the next.
 #[derive(Clone, Debug)]
 pub struct Trial {
     guarded: Guarded,
     /// Whether all sums and products fit, so that they need not be looked at.
     plain: bool,
+    /// The same for products with shares.
+    short: bool,
     /// The sum that it follows from.
     total: u128,
     /// Tasks by core, the most urgent first. All below is by place in this order.
@@ -47,6 +55,7 @@ pub struct Trial {
     /// Of each task, its place.
     place: Vec<usize>,
     rows: Vec<Row>,
+    periods: Vec<Period>,
     /// Of each core, its places.
     cores: Vec<Range<usize>>,
     /// By task, the longest first.
@@ -126,6 +135,13 @@ struct Row {
     higher: Range<usize>,
     /// Sections on local resources: resource, length, ceiling.
     local: Vec<(usize, u64, Option<u32>)>,
+}
+
+/// T, and 2⁶⁴ / T, so that dividing by it is multiplying.
+#[derive(Clone, Copy, Debug)]
+struct Period {
+    period: u64,
+    inverse: u64,
 }
 
 /// Requests of a task for a global resource.
@@ -221,6 +237,7 @@ impl Trial {
             self.asks[ask].lengthen(before, now);
             self.total += self.asks[ask].weight();
             self.plain &= self.total < PLAIN;
+            self.short &= self.total < SHORT;
             if self.plain {
                 self.set(ask, guard);
             }

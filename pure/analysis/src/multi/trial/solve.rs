@@ -4,7 +4,7 @@
 use taut_time::Duration;
 
 use super::waits::Fresh;
-use super::{Ask, Solution, Trial};
+use super::{Ask, Period, SHARE, Solution, Trial};
 use crate::multi::guarded::Guard;
 use crate::multi::mixed;
 use crate::{Overflow, Verdict};
@@ -27,9 +27,21 @@ impl Trial {
     /// # Errors
     /// [`Overflow`] if a bound does not fit in 64 bits.
     pub fn fits(&mut self, above: Option<&Solution>) -> Result<bool, Overflow> {
+        self.judge(above, true)
+    }
+
+    /// The same verdict, where response times are not asked for, which is sooner: there are none after it.
+    ///
+    /// # Errors
+    /// [`Overflow`] if a bound does not fit in 64 bits.
+    pub fn keeps_deadlines(&mut self, above: Option<&Solution>) -> Result<bool, Overflow> {
+        self.judge(above, false)
+    }
+
+    fn judge(&mut self, above: Option<&Solution>, exact: bool) -> Result<bool, Overflow> {
         let above = above.filter(|above| above.window.len() == self.rows.len());
         if self.plain {
-            match self.attempt(above) {
+            match self.attempt(above, exact) {
                 Attempt::Fits => return Ok(true),
                 Attempt::Passes => return Ok(false),
                 Attempt::Unknown => {}
@@ -53,7 +65,7 @@ impl Trial {
         Ok(true)
     }
 
-    fn attempt(&mut self, above: Option<&Solution>) -> Attempt {
+    fn attempt(&mut self, above: Option<&Solution>, exact: bool) -> Attempt {
         match self.refresh() {
             None => return Attempt::Unknown,
             Some(Fresh::Past) => return Attempt::Passes,
@@ -75,13 +87,13 @@ impl Trial {
             solution.window.push(above.map_or(0, |above| above.window[place]).max(fixed));
             solution.deferred.push(above.map_or(row.jitter, |above| above.deferred[place]));
         }
-        let mut steps = 0;
-        let attempt = self.iterate(&mut solution, above, &mut steps);
+        let attempt = self.iterate(&mut solution, above, exact);
         self.solution = solution;
         attempt
     }
 
-    fn iterate(&mut self, solution: &mut Solution, above: Option<&Solution>, steps: &mut u32) -> Attempt {
+    fn iterate(&mut self, solution: &mut Solution, above: Option<&Solution>, exact: bool) -> Attempt {
+        let steps = &mut 0;
         // 2. What failed last first: if it fails already, the rest need not be known.
         let suspect = self.suspect;
         if above.is_some() && suspect < self.rows.len() {
@@ -108,7 +120,9 @@ impl Trial {
                         above.fixed[place] == solution.fixed[place]
                             && above.busy[place] == solution.busy[place]
                     });
-                    let window = match same {
+                    // No more is needed of a task that defers nothing than that some window is long enough.
+                    let rough = !exact && !again && self.now.remote[place] == 0;
+                    let window = match same || (rough && self.is_enough(place, solution)) {
                         true => before.0,
                         false => match self.window(place, solution, steps) {
                             Some(Some(window)) => window,
@@ -141,16 +155,25 @@ impl Trial {
         let limit = row.limit.unwrap_or(0);
         let fixed = solution.fixed[place];
         let mut window = solution.window[place].max(fixed);
-        loop {
+        if self.short {
+            match self.start(place, solution) {
+                Some(start) => window = start.max(window),
+                None => return Some(None),
+            }
+        }
+        let others = [row.higher.start..place, place + 1..row.higher.end];
+        while window <= limit {
             let mut sum = fixed;
-            for other in row.higher.clone() {
-                if other == place {
-                    continue;
-                }
-                let jobs = (window + solution.deferred[other]).div_ceil(self.rows[other].period);
-                sum += jobs * solution.busy[other];
-                if sum > limit {
-                    return Some(None);
+            for others in &others {
+                let others = self.periods[others.clone()]
+                    .iter()
+                    .zip(&solution.busy[others.clone()])
+                    .zip(&solution.deferred[others.clone()]);
+                for ((period, busy), deferred) in others {
+                    sum += period.jobs(window + deferred) * busy;
+                    if sum > limit {
+                        return Some(None);
+                    }
                 }
             }
             if sum == window {
@@ -162,6 +185,42 @@ impl Trial {
                 return None;
             }
         }
+        Some(None)
+    }
+
+    /// Whether the longest window that keeps the deadline is as long as what is asked for in it.
+    fn is_enough(&self, place: usize, solution: &Solution) -> bool {
+        let row = &self.rows[place];
+        let Some(limit) = row.limit else { return false };
+        let mut left = limit - solution.fixed[place];
+        for others in [row.higher.start..place, place + 1..row.higher.end] {
+            let others = self.periods[others.clone()]
+                .iter()
+                .zip(&solution.busy[others.clone()])
+                .zip(&solution.deferred[others.clone()]);
+            for ((period, busy), deferred) in others {
+                let asked = period.jobs(limit + deferred) * busy;
+                if asked > left {
+                    return false;
+                }
+                left -= asked;
+            }
+        }
+        true
+    }
+
+    /// What no w is below: the solution if jobs could come in parts, w = fixed + Σ (w + δ) / T · busy. None if there is
+    /// no w.
+    fn start(&self, place: usize, solution: &Solution) -> Option<u64> {
+        let row = &self.rows[place];
+        let (mut share, mut first) = (0, solution.fixed[place] << SHARE);
+        for other in row.higher.clone().filter(|&other| other != place) {
+            let of_other = self.periods[other].share(solution.busy[other]);
+            share += of_other;
+            first += solution.deferred[other] * of_other;
+        }
+        // All of the core or more, and rounded down at that.
+        first.checked_div((1u64 << SHARE).checked_sub(share)?)
     }
 
     /// Adds spinning that depends on windows; whether what does not depend on others still keeps the deadline.
@@ -178,7 +237,7 @@ impl Trial {
                 if left > 0 {
                     let theirs = &self.rows[rival.place];
                     let reach = solution.window[place] + solution.window[rival.place] + theirs.jitter;
-                    let count = reach.div_ceil(theirs.period).saturating_mul(rival.count).min(left);
+                    let count = self.periods[rival.place].jobs(reach).saturating_mul(rival.count).min(left);
                     spin += count * rival.length;
                     left -= count;
                 }
@@ -197,4 +256,30 @@ impl Solution {
             part.clear();
         }
     }
+}
+
+impl Period {
+    pub(super) fn new(period: u64) -> Self {
+        Self { period, inverse: u64::MAX / period.max(1) }
+    }
+
+    /// ⌈reach / T⌉, for a reach of less than 2⁶³.
+    #[inline]
+    fn jobs(self, reach: u64) -> u64 {
+        let reach = reach + (self.period - 1);
+        // The inverse is rounded down by less than 1, so this is by less than 2.
+        let jobs = high(reach, self.inverse);
+        jobs + u64::from(reach - jobs * self.period >= self.period)
+    }
+
+    /// busy / T in parts of a power of two, rounded down; for less than 2⁴⁴.
+    fn share(self, busy: u64) -> u64 {
+        high(busy << SHARE, self.inverse)
+    }
+}
+
+/// The upper half of the product.
+#[inline]
+fn high(one: u64, other: u64) -> u64 {
+    ((u128::from(one) * u128::from(other)) >> 64) as u64
 }
