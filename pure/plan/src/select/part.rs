@@ -49,7 +49,7 @@ impl Search<'_> {
         go_on: &mut dyn FnMut(&Progress) -> bool,
     ) -> Result<u64, Overflow> {
         while let Some(part) = self.open.pop() {
-            let at_least = self.at_least().min(part.at_least);
+            let at_least = self.at_least().min(part.at_least).min(self.known());
             let best = self.best.as_ref().map(|(_, judged)| self.goal.aim.value(judged));
             let progress = Progress { judged: self.problem.judged, best, at_least };
             if progress.judged >= limit || !go_on(&progress) {
