@@ -28,7 +28,7 @@ use super::aim::Aim;
 use super::exchange::exchange;
 use super::judge::all;
 use super::paper;
-use super::part::{Goal, Part, Search};
+use super::part::{Goal, Search};
 use super::problem::{Judged, Problem, Selection};
 
 /// Of the published heuristic's refinement, which an answer that is not proven is held against.
@@ -127,9 +127,7 @@ fn among(
     if let Some(found) = &mut best {
         exchange(problem, &possible, aim, found)?;
     }
-    let root = Part { bits: possible.clone(), at_least: 0, solution: None };
-    let goal = Goal { aim, within: None };
-    let mut search = Search { problem, goal, best, open: vec![root] };
+    let mut search = Search::new(problem, possible.clone(), Goal { aim, within: None }, best);
     let at_least = search.run(limit, go_on)?;
     let mut best = search.best;
     // Between equals, the other measures decide.
@@ -138,8 +136,7 @@ fn among(
     {
         if aim != Aim::Memory && aim.value(&found.1) == at_least {
             let goal = Goal { aim: Aim::Memory, within: Some((aim, at_least)) };
-            let root = Part { bits: ties, at_least: 0, solution: None };
-            let mut search = Search { problem, goal, best: Some(found.clone()), open: vec![root] };
+            let mut search = Search::new(problem, ties, goal, Some(found.clone()));
             search.run(limit, &mut |progress| {
                 go_on(&Progress { judged: progress.judged, best: Some(at_least), at_least })
             })?;

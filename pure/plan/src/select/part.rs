@@ -11,6 +11,7 @@ use taut_analysis::multi::{Guard, Solution};
 use super::aim::{Aim, ppm};
 use super::best::Progress;
 use super::judge::offers;
+use super::offer::{Memory, Object};
 use super::problem::{Judged, Problem, Selection};
 
 /// What is to be small, and what must not be more than it is.
@@ -21,27 +22,43 @@ pub(super) struct Goal {
 }
 
 /// A part of all selections.
-pub(super) struct Part {
+struct Part {
     /// By object, a bit per offer that is possible.
-    pub(super) bits: Vec<u64>,
-    pub(super) at_least: u64,
+    bits: Vec<u64>,
+    at_least: u64,
     /// Of what it is a part of.
-    pub(super) solution: Option<Rc<Solution>>,
+    solution: Option<Rc<Solution>>,
 }
 
 pub(super) struct Search<'p> {
     pub(super) problem: &'p mut Problem,
     pub(super) goal: Goal,
     pub(super) best: Option<(Selection, Judged)>,
+    /// Whether some bytes depend on responses.
+    timed: bool,
     /// What is still to be looked at; the last comes first.
-    pub(super) open: Vec<Part>,
+    open: Vec<Part>,
 }
 
 /// By object and offer, what a selection with it has at least above the part's bound. Offers that are not possible have
 /// the greatest number.
 type Above = Vec<Vec<u64>>;
 
-impl Search<'_> {
+impl<'p> Search<'p> {
+    /// Of what takes these offers.
+    pub(super) fn new(
+        problem: &'p mut Problem,
+        bits: Vec<u64>,
+        goal: Goal,
+        best: Option<(Selection, Judged)>,
+    ) -> Self {
+        let timed = |(object, bits): (&Object, &u64)| {
+            offers(*bits).any(|offer| !matches!(object.offers[offer].memory, Memory::Fixed(_)))
+        };
+        let timed = problem.objects.iter().zip(&bits).any(timed);
+        Self { problem, goal, best, timed, open: vec![Part { bits, at_least: 0, solution: None }] }
+    }
+
     /// Until all is looked at, or a limit; below the answer is nothing.
     pub(super) fn run(
         &mut self,
@@ -74,19 +91,41 @@ impl Search<'_> {
     /// What all selections that take these offers have at least, memory aside; `None` if none is worth a look.
     fn possible(&mut self, bits: &[u64], above: Option<&Solution>) -> Result<Option<u64>, Overflow> {
         if self.goal.aim == Aim::Memory && self.goal.within.is_none() {
-            return Ok(self.problem.may_fit(bits, above)?.then_some(0));
+            let fits = self.problem.may_fit(bits, above)?;
+            if !fits || !self.timed {
+                return Ok(fits.then_some(0));
+            }
         }
-        if self.problem.fits(bits, above)? { self.worth() } else { Ok(None) }
+        if self.problem.fits(bits, above)? { self.worth(bits) } else { Ok(None) }
     }
 
     /// The same of what was judged last, if it fits.
-    fn worth(&self) -> Result<Option<u64>, Overflow> {
+    fn worth(&self, bits: &[u64]) -> Result<Option<u64>, Overflow> {
         let value = self.value(self.goal.aim)?;
         let within = match self.goal.within {
             Some((aim, most)) => self.value(aim)? <= most,
             None => true,
         };
-        Ok(Some(value).filter(|value| within && *value < self.known()))
+        if !within || value >= self.known() {
+            return Ok(None);
+        }
+        // Longer responses may have made it too dear.
+        let dear = self.goal.aim == Aim::Memory && self.timed && self.least_bytes(bits)? >= self.known();
+        Ok((!dear).then_some(value))
+    }
+
+    /// Bytes of the cheapest of these offers of each object, under the responses of what was judged last.
+    fn least_bytes(&self, bits: &[u64]) -> Result<u64, Overflow> {
+        let mut sum = 0u64;
+        for (object, &bits) in self.problem.objects.iter().zip(bits) {
+            let mut least = u64::MAX;
+            for offer in offers(bits) {
+                let bytes = self.problem.bytes(&object.offers[offer], &self.problem.responses)?;
+                least = bytes.unwrap_or(u64::MAX).min(least);
+            }
+            sum = sum.saturating_add(least);
+        }
+        Ok(sum)
     }
 
     /// What was judged last has at least this, memory aside.
@@ -119,7 +158,7 @@ impl Search<'_> {
             if !self.problem.fits(&part.bits, part.solution.as_deref())? {
                 return Ok(());
             }
-            let Some(value) = self.worth()? else { return Ok(()) };
+            let Some(value) = self.worth(&part.bits)? else { return Ok(()) };
             let solution = Rc::new(self.problem.trial.solution().clone());
             part.solution = Some(Rc::clone(&solution));
             let mut above = self.prices(&part.bits)?;
