@@ -184,6 +184,13 @@ fn rows_that_were_touched_are_not_gone_on_with() {
     let output = sweep(at, "small.toml -o rows.csv");
     assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
     fs::remove_dir(at.join("rows.csv.new")).unwrap();
+    let full = at.join("rows.csv.new");
+    std::os::unix::fs::symlink("/dev/full", &full).unwrap();
+    refused(at, "small.toml -o rows.csv --resume", 3, "cannot write rows.csv.new: No space left");
+    assert!(!full.is_symlink(), "a part of a file is of no use");
+    std::os::unix::fs::symlink("/dev/full", at.join("rows.parquet.new")).unwrap();
+    refused(at, "small.toml -o rows.parquet", 3, "cannot write rows.parquet.new");
+    assert!(at.join("rows.parquet.part").exists() && !at.join("rows.parquet").exists());
     let part = at.join("rows.csv.part");
     let good = fs::read_to_string(&part).unwrap();
     assert_eq!(good.lines().count(), 61);

@@ -4,7 +4,6 @@
 //! Parquet: rows to a file, and back. The same rows give the same bytes.
 
 use std::fs::File;
-use std::io::BufWriter;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -50,22 +49,21 @@ fn marks(origin: &Origin) -> Vec<KeyValue> {
     ]
 }
 
-/// Writes rows.
+/// Writes rows; all of them are handed to the system.
 pub(super) fn write(
     file: File,
     path: &Path,
     generator: &Generator,
     origin: &Origin,
     mut rows: impl Iterator<Item = Result<Row, Failure>>,
-) -> Result<(), Failure> {
+) -> Result<File, Failure> {
     let failed = |error: ParquetError| Failure::Write(path.to_owned(), std::io::Error::other(error));
     let schema = parse_message_type(&schema(generator)).map_err(failed)?;
     let properties = WriterProperties::builder()
         .set_created_by(format!("taut {}", env!("CARGO_PKG_VERSION")))
         .set_key_value_metadata(Some(marks(origin)));
     let mut writer =
-        SerializedFileWriter::new(BufWriter::new(file), Arc::new(schema), Arc::new(properties.build()))
-            .map_err(failed)?;
+        SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties.build())).map_err(failed)?;
     loop {
         let group: Vec<Row> = rows.by_ref().take(GROUP).collect::<Result<_, _>>()?;
         if group.is_empty() {
@@ -73,12 +71,11 @@ pub(super) fn write(
         }
         write_group(&mut writer, generator, &group).map_err(failed)?;
     }
-    writer.close().map_err(failed)?;
-    Ok(())
+    writer.into_inner().map_err(failed)
 }
 
 fn write_group(
-    writer: &mut SerializedFileWriter<BufWriter<File>>,
+    writer: &mut SerializedFileWriter<File>,
     generator: &Generator,
     rows: &[Row],
 ) -> Result<(), ParquetError> {
@@ -115,40 +112,34 @@ fn write_group(
     Ok(())
 }
 
-/// All rows of a file that [`write`] wrote from the same origin.
-pub(super) fn read(path: &Path, generator: &Generator, origin: &Origin) -> Result<Vec<Row>, Failure> {
-    let failed = |error: ParquetError| match error {
-        ParquetError::External(error) => Failure::Read(path.to_owned(), std::io::Error::other(error)),
-        error => Failure::Usage(format!("{} cannot be read as Parquet: {error}", path.display())),
+/// The rows of a file that [`write`] wrote from the same origin.
+pub(super) fn read<'g>(
+    path: &Path,
+    generator: &'g Generator,
+    origin: &Origin,
+) -> Result<impl Iterator<Item = Result<Row, Failure>> + use<'g>, Failure> {
+    let path = path.to_owned();
+    let unread = move |path: &Path, error: ParquetError| {
+        Failure::Usage(format!("{} cannot be read as Parquet: {error}", path.display()))
     };
-    let file = File::open(path).map_err(Failure::read(path))?;
-    let reader = SerializedFileReader::new(file).map_err(failed)?;
+    let file = File::open(&path).map_err(Failure::read(&path))?;
+    let reader = SerializedFileReader::new(file).map_err(|error| unread(&path, error))?;
     let found = reader.metadata().file_metadata().key_value_metadata();
     for (mark, what) in marks(origin).iter().zip(["version of taut", "generator file", "seed"]) {
         if !found.is_some_and(|found| found.contains(mark)) {
-            let path = path.display();
-            return Err(Failure::Usage(format!("{path} is not from this {what}")));
+            return Err(Failure::Usage(format!("{} is not from this {what}", path.display())));
         }
     }
-    let mut rows = Vec::new();
-    for row in reader.get_row_iter(None).map_err(failed)? {
-        let row = row.map_err(failed)?;
-        let cell = |field: &'_ Field| match field {
-            Field::ULong(number) => Some(*number),
-            _ => None,
-        };
-        let mut cells = Vec::new();
-        for (_, field) in row.get_column_iter() {
-            cells.push(match field {
-                Field::Null => Cell::Nothing,
-                Field::Bool(truth) => Cell::Truth(*truth),
-                Field::Str(text) => Cell::Text(text),
-                other => cell(other).map_or(Cell::Nothing, Cell::Number),
-            });
-        }
-        let made = generator.read(&cells);
+    Ok(reader.into_iter().map(move |row| {
+        let row = row.map_err(|error| unread(&path, error))?;
+        let cells = row.get_column_iter().map(|(_, field)| match field {
+            Field::ULong(number) => Cell::Number(*number),
+            Field::Bool(truth) => Cell::Truth(*truth),
+            Field::Str(text) => Cell::Text(text),
+            // Anything else is no cell of ours, and no row is made of it.
+            _ => Cell::Nothing,
+        });
         let wrong = || Failure::Usage(format!("{} has rows that this sweep does not have", path.display()));
-        rows.push(made.ok_or_else(wrong)?);
-    }
-    Ok(rows)
+        generator.read(&cells.collect::<Vec<_>>()).ok_or_else(wrong)
+    }))
 }

@@ -54,6 +54,8 @@ pub(super) fn write(
         Kind::Csv => lines(file, &new, Some(head(generator)), rows, |row| comma_separated(generator, row)),
         Kind::JsonLines => lines(file, &new, None, rows, |row| object(generator, row)),
     });
+    // What it was made from goes away afterwards, so it must be on the disk, and not only on its way.
+    let written = written.and_then(|file| file.sync_all().map_err(Failure::write(&new)));
     let written = written.and_then(|()| std::fs::rename(&new, path).map_err(Failure::write(path)));
     if written.is_err() {
         // A part of it is of no use; if it cannot be taken away, the reason is the one that is told.
@@ -68,13 +70,13 @@ fn lines(
     head: Option<String>,
     rows: impl Iterator<Item = Result<Row, Failure>>,
     line: impl Fn(&Row) -> String,
-) -> Result<(), Failure> {
+) -> Result<File, Failure> {
     let mut file = BufWriter::new(file);
     for text in head.map(Ok).into_iter().chain(rows.map(|row| Ok(line(&row?)))) {
         let text: String = text?;
         writeln!(file, "{text}").map_err(Failure::write(path))?;
     }
-    file.flush().map_err(Failure::write(path))
+    file.into_inner().map_err(|error| Failure::Write(path.to_owned(), error.into_error()))
 }
 
 fn head(generator: &Generator) -> String {

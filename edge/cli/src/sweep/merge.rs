@@ -3,9 +3,10 @@
 
 //! Parts of a sweep to the file that a single run would have written.
 
+use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 
-use taut_sweep::{Generator, Row, Summary};
+use taut_sweep::{Generator, Summary};
 
 use crate::outcome::Failure;
 use crate::sweep::columnar;
@@ -19,35 +20,40 @@ pub(super) fn merge(
     files: &[PathBuf],
     (out, kind): (&Path, Kind),
 ) -> Result<Summary, Failure> {
-    let mut parts: Vec<(Vec<Row>, &Path)> = Vec::new();
+    let mut parts = Vec::new();
     for path in files {
         if Kind::of(path)? != Kind::Parquet {
             let why =
                 "is not Parquet; parts in other languages are joined by `cat`, .csv without the later heads";
             return Err(Failure::Usage(format!("{} {why}", path.display())));
         }
-        parts.push((columnar::read(path, generator, origin)?, path));
-    }
-    parts.sort_by_key(|(rows, _)| rows.first().map(|row| row.row));
-    let mut next = 0;
-    for (rows, path) in &parts {
-        for row in rows {
-            if row.row < next {
-                return Err(Failure::Usage(format!("{}: row {} is there before", path.display(), row.row)));
-            }
-            if row.row > next {
-                return Err(missing(next, row.row));
-            }
-            next += 1;
+        let mut rows = columnar::read(path, generator, origin)?;
+        // A part may be empty.
+        if let Some(first) = rows.next().transpose()? {
+            parts.push((first, rows, path));
         }
     }
-    if next < generator.rows() {
-        return Err(missing(next, generator.rows()));
-    }
-    let rows = || parts.iter().flat_map(|(rows, _)| rows);
-    file::write(out, kind, generator, origin, rows().map(|row| Ok(row.clone())))?;
+    parts.sort_by_key(|(first, ..)| first.row);
+    let mut next = 0;
     let mut summary = Summary::new(generator);
-    rows().for_each(|row| summary.add(row));
+    let mut all = parts.into_iter().flat_map(|(first, rest, path)| {
+        std::iter::once(Ok(first)).chain(rest).map(move |row| row.map(|row| (row, path)))
+    });
+    let in_order = std::iter::from_fn(|| match all.next() {
+        None => (next < generator.rows()).then(|| Err(missing(next, generator.rows()))),
+        Some(row) => Some(row.and_then(|(row, path)| match row.row.cmp(&next) {
+            Ordering::Less => {
+                Err(Failure::Usage(format!("{}: row {} is there before", path.display(), row.row)))
+            }
+            Ordering::Greater => Err(missing(next, row.row)),
+            Ordering::Equal => {
+                next += 1;
+                summary.add(&row);
+                Ok(row)
+            }
+        })),
+    });
+    file::write(out, kind, generator, origin, in_order)?;
     Ok(summary)
 }
 

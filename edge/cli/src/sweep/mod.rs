@@ -144,7 +144,9 @@ fn keep(
     let mut flushed = Instant::now();
     let left = range.start + done..range.end;
     let made = make(arguments, generator, left, screen, &mut |row| {
-        partial.add(generator, &row)?;
+        if let Some(row) = row {
+            partial.add(generator, &row)?;
+        }
         if flushed.elapsed() > FLUSHED {
             flushed = Instant::now();
             partial.flush()?;
@@ -182,7 +184,7 @@ fn only_look(arguments: &Sweep, generator: &Generator, screen: &Screen) -> Resul
     let mut summary = Summary::new(generator);
     let range = arguments.shard.rows(generator);
     let complete = make(arguments, generator, range, screen, &mut |row| {
-        summary.add(&row);
+        row.iter().for_each(|row| summary.add(row));
         Ok(())
     })?;
     if !complete {
@@ -191,13 +193,13 @@ fn only_look(arguments: &Sweep, generator: &Generator, screen: &Screen) -> Resul
     Ok(Made { summary, complete })
 }
 
-/// Makes rows, and shows how far it is. Whether all were made.
+/// Makes rows for `each`, which is also asked while there is none, and shows how far it is. Whether all were made.
 fn make(
     arguments: &Sweep,
     generator: &Generator,
     range: std::ops::Range<u64>,
     screen: &Screen,
-    each: &mut dyn FnMut(Row) -> Result<(), Failure>,
+    each: &mut dyn FnMut(Option<Row>) -> Result<(), Failure>,
 ) -> Result<bool, Failure> {
     let mut attendant = Attendant::new(screen)?;
     let jobs = match arguments.jobs {
@@ -207,10 +209,8 @@ fn make(
     let wanted = range.end - range.start;
     let mut made = 0;
     let result = work::rows(generator, range, jobs, &mut |row| {
-        if let Some(row) = row {
-            each(row)?;
-            made += 1;
-        }
+        made += u64::from(row.is_some());
+        each(row)?;
         let spent = attendant.spent();
         attendant.tell(|| table::progress(made, wanted, spent));
         Ok(!attendant.interrupted())
