@@ -252,3 +252,39 @@ fn columns_and_cells_go_together_and_a_summary_adds_up() {
     assert!(exhaustive < generator.rows(), "systems of more than two objects were not asked");
     assert_eq!(Summary::new(&generator).of(0)[0].schedulable_permille(), None);
 }
+
+/// The largest and the smallest that a file can say: an answer or an error, in any case.
+#[test]
+fn extremes_are_answers_or_errors() {
+    let listed = "[\"5ms\", \"10ms\", \"20ms\", \"50ms\", \"100ms\", \"200ms\", \"500ms\", \"1s\"]";
+    let light = "{ \"1B\" = 30, \"4B\" = 30, \"24B\" = 20, \"48B\" = 20 }";
+    let share = "share = [\"1%\", \"10%\"]";
+    let utilisation = "{ from = \"40%\", to = \"95%\", step = \"5%\" }";
+    let cases: [&[(&str, &str)]; 9] = [
+        &[(listed, "\"1us\"")],
+        &[(listed, "[\"1us\", \"1h\"]")],
+        &[(listed, "{ from = \"1us\", to = \"1h\" }")],
+        &[(utilisation, "\"0.1%\"")],
+        &[(utilisation, "\"100%\"")],
+        &[(share, "share = [\"0%\", \"100%\"]")],
+        &[(share, "length = [\"0ns\", \"1h\"]")],
+        &[(light, "\"4GiB\""), (share, "access = { fixed = \"1h\", per-byte = \"1h\" }")],
+        &[(light, "\"4GiB\""), ("index = \"1B\" }\ntccp", "per-byte = \"1h\", index = \"4GiB\" }\ntccp")],
+    ];
+    let mut overflows = 0;
+    for changes in cases {
+        let changes: Vec<_> = [SMALL[0]].iter().chain(changes).copied().collect();
+        let generator = paper(&changes);
+        for row in 0..6 {
+            match generator.row(row) {
+                Ok(made) => assert_eq!(made.row, row),
+                Err(NoRow::Overflow { row: of }) => {
+                    assert_eq!(of, row);
+                    overflows += 1;
+                }
+                Err(other) => panic!("{changes:?}: {other}"),
+            }
+        }
+    }
+    assert!(overflows > 0, "4 GiB at an hour a byte are not 64 bits of nanoseconds");
+}
