@@ -112,7 +112,7 @@ fn write_group(
     Ok(())
 }
 
-/// The rows of a file that [`write`] wrote from the same origin.
+/// The rows of a file that [`write()`] wrote from the same origin.
 pub(super) fn read<'g>(
     path: &Path,
     generator: &'g Generator,
