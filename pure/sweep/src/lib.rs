@@ -39,7 +39,7 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `language`, `read` | a file's keys and values, with everything that is wrong with them |
+//! | `language`, `question`, `read`, `quantity` | a file's keys and values, with everything that is wrong with them |
 //! | `draw`, `system` | a row's system |
 //! | `offers`, `method` | what its objects can have, and what is chosen |
 //! | `row`, `summary` | a row, and what rows of a point come to |
@@ -51,6 +51,8 @@ mod generator;
 mod language;
 mod method;
 mod offers;
+mod quantity;
+mod question;
 mod read;
 mod row;
 mod summary;

@@ -6,11 +6,12 @@
 use std::borrow::Cow;
 use std::ops::{Range, RangeInclusive};
 
-use taut_model::{ParseSizeError, Size, codes, nearest};
-use taut_time::{Duration, ParseDurationError};
+use taut_model::{codes, nearest};
+use taut_time::Duration;
 use toml::de::{DeTable, DeValue};
 
 use crate::fault::Faults;
+use crate::quantity;
 
 /// A value with its place.
 pub(crate) struct Value<'t> {
@@ -179,7 +180,7 @@ impl<'t> Value<'t> {
         let DeValue::String(text) = &self.value else {
             return self.wrong(faults, "a duration in quotes, as in \"5ms\"");
         };
-        let time = parse_time(text, &self.span, faults)?;
+        let time = quantity::time(text, &self.span, faults)?;
         if within.contains(&time) {
             return Some(time);
         }
@@ -190,7 +191,7 @@ impl<'t> Value<'t> {
     /// A size in bytes, 2³² at most.
     pub(crate) fn size(self, faults: &mut Faults<'_>) -> Option<u64> {
         match &self.value {
-            DeValue::String(text) => parse_size(text, &self.span, faults),
+            DeValue::String(text) => quantity::size(text, &self.span, faults),
             _ => self.wrong(faults, "a size in quotes, as in \"64B\""),
         }
     }
@@ -200,7 +201,7 @@ impl<'t> Value<'t> {
         let DeValue::String(text) = &self.value else {
             return self.wrong(faults, "a percentage in quotes, as in \"40%\"");
         };
-        match parse_percent(text) {
+        match quantity::percent(text) {
             Ok(millionths) => Some(millionths),
             Err(why) => {
                 let message = format!("\"{}\" is not a percentage", text.escape_debug());
@@ -273,75 +274,5 @@ impl<'t> Value<'t> {
             return faults.add(codes::OUT_OF_RANGE, &span, message, "nothing to draw from", None);
         }
         Some(values)
-    }
-}
-
-pub(crate) fn parse_time(text: &str, at: &Range<usize>, faults: &mut Faults<'_>) -> Option<u64> {
-    match text.parse::<Duration>() {
-        Ok(time) => Some(time.as_ns()),
-        Err(why) => {
-            let help = match why {
-                ParseDurationError::NoUnit => {
-                    format!("write \"{}ms\" if milliseconds are meant", text.trim())
-                }
-                _ => "as in \"250us\", \"8ms\" or \"1.5s\"".into(),
-            };
-            let message = format!("\"{}\" is not a duration", text.escape_debug());
-            faults.add(codes::BAD_DURATION, at, message, why.to_string(), Some(help))
-        }
-    }
-}
-
-pub(crate) fn parse_size(text: &str, at: &Range<usize>, faults: &mut Faults<'_>) -> Option<u64> {
-    let size = text.parse::<Size>().and_then(|size| {
-        if size.as_bytes() <= 1 << 32 { Ok(size.as_bytes()) } else { Err(ParseSizeError::TooLarge) }
-    });
-    match size {
-        Ok(bytes) => Some(bytes),
-        Err(why) => {
-            let message = format!("\"{}\" is not a size", text.escape_debug());
-            faults.add(
-                codes::BAD_SIZE,
-                at,
-                message,
-                why.to_string(),
-                Some("as in \"64B\" or \"1KiB\"".into()),
-            )
-        }
-    }
-}
-
-fn parse_percent(text: &str) -> Result<u64, &'static str> {
-    let number = text.trim().strip_suffix('%').ok_or("the sign `%` is missing")?.trim_end();
-    let (whole, decimals) = number.split_once('.').unwrap_or((number, "0"));
-    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-    if !is_number(whole) || !is_number(decimals) {
-        return Err("not a number");
-    }
-    if decimals.len() > 4 {
-        return Err("four decimals at most");
-    }
-    let whole = whole.parse::<u64>().ok().filter(|whole| *whole <= 100).ok_or("at most 100%")?;
-    let decimals = format!("{decimals:0<4}").parse::<u64>().map_err(|_| "not a number")?;
-    match whole * 10_000 + decimals {
-        millionths @ ..=1_000_000 => Ok(millionths),
-        _ => Err("at most 100%"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentages() {
-        for (text, millionths) in [("0%", 0), ("40%", 400_000), (" 12.5 %", 125_000), ("100%", 1_000_000)] {
-            assert_eq!(parse_percent(text), Ok(millionths), "{text}");
-        }
-        for text in
-            ["", "%", "40", "-5%", "1.%", ".5%", "100.1%", "101%", "1.00001%", "999999999999999999999%"]
-        {
-            assert!(parse_percent(text).is_err(), "{text}");
-        }
     }
 }
