@@ -61,6 +61,7 @@ pub(super) const ROOMS: &[Room] = &[
             "sys", "segment", "boot",
         ],
     ),
+    edge("edge/py", &["time", "model", "manifest", "plan", "analysis", "sim", "exchange", "sweep"]),
     edge("apps/cochlear", &["taut"]),
     edge("dev/jitter", &["taut"]),
     edge("dev/oracle", &["time", "model", "analysis", "sim"]),

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Several cores with global resources.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use taut_analysis::multi::fmlp07::Kind;
+use taut_analysis::multi::mpcp_lnr09_paper::{self, Claims};
+use taut_analysis::multi::{
+    Bounds, Guard, Guarded, Status, TaskBound, Terms, Witness, edf_msrp, fmlp_plus, fmlp07, mixed,
+    mixed_han14, mpcp_lnr09_sound, msrp_gai01, msrp_holistic, msrp_joint,
+};
+use taut_analysis::{Assumption, Verdict, Why};
+
+use crate::answer::{Answer, answer};
+use crate::edf::{DemandRow, ResponseRow, demand_row, response_row};
+use crate::set::Set;
+use crate::work::{fits, times};
+
+/// Adds what stands here to the module.
+pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(multi_bounds, module)?)?;
+    module.add_function(wrap_pyfunction!(multi_fmlp07, module)?)?;
+    module.add_function(wrap_pyfunction!(multi_mixed, module)?)?;
+    module.add_function(wrap_pyfunction!(multi_claims, module)?)?;
+    module.add_function(wrap_pyfunction!(multi_blocking, module)?)?;
+    module.add_function(wrap_pyfunction!(edf_msrp_cores, module)?)?;
+    module.add_function(wrap_pyfunction!(edf_msrp_responses, module)?)?;
+    module.add_function(wrap_pyfunction!(edf_msrp_spinning, module)?)
+}
+
+/// own, spin, local blocking, remote blocking, interference, jitter.
+type TermsRow = (u64, u64, u64, u64, u64, u64);
+/// Task, resource, time.
+type WitnessRow = (Option<usize>, Option<usize>, u64);
+/// Of spin, local blocking, remote blocking, interference.
+type WitnessesRow = (WitnessRow, WitnessRow, WitnessRow, WitnessRow);
+/// From release, from arrival, status, terms, witnesses.
+type TaskRow = (u64, u64, &'static str, TermsRow, WitnessesRow);
+/// A row per task, and rounds.
+type BoundsRow = (Vec<TaskRow>, u32);
+
+fn terms(terms: &Terms) -> TermsRow {
+    (
+        terms.own.as_ns(),
+        terms.spin.as_ns(),
+        terms.local_blocking.as_ns(),
+        terms.remote_blocking.as_ns(),
+        terms.interference.as_ns(),
+        terms.jitter.as_ns(),
+    )
+}
+
+fn witness(witness: &Witness) -> WitnessRow {
+    (witness.task, witness.resource, witness.time.as_ns())
+}
+
+fn task(bound: &TaskBound) -> TaskRow {
+    let status = match bound.status {
+        Status::Proven => "proven",
+        Status::Passes => "passes",
+        Status::Depends => "depends",
+    };
+    let w = &bound.witnesses;
+    let witnesses =
+        (witness(&w.spin), witness(&w.local_blocking), witness(&w.remote_blocking), witness(&w.interference));
+    (bound.from_release.as_ns(), bound.from_arrival.as_ns(), status, terms(&bound.terms), witnesses)
+}
+
+fn rows(bounds: Bounds) -> BoundsRow {
+    (bounds.tasks.iter().map(task).collect(), bounds.rounds)
+}
+
+/// Response times of all tasks by a theorem, by the name of its file.
+#[pyfunction]
+fn multi_bounds(py: Python<'_>, theorem: &str, set: &Bound<'_, Set>) -> PyResult<Answer<BoundsRow>> {
+    let set = &set.get().0;
+    let solve = match theorem {
+        "msrp_gai01" => msrp_gai01::response_times,
+        "msrp_holistic" => msrp_holistic::response_times,
+        "msrp_joint" => msrp_joint::response_times,
+        "mpcp_lnr09_sound" => mpcp_lnr09_sound::response_times,
+        "fmlp_plus" => fmlp_plus::response_times,
+        other => return Err(PyValueError::new_err(format!("there is no theorem `{other}`"))),
+    };
+    Ok(answer(fits(py, || solve(set))?, rows))
+}
+
+/// FMLP of 2007; of each resource whether it is long.
+#[pyfunction]
+fn multi_fmlp07(py: Python<'_>, set: &Bound<'_, Set>, long: Vec<bool>) -> PyResult<Answer<BoundsRow>> {
+    let set = &set.get().0;
+    same("resources", long.len(), set.resources().len())?;
+    let kind = |resource: usize| if long[resource] { Kind::Long } else { Kind::Short };
+    Ok(answer(fits(py, || fmlp07::response_times(set, kind))?, rows))
+}
+
+fn same(what: &str, given: usize, are: usize) -> PyResult<()> {
+    if given == are { Ok(()) } else { Err(PyValueError::new_err(format!("{given} values for {are} {what}"))) }
+}
+
+/// What guards something, by its word.
+pub(crate) fn guard(word: &str) -> PyResult<Guard> {
+    Ok(match word {
+        "absent" => Guard::Absent,
+        "spinning" => Guard::Spinning,
+        "suspending" => Guard::Suspending,
+        other => {
+            return Err(PyValueError::new_err(format!("`{other}` is none of absent, spinning, suspending")));
+        }
+    })
+}
+
+fn guarded(py: Python<'_>, set: &Bound<'_, Set>, guards: &[String]) -> PyResult<Result<Guarded, Assumption>> {
+    let set = &set.get().0;
+    same("resources", guards.len(), set.resources().len())?;
+    let guards = guards.iter().map(|word| guard(word)).collect::<PyResult<Vec<_>>>()?;
+    Ok(fits(py, || Guarded::new(set))?.map(|mut guarded| {
+        guards.iter().enumerate().for_each(|(resource, guard)| guarded.guard(resource, *guard));
+        guarded
+    }))
+}
+
+/// MSRP, MPCP and wait-free objects side by side.
+#[pyfunction]
+fn multi_mixed(py: Python<'_>, set: &Bound<'_, Set>, guards: Vec<String>) -> PyResult<Answer<BoundsRow>> {
+    let guarded = match guarded(py, set, &guards)? {
+        Ok(guarded) => guarded,
+        Err(assumption) => return Ok(answer(Verdict::NotApplicable(assumption), rows)),
+    };
+    Ok(answer(fits(py, || mixed::response_times(&guarded))?, rows))
+}
+
+/// Per task the claim, whether the deadline is claimed to be kept, and the claim in parts.
+type ClaimRow = (u64, bool, TermsRow);
+
+/// What printed equations claim, which is no proof: those of MPCP if `guards` is not given, else the mixed ones.
+#[pyfunction]
+#[pyo3(signature = (set, guards=None))]
+fn multi_claims(
+    py: Python<'_>,
+    set: &Bound<'_, Set>,
+    guards: Option<Vec<String>>,
+) -> PyResult<Answer<Vec<ClaimRow>>> {
+    let tasks = &set.get().0;
+    let claims = match guards {
+        None => fits(py, || mpcp_lnr09_paper::claims(tasks))?,
+        Some(guards) => match guarded(py, set, &guards)? {
+            Ok(guarded) => fits(py, || mixed_han14::claims(&guarded))?,
+            Err(assumption) => Claims::NotApplicable(assumption),
+        },
+    };
+    // No verdict follows from them: what is claimed comes as what is not shown.
+    Ok(match claims {
+        Claims::Unsound(claims) => {
+            let row = |claim: &mpcp_lnr09_paper::Claim| {
+                (claim.claimed.as_ns(), claim.claimed_to_fit, terms(&claim.terms))
+            };
+            let text = "the printed equations are unsound: what they claim proves nothing";
+            ("not shown", Some(claims.iter().map(row).collect()), Some("unsound".into()), Some(text.into()))
+        }
+        Claims::NotApplicable(assumption) => {
+            answer(Verdict::<Vec<ClaimRow>>::NotApplicable(assumption), |r| r)
+        }
+        Claims::Steps(steps) => answer(Verdict::<Vec<ClaimRow>>::NotShown(Why::Steps(steps)), |r| r),
+    })
+}
+
+/// Spinning and blocking alone, if each job ends within its window from its release.
+#[pyfunction]
+fn multi_blocking(
+    py: Python<'_>,
+    theorem: &str,
+    set: &Bound<'_, Set>,
+    windows: Vec<u64>,
+) -> PyResult<Answer<Vec<TermsRow>>> {
+    let set = &set.get().0;
+    same("tasks", windows.len(), set.tasks().len())?;
+    let windows = times(&windows);
+    let found = fits(py, || match theorem {
+        "fmlp_plus" => fmlp_plus::blocking(set, &windows),
+        _ => msrp_holistic::blocking(set, &windows),
+    })?;
+    let verdict = found.map_or_else(Verdict::NotApplicable, Verdict::Schedulable);
+    Ok(answer(verdict, |all: Vec<Terms>| all.iter().map(terms).collect()))
+}
+
+/// All cores under EDF.
+#[pyfunction]
+fn edf_msrp_cores(py: Python<'_>, set: &Bound<'_, Set>) -> PyResult<Answer<Vec<DemandRow>>> {
+    let set = &set.get().0;
+    Ok(answer(fits(py, || edf_msrp::cores(set))?, |all| all.iter().map(demand_row).collect()))
+}
+
+/// Response times of all tasks under EDF.
+#[pyfunction]
+fn edf_msrp_responses(py: Python<'_>, set: &Bound<'_, Set>) -> PyResult<Answer<Vec<ResponseRow>>> {
+    let set = &set.get().0;
+    Ok(answer(fits(py, || edf_msrp::response_times(set))?, |all| all.iter().map(response_row).collect()))
+}
+
+/// What a job of each task spins at most, and for what longest.
+#[pyfunction]
+fn edf_msrp_spinning(py: Python<'_>, set: &Bound<'_, Set>) -> PyResult<Vec<(u64, WitnessRow)>> {
+    let set = &set.get().0;
+    let all = fits(py, || edf_msrp::spinning(set))?;
+    Ok(all.iter().map(|(time, of)| (time.as_ns(), witness(of))).collect())
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Sweeps: random systems from a generator file, and what becomes of each.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use arrow_array::builder::{BooleanBuilder, StringDictionaryBuilder, UInt64Builder};
+use arrow_array::types::Int32Type;
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Field, Schema};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use taut_manifest::{Diagnostic, Source, Span};
+use taut_model::Severity;
+use taut_sweep::{Cell, Kind, NoRow, Row, Shard};
+
+use crate::set::Set;
+use crate::table::Table;
+use crate::work::free;
+
+/// Adds what stands here to the module.
+pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Generator>()
+}
+
+/// How often a sweep looks up: for signals, and to tell of its progress.
+const LOOK_UP: Duration = Duration::from_millis(50);
+/// Rows that a thread makes at a time.
+const BLOCK: u64 = 16;
+
+/// A generator file, read.
+#[pyclass(name = "Generator", module = "taut._taut", frozen)]
+#[derive(Debug)]
+struct Generator(taut_sweep::Generator);
+
+/// A column that grows.
+enum Column {
+    Number(UInt64Builder),
+    Truth(BooleanBuilder),
+    Text(StringDictionaryBuilder<Int32Type>),
+}
+
+impl Column {
+    fn of(kind: Kind) -> Self {
+        match kind {
+            Kind::Number => Self::Number(UInt64Builder::new()),
+            Kind::Truth => Self::Truth(BooleanBuilder::new()),
+            Kind::Text => Self::Text(StringDictionaryBuilder::new()),
+        }
+    }
+
+    fn push(&mut self, cell: Cell<'_>) {
+        match (self, cell) {
+            (Self::Number(column), Cell::Number(number)) => column.append_value(number),
+            (Self::Number(column), _) => column.append_null(),
+            (Self::Truth(column), Cell::Truth(truth)) => column.append_value(truth),
+            (Self::Truth(column), _) => column.append_null(),
+            (Self::Text(column), Cell::Text(text)) => column.append_value(text),
+            (Self::Text(column), _) => column.append_null(),
+        }
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        match self {
+            Self::Number(column) => Arc::new(column.finish()),
+            Self::Truth(column) => Arc::new(column.finish()),
+            Self::Text(column) => Arc::new(column.finish()),
+        }
+    }
+}
+
+fn data_type(kind: Kind) -> DataType {
+    match kind {
+        Kind::Number => DataType::UInt64,
+        Kind::Truth => DataType::Boolean,
+        Kind::Text => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
+    }
+}
+
+/// Rows as columns.
+struct Columns<'g> {
+    generator: &'g taut_sweep::Generator,
+    columns: Vec<Column>,
+}
+
+impl<'g> Columns<'g> {
+    fn new(generator: &'g taut_sweep::Generator) -> Self {
+        let columns = generator.columns().iter().map(|column| Column::of(column.kind)).collect();
+        Self { generator, columns }
+    }
+
+    fn push(&mut self, row: &Row) {
+        for (column, cell) in self.columns.iter_mut().zip(self.generator.cells(row)) {
+            column.push(cell);
+        }
+    }
+
+    fn batch(mut self) -> PyResult<Table> {
+        let field =
+            |column: &taut_sweep::Column| Field::new(&column.name, data_type(column.kind), column.optional);
+        let schema = Schema::new(self.generator.columns().iter().map(field).collect::<Vec<_>>());
+        let columns = self.columns.iter_mut().map(Column::finish).collect();
+        let batch = RecordBatch::try_new(Arc::new(schema), columns);
+        batch.map(Table::new).map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+}
+
+/// Makes the rows of a range on several threads and puts them into `columns` in their order; `ask` is asked now and then
+/// whether to go on, and given how many there are.
+fn make(
+    generator: &taut_sweep::Generator,
+    range: &Range<u64>,
+    jobs: usize,
+    columns: &mut Columns<'_>,
+    ask: &mut dyn FnMut(u64) -> bool,
+) -> Result<(), NoRow> {
+    let next = AtomicU64::new(range.start);
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (sender, receiver) = mpsc::sync_channel(jobs * 4);
+        for _ in 0..jobs {
+            let (sender, next, stop) = (sender.clone(), &next, &stop);
+            scope.spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    let from = next.fetch_add(BLOCK, Ordering::Relaxed);
+                    if from >= range.end {
+                        return;
+                    }
+                    let rows = from..from.saturating_add(BLOCK).min(range.end);
+                    let rows = rows.take_while(|_| !stop.load(Ordering::Relaxed));
+                    let made: Result<Vec<Row>, NoRow> = rows.map(|row| generator.row(row)).collect();
+                    if sender.send((from, made)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        // Blocks that came before their turn.
+        let (mut early, mut expected, mut asked) = (BTreeMap::new(), range.start, Instant::now());
+        let result = loop {
+            match receiver.recv_timeout(LOOK_UP) {
+                Ok((from, made)) => drop(early.insert(from, made)),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break Ok(()),
+            }
+            while let Some(made) = early.remove(&expected) {
+                match made {
+                    Ok(rows) => rows.iter().for_each(|row| columns.push(row)),
+                    Err(why) => {
+                        stop.store(true, Ordering::Relaxed);
+                        return Err(why);
+                    }
+                }
+                expected = expected.saturating_add(BLOCK).min(range.end);
+            }
+            if asked.elapsed() >= LOOK_UP {
+                asked = Instant::now();
+                if !ask(expected - range.start) {
+                    break Ok(());
+                }
+            }
+        };
+        stop.store(true, Ordering::Relaxed);
+        // Who waits to hand over rows need not wait for ever.
+        drop(receiver);
+        result
+    })
+}
+
+#[pymethods]
+impl Generator {
+    /// Reads a text. Raises `ValueError` with the diagnostics as the command shows them, and as JSON.
+    #[new]
+    fn new(py: Python<'_>, name: String, text: String) -> PyResult<Self> {
+        free(py, || taut_sweep::Generator::parse(&text))?.map(Self).map_err(|faults| {
+            let diagnostic = |fault: taut_sweep::Fault| Diagnostic {
+                code: fault.code,
+                severity: Severity::Error,
+                message: fault.message,
+                primary: Span { file: 0, range: fault.range, text: fault.label },
+                secondary: Vec::new(),
+                notes: Vec::new(),
+                help: fault.help,
+            };
+            let diagnostics: Vec<_> = faults.into_iter().map(diagnostic).collect();
+            let source = Source { name, text };
+            let text = taut_manifest::render(&diagnostics, &[&source], false, 100);
+            PyValueError::new_err((text, taut_manifest::to_json(&diagnostics, &[&source]).to_string()))
+        })
+    }
+
+    fn with_seed(&self, seed: u64) -> Self {
+        Self(self.0.clone().with_seed(seed))
+    }
+
+    fn seed(&self) -> u64 {
+        self.0.seed()
+    }
+
+    fn rows(&self) -> u64 {
+        self.0.rows()
+    }
+
+    /// Of each point its scheme and its utilisation in parts per million.
+    fn points(&self) -> Vec<(String, u64)> {
+        self.0.points().iter().map(|point| (point.scheme.clone(), point.utilisation)).collect()
+    }
+
+    /// The columns of a table of rows, with what they mean.
+    fn columns(&self) -> Vec<(String, String)> {
+        self.0.columns().into_iter().map(|column| (column.name, column.about.to_owned())).collect()
+    }
+
+    fn methods(&self) -> Vec<String> {
+        self.0.methods().iter().map(taut_sweep::Method::name).collect()
+    }
+
+    /// The rows of a part, counted from 0.
+    fn shard(&self, index: u64, of: u64) -> PyResult<(u64, u64)> {
+        let shard = Shard::new(index, of).ok_or_else(|| PyValueError::new_err("no such part"))?;
+        let rows = shard.rows(&self.0);
+        Ok((rows.start, rows.end))
+    }
+
+    /// The system of a row.
+    fn set(&self, py: Python<'_>, row: u64) -> PyResult<Set> {
+        let system = free(py, || self.0.system(row))?;
+        system.map(|system| Set(system.set)).map_err(|why| PyValueError::new_err(why.to_string()))
+    }
+
+    /// The rows from one on up to another. `progress` is called with how many there are; what it returns is whether to go
+    /// on, if not `None`; a sweep that ends so has the rows up to there.
+    #[pyo3(signature = (start, end, jobs, progress))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        start: u64,
+        end: u64,
+        jobs: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Table> {
+        let range = start..end.min(self.0.rows());
+        let mut columns = Columns::new(&self.0);
+        let mut raised = None;
+        let made = free(py, || {
+            make(&self.0, &range, jobs.clamp(1, 1024), &mut columns, &mut |count| {
+                let go_on = Python::attach(|py| {
+                    py.check_signals()?;
+                    let Some(progress) = &progress else { return Ok(true) };
+                    let answer = progress.call1(py, (count,))?;
+                    Ok(answer.is_none(py) || answer.is_truthy(py)?)
+                });
+                go_on.unwrap_or_else(|error| {
+                    raised = Some(error);
+                    false
+                })
+            })
+        })?;
+        if let Some(error) = raised {
+            return Err(error);
+        }
+        made.map_err(|why| PyValueError::new_err(why.to_string()))?;
+        columns.batch()
+    }
+}
