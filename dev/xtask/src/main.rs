@@ -19,6 +19,7 @@ mod exchange;
 mod oracle;
 mod orderings;
 mod peers;
+mod python;
 mod spdx;
 mod step;
 mod suite;
@@ -89,6 +90,8 @@ enum Task {
     Drivers,
     /// What `taut export` writes, run by SimSo, rt-app and MAST as far as they are there, beside ours
     Exchange,
+    /// The Python package: wheel, tests, types and notebook, in environments of its own below target/
+    Python,
     /// The long forms of the tests, again and again for a time
     Soak {
         /// How long
@@ -127,6 +130,7 @@ fn main() -> ExitCode {
         Task::Oracle { folder } => oracle::run(&tree, folder),
         Task::Drivers => closing(&tree, &drivers::steps()),
         Task::Exchange => closing(&tree, &exchange::steps()),
+        Task::Python => closing(&tree, &python::steps()),
         Task::Soak { minutes } => suite::soak(&tree, minutes),
     }
 }

@@ -11,7 +11,7 @@ use crate::step::{Outcome, Step};
 use crate::tally::Tally;
 use crate::toolchain::{self, Component};
 use crate::tree::Tree;
-use crate::{absence, document, drivers, exchange, names, oracle, orderings, peers, spdx, step};
+use crate::{absence, document, drivers, exchange, names, oracle, orderings, peers, python, spdx, step};
 
 /// What a contributor must see pass.
 pub(crate) fn test() -> Vec<Step> {
@@ -32,6 +32,7 @@ pub(crate) fn ci() -> Vec<Step> {
     steps.extend(tests());
     steps.extend(documentation());
     steps.extend(applications());
+    steps.extend(python::steps());
     steps.extend(oracle::steps());
     steps.extend(drivers::steps());
     steps.extend(exchange::steps());
