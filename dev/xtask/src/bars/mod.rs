@@ -3,6 +3,7 @@
 
 //! Bars: promises in numbers, measured anew on this machine. Each set has a name.
 
+mod choose;
 mod first;
 mod generated;
 mod observed;
@@ -22,7 +23,12 @@ use crate::tree::Tree;
 /// A set of bars: its name, and how it is measured.
 type Set = (&'static str, fn(&Tree) -> Vec<Row>);
 
-const SETS: &[Set] = &[("first", first::measure), ("share", share::measure), ("prove", prove::measure)];
+const SETS: &[Set] = &[
+    ("first", first::measure),
+    ("share", share::measure),
+    ("prove", prove::measure),
+    ("choose", choose::measure),
+];
 
 /// The names of the sets.
 pub(crate) fn names() -> Vec<&'static str> {
