@@ -123,6 +123,11 @@ pub fn explain_channel(plan: &Plan, name: &str) -> Option<String> {
     let readers: Vec<&str> = channel.readers.iter().map(|reader| reader.name.as_str()).collect();
     let mut text = format!("{name}: {} -> {}\n", channel.writer.name, readers.join(", "));
     let _ = writeln!(text, "{}: {}", channel.mechanism.paper_name(), channel.reason);
+    for other in channel.choice.iter().flat_map(|choice| &choice.cheaper) {
+        let bytes = other.bytes.map_or_else(String::new, |bytes| format!(" with {bytes} bytes"));
+        let why = other.refused.as_deref().unwrap_or("all else would not do");
+        let _ = writeln!(text, "not {}{bytes}: {why}", other.mechanism.paper_name());
+    }
     let _ = writeln!(text, "holds {}", holds(channel));
     if let Some(latency) = channel.latency {
         let _ = writeln!(text, "a value is taken within {latency} of its sending");

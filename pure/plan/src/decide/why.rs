@@ -63,7 +63,7 @@ fn offer(decided: &Decided, id: ChannelId, mechanism: Mechanism) -> Offer {
     let refused = (!measure.kept).then(|| forbidden(&model, &proof, &measure));
     let refused = refused.or_else(|| {
         let guess = lock && channel.mechanism != Some(mechanism) && !open.platform().overheads.lock_is_stated;
-        guess.then(|| "not tried: `overheads.lock` is not stated, and would be a guess".to_owned())
+        guess.then(|| "its cost would be a guess: `overheads.lock` is not stated".to_owned())
     });
     Offer { mechanism, bytes, added: added(open, id, mechanism), refused, measure: Some(measure) }
 }
