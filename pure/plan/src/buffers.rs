@@ -87,6 +87,18 @@ pub(crate) fn bytes(model: &Model, id: ChannelId, promises: &Promises, mechanism
     candidate(model, id, promises, mechanism).ok().map(|choice| choice.bytes)
 }
 
+/// The smallest for a state of those that are wanted, by these times.
+pub(crate) fn smallest(
+    model: &Model,
+    id: ChannelId,
+    promises: &Promises,
+    wanted: impl Fn(&Mechanism) -> bool,
+) -> Option<Mechanism> {
+    let all = serving(model, id).into_iter().filter(|mechanism| mechanism.has_ways()).filter(wanted);
+    let sized = all.filter_map(|mechanism| Some((bytes(model, id, promises, mechanism)?, mechanism)));
+    sized.min_by_key(|(bytes, _)| *bytes).map(|(_, mechanism)| mechanism)
+}
+
 fn refused(
     model: &Model,
     channel: &Channel,

@@ -6,15 +6,15 @@ use taut_model::{Arrival, ChannelId, Class, Fault, Model, Party, Place, RealTime
 use taut_time::Duration;
 
 use crate::chains;
-use crate::decide::{self, Decided};
+use crate::decide;
 use crate::flow::{self, Realisation};
 use crate::map::{self, Map};
 use crate::proof::{Effort, Proof};
 use crate::seats::{Seat, Seats, Who};
 use crate::shared::Shared;
 use crate::{
-    ArrivalPlan, ChainPlan, ChannelPlan, ClassPlan, CorePlan, Input, MemoryPlan, Plan, ReaderPlan, Region,
-    ServicePlan, TaskPlan, Term, Wish, WishError, WriterPlan, serve, timing,
+    ArrivalPlan, ChainPlan, ChannelPlan, ChoicePlan, ClassPlan, CorePlan, Input, MemoryPlan, Plan,
+    ReaderPlan, Region, ServicePlan, TaskPlan, Term, Wish, WishError, WriterPlan, serve, timing,
 };
 
 /// The largest number that TOML can hold; stands for any utilisation above it.
@@ -78,6 +78,9 @@ impl Plan {
         if !proven {
             timing::unsaid(model, &promises, &mut faults);
         }
+        let choice = |id: ChannelId| decide::choice(&decided, &promises, id, &channels[id.index()]);
+        let choices: Vec<Option<ChoicePlan>> =
+            model.channel_ids().map(|id| choice(id).filter(|_| proven)).collect();
         let plan = Self {
             lock: Self::FORMAT,
             app: model.app().name.clone(),
@@ -96,7 +99,7 @@ impl Plan {
             services: services(model, &map),
             tasks: tasks(model, &seats, shared.as_ref(), &map),
             clients: model.clients().iter().map(|client| client.name.clone()).collect(),
-            channels: channel_plans(&decided, &channels, &map),
+            channels: channel_plans(model, &channels, &map, choices),
             chains,
         };
         Planned { plan, model: decided.model, faults }
@@ -262,10 +265,14 @@ fn terms(seats: &Seats<'_>, core: usize, bound: &Bound) -> Vec<Term> {
     bound.terms.iter().map(term).collect()
 }
 
-fn channel_plans(decided: &Decided, channels: &[Realisation], map: &Map) -> Vec<ChannelPlan> {
-    let model = &decided.model;
+fn channel_plans(
+    model: &Model,
+    channels: &[Realisation],
+    map: &Map,
+    choices: Vec<Option<ChoicePlan>>,
+) -> Vec<ChannelPlan> {
     let client = |party: &Party| matches!(party, Party::Client(_));
-    let one = |id: ChannelId| {
+    let one = |(id, choice): (ChannelId, Option<ChoicePlan>)| {
         let channel = model.channel(id);
         let (realisation, (place, region)) = (&channels[id.index()], map.channels[id.index()]);
         let payload = &model.payloads()[channel.payload];
@@ -288,7 +295,7 @@ fn channel_plans(decided: &Decided, channels: &[Realisation], map: &Map) -> Vec<
             size: payload.size().unwrap_or(u32::MAX),
             mechanism: realisation.mechanism,
             reason: realisation.reason.clone(),
-            choice: decide::choice(decided, id, realisation.mechanism),
+            choice,
             buffers: realisation.buffers,
             capacity: realisation.capacity,
             capacity_reason: realisation.capacity_reason.clone(),
@@ -298,5 +305,5 @@ fn channel_plans(decided: &Decided, channels: &[Realisation], map: &Map) -> Vec<
             latency: realisation.latency,
         }
     };
-    model.channel_ids().map(one).collect()
+    model.channel_ids().zip(choices).map(one).collect()
 }

@@ -33,9 +33,7 @@ pub(super) fn improve(
         for candidate in candidates {
             let at = candidate.id.index();
             let now = decisions.mechanisms[at];
-            // What waits for nobody is `None`: it is chosen by its bytes then.
-            let others = candidate.locks.iter().copied().map(Some).chain([None]);
-            for other in others.filter(|other: &Option<Mechanism>| *other != now) {
+            for other in others(candidate, now, aim) {
                 let before = std::mem::replace(&mut decisions.mechanisms[at], other);
                 match measure(open, decisions).filter(|found| found.is_better(&reached, aim)) {
                     Some(found) => (reached, again) = (found, true),
@@ -48,6 +46,16 @@ pub(super) fn improve(
         }
     }
     Some(proven)
+}
+
+/// What may be nearer to the aim. What waits for nobody is `None`: it is chosen by its bytes then.
+fn others(candidate: &Candidate, now: Option<Mechanism>, aim: Aim) -> Vec<Option<Mechanism>> {
+    let all = candidate.locks.iter().copied().map(Some).chain([None]);
+    match candidate.locks.iter().position(|lock| Some(*lock) == now) {
+        // Only the locks before it are smaller.
+        Some(at) if aim == Aim::Memory => all.take(at).collect(),
+        _ => all.filter(|other| *other != now).collect(),
+    }
 }
 
 fn measure(open: &Model, decisions: &Decisions) -> Option<Measure> {

@@ -24,7 +24,7 @@ mod why;
 use taut_model::{Aim, ChannelId, Decisions, Fault, Kind, Mechanism, Model};
 
 use crate::proof::{Effort, Proof};
-use crate::{DecisionPlan, flow};
+use crate::{DecisionPlan, buffers, flow};
 pub(crate) use why::choice;
 pub use why::why_channel;
 
@@ -66,11 +66,17 @@ pub(crate) fn decide(open: Model, aim: Aim, faults: &mut Vec<Fault>) -> Decided 
         |decisions: &Decisions, open: &Model| open.decided(decisions).unwrap_or_else(|| open.clone());
     // Who copies more than once takes longer, which its parties must be charged.
     let alone = undecided(&decisions, &open);
-    for (id, mechanism) in by_themselves(&alone) {
+    let proof = Proof::find(&alone, Effort::Quick, &mut Vec::new());
+    for id in alone.channel_ids().filter(|id| alone.channel(*id).kind == Kind::State) {
+        let mechanism = flow::realise(&alone, id, &proof.promises, &mut Vec::new()).mechanism;
         if mechanism.copies(1) != (1, 1) {
-            decisions.mechanisms[id.index()] = Some(mechanism);
+            // Where memory is not what counts, the smallest that copies once.
+            let once = buffers::smallest(&alone, id, &proof.promises, |other| other.copies(1) == (1, 1));
+            let once = once.filter(|_| aim != Aim::Memory);
+            decisions.mechanisms[id.index()] = once.or(Some(mechanism));
         }
     }
+    drop(proof);
     let candidates = state::candidates(&open);
     let mut decision = None;
     if !candidates.is_empty() {
@@ -87,15 +93,4 @@ pub(crate) fn decide(open: Model, aim: Aim, faults: &mut Vec<Fault>) -> Decided 
     }
     let model = undecided(&decisions, &open);
     Decided { model, open, decisions, decision }
-}
-
-/// What each state with ways would get by itself.
-fn by_themselves(model: &Model) -> Vec<(ChannelId, Mechanism)> {
-    let states = || model.channel_ids().filter(|id| model.channel(*id).kind == Kind::State);
-    if states().all(|id| model.channel(id).decided.is_some()) {
-        return Vec::new();
-    }
-    let proof = Proof::find(model, Effort::Quick, &mut Vec::new());
-    let mechanism = |id| flow::realise(model, id, &proof.promises, &mut Vec::new()).mechanism;
-    states().map(|id| (id, mechanism(id))).collect()
 }

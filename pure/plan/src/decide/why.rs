@@ -10,6 +10,7 @@ use taut_time::Duration;
 
 use super::measure::Measure;
 use super::{Decided, state};
+use crate::flow::{Promises, Realisation};
 use crate::proof::{Effort, Proof};
 use crate::seats::Seats;
 use crate::{ChoicePlan, OtherPlan, Wish, WishError, buffers, flow, wish};
@@ -30,18 +31,28 @@ pub(super) struct Offer {
 /// All mechanisms that serve a state of tasks, by bytes.
 pub(super) fn offers(decided: &Decided, id: ChannelId) -> Vec<Offer> {
     let seats = Seats::choose(&decided.open, None);
-    let here = state::locks(&decided.open, &seats, id);
-    let serving = buffers::serving(&decided.open, id);
-    let fits = |mechanism: &Mechanism| mechanism.locking().is_none() || here.contains(mechanism);
-    let mut offers: Vec<Offer> =
-        serving.into_iter().filter(fits).map(|mechanism| offer(decided, id, mechanism)).collect();
+    let serving = serving(&decided.open, &seats, id).into_iter();
+    let mut offers: Vec<Offer> = serving.map(|mechanism| offer(decided, id, mechanism)).collect();
     offers.sort_by_key(|offer| offer.bytes.unwrap_or(u64::MAX));
     offers
 }
 
+/// Mechanisms for the parties of a channel, where they run.
+fn serving(model: &Model, seats: &Seats<'_>, id: ChannelId) -> Vec<Mechanism> {
+    let here = state::locks(model, seats, id);
+    let fits = |mechanism: &Mechanism| mechanism.locking().is_none() || here.contains(mechanism);
+    buffers::serving(model, id).into_iter().filter(fits).collect()
+}
+
+/// Why a lock is not taken, whatever it would come to.
+fn guess(model: &Model, id: ChannelId, mechanism: Mechanism) -> Option<String> {
+    let pinned = model.channel(id).mechanism == Some(mechanism);
+    let guess = mechanism.locking().is_some() && !pinned && !model.platform().overheads.lock_is_stated;
+    guess.then(|| "its cost would be a guess: `overheads.lock` is not stated".to_owned())
+}
+
 fn offer(decided: &Decided, id: ChannelId, mechanism: Mechanism) -> Offer {
     let open = &decided.open;
-    let channel = open.channel(id);
     let nothing = |why: String| {
         let added = added(open, id, mechanism);
         Offer { mechanism, bytes: None, added, refused: Some(why), measure: None }
@@ -61,10 +72,7 @@ fn offer(decided: &Decided, id: ChannelId, mechanism: Mechanism) -> Offer {
     let bytes = realised.bytes(&model, id);
     let measure = Measure::of(&model);
     let refused = (!measure.kept).then(|| forbidden(&model, &proof, &measure));
-    let refused = refused.or_else(|| {
-        let guess = lock && channel.mechanism != Some(mechanism) && !open.platform().overheads.lock_is_stated;
-        guess.then(|| "its cost would be a guess: `overheads.lock` is not stated".to_owned())
-    });
+    let refused = refused.or_else(|| guess(open, id, mechanism));
     Offer { mechanism, bytes, added: added(open, id, mechanism), refused, measure: Some(measure) }
 }
 
@@ -106,27 +114,54 @@ fn added(model: &Model, id: ChannelId, mechanism: Mechanism) -> [Duration; 2] {
     })
 }
 
-/// What a plan says of a decision between several mechanisms; `None` if there was none to take.
-pub(crate) fn choice(decided: &Decided, id: ChannelId, taken: Mechanism) -> Option<ChoicePlan> {
+/// What a proven plan says of a decision between several mechanisms; `None` if there was none to take.
+///
+/// The whole is proven anew only for mechanisms whose time is another.
+pub(crate) fn choice(
+    decided: &Decided,
+    promises: &Promises,
+    id: ChannelId,
+    taken: &Realisation,
+) -> Option<ChoicePlan> {
     if !state::is_guardable(&decided.open, id) {
         return None;
     }
-    let offers = offers(decided, id);
-    let bytes = |offer: &Offer| offer.bytes.unwrap_or(u64::MAX);
-    let mine = offers.iter().position(|offer| offer.mechanism == taken)?;
-    let other = |offer: &Offer| OtherPlan {
-        mechanism: offer.mechanism,
-        bytes: offer.bytes,
-        refused: offer.refused.clone(),
+    let (open, mine) = (&decided.open, taken.bytes(&decided.model, id)?);
+    let seats = Seats::choose(open, None);
+    let bytes = |mechanism: Mechanism| match mechanism.locking() {
+        Some(_) => {
+            let readers = u32::try_from(open.channel(id).readers.len()).ok()?;
+            mechanism.bytes(open.value_bytes(id)?, 1, readers)
+        }
+        None => buffers::bytes(&decided.model, id, promises, mechanism),
     };
-    let cheaper = offers.iter().filter(|offer| bytes(offer) < bytes(&offers[mine]));
-    let next = offers.iter().find(|offer| offer.mechanism != taken && offer.refused.is_none());
-    Some(ChoicePlan {
-        writer: offers[mine].added[0],
-        reader: offers[mine].added[1],
-        next: next.map(other),
-        cheaper: cheaper.filter(|offer| offer.refused.is_some()).map(other).collect(),
-    })
+    let mut others: Vec<(u64, Mechanism)> = serving(open, &seats, id)
+        .into_iter()
+        .filter(|mechanism| *mechanism != taken.mechanism)
+        .filter_map(|mechanism| Some((bytes(mechanism)?, mechanism)))
+        .collect();
+    others.sort_by_key(|(bytes, _)| *bytes);
+    let plain = |mechanism: Mechanism| mechanism.locking().is_none() && mechanism.copies(1) == (1, 1);
+    let (mut next, mut cheaper) = (None, Vec::new());
+    for (bytes, mechanism) in others {
+        if bytes >= mine && next.is_some() {
+            break;
+        }
+        let same = plain(mechanism) && plain(taken.mechanism);
+        let refused = match guess(open, id, mechanism) {
+            _ if same => None,
+            Some(guess) => Some(guess),
+            None => offer(decided, id, mechanism).refused,
+        };
+        let other = OtherPlan { mechanism, bytes: Some(bytes), refused };
+        match other.refused {
+            Some(_) if bytes < mine => cheaper.push(other),
+            Some(_) => {}
+            None => next = next.or(Some(other)),
+        }
+    }
+    let [writer, reader] = added(open, id, taken.mechanism);
+    Some(ChoicePlan { writer, reader, next, cheaper })
 }
 
 /// Every mechanism that serves a channel, and what it would come to, all else as it is decided: a table for people, the
@@ -147,7 +182,12 @@ pub fn why_channel(model: &Model, wish: &Wish, name: &str) -> Result<String, Wis
     let taken = flow::realise(model, id, &proof.promises, &mut Vec::new());
     let readers: Vec<&str> = channel.readers.iter().map(|reader| model.party_name(*reader)).collect();
     let mut text = format!("{name}: {} -> {}\n", model.party_name(channel.writer), readers.join(", "));
-    let _ = writeln!(text, "{}: {}\n", taken.mechanism.paper_name(), taken.reason);
+    let _ = writeln!(text, "{}: {}", taken.mechanism.paper_name(), taken.reason);
+    let measure = Measure::of(model);
+    if !measure.kept {
+        let _ = writeln!(text, "NOT PROVEN as it is: {}", forbidden(model, &proof, &measure));
+    }
+    text.push('\n');
     let head = ["mechanism", "bytes", "writer", "reader", ""].map(str::to_owned);
     let row = |offer: Offer| {
         let aimed = || offer.measure.as_ref().map_or_else(String::new, |measure| measure.told(aim));
