@@ -27,18 +27,6 @@ impl Draw {
         all[self.pick(0, all.len() as u64 - 1) as usize]
     }
 
-    /// One of several, each with a share of so many percent.
-    pub(crate) fn weighted<T: Copy>(&mut self, all: &[(u64, T)]) -> T {
-        let mut left = self.pick(0, all.iter().map(|(share, _)| share).sum::<u64>() - 1);
-        for (share, value) in all {
-            match left.checked_sub(*share) {
-                Some(rest) => left = rest,
-                None => return *value,
-            }
-        }
-        all[all.len() - 1].1
-    }
-
     /// Cuts `whole` into `parts`, all ways as likely.
     pub(crate) fn cut(&mut self, whole: u64, parts: usize) -> Vec<u64> {
         let mut cuts: Vec<u64> = (1..parts).map(|_| self.pick(0, whole)).collect();

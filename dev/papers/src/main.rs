@@ -3,16 +3,26 @@
 
 //! The papers' experiments, run anew.
 //!
-//! `selection` draws systems as \[Han14\] does, and sets the published heuristic beside the least memory there is.
+//! | command | what it runs |
+//! |---|---|
+//! | `001` | \[Huang02\]: the space of state messages |
+//! | `002` | \[Han14\]: mechanisms for shared resources on several cores |
+//! | `examples` | surrogates of the systems of \[Han14\], as manifests |
+//! | `speed` | how good selections are and how long they take, for bars |
 #![forbid(unsafe_code)]
 // A tool for people at a terminal: it prints.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod draw;
-mod offers;
-mod selection;
-mod system;
+mod figure;
+mod han14;
+mod huang02;
+mod output;
+mod page;
+mod speed;
+mod surrogate;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -27,13 +37,34 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// The published selection of mechanisms beside the least memory: gaps and times
-    Selection(selection::Wish),
+    /// How good selections are and how long they take, as JSON
+    Speed(speed::Wish),
+    /// Mechanisms for shared resources: Figures 14 to 20
+    #[command(name = "002")]
+    Mechanisms(han14::Wish),
+    /// The surrogates of two published systems, as manifests below `examples/`
+    Examples {
+        /// The root of the repository
+        #[arg(long)]
+        root: PathBuf,
+    },
+    /// The space of state messages: Figures 9, 10, 14 and 15 (c)
+    #[command(name = "001")]
+    Space {
+        /// Where the page and its figures go
+        #[arg(long)]
+        out: PathBuf,
+    },
 }
 
 fn main() -> ExitCode {
-    let Arguments { task: Task::Selection(wish) } = Arguments::parse();
-    match selection::run(&wish) {
+    let done = match Arguments::parse().task {
+        Task::Speed(wish) => speed::run(&wish),
+        Task::Mechanisms(wish) => han14::run(&wish),
+        Task::Examples { root } => surrogate::examples::write(&root),
+        Task::Space { out } => output::Output::new(out).and_then(|output| huang02::run(&output)),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("{why}");

@@ -18,6 +18,7 @@ mod drivers;
 mod exchange;
 mod oracle;
 mod orderings;
+mod papers;
 mod peers;
 mod python;
 mod spdx;
@@ -81,6 +82,8 @@ enum Task {
     },
     /// Ours beside other people's libraries, measured in one run
     Peers(peers::Peers),
+    /// The papers' experiments, run anew: pages, figures and rows
+    Papers(papers::Papers),
     /// Analyses beside other tools' results of the same task sets
     Oracle {
         /// A folder of files of cases, *.jsonl [default: ../shared/oracle/dev beside the repository]
@@ -127,6 +130,7 @@ fn main() -> ExitCode {
         Task::Bench { name } => bench::run(&tree, &name),
         Task::Bars { name } => bars::run(&tree, &name),
         Task::Peers(wish) => peers::run(&tree, &wish),
+        Task::Papers(wish) => papers::run(&tree, &wish),
         Task::Oracle { folder } => oracle::run(&tree, folder),
         Task::Drivers => closing(&tree, &drivers::steps()),
         Task::Exchange => closing(&tree, &exchange::steps()),

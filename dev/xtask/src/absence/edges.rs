@@ -65,7 +65,7 @@ pub(super) const ROOMS: &[Room] = &[
     edge("apps/cochlear", &["taut"]),
     edge("dev/jitter", &["taut"]),
     edge("dev/oracle", &["time", "model", "analysis", "sim"]),
-    edge("dev/papers", &["time", "model", "analysis", "plan"]),
+    edge("dev/papers", &["time", "model", "manifest", "analysis", "plan", "sweep"]),
     edge(PEERS, &["share", "sys"]),
     edge("dev/xtask", &["event", "sys"]),
 ];

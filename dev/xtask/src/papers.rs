@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! `dev/papers`: the papers' experiments, run anew. In release mode: they compute much. Rows of 002 that are there are
+//! kept, so that an interrupted run goes on: who has changed an analysis removes `papers` in the target folder first.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+
+use crate::command::{Command, End};
+use crate::tree::Tree;
+
+/// Where pages and figures are recorded.
+const RECORD: &str = "docs/measured";
+
+/// What is run.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Papers {
+    /// Which paper: 001 (space of state messages) or 002 (mechanisms for shared resources); or `examples`, the
+    /// surrogates of 002 as manifests
+    #[arg(value_enum)]
+    which: Which,
+    /// Write pages and figures to docs/measured
+    #[arg(long, conflicts_with = "out")]
+    record: bool,
+    /// Where pages and figures go [default: papers/WHICH in the target folder]
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// 002: as many systems as the paper, and all depths
+    #[arg(long)]
+    long: bool,
+    /// 002: only the rows of one part, as in 2/4
+    #[arg(long)]
+    shard: Option<String>,
+    /// 002: only these figures, as in fig15,fig16
+    #[arg(long)]
+    only: Option<String>,
+    /// 002: other systems
+    #[arg(long)]
+    seed: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Which {
+    #[value(name = "001")]
+    Space,
+    #[value(name = "002")]
+    Mechanisms,
+    Examples,
+}
+
+/// Builds the programs and runs them in view.
+pub(crate) fn run(tree: &Tree, wish: &Papers) -> ExitCode {
+    let build = Command::line("cargo build --release --locked -p taut-papers -p taut-cli").dir(tree.root());
+    if build.show() != End::Code(0) {
+        return ExitCode::FAILURE;
+    }
+    let program = Command::new(tree.target().join("release/taut-papers")).args(wish.arguments(tree));
+    match program.dir(tree.root()).show() {
+        End::Code(0) => ExitCode::SUCCESS,
+        End::Code(2) => ExitCode::from(2),
+        _ => ExitCode::FAILURE,
+    }
+}
+
+impl Papers {
+    fn arguments(&self, tree: &Tree) -> Vec<String> {
+        let folder = |name: &str| tree.target().join("papers").join(name);
+        let out = |name: &str| match &self.out {
+            Some(out) => out.clone(),
+            None if self.record => tree.join(RECORD),
+            None => folder(name),
+        };
+        let mut arguments: Vec<String> = Vec::new();
+        let mut path =
+            |name: &str, path: PathBuf| arguments.extend([name.to_owned(), path.display().to_string()]);
+        match self.which {
+            Which::Space => path("--out", out("001")),
+            Which::Examples => path("--root", tree.root().to_owned()),
+            Which::Mechanisms => {
+                let rows = if self.long { "002-long-rows" } else { "002-rows" };
+                path("--out", out("002"));
+                path("--rows", folder(rows));
+                path("--taut", tree.target().join("release/taut"));
+                let seed = self.seed.map(|seed| seed.to_string());
+                for (name, value) in [("--shard", &self.shard), ("--only", &self.only), ("--seed", &seed)] {
+                    arguments.extend(value.iter().flat_map(|value| [name.to_owned(), value.clone()]));
+                }
+                arguments.extend(self.long.then(|| "--long".to_owned()));
+            }
+        }
+        let name = self.which.to_possible_value().map(|value| value.get_name().to_owned());
+        name.into_iter().chain(arguments).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wishes_are_handed_on() {
+        let tree = Tree::here().unwrap();
+        let mut wish = Papers {
+            which: Which::Mechanisms,
+            record: true,
+            out: None,
+            long: true,
+            shard: Some("2/4".into()),
+            only: None,
+            seed: Some(7),
+        };
+        let said = wish.arguments(&tree).join(" ");
+        assert!(said.starts_with("002 --out ") && said.contains("docs/measured --rows "), "{said}");
+        assert!(said.contains("002-long-rows") && said.ends_with("--shard 2/4 --seed 7 --long"), "{said}");
+        wish.which = Which::Examples;
+        assert_eq!(wish.arguments(&tree)[..2], ["examples", "--root"]);
+    }
+}
