@@ -196,3 +196,22 @@ fn export_of_one_core() {
         assert!(err.contains(message), "{err}");
     }
 }
+
+/// Every command of the page, in order, in a folder that has the sample.
+#[test]
+fn the_page_tells_the_truth() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::copy(samples().join("flight.xmlv3"), folder.path().join("flight.xmlv3")).unwrap();
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/exchange.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let commands: Vec<_> = page.lines().filter_map(|line| line.strip_prefix("$ taut ")).collect();
+    assert!(commands.len() > 5, "{commands:?}");
+    for command in commands {
+        let arguments: Vec<_> = command.split(' ').collect();
+        let (code, _, err) = taut(folder.path(), &arguments);
+        assert_eq!(code, Some(0), "{command}: {err}");
+        if let Some(output) = arguments.iter().position(|word| *word == "-o") {
+            assert!(folder.path().join(arguments[output + 1]).is_file(), "{command}");
+        }
+    }
+}

@@ -10,6 +10,8 @@ use crate::Source;
 use crate::sketch::{Arrival, Chain, Channel, Named, Part, Server, Sketch, Task};
 
 const MIB: u64 = 1 << 20;
+/// The longest comment, in characters.
+const COMMENT: usize = 200;
 
 /// The text.
 pub(crate) fn manifest(sketch: &Sketch, source: Source) -> String {
@@ -52,10 +54,15 @@ fn table(out: &mut String, kind: &str, named: &Named) -> fmt::Result {
     comment(out, &[if named.name == named.ours { "" } else { &named.name }, &named.comment])
 }
 
-/// Ends a line, with what there is to say.
+/// Ends a line, with what there is to say. What would end the comment or show it in another order is a space.
 fn comment(out: &mut String, words: &[&str]) -> fmt::Result {
     let words: Vec<_> = words.iter().filter(|word| !word.is_empty()).copied().collect();
-    let words = words.join("; ").replace(char::is_control, " ");
+    let harmless = |c: char| match c {
+        '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => ' ',
+        c if c.is_control() => ' ',
+        c => c,
+    };
+    let words: String = words.join("; ").chars().take(COMMENT).map(harmless).collect();
     if words.is_empty() { writeln!(out) } else { writeln!(out, "   # {words}") }
 }
 

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Texts that somebody cut off, made up, or wrote to do harm: none makes the import panic or run on, and what it
+//! writes loads.
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+use taut_exchange::{Options, Source, import};
+use taut_model::Severity;
+use taut_plan::Plan;
+
+const SAMPLES: [(Source, &str); 8] = [
+    (Source::Cheddar, include_str!("../samples/flight.xmlv3")),
+    (Source::Cheddar, include_str!("../samples/lift.xmlv3")),
+    (Source::SchedCat, include_str!("../samples/two-partitions.xml")),
+    (Source::Amalthea, include_str!("../samples/drive.amxmi")),
+    (Source::Mast, include_str!("../samples/robot.mast")),
+    (Source::Mast, include_str!("../samples/cell.mast")),
+    (Source::Mast, include_str!("../samples/cell-mast.xml")),
+    (Source::RtDroid, include_str!("../samples/listen-manifest.xml")),
+];
+
+/// What an import says; a manifest that it writes loads.
+fn said(text: &str) -> Result<Vec<String>, String> {
+    match import(text, &Options::default()) {
+        Ok(imported) => {
+            let source = taut_manifest::Source { name: "taut.toml".into(), text: imported.manifest.clone() };
+            let loaded = taut_manifest::load(&source, &[]);
+            let faults = loaded.diagnostics.iter().filter(|fault| fault.severity == Severity::Error);
+            let faults: Vec<_> = faults.map(|fault| fault.message.clone()).collect();
+            let model = loaded.model.unwrap_or_else(|| panic!("{faults:#?}\n{}", imported.manifest));
+            Plan::task_set(&model).unwrap();
+            Ok(imported.lost.iter().map(ToString::to_string).collect())
+        }
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Cut off behind each of its characters, or each of some, where it is long.
+#[test]
+fn cut_off() {
+    for (_, text) in SAMPLES {
+        let step = text.len().div_ceil(600);
+        for end in (0..text.len()).step_by(step).filter(|end| text.is_char_boundary(*end)) {
+            let _ = said(&text[..end]);
+        }
+        assert!(said(text).is_ok());
+    }
+}
+
+/// Ends of lines of other systems, and a mark of the encoding.
+#[test]
+fn dressed_otherwise() {
+    for (source, text) in SAMPLES {
+        let plain = import(text, &Options::default()).unwrap();
+        let dressed =
+            import(&format!("\u{feff}{}", text.replace('\n', "\r\n")), &Options::default()).unwrap();
+        assert_eq!(
+            (dressed.source, &dressed.manifest, &dressed.lost),
+            (source, &plain.manifest, &plain.lost)
+        );
+    }
+}
+
+/// A text of each language is none of another.
+#[test]
+fn of_another_kind() {
+    for (source, text) in SAMPLES {
+        for (name, other) in Source::ALL {
+            let result = import(text, &Options { source: Some(other), ..Options::default() });
+            match source == other {
+                true => assert!(result.is_ok()),
+                false => {
+                    let why = result.unwrap_err().to_string();
+                    assert!(
+                        why.starts_with(&format!("it looks like {}, not", source.title())),
+                        "{name}: {why}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn entities() {
+    let bomb = "<!DOCTYPE x [<!ENTITY a \"ha\"><!ENTITY b \"&a;&a;&a;&a;\"><!ENTITY c \"&b;&b;&b;&b;\">]><cheddar>&c;</cheddar>";
+    let outside = "<!DOCTYPE x SYSTEM \"file:///etc/passwd\"><cheddar/>";
+    let file = "<?xml version=\"1.0\"?><!DOCTYPE x [<!ENTITY f SYSTEM \"file:///etc/passwd\">]><taskset>&f;</taskset>";
+    for text in [bomb, outside, file] {
+        let why = said(text).unwrap_err();
+        assert!(why.contains("a `<!DOCTYPE>`, with what it defines or fetches, is not read"), "{why}");
+    }
+    assert!(said("<cheddar>&lol;</cheddar>").unwrap_err().contains("not XML"));
+}
+
+/// What is inside of what is inside, without end.
+#[test]
+fn deep() {
+    const DEEP: usize = 50_000;
+    let nested = |open: &str, close: &str| format!("{}{}", open.repeat(DEEP), close.repeat(DEEP));
+    let sections = nested("<critical_section res_id='1' length='9'>", "</critical_section>");
+    let texts = [
+        format!("<cheddar>{}</cheddar>", nested("<tasks>", "</tasks>")),
+        format!(
+            "<taskset><task period='90' wcet='10'><critical_sections>{sections}</critical_sections></task></taskset>"
+        ),
+        format!("Operation {};", nested("(a => ", ")")),
+        format!("<manifest>{}</manifest>", nested("<application>", "</application>")),
+        format!("<am:Amalthea xmlns:am='x'>{}</am:Amalthea>", nested("<swModel>", "</swModel>")),
+    ];
+    for text in texts {
+        let _ = said(&text);
+    }
+}
+
+/// What is made of itself, follows itself, or waits for itself.
+#[test]
+fn circles() {
+    let cell = SAMPLES[5].1;
+    let operation = cell
+        .replace("Composite_Operation_List => (Sum_Up, Note)", "Composite_Operation_List => (Report, Note)");
+    let lost = said(&operation).unwrap().join("\n");
+    assert!(lost.contains("there is no operation `Report` of which all is known"), "{lost}");
+    let events = cell.replace("Output_Event => Noted", "Output_Event => Tick");
+    assert!(said(&events).is_ok());
+    let secondary = cell.replace("Scheduler => Cell,", "Scheduler => Inner,");
+    let inner = "Scheduler (Type => Secondary_Scheduler, Name => Inner, Server => Logger, Policy => (Type => EDF));\n";
+    let lost = said(&format!("{secondary}{inner}")).unwrap().join("\n");
+    assert!(lost.contains("`Logger`: it is on no processor that is known"), "{lost}");
+
+    let lift = SAMPLES[1].1;
+    let back = "<precedence_sink ref=\"id_10\"/>\n   <precedence_source ref=\"id_12\"/>";
+    let circle =
+        lift.replace("<precedence_sink ref=\"id_13\"/>\n   <precedence_source ref=\"id_15\"/>", back);
+    let lost = said(&circle).unwrap().join("\n");
+    assert!(lost.contains("is left out: they wait for each other"), "{lost}");
+
+    let drive = SAMPLES[3].1;
+    let runnable = "<items xsi:type=\"am:RunnableCall\" runnable=\"Read_Wheels?type=Runnable\"/>";
+    let calls = drive.replacen(
+        "<items xsi:type=\"am:Ticks\">",
+        &format!("{runnable}<items xsi:type=\"am:Ticks\">"),
+        1,
+    );
+    let lost = said(&calls).unwrap().join("\n");
+    assert!(lost.contains("`Read_Wheels` calls itself; that is left out"), "{lost}");
+    let trigger = drive.replace(
+        "stimuli=\"every_10ms?type=PeriodicStimulus\"",
+        "stimuli=\"wheels_read?type=InterProcessStimulus\"",
+    );
+    let lost = said(&trigger).unwrap().join("\n");
+    assert!(lost.contains("is triggered by nobody who comes at a known rate"), "{lost}");
+}
+
+/// Times that are none, and more than there can be of anything.
+#[test]
+fn numbers() {
+    for number in [
+        "-1",
+        "NaN",
+        "inf",
+        "1e308",
+        "99999999999999999999",
+        "0x10",
+        "1e-400",
+        "",
+        "1 2",
+        "١",
+        "1_000",
+        "+5",
+        "0.0",
+    ] {
+        let text =
+            format!("<taskset><task period='{number}' wcet='1'/><task period='9' wcet='2'/></taskset>");
+        let lost = said(&text).unwrap();
+        assert!(number == "+5" || lost.iter().any(|what| what.contains("task `1`")), "{number}: {lost:?}");
+        let sections = format!(
+            "<taskset><task period='900' wcet='9'><resources><requirement max_writes='{number}' max_write_length='{number}'/>\
+             </resources></task></taskset>"
+        );
+        said(&sections).unwrap();
+        let _ = said(&SAMPLES[5].1.replace("=> 10000", &format!("=> \"{number}\"")));
+        let _ = said(&SAMPLES[1].1.replace(">40<", &format!(">{number}<")));
+        let _ = said(&SAMPLES[3].1.replace("value=\"10\"", &format!("value=\"{number}\"")));
+        let _ = said(&SAMPLES[7].1.replace("\"10\"", &format!("\"{number}\"")));
+    }
+    let tasks = |count: usize| {
+        format!("<taskset>{}</taskset>", "<task period='9000000' wcet='1' partition='7'/>".repeat(count))
+    };
+    assert!(said(&tasks(98)).is_ok());
+    assert_eq!(said(&tasks(99)).unwrap_err(), "99 tasks on a core; at most 98 have priorities of their own");
+    assert_eq!(said(&tasks(20_000)).unwrap_err(), "20000 tasks; at most 10000 are carried over");
+    let many = "<taskset><task period='9' wcet='1' partition='18446744073709551615'/></taskset>";
+    assert_eq!(said(many).unwrap_err(), "18446744073709551615 partitions");
+}
+
+/// Names that are taken, empty, or mean something in a manifest.
+#[test]
+fn names() {
+    let wild = [
+        "",
+        "a",
+        "a",
+        "A",
+        "a-event",
+        "a-event-source",
+        "\"]\n[tasks.x]",
+        "# no",
+        "tasks",
+        "true",
+        "1",
+        "Ünïçødé",
+        "名前",
+        "😀",
+        "a\\u0000b",
+        "-",
+        "__proto__",
+        "\u{202e}abc",
+    ];
+    let long = "n".repeat(10_000);
+    let escape = |name: &str| {
+        name.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;").replace('\n', "&#10;")
+    };
+    let tasks: Vec<String> = wild
+        .iter()
+        .copied()
+        .chain([long.as_str()])
+        .map(|name| {
+            let name = escape(name);
+            format!(
+                "<sporadic_task><name>{name}</name><task_type>SPORADIC_TYPE</task_type><cpu_name>{name}</cpu_name>\
+                 <capacity>1</capacity><deadline>500</deadline><period>500</period><priority>3</priority></sporadic_task>"
+            )
+        })
+        .collect();
+    let resources: Vec<String> = wild
+        .iter()
+        .map(|name| {
+            let name = escape(name);
+            format!(
+                "<resource><name>{name}</name><protocol>{name}</protocol><critical_sections><task_name>{name}</task_name>\
+                 <critical_section><task_begin>1</task_begin><task_end>1</task_end></critical_section></critical_sections></resource>"
+            )
+        })
+        .collect();
+    let cores = "<processors><mono_core_processor><name>\n\"]#</name></mono_core_processor></processors>";
+    let text = format!(
+        "<cheddar>{cores}<tasks>{}</tasks><resources>{}</resources></cheddar>",
+        tasks.concat(),
+        resources.concat()
+    );
+    let imported = import(&text, &Options { name: "x\n\"".into(), ..Options::default() }).unwrap();
+    said(&text).unwrap();
+    // One that stands for what releases each, too.
+    assert_eq!(imported.manifest.matches("\n[tasks.").count(), 2 * tasks.len());
+    assert!(
+        imported.lost.iter().all(|lost| !lost.what.contains('\n') && lost.what.len() < 400),
+        "{:?}",
+        imported.lost
+    );
+
+    assert!(!imported.manifest.contains('\u{202e}') && imported.manifest.contains("# 名前"));
+    assert!(imported.manifest.lines().all(|line| line.chars().count() < 300));
+
+    let quoted = SAMPLES[5]
+        .1
+        .replace("Name => Buttons", "Name => \"tasks.\\\"x\"")
+        .replace("Name => Parts", "Name => \"名前 # ]\"");
+    let _ = said(&quoted);
+}
