@@ -20,6 +20,9 @@ const SAMPLES: [(Source, &str); 8] = [
     (Source::Cheddar, include_str!("../samples/lift.xmlv3")),
 ];
 
+const RELEASED: &str =
+    "who is released by another task is so a period after the last time, or later: the runtime sees to it";
+
 fn load(manifest: &str) -> Model {
     let source = taut_manifest::Source { name: "taut.toml".into(), text: manifest.into() };
     let loaded = taut_manifest::load(&source, &[]);
@@ -109,6 +112,7 @@ fn cheddar_dependencies() {
     assert_eq!(lines(&set), expected);
     let expected = [
         "its times have no unit: 1 is taken as 1ms; `--unit` says otherwise",
+        RELEASED,
         "24:3: processor `lift_cpu` has 2 cores: a task of it keeps to one",
         "105:3: task `display` is on no core of its own: the plan chooses",
         "136:3: task `visitor` is of type APERIODIC_TYPE: it is left out",
@@ -197,6 +201,7 @@ fn amalthea() {
     let channel = "[channels.wheel-speed]   # wheel_speed\nkind = \"state\"\nfrom = \"sense\"\nto = [\"control\", \"map\", \"learn\"]\npayload = \"Bytes16\"";
     assert!(imported.manifest.contains(channel), "{}", imported.manifest);
     let expected = [
+        RELEASED,
         "21:9: task `Map`: that it waits for an event is left out: it may end later than is found",
         "63:5: label `odometer` has 3 writers: it is a resource, whose sections are guessed to last 1us",
         "66:5: label `torque` is left out: it is its task's own",
@@ -297,6 +302,7 @@ fn mast() {
     );
     let expected = [
         "its times have no unit: 1 is taken as 1us; `--unit` says otherwise",
+        RELEASED,
         "priorities are not all different: they are numbered anew, in the same order",
         "15:1: processing_resource `Field_Bus`: it is no processor, and is left out",
         "76:1: task `Planner` locks inside of a critical section what it holds, or what several cores use: only the outer \
@@ -329,6 +335,7 @@ fn mast_cell() {
     let expected = [
         "context switches take different times: the longest, 2.5us, is written",
         "its times have no unit: 1 is taken as 1us; `--unit` says otherwise",
+        RELEASED,
         "priorities are not all in 1 to 98: they are numbered anew, in the same order",
         "12:4: `worst_isr_switch` of processor `Arm_Cpu` is left out",
         "18:4: `system_timer` of processor `Cell_Cpu` is left out",
@@ -391,9 +398,10 @@ fn rtdroid() {
         "there are no execution times: a 20th of the period is written; measure them",
         "there are no deadlines: periods are written",
         "there are no cores: one is written",
+        RELEASED,
         "3:3: the garbage collector's heap and priority are left out",
     ];
-    assert_eq!(lost(&imported)[..4], expected);
+    assert_eq!(lost(&imported)[..5], expected);
     let watched = "kind = \"state\"\nfrom = \"sample-task\"\nto = \"watch-task\"\npayload = \"Bytes320\"";
     assert!(imported.manifest.contains(watched), "{}", imported.manifest);
     assert!(imported.manifest.contains("[services.microphone]   # Microphone\npersistent = \"1048576B\""));

@@ -19,6 +19,10 @@ const LONGEST: Duration = Duration::from_s(100_000_000);
 const ENTRIES_MAX: usize = 10_000;
 const CORES_MAX: usize = 1_000;
 
+/// Elsewhere, a task that is released when another one is done inherits its jitter.
+const RELEASED: &str =
+    "who is released by another task is so a period after the last time, or later: the runtime sees to it";
+
 /// Makes a sketch one that a manifest can hold.
 pub(crate) fn settle(sketch: &mut Sketch) -> Result<(), Unreadable> {
     let many = [
@@ -47,6 +51,9 @@ pub(crate) fn settle(sketch: &mut Sketch) -> Result<(), Unreadable> {
         return Err(Unreadable { at: told.and_then(|lost| lost.at), why: format!("no task is left{why}") });
     }
     channels::channels(sketch);
+    if sketch.tasks.iter().any(|task| matches!(task.arrival, Arrival::Sporadic(Some(_)))) {
+        sketch.lose(None, RELEASED);
+    }
     seats::servers(sketch);
     nesting::nesting(sketch);
     seats::priorities(sketch);
