@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Samples of each language, what becomes of them, and what becomes of damaged ones.
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+mod amalthea;
+mod cheddar;
+mod mast;
+
+use proptest::prelude::*;
+use taut_exchange::{Imported, Options, Source, import};
+use taut_model::{Model, Severity, TaskSet};
+use taut_plan::Plan;
+
+const SAMPLES: [(Source, &str); 8] = [
+    (Source::Cheddar, include_str!("../../samples/flight.xmlv3")),
+    (Source::SchedCat, include_str!("../../samples/two-partitions.xml")),
+    (Source::Amalthea, include_str!("../../samples/drive.amxmi")),
+    (Source::Mast, include_str!("../../samples/robot.mast")),
+    (Source::RtDroid, include_str!("../../samples/listen-manifest.xml")),
+    (Source::Mast, include_str!("../../samples/cell.mast")),
+    (Source::Mast, include_str!("../../samples/cell-mast.xml")),
+    (Source::Cheddar, include_str!("../../samples/lift.xmlv3")),
+];
+
+const RELEASED: &str =
+    "who is released by another task is so a period after the last time, or later: the runtime sees to it";
+
+fn load(manifest: &str) -> Model {
+    let source = taut_manifest::Source { name: "taut.toml".into(), text: manifest.into() };
+    let loaded = taut_manifest::load(&source, &[]);
+    let faults = loaded.diagnostics.iter().filter(|fault| fault.severity == Severity::Error);
+    let faults: Vec<_> = faults.map(|fault| fault.message.clone()).collect();
+    loaded.model.unwrap_or_else(|| panic!("{faults:#?}\n{manifest}"))
+}
+
+fn imported(text: &str) -> (Imported, TaskSet) {
+    let imported = import(text, &Options { name: "sample".into(), ..Options::default() }).unwrap();
+    let set = Plan::task_set(&load(&imported.manifest)).unwrap();
+    (imported, set)
+}
+
+/// A line a task: core, priority, arrivals, T, D, J, C, requests as resource × count × length.
+fn lines(set: &TaskSet) -> Vec<String> {
+    let line = |(at, task): (usize, &taut_model::SetTask)| {
+        let request = |request: &taut_model::Request| {
+            format!("{}×{}×{}", set.resources()[request.resource].name, request.count, request.length)
+        };
+        let requests: Vec<_> = set.requests(at).iter().map(request).collect();
+        let (t, d, j, c) = (task.period, task.deadline, task.jitter, set.cost(at));
+        let arrivals = format!("{:?}", task.arrivals).replace("Duration { ns: ", "").replace(" }", "");
+        format!(
+            "{} @{} {} {arrivals} {t} {d} {j} {c} {}",
+            task.name,
+            task.core,
+            task.priority,
+            requests.join(" ")
+        )
+    };
+    set.tasks().iter().enumerate().map(line).collect()
+}
+
+fn lost(imported: &Imported) -> Vec<String> {
+    imported.lost.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn languages_are_guessed() {
+    for (source, text) in SAMPLES {
+        assert_eq!(Source::guess(text), Some(source));
+    }
+    for text in ["", "<", "<!--", "hello", "<html/>", "{\"tasks\":{}}"] {
+        assert_eq!(Source::guess(text), None, "{text}");
+        assert!(import(text, &Options::default()).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn schedcat() {
+    let (imported, set) = imported(SAMPLES[1].1);
+    let lines: Vec<_> = lines(&set).into_iter().map(|line| line.replace("Phased(0) ", "")).collect();
+    assert_eq!(lines.len(), 4);
+    assert!(
+        lines[0].starts_with("task-1 @0") && lines[0].ends_with("10ms 10ms 0ns 1.5ms resource-0×2×100us"),
+        "{lines:?}"
+    );
+    assert!(lines[1].ends_with("20ms 15ms 0ns 4ms resource-1×2×300us"), "{lines:?}");
+    assert!(lines[3].ends_with("50ms 50ms 0ns 9ms resource-2×1×500us resource-3×1×100us"), "{lines:?}");
+    let lost = lost(&imported);
+    assert!(lost.iter().any(|what| what == "4:3: `response_time` of task `1` is left out"), "{lost:?}");
+    assert!(lost.iter().any(|what| what.starts_with("11:7: reading is written like writing")), "{lost:?}");
+}
+
+#[test]
+fn rtdroid() {
+    let (imported, set) = imported(SAMPLES[4].1);
+    assert_eq!(
+        lines(&set),
+        [
+            "sample-task @0 70 Phased(2500000) 10ms 10ms 0ns 500us ",
+            "watch-task @0 30 Phased(0) 100ms 100ms 0ns 5ms ",
+            "detector @0 50 Sporadic 10ms 10ms 0ns 500us ",
+        ]
+    );
+    let expected = [
+        "there are no execution times: a 20th of the period is written; measure them",
+        "there are no deadlines: periods are written",
+        "there are no cores: one is written",
+        RELEASED,
+        "3:3: the garbage collector's heap and priority are left out",
+    ];
+    assert_eq!(lost(&imported)[..5], expected);
+    let watched = "kind = \"state\"\nfrom = \"sample-task\"\nto = \"watch-task\"\npayload = \"Bytes320\"";
+    assert!(imported.manifest.contains(watched), "{}", imported.manifest);
+    assert!(imported.manifest.contains("[services.microphone]   # Microphone\npersistent = \"1048576B\""));
+}
+
+#[test]
+fn errors_have_places() {
+    for (text, error) in [
+        ("<cheddar>\n <tasks>\n</cheddar>", "3:1: not XML: expected 'tasks' tag, not 'cheddar'"),
+        ("<cheddar/>", "no task is left"),
+        (
+            "<taskset>\n<task id='7' period='x' wcet='1'/></taskset>",
+            "2:1: no task is left: task `7` has no period; it is left out",
+        ),
+    ] {
+        assert_eq!(import(text, &Options::default()).unwrap_err().to_string(), error);
+    }
+}
+
+/// A text with a few of its parts replaced, doubled or gone.
+fn damaged(text: &str, changes: &[(usize, usize, String)]) -> String {
+    let mut chars: Vec<char> = text.chars().collect();
+    for (at, len, with) in changes {
+        let at = at % (chars.len() + 1);
+        let end = (at + len).min(chars.len());
+        chars.splice(at..end, with.chars());
+    }
+    chars.into_iter().collect()
+}
+
+/// Numbers of a text replaced: it stays well formed, and means something else.
+fn renumbered(text: &str, numbers: &[(usize, u64)]) -> String {
+    let mut words: Vec<String> = Vec::new();
+    for c in text.chars() {
+        match words.last_mut() {
+            Some(word) if word.ends_with(|last: char| last.is_ascii_digit()) == c.is_ascii_digit() => {
+                word.push(c)
+            }
+            _ => words.push(c.to_string()),
+        }
+    }
+    let digits: Vec<usize> =
+        (0..words.len()).filter(|at| words[*at].starts_with(|c: char| c.is_ascii_digit())).collect();
+    for (at, number) in numbers {
+        if let Some(word) = digits.get(at % digits.len().max(1)).and_then(|at| words.get_mut(*at)) {
+            *word = number.to_string();
+        }
+    }
+    words.concat()
+}
+
+fn sound(text: &str, source: Source) {
+    let options = Options { source: Some(source), ..Options::default() };
+    if let Ok(imported) = import(text, &options) {
+        Plan::task_set(&load(&imported.manifest)).unwrap();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// No text makes it panic, and what it writes loads.
+    #[test]
+    fn damaged_samples(
+        sample in 0..SAMPLES.len(),
+        changes in prop::collection::vec((any::<usize>(), 0usize..8, "[<>/\"=a-z0-9 (),;]{0,4}"), 1..4),
+    ) {
+        let (source, text) = SAMPLES[sample];
+        sound(&damaged(text, &changes), source);
+    }
+
+    #[test]
+    fn renumbered_samples(
+        sample in 0..SAMPLES.len(),
+        numbers in prop::collection::vec((any::<usize>(), prop_oneof![0u64..4, 0u64..500, Just(99), any::<u64>()]), 1..6),
+    ) {
+        let (source, text) = SAMPLES[sample];
+        sound(&renumbered(text, &numbers), source);
+    }
+}
