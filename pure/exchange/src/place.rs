@@ -20,23 +20,44 @@ impl fmt::Display for Position {
     }
 }
 
+/// Bytes between places of which it is known how many characters are before them: a line may be as long as its file.
+const BLOCK: usize = 1 << 10;
+
 /// Where the lines of a text begin.
 pub(crate) struct Lines<'t> {
-    text: &'t str,
+    text: &'t [u8],
     starts: Vec<usize>,
+    /// Characters before each block.
+    before: Vec<usize>,
+}
+
+/// Characters that begin in these bytes.
+fn characters(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
 }
 
 impl<'t> Lines<'t> {
     pub(crate) fn new(text: &'t str) -> Self {
         let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
-        Self { text, starts }
+        let mut before = vec![0];
+        let mut sum = 0;
+        for block in text.as_bytes().chunks(BLOCK) {
+            sum += characters(block);
+            before.push(sum);
+        }
+        Self { text: text.as_bytes(), starts, before }
+    }
+
+    fn characters_before(&self, byte: usize) -> usize {
+        let byte = byte.min(self.text.len());
+        let block = byte / BLOCK;
+        self.before[block] + characters(&self.text[block * BLOCK..byte])
     }
 
     /// The place of a byte; one past the end is the end.
     pub(crate) fn at(&self, byte: usize) -> Position {
         let line = self.starts.partition_point(|start| *start <= byte).max(1);
-        let start = self.starts[line - 1];
-        let column = self.text.get(start..byte).map_or(0, |before| before.chars().count()) + 1;
+        let column = self.characters_before(byte) - self.characters_before(self.starts[line - 1]) + 1;
         let small = |number| u32::try_from(number).unwrap_or(u32::MAX);
         Position { line: small(line), column: small(column) }
     }
@@ -58,6 +79,7 @@ pub(crate) fn unit_note(text: &str) -> Option<Duration> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "test code")]
 mod tests {
     use super::*;
 
@@ -66,6 +88,12 @@ mod tests {
         let lines = Lines::new("ab\näö x\n");
         for (byte, line, column) in [(0, 1, 1), (2, 1, 3), (3, 2, 1), (8, 2, 4), (10, 3, 1), (99, 3, 1)] {
             assert_eq!(lines.at(byte), Position { line, column }, "{byte}");
+        }
+        let long = "xö".repeat(BLOCK);
+        let lines = Lines::new(&long);
+        for pairs in [0, 1, 341, 342, BLOCK / 2, BLOCK] {
+            let column = u32::try_from(2 * pairs + 1).unwrap();
+            assert_eq!(lines.at(3 * pairs), Position { line: 1, column }, "{pairs}");
         }
     }
 

@@ -3,6 +3,8 @@
 
 //! What was read, before it is a manifest: names and times of the source, and what was lost on the way.
 
+use std::collections::BTreeMap;
+
 use taut_time::Duration;
 
 use crate::{Lost, Position};
@@ -18,6 +20,8 @@ pub(crate) struct Sketch {
     /// What the cores are called there.
     pub(crate) cores: Vec<String>,
     pub(crate) resources: Vec<Named>,
+    /// Where they are, by the name there.
+    pub(crate) resource_at: BTreeMap<String, usize>,
     pub(crate) services: Vec<Service>,
     pub(crate) servers: Vec<Server>,
     pub(crate) tasks: Vec<Task>,
@@ -151,8 +155,17 @@ impl Sketch {
         self.lost.push(Lost { at: at.into(), place: None, what: what.into() });
     }
 
+    /// The position of a resource; of two of one name, that of the first.
     pub(crate) fn resource(&self, name: &str) -> Option<usize> {
-        self.resources.iter().position(|resource| resource.name == name.trim())
+        self.resource_at.get(name.trim()).copied()
+    }
+
+    /// Adds a resource; its position.
+    pub(crate) fn add_resource(&mut self, resource: Named) -> usize {
+        let at = self.resources.len();
+        self.resource_at.entry(resource.name.clone()).or_insert(at);
+        self.resources.push(resource);
+        at
     }
 }
 

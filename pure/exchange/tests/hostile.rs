@@ -153,6 +153,62 @@ fn circles() {
     assert!(lost.contains("is triggered by nobody who comes at a known rate"), "{lost}");
 }
 
+/// Tasks one after the other, more than a chain of them is written for.
+#[test]
+fn rows() {
+    const ROW: usize = 120;
+    let all = |one: &dyn Fn(usize) -> String| (0..ROW).map(one).collect::<String>();
+    let tasks = all(&|at| {
+        format!(
+            "<periodic_task id='t{at}'><name>task{at}</name><task_type>PERIODIC_TYPE</task_type><cpu_name>cpu{}</cpu_name>\
+             <capacity>1</capacity><deadline>900</deadline><period>900</period><priority>{}</priority></periodic_task>",
+            at % 2,
+            at / 2 + 1
+        )
+    });
+    let waits = all(&|at| {
+        format!(
+            "<dependency><type_of_dependency>PRECEDENCE_DEPENDENCY</type_of_dependency><precedence_sink ref='t{}'/>\
+             <precedence_source ref='t{at}'/></dependency>",
+            at + 1
+        )
+    });
+    let cores = "<mono_core_processor><name>cpu0</name></mono_core_processor><mono_core_processor><name>cpu1</name></mono_core_processor>";
+    let text = format!(
+        "<cheddar><processors>{cores}</processors><tasks>{tasks}</tasks><dependencies>{waits}</dependencies></cheddar>"
+    );
+    let lost = said(&text).unwrap().join("\n");
+    assert!(
+        lost.contains("that `task101` waits for `task100` is left out: too many wait in a row"),
+        "{lost}"
+    );
+    assert!(lost.contains("`task99` is released by `task98`"), "{lost}");
+
+    let servers = all(&|at| {
+        format!(
+            "Scheduling_Server (Type => Regular, Name => v{at}, Server_Processing_Resource => p{},\
+             Server_Sched_Parameters => (Type => Fixed_Priority_Policy, The_Priority => {at}));\n",
+            at % 2
+        )
+    });
+    let handlers = all(&|at| {
+        format!(
+            "(Type => Activity, Input_Event => e{at}, Output_Event => e{}, Activity_Operation => o, Activity_Server => v{at}),",
+            at + 1
+        )
+    });
+    let text = format!(
+        "Processing_Resource (Type => Regular_Processor, Name => p0);\n\
+         Processing_Resource (Type => Regular_Processor, Name => p1);\n\
+         Operation (Type => Simple, Name => o, Worst_Case_Execution_Time => 1.0);\n{servers}\
+         Transaction (Type => Regular, Name => x, External_Events => ((Type => Periodic, Name => e0, Period => 900)),\n\
+         Event_Handlers => ({}));",
+        handlers.trim_end_matches(',')
+    );
+    let lost = said(&text).unwrap().join("\n");
+    assert!(lost.contains("transaction `x`: more than 100 tasks: what follows is left out"), "{lost}");
+}
+
 /// Times that are none, and more than there can be of anything.
 #[test]
 fn numbers() {

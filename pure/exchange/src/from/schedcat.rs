@@ -126,10 +126,7 @@ fn bins(tasks: &[Task]) -> usize {
 
 fn resource(node: Node<'_, '_>, sketch: &mut Sketch) -> usize {
     let id = node.attribute("res_id").unwrap_or("0");
-    sketch.resource(id).unwrap_or_else(|| {
-        sketch.resources.push(Named::new(id));
-        sketch.resources.len() - 1
-    })
+    sketch.resource(id).unwrap_or_else(|| sketch.add_resource(Named::new(id)))
 }
 
 fn requirement(node: Node<'_, '_>, task: &mut Task, places: &Places<'_>, sketch: &mut Sketch) {

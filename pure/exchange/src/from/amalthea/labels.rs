@@ -57,8 +57,8 @@ impl Reader<'_, '_, '_> {
                     many.len()
                 );
                 self.sketch.lose(at, what);
-                let resource = self.sketch.resources.len();
-                self.sketch.resources.push(Named { comment: format!("{bytes} bytes"), ..Named::new(name) });
+                let resource =
+                    self.sketch.add_resource(Named { comment: format!("{bytes} bytes"), ..Named::new(name) });
                 for (task, (reads, writes)) in accesses {
                     self.sketch.tasks[*task].section(resource, longest, reads.saturating_add(*writes));
                 }

@@ -15,6 +15,9 @@ use crate::number::Decimal;
 use crate::sketch::{Arrival, Chain, Channel, Named};
 use crate::xml::{child, list, shown, text};
 
+/// How many tasks may be released by each other in a row.
+const IN_A_ROW: usize = 100;
+
 /// A buffer, a blackboard or a message.
 struct Object {
     at: Position,
@@ -130,14 +133,14 @@ impl Reader<'_> {
             let [a, b] = [source, sink].map(|task| &self.sketch.tasks[task]);
             let (first, second) = (shown(&a.named.name), shown(&b.named.name));
             let alone = sources.get(&sink).is_some_and(|sources| sources.len() == 1);
-            let circle = self.reaches(source, sink, &sources);
+            let far = Self::too_far(source, sink, &sources);
             let same = a.period == b.period && a.arrival == b.arrival && b.jitter <= a.jitter;
-            if !alone || circle || !same {
-                let why = match () {
-                    () if circle => "they wait for each other",
-                    () if !alone => "it waits for others, too",
-                    () => "they do not start together",
-                };
+            if !alone || far.is_some() || !same {
+                let why = far.unwrap_or(if alone {
+                    "they do not start together"
+                } else {
+                    "it waits for others, too"
+                });
                 self.sketch.lose(at, format!("that `{second}` waits for `{first}` is left out: {why}"));
                 continue;
             }
@@ -164,18 +167,20 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether a task waits, by others, for itself.
-    fn reaches(&self, mut task: usize, sink: usize, sources: &BTreeMap<usize, BTreeSet<usize>>) -> bool {
-        for _ in 0..=sources.len() {
+    /// Why a task cannot be released by another one: it waits, by others, for itself, or for too many.
+    fn too_far(
+        mut task: usize,
+        sink: usize,
+        sources: &BTreeMap<usize, BTreeSet<usize>>,
+    ) -> Option<&'static str> {
+        for _ in 0..IN_A_ROW {
             if task == sink {
-                return true;
+                return Some("they wait for each other");
             }
+            let before = sources.get(&task).filter(|sources| sources.len() == 1);
             // Where there are several, it is not released by them: that ends the way.
-            match sources.get(&task).map(|sources| sources.iter().collect::<Vec<_>>()).as_deref() {
-                Some([only]) => task = **only,
-                _ => return false,
-            }
+            task = *before.and_then(BTreeSet::first)?;
         }
-        true
+        Some("too many wait in a row")
     }
 }

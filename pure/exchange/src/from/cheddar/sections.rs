@@ -37,8 +37,7 @@ impl Reader<'_> {
             );
             self.sketch.lose(at, what);
         }
-        let resource = self.sketch.resources.len();
-        self.sketch.resources.push(Named { comment: protocol.to_owned(), ..Named::new(name) });
+        let resource = self.sketch.add_resource(Named { comment: protocol.to_owned(), ..Named::new(name) });
         let mut user = None;
         for part in list(node, "critical_sections") {
             let here = self.places.at(part);

@@ -132,7 +132,7 @@ impl Reader {
             self.lose(item, "of priority inheritance: the plan chooses a protocol");
         }
         let name = key(word(&item.entries, "name"));
-        self.sketch.resources.push(Named { comment: kind.to_owned(), ..Named::new(&name) });
+        self.sketch.add_resource(Named { comment: kind.to_owned(), ..Named::new(&name) });
     }
 
     /// All cores of a manifest go by one policy, and switch in one time.

@@ -16,6 +16,9 @@ use super::{Reader, is, key};
 use crate::sketch::{Arrival, Chain, Channel, Named, Task};
 use crate::xml::shown;
 
+/// How many tasks a transaction may have, or several may in a row.
+const TASKS: usize = 100;
+
 /// What releases a task.
 #[derive(Clone, Copy)]
 enum Start {
@@ -108,6 +111,11 @@ impl Reader {
         let mut stage: Option<Stage> = None;
         // Each handler is taken once, so that circles end.
         while let Some(handler) = flow.handlers.remove(&event) {
+            if flow.tasks.len() >= TASKS {
+                self.lose(flow.item, &format!("more than {TASKS} tasks: what follows is left out"));
+                flow.handlers.clear();
+                flow.todo.clear();
+            }
             let next = key(word(handler, "output_event"));
             let kind = key(word(handler, "type"));
             match kind.as_str() {
