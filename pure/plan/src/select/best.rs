@@ -13,26 +13,34 @@
 //!             at least is added to the bound, and taken off what these cost more; and again
 //! Branch      the object that could not be had at its cheapest when all were taken one after another, by guards
 //! Start       the published heuristic without refinement, and exchanges: one object gets another offer, and where that
-//!             does not fit, one more gives up its guard
+//!             does not fit, one more gives up its guard. If that and a short search do not end it: ten objects that
+//!             contend with one another are chosen anew together, all others as they are
+//! Order       mostly the last part, whose completions are near; every fourth time the one that has the least bound
 //! Assumes     responses never fall when a cost grows or a guard is added, and bytes never fall when responses grow
 //! Verdict     the best, if it ends; else what is best so far, and a bound below which nothing is
 //! Cost        exponential in the worst case; it stops at a number of judgements
 //! ```
 //!
-//! The order of everything is fixed, so the answer is a function of the problem and the limit. If least memory is not
-//! proven, the answer is no more than what the published heuristic finds at a depth of [`DEPTH`].
+//! The order of everything is fixed, so the answer is a function of the problem and the limit. Least memory is never more
+//! than what the published heuristic finds at a depth of [`DEPTH`].
+
+use core::cell::Cell;
 
 use taut_analysis::Overflow;
 
 use super::aim::Aim;
+use super::around::around;
 use super::exchange::exchange;
 use super::judge::all;
 use super::paper;
 use super::part::{Goal, Search};
 use super::problem::{Judged, Problem, Selection};
 
-/// Of the published heuristic's refinement, which an answer that is not proven is held against.
+/// Of the published heuristic's refinement, whose answer is looked at where a short search does not prove the best.
 pub const DEPTH: usize = 5;
+
+/// Judgements of a search before it looks around the best selection so far.
+const SHORT: u64 = 20_000;
 
 /// How far a search has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,9 +71,8 @@ impl Answer {
     }
 }
 
-/// Searches until the best is found, after `judgements`, or until `go_on`, which is asked between steps, says no. The
-/// start is made in any case: with n objects, some 2 n² judgements for the heuristic, and up to n² per offer of an object
-/// for each round of exchanges that helps; and so is the end, where the best is not proven: see [`paper::heuristic`].
+/// Searches until the best is found, after `judgements`, or until `go_on`, which is asked between steps, says no. What
+/// the published heuristic takes at [`DEPTH`] comes besides, where a short search does not prove the best.
 ///
 /// # Errors
 /// [`Overflow`] if times or bytes do not fit in 64 bits.
@@ -75,21 +82,7 @@ pub fn search(
     go_on: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<Answer, Overflow> {
     let possible = [problem.undominated(problem.aim)?, problem.undominated(Aim::Memory)?];
-    let mut stopped = false;
-    let mut go_on = |progress: &Progress| {
-        stopped |= !go_on(progress);
-        !stopped
-    };
-    let mut answer = among(problem, possible, judgements, true, &mut go_on)?;
-    if problem.aim == Aim::Memory && !answer.is_proven() && !stopped {
-        let published = paper::heuristic(problem, DEPTH)?;
-        let value =
-            |found: &Option<(Selection, Judged)>| found.as_ref().map_or(u64::MAX, |found| found.1.bytes);
-        if value(&published) < value(&answer.best) {
-            answer.best = published;
-        }
-    }
-    Ok(answer)
+    among(problem, possible, judgements, true, go_on)
 }
 
 /// The best selection in which an object has another offer than in this one; limits as for [`search`].
@@ -127,8 +120,22 @@ fn among(
     if let Some(found) = &mut best {
         exchange(problem, &possible, aim, found)?;
     }
+    let stopped = Cell::new(false);
+    let mut go_on = |progress: &Progress| {
+        stopped.set(stopped.get() || !go_on(progress));
+        !stopped.get()
+    };
+    // What is short is done at once; else what is best is bettered first, so that more is too dear.
+    let (short, middle) = (judgements.min(SHORT), judgements / 4);
+    let first = problem.judged;
     let mut search = Search::new(problem, possible.clone(), Goal { aim, within: None }, best);
-    let at_least = search.run(limit, go_on)?;
+    search.run(limit.min(first.saturating_add(short)), &mut go_on)?;
+    if start && aim == Aim::Memory && !search.is_done() && !stopped.get() {
+        let published = paper::heuristic(search.problem, DEPTH)?;
+        search.start_from(published);
+    }
+    around(&mut search, &possible, limit.min(first.saturating_add(middle)), &mut go_on)?;
+    let at_least = search.run(limit, &mut go_on)?;
     let mut best = search.best;
     // Between equals, the other measures decide.
     if let Some(found) = &mut best

@@ -20,6 +20,7 @@
 //! falls when a cost grows or a guard is added.
 
 mod aim;
+mod around;
 pub mod best;
 mod dominance;
 mod exchange;

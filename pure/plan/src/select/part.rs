@@ -14,6 +14,9 @@ use super::judge::offers;
 use super::offer::{Memory, Object};
 use super::problem::{Judged, Problem, Selection};
 
+/// How often the part with the least bound comes first.
+const TURN: u64 = 4;
+
 /// What is to be small, and what must not be more than it is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Goal {
@@ -59,13 +62,34 @@ impl<'p> Search<'p> {
         Self { problem, goal, best, timed, open: vec![Part { bits, at_least: 0, solution: None }] }
     }
 
+    /// Whether nothing is left to look at.
+    pub(super) fn is_done(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// Takes a selection, if it is better.
+    pub(super) fn start_from(&mut self, found: Option<(Selection, Judged)>) {
+        let value = |(_, judged): &(Selection, Judged)| self.goal.aim.value(judged);
+        if found.as_ref().is_some_and(|found| value(found) < self.known()) {
+            self.best = found;
+        }
+    }
+
     /// Until all is looked at, or a limit; below the answer is nothing.
     pub(super) fn run(
         &mut self,
         limit: u64,
         go_on: &mut dyn FnMut(&Progress) -> bool,
     ) -> Result<u64, Overflow> {
-        while let Some(part) = self.open.pop() {
+        for step in 0u64.. {
+            // Mostly the last, whose completions are near; every so often the one that holds the bound down.
+            let least = || self.open.iter().enumerate().min_by_key(|(_, part)| part.at_least);
+            let next = match step % TURN {
+                0 => least().map(|(at, _)| at),
+                _ => self.open.len().checked_sub(1),
+            };
+            let Some(next) = next else { break };
+            let part = self.open.remove(next);
             let at_least = self.at_least().min(part.at_least).min(self.known());
             let best = self.best.as_ref().map(|(_, judged)| self.goal.aim.value(judged));
             let progress = Progress { judged: self.problem.judged, best, at_least };
@@ -79,7 +103,7 @@ impl<'p> Search<'p> {
     }
 
     /// No selection that is still open has less.
-    fn at_least(&self) -> u64 {
+    pub(super) fn at_least(&self) -> u64 {
         self.open.iter().map(|part| part.at_least).min().unwrap_or(u64::MAX)
     }
 

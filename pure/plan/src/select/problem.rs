@@ -38,6 +38,8 @@ pub struct Problem {
     pub(super) deadlines: Vec<u64>,
     /// By object: its longest section, in ns.
     longest: Vec<u64>,
+    /// By object: the tasks that ask for it, and how often a job does.
+    users: Vec<Vec<(usize, u64)>>,
     /// By object and offer, what lies on the set with it.
     pub(super) meets: Vec<Vec<Meet>>,
     pub(super) laid: Laid,
@@ -153,6 +155,7 @@ impl Problem {
         let nothing = Meet { guard: Guard::Absent, held: Duration::ZERO, added: Vec::new() };
         let mut problem = Self {
             trial: Trial::new(&guarded),
+            users: objects.iter().map(|object| requests[object.resource].clone()).collect(),
             longest: objects.iter().map(|object| longest[object.resource]).collect(),
             meets: objects.iter().map(meets).collect(),
             laid: Laid {
@@ -214,6 +217,11 @@ impl Problem {
     /// The longest section on an object, by position.
     pub(super) fn longest(&self, object: usize) -> u64 {
         self.longest[object]
+    }
+
+    /// The tasks that use an object, by position.
+    pub(super) fn users(&self, object: usize) -> impl Iterator<Item = usize> + '_ {
+        self.users[object].iter().map(|(task, _)| *task)
     }
 
     /// C by task, as a least response time.

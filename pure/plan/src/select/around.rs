@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Better selections near one: all objects but a few that contend with one another stay as they are, and of these the
+//! best is sought by the same search.
+
+use core::cmp::Reverse;
+
+use taut_analysis::Overflow;
+
+use super::best::Progress;
+use super::part::Search;
+use super::problem::Problem;
+
+/// How many objects are free at a time.
+const FREE: usize = 7;
+
+/// Judgements for each.
+const EACH: u64 = 1_000;
+
+/// Around each object in turn, until none helps or at a number of judgements.
+pub(super) fn around(
+    search: &mut Search<'_>,
+    possible: &[u64],
+    limit: u64,
+    go_on: &mut dyn FnMut(&Progress) -> bool,
+) -> Result<(), Overflow> {
+    let near = neighbours(search.problem);
+    let at_least = search.at_least();
+    let mut since = 0;
+    for near in near.iter().cycle() {
+        let Some((selection, judged)) = &search.best else { return Ok(()) };
+        let before = search.goal.aim.value(judged);
+        if since == possible.len() || search.problem.judged >= limit || before <= at_least {
+            return Ok(());
+        }
+        let mut bits: Vec<u64> = selection.iter().map(|offer| 1 << offer).collect();
+        for &at in near {
+            bits[at] = possible[at];
+        }
+        let best = search.best.clone();
+        let end = search.problem.judged.saturating_add(EACH).min(limit);
+        let mut stopped = false;
+        let mut part = Search::new(&mut *search.problem, bits, search.goal, best);
+        part.run(end, &mut |progress| {
+            let best = progress.best.map_or(before, |best| best.min(before));
+            stopped = !go_on(&Progress { best: Some(best), at_least, ..*progress });
+            !stopped
+        })?;
+        search.best = part.best;
+        let after = search.best.as_ref().map_or(before, |(_, judged)| search.goal.aim.value(judged));
+        since = if after < before { 0 } else { since + 1 };
+        if stopped {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// By object: itself and those whose users it shares the most of.
+fn neighbours(problem: &Problem) -> Vec<Vec<usize>> {
+    let users: Vec<Vec<usize>> = (0..problem.objects.len()).map(|at| problem.users(at).collect()).collect();
+    let shared =
+        |one: usize, other: usize| users[one].iter().filter(|user| users[other].contains(user)).count();
+    let near = |one: usize| {
+        let mut others: Vec<usize> = (0..users.len()).collect();
+        others.sort_by_key(|&other| (other != one, Reverse(shared(one, other)), other));
+        others.truncate(FREE);
+        others
+    };
+    (0..users.len()).map(near).collect()
+}
