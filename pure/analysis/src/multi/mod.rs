@@ -17,6 +17,8 @@
 //! | [`mixed_han14`] | the same, the published equations put together | **unsound** |
 //! | [`edf_msrp`] | spinning; cores under EDF | sufficient |
 //!
+//! [`Trial`] asks [`mixed`] again and again with other guards and costs: for searches.
+//!
 //! A caller with one protocol in mind may ask several of its analyses and take the best answer.
 
 mod bounds;

@@ -10,8 +10,8 @@ use taut_time::Duration;
 
 use super::problem::Judged;
 
-/// What is to be small. Between selections that are equal in it, the other two decide, in the order memory, slack,
-/// response; a search that is stopped may have them not at their least.
+/// What is to be small. Between selections that are equal in it, bytes are the least there are beside it, if the search
+/// comes to an end; slack and response then decide as far as exchanges of an object or two find something better.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Aim {
     /// Bytes of all objects.

@@ -10,10 +10,12 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | [`best`] | branch and bound, started from `paper`'s answer: the least, or a bound on how far from it |
+//! | [`best`] | branch and bound: the best, or a bound on how far from it; `part` is its tree, `bound`, `dive`, `dominance`, `exchange` and `around` are steps of it |
 //! | [`paper`] | the published heuristic, with its refinement, and its variant with backtracking |
 //! | [`exhaustive`] | every selection: what the others are held against |
 //! | [`why()`] | what else an object could have had, and what forbids it |
+//!
+//! All but `why` ask [`taut_analysis::multi::Trial`], which keeps from one judgement to the next what has not changed.
 //!
 //! **More is not always worse.** A wait-free copy costs time that a lock may not, so a selection with fewer locks can
 //! miss a deadline that one with more keeps. Nothing here assumes otherwise; what is assumed is that the analysis never
@@ -22,6 +24,8 @@
 mod aim;
 mod around;
 pub mod best;
+mod bound;
+mod dive;
 mod dominance;
 mod exchange;
 pub mod exhaustive;

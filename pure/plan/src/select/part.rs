@@ -10,6 +10,7 @@ use taut_analysis::multi::{Guard, Solution};
 
 use super::aim::{Aim, ppm};
 use super::best::Progress;
+use super::bound::{normal, spread};
 use super::judge::offers;
 use super::offer::{Memory, Object};
 use super::problem::{Judged, Problem, Selection};
@@ -25,9 +26,9 @@ pub(super) struct Goal {
 }
 
 /// A part of all selections.
-struct Part {
+pub(super) struct Part {
     /// By object, a bit per offer that is possible.
-    bits: Vec<u64>,
+    pub(super) bits: Vec<u64>,
     at_least: u64,
     /// Of what it is a part of.
     solution: Option<Rc<Solution>>,
@@ -45,7 +46,7 @@ pub(super) struct Search<'p> {
 
 /// By object and offer, what a selection with it has at least above the part's bound. Offers that are not possible have
 /// the greatest number.
-type Above = Vec<Vec<u64>>;
+pub(super) type Above = Vec<Vec<u64>>;
 
 impl<'p> Search<'p> {
     /// Of what takes these offers.
@@ -108,12 +109,16 @@ impl<'p> Search<'p> {
     }
 
     /// What there is already.
-    fn known(&self) -> u64 {
+    pub(super) fn known(&self) -> u64 {
         self.best.as_ref().map_or(u64::MAX, |(_, judged)| self.goal.aim.value(judged))
     }
 
     /// What all selections that take these offers have at least, memory aside; `None` if none is worth a look.
-    fn possible(&mut self, bits: &[u64], above: Option<&Solution>) -> Result<Option<u64>, Overflow> {
+    pub(super) fn possible(
+        &mut self,
+        bits: &[u64],
+        above: Option<&Solution>,
+    ) -> Result<Option<u64>, Overflow> {
         if self.goal.aim == Aim::Memory && self.goal.within.is_none() {
             let fits = self.problem.may_fit(bits, above)?;
             if !fits || !self.timed {
@@ -153,7 +158,7 @@ impl<'p> Search<'p> {
     }
 
     /// What was judged last has at least this, memory aside.
-    fn value(&self, aim: Aim) -> Result<u64, Overflow> {
+    pub(super) fn value(&self, aim: Aim) -> Result<u64, Overflow> {
         let mut sum = 0u64;
         let parts = self.problem.responses.iter().zip(&self.problem.deadlines);
         let parts = parts.map(|(response, deadline)| ppm(response.as_ns(), *deadline));
@@ -218,158 +223,6 @@ impl<'p> Search<'p> {
         }
     }
 
-    /// Bytes of each possible offer, under the responses of what was judged last.
-    fn prices(&self, bits: &[u64]) -> Result<Above, Overflow> {
-        let mut prices = Above::with_capacity(bits.len());
-        for (object, &bits) in self.problem.objects.iter().zip(bits) {
-            let mut of_object = vec![u64::MAX; object.offers.len()];
-            for offer in offers(bits) {
-                of_object[offer] = match self.goal.aim {
-                    Aim::Memory => {
-                        let bytes = self.problem.bytes(&object.offers[offer], &self.problem.responses)?;
-                        bytes.unwrap_or(u64::MAX)
-                    }
-                    Aim::Response | Aim::Slack => 0,
-                };
-            }
-            prices.push(of_object);
-        }
-        Ok(prices)
-    }
-
-    /// Rules out offers that are too dear; whether there are any.
-    fn drop_dear(&self, bits: &mut [u64], above: &Above, at_least: u64) -> bool {
-        let known = self.known();
-        let mut changed = false;
-        for (bits, above) in bits.iter_mut().zip(above) {
-            for offer in offers(*bits) {
-                if at_least.saturating_add(above[offer]) >= known {
-                    *bits &= !(1 << offer);
-                    changed = true;
-                }
-            }
-        }
-        changed
-    }
-
-    /// Rules out offers that do not fit alone; whether there are any. `None` if an object has none left.
-    fn probe(
-        &mut self,
-        bits: &mut [u64],
-        above: &mut Above,
-        solution: &Solution,
-        value: u64,
-    ) -> Result<Option<bool>, Overflow> {
-        let mut changed = false;
-        for at in 0..bits.len() {
-            let all = bits[at];
-            if all == 0 {
-                return Ok(None);
-            }
-            if all.is_power_of_two() {
-                continue;
-            }
-            let mut left = all;
-            for offer in offers(all) {
-                bits[at] = 1 << offer;
-                match self.possible(bits, Some(solution))? {
-                    None => left &= !(1 << offer),
-                    Some(alone) if self.goal.aim != Aim::Memory => {
-                        above[at][offer] = alone - value.min(alone)
-                    }
-                    Some(_) => {}
-                }
-            }
-            bits[at] = left;
-            changed |= left != all;
-            if left == 0 {
-                return Ok(None);
-            }
-        }
-        Ok(Some(changed))
-    }
-
-    /// The bound, raised by what must be paid because cheapest offers do not fit together.
-    fn pay(
-        &mut self,
-        bits: &[u64],
-        above: &mut Above,
-        mut at_least: u64,
-        solution: &Solution,
-    ) -> Result<u64, Overflow> {
-        while at_least < self.known() {
-            let mut taken: Vec<u64> =
-                bits.iter().zip(&*above).map(|(bits, above)| free(*bits, above)).collect();
-            if self.possible(&taken, Some(solution))?.is_some() {
-                break;
-            }
-            // Left open again, where little is won by it first.
-            let mut core: Vec<(u64, usize)> = Vec::new();
-            for at in (0..bits.len()).filter(|&at| taken[at] != bits[at]) {
-                core.push((next(bits[at], &above[at]), at));
-            }
-            core.sort_unstable();
-            let mut kept = Vec::new();
-            for (more, at) in core {
-                let cheapest = std::mem::replace(&mut taken[at], bits[at]);
-                if self.possible(&taken, Some(solution))?.is_some() {
-                    taken[at] = cheapest;
-                    kept.push((more, at, cheapest));
-                }
-            }
-            let Some(&(least, ..)) = kept.first() else { return Ok(u64::MAX) };
-            at_least = at_least.saturating_add(least);
-            for (_, at, cheapest) in kept {
-                for offer in offers(bits[at] & !cheapest) {
-                    above[at][offer] -= least;
-                }
-            }
-        }
-        Ok(at_least)
-    }
-
-    /// Takes an offer for one object after another, the best that fits: the first object that had to take one that was
-    /// not free.
-    fn dive(&mut self, part: &Part, above: &Above, solution: &Solution) -> Result<Option<usize>, Overflow> {
-        let mut taken = part.bits.clone();
-        let mut conflict = None;
-        let mut order: Vec<usize> = (0..taken.len()).filter(|&at| !taken[at].is_power_of_two()).collect();
-        order.sort_by_key(|&at| core::cmp::Reverse(spread(part.bits[at], &above[at])));
-        for at in order {
-            let mut best: Option<((u64, u64), usize)> = None;
-            for offer in offers(part.bits[at]) {
-                if best.is_some_and(|(best, _)| above[at][offer] > best.0) {
-                    continue;
-                }
-                taken[at] = 1 << offer;
-                if self.problem.fits(&taken, Some(solution))? {
-                    let worth = match self.goal.aim {
-                        Aim::Memory | Aim::Response => (above[at][offer], self.value(Aim::Response)?),
-                        Aim::Slack => (self.value(Aim::Slack)?, self.value(Aim::Response)?),
-                    };
-                    if best.is_none_or(|(best, _)| worth < best) {
-                        best = Some((worth, offer));
-                    }
-                }
-            }
-            let Some((_, offer)) = best else { return Ok(Some(conflict.unwrap_or(at))) };
-            if above[at][offer] > 0 && conflict.is_none() {
-                conflict = Some(at);
-            }
-            taken[at] = 1 << offer;
-        }
-        if self.problem.fits(&taken, Some(solution))?
-            && let Some(judged) = self.problem.weigh(&taken)?
-        {
-            let within = self.goal.within.is_none_or(|(aim, most)| aim.value(&judged) <= most);
-            if within && self.goal.aim.value(&judged) < self.known() {
-                let selection = taken.iter().map(|bits| bits.trailing_zeros() as usize).collect();
-                self.best = Some((selection, judged));
-            }
-        }
-        Ok(conflict)
-    }
-
     fn branch(&mut self, part: &Part, above: &Above, at_least: u64, conflict: Option<usize>) {
         let open = (0..part.bits.len()).filter(|&at| !part.bits[at].is_power_of_two());
         let most = open.max_by_key(|&at| spread(part.bits[at], &above[at]));
@@ -395,30 +248,4 @@ impl<'p> Search<'p> {
             self.open.push(Part { bits, at_least, solution: part.solution.clone() });
         }
     }
-}
-
-/// Takes from each object what its cheapest offer costs: the sum, and what is free. `None` if an object has none.
-fn normal(above: &mut Above, first: u64) -> Option<u64> {
-    let mut sum = first;
-    for of_object in above {
-        let least = of_object.iter().copied().min().filter(|least| *least != u64::MAX)?;
-        sum = sum.saturating_add(least);
-        of_object.iter_mut().filter(|price| **price != u64::MAX).for_each(|price| *price -= least);
-    }
-    Some(sum)
-}
-
-/// The offers that cost nothing more.
-fn free(bits: u64, above: &[u64]) -> u64 {
-    offers(bits).filter(|&offer| above[offer] == 0).fold(0, |bits, offer| bits | 1 << offer)
-}
-
-/// What the next dearer offers cost more.
-fn next(bits: u64, above: &[u64]) -> u64 {
-    offers(bits).map(|offer| above[offer]).filter(|more| *more > 0).min().unwrap_or(0)
-}
-
-/// How much depends on what is taken.
-fn spread(bits: u64, above: &[u64]) -> u64 {
-    offers(bits).map(|offer| above[offer]).max().unwrap_or(0)
 }
