@@ -12,11 +12,8 @@ use super::best::Progress;
 use super::part::Search;
 use super::problem::Problem;
 
-/// How many objects are free at a time.
-const FREE: usize = 7;
-
-/// Judgements for each.
-const EACH: u64 = 1_000;
+/// How many objects are free at a time, and judgements for each time: where few find nothing, more may.
+const FREE: [(usize, u64); 2] = [(7, 1_000), (14, 4_000)];
 
 /// Around each object in turn, until none helps or at a number of judgements.
 pub(super) fn around(
@@ -28,18 +25,19 @@ pub(super) fn around(
     let near = neighbours(search.problem);
     let at_least = search.at_least();
     let mut since = 0;
-    for near in near.iter().cycle() {
+    for at in (0..near.len()).cycle() {
         let Some((selection, judged)) = &search.best else { return Ok(()) };
         let before = search.goal.aim.value(judged);
-        if since == possible.len() || search.problem.judged >= limit || before <= at_least {
+        let level = FREE.get(since / near.len());
+        let Some(&(free, each)) = level.filter(|_| search.problem.judged < limit && before > at_least) else {
             return Ok(());
-        }
+        };
         let mut bits: Vec<u64> = selection.iter().map(|offer| 1 << offer).collect();
-        for &at in near {
-            bits[at] = possible[at];
+        for &other in near[at].iter().take(free) {
+            bits[other] = possible[other];
         }
         let best = search.best.clone();
-        let end = search.problem.judged.saturating_add(EACH).min(limit);
+        let end = search.problem.judged.saturating_add(each).min(limit);
         let mut stopped = false;
         let mut part = Search::new(&mut *search.problem, bits, search.goal, best);
         part.run(end, &mut |progress| {
@@ -57,7 +55,7 @@ pub(super) fn around(
     Ok(())
 }
 
-/// By object: itself and those whose users it shares the most of.
+/// By object: itself, and the others in the order of how many users it shares with them.
 fn neighbours(problem: &Problem) -> Vec<Vec<usize>> {
     let users: Vec<Vec<usize>> = (0..problem.objects.len()).map(|at| problem.users(at).collect()).collect();
     let shared =
@@ -65,7 +63,6 @@ fn neighbours(problem: &Problem) -> Vec<Vec<usize>> {
     let near = |one: usize| {
         let mut others: Vec<usize> = (0..users.len()).collect();
         others.sort_by_key(|&other| (other != one, Reverse(shared(one, other)), other));
-        others.truncate(FREE);
         others
     };
     (0..users.len()).map(near).collect()

@@ -13,8 +13,9 @@
 //!             at least is added to the bound, and taken off what these cost more; and again
 //! Branch      the object that could not be had at its cheapest when all were taken one after another, by guards
 //! Start       the published heuristic without refinement, and exchanges: one object gets another offer, and where that
-//!             does not fit, one more gives up its guard. If that and a short search do not end it: ten objects that
-//!             contend with one another are chosen anew together, all others as they are
+//!             does not fit, one more gives up its guard. If that and a short search do not end it: the
+//!             heuristic with its refinement, and some objects that contend are chosen anew together, all others as they
+//!             are
 //! Order       mostly the last part, whose completions are near; every fourth time the one that has the least bound
 //! Assumes     responses never fall when a cost grows or a guard is added, and bytes never fall when responses grow
 //! Verdict     the best, if it ends; else what is best so far, and a bound below which nothing is
@@ -22,7 +23,7 @@
 //! ```
 //!
 //! The order of everything is fixed, so the answer is a function of the problem and the limit. Least memory is never more
-//! than what the published heuristic finds at a depth of [`DEPTH`].
+//! than what the published heuristic finds at a depth of [`DEPTH`], unless the search is stopped from outside before that.
 
 use core::cell::Cell;
 
@@ -126,7 +127,7 @@ fn among(
         !stopped.get()
     };
     // What is short is done at once; else what is best is bettered first, so that more is too dear.
-    let (short, middle) = (judgements.min(SHORT), judgements / 4);
+    let (short, middle) = (judgements.min(SHORT), judgements / 2);
     let first = problem.judged;
     let mut search = Search::new(problem, possible.clone(), Goal { aim, within: None }, best);
     search.run(limit.min(first.saturating_add(short)), &mut go_on)?;
