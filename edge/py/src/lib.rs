@@ -5,7 +5,7 @@
 //!
 //! This module is private (`taut._taut`, described in `_taut.pyi`): the sources under `python/taut` give its answers
 //! names, units and documentation. Times are whole nanoseconds. Nothing here panics on what Python gives it: what the
-//! crates take for granted is checked first, and work runs through [`work::free`], which lets other threads of Python
+//! crates take for granted is checked first, and work runs through `work::free`, which lets other threads of Python
 //! run meanwhile and turns a panic, which would be a mistake of ours, into an `InternalError`.
 
 mod answer;
