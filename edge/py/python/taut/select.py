@@ -12,15 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, SupportsIndex, TypeAlias
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Literal, SupportsIndex, TypeAlias
 
 from . import _taut
 from . import rows as row_types
 from .model import TaskSet
 from .time import NS_MAX, Time, count, ns
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 Guard: TypeAlias = Literal["absent", "spinning", "suspending"]
 """Wait-free: nobody waits. MSRP: who waits spins. MPCP: who waits is suspended."""
@@ -87,6 +88,8 @@ class Selection:
 
     def response_times(self) -> npt.NDArray[np.uint64]:
         """The bounds, in the order of the set."""
+        import numpy as np
+
         return np.array(list(self.responses.values()), dtype=np.uint64)
 
 

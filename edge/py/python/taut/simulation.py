@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, SupportsIndex, TypeAlias
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Literal, SupportsIndex, TypeAlias
 
 from . import _taut
 from .model import TaskSet
 from .table import Table
 from .time import NS_MAX, Time, count, each_ns, ns
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 CoreRule: TypeAlias = Literal["immediate", "original", "srp", "dfp"]
 """Fixed priority with immediate ceilings, or with the original ones; EDF with the stack resource policy, or with the
@@ -67,6 +68,8 @@ class Run:
 
     def responses(self) -> npt.NDArray[np.uint64]:
         """The longest response time of each task from an arrival, in ns."""
+        import numpy as np
+
         return np.array([task.response_max for task in self.tasks], dtype=np.uint64)
 
     def task(self, name: str) -> TaskRun:

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any
 
 from . import _taut
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
 class Table:
@@ -31,6 +31,8 @@ class Table:
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
         """A column as a numpy array; a masked one if values are missing. Raises ``KeyError``."""
+        import numpy as np
+
         kind, data, there, words = self._made.column(name)
         if kind == "U":
             array: npt.NDArray[Any] = np.array([word or "" for word in words or ()])

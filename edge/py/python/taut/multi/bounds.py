@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from .. import rows as row_types
 from ..model import TaskSet
 from ..verdict import Verdict, verdict
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 Guard: TypeAlias = Literal["absent", "spinning", "suspending"]
 """Wait-free: nobody waits. MSRP: who waits spins. MPCP: who waits is suspended."""
@@ -104,6 +105,8 @@ class Bounds:
 
     def response_times(self) -> npt.NDArray[np.uint64]:
         """R of all tasks from the arrival, in ns."""
+        import numpy as np
+
         return np.array([task.from_arrival for task in self.tasks], dtype=np.uint64)
 
 

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING
 
 from ... import _taut
 from ...time import Time, ns
 from ...verdict import Verdict, same, verdict
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ def responses(tasks: Iterable[Task]) -> tuple[Verdict[int], npt.NDArray[np.uint6
 
     Raises ``OverflowError`` if a window does not fit in 64 bits of ns.
     """
+    import numpy as np
+
     rows = [(ns(t.cost), ns(t.period), ns(t.deadline), ns(t.jitter), ns(t.blocking)) for t in tasks]
     answer, found = _taut.fp_sweep(rows)
     return verdict(answer, same), np.array(found, dtype=np.uint64)
