@@ -31,8 +31,8 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// How often a sweep looks up: for signals, and to tell of its progress.
 const LOOK_UP: Duration = Duration::from_millis(50);
-/// Rows that a thread makes at a time.
-const BLOCK: u64 = 16;
+/// Rows for each thread that may wait to be put into columns.
+const WAITING: usize = 64;
 
 /// A generator file, read.
 #[pyclass(name = "Generator", module = "taut._taut", frozen)]
@@ -123,42 +123,36 @@ fn make(
     let next = AtomicU64::new(range.start);
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let (sender, receiver) = mpsc::sync_channel(jobs * 4);
+        let (sender, receiver) = mpsc::sync_channel(jobs * WAITING);
         for _ in 0..jobs {
             let (sender, next, stop) = (sender.clone(), &next, &stop);
             scope.spawn(move || {
                 while !stop.load(Ordering::Relaxed) {
-                    let from = next.fetch_add(BLOCK, Ordering::Relaxed);
-                    if from >= range.end {
-                        return;
-                    }
-                    let rows = from..from.saturating_add(BLOCK).min(range.end);
-                    let rows = rows.take_while(|_| !stop.load(Ordering::Relaxed));
-                    let made: Result<Vec<Row>, NoRow> = rows.map(|row| generator.row(row)).collect();
-                    if sender.send((from, made)).is_err() {
+                    let row = next.fetch_add(1, Ordering::Relaxed);
+                    if row >= range.end || sender.send((row, generator.row(row))).is_err() {
                         return;
                     }
                 }
             });
         }
         drop(sender);
-        // Blocks that came before their turn.
+        // Rows that came before their turn.
         let (mut early, mut expected, mut asked) = (BTreeMap::new(), range.start, Instant::now());
         let result = loop {
             match receiver.recv_timeout(LOOK_UP) {
-                Ok((from, made)) => drop(early.insert(from, made)),
+                Ok((row, made)) => drop(early.insert(row, made)),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break Ok(()),
             }
             while let Some(made) = early.remove(&expected) {
                 match made {
-                    Ok(rows) => rows.iter().for_each(|row| columns.push(row)),
+                    Ok(row) => columns.push(&row),
                     Err(why) => {
                         stop.store(true, Ordering::Relaxed);
                         return Err(why);
                     }
                 }
-                expected = expected.saturating_add(BLOCK).min(range.end);
+                expected += 1;
             }
             if asked.elapsed() >= LOOK_UP {
                 asked = Instant::now();
