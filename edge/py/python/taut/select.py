@@ -126,7 +126,9 @@ class Found:
         value = {"memory": self.best.bytes, "response": self.best.response_ppm, "slack": self.best.tightest_ppm}[
             self.aim
         ]
-        return value / self.at_least - 1 if self.at_least else 0.0
+        if self.at_least == 0:
+            return 0.0 if value == 0 else None
+        return value / self.at_least - 1
 
 
 @dataclass(frozen=True)
