@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::command::Command;
 use crate::step::{Outcome, Step};
+use crate::toolchain;
 use crate::tree::Tree;
 
 /// What is installed of SimSo, and the one thing of Python that it needs and newer ones lack.
@@ -25,9 +26,12 @@ pub(crate) fn steps() -> Vec<Step> {
             if !Command::line("chrt -f 1 true").run().success() {
                 return Outcome::skipped("no real-time priorities for this user");
             }
+            if let Err(why) = toolchain::RT_APP.ensure() {
+                return Outcome::skipped(why);
+            }
             match on_path("rt-app") {
                 Some(program) => compare(tree, "rt_app", "TAUT_RT_APP", program),
-                None => Outcome::skipped("no rt-app: `apt install rt-app`"),
+                None => Outcome::skipped("rt-app is not on the PATH"),
             }
         }),
         Step::new("exchange: MAST", |tree| match on_path("mast_analysis") {

@@ -326,6 +326,11 @@ pub(crate) fn soak(tree: &Tree, minutes: u64) -> ExitCode {
             long("processes*", "TAUT_STRESS_DEATHS", "1000"),
             Step::tests("random", random.env("PROPTEST_CASES", "4096").limit(Duration::from_secs(3600))),
             fuzz(),
+            Step::tests(
+                "selections of 10,000 systems",
+                Command::line("cargo test --locked --release -p taut-plan --test select -- --ignored")
+                    .limit(Duration::from_secs(3600)),
+            ),
             oracle::long_campaign(round),
             oracle::long_hunt(round),
         ];

@@ -75,6 +75,10 @@ pub(crate) const ANDROID: Component = Component {
 pub(crate) const PARALLEL: Component =
     Component { probe: &["parallel", "--version"], from: Source::Packages, names: &["parallel"] };
 
+/// What runs a workload as a JSON file says.
+pub(crate) const RT_APP: Component =
+    Component { probe: &["rt-app", "--help"], from: Source::Packages, names: &["rt-app"] };
+
 /// What builds programs for Linux on AArch64, and what runs them here.
 pub(crate) const AARCH64: [Component; 3] = [
     Component {

@@ -26,7 +26,9 @@ pub(super) fn manifest(case: &Case, head: &Head) -> String {
     }
     let _ = write!(
         text,
-        "\n[app]\nname = \"{}\"\ndescription = \"{}\"\n\n[platform]\ncores = [0, 1]\n\n[payloads]\n",
+        "\n[app]\nname = \"{}\"\ndescription = \"{}\"\n\n[platform]\ncores = [0, 1]\n\n\
+         # Assumed: a small kernel, and what a lock and a copy cost.\n[platform.overheads]\nrelease = \"20us\"\n\
+         context-switch = \"3us\"\nkernel-blocking = \"5us\"\nlock = \"1us\"\ncopy = \"150ns\"\n\n[payloads]\n",
         head.name, head.description
     );
     let sizes: BTreeSet<u64> = case.objects.iter().map(|object| object.bytes).collect();

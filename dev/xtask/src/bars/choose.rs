@@ -78,14 +78,14 @@ pub(super) fn measure(tree: &Tree) -> Vec<Row> {
     ]
 }
 
-/// Round by round, how much longer Python takes.
+/// Round by round, how much more of the processors Python takes: how long both last says more of what else runs.
 fn overhead(tree: &Tree) -> Result<Vec<f64>, String> {
     let told = python::beside_the_command(tree)?;
     let told: Value = serde_json::from_str(told.trim()).map_err(|error| format!("not JSON: {error}"))?;
     if told["same_rows"] != true {
         return Err("Python makes other rows than the command".into());
     }
-    let [python, command] = ["python", "command"].map(|name| numbers(&told["seconds"][name]));
+    let [python, command] = ["python", "command"].map(|name| numbers(&told["cpu_seconds"][name]));
     Ok(python?.into_iter().zip(command?).map(|(python, command)| (python / command - 1.0) * 100.0).collect())
 }
 

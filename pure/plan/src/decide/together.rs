@@ -22,7 +22,7 @@ use crate::shared::Layout;
 use crate::{buffers, flow};
 
 /// Judgements at most: about a second.
-const JUDGEMENTS: u64 = 50_000;
+const JUDGEMENTS: u64 = 100_000;
 
 /// What an offer stands for.
 #[derive(Clone, Copy)]
