@@ -35,7 +35,8 @@ impl Plan {
     /// Decides what the manifest left open, and proves the whole.
     ///
     /// Depends on the model alone, `inputs` being copied: the same model gives the same plan. 100 tasks with 100
-    /// channels take a few milliseconds.
+    /// channels take a few milliseconds; where states may have locks, a tenth of a second, or at most about one if the
+    /// search for the best ones is stopped by its limit.
     pub fn make(model: &Model, inputs: Vec<Input>) -> Planned {
         Self::of(model.clone(), inputs, Wish::default())
     }
