@@ -270,6 +270,22 @@ mod tests {
         assert_eq!(Mechanism::Mpcp.bytes(256, 1, 16), Some(640));
     }
 
+    /// A plan rests on it: where every state has such a lock, none can be smaller.
+    #[test]
+    fn one_copy_under_a_lock_is_the_smallest() {
+        for value in (1..4_096).step_by(7) {
+            let locks =
+                [Mechanism::Srp, Mechanism::Msrp, Mechanism::Mpcp].map(|lock| lock.bytes(value, 1, 1));
+            assert!(locks.is_sorted() && locks.iter().all(Option::is_some), "{value}: {locks:?}");
+            for mechanism in Mechanism::ALL.into_iter().filter(|mechanism| mechanism.has_ways()) {
+                // The fewest buffers that any of them can have, and as few readers with a place as there can be.
+                let slots = if mechanism == Mechanism::Peterson { 2 } else { 3 };
+                let claims = u32::from(!matches!(mechanism, Mechanism::Nbw | Mechanism::ImprovedChen));
+                assert!(mechanism.bytes(value, slots, claims) > locks[1], "{mechanism:?} of {value}");
+            }
+        }
+    }
+
     #[test]
     fn parties_of_each() {
         use Mechanism::{Chen, DoubleBuffer, Hybrid, ImprovedChen, Mpcp, Msrp, Nbw, Peterson, Presence, Srp};

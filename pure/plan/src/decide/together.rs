@@ -16,7 +16,7 @@ use taut_time::Duration;
 use super::state::Candidate;
 use crate::chains::{Known, Places};
 use crate::flow::Promises;
-use crate::seats::{Seats, Who};
+use crate::seats::{Seat, Seats, Who};
 use crate::select::{self, Constraint, Equations, Footprint, Memory, Object, Offer, Problem, best};
 use crate::shared::Layout;
 use crate::{buffers, flow};
@@ -48,19 +48,20 @@ pub(super) fn select(
         all.mechanisms[candidate.id.index()] = candidate.locks.first().copied();
     }
     let model = Arc::new(open.decided(&all)?);
-    let (objects, stands, mut problem) = laid_out(open, candidates, &model).ok()??;
+    let seats = Seats::choose(&model, None);
+    let (stands, tasks, mut problem) = laid_out(open, candidates, &model, &seats).ok()??;
     problem.aim(match aim {
         Aim::Memory => select::Aim::Memory,
         Aim::Response => select::Aim::Response,
         Aim::Slack => select::Aim::Slack,
     });
-    chains(open, &model, &mut problem);
+    chains(&model, &Places::of(&model, &seats), &tasks, &mut problem);
     let answer = best::search(&mut problem, JUDGEMENTS, &mut |_| true).ok()?;
     let proven = answer.is_proven();
     let (selection, _) = answer.best?;
     let mut selected = decisions.clone();
-    for (at, offer) in selection.into_iter().enumerate().take(objects) {
-        match stands[at][offer] {
+    for (stands, offer) in stands.iter().zip(selection) {
+        match stands[offer] {
             Stands::Mechanism(id, mechanism) => selected.mechanisms[id.index()] = Some(mechanism),
             Stands::Protocol(resource, locking) => {
                 if let Some(protocol) = selected.protocols.get_mut(resource) {
@@ -84,20 +85,25 @@ fn is_of_this_kind(model: &Model) -> bool {
         })
 }
 
-type LaidOut = (usize, Vec<Vec<Stands>>, Problem);
+/// Tasks by position in a set.
+type Tasks = Arc<Vec<TaskId>>;
 
-fn laid_out(open: &Model, candidates: &[Candidate], model: &Arc<Model>) -> Result<Option<LaidOut>, Overflow> {
-    let seats = Seats::choose(model, None);
-    let layout = Layout::of(model, &seats)?;
-    let tasks: Vec<TaskId> = seats
-        .seats
-        .iter()
-        .filter_map(|seat| match seat.who {
-            Who::Task(id) => Some(id),
-            Who::Server(_) => None,
-        })
-        .collect();
-    let laid = Laid { open, model, layout: &layout, tasks: Arc::new(tasks) };
+/// By object and offer, what it stands for; and the problem.
+type LaidOut = (Vec<Vec<Stands>>, Tasks, Problem);
+
+fn laid_out(
+    open: &Model,
+    candidates: &[Candidate],
+    model: &Arc<Model>,
+    seats: &Seats<'_>,
+) -> Result<Option<LaidOut>, Overflow> {
+    let layout = Layout::of(model, seats)?;
+    let task = |seat: &Seat<'_>| match seat.who {
+        Who::Task(id) => Some(id),
+        Who::Server(_) => None,
+    };
+    let tasks: Tasks = Arc::new(seats.seats.iter().filter_map(task).collect());
+    let laid = Laid { open, model, layout: &layout, tasks: tasks.clone() };
     let (mut objects, mut stands) = (Vec::new(), Vec::new());
     for (at, resource) in model.resources().iter().enumerate() {
         let found = match model.guarding(at) {
@@ -111,10 +117,9 @@ fn laid_out(open: &Model, candidates: &[Candidate], model: &Arc<Model>) -> Resul
         objects.push(Object { name: resource.name.clone(), resource: at, offers });
         stands.push(of);
     }
-    let count = objects.len();
     Ok(Problem::new(&layout.set, objects, |_| Guard::Spinning, Equations::Sound)
         .ok()
-        .map(|problem| (count, stands, problem)))
+        .map(|problem| (stands, tasks, problem)))
 }
 
 /// What offers are made from.
@@ -123,7 +128,7 @@ struct Laid<'l> {
     model: &'l Arc<Model>,
     layout: &'l Layout,
     /// By position in the set.
-    tasks: Arc<Vec<TaskId>>,
+    tasks: Tasks,
 }
 
 impl Laid<'_> {
@@ -207,7 +212,7 @@ impl Laid<'_> {
             added.push((at, self.layout.slower(time)?));
         }
         let timed = matches!(mechanism, Mechanism::ImprovedChen | Mechanism::Nbw);
-        let footprint = Sized { open: self.model.clone(), id, mechanism, tasks: self.tasks.clone() };
+        let footprint = Counted { model: self.model.clone(), id, mechanism, tasks: self.tasks.clone() };
         let memory = match timed {
             true => Memory::Asked(Arc::new(footprint)),
             // Times do not matter: any will do.
@@ -223,17 +228,17 @@ impl Laid<'_> {
 
 /// Bytes of a state in a mechanism that counts its buffers.
 #[derive(Clone, Debug)]
-struct Sized {
-    open: Arc<Model>,
+struct Counted {
+    model: Arc<Model>,
     id: ChannelId,
     mechanism: Mechanism,
-    tasks: Arc<Vec<TaskId>>,
+    tasks: Tasks,
 }
 
-impl Footprint for Sized {
+impl Footprint for Counted {
     fn bytes(&self, responses: &[Duration]) -> Result<Option<u64>, Overflow> {
-        let promises = promises(&self.open, &self.tasks, responses);
-        Ok(buffers::bytes(&self.open, self.id, &promises, self.mechanism))
+        let promises = promises(&self.model, &self.tasks, responses);
+        Ok(buffers::bytes(&self.model, self.id, &promises, self.mechanism))
     }
 }
 
@@ -246,20 +251,8 @@ fn promises(model: &Model, tasks: &[TaskId], responses: &[Duration]) -> Promises
 }
 
 /// What chains ask for.
-fn chains(open: &Model, model: &Arc<Model>, problem: &mut Problem) {
-    let seats = Seats::choose(model, None);
-    let places = Places::of(model, &seats);
-    let tasks: Arc<Vec<TaskId>> = Arc::new(
-        seats
-            .seats
-            .iter()
-            .filter_map(|seat| match seat.who {
-                Who::Task(id) => Some(id),
-                Who::Server(_) => None,
-            })
-            .collect(),
-    );
-    for (at, chain) in open.chains().iter().enumerate() {
+fn chains(model: &Arc<Model>, places: &Places, tasks: &Tasks, problem: &mut Problem) {
+    for (at, chain) in model.chains().iter().enumerate() {
         let limits = [Some(chain.max_latency), chain.max_reaction];
         for (which, limit) in limits.into_iter().enumerate() {
             let Some(limit) = limit else { continue };
