@@ -10,7 +10,8 @@ use taut_time::Instant;
 pub enum Kind {
     /// Release 0 is due at this instant. Subject 0; value: time since the process was started (ns), 0 if unknown.
     Begin = 1,
-    /// A job may run from now on. Subject: task; value: 0. The record's time is the nominal release.
+    /// A job may run from now on. Subject: task; value: how much later a dispatcher told its rule so (ns), 0 where Linux
+    /// schedules. The record's time is the nominal release.
     Release = 2,
     /// A job runs its first instruction. Subject: task; value: 0.
     Start = 3,
@@ -45,6 +46,24 @@ pub enum Kind {
     End = 17,
     /// A chain's output was produced. Subject: chain; value: age of the data at its end (ns).
     ChainEnd = 18,
+    /// Another job goes on in this one's place. Subject: task; value: 0.
+    Preempt = 19,
+    /// A job goes on. Subject: task; value: 0.
+    Resume = 20,
+    /// A job holds a resource. Subject: task; value: the resource.
+    Locked = 21,
+    /// A job has given a resource back. Subject: task; value: the resource.
+    Unlock = 22,
+    /// A job waits for a resource and keeps its core. Subject: task; value: the resource.
+    Spin = 23,
+    /// A job waits for a resource and leaves its core. Subject: task; value: the resource.
+    Suspend = 24,
+    /// A core has been told that a job of its own, which waited, was given a resource. Subject: task; value: the resource.
+    Granted = 25,
+    /// A job has used up its budget. Subject: task; value: the budget (ns).
+    Exhausted = 26,
+    /// The budget of a server is what it is from now on. Subject: server; value: the budget (ns).
+    Budget = 27,
 }
 
 /// What a [`Kind::Counted`] record counts, in its job field.
@@ -71,7 +90,7 @@ impl Count {
 }
 
 impl Kind {
-    const ALL: [Self; 18] = [
+    const ALL: [Self; 27] = [
         Self::Begin,
         Self::Release,
         Self::Start,
@@ -90,6 +109,15 @@ impl Kind {
         Self::Lost,
         Self::End,
         Self::ChainEnd,
+        Self::Preempt,
+        Self::Resume,
+        Self::Locked,
+        Self::Unlock,
+        Self::Spin,
+        Self::Suspend,
+        Self::Granted,
+        Self::Exhausted,
+        Self::Budget,
     ];
 
     /// The kind with that number, if there is one.
@@ -168,6 +196,6 @@ mod tests {
             assert_eq!(Record::from_bytes(&record.to_bytes()), Some(record));
         }
         assert_eq!(Record::from_bytes(&[0; 32]), None);
-        assert_eq!(Kind::from_number(19), None);
+        assert_eq!(Kind::from_number(28), None);
     }
 }
