@@ -68,7 +68,8 @@ pub(crate) fn summary(plan: &Plan) -> String {
     }
     for core in &plan.cores {
         let (whole, tenths) = (core.utilisation_ppm / 10_000, core.utilisation_ppm / 1_000 % 10);
-        line(format_args!("  core {}: {whole}.{tenths} % used", core.cpu));
+        let by = core.dispatched.as_ref().map_or(String::new(), |why| format!("; dispatched: {why}"));
+        line(format_args!("  core {}: {whole}.{tenths} % used{by}", core.cpu));
     }
     line(format_args!("  memory: {} of {}", about(plan.memory.total), plan.memory.limit));
     text

@@ -215,8 +215,8 @@ impl<T: Task> Body for PeriodicBody<T> {
                                 stage.control.stop_because(Reason::Overrun(stage.timing.task.into()));
                                 break;
                             }
-                            // The next job starts at once. KillJob is refused before boot.
-                            Overrun::RunOn | Overrun::KillJob => {}
+                            // The next job starts at once. The other two are for dispatched cores alone.
+                            Overrun::RunOn | Overrun::KillJob | Overrun::Demote => {}
                         }
                     }
                 }

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use taut_boot::{Guarantee, Loaded, Maps, Posture};
-use taut_plan::{ClassPlan, OnMissingPrivilege, Overrun, Plan};
+use taut_plan::{ClassPlan, OnMissingPrivilege, Plan};
 use taut_scope::{Block, Scope};
 use taut_sys::{interrupt, machine, memory, signals, thread};
 use taut_time::Duration;
@@ -69,7 +69,6 @@ pub fn run(
     setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>,
 ) -> Result<Ending, Error> {
     let Loaded { plan, text } = Loaded::from_file(&config.lock)?;
-    refuse_missing(&plan)?;
     // Before any thread exists, so that all inherit it and only `watch` sees these signals.
     signals::block(&signals::TERMINATION)?;
     interrupt::allow()?;
@@ -116,20 +115,6 @@ pub fn run(
     drop(wakeup);
     let reason = control.reason().unwrap_or(Reason::Asked);
     Ok(Ending { reason, orderly, recording })
-}
-
-/// Refuses what a plan may ask for and this version does not do.
-fn refuse_missing(plan: &Plan) -> Result<(), Error> {
-    for task in &plan.tasks {
-        if let ClassPlan::RealTime { on_overrun: Overrun::KillJob, .. } = task.class {
-            return Err(Error::Thread(format!(
-                "task `{}`: on-overrun = \"kill-job\" is not available in this version; \
-                 use run-on, skip-next or stop-app",
-                task.name
-            )));
-        }
-    }
-    Ok(())
 }
 
 /// Keeps the main thread, and what it starts, off the real-time cores. What cannot be kept is told already.

@@ -127,6 +127,12 @@ pub(crate) static PLATFORM: Table = Table {
             Need::Default("memory"),
             "What mechanisms of states are chosen for, among those that keep every deadline and chain.",
         ),
+        key(
+            "executor",
+            Type::Words(EXECUTORS),
+            Need::Default("auto"),
+            "Who decides which job of a core runs.",
+        ),
         key("overheads", Type::Table(&OVERHEADS), Need::Optional, "What the machine adds to every job."),
     ],
 };
@@ -173,6 +179,12 @@ static AIMS: &[Word] = &[
     word("memory", "Least memory."),
     word("response", "The least sum of response times, each as a part of its deadline."),
     word("slack", "The most room for the task that has least, as a part of its deadline."),
+];
+
+static EXECUTORS: &[Word] = &[
+    word("auto", "Linux where it can do all that is proven of a core, and a dispatcher of taut elsewhere."),
+    word("native", "Linux: a thread per task. For fixed priorities without locks, servers and budgets."),
+    word("dispatched", "A dispatcher of taut, which runs the rule that was analysed."),
 ];
 
 static SCHEDULERS: &[Word] = &[
@@ -301,7 +313,13 @@ static REAL_TIME: Table = Table {
             "on-overrun",
             Type::Words(OVERRUNS),
             Need::Default("skip-next"),
-            "What happens when a release falls due while the previous job still runs.",
+            "What happens when a release falls due while the previous job still runs, or its budget is used up.",
+        ),
+        key(
+            "budget",
+            Type::Duration,
+            Need::Optional,
+            "How long a job may execute before it overruns; at least its execution time with its margin.",
         ),
         key(
             "jitter",
@@ -458,7 +476,11 @@ static OVERRUNS: &[Word] = &[
         "The late job goes on; the next starts right after it. A deadline may be longer than the period.",
     ),
     word("skip-next", "The late job goes on; releases that fell due meanwhile are dropped."),
-    word("kill-job", "The late job is ended at a safe point; not in this version."),
+    word("kill-job", "The late job is ended at a safe point: where it locks or asks whether it should end."),
+    word(
+        "demote",
+        "The late job goes on when nothing else of its core does; releases meanwhile are dropped.",
+    ),
     word("stop-app", "The application stops."),
 ];
 

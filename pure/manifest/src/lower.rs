@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 
 use taut_model::{
     Aim, App, ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, ClientKind, Cost,
-    Draft, Evidence, Kind, Locking, Mechanism, OnMissingPrivilege, Overflow, Overheads, Overrun, Payload,
-    PayloadField, Platform, RealTimeDraft, Scalar, Scheduler, SectionDraft, SegmentDraft, ServerDraft,
-    ServerPolicy, ServiceDraft, Shared, Size, TaskDraft,
+    Draft, Evidence, Executor, Kind, Locking, Mechanism, OnMissingPrivilege, Overflow, Overheads, Overrun,
+    Payload, PayloadField, Platform, RealTimeDraft, Scalar, Scheduler, SectionDraft, SegmentDraft,
+    ServerDraft, ServerPolicy, ServiceDraft, Shared, Size, TaskDraft,
 };
 use taut_time::Duration;
 
@@ -108,6 +108,7 @@ fn platform(fields: Option<&Fields<'_>>) -> Platform {
         },
         minimise: platform.word("minimise").and_then(Aim::from_word).unwrap_or_default(),
         group: platform.text("group").map(str::to_owned),
+        executor: platform.word("executor").and_then(Executor::from_word).unwrap_or_default(),
     }
 }
 
@@ -168,8 +169,10 @@ fn class(fields: Option<&Fields<'_>>) -> ClassDraft {
             Some("run-on") => Overrun::RunOn,
             Some("kill-job") => Overrun::KillJob,
             Some("stop-app") => Overrun::StopApp,
+            Some("demote") => Overrun::Demote,
             _ => Overrun::SkipNext,
         },
+        budget: fields.duration("budget"),
     })
 }
 

@@ -76,7 +76,7 @@ static MISTAKES: &[Mistake] = &[
     slip("[tasks.recording]", "core = 0", "core = 7", codes::CORE_NOT_OWNED, "7"),
     slip("[tasks.recording]", "priority = 80", "priority = 120", codes::PRIORITY_RANGE, "120"),
     slip("[tasks.recording]", "\"16KiB\"", "16", codes::BAD_SIZE, "16"),
-    slip("[tasks.recording]", "\"skip-next\"", "\"kill-job\"", codes::NOT_IN_THIS_VERSION, "\"kill-job\""),
+    slip("[tasks.recording]", "\"skip-next\"", "\"skip-next\"\nbudget = \"1ns\"", codes::BAD_BUDGET, "\"1ns\""),
     slip("[tasks.processing]", "periodic =", "period =", codes::UNKNOWN_KEY, "period"),
     slip("[tasks.processing]", "\"2ms\"", "\"2 ms later\"", codes::BAD_DURATION, "\"2 ms later\""),
     slip("[tasks.processing]", "deadline =", "dedline =", codes::UNKNOWN_KEY, "dedline"),

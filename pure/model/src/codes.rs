@@ -47,6 +47,7 @@ codes! {
     220 NESTED_GLOBAL "a resource of several cores inside or around another"
     221 BAD_SERVER "a server that does not fit its period or its tasks"
     222 SERVER_LATE "a server that is not shown to get its budget"
+    223 BAD_BUDGET "an execution budget that a job as proven uses up"
     301 DUPLICATE_NAME "a name is given twice"
     302 DANGLING_NAME "a name that nothing has"
     303 BAD_NAME "a name that is not well formed"
@@ -78,6 +79,7 @@ codes! {
     506 PRIORITY_SHARED "two real-time tasks with one priority"
     507 CORE_FULL "more real-time tasks than priorities"
     508 IDLE_PRIORITY "a priority on cores that do not look at it"
+    509 EXECUTOR_MISFIT "an executor that cannot do what is asked"
     601 LOCK_STALE "taut.lock is missing or out of date"
     701 NOT_CARRIED_OVER "something that another tool's language does not say"
 }

@@ -102,6 +102,7 @@ pub struct RealTimeDraft {
     pub persistent: Size,
     pub release: Size,
     pub on_overrun: Overrun,
+    pub budget: Option<Duration>,
 }
 
 /// Critical sections on a resource, by name. The fields mean what [`crate::Section`] says.

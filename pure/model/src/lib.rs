@@ -43,7 +43,7 @@ pub use draft::{
 pub use fault::{Code, Fault, Label, Place, Severity};
 pub use mechanism::{Mechanism, Parties, Way};
 pub use nearest::nearest;
-pub use platform::{Aim, OnMissingPrivilege, Overheads, Platform, Scheduler};
+pub use platform::{Aim, Executor, OnMissingPrivilege, Overheads, Platform, Scheduler};
 pub use resource::{Locking, Section, Shared};
 pub use server::{Server, ServerPolicy};
 pub use set::{Arrivals, Body, Request, Resource, Segment, SetFault, SetTask, TaskSet, Wrong};

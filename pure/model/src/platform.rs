@@ -25,6 +25,40 @@ pub struct Platform {
     pub group: Option<String>,
     /// What mechanisms are chosen for.
     pub minimise: Aim,
+    /// Who decides which job runs.
+    pub executor: Executor,
+}
+
+/// Who decides which job of a core runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Executor {
+    /// Linux where it can do all that is proven of the core, and a dispatcher of ours elsewhere.
+    #[default]
+    Auto,
+    /// Linux: a thread per task at its priority. Under fixed priorities, without locks, servers and budgets.
+    Native,
+    /// A dispatcher of ours: the rule that was analysed, on threads.
+    Dispatched,
+}
+
+impl Executor {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Auto, Self::Native, Self::Dispatched];
+
+    /// The word that stands for it in a manifest.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Native => "native",
+            Self::Dispatched => "dispatched",
+        }
+    }
+
+    /// What a word stands for.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|executor| executor.word() == word)
+    }
 }
 
 /// What mechanisms are chosen for, among those that keep every deadline and every chain; ties go to the others.

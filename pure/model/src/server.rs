@@ -65,6 +65,7 @@ pub(crate) fn as_task(budget: Duration, period: Duration) -> RealTime {
         persistent: Size::ZERO,
         release: Size::ZERO,
         on_overrun: Overrun::RunOn,
+        budget: None,
         copying: Duration::ZERO,
     }
 }

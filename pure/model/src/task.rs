@@ -60,8 +60,10 @@ pub struct RealTime {
     pub persistent: Size,
     /// Memory that a job allocates from and that is empty again at the next.
     pub release: Size,
-    /// What happens when a release falls due while the previous job still runs.
+    /// What happens when a release falls due while the previous job still runs, or when a job has used up its budget.
     pub on_overrun: Overrun,
+    /// How long a job may execute, at least C; then it overruns. `None` sets no limit but the next release.
+    pub budget: Option<Duration>,
     /// What the mechanisms of its states copy in a job beyond once per access, which the execution time includes; 0
     /// until they are decided: [`crate::Model::decided`].
     pub copying: Duration,
@@ -149,7 +151,7 @@ pub enum Evidence {
     Guess,
 }
 
-/// What happens when a release falls due while the previous job still runs.
+/// What happens when a release falls due while the previous job still runs, or when a job has used up its budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Overrun {
@@ -161,4 +163,13 @@ pub enum Overrun {
     KillJob,
     /// The application stops.
     StopApp,
+    /// The late job goes on when nothing else of its core does; releases that fall due meanwhile are dropped.
+    Demote,
+}
+
+impl Overrun {
+    /// Whether it needs somebody who may take a job off its core.
+    pub fn needs_dispatcher(self) -> bool {
+        matches!(self, Self::KillJob | Self::Demote)
+    }
 }

@@ -30,6 +30,7 @@ fn empty() -> Draft {
             },
             on_missing_privilege: OnMissingPrivilege::Fail,
             minimise: taut_model::Aim::Memory,
+            executor: taut_model::Executor::Auto,
             group: None,
         },
         payloads: vec![Payload {
@@ -65,6 +66,7 @@ fn task(name: &str, period: Duration) -> TaskDraft {
             persistent: Size::ZERO,
             release: Size::ZERO,
             on_overrun: Overrun::RunOn,
+            budget: None,
         }),
     }
 }

@@ -13,6 +13,7 @@ mod buffers;
 mod chains;
 mod decide;
 mod difference;
+mod dispatch;
 mod explain;
 mod flow;
 mod lock;

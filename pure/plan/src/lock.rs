@@ -51,6 +51,7 @@ impl Plan {
     /// What is proven in it and cannot be executed by this version; none if all of it can.
     pub fn not_executed(&self) -> Option<String> {
         let edf = self.cores.iter().find(|core| core.scheduler == Scheduler::Edf);
+        let dispatched = self.cores.iter().find(|core| core.dispatched.is_some());
         if let Some(server) = self.servers.first() {
             return Some(format!("server `{}`", server.name));
         }
@@ -63,7 +64,9 @@ impl Plan {
             (None, None, Some(channel)) => {
                 Some(format!("{} for channel `{}`", channel.mechanism.paper_name(), channel.name))
             }
-            (None, None, None) => None,
+            (None, None, None) => {
+                dispatched.map(|core| format!("a dispatcher, which core {} needs", core.cpu))
+            }
         }
     }
 

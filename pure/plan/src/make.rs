@@ -7,6 +7,7 @@ use taut_time::Duration;
 
 use crate::chains;
 use crate::decide;
+use crate::dispatch;
 use crate::flow::{self, Realisation};
 use crate::map::{self, Map};
 use crate::proof::{Effort, Proof};
@@ -65,8 +66,9 @@ impl Plan {
         let (map, memory) = memory(model, &channels, &mut faults);
         let shown = served && chains.iter().all(ChainPlan::kept);
         let platform = model.platform();
-        let cores = seats.cores.iter().zip(&platform.cores).map(|(core, &cpu)| CorePlan {
+        let cores = seats.cores.iter().zip(&platform.cores).enumerate().map(|(at, (core, &cpu))| CorePlan {
             cpu,
+            dispatched: dispatch::reason(model, &seats, at),
             scheduler: platform.scheduler,
             utilisation_ppm: core
                 .analysis
@@ -234,6 +236,7 @@ fn class(
         test,
         terms,
         on_overrun: task.on_overrun,
+        budget: task.budget,
         persistent,
         release,
     }

@@ -134,6 +134,9 @@ pub struct CorePlan {
     pub scheduler: Scheduler,
     /// Σ C'/T in parts per million, rounded up, overheads included.
     pub utilisation_ppm: u64,
+    /// Why a dispatcher decides who runs; where there is no reason, Linux does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dispatched: Option<String>,
 }
 
 /// Something that one job at a time may use.
@@ -182,6 +185,7 @@ pub struct TaskPlan {
 /// Whether a task has a deadline.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "class", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
+#[expect(clippy::large_enum_variant, reason = "nearly all tasks are of the large one")]
 pub enum ClassPlan {
     /// It has one, and a bound.
     RealTime {
@@ -214,6 +218,9 @@ pub enum ClassPlan {
         terms: Vec<Term>,
         /// What happens on an overrun.
         on_overrun: Overrun,
+        /// How long a job may execute before it overruns.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        budget: Option<Duration>,
         /// Its own persistent scope; a task of a service also has the service's.
         persistent: ScopePlan,
         /// Its release scope.

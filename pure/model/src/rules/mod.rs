@@ -134,6 +134,7 @@ fn model(draft: &Draft, names: &Names<'_>, links: Vec<Link>, chains: Vec<Option<
                     persistent: real_time.persistent,
                     release: real_time.release,
                     on_overrun: real_time.on_overrun,
+                    budget: real_time.budget,
                     copying: taut_time::Duration::ZERO,
                 })
             }

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::faults::Faults;
 use crate::{
-    CAPACITY_MAX, ClassDraft, Draft, Fault, Kind, Mechanism, PAYLOAD_BYTES_MAX, PRIORITY_MAX, Place,
-    RealTimeDraft, STAMP_BYTES, Scheduler, Size, codes,
+    CAPACITY_MAX, ClassDraft, Draft, Executor, Fault, Kind, Mechanism, PAYLOAD_BYTES_MAX, PRIORITY_MAX,
+    Place, RealTimeDraft, STAMP_BYTES, Scheduler, Size, codes,
 };
 
 pub(super) fn check(draft: &Draft, faults: &mut Faults<'_>) {
@@ -16,6 +16,42 @@ pub(super) fn check(draft: &Draft, faults: &mut Faults<'_>) {
     owned(draft, faults);
     priorities(draft, faults);
     memory(draft, faults);
+    executor(draft, faults);
+}
+
+/// Linux decides by fixed priorities, knows no lock of ours, and lets no job be taken off its core.
+fn executor(draft: &Draft, faults: &mut Faults<'_>) {
+    if draft.platform.executor != Executor::Native || faults.wrong("platform.executor") {
+        return;
+    }
+    let misfit = |place: Place, why: &str| {
+        let message = "Linux alone cannot do what is asked of the cores";
+        Fault::error(codes::EXECUTOR_MISFIT, message, Place::value("platform.executor"), "Linux decides")
+            .also(place, why)
+            .help("use `executor = \"auto\"`, which takes a dispatcher of taut where one is needed")
+    };
+    if draft.platform.scheduler == Scheduler::Edf {
+        faults.push(misfit(Place::value("platform.scheduler"), "goes by deadlines"));
+    }
+    for resource in &draft.resources {
+        faults.push(misfit(Place::key(format!("resources.{}", resource.name)), "needs a lock"));
+    }
+    for server in &draft.servers {
+        faults.push(misfit(Place::key(format!("servers.{}", server.name)), "has a budget"));
+    }
+    for channel in &draft.channels {
+        if channel.mechanism.is_some_and(|mechanism| mechanism.locking().is_some()) {
+            faults.push(misfit(Place::value(format!("channels.{}.mechanism", channel.name)), "is a lock"));
+        }
+    }
+    for (name, task) in real_time(draft) {
+        if task.budget.is_some() {
+            faults.push(misfit(Place::value(format!("tasks.{name}.budget")), "must be enforced"));
+        }
+        if task.on_overrun.needs_dispatcher() {
+            faults.push(misfit(Place::value(format!("tasks.{name}.on-overrun")), "takes a job off its core"));
+        }
+    }
 }
 
 fn real_time(draft: &Draft) -> impl Iterator<Item = (&str, &RealTimeDraft)> {

@@ -115,16 +115,31 @@ fn figures(name: &str, task: &RealTimeDraft, faults: &mut Faults<'_>) {
                 .help("an offset usually only orders tasks within a period"),
         );
     }
-    if task.on_overrun == Overrun::KillJob {
-        faults.push(
-            Fault::error(
-                codes::NOT_IN_THIS_VERSION,
-                "`kill-job` is not in this version",
-                at("on-overrun"),
-                "a job cannot be ended from outside yet",
-            )
-            .help("use \"skip-next\", \"run-on\" or \"stop-app\""),
-        );
+    budget(name, task, faults);
+}
+
+/// A job that does what was proven of it never uses its budget up.
+fn budget(name: &str, task: &RealTimeDraft, faults: &mut Faults<'_>) {
+    let (Some(budget), Some(bound)) = (task.budget, task.wcet.bound()) else { return };
+    let wcet = format!("tasks.{name}.wcet");
+    if budget >= bound || faults.wrong(&wcet) || faults.wrong(&format!("{wcet}.value")) {
+        return;
+    }
+    let message = format!("task `{name}` may use up its budget before it is done");
+    let fault = Fault::error(
+        codes::BAD_BUDGET,
+        message,
+        Place::value(format!("tasks.{name}.budget")),
+        format!("budget {budget}"),
+    )
+    .also(Place::value(format!("{wcet}.value")), format!("{bound} with its margin"))
+    .note("a budget catches jobs that execute for longer than was proven; it must not catch others")
+    .help(format!("use at least \"{bound}\""));
+    // Whatever the margin is, if the value alone is more.
+    if budget < task.wcet.value {
+        faults.push(fault);
+    } else {
+        faults.push_resting_on(fault, &[&format!("{wcet}.margin")]);
     }
 }
 

@@ -5,7 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use taut_model::{ChannelId, Class, Fault, Mechanism, Model, Party, Place, RealTime, Scheduler, codes};
+use taut_model::{
+    ChannelId, Class, Executor, Fault, Mechanism, Model, Party, Place, RealTime, Scheduler, codes,
+};
 use taut_time::Duration;
 
 use crate::buffers;
@@ -20,7 +22,8 @@ pub(super) struct Candidate {
 
 /// States for which locks are tried: none while their cost is a guess.
 pub(super) fn candidates(model: &Model) -> Vec<Candidate> {
-    if !model.platform().overheads.lock_is_stated {
+    // Linux knows none of them.
+    if !model.platform().overheads.lock_is_stated || model.platform().executor == Executor::Native {
         return Vec::new();
     }
     let open = model.channel_ids().filter(|id| model.channel(*id).mechanism.is_none());

@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use taut_model::{ChannelId, Mechanism, Model};
+use taut_model::{ChannelId, Executor, Mechanism, Model};
 use taut_time::Duration;
 
 use super::measure::Measure;
@@ -46,9 +46,14 @@ fn serving(model: &Model, seats: &Seats<'_>, id: ChannelId) -> Vec<Mechanism> {
 
 /// Why a lock is not taken, whatever it would come to.
 fn guess(model: &Model, id: ChannelId, mechanism: Mechanism) -> Option<String> {
-    let pinned = model.channel(id).mechanism == Some(mechanism);
-    let guess = mechanism.locking().is_some() && !pinned && !model.platform().overheads.lock_is_stated;
-    guess.then(|| "its cost would be a guess: `overheads.lock` is not stated".to_owned())
+    if mechanism.locking().is_none() || model.channel(id).mechanism == Some(mechanism) {
+        return None;
+    }
+    if model.platform().executor == Executor::Native {
+        return Some("Linux alone does not have it: `executor = \"native\"`".to_owned());
+    }
+    (!model.platform().overheads.lock_is_stated)
+        .then(|| "its cost would be a guess: `overheads.lock` is not stated".to_owned())
 }
 
 fn offer(decided: &Decided, id: ChannelId, mechanism: Mechanism) -> Offer {

@@ -42,6 +42,7 @@ pub fn periodic(name: &str, period: &str, deadline: &str, wcet: &str) -> TaskDra
         persistent: Size::ZERO,
         release: Size::ZERO,
         on_overrun: Overrun::RunOn,
+        budget: None,
     };
     TaskDraft { name: name.into(), service: None, class: ClassDraft::RealTime(real_time) }
 }
@@ -106,6 +107,7 @@ pub fn empty(cores: &[u16]) -> Draft {
             },
             on_missing_privilege: OnMissingPrivilege::Degrade,
             minimise: taut_model::Aim::Memory,
+            executor: taut_model::Executor::Auto,
             group: None,
         },
         payloads: vec![payload("Sample", &[("", Scalar::I16, 128)])],

@@ -50,6 +50,7 @@ fn task(task: Task) -> TaskPlan {
             test: "response time, fixed priority, preemptive, one core".to_owned(),
             terms: task.terms,
             on_overrun: Overrun::SkipNext,
+            budget: None,
             persistent: task.persistent,
             release: task.release,
         },
@@ -251,7 +252,12 @@ pub(crate) fn plan() -> Plan {
             total: Size::from_bytes(8_970_240 + 8_192 + (12 << 20)),
             limit: Size::from_bytes(64 << 20),
         },
-        cores: vec![CorePlan { cpu: 0, scheduler: Scheduler::FixedPriority, utilisation_ppm: 267_500 }],
+        cores: vec![CorePlan {
+            cpu: 0,
+            scheduler: Scheduler::FixedPriority,
+            utilisation_ppm: 267_500,
+            dispatched: None,
+        }],
         services: vec![ServicePlan {
             name: "sound".to_owned(),
             persistent: region(0, 262_144),
