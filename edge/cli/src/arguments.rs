@@ -79,6 +79,11 @@ pub(crate) enum Command {
         taut sweep examples/sweep/han14.toml --out rows.parquet          and a row for each system\n  \
         taut sweep examples/sweep/han14.toml --out 2.csv --shard 2/3     the second third of the rows")]
     Sweep(crate::sweep::Sweep),
+    /// Measures what this machine adds to every job, and prints it as an overlay for its manifests.
+    #[command(after_help = "Examples:\n  \
+        taut bench -o board.toml                     and then: taut check --overlay board.toml\n  \
+        taut bench --core 1 --for 60s --quantile 100 one core, longer, and the largest of all")]
+    Bench(Bench),
     /// Prints the JSON schema of taut.toml.
     Schema,
     /// Says what this machine and this user can guarantee, and what would give the rest.
@@ -319,6 +324,38 @@ pub(crate) struct Export {
     /// How to tell what was not carried over.
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Bench {
+    /// A CPU to measure; may be given several times. All that are online if none is.
+    #[arg(long, value_name = "CPU")]
+    pub(crate) core: Vec<u16>,
+    /// How long to measure each of them.
+    #[arg(long = "for", value_name = "DURATION", default_value = "10s")]
+    pub(crate) duration: Duration,
+    /// The share of samples, in percent, that a figure must not be below; 100 takes the largest.
+    #[arg(long, value_name = "PERCENT", default_value = "99.9", value_parser = permille)]
+    pub(crate) quantile: u32,
+    /// Write the overlay to a file, too.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// How to print the figures.
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+/// A percentage with at most one digit after the point, in thousandths.
+fn permille(text: &str) -> Result<u32, String> {
+    let (whole, tenth) = text.split_once('.').unwrap_or((text, "0"));
+    let digits =
+        |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten();
+    let whole: Option<u32> = digits(whole);
+    let tenth: Option<u32> = digits(tenth).filter(|_| tenth.len() == 1);
+    let permille = whole.zip(tenth).and_then(|(whole, tenth)| whole.checked_mul(10)?.checked_add(tenth));
+    permille
+        .filter(|permille| (1..=1_000).contains(permille))
+        .ok_or_else(|| "write 0.1 to 100, as in 99.9".to_owned())
 }
 
 #[derive(Debug, Args)]

@@ -7,6 +7,7 @@
 
 mod arguments;
 mod attend;
+mod bench;
 mod build;
 mod check;
 mod columns;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         Command::Import(arguments) => import::import(&arguments),
         Command::Export(arguments) => export::export(&arguments, &screen),
         Command::Sweep(arguments) => sweep::sweep(&arguments, &screen),
+        Command::Bench(arguments) => bench::bench(&arguments),
         Command::Schema => explain::schema(),
         Command::Doctor(arguments) => doctor::doctor(&arguments, &screen),
     };

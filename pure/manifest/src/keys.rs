@@ -139,7 +139,7 @@ pub(crate) static PLATFORM: Table = Table {
 
 pub(crate) static OVERHEADS: Table = Table {
     noun: "platform's overheads",
-    doc: "What the machine adds to every job. The defaults are guesses for an ordinary kernel: measure yours.",
+    doc: "What the machine adds to every job. The defaults are guesses for an ordinary kernel: `taut bench` measures yours.",
     keys: &[
         key(
             "release",

@@ -44,6 +44,7 @@ pub(super) const ROOMS: &[Room] = &[
     room("live/share", &["atomic"], &["zerocopy"]),
     room("live/sys", &[], &["libc"]),
     room("live/segment", &["share", "sys"], &[]),
+    room("live/gauge", &["sys"], &[]),
     room("live/scope", &[], &[]),
     room("live/lock", &["sys"], &[]),
     room("live/trace", &["time", "event"], &["loom"]),
@@ -58,7 +59,7 @@ pub(super) const ROOMS: &[Room] = &[
         "edge/cli",
         &[
             "time", "event", "model", "manifest", "plan", "analysis", "sim", "report", "exchange", "sweep",
-            "sys", "segment", "boot",
+            "sys", "gauge", "segment", "boot",
         ],
     ),
     edge("edge/py", &["time", "model", "manifest", "plan", "analysis", "sim", "exchange", "sweep"]),

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! `taut bench`: what this machine adds to every job, as an overlay.
+
+use std::fmt::Write;
+
+use taut_gauge::{Spread, copies, releases, releases_beside_calls, switches};
+use taut_sys::{EPERM, machine, memory, thread};
+
+use crate::arguments::{Bench, Format};
+use crate::outcome::{Failure, Outcome};
+
+/// Of the form of the JSON.
+const SCHEMA_VERSION: u32 = 1;
+/// Samples of what takes microseconds.
+const MANY: usize = 20_000;
+/// A release is measured about every millisecond.
+const RELEASES_PER_SECOND: u64 = 970;
+
+/// One figure of `platform.overheads`: over all cores, the worst.
+struct Figure {
+    key: &'static str,
+    what: &'static str,
+    /// The core whose figure it is.
+    core: u16,
+    spread: Spread,
+    /// What is taken off: a part that another figure has.
+    less_ns: u64,
+}
+
+impl Figure {
+    /// What goes into the overlay, at that quantile: whole 100 ns, rounded up.
+    fn value_ns(&self, permille: u32) -> u64 {
+        self.spread.quantile(permille).saturating_sub(self.less_ns).div_ceil(100).max(1) * 100
+    }
+}
+
+pub(crate) fn bench(arguments: &Bench) -> Result<Outcome, Failure> {
+    let online = thread::online_cpus();
+    let cores = if arguments.core.is_empty() { online.clone() } else { arguments.core.clone() };
+    if let Some(absent) = cores.iter().find(|core| !online.contains(core)) {
+        let online: Vec<String> = online.iter().map(u16::to_string).collect();
+        return Err(Failure::Usage(format!("there is no CPU {absent} here: {}", online.join(", "))));
+    }
+    // Both as in a run; without them the figures are worse, and true of a run without them.
+    let _ = memory::lock_all();
+    let _awake = machine::dma_latency_hold();
+    let figures = measure(&cores, &online, arguments.duration.as_ns())?;
+    let permille = arguments.quantile;
+    let overlay = overlay(&figures, permille);
+    match arguments.format {
+        Format::Json => println!("{}", json(&figures, permille)),
+        Format::Human => print!("{overlay}"),
+    }
+    if let Some(path) = &arguments.out {
+        std::fs::write(path, &overlay).map_err(Failure::write(path))?;
+    }
+    eprint!("{}", table(&figures, permille));
+    Ok(Outcome::Yes)
+}
+
+/// The worst core's of each figure. `time_ns` is for a core.
+fn measure(cores: &[u16], online: &[u16], time_ns: u64) -> Result<Vec<Figure>, Failure> {
+    // Two figures are measured by sleeping, and take all the time.
+    let count = (time_ns / 2).saturating_mul(RELEASES_PER_SECOND) / 1_000_000_000;
+    let count = usize::try_from(count).unwrap_or(usize::MAX).max(100);
+    let mut worst: Vec<Figure> = Vec::new();
+    for &core in cores {
+        let idle = releases(core, count).map_err(refused)?;
+        let beside = releases_beside_calls(core, count).map_err(refused)?;
+        let less_ns = idle.median();
+        let writer = online.iter().copied().find(|cpu| *cpu != core).unwrap_or(core);
+        let rows = [
+            ("release", "timer to first instruction", idle, 0),
+            ("context-switch", "wake to first instruction", switches(core, MANY).map_err(refused)?, 0),
+            ("kernel-blocking", "the same beside system calls, less", beside, less_ns),
+            ("copy", "1 KiB that another core wrote", copies(core, writer, MANY).map_err(refused)?, 0),
+        ];
+        for (at, (key, what, spread, less_ns)) in rows.into_iter().enumerate() {
+            let figure = Figure { key, what, core, spread, less_ns };
+            match worst.get_mut(at) {
+                None => worst.push(figure),
+                Some(before) if before.value_ns(999) < figure.value_ns(999) => *before = figure,
+                Some(_) => {}
+            }
+        }
+    }
+    Ok(worst)
+}
+
+fn refused(error: taut_sys::Error) -> Failure {
+    let help = match error.errno {
+        EPERM => "\n  to get it: run as root, or with `setcap cap_sys_nice,cap_ipc_lock+ep` on the program",
+        _ => "",
+    };
+    Failure::Environment(format!("cannot measure: {error}{help}"))
+}
+
+/// A duration as a manifest has it.
+fn time(ns: u64) -> String {
+    taut_time::Duration::from_ns(ns).to_string()
+}
+
+fn percent(permille: u32) -> String {
+    match permille % 10 {
+        0 => format!("{} %", permille / 10),
+        tenth => format!("{}.{tenth} %", permille / 10),
+    }
+}
+
+fn overlay(figures: &[Figure], permille: u32) -> String {
+    let facts = machine::machine_facts();
+    let fact = |key: &str| facts.iter().find(|(name, _)| name == key).map_or("unknown", |(_, value)| value);
+    let mut text = format!(
+        "# Measured by `taut bench`: {}, kernel {}.\n# {} of the samples are not above these.\n\n[platform.overheads]\n",
+        fact("cpu"),
+        fact("kernel"),
+        percent(permille)
+    );
+    for figure in figures {
+        let _ = writeln!(text, "{} = \"{}\"", figure.key, time(figure.value_ns(permille)));
+    }
+    text
+}
+
+fn table(figures: &[Figure], permille: u32) -> String {
+    let mut text = format!(
+        "{:<16} {:>4} {:>10} {:>10} {:>10} {:>8}  of\n",
+        "",
+        "core",
+        "median",
+        percent(permille),
+        "largest",
+        "above"
+    );
+    for figure in figures {
+        let taken_ns = figure.spread.quantile(permille);
+        let columns = [figure.spread.median(), taken_ns, figure.spread.max()].map(time);
+        let _ = writeln!(
+            text,
+            "{:<16} {:>4} {:>10} {:>10} {:>10} {:>8}  {}",
+            figure.key,
+            figure.core,
+            columns[0],
+            columns[1],
+            columns[2],
+            figure.spread.above(taken_ns),
+            figure.what_less()
+        );
+    }
+    text.push_str(
+        "samples above are what a run's probe lays to the machine, if it stalls where the probe looks\n",
+    );
+    text
+}
+
+impl Figure {
+    fn what_less(&self) -> String {
+        let less = if self.less_ns == 0 { String::new() } else { format!(" {}", time(self.less_ns)) };
+        format!("{}{less} ({} samples)", self.what, self.spread.count())
+    }
+}
+
+fn json(figures: &[Figure], permille: u32) -> serde_json::Value {
+    let figure = |figure: &Figure| {
+        serde_json::json!({
+            "key": figure.key,
+            "core": figure.core,
+            "samples": figure.spread.count(),
+            "less_ns": figure.less_ns,
+            "median_ns": figure.spread.median(),
+            "quantile_ns": figure.spread.quantile(permille),
+            "max_ns": figure.spread.max(),
+            "above": figure.spread.above(figure.spread.quantile(permille)),
+            "value_ns": figure.value_ns(permille),
+        })
+    };
+    let machine: serde_json::Map<String, serde_json::Value> =
+        machine::machine_facts().into_iter().map(|(key, value)| (key, value.into())).collect();
+    serde_json::json!({
+        "schema_version": SCHEMA_VERSION,
+        "quantile_permille": permille,
+        "machine": machine,
+        "overheads": figures.iter().map(figure).collect::<Vec<_>>(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures() -> Vec<Figure> {
+        let spread =
+            |last: u64| Spread::of((1..=999).map(|i| i * 10).chain([last]).collect()).expect("samples");
+        let figure =
+            |key, less_ns| Figure { key, what: "a thing", core: 1, spread: spread(5_000_000), less_ns };
+        vec![figure("release", 0), figure("kernel-blocking", 4_000)]
+    }
+
+    #[test]
+    fn rounded_up_and_never_nothing() {
+        let figures = figures();
+        assert_eq!(figures.iter().map(|figure| figure.value_ns(999)).collect::<Vec<_>>(), [10_000, 6_000]);
+        assert_eq!(figures[1].value_ns(10), 100);
+        assert_eq!(figures[0].value_ns(1_000), 5_000_000);
+    }
+
+    #[test]
+    fn an_overlay_that_the_manifest_reads() {
+        let text = overlay(&figures(), 999);
+        assert!(
+            text.ends_with("[platform.overheads]\nrelease = \"10us\"\nkernel-blocking = \"6us\"\n"),
+            "{text}"
+        );
+        assert!(text.contains("# 99.9 % of the samples are not above these."));
+        assert!(table(&figures(), 990).contains("5ms"));
+        assert_eq!(json(&figures(), 500)["overheads"][0]["above"], 500);
+    }
+}
