@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! A manifest as something to be played: when jobs come, and what each of them does.
+
+use std::path::{Path, PathBuf};
+
+use taut_manifest::{Source, load, render};
+use taut_model::{Arrival, Model, Segment};
+use taut_plan::{ClassPlan, Input, Plan, digest};
+
+/// A step of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Executes for so many ns.
+    Run(u64),
+    /// Takes a resource.
+    Lock(usize),
+    /// Gives it back.
+    Unlock(usize),
+}
+
+/// A task as it is played.
+#[derive(Clone, Debug)]
+pub(crate) struct Player {
+    pub(crate) name: String,
+    pub(crate) cpu: u16,
+    pub(crate) priority: u8,
+    pub(crate) period_ns: u64,
+    pub(crate) offset_ns: u64,
+    pub(crate) deadline_ns: u64,
+    pub(crate) steps: Vec<Step>,
+}
+
+/// A scenario.
+#[derive(Debug)]
+pub(crate) struct Scenario {
+    pub(crate) name: String,
+    pub(crate) plan: Plan,
+    /// In the plan's order of tasks.
+    pub(crate) players: Vec<Player>,
+}
+
+impl Scenario {
+    /// Reads `NAME/taut.toml` of a folder.
+    pub(crate) fn read(folder: &Path, name: &str) -> Result<Self, String> {
+        let path: PathBuf = folder.join(name).join("taut.toml");
+        let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let hash = digest(text.as_bytes());
+        let source = Source { name: path.display().to_string(), text };
+        let loaded = load(&source, &[]);
+        let Some(model) = loaded.model else {
+            return Err(render(&loaded.diagnostics, &[&source], false, 100));
+        };
+        let players = players(&model)?;
+        let planned = Plan::make(&model, vec![Input { path: "taut.toml".into(), hash }]);
+        if !planned.plan.proven {
+            return Err(format!("{name} is not proven, so there is nothing to be shown of it"));
+        }
+        let mut scenario = Self { name: name.to_owned(), plan: planned.plan, players };
+        scenario.seat();
+        Ok(scenario)
+    }
+
+    /// Cores and priorities as the plan gives them.
+    fn seat(&mut self) {
+        for player in &mut self.players {
+            let task = self.plan.tasks.iter().find(|task| task.name == player.name);
+            if let Some(ClassPlan::RealTime { cpu, priority, .. }) = task.map(|task| &task.class) {
+                (player.cpu, player.priority) = (*cpu, *priority);
+            }
+        }
+    }
+
+    /// The longest period: after that all begins anew.
+    pub(crate) fn cycle_ns(&self) -> u64 {
+        self.players.iter().map(|player| player.period_ns).max().unwrap_or(0)
+    }
+
+    /// R of a task, as planned.
+    pub(crate) fn bound_ns(&self, player: usize) -> Option<u64> {
+        match &self.plan.tasks[player].class {
+            ClassPlan::RealTime { response, .. } => response.map(|response| response.as_ns()),
+            ClassPlan::BestEffort {} => None,
+        }
+    }
+}
+
+fn players(model: &Model) -> Result<Vec<Player>, String> {
+    let mut players = Vec::new();
+    for (_, task, real_time) in model.real_time() {
+        let Arrival::Periodic { period, offset } = &real_time.arrival else {
+            return Err(format!("task `{}` is not periodic", task.name));
+        };
+        let mut steps = Vec::new();
+        walk(&real_time.segments, &mut steps);
+        let said: u64 = steps.iter().map(|step| if let Step::Run(ns) = step { *ns } else { 0 }).sum();
+        let rest = real_time.wcet.value.as_ns().saturating_sub(said);
+        if rest > 0 {
+            steps.push(Step::Run(rest));
+        }
+        players.push(Player {
+            name: task.name.clone(),
+            cpu: 0,
+            priority: 0,
+            period_ns: period.as_ns(),
+            offset_ns: offset.as_ns(),
+            deadline_ns: real_time.deadline.as_ns(),
+            steps,
+        });
+    }
+    Ok(players)
+}
+
+fn walk(segments: &[Segment], steps: &mut Vec<Step>) {
+    for segment in segments {
+        match segment {
+            Segment::Normal(time) => steps.push(Step::Run(time.as_ns())),
+            Segment::Section { resource, inside } => {
+                steps.push(Step::Lock(*resource));
+                walk(inside, steps);
+                steps.push(Step::Unlock(*resource));
+            }
+        }
+    }
+}
