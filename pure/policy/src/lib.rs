@@ -51,6 +51,7 @@ mod msrp;
 pub mod queue;
 mod ranked;
 mod rule;
+pub mod server;
 mod srp;
 mod srp_list;
 mod store;

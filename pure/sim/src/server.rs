@@ -9,14 +9,18 @@
 //! | deferrable | full when a period begins; kept until then | [Lehoczky 1987], [Strosnider 1995] |
 //! | sporadic | what is used comes back a period after the server, backlogged, could begin to use it | [Sprunt 1989], with the corrections of [Stanovich 2010] |
 //!
-//! A core of its own kind: tasks have no sections here, as a server's requests are not bounded where they could lock.
-//! At one instant come what is done, replenishments, releases and requests, and then who runs.
+//! The rules are those of [`taut_policy::server`], with as many places for parts of a budget as can be needed. A core of its
+//! own kind: tasks have no sections here, as a server's requests are not bounded where they could lock. At one instant come
+//! what is done, replenishments, releases and requests, and then who runs.
 
 use core::fmt;
 use std::collections::VecDeque;
 
 use taut_model::{Scheduler, TaskSet};
-use taut_time::Duration;
+use taut_policy::queue::{Heap, HeapSlot};
+use taut_policy::server::{Any, Deferrable, Part, Polling, Seat, Served as Policy, Sporadic, Turn};
+use taut_policy::{FixedPriority, Misuse, Scheduler as _, Slot};
+use taut_time::{Duration, Instant};
 
 use crate::arrivals::Source;
 use crate::calendar::NEVER;
@@ -74,6 +78,14 @@ pub enum ServerFault {
     Requests,
     /// Times do not fit in 64 bits.
     Overflow,
+    /// A rule refused what happened: a mistake of this crate.
+    Misuse,
+}
+
+impl From<Misuse> for ServerFault {
+    fn from(_: Misuse) -> Self {
+        Self::Misuse
+    }
 }
 
 impl fmt::Display for ServerFault {
@@ -87,6 +99,7 @@ impl fmt::Display for ServerFault {
             }
             Self::Requests => "requests must be in order, and take time",
             Self::Overflow => "times that do not fit in 64 bits",
+            Self::Misuse => "a rule refused what happened, which is a mistake of this crate",
         })
     }
 }
@@ -121,11 +134,10 @@ pub fn run(
     Ok(run.served)
 }
 
-/// A task of the core.
+/// A task of the core, whose position there is that in the list of all.
 struct Task {
     /// Position in the set.
     at: usize,
-    priority: u32,
     cost: u64,
     source: Source,
     /// Arrivals of jobs that are not complete.
@@ -134,32 +146,50 @@ struct Task {
     remaining: u64,
 }
 
+type Rule = FixedPriority<Heap<Box<[HeapSlot]>>, Box<[Slot]>>;
+type AnyServer = Any<Box<[Part]>>;
+type Core = Policy<Rule, AnyServer, [Seat<AnyServer>; 1]>;
+
+/// The most urgent first; of two equal ones the lower position, which preempts the other.
+fn rule(priorities: &[u32]) -> Result<Rule, Misuse> {
+    let mut order: Vec<_> = (0..priorities.len()).collect();
+    order.sort_by_key(|at| (priorities[*at], usize::MAX - at));
+    let mut levels = vec![0; priorities.len()];
+    (0..).zip(order).for_each(|(level, at)| levels[at] = level);
+    let ready = Heap::new(vec![HeapSlot::EMPTY; levels.len()].into());
+    FixedPriority::new(ready, vec![Slot::EMPTY; levels.len()].into(), &levels)
+}
+
+fn policy(server: &Server, requests: usize) -> Result<AnyServer, ServerFault> {
+    let Server { budget, period, .. } = *server;
+    let start = Instant::from_ns(server.start.as_ns());
+    let policy = match server.kind {
+        Kind::Polling => Polling::new(budget, period, start).map(Any::Polling),
+        Kind::Deferrable => Deferrable::new(budget, period, start).map(Any::Deferrable),
+        Kind::Sporadic => {
+            // A wait splits at most one part.
+            let parts = vec![Part::EMPTY; requests.saturating_add(1)].into();
+            Sporadic::new(budget, period, parts).map(Any::Sporadic)
+        }
+    };
+    policy.map_err(|_| ServerFault::Budget)
+}
+
+fn release(core: &mut Core, task: usize, arrival: u64) -> Result<(), Misuse> {
+    core.rule_mut().release(task, Instant::from_ns(arrival))
+}
+
 struct Run<'a> {
-    server: Server,
+    core: Core,
     requests: &'a [Request],
     /// Requests that have come.
     come: usize,
     /// What the first unserved one still takes.
     remaining: u64,
-    budget: Budget,
     tasks: Vec<Task>,
     now: u64,
     random: Random,
     served: Served,
-}
-
-enum Budget {
-    /// What is left, and when the next period begins.
-    Periodic { left: u64, next: u64 },
-    /// Parts, each with the time from which its use counts, in order.
-    Parts(VecDeque<(u64, u64)>),
-}
-
-/// Who runs.
-#[derive(Clone, Copy)]
-enum Who {
-    Server(u64),
-    Task(usize),
 }
 
 impl<'a> Run<'a> {
@@ -173,9 +203,10 @@ impl<'a> Run<'a> {
         if set.cores().get(core) != Some(&Scheduler::FixedPriority) {
             return Err(ServerFault::Core);
         }
-        if server.budget.is_zero() || server.budget > server.period || server.start > server.period {
+        if server.start > server.period {
             return Err(ServerFault::Budget);
         }
+        let policy = policy(server, requests.len())?;
         let in_order = requests.windows(2).all(|pair| pair[0].arrival <= pair[1].arrival);
         if !in_order || requests.iter().any(|request| request.cost.is_zero()) {
             return Err(ServerFault::Requests);
@@ -192,77 +223,53 @@ impl<'a> Run<'a> {
             }
             let source = Source::new(task, at, latest, scenario, &mut random);
             let cost = set.cost(at).as_ns();
-            tasks.push(Task {
-                at,
-                priority: task.priority,
-                cost,
-                source,
-                open: VecDeque::new(),
-                remaining: 0,
-            });
+            tasks.push(Task { at, cost, source, open: VecDeque::new(), remaining: 0 });
         }
-        let budget = match server.kind {
-            Kind::Sporadic => Budget::Parts(VecDeque::from([(0, server.budget.as_ns())])),
-            Kind::Deferrable => Budget::Periodic { left: server.budget.as_ns(), next: server.start.as_ns() },
-            Kind::Polling => Budget::Periodic { left: 0, next: server.start.as_ns() },
-        };
+        let of_tasks = tasks.iter().map(|task| set.tasks()[task.at].priority);
+        let rule = rule(&of_tasks.chain([server.priority]).collect::<Vec<_>>())?;
         let served = Served {
             requests: Vec::with_capacity(requests.len()),
             tasks: vec![Duration::ZERO; set.tasks().len()],
         };
-        Ok(Self { server: *server, requests, come: 0, remaining: 0, budget, tasks, now: 0, random, served })
+        let core = Policy::new(rule, tasks.len(), [Seat::new(policy)]);
+        Ok(Self { core, requests, come: 0, remaining: 0, tasks, now: 0, random, served })
     }
 
     /// To the next instant; whether there is more.
     fn step(&mut self, scenario: &Scenario) -> Result<bool, ServerFault> {
         self.arrive(scenario)?;
-        let backlog = self.served.requests.len() < self.come;
-        let who = self.choose(backlog);
+        let turn = self.core.decide(Instant::from_ns(self.now))?;
         let to_come = self.requests.get(self.come).map_or(NEVER, |request| request.arrival.as_ns());
         let mut next = self.tasks.iter().map(|task| task.source.release).fold(to_come, u64::min);
-        let over = next == NEVER && !backlog && self.tasks.iter().all(|task| task.open.is_empty());
-        if over {
+        let backlog = self.served.requests.len() < self.come;
+        if next == NEVER && !backlog && self.tasks.iter().all(|task| task.open.is_empty()) {
             return Ok(false);
         }
-        next = match &self.budget {
-            Budget::Periodic { next: period, .. } => next.min(*period),
-            Budget::Parts(parts) => parts
-                .iter()
-                .map(|part| part.0)
-                .find(|time| *time > self.now)
-                .map_or(next, |time| next.min(time)),
+        next = self.core.next().map_or(next, |time| next.min(time.as_ns()));
+        let until = match turn {
+            Some(Turn::Server(_)) => self.remaining,
+            Some(Turn::Task(task)) => self.tasks[task].remaining,
+            None if next == NEVER => return Err(ServerFault::Overflow),
+            None => NEVER,
         };
-        let Some(who) = who else {
-            self.now = next;
-            return Ok(true);
-        };
-        let until = match who {
-            Who::Server(most) => most.min(self.remaining),
-            Who::Task(task) => self.tasks[task].remaining,
-        };
-        let end = self.now.checked_add(until).ok_or(ServerFault::Overflow)?.min(next);
-        let ran = end - self.now;
-        self.now = end;
-        match who {
-            Who::Server(_) => self.serve(ran)?,
-            Who::Task(task) => self.execute(task, ran, scenario),
+        let ran = until.min(next - self.now);
+        self.now = self.now.checked_add(ran).filter(|now| *now != NEVER).ok_or(ServerFault::Overflow)?;
+        match turn {
+            Some(Turn::Server(_)) => self.serve(ran)?,
+            Some(Turn::Task(task)) => self.execute(task, ran, scenario)?,
+            None => {}
         }
         Ok(true)
     }
 
-    /// Replenishments, releases and requests by now.
+    /// Releases and requests by now.
     fn arrive(&mut self, scenario: &Scenario) -> Result<(), ServerFault> {
-        if let Budget::Periodic { left, next } = &mut self.budget {
-            while *next <= self.now {
-                *left = self.server.budget.as_ns();
-                *next = next.checked_add(self.server.period.as_ns()).ok_or(ServerFault::Overflow)?;
-            }
-        }
-        for task in &mut self.tasks {
+        for (at, task) in self.tasks.iter_mut().enumerate() {
             while task.source.release <= self.now {
                 task.open.push_back(task.source.arrival);
                 if task.open.len() == 1 {
                     task.remaining = execution(task.cost, scenario, &mut self.random);
+                    release(&mut self.core, at, task.source.arrival)?;
                 }
                 task.source.advance(scenario, &mut self.random);
             }
@@ -270,61 +277,17 @@ impl<'a> Run<'a> {
         while let Some(request) = self.requests.get(self.come).filter(|it| it.arrival.as_ns() <= self.now) {
             if self.served.requests.len() == self.come {
                 self.remaining = request.cost.as_ns();
-                // The server's level becomes busy: no part counts from before that.
-                if let Budget::Parts(parts) = &mut self.budget {
-                    parts.iter_mut().for_each(|part| part.0 = part.0.max(request.arrival.as_ns()));
-                }
             }
+            self.core.request(0, Instant::from_ns(self.now))?;
             self.come += 1;
         }
         Ok(())
     }
 
-    fn choose(&mut self, backlog: bool) -> Option<Who> {
-        let ready = |task: &&(usize, &Task)| !task.1.open.is_empty();
-        let tasks = self.tasks.iter().enumerate();
-        let task =
-            tasks.filter(|task| ready(&task)).max_by_key(|(at, task)| (task.priority, usize::MAX - at));
-        let task = task.map(|(at, task)| (at, task.priority));
-        let is_first = task.is_none_or(|(_, priority)| priority < self.server.priority);
-        if is_first {
-            let most = match &mut self.budget {
-                Budget::Periodic { left, .. } => {
-                    if self.server.kind == Kind::Polling && !backlog {
-                        *left = 0;
-                    }
-                    *left
-                }
-                Budget::Parts(parts) => {
-                    parts.front().filter(|part| part.0 <= self.now).map_or(0, |part| part.1)
-                }
-            };
-            if backlog && most > 0 {
-                return Some(Who::Server(most));
-            }
-        }
-        task.map(|(at, _)| Who::Task(at))
-    }
-
     fn serve(&mut self, ran: u64) -> Result<(), ServerFault> {
-        match &mut self.budget {
-            Budget::Periodic { left, .. } => *left -= ran,
-            Budget::Parts(parts) => {
-                if let Some((from, amount)) = parts.front_mut() {
-                    let back = from.checked_add(self.server.period.as_ns()).ok_or(ServerFault::Overflow)?;
-                    *amount -= ran;
-                    if *amount == 0 {
-                        parts.pop_front();
-                    }
-                    match parts.back_mut().filter(|part| part.0 == back) {
-                        Some(part) => part.1 += ran,
-                        None => parts.push_back((back, ran)),
-                    }
-                }
-            }
-        }
         self.remaining -= ran;
         if self.remaining == 0 {
+            self.core.served(Instant::from_ns(self.now))?;
             let arrival = self.requests[self.served.requests.len()].arrival.as_ns();
             self.served.requests.push(Duration::from_ns(self.now - arrival));
             let next = self.requests[..self.come].get(self.served.requests.len());
@@ -333,8 +296,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn execute(&mut self, task: usize, ran: u64, scenario: &Scenario) {
-        let task = &mut self.tasks[task];
+    fn execute(&mut self, at: usize, ran: u64, scenario: &Scenario) -> Result<(), ServerFault> {
+        let task = &mut self.tasks[at];
         task.remaining -= ran;
         if task.remaining == 0
             && let Some(arrival) = task.open.pop_front()
@@ -342,7 +305,12 @@ impl<'a> Run<'a> {
             let response = &mut self.served.tasks[task.at];
             *response = (*response).max(Duration::from_ns(self.now - arrival));
             task.remaining = execution(task.cost, scenario, &mut self.random);
+            self.core.rule_mut().complete()?;
+            if let Some(arrival) = task.open.front() {
+                release(&mut self.core, at, *arrival)?;
+            }
         }
+        Ok(())
     }
 }
 

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use core::marker::PhantomData;
+
+use taut_time::Instant;
+
+use super::Server;
+use crate::{Misuse, Scheduler, Store};
+
+/// A server on a core: its budget, and how many requests it has.
+#[derive(Clone, Debug)]
+pub struct Seat<B> {
+    server: B,
+    /// Requests that are not served, the one in service included.
+    backlog: u64,
+    /// The rule has a job of it.
+    turn: bool,
+}
+
+impl<B> Seat<B> {
+    /// A server without requests.
+    pub fn new(server: B) -> Self {
+        Self { server, backlog: 0, turn: false }
+    }
+
+    /// Its budget.
+    pub fn server(&self) -> &B {
+        &self.server
+    }
+
+    /// How many requests it has that are not served, the one in service included.
+    pub fn backlog(&self) -> u64 {
+        self.backlog
+    }
+}
+
+/// Who has the core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// A task.
+    Task(usize),
+    /// The first request of a server.
+    Server(usize),
+}
+
+/// Servers beside the tasks of a core. To its rule, server k is the task that comes k after the last one.
+///
+/// Whoever drives it asks [`Served::decide`] after all that happens at one instant, and once more at
+/// [`Served::next`] at the latest. Later is safe for others: what a server uses too much it gets less of.
+///
+/// ```
+/// use taut_policy::queue::{List, Node};
+/// use taut_policy::server::{Deferrable, Seat, Served, Turn};
+/// use taut_policy::{FixedPriority, Scheduler, Slot};
+/// use taut_time::{Duration, Instant};
+///
+/// let at = Instant::from_ns;
+/// // Task 0 of priority 1; a server of priority 2, with 2 every 5.
+/// let rule = FixedPriority::new(List::new([Node::EMPTY; 2]), [Slot::EMPTY; 2], &[1, 2]).unwrap();
+/// let server = Deferrable::new(Duration::from_ns(2), Duration::from_ns(5), at(0)).unwrap();
+/// let mut core = Served::new(rule, 1, [Seat::new(server)]);
+///
+/// core.rule_mut().release(0, at(0)).unwrap();
+/// core.request(0, at(1)).unwrap();
+/// assert_eq!(core.decide(at(1)), Ok(Some(Turn::Server(0))));
+/// assert_eq!(core.next(), Some(at(3)), "when its budget is used up");
+/// assert_eq!(core.decide(at(3)), Ok(Some(Turn::Task(0))));
+/// assert_eq!(core.next(), Some(at(5)), "when it has a budget again");
+/// assert_eq!(core.decide(at(5)), Ok(Some(Turn::Server(0))));
+/// core.served(at(6)).unwrap();
+/// assert_eq!(core.decide(at(6)), Ok(Some(Turn::Task(0))));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Served<S, B, V> {
+    rule: S,
+    tasks: usize,
+    seats: V,
+    kind: PhantomData<B>,
+}
+
+impl<S: Scheduler, B: Server, V: Store<Seat<B>>> Served<S, B, V> {
+    /// Servers on a core whose rule knows `tasks` tasks, and after them one for each server.
+    pub fn new(rule: S, tasks: usize, seats: V) -> Self {
+        Self { rule, tasks, seats, kind: PhantomData }
+    }
+
+    /// The core's rule.
+    pub fn rule(&self) -> &S {
+        &self.rule
+    }
+
+    /// The core's rule, to tell it what happens to tasks. Who runs is for [`Served::decide`], and servers' own places in
+    /// the rule are not to be touched: otherwise what servers use is counted wrongly.
+    pub fn rule_mut(&mut self) -> &mut S {
+        &mut self.rule
+    }
+
+    /// A server, to look at.
+    pub fn seat(&self, server: usize) -> Option<&Seat<B>> {
+        self.seats.as_ref().get(server)
+    }
+
+    /// A server has one request more. As a step of the server.
+    ///
+    /// # Errors
+    /// [`Misuse::Task`] if there is no such server.
+    pub fn request(&mut self, server: usize, now: Instant) -> Result<(), Misuse> {
+        if self.seats.as_ref().len() <= server {
+            return Err(Misuse::Task);
+        }
+        self.pass(server, now)?;
+        let seat = &mut self.seats.as_mut()[server];
+        seat.backlog += 1;
+        if seat.backlog == 1 {
+            seat.server.wake();
+        }
+        Ok(())
+    }
+
+    /// The request that runs is done. Gives whose it was. As two steps of the rule and the server.
+    ///
+    /// # Errors
+    /// [`Misuse::State`] if none runs.
+    pub fn served(&mut self, now: Instant) -> Result<usize, Misuse> {
+        let server = self.running().ok_or(Misuse::State)?;
+        self.pass(server, now)?;
+        let seat = &mut self.seats.as_mut()[server];
+        seat.backlog = seat.backlog.checked_sub(1).ok_or(Misuse::State)?;
+        if seat.turn && !seat.server.is_ready(seat.backlog > 0) {
+            self.end(server)?;
+        }
+        Ok(server)
+    }
+
+    /// Who has the core from now on. As a step of each server, and two of the rule for each that begins or ends its turn.
+    ///
+    /// # Errors
+    /// What the rule refuses: it does not know all servers, or they were touched.
+    pub fn decide(&mut self, now: Instant) -> Result<Option<Turn>, Misuse> {
+        for server in 0..self.seats.as_ref().len() {
+            self.pass(server, now)?;
+            let seat = &mut self.seats.as_mut()[server];
+            if !seat.turn && seat.server.is_ready(seat.backlog > 0) {
+                self.rule.release(self.tasks + server, seat.server.arrival())?;
+                seat.turn = true;
+            }
+        }
+        // Each time round ends a turn.
+        loop {
+            let Some(chosen) = self.rule.decide() else { return Ok(None) };
+            let Some(server) = chosen.checked_sub(self.tasks) else { return Ok(Some(Turn::Task(chosen))) };
+            let seat = self.seats.as_mut().get_mut(server).ok_or(Misuse::Task)?;
+            if seat.backlog > 0 && seat.server.is_ready(true) {
+                return Ok(Some(Turn::Server(server)));
+            }
+            seat.server.find_none();
+            self.end(server)?;
+        }
+    }
+
+    /// When to decide again at the latest, if nothing happens before: a budget is used up, or comes back and is asked
+    /// for. O(servers) steps of servers.
+    pub fn next(&self) -> Option<Instant> {
+        let running = self.running();
+        let seats = self.seats.as_ref().iter().enumerate();
+        let next = seats.filter_map(|(server, seat)| {
+            if running == Some(server) {
+                seat.server.now().checked_add(seat.server.left())
+            } else if seat.turn {
+                None
+            } else {
+                seat.server.next(seat.backlog > 0)
+            }
+        });
+        next.min()
+    }
+
+    /// The server that has the core.
+    fn running(&self) -> Option<usize> {
+        self.rule.running()?.checked_sub(self.tasks)
+    }
+
+    /// Takes a server to `now`.
+    fn pass(&mut self, server: usize, now: Instant) -> Result<(), Misuse> {
+        let ran = self.running() == Some(server);
+        let is_over = self.seats.as_mut()[server].server.pass(now, ran);
+        if is_over { self.end(server) } else { Ok(()) }
+    }
+
+    /// Ends the turn of the server that has the core.
+    fn end(&mut self, server: usize) -> Result<(), Misuse> {
+        self.rule.complete()?;
+        self.seats.as_mut()[server].turn = false;
+        Ok(())
+    }
+}
