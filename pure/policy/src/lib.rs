@@ -31,6 +31,12 @@
 //! | [`Mpcp`] | suspended | priority | boosted to a ceiling |
 //! | [`FmlpLong`] | suspended | FIFO | boosted, by order of request |
 //!
+//! | beside a rule | |
+//! |---|---|
+//! | [`server::Served`] | servers of requests, each a task to the rule |
+//! | [`Budget`], [`Overrun`] | how long a job may run, and what becomes of one that takes longer or is late |
+//! | [`Background`] | jobs below all others |
+//!
 //! **Indices.** A task is its position on its core, a resource its position among those that the core knows. Both are
 //! checked: a caller that breaks the rules gets [`Misuse`] and nothing has happened.
 //!
@@ -39,6 +45,8 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), no_std)]
 
+mod background;
+mod budget;
 pub mod ceiling;
 mod core;
 mod dfp;
@@ -57,6 +65,8 @@ mod srp_list;
 mod store;
 
 pub use crate::core::Core;
+pub use background::Background;
+pub use budget::{Budget, Overrun, Remedy, Trouble};
 pub use dfp::{Dfp, DfpResource};
 pub use edf::Edf;
 pub use fifo::Waiter;
