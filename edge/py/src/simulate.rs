@@ -118,6 +118,8 @@ impl Columns {
             Kind::Locked(on) => ("locked", name(on), None, None),
             Kind::Unlock(on) => ("unlock", name(on), None, None),
             Kind::Complete { response } => ("complete", None, None, Some(response.as_ns())),
+            Kind::Exhausted => ("exhausted", None, None, None),
+            Kind::Kill => ("kill", None, None, None),
             Kind::Miss => ("miss", None, None, None),
         };
         self.at.push(event.at.as_ns());
@@ -183,6 +185,7 @@ fn simulate(
     let end = match outcome.end {
         End::Complete => "complete".to_owned(),
         End::Steps => "steps".to_owned(),
+        End::Stopped { .. } => "stopped".to_owned(),
         End::Stuck => "stuck".to_owned(),
         End::Broken { .. } => "broken".to_owned(),
         End::Misuse { .. } => "misuse".to_owned(),

@@ -12,7 +12,7 @@ pub enum Kind {
         /// When it arrived.
         arrival: Instant,
     },
-    /// It was dropped, as too many earlier ones are not complete. In place of `Release`.
+    /// It was dropped, as an earlier one is not complete, by its limit, or too many. In place of `Release`.
     Drop,
     /// It runs for the first time.
     Start,
@@ -33,6 +33,10 @@ pub enum Kind {
         /// From its arrival.
         response: Duration,
     },
+    /// It has used up its budget, and is not done.
+    Exhausted,
+    /// It is ended before it was done.
+    Kill,
     /// It was done after its deadline. Follows its `Complete`.
     Miss,
 }

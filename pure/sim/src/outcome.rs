@@ -17,9 +17,9 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Whether a job was done after its deadline, or dropped.
+    /// Whether a job was done after its deadline, ended before it was done, or dropped.
     pub fn missed(&self) -> bool {
-        self.tasks.iter().any(|task| task.missed > 0 || task.dropped > 0)
+        self.tasks.iter().any(|task| task.missed > 0 || task.dropped > 0 || task.killed > 0)
     }
 }
 
@@ -32,8 +32,12 @@ pub struct TaskOutcome {
     pub completed: u64,
     /// Of these, after their deadline.
     pub missed: u64,
-    /// Jobs that were not released, as too many earlier ones were not complete.
+    /// Jobs that were not released, as an earlier one was not complete, by its limit, or too many.
     pub dropped: u64,
+    /// Jobs that used up their budgets.
+    pub exhausted: u64,
+    /// Jobs that were ended before they were done.
+    pub killed: u64,
     /// The longest response time from an arrival.
     pub response_max: Duration,
     /// The longest response time from a release.
@@ -47,6 +51,11 @@ pub enum End {
     Complete,
     /// The step limit.
     Steps,
+    /// A job used up its budget or was late, and its limit says that the application stops.
+    Stopped {
+        /// The task.
+        task: usize,
+    },
     /// Jobs wait for each other. No rule should let it come to that.
     Stuck,
     /// A task asked for what another holds, which its core's rule should have ruled out.

@@ -79,6 +79,12 @@ pub enum Fault {
         /// The core.
         core: usize,
     },
+    /// What is said of a task's limits: there is no such task, its budget is 0, or it would be demoted under
+    /// [`CoreRule::SrpList`].
+    Limit {
+        /// The task.
+        task: usize,
+    },
     /// There is too much of something to be counted: tasks, or sections of jobs.
     TooMany,
     /// Times do not fit in 64 bits.
@@ -93,6 +99,7 @@ impl fmt::Display for Fault {
             Self::Suspends { core } => {
                 write!(f, "tasks of core {core} may be suspended, which its rule does not bear")
             }
+            Self::Limit { task } => write!(f, "task {task} cannot have that limit"),
             Self::TooMany => f.write_str("too many tasks or sections"),
             Self::Overflow => f.write_str("times that do not fit in 64 bits"),
         }

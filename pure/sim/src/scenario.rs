@@ -32,6 +32,9 @@ pub struct Scenario {
     pub executions: Vec<(usize, Shares)>,
     /// Of some sporadic tasks, what comes to T in each gap, as a share of it, instead of what `gaps` says.
     pub lengthened: Vec<(usize, Shares)>,
+    /// Of some tasks, jobs that do not keep to C: which, from 0 as they arrive, and how much more they execute after all
+    /// else, when they hold nothing.
+    pub excess: Vec<(usize, Vec<(u64, Duration)>)>,
     /// Instants of something happening after which the run is given up.
     pub steps_max: u64,
 }
@@ -53,6 +56,7 @@ impl Scenario {
             placed: Vec::new(),
             executions: Vec::new(),
             lengthened: Vec::new(),
+            excess: Vec::new(),
             steps_max: u64::MAX,
         }
     }

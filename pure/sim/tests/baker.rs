@@ -108,6 +108,7 @@ impl Watch {
                 self.jobs.remove(&id);
             }
             Kind::Preempt | Kind::Miss | Kind::Drop => {}
+            Kind::Exhausted | Kind::Kill => panic!("there are no limits"),
         }
     }
 }

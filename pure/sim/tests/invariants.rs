@@ -88,6 +88,7 @@ impl Sink for Checker<'_> {
         let core = self.set.tasks()[task].core;
         match event.kind {
             Kind::Release { .. } | Kind::Drop | Kind::Miss => {}
+            Kind::Exhausted | Kind::Kill => panic!("there are no limits"),
             Kind::Start | Kind::Resume => {
                 assert_eq!(self.running[core].replace(task), None, "two run");
                 self.since[task] = self.now;

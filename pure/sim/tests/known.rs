@@ -66,6 +66,8 @@ fn play(set: &TaskSet, rules: &Rules, scenario: &Scenario) -> (Vec<u64>, Outcome
             Kind::Locked(resource) => format!("lock r{resource}"),
             Kind::Unlock(resource) => format!("unlock r{resource}"),
             Kind::Complete { .. } => "complete".to_owned(),
+            Kind::Exhausted => "exhausted".to_owned(),
+            Kind::Kill => "kill".to_owned(),
             Kind::Miss => "miss".to_owned(),
         };
         log.push(format!("{} t{} {kind}", event.at.as_ns() / 1000, event.task));

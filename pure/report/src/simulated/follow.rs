@@ -206,12 +206,12 @@ impl Sink for Simulated {
                 self.section(task, at, Some(name));
             }
             Kind::Unlock(_) => self.section(task, at, None),
-            Kind::Complete { .. } => {
+            Kind::Complete { .. } | Kind::Kill => {
                 self.leaves(task, at, true);
                 self.complete(task, at);
             }
-            // Told by the completion.
-            Kind::Miss => {}
+            // Told by the completion, or no change on its own.
+            Kind::Miss | Kind::Exhausted => {}
         }
     }
 }

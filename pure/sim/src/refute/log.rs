@@ -53,8 +53,8 @@ impl Sink for Log {
                 }
                 None
             }
-            Kind::Start | Kind::Resume | Kind::Preempt => None,
-            Kind::Release { .. } | Kind::Drop | Kind::Unlock(_) | Kind::Miss => return,
+            Kind::Start | Kind::Resume | Kind::Preempt | Kind::Kill => None,
+            Kind::Release { .. } | Kind::Drop | Kind::Unlock(_) | Kind::Exhausted | Kind::Miss => return,
         };
         if self.marks.len() < MARKS_MAX {
             self.marks.push(Mark { at, task, asks });

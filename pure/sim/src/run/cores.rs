@@ -16,8 +16,15 @@ impl Simulation {
         let task = self.state.current[core] as usize;
         self.state.outcome.events += 1;
         self.state.boundary[core] = NEVER;
-        self.step(task, moment.scenario);
         self.touch(core);
+        if self.limits.is_some() {
+            let rest = self.uncut(core);
+            if rest > 0 {
+                self.state.live[task].remaining = rest;
+                return Ok(());
+            }
+        }
+        self.step(task, moment.scenario);
         self.close(core, task, moment)
     }
 
@@ -89,9 +96,10 @@ impl Simulation {
 
     pub(super) fn settle(&mut self, core: usize, moment: &mut Moment<'_, impl Sink>) -> Result<(), Halt> {
         loop {
-            let rule = &mut self.state.cores[core];
-            let chosen = rule.decide().map_or(NONE, |local| self.members[core][local]);
-            debug_assert_eq!(rule.check_state(), Ok(()), "core {core} at {}", moment.now);
+            let limited = self.limits.is_some();
+            let chosen = if limited { self.decide_limited(core) } else { self.state.cores[core].decide() };
+            let chosen = chosen.map_or(NONE, |local| self.members[core][local]);
+            debug_assert_eq!(self.state.cores[core].check_state(), Ok(()), "core {core} at {}", moment.now);
             let current = self.state.current[core];
             if chosen != current {
                 self.switch(core, current, chosen, moment);
@@ -100,10 +108,16 @@ impl Simulation {
                 return Ok(());
             }
             let task = chosen as usize;
+            if limited && self.relieve(core, task, moment)? {
+                continue;
+            }
             let op = self.op(task);
             match op.what {
                 What::Run => {
                     self.state.boundary[core] = moment.now + self.state.live[task].remaining;
+                    if limited {
+                        self.cut(core, task);
+                    }
                     return Ok(());
                 }
                 What::Lock(_) if self.state.live[task].waits => return Ok(()),
@@ -126,6 +140,10 @@ impl Simulation {
             if boundary != NEVER {
                 self.state.live[current as usize].remaining = boundary - moment.now;
             }
+            if self.limits.is_some() {
+                self.state.live[current as usize].remaining += self.uncut(core);
+                self.runs_limited(current as usize, false, moment);
+            }
             self.tell(current as usize, Kind::Preempt, moment);
         }
         self.state.current[core] = chosen;
@@ -134,6 +152,9 @@ impl Simulation {
             return;
         }
         let task = chosen as usize;
+        if self.limits.is_some() {
+            self.runs_limited(task, true, moment);
+        }
         let live = &mut self.state.live[task];
         let kind = if live.started { Kind::Resume } else { Kind::Start };
         live.started = true;
@@ -198,6 +219,8 @@ impl Simulation {
         self.tell(task, kind, moment);
         if granted {
             self.step(task, moment.scenario);
+        } else if self.limits.is_some() && self.state.current[core] == NONE {
+            self.runs_limited(task, false, moment);
         }
         Ok(())
     }

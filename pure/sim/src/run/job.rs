@@ -39,6 +39,8 @@ impl Simulation {
     }
 
     pub(super) fn release(&mut self, task: usize, moment: &mut Moment<'_, impl Sink>) -> Result<(), Halt> {
+        let dropped =
+            self.limits.is_some() && self.state.live[task].active && self.is_late(task, moment.now)?;
         let state = &mut self.state;
         state.outcome.events += 1;
         let source = &mut state.sources[task];
@@ -53,7 +55,7 @@ impl Simulation {
             job: arrived.job,
             kind: Kind::Release { arrival: Instant::from_ns(arrived.arrival) },
         };
-        if live.active && usize::from(live.behind) == BACKLOG_MAX {
+        if dropped || (live.active && usize::from(live.behind) == BACKLOG_MAX) {
             state.outcome.tasks[task].dropped += 1;
             event.kind = Kind::Drop;
             moment.sink.event(event);
@@ -76,6 +78,12 @@ impl Simulation {
         let Fixed { begin, core, local, .. } = self.fixed[task];
         let live = &mut self.state.live[task];
         (live.now, live.at, live.active, live.started) = (arrived, begin, true, false);
+        if self.limits.is_some() {
+            self.begin_limited(task);
+        }
+        if !scenario.excess.is_empty() {
+            self.begin_excess(task, arrived.job, scenario);
+        }
         if let Some(open) = &mut self.open[task]
             && scenario.placement == Placement::Random
             && !open.exact
@@ -98,9 +106,10 @@ impl Simulation {
         task: usize,
         moment: &mut Moment<'_, impl Sink>,
     ) -> Result<(), Halt> {
-        refused(self.state.cores[core].complete(), task)?;
-        self.state.current[core] = NONE;
-        self.state.open -= 1;
+        if !moment.scenario.excess.is_empty() && self.exceeds(task) {
+            return Ok(());
+        }
+        self.finish(core, task)?;
         let Arrived { arrival, release, .. } = self.state.live[task].now;
         let response = moment.now - arrival;
         let outcome = &mut self.state.outcome.tasks[task];
@@ -113,6 +122,18 @@ impl Simulation {
         if missed {
             self.tell(task, Kind::Miss, moment);
         }
+        self.leave(core, task, moment)
+    }
+
+    /// A job that has the core is no more; the next of its task may begin.
+    pub(super) fn leave(
+        &mut self,
+        core: usize,
+        task: usize,
+        moment: &mut Moment<'_, impl Sink>,
+    ) -> Result<(), Halt> {
+        self.state.current[core] = NONE;
+        self.state.open -= 1;
         let live = &mut self.state.live[task];
         live.active = false;
         if live.behind > 0 {

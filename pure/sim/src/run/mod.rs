@@ -9,6 +9,9 @@
 
 mod cores;
 mod job;
+mod limits;
+
+pub use limits::Limit;
 
 use taut_model::{SetTask, TaskSet};
 use taut_policy::{Misuse, Party};
@@ -17,7 +20,7 @@ use taut_time::Instant;
 use crate::any::{self, AnyCore, AnyGlobal, Users};
 use crate::arrivals::{self, Source};
 use crate::calendar::{Calendar, NEVER};
-use crate::program::{self, Guard, Op, Open};
+use crate::program::{self, Guard, Op, Open, What};
 use crate::random::Random;
 use crate::{End, Event, Fault, Kind, Outcome, Placement, Rules, Scenario, Sink, TaskOutcome};
 
@@ -26,6 +29,9 @@ pub const BACKLOG_MAX: usize = 8;
 
 /// No task.
 const NONE: u32 = u32::MAX;
+
+/// The step of a job that goes on past its end.
+const EXTRA: u32 = 0;
 
 /// A set under rules, to be run as often as one likes. All memory is taken at the set-up: events take none, and a run
 /// takes some only after one that did not come to its end.
@@ -41,6 +47,8 @@ pub struct Simulation {
     fresh: (Vec<AnyCore>, Vec<AnyGlobal>),
     /// The longest that everything may take that is released at once.
     work_max: u128,
+    /// What tasks may have, if that is said of some.
+    limits: Option<Box<limits::Limits>>,
     state: State,
 }
 
@@ -71,6 +79,8 @@ struct State {
     random: Random,
     /// Jobs that are released and not complete.
     open: u64,
+    /// Per task, how much more than it may its job executes at its end.
+    excess: Vec<u64>,
     outcome: Outcome,
 }
 
@@ -132,7 +142,9 @@ impl Simulation {
         let guards: Vec<_> =
             (0..rules.resources.len()).map(|at| program::guard(set, &rules.resources, at)).collect();
         let mut members = vec![Vec::new(); set.cores().len()];
-        let (mut fixed, mut open, mut ops) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut fixed, mut open) = (Vec::new(), Vec::new());
+        let extra = [What::Run, What::End].map(|what| Op { what, resource: 0, time: 0 });
+        let mut ops = extra.to_vec();
         for (at, task) in set.tasks().iter().enumerate() {
             let suspends = set.requests(at).iter().any(|request| guards[request.resource] == Guard::Suspend);
             if suspends && !rules.cores[task.core].bears_suspension() {
@@ -170,6 +182,7 @@ impl Simulation {
             calendar: Calendar::new(count),
             random: Random::new(0),
             open: 0,
+            excess: vec![0; count],
             outcome: Outcome {
                 tasks: vec![TaskOutcome::default(); count],
                 end: End::Complete,
@@ -177,7 +190,7 @@ impl Simulation {
                 events: 0,
             },
         };
-        Ok(Self { tasks, fixed, open, ops, members, fresh: (cores, globals), work_max, state })
+        Ok(Self { tasks, fixed, open, ops, members, fresh: (cores, globals), work_max, limits: None, state })
     }
 
     /// Tasks of its set.
@@ -191,7 +204,10 @@ impl Simulation {
     /// [`Fault::Overflow`] if horizon, jitter and all work together do not fit in 64 bits.
     pub fn run(&mut self, scenario: &Scenario, sink: &mut impl Sink) -> Result<&Outcome, Fault> {
         let latest = self.tasks.iter().map(|task| task.jitter.as_ns()).max().unwrap_or(0);
-        let end = u128::from(scenario.horizon.as_ns()) + 2 * u128::from(latest) + self.work_max;
+        let excess =
+            scenario.excess.iter().flat_map(|(_, jobs)| jobs).map(|(_, more)| u128::from(more.as_ns()));
+        let work_max = self.work_max + excess.sum::<u128>();
+        let end = u128::from(scenario.horizon.as_ns()) + 2 * u128::from(latest) + work_max;
         if end >= u128::from(NEVER) {
             return Err(Fault::Overflow);
         }
@@ -206,6 +222,7 @@ impl Simulation {
     }
 
     fn reset(&mut self, scenario: &Scenario, latest: u64) {
+        self.reset_limits();
         let state = &mut self.state;
         // A run that came to its end has left all rules as they were.
         if state.outcome.end != End::Complete {

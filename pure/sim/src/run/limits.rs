@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Jobs that take longer than they may, and what becomes of them: budgets, as [`taut_policy::Overrun`] has it.
+//!
+//! A safe point is wherever a job runs and holds nothing. What runs meanwhile without limits does not come here.
+
+use taut_policy::queue::{List, Node};
+use taut_policy::{Background, Budget, Overrun, Remedy, Trouble};
+use taut_time::Duration;
+
+use super::{EXTRA, Halt, Moment, Simulation, refused};
+use crate::calendar::NEVER;
+use crate::program::What;
+use crate::{CoreRule, End, Fault, Kind, Rules, Scenario, Sink};
+
+/// What a task may have, and what happens if that is not enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// What becomes of a job that uses up its budget, or is late.
+    pub overrun: Overrun,
+    /// How long a job may have its core, spinning included; as long as it likes if there is none.
+    pub budget: Option<Duration>,
+}
+
+/// Of a task: its limit, and what its job has of it.
+#[derive(Clone, Debug)]
+struct Limited {
+    limit: Limit,
+    budget: Budget,
+    /// That it is used up has been told.
+    told: bool,
+    /// What is to be done at the next safe point: to end it, or to demote it.
+    due: Option<Remedy>,
+    /// It is back from the background, to ask for a resource.
+    lifted: bool,
+}
+
+impl Limited {
+    fn new(limit: Limit) -> Self {
+        let budget = Budget::new(limit.budget.unwrap_or(Duration::MAX));
+        Self { limit, budget, told: false, due: None, lifted: false }
+    }
+}
+
+/// The limits of a set.
+#[derive(Clone, Debug)]
+pub(super) struct Limits {
+    tasks: Vec<Option<Limited>>,
+    /// Per core.
+    background: Vec<Background<List<Box<[Node]>>>>,
+    /// Per core, what is left of the step that executes when the budget ends.
+    cut: Vec<u64>,
+}
+
+impl Simulation {
+    /// Says what tasks may have. Others, and all if this is not said, run on: what comes meanwhile waits.
+    ///
+    /// # Errors
+    /// [`Fault::Limit`]: there is no such task, its budget is 0, or its core's rule does not bear that it is demoted.
+    pub fn limited(mut self, rules: &Rules, limits: &[(usize, Limit)]) -> Result<Self, Fault> {
+        let mut tasks = vec![None; self.tasks.len()];
+        for (task, limit) in limits.iter().copied() {
+            let demotes = limit.overrun == Overrun::Demote && limit.budget.is_some();
+            let of = self.tasks.get(task).ok_or(Fault::Limit { task })?;
+            let rule = rules.cores.get(of.core).ok_or(Fault::Cores)?;
+            if limit.budget.is_some_and(Duration::is_zero) || (demotes && *rule == CoreRule::SrpList) {
+                return Err(Fault::Limit { task });
+            }
+            tasks[task] = Some(Limited::new(limit));
+        }
+        let places = |core: &Vec<u32>| Background::new(List::new(vec![Node::EMPTY; core.len()].into()));
+        let background = self.members.iter().map(places).collect();
+        self.limits = Some(Box::new(Limits { tasks, background, cut: vec![0; self.members.len()] }));
+        Ok(self)
+    }
+
+    /// Before a run.
+    pub(super) fn reset_limits(&mut self) {
+        let Some(limits) = &mut self.limits else { return };
+        limits.tasks.iter_mut().flatten().for_each(|task| *task = Limited::new(task.limit));
+        limits.cut.fill(0);
+        if self.state.outcome.end != End::Complete {
+            let places = |core: &Vec<u32>| Background::new(List::new(vec![Node::EMPTY; core.len()].into()));
+            limits.background = self.members.iter().map(places).collect();
+        }
+    }
+
+    fn limit_mut(&mut self, task: usize) -> Option<&mut Limited> {
+        self.limits.as_mut()?.tasks[task].as_mut()
+    }
+
+    /// A release of a task falls due whose last job is not complete. Whether it is dropped.
+    #[cold]
+    pub(super) fn is_late(&mut self, task: usize, now: u64) -> Result<bool, Halt> {
+        let Some(limited) = self.limit_mut(task) else { return Ok(false) };
+        match limited.limit.overrun.remedy(Trouble::Due) {
+            Remedy::Drop => return Ok(true),
+            Remedy::Stop => return Err(End::Stopped { task }),
+            Remedy::End => {
+                limited.due = Some(Remedy::End);
+                let core = self.fixed[task].core as usize;
+                self.pause(core, task, now);
+                self.touch(core);
+            }
+            Remedy::Tell | Remedy::Wait | Remedy::Demote => {}
+        }
+        Ok(false)
+    }
+
+    /// What executes is looked at anew.
+    fn pause(&mut self, core: usize, task: usize, now: u64) {
+        let boundary = self.state.boundary[core];
+        if self.state.current[core] as usize == task && boundary != NEVER {
+            self.state.live[task].remaining = boundary - now + self.uncut(core);
+            self.state.boundary[core] = NEVER;
+        }
+    }
+
+    /// A job may run.
+    #[cold]
+    pub(super) fn begin_limited(&mut self, task: usize) {
+        let Some(limited) = self.limit_mut(task) else { return };
+        *limited = Limited::new(limited.limit);
+    }
+
+    /// A job has the core from now on, or has it no longer.
+    #[cold]
+    pub(super) fn runs_limited(&mut self, task: usize, runs: bool, moment: &Moment<'_, impl Sink>) {
+        let Some(limited) = self.limit_mut(task) else { return };
+        if runs {
+            limited.budget.start(moment.at());
+        } else {
+            limited.budget.stop(moment.at());
+        }
+    }
+
+    /// Who runs, with the background.
+    #[cold]
+    pub(super) fn decide_limited(&mut self, core: usize) -> Option<usize> {
+        self.limits.as_mut()?.background[core].decide(&mut self.state.cores[core])
+    }
+
+    /// What runs, by the rule or in the background, is done.
+    pub(super) fn finish(&mut self, core: usize, task: usize) -> Result<(), Halt> {
+        let rule = &mut self.state.cores[core];
+        let done = match &mut self.limits {
+            None => taut_policy::Scheduler::complete(rule),
+            Some(limits) => limits.background[core].complete(rule),
+        };
+        refused(done, task).map(|_| ())
+    }
+
+    /// What executes ends its step, or its budget if that comes before.
+    #[cold]
+    pub(super) fn cut(&mut self, core: usize, task: usize) {
+        let boundary = self.state.boundary[core];
+        let Some(limited) = self.limit_mut(task).filter(|limited| !limited.told) else { return };
+        let Some(end) = limited.budget.used_up().map(|end| end.as_ns()).filter(|end| *end < boundary) else {
+            return;
+        };
+        self.state.boundary[core] = end;
+        if let Some(limits) = &mut self.limits {
+            limits.cut[core] = boundary - end;
+        }
+    }
+
+    /// What is left of a core's step past the end of a budget; it is taken away.
+    #[cold]
+    pub(super) fn uncut(&mut self, core: usize) -> u64 {
+        self.limits.as_mut().map_or(0, |limits| core::mem::take(&mut limits.cut[core]))
+    }
+
+    /// What is to run goes on if it may. If something is done about it, that is to be decided anew.
+    #[cold]
+    pub(super) fn relieve(
+        &mut self,
+        core: usize,
+        task: usize,
+        moment: &mut Moment<'_, impl Sink>,
+    ) -> Result<bool, Halt> {
+        let what = self.op(task).what;
+        let stays = self.state.live[task].waits || matches!(what, What::Unlock(_) | What::End);
+        let Some(limited) = self.limit_mut(task).filter(|_| !stays) else { return Ok(false) };
+        if !limited.told && limited.budget.is_used_up(moment.at()) {
+            limited.told = true;
+            let remedy = limited.limit.overrun.remedy(Trouble::UsedUp);
+            if matches!(remedy, Remedy::End | Remedy::Demote) {
+                limited.due = Some(remedy);
+            }
+            self.state.outcome.tasks[task].exhausted += 1;
+            self.tell(task, Kind::Exhausted, moment);
+            if remedy == Remedy::Stop {
+                return Err(End::Stopped { task });
+            }
+        }
+        let Some(due) = self.limit_mut(task).and_then(|limited| limited.due) else { return Ok(false) };
+        if self.holds(task) {
+            return Ok(false);
+        }
+        if due == Remedy::End {
+            self.finish(core, task)?;
+            self.state.outcome.tasks[task].killed += 1;
+            self.tell(task, Kind::Kill, moment);
+            self.leave(core, task, moment)?;
+            return Ok(true);
+        }
+        let Some(limits) = &mut self.limits else { return Ok(false) };
+        let (background, rule) = (&mut limits.background[core], &mut self.state.cores[core]);
+        let Some(limited) = &mut limits.tasks[task] else { return Ok(false) };
+        let asks = matches!(what, What::Lock(_));
+        if background.running().is_some() {
+            if asks {
+                refused(background.lift(rule), task)?;
+                limited.lifted = true;
+            }
+            return Ok(asks);
+        }
+        if asks && core::mem::take(&mut limited.lifted) {
+            return Ok(false);
+        }
+        limited.lifted = false;
+        refused(background.demote(rule), task)?;
+        Ok(true)
+    }
+
+    /// Whether a job holds something.
+    fn holds(&self, task: usize) -> bool {
+        let (begin, at) = (self.fixed[task].begin as usize, self.state.live[task].at as usize);
+        let passed = self.ops.get(begin..at).unwrap_or(&[]);
+        let count = |is: fn(&What) -> bool| passed.iter().filter(|op| is(&op.what)).count();
+        count(|what| matches!(what, What::Lock(_))) > count(|what| matches!(what, What::Unlock(_)))
+    }
+
+    /// How much more a job executes than it may.
+    #[cold]
+    pub(super) fn begin_excess(&mut self, task: usize, job: u64, scenario: &Scenario) {
+        let lists = scenario.excess.iter().filter(|(whose, _)| *whose == task);
+        let of_job = lists.flat_map(|(_, jobs)| jobs).filter(|(which, _)| *which == job);
+        self.state.excess[task] = of_job.map(|(_, more)| more.as_ns()).fold(0, u64::saturating_add);
+    }
+
+    /// A job is at its end, and goes on all the same if the scenario says so.
+    #[cold]
+    pub(super) fn exceeds(&mut self, task: usize) -> bool {
+        let excess = core::mem::take(&mut self.state.excess[task]);
+        let live = &mut self.state.live[task];
+        if excess > 0 {
+            (live.at, live.remaining) = (EXTRA, excess);
+        }
+        excess > 0
+    }
+}
