@@ -58,6 +58,21 @@ pub struct Event {
 pub trait Sink {
     /// An event.
     fn event(&mut self, event: Event);
+
+    /// Whether jobs have limits in the run. It stands here so that runs without them do not ask; nobody else's business.
+    #[doc(hidden)]
+    const LIMITED: bool = false;
+}
+
+/// Of a run in which jobs have limits, or do not keep to C.
+pub(crate) struct Limited<'a, S>(pub(crate) &'a mut S);
+
+impl<S: Sink> Sink for Limited<'_, S> {
+    fn event(&mut self, event: Event) {
+        self.0.event(event);
+    }
+
+    const LIMITED: bool = true;
 }
 
 impl Sink for () {

@@ -17,7 +17,7 @@ impl Simulation {
         self.state.outcome.events += 1;
         self.state.boundary[core] = NEVER;
         self.touch(core);
-        if self.limits.is_some() {
+        if moment.is_limited() {
             let rest = self.uncut(core);
             if rest > 0 {
                 self.state.live[task].remaining = rest;
@@ -96,7 +96,7 @@ impl Simulation {
 
     pub(super) fn settle(&mut self, core: usize, moment: &mut Moment<'_, impl Sink>) -> Result<(), Halt> {
         loop {
-            let limited = self.limits.is_some();
+            let limited = moment.is_limited();
             let chosen = if limited { self.decide_limited(core) } else { self.state.cores[core].decide() };
             let chosen = chosen.map_or(NONE, |local| self.members[core][local]);
             debug_assert_eq!(self.state.cores[core].check_state(), Ok(()), "core {core} at {}", moment.now);
@@ -135,14 +135,13 @@ impl Simulation {
         chosen: u32,
         moment: &mut Moment<'_, impl Sink>,
     ) {
+        if moment.is_limited() {
+            self.switch_limited(core, current, chosen, moment);
+        }
         if current != NONE {
             let boundary = self.state.boundary[core];
             if boundary != NEVER {
                 self.state.live[current as usize].remaining = boundary - moment.now;
-            }
-            if self.limits.is_some() {
-                self.state.live[current as usize].remaining += self.uncut(core);
-                self.runs_limited(current as usize, false, moment);
             }
             self.tell(current as usize, Kind::Preempt, moment);
         }
@@ -152,9 +151,6 @@ impl Simulation {
             return;
         }
         let task = chosen as usize;
-        if self.limits.is_some() {
-            self.runs_limited(task, true, moment);
-        }
         let live = &mut self.state.live[task];
         let kind = if live.started { Kind::Resume } else { Kind::Start };
         live.started = true;
@@ -219,7 +215,7 @@ impl Simulation {
         self.tell(task, kind, moment);
         if granted {
             self.step(task, moment.scenario);
-        } else if self.limits.is_some() && self.state.current[core] == NONE {
+        } else if moment.is_limited() && self.state.current[core] == NONE {
             self.runs_limited(task, false, moment);
         }
         Ok(())

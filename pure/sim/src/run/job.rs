@@ -40,7 +40,7 @@ impl Simulation {
 
     pub(super) fn release(&mut self, task: usize, moment: &mut Moment<'_, impl Sink>) -> Result<(), Halt> {
         let dropped =
-            self.limits.is_some() && self.state.live[task].active && self.is_late(task, moment.now)?;
+            moment.is_limited() && self.state.live[task].active && self.is_late(task, moment.now)?;
         let state = &mut self.state;
         state.outcome.events += 1;
         let source = &mut state.sources[task];
@@ -78,11 +78,8 @@ impl Simulation {
         let Fixed { begin, core, local, .. } = self.fixed[task];
         let live = &mut self.state.live[task];
         (live.now, live.at, live.active, live.started) = (arrived, begin, true, false);
-        if self.limits.is_some() {
-            self.begin_limited(task);
-        }
-        if !scenario.excess.is_empty() {
-            self.begin_excess(task, arrived.job, scenario);
+        if self.limits.is_some() || !scenario.excess.is_empty() {
+            self.begin_limited(task, arrived.job, scenario);
         }
         if let Some(open) = &mut self.open[task]
             && scenario.placement == Placement::Random
@@ -106,10 +103,14 @@ impl Simulation {
         task: usize,
         moment: &mut Moment<'_, impl Sink>,
     ) -> Result<(), Halt> {
-        if !moment.scenario.excess.is_empty() && self.exceeds(task) {
+        let done = if !moment.is_limited() {
+            self.state.cores[core].complete()
+        } else if self.exceeds(task) {
             return Ok(());
-        }
-        self.finish(core, task)?;
+        } else {
+            self.finish_limited(core)
+        };
+        refused(done, task)?;
         let Arrived { arrival, release, .. } = self.state.live[task].now;
         let response = moment.now - arrival;
         let outcome = &mut self.state.outcome.tasks[task];
@@ -126,6 +127,7 @@ impl Simulation {
     }
 
     /// A job that has the core is no more; the next of its task may begin.
+    #[inline]
     pub(super) fn leave(
         &mut self,
         core: usize,

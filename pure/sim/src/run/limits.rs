@@ -6,10 +6,10 @@
 //! A safe point is wherever a job runs and holds nothing. What runs meanwhile without limits does not come here.
 
 use taut_policy::queue::{List, Node};
-use taut_policy::{Background, Budget, Overrun, Remedy, Trouble};
+use taut_policy::{Background, Budget, Misuse, Overrun, Remedy, Scheduler, Trouble};
 use taut_time::Duration;
 
-use super::{EXTRA, Halt, Moment, Simulation, refused};
+use super::{EXTRA, Halt, Moment, NONE, Simulation, refused};
 use crate::calendar::NEVER;
 use crate::program::What;
 use crate::{CoreRule, End, Fault, Kind, Rules, Scenario, Sink};
@@ -117,15 +117,37 @@ impl Simulation {
         }
     }
 
-    /// A job may run.
+    /// A job may run, and may execute more than it may.
     #[cold]
-    pub(super) fn begin_limited(&mut self, task: usize) {
-        let Some(limited) = self.limit_mut(task) else { return };
-        *limited = Limited::new(limited.limit);
+    pub(super) fn begin_limited(&mut self, task: usize, job: u64, scenario: &Scenario) {
+        let lists = scenario.excess.iter().filter(|(whose, _)| *whose == task);
+        let of_job = lists.flat_map(|(_, jobs)| jobs).filter(|(which, _)| *which == job);
+        self.state.excess[task] = of_job.map(|(_, more)| more.as_ns()).fold(0, u64::saturating_add);
+        if let Some(limited) = self.limit_mut(task) {
+            *limited = Limited::new(limited.limit);
+        }
+    }
+
+    /// Another job gets the core.
+    #[cold]
+    pub(super) fn switch_limited(
+        &mut self,
+        core: usize,
+        current: u32,
+        chosen: u32,
+        moment: &Moment<'_, impl Sink>,
+    ) {
+        let rest = self.uncut(core);
+        if current != NONE {
+            self.state.boundary[core] = self.state.boundary[core].saturating_add(rest);
+            self.runs_limited(current as usize, false, moment);
+        }
+        if chosen != NONE {
+            self.runs_limited(chosen as usize, true, moment);
+        }
     }
 
     /// A job has the core from now on, or has it no longer.
-    #[cold]
     pub(super) fn runs_limited(&mut self, task: usize, runs: bool, moment: &Moment<'_, impl Sink>) {
         let Some(limited) = self.limit_mut(task) else { return };
         if runs {
@@ -138,17 +160,21 @@ impl Simulation {
     /// Who runs, with the background.
     #[cold]
     pub(super) fn decide_limited(&mut self, core: usize) -> Option<usize> {
-        self.limits.as_mut()?.background[core].decide(&mut self.state.cores[core])
+        let rule = &mut self.state.cores[core];
+        match &mut self.limits {
+            Some(limits) => limits.background[core].decide(rule),
+            None => rule.decide(),
+        }
     }
 
     /// What runs, by the rule or in the background, is done.
-    pub(super) fn finish(&mut self, core: usize, task: usize) -> Result<(), Halt> {
+    #[cold]
+    pub(super) fn finish_limited(&mut self, core: usize) -> Result<usize, Misuse> {
         let rule = &mut self.state.cores[core];
-        let done = match &mut self.limits {
-            None => taut_policy::Scheduler::complete(rule),
+        match &mut self.limits {
             Some(limits) => limits.background[core].complete(rule),
-        };
-        refused(done, task).map(|_| ())
+            None => rule.complete(),
+        }
     }
 
     /// What executes ends its step, or its budget if that comes before.
@@ -199,7 +225,7 @@ impl Simulation {
             return Ok(false);
         }
         if due == Remedy::End {
-            self.finish(core, task)?;
+            refused(self.finish_limited(core), task)?;
             self.state.outcome.tasks[task].killed += 1;
             self.tell(task, Kind::Kill, moment);
             self.leave(core, task, moment)?;
@@ -230,14 +256,6 @@ impl Simulation {
         let passed = self.ops.get(begin..at).unwrap_or(&[]);
         let count = |is: fn(&What) -> bool| passed.iter().filter(|op| is(&op.what)).count();
         count(|what| matches!(what, What::Lock(_))) > count(|what| matches!(what, What::Unlock(_)))
-    }
-
-    /// How much more a job executes than it may.
-    #[cold]
-    pub(super) fn begin_excess(&mut self, task: usize, job: u64, scenario: &Scenario) {
-        let lists = scenario.excess.iter().filter(|(whose, _)| *whose == task);
-        let of_job = lists.flat_map(|(_, jobs)| jobs).filter(|(which, _)| *which == job);
-        self.state.excess[task] = of_job.map(|(_, more)| more.as_ns()).fold(0, u64::saturating_add);
     }
 
     /// A job is at its end, and goes on all the same if the scenario says so.

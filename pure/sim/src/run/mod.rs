@@ -20,6 +20,7 @@ use taut_time::Instant;
 use crate::any::{self, AnyCore, AnyGlobal, Users};
 use crate::arrivals::{self, Source};
 use crate::calendar::{Calendar, NEVER};
+use crate::event::Limited;
 use crate::program::{self, Guard, Op, Open, What};
 use crate::random::Random;
 use crate::{End, Event, Fault, Kind, Outcome, Placement, Rules, Scenario, Sink, TaskOutcome};
@@ -118,9 +119,14 @@ struct Moment<'a, S> {
     sink: &'a mut S,
 }
 
-impl<S> Moment<'_, S> {
+impl<S: Sink> Moment<'_, S> {
     fn at(&self) -> Instant {
         Instant::from_ns(self.now)
+    }
+
+    /// Whether some task has a limit, or some job executes more than it may.
+    const fn is_limited(&self) -> bool {
+        S::LIMITED
     }
 }
 
@@ -212,7 +218,12 @@ impl Simulation {
             return Err(Fault::Overflow);
         }
         self.reset(scenario, latest);
-        let end = match self.events(scenario, sink) {
+        let ended = if self.limits.is_some() || !scenario.excess.is_empty() {
+            self.events(scenario, &mut Limited(sink))
+        } else {
+            self.events(scenario, sink)
+        };
+        let end = match ended {
             Err(halt) => halt,
             Ok(()) if self.state.open > 0 => End::Stuck,
             Ok(()) => End::Complete,
