@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Servers beside tasks, unit by unit: published examples, and what drivers that come late or places that are few change.
+
+mod core_units;
+
+use core_units::{AnyServer, Driver, Ran, Task, at, ns, run};
+use taut_policy::Misuse;
+use taut_policy::server::{Any, Deferrable, Part, Polling, Seat, Served, Server, Sporadic, Turn, Unfit};
+use taut_policy::{FixedPriority, Scheduler, Slot, queue};
+use taut_time::Duration;
+
+fn polling(budget: u64, period: u64, start: u64) -> AnyServer {
+    Any::Polling(Polling::new(ns(budget), ns(period), at(start)).expect("fits"))
+}
+
+fn deferrable(budget: u64, period: u64, start: u64) -> AnyServer {
+    Any::Deferrable(Deferrable::new(ns(budget), ns(period), at(start)).expect("fits"))
+}
+
+fn sporadic(budget: u64, period: u64, places: usize) -> AnyServer {
+    let parts = vec![Part::EMPTY; places];
+    Any::Sporadic(Sporadic::new(ns(budget), ns(period), parts).expect("fits"))
+}
+
+fn task(priority: u32, cost: u64, period: u64) -> Task {
+    Task { priority, cost, period }
+}
+
+/// Deciding when told to is as good as always deciding.
+fn both(tasks: &[Task], server: (u32, AnyServer), requests: &[(u64, u64)], units: u64) -> Ran {
+    let ran = run(Driver::Due, tasks, server.clone(), requests, units);
+    assert_eq!(ran, run(Driver::Always, tasks, server, requests, units));
+    ran
+}
+
+/// [Buttazzo11, Figure 5.3]: C_s = 2, T_s = 5 between tasks of (1, 4) and (2, 6); requests of 2, 1, 2 and 1, the first at
+/// 2. It waits until 5, as the server found nothing at 1. The second uses half of its budget and the rest is given up; the
+/// third is preempted at 16, and the budget is kept. When the later ones come, in the period before they are served, is
+/// all the same: all of it is tried.
+#[test]
+fn buttazzo11_figure_5_3() {
+    let tasks = [task(3, 1, 4), task(1, 2, 6)];
+    for (second, third, last) in (7..=10)
+        .flat_map(|second| (12..=15).flat_map(move |third| (17..=20).map(move |last| (second, third, last))))
+    {
+        let requests = [(2, 2), (second, 1), (third, 2), (last, 1)];
+        let ran = both(&tasks, (2, polling(2, 5, 0)), &requests, 24);
+        assert_eq!(ran.schedule, "abb.assbabs.abbsasbbas..");
+        assert_eq!(ran.ends, [7, 11, 18, 22].map(Some));
+    }
+}
+
+/// [Buttazzo11, Figure 5.18]: C_s = 2, T_s = 8, the most urgent, above (3, 10) and (4, 15); two requests of 2, the first at
+/// 2. It uses up the budget, which is back at 10; the second, which comes meanwhile, is served then, and what it uses is
+/// back at 18.
+#[test]
+fn buttazzo11_figure_5_18() {
+    let tasks = [task(2, 3, 10), task(1, 4, 15)];
+    for second in 4..=10 {
+        let requests = [(2, 2), (second, 2)];
+        let early = both(&tasks, (3, sporadic(2, 8, 3)), &requests, 10);
+        assert_eq!((early.parts, early.ends), (vec![(10, 2)], vec![Some(4), None]));
+        let ran = both(&tasks, (3, sporadic(2, 8, 3)), &requests, 15);
+        assert_eq!((ran.parts, ran.ends), (vec![(18, 2)], vec![Some(4), Some(12)]));
+    }
+}
+
+/// [Buttazzo11, Figure 5.17], but for a request before 4 of which our source does not say when it comes: C_s = 5, T_s = 10
+/// between (1, 5) and (4, 15). A request of 2 at 4 is preempted at 5, goes on at 6 and is done at 7: one replenishment of
+/// 2, at 14. One of 2 at 8 is back at 18.
+#[test]
+fn buttazzo11_figure_5_17() {
+    let ran = both(&[task(3, 1, 5), task(1, 4, 15)], (2, sporadic(5, 10, 4)), &[(4, 2), (8, 2)], 11);
+    assert_eq!((&*ran.schedule, ran.ends), ("abbbsasbssa", vec![Some(7), Some(10)]));
+    assert_eq!(ran.parts, [(8, 1), (14, 2), (18, 2)]);
+}
+
+/// Requests of half a budget, so that parts come back one by one: a polling server looks once a period, a deferrable one
+/// serves two budgets back to back, a sporadic one what it used a period ago.
+#[test]
+fn three_servers_by_hand() {
+    let requests = [(1, 1), (7, 3)];
+    let schedule = |server| both(&[], (1, server), &requests, 14).schedule;
+    assert_eq!(schedule(polling(2, 5, 0)), ".....s....ss..");
+    assert_eq!(schedule(deferrable(2, 5, 0)), ".s.....ss.s...");
+    assert_eq!(schedule(sporadic(2, 5, 3)), ".s.....ss...s.");
+}
+
+/// The budgets of before the start: none of a polling server, a whole one of a deferrable one.
+#[test]
+fn before_the_first_period() {
+    assert_eq!(both(&[], (1, polling(1, 5, 3)), &[(0, 2)], 10).schedule, "...s....s.");
+    assert_eq!(both(&[], (1, deferrable(1, 5, 3)), &[(0, 3)], 10).schedule, "s..s....s.");
+}
+
+/// Every server, on a driver that comes up to 3 late: a server that runs for longer than it may gets that much less
+/// later. If that were forgotten, as POSIX has it \[Stanovich10\], one of 1 in 8 would get 4 of 8 from a driver that is 3 late.
+#[test]
+fn what_is_used_too_much_is_kept_back() {
+    let busy = [(0, 10_000)];
+    for server in [polling(1, 8, 0), deferrable(1, 8, 0), sporadic(1, 8, 2)] {
+        for late in [2, 3, 4, 7, 40] {
+            let ran = run(Driver::Late(late), &[], (1, server.clone()), &busy, 800);
+            for units in 1..=800_usize {
+                let most = (units as u64).div_ceil(8) + late;
+                assert!(ran.used(0..units) <= most, "{late}: {}", ran.schedule);
+            }
+            assert!(ran.used(0..800) + late > 100, "and it gets all of its share: {}", ran.used(0..800));
+        }
+    }
+}
+
+/// A driver that sleeps over many periods. A server that could not run has one budget after it; one that ran all the
+/// time owes all that it took too much.
+#[test]
+fn long_after() {
+    for mut server in [polling(2, 5, 0), deferrable(2, 5, 0), sporadic(2, 5, 3)] {
+        server.pass(at(0), false);
+        server.wake();
+        let mut ran = server.clone();
+        server.pass(at(1_002), false);
+        assert_eq!(server.left(), ns(2));
+        assert!(ran.pass(at(20), true), "its turn is over");
+        assert_eq!(ran.left(), Duration::ZERO);
+        // It has had what comes at 0, 5, and so on up to 45.
+        assert_eq!(ran.next(true), Some(at(50)), "{ran:?}");
+        ran.pass(at(50), false);
+        assert_eq!(ran.left(), ns(2));
+    }
+}
+
+/// Waits that begin more often than there are places: no server gets more for it, none loses its budget for longer than a
+/// period, and with a place more than waits can begin within a period nothing changes.
+#[test]
+fn few_places() {
+    let mut fewer = 0;
+    for pattern in 0_u32..1 << 12 {
+        let requests: Vec<_> = (0_u32..12)
+            .filter(|unit| pattern >> unit & 1 == 1)
+            .map(|unit| (u64::from(unit) * 2, 1))
+            .collect();
+        let (budget, period) = (4, 11);
+        let free = both(&[], (1, sporadic(budget, period, 30)), &requests, 60);
+        let begins: Vec<_> = (0..24_u64).filter(|unit| requests.iter().any(|r| r.0 == *unit)).collect();
+        let within = |begin: u64| begins.iter().filter(|unit| (begin..begin + period).contains(unit)).count();
+        let most = begins.iter().map(|begin| within(*begin)).max().unwrap_or(0);
+        assert_eq!(both(&[], (1, sporadic(budget, period, most + 1)), &requests, 60).ends, free.ends);
+        for places in 1..=3 {
+            let ran = both(&[], (1, sporadic(budget, period, places)), &requests, 60);
+            for from in 0..49 {
+                assert!(ran.used(from..from + period as usize) <= budget);
+            }
+            assert_eq!(ran.parts.iter().map(|part| part.1).sum::<u64>(), budget);
+            assert!(ran.parts.len() <= places + 1);
+            fewer += u32::from(ran.ends != free.ends);
+            // Any request is served within a period of what is before it.
+            let mut free_at = 0;
+            for (request, end) in requests.iter().zip(&ran.ends) {
+                let end = end.expect("served in the end");
+                assert!(end <= request.0.max(free_at) + period + 1, "{places} {requests:?} {:?}", ran.ends);
+                free_at = end;
+            }
+        }
+    }
+    assert!(fewer > 1000, "few places do change some: {fewer}");
+}
+
+#[test]
+fn what_does_not_fit() {
+    let refused = |budget, period| Polling::new(ns(budget), ns(period), at(0)).err();
+    assert_eq!(
+        [refused(0, 5), refused(6, 5), refused(5, 5)],
+        [Some(Unfit::Budget), Some(Unfit::Budget), None]
+    );
+    assert_eq!(Sporadic::new(ns(1), ns(2), [Part::EMPTY; 0]).err(), Some(Unfit::Parts));
+    let list = queue::List::new([queue::Node::EMPTY; 2]);
+    let rule = FixedPriority::new(list, [Slot::EMPTY; 2], &[1, 2]).expect("fits");
+    // The server is not in the rule: there is a task too many.
+    let mut core = Served::new(rule, 2, [Seat::new(deferrable(1, 5, 0))]);
+    assert_eq!(core.request(1, at(0)), Err(Misuse::Task));
+    assert_eq!(core.served(at(0)), Err(Misuse::State));
+    assert_eq!(core.request(0, at(0)), Ok(()));
+    assert_eq!(core.decide(at(0)), Err(Misuse::Task));
+    core.rule_mut().release(1, at(0)).expect("idle");
+    assert_eq!(core.rule_mut().decide(), Some(1));
+    assert_eq!(core.served(at(0)), Err(Misuse::State), "a task runs");
+}
+
+/// Instants at the end of time: nothing wraps, and what would come later does not come.
+#[test]
+fn the_end_of_time() {
+    let last = u64::MAX;
+    for mut server in [polling(2, 5, 0), deferrable(2, 5, 0), sporadic(2, 5, 2)] {
+        server.pass(at(last - 3), false);
+        server.wake();
+        server.pass(at(last - 1), true);
+        server.pass(at(last), true);
+        assert!(server.next(true).is_none_or(|next| next > at(last - 3)));
+        server.pass(at(last), true);
+        server.wake();
+        assert!(server.left() <= ns(7));
+    }
+    for mut server in [polling(1, last, last), deferrable(last, last, 7), sporadic(last, last, 1)] {
+        for now in [0, 7, last / 2, last - 1, last] {
+            server.pass(at(now), true);
+            server.wake();
+            let _ = (server.left(), server.next(true), server.arrival());
+        }
+    }
+}
+
+/// Two servers and a task: who has the core gives its turn to nobody else's budget.
+#[test]
+fn two_servers_on_a_core() {
+    let list = queue::List::new([queue::Node::EMPTY; 3]);
+    let rule = FixedPriority::new(list, [Slot::EMPTY; 3], &[1, 2, 3]).expect("fits");
+    let mut core = Served::new(rule, 1, [Seat::new(deferrable(3, 10, 0)), Seat::new(sporadic(2, 10, 2))]);
+    core.rule_mut().release(0, at(0)).expect("idle");
+    core.request(0, at(0)).expect("there is one");
+    assert_eq!((core.decide(at(0)), core.next()), (Ok(Some(Turn::Server(0))), Some(at(3))));
+    core.request(1, at(1)).expect("there is one");
+    assert_eq!((core.decide(at(1)), core.next()), (Ok(Some(Turn::Server(1))), Some(at(3))));
+    assert_eq!((core.decide(at(3)), core.next()), (Ok(Some(Turn::Server(0))), Some(at(5))));
+    // The other one waits for 11, and this one for 10.
+    assert_eq!((core.decide(at(5)), core.next()), (Ok(Some(Turn::Task(0))), Some(at(10))));
+    assert_eq!(core.seat(0).map(Seat::backlog), Some(1));
+    assert_eq!((core.decide(at(10)), core.next()), (Ok(Some(Turn::Server(0))), Some(at(11))));
+    assert_eq!(core.served(at(10)), Ok(0));
+    assert_eq!((core.decide(at(10)), core.next()), (Ok(Some(Turn::Task(0))), Some(at(11))));
+}
