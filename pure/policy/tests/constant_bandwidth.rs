@@ -56,7 +56,7 @@ fn a_share_is_a_share() {
         let tasks: Vec<_> = (0..1 + below(3))
             .map(|_| {
                 let period = 2 + below(9);
-                Task { priority: 0, cost: 1 + below(period) / 2, period }
+                Task { priority: 0, cost: 1 + below(period) / 2, period, first: 0 }
             })
             .collect();
         let period = 2 + below(9);

@@ -25,7 +25,7 @@ fn sporadic(budget: u64, period: u64, places: usize) -> AnyServer {
 }
 
 fn task(priority: u32, cost: u64, period: u64) -> Task {
-    Task { priority, cost, period }
+    Task { priority, cost, period, first: 0 }
 }
 
 /// Deciding when told to is as good as always deciding.

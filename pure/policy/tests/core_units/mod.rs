@@ -20,12 +20,13 @@ pub fn at(ns: u64) -> Instant {
     Instant::from_ns(ns)
 }
 
-/// A periodic task from 0 on. One that is late skips releases.
+/// A periodic task. One that is late skips releases.
 #[derive(Clone, Copy)]
 pub struct Task {
     pub priority: u32,
     pub cost: u64,
     pub period: u64,
+    pub first: u64,
 }
 
 /// What happened.
@@ -121,7 +122,7 @@ fn run_by(
             None => {}
         }
         for (task, of) in tasks.iter().enumerate() {
-            let is_due = now.is_multiple_of(of.period);
+            let is_due = now >= of.first && (now - of.first).is_multiple_of(of.period);
             ran.late |= is_due && left[task] > 0;
             if is_due && left[task] == 0 {
                 left[task] = of.cost;

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What servers take from others, over all small cases: never more than `taut_analysis::uni::server` says.
+
+mod core_units;
+
+use core_units::{AnyServer, Driver, Task, at, ns, run};
+use taut_analysis::uni::fp::preemptive::{self, Release, Subject};
+use taut_analysis::uni::server as bounds;
+use taut_policy::server::{Any, Deferrable, Part, Polling, Sporadic};
+use taut_time::Duration;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Polling,
+    Deferrable,
+    Sporadic,
+    /// With two places for parts.
+    Sporadic2,
+}
+
+const KINDS: [Kind; 4] = [Kind::Polling, Kind::Deferrable, Kind::Sporadic, Kind::Sporadic2];
+
+fn server(kind: Kind, budget: u64, period: u64, start: u64) -> AnyServer {
+    let (budget, period, start) = (ns(budget), ns(period), at(start));
+    match kind {
+        Kind::Polling => Any::Polling(Polling::new(budget, period, start).expect("fits")),
+        Kind::Deferrable => Any::Deferrable(Deferrable::new(budget, period, start).expect("fits")),
+        Kind::Sporadic => Any::Sporadic(Sporadic::new(budget, period, vec![Part::EMPTY; 9]).expect("fits")),
+        Kind::Sporadic2 => Any::Sporadic(Sporadic::new(budget, period, vec![Part::EMPTY; 2]).expect("fits")),
+    }
+}
+
+fn interference(kind: Kind, budget: u64, period: u64) -> preemptive::Task {
+    let server = bounds::Server { budget: ns(budget), period: ns(period), response: ns(period) };
+    match kind {
+        Kind::Polling => bounds::polling::interference(server),
+        Kind::Deferrable => bounds::deferrable::interference(server),
+        Kind::Sporadic | Kind::Sporadic2 => bounds::sporadic::interference(server),
+    }
+}
+
+fn response(own: preemptive::Task, higher: &[preemptive::Task]) -> Option<u64> {
+    let subject = Subject {
+        task: own,
+        deadline: own.period,
+        blocking: Duration::ZERO,
+        blocking_attained: true,
+        preemptible: true,
+    };
+    let verdict = preemptive::response(&subject, higher).expect("small");
+    verdict.holds().then(|| verdict.bound().map(|bound| bound.from_arrival.as_ns())).flatten()
+}
+
+fn plain(cost: u64, period: u64) -> preemptive::Task {
+    preemptive::Task { cost: ns(cost), period: ns(period), jitter: Duration::ZERO, release: Release::Free }
+}
+
+/// Requests of a length at all units, of eight, whose bit is set.
+fn requests(pattern: u64, from: u64, cost: u64) -> Vec<(u64, u64)> {
+    (0..8).filter(|unit| pattern >> unit & 1 == 1).map(|unit| (from + unit, cost)).collect()
+}
+
+/// The most urgent server, with all requests of 1 and 2 that may come at eight units: it never serves more than C_s in any
+/// T_s, but a deferrable one, that serves 2·C_s where they fit, and never more than ⌈(t + T_s − C_s) / T_s⌉ · C_s in t.
+#[test]
+fn budgets_are_conserved() {
+    for (budget, period) in (1..=6).flat_map(|period| (1..=period).map(move |budget| (budget, period))) {
+        let mut most = [0; 4];
+        for pattern in 0_u64..256 {
+            for (which, kind) in KINDS.into_iter().enumerate() {
+                for (start, cost) in [(0, 1), (period / 2, 2), (period, 4)] {
+                    let server = server(kind, budget, period, start);
+                    let ran = run(Driver::Due, &[], (1, server), &requests(pattern, 0, cost), 24);
+                    for (from, to) in (0..24).flat_map(|from| (from + 1..=24).map(move |to| (from, to))) {
+                        let (used, length) = (ran.used(from..to), (to - from) as u64);
+                        let jitter = if kind == Kind::Deferrable { period - budget } else { 0 };
+                        let bound = (length + jitter).div_ceil(period) * budget;
+                        assert!(used <= bound, "{kind:?} {budget} in {period}: {}", ran.schedule);
+                        if length == period {
+                            most[which] = most[which].max(used);
+                        }
+                    }
+                }
+            }
+        }
+        assert_eq!(most, [budget, (2 * budget).min(period), budget, budget], "{budget} in {period}");
+    }
+}
+
+/// A task below a server, and above both another or none: over all requests and all phases, no response is above its bound.
+/// Bounds are attained, so a sporadic server costs just what a periodic task would; but for those of a deferrable server
+/// below another task, whose worst cases do not come together.
+#[test]
+fn others_see_no_more_than_the_analysis_says() {
+    let mut checked = 0;
+    let mut attained = [0; 4];
+    for (which, kind) in KINDS.into_iter().enumerate() {
+        for (budget, period) in [(1, 3), (1, 5), (2, 4), (2, 5), (3, 6)] {
+            for high in [None, Some((1, 4))] {
+                for cost in [1, 3] {
+                    let above: Vec<_> = high.iter().map(|(cost, period)| plain(*cost, *period)).collect();
+                    let higher = [above.clone(), vec![interference(kind, budget, period)]].concat();
+                    let served = plain(budget, period);
+                    // A1 of the analysis: the server keeps its period as a task.
+                    if response(served, &above).is_none() {
+                        continue;
+                    }
+                    let Some(bound) = response(plain(cost, 60), &higher) else { continue };
+                    let mut worst = 0;
+                    let phases = (0..high.map_or(1, |(_, period)| period))
+                        .flat_map(|first| (0..period).map(move |start| (first, start)));
+                    for (first, start) in phases {
+                        let mut tasks = vec![Task { priority: 1, cost, period: 60, first: 6 }];
+                        tasks.extend(high.map(|(cost, period)| Task { priority: 3, cost, period, first }));
+                        for pattern in 0..256 {
+                            let server = server(kind, budget, period, start);
+                            let ran = run(Driver::Due, &tasks, (2, server), &requests(pattern, 2, 2), 40);
+                            let end = ran.schedule.rfind('a').map_or(40, |last| last as u64 + 1);
+                            worst = worst.max(end - 6);
+                            checked += 1;
+                        }
+                    }
+                    assert!(worst <= bound, "{kind:?} {budget} in {period}, {high:?}: {worst} of {bound}");
+                    attained[which] += u32::from(worst == bound);
+                    assert!(worst == bound || (kind == Kind::Deferrable && high.is_some()));
+                }
+            }
+        }
+    }
+    println!("{checked} runs; bounds attained {attained:?}");
+    assert!(attained.iter().all(|attained| *attained >= 15), "{attained:?}");
+}
