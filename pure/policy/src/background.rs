@@ -11,9 +11,12 @@
 //! A job that holds something is not demoted before it gives that back: who waits for it, or would be let in by its
 //! absence, must not wait for the background. So one in the background holds nothing. If it asks for a resource there, it
 //! is lifted back to its place in the rule, as nothing else wants to run at that instant; ceilings and floors then hold
-//! as for any holder, and it is demoted again when it has given the resource back. To a task that is less urgent than
-//! it, that one section is blocking: **an analysis must count sections of a task that may be demoted as blocking for
-//! all tasks of its core**, not only for more urgent ones.
+//! as for any holder, and it is demoted again when it has given the resource back.
+//!
+//! **What others see** of a job is its budget, and one section at most: that which the budget ends in, or one in the
+//! background that began just before they came. Not both within a release of the task: while a job is in the background
+//! no other of its task begins. So C = budget + longest section covers it for all that are less urgent; for those
+//! that are more urgent, sections are blocking as ever.
 
 use crate::queue::{End, ReadyQueue};
 use crate::{Misuse, Scheduler};

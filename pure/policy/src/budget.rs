@@ -15,8 +15,8 @@ use taut_time::{Duration, Instant};
 /// | [`Demote`](Self::Demote) | the job goes on below all others | dropped |
 /// | [`StopApp`](Self::StopApp) | the application stops | the application stops |
 ///
-/// What isolates others from a job that goes wrong is a budget with `KillJob`, `Demote` or `StopApp`: to them the job
-/// never costs more than the budget, and what is left of the section that it may be in when it is used up.
+/// What isolates others from a job that goes wrong is a budget with `KillJob`, `Demote` or `StopApp`: to them a job never
+/// costs more than the budget and its longest section, see [`Background`](crate::Background).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overrun {
     /// The late job goes on; the next starts right after it.

@@ -65,9 +65,9 @@ pub trait Sink {
 }
 
 /// Of a run in which jobs have limits, or do not keep to C.
-pub(crate) struct Limited<'a, S>(pub(crate) &'a mut S);
+pub(crate) struct Watched<'a, S>(pub(crate) &'a mut S);
 
-impl<S: Sink> Sink for Limited<'_, S> {
+impl<S: Sink> Sink for Watched<'_, S> {
     fn event(&mut self, event: Event) {
         self.0.event(event);
     }

@@ -27,6 +27,9 @@
 //! assert_eq!(outcome.tasks[1].response_max, Duration::from_ms(4));
 //! ```
 //!
+//! Jobs may take longer than they say ([`Scenario::excess`]), and may have budgets ([`Simulation::limited`]): so a run shows
+//! whom a mistake delays, and whom not.
+//!
 //! What tasks share in a run are resources. Channels are looked at by [`flow::Flows`], which listens to a run and says which
 //! job reads what, how old data are behind a chain, and whether a flow is preserved.
 #![forbid(unsafe_code)]

@@ -222,20 +222,20 @@ fn blocks(set: &TaskSet, task: usize, priority: u32) -> u64 {
     blocks.map(|request| request.length.as_ns()).max().unwrap_or(0)
 }
 
-/// The bound of a task, if those that go wrong take their budgets, and a section that the budget ends in.
-fn bound(set: &TaskSet, task: usize, budgets: &[Option<u64>]) -> Option<Duration> {
+/// The bound of a task, if those that go wrong take their budgets, and `more` of their longest section each: that which
+/// the budget ends in, or one in the background.
+fn bound(set: &TaskSet, task: usize, budgets: &[Option<u64>], more: u64) -> Option<Duration> {
     let own = &set.tasks()[task];
     let longest = |at: usize| set.requests(at).iter().map(|one| one.length.as_ns()).max().unwrap_or(0);
     let of = |at: usize| preemptive::Task {
-        cost: budgets[at].map_or(set.cost(at), |budget| ns(budget + longest(at))),
+        cost: budgets[at].map_or(set.cost(at), |budget| ns(budget + more * longest(at))),
         period: set.tasks()[at].period,
         jitter: set.tasks()[at].jitter,
         release: Release::Free,
     };
     let others = || (0..set.tasks().len()).filter(|at| *at != task);
     let higher: Vec<_> = others().filter(|at| set.tasks()[*at].priority > own.priority).map(of).collect();
-    // One in the background keeps anyone waiting.
-    let lower = others().filter(|at| budgets[*at].is_some() || set.tasks()[*at].priority < own.priority);
+    let lower = others().filter(|at| set.tasks()[*at].priority < own.priority);
     let blocking = ns(lower.map(|at| blocks(set, at, own.priority)).max().unwrap_or(0));
     let subject = Subject {
         task: of(task),
@@ -249,11 +249,11 @@ fn bound(set: &TaskSet, task: usize, budgets: &[Option<u64>]) -> Option<Duration
 }
 
 /// Tasks that go wrong, with a budget of up to C and any policy that isolates, never delay others beyond the bounds that
-/// are computed with the budget as C. Without budgets they do.
+/// are computed with the budget, and a section, as C. Without budgets they do.
 #[test]
 fn who_goes_wrong_does_not_delay_others() {
     let mut random = Random(0x0b0d_6e75);
-    let (mut checked, mut nearest, mut broken, mut happened) = ([0; 2], [0; 2], 0, [0; 2]);
+    let (mut checked, mut nearest, mut broken, mut happened, mut blocked) = ([0; 2], [0; 2], 0, [0; 2], 0);
     for round in 0..2_000_u64 {
         let sections = round % 2 == 1;
         let set = drawn(&mut random, Scheduler::FixedPriority, sections);
@@ -279,8 +279,9 @@ fn who_goes_wrong_does_not_delay_others() {
         let free = fresh.run(&scenario, &mut ()).expect("fits");
         assert_eq!(isolated.end, End::Complete);
         for at in (0..faulty.len()).filter(|at| !faulty[*at]) {
-            let Some(bound) = bound(&set, at, &budgets) else { continue };
+            let Some(bound) = bound(&set, at, &budgets, 1) else { continue };
             let seen = isolated.tasks[at].response_max;
+            blocked += u64::from(self::bound(&set, at, &budgets, 0).is_some_and(|less| seen > less));
             let case = (at, set.tasks(), &limits, scenario.seed);
             assert!(seen <= bound, "{seen:?} of {bound:?}: {case:?}");
             assert_eq!(isolated.tasks[at].missed + isolated.tasks[at].dropped, 0);
@@ -299,6 +300,7 @@ fn who_goes_wrong_does_not_delay_others() {
     assert!(checked.iter().all(|count| *count > 500));
     assert!(nearest.iter().all(|percent| *percent == 100), "{nearest:?}");
     assert!(broken > 300 && happened.iter().all(|count| *count > 1000));
+    assert!(blocked > 0, "a budget alone leaves sections out");
 }
 
 /// Under EDF: a load of budgets up to 1 misses nothing, whoever goes wrong.
@@ -379,4 +381,51 @@ fn what_is_no_limit() {
     let none = Limit { overrun: Overrun::RunOn, budget: Some(Duration::ZERO) };
     assert_eq!(refused((0, none)), Some(Fault::Limit { task: 0 }));
     assert_eq!(refused((0, limit(Overrun::Demote, 0))), None);
+}
+
+/// Two cores, local and global resources, any rules, any limits: nothing is refused, all jobs end, and none that keeps its
+/// budget is ended.
+#[test]
+fn limits_under_all_rules() {
+    let mut random = Random(0x0611_0ba1);
+    let globals = [GlobalRule::Msrp, GlobalRule::Mpcp, GlobalRule::FmlpLong];
+    let mut happened = [0; 3];
+    for round in 0..900 {
+        let global = globals[round % 3];
+        let cores = [CoreRule::Immediate, CoreRule::Original, CoreRule::Srp, CoreRule::Dfp { jitter: None }];
+        let core = cores[if global == GlobalRule::Msrp { round / 3 % 4 } else { round / 3 % 3 }];
+        let drawn = drawn(&mut random, Scheduler::FixedPriority, true);
+        let mut tasks = drawn.tasks().to_vec();
+        tasks.iter_mut().for_each(|task| task.core = random.below(2) as usize);
+        let set = TaskSet::new(vec![Scheduler::FixedPriority; 2], drawn.resources().to_vec(), tasks)
+            .expect("valid");
+        let faulty: Vec<_> = set.tasks().iter().map(|_| random.below(2) == 0).collect();
+        let scenario = scenario(&mut random, &set, &faulty);
+        let rules = Rules::all(&set, core, global);
+        let mut limits = Vec::new();
+        for (at, faulty) in faulty.iter().enumerate() {
+            let policy = POLICIES[random.below(4) as usize];
+            // Those that do not go wrong may spin for longer than they execute.
+            let cost = if *faulty { 1 + random.below(set.cost(at).as_ns()) } else { 10_000 };
+            limits.push((at, limit(policy, if random.below(4) == 0 { 0 } else { cost })));
+        }
+        let simulation = Simulation::new(&set, &rules).expect("fits");
+        let mut simulation = simulation.limited(&rules, &limits).expect("fits");
+        let mut held = [None; 2];
+        let mut check = |event: Event| match event.kind {
+            Kind::Locked(resource) => assert_eq!(held[resource].replace(event.task), None),
+            Kind::Unlock(resource) => assert_eq!(held[resource].take(), Some(event.task)),
+            Kind::Kill | Kind::Complete { .. } => assert!(!held.contains(&Some(event.task))),
+            _ => {}
+        };
+        let outcome = simulation.run(&scenario, &mut check).expect("fits");
+        assert_eq!(outcome.end, End::Complete, "{core:?} {global:?} {limits:?}");
+        for task in &outcome.tasks {
+            assert_eq!(task.released, task.completed + task.killed);
+            let counts = [task.killed, task.exhausted, task.dropped];
+            happened.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+        }
+    }
+    println!("killed, exhausted, dropped: {happened:?}");
+    assert!(happened.iter().all(|count| *count > 500));
 }

@@ -47,6 +47,15 @@ impl Ran {
     pub fn used(&self, units: core::ops::Range<usize>) -> u64 {
         self.schedule.as_bytes()[units].iter().filter(|unit| **unit == b's').count() as u64
     }
+
+    /// How long the server ran in the first unit, the first two, and so on, from none on.
+    pub fn sums(&self) -> Vec<u64> {
+        let sum = |sum: &mut u64, unit| {
+            *sum += u64::from(unit == b's');
+            Some(*sum)
+        };
+        core::iter::once(0).chain(self.schedule.bytes().scan(0, sum)).collect()
+    }
 }
 
 /// When the driver decides.

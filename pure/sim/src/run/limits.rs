@@ -43,12 +43,19 @@ impl Limited {
     }
 }
 
+type AnyBackground = Background<List<Box<[Node]>>>;
+
+/// With nobody there.
+fn empty(tasks: usize) -> AnyBackground {
+    Background::new(List::new(vec![Node::EMPTY; tasks].into()))
+}
+
 /// The limits of a set.
 #[derive(Clone, Debug)]
 pub(super) struct Limits {
     tasks: Vec<Option<Limited>>,
     /// Per core.
-    background: Vec<Background<List<Box<[Node]>>>>,
+    background: Vec<AnyBackground>,
     /// Per core, what is left of the step that executes when the budget ends.
     cut: Vec<u64>,
 }
@@ -69,8 +76,7 @@ impl Simulation {
             }
             tasks[task] = Some(Limited::new(limit));
         }
-        let places = |core: &Vec<u32>| Background::new(List::new(vec![Node::EMPTY; core.len()].into()));
-        let background = self.members.iter().map(places).collect();
+        let background = self.members.iter().map(|core| empty(core.len())).collect();
         self.limits = Some(Box::new(Limits { tasks, background, cut: vec![0; self.members.len()] }));
         Ok(self)
     }
@@ -81,8 +87,7 @@ impl Simulation {
         limits.tasks.iter_mut().flatten().for_each(|task| *task = Limited::new(task.limit));
         limits.cut.fill(0);
         if self.state.outcome.end != End::Complete {
-            let places = |core: &Vec<u32>| Background::new(List::new(vec![Node::EMPTY; core.len()].into()));
-            limits.background = self.members.iter().map(places).collect();
+            limits.background = self.members.iter().map(|core| empty(core.len())).collect();
         }
     }
 

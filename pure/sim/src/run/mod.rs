@@ -20,7 +20,7 @@ use taut_time::Instant;
 use crate::any::{self, AnyCore, AnyGlobal, Users};
 use crate::arrivals::{self, Source};
 use crate::calendar::{Calendar, NEVER};
-use crate::event::Limited;
+use crate::event::Watched;
 use crate::program::{self, Guard, Op, Open, What};
 use crate::random::Random;
 use crate::{End, Event, Fault, Kind, Outcome, Placement, Rules, Scenario, Sink, TaskOutcome};
@@ -219,7 +219,7 @@ impl Simulation {
         }
         self.reset(scenario, latest);
         let ended = if self.limits.is_some() || !scenario.excess.is_empty() {
-            self.events(scenario, &mut Limited(sink))
+            self.events(scenario, &mut Watched(sink))
         } else {
             self.events(scenario, sink)
         };
