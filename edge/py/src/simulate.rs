@@ -42,6 +42,7 @@ fn core_rule(word: &str) -> PyResult<CoreRule> {
         "original" => CoreRule::Original,
         "srp" => CoreRule::Srp,
         "dfp" => CoreRule::Dfp { jitter: None },
+        "dfp-next" => CoreRule::DfpNext,
         other => return Err(unknown("rule of a core", other)),
     })
 }

@@ -92,7 +92,8 @@ pub trait Scheduler {
 
 /// A scheduler with locks that only tasks of its core use.
 pub trait Locking: Scheduler {
-    /// What runs asks for a resource. [`Scheduler::decide`] must be asked next.
+    /// What runs asks for a resource. [`Scheduler::decide`] must be asked next. Only [`Dfp`](crate::Dfp) looks at `now`:
+    /// its floors count from there.
     ///
     /// # Errors
     /// [`Misuse::State`] if nothing runs, [`Misuse::Resource`], [`Misuse::Again`].

@@ -88,11 +88,14 @@ pub(crate) fn core(set: &TaskSet, users: &Users, core: usize, rule: CoreRule) ->
             let nodes = places(Node::EMPTY, count);
             SrpList::new(nodes, tasks, &deadlines, resources, floors).map(AnyLocal::SrpList)
         }
-        CoreRule::Dfp { jitter } => {
-            let longest = tasks.iter().map(|task| task.jitter).max().unwrap_or(Duration::ZERO);
+        CoreRule::Dfp { .. } | CoreRule::DfpNext => {
+            let longest = || tasks.iter().map(|task| task.jitter).max().unwrap_or(Duration::ZERO);
+            let jitter = match rule {
+                CoreRule::Dfp { jitter } => jitter.unwrap_or_else(longest),
+                _ => Duration::ZERO,
+            };
             let resources = places(DfpResource::EMPTY, resources);
-            Dfp::new(ready, slots, &deadlines, resources, floors, jitter.unwrap_or(longest))
-                .map(AnyLocal::Dfp)
+            Dfp::new(ready, slots, &deadlines, resources, floors, jitter).map(AnyLocal::Dfp)
         }
     };
     let local = local.map_err(|_| Fault::TooMany)?;

@@ -26,6 +26,8 @@ pub(crate) struct Source {
     lengthened: Option<usize>,
     /// How many there were.
     count: usize,
+    /// When the task's next job can arrive at the soonest, if that is not known: T after the last.
+    soonest: Option<u64>,
     pub(crate) arrival: u64,
     /// Never before an earlier one.
     pub(crate) release: u64,
@@ -64,6 +66,7 @@ impl Source {
             delays: place(&scenario.delays, at),
             lengthened: place(&scenario.lengthened, at).filter(|_| task.arrivals == Arrivals::Sporadic),
             count: 0,
+            soonest: (task.arrivals == Arrivals::Sporadic).then_some(0),
             arrival: first,
             release: 0,
         };
@@ -84,9 +87,21 @@ impl Source {
         if self.count == 0 { 0 } else { self.arrival }
     }
 
+    /// An instant before which nothing arrives that is not released by now: of a periodic task its next arrival, of a
+    /// sporadic one what a driver can know of it.
+    pub(crate) fn next_from(&self, now: u64) -> u64 {
+        self.soonest.map_or(self.arrival, |soonest| self.arrival.min(soonest.max(now)))
+    }
+
+    /// Something else says when it arrives next, and that is all that is known of it.
+    pub(crate) fn set_next(&mut self, arrival: u64) {
+        (self.soonest, self.arrival) = (None, arrival);
+    }
+
     /// To the next one.
     pub(crate) fn advance(&mut self, scenario: &Scenario, random: &mut Random) {
         self.count += 1;
+        self.soonest = self.soonest.map(|_| self.arrival.saturating_add(self.period));
         self.arrival = if self.list.is_some() {
             self.listed(scenario)
         } else {

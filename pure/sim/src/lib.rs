@@ -29,6 +29,7 @@
 //!
 //! Jobs may take longer than they say ([`Scenario::excess`]), and may have budgets ([`Simulation::limited`]): so a run shows
 //! whom a mistake delays, and whom not.
+//! [`replay`] runs what was recorded on threads once more, and says where the simulator decides otherwise.
 //!
 //! What tasks share in a run are resources. Channels are looked at by [`flow::Flows`], which listens to a run and says which
 //! job reads what, how old data are behind a chain, and whether a flow is preserved.
@@ -43,6 +44,7 @@ mod outcome;
 mod program;
 mod random;
 mod refute;
+pub mod replay;
 mod rules;
 mod run;
 mod scenario;

@@ -22,6 +22,9 @@ pub enum CoreRule {
         /// J of the floor.
         jitter: Option<Duration>,
     },
+    /// EDF, deadline floor that counts from the next release that the rule has not been told of, not from the clock: so
+    /// it holds however late releases are told. Of a sporadic task that is the least that it can be.
+    DfpNext,
 }
 
 impl CoreRule {

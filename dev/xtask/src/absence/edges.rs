@@ -35,7 +35,7 @@ pub(super) const ROOMS: &[Room] = &[
     room("pure/manifest", &["time", "model"], &["toml", "annotate-snippets", "serde_json"]),
     room("pure/policy", &["time"], &[]),
     room("pure/analysis", &["time", "model"], &["microlp"]),
-    room("pure/sim", &["time", "model", "policy"], &[]),
+    room("pure/sim", &["time", "event", "model", "policy"], &[]),
     room("pure/plan", &["time", "model", "analysis"], &["serde", "toml", "sha2"]),
     room("pure/report", &["time", "event", "model", "plan", "sim"], &["hdrhistogram", "serde", "serde_json"]),
     room("pure/exchange", &["time", "model"], &["roxmltree"]),

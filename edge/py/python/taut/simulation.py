@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-CoreRule: TypeAlias = Literal["immediate", "original", "srp", "dfp"]
+CoreRule: TypeAlias = Literal["immediate", "original", "srp", "dfp", "dfp-next"]
 """Fixed priority with immediate ceilings, or with the original ones; EDF with the stack resource policy, or with the
 deadline floor protocol."""
 

@@ -54,7 +54,10 @@ impl Facts {
             (0..set.resources().len()).map(|resource| set.users(resource).collect()).collect();
         let guards: Vec<_> = (0..users.len()).map(|at| program::guard(set, &rules.resources, at)).collect();
         let is_edf = |core: usize| {
-            matches!(rules.cores[core], CoreRule::Srp | CoreRule::SrpList | CoreRule::Dfp { .. })
+            matches!(
+                rules.cores[core],
+                CoreRule::Srp | CoreRule::SrpList | CoreRule::Dfp { .. } | CoreRule::DfpNext
+            )
         };
         // The less the more urgent.
         let urgency = |at: usize| {

@@ -4,6 +4,7 @@
 //! Who executes on a core, and what it asks for and gives back.
 
 use taut_policy::{Answer, Grant, Locking, Request, Scheduler};
+use taut_time::Instant;
 
 use super::{Halt, Moment, NONE, Simulation, State, refused};
 use crate::calendar::NEVER;
@@ -63,8 +64,24 @@ impl Simulation {
         }
     }
 
-    /// A task that waits has been granted a global resource.
-    pub(super) fn granted(
+    /// A task that waits has been granted a global resource. Its core is told at once, or when whoever drives says so.
+    fn granted(
+        &mut self,
+        grant: Grant,
+        resource: usize,
+        guard: Guard,
+        moment: &mut Moment<'_, impl Sink>,
+    ) -> Result<(), Halt> {
+        let task = self.members[grant.party.core][grant.party.task] as usize;
+        match self.state.on_the_way.get_mut(task) {
+            Some(place) => *place = Some((grant, resource, guard)),
+            None => self.give(grant, resource, guard, moment)?,
+        }
+        Ok(())
+    }
+
+    /// The core of a task that waits is told that it has been granted a global resource.
+    pub(super) fn give(
         &mut self,
         grant: Grant,
         resource: usize,
@@ -163,6 +180,15 @@ impl Simulation {
         }
     }
 
+    /// What deadline floors count from.
+    fn floors_from(&self, core: usize, now: u64) -> Instant {
+        if !self.from_next[core] {
+            return Instant::from_ns(now);
+        }
+        let next = self.members[core].iter().map(|task| self.state.sources[*task as usize].next_from(now));
+        Instant::from_ns(next.min().unwrap_or(now))
+    }
+
     pub(super) fn lock(
         &mut self,
         core: usize,
@@ -172,11 +198,12 @@ impl Simulation {
         moment: &mut Moment<'_, impl Sink>,
     ) -> Result<(), Halt> {
         let at = moment.at();
+        let floors_from = self.floors_from(core, moment.now);
         let party = self.party(task);
         let State { cores, globals, live, current, .. } = &mut self.state;
         let rule = &mut cores[core];
         let granted = if guard == Guard::Local {
-            match refused(rule.lock(at, resource), task)? {
+            match refused(rule.lock(floors_from, resource), task)? {
                 Answer::Granted => true,
                 Answer::Waits => {
                     live[task].waits = true;

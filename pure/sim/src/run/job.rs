@@ -49,6 +49,18 @@ impl Simulation {
         live.jobs += 1;
         source.advance(moment.scenario, &mut state.random);
         state.calendar.set(task, source.release);
+        self.arrive(task, arrived, moment)
+    }
+
+    /// A job begins, waits behind an earlier one of its task, or is dropped.
+    pub(super) fn arrive(
+        &mut self,
+        task: usize,
+        arrived: Arrived,
+        moment: &mut Moment<'_, impl Sink>,
+    ) -> Result<(), Halt> {
+        let state = &mut self.state;
+        let live = &mut state.live[task];
         let mut event = Event {
             at: moment.at(),
             task,

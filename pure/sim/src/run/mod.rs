@@ -8,13 +8,14 @@
 //! instant does not lock before it.
 
 mod cores;
+mod driven;
 mod job;
 mod limits;
 
 pub use limits::Limit;
 
 use taut_model::{SetTask, TaskSet};
-use taut_policy::{Misuse, Party};
+use taut_policy::{Grant, Misuse, Party};
 use taut_time::Instant;
 
 use crate::any::{self, AnyCore, AnyGlobal, Users};
@@ -23,7 +24,9 @@ use crate::calendar::{Calendar, NEVER};
 use crate::event::Watched;
 use crate::program::{self, Guard, Op, Open, What};
 use crate::random::Random;
-use crate::{End, Event, Fault, Kind, Outcome, Placement, Rules, Scenario, Sink, TaskOutcome};
+use crate::{CoreRule, End, Event, Fault, Kind, Outcome, Placement, Rules, Scenario, Sink, TaskOutcome};
+
+pub(crate) use driven::{Act, END_OF_TIME, Seat};
 
 /// Jobs of a task that may wait behind one that is not complete; those that come then are dropped.
 pub const BACKLOG_MAX: usize = 8;
@@ -46,6 +49,10 @@ pub struct Simulation {
     /// Per core, its tasks.
     members: Vec<Vec<u32>>,
     fresh: (Vec<AnyCore>, Vec<AnyGlobal>),
+    /// Per core, whether deadline floors count from the next release.
+    from_next: Vec<bool>,
+    /// Per resource.
+    guards: Vec<Guard>,
     /// The longest that everything may take that is released at once.
     work_max: u128,
     /// What tasks may have, if that is said of some.
@@ -82,6 +89,8 @@ struct State {
     open: u64,
     /// Per task, how much more than it may its job executes at its end.
     excess: Vec<u64>,
+    /// Per task, what it was granted and its core has not been told; empty where cores are told at once.
+    on_the_way: Vec<Option<(Grant, usize, Guard)>>,
     outcome: Outcome,
 }
 
@@ -189,6 +198,7 @@ impl Simulation {
             random: Random::new(0),
             open: 0,
             excess: vec![0; count],
+            on_the_way: Vec::new(),
             outcome: Outcome {
                 tasks: vec![TaskOutcome::default(); count],
                 end: End::Complete,
@@ -196,7 +206,9 @@ impl Simulation {
                 events: 0,
             },
         };
-        Ok(Self { tasks, fixed, open, ops, members, fresh: (cores, globals), work_max, limits: None, state })
+        let from_next = rules.cores.iter().map(|rule| *rule == CoreRule::DfpNext).collect();
+        let fresh = (cores, globals);
+        Ok(Self { tasks, fixed, open, ops, members, fresh, from_next, guards, work_max, limits: None, state })
     }
 
     /// Tasks of its set.

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use taut_event::{Kind as Told, Record};
+use taut_time::Instant;
+
+use crate::{End, Event, Kind};
+
+/// The first record that the simulator does not say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The core.
+    pub core: usize,
+    /// How many records of that core are equal before it.
+    pub index: u64,
+    /// What was recorded, and its position in what was given.
+    pub recorded: (usize, Record),
+    /// What is simulated in its place; nothing if the jobs that run just go on.
+    pub simulated: Option<Event>,
+    /// Why a rule refused what was recorded, if one did: [`End::Broken`] is one job beside another with a resource.
+    pub refused: Option<End>,
+    /// What is equal on that core before, the last at the end: the record, and what is simulated.
+    pub before: Vec<(Record, Event)>,
+    /// What is recorded on that core behind the difference.
+    pub recorded_after: Vec<Record>,
+    /// What else is simulated on that core at that instant.
+    pub simulated_after: Vec<Event>,
+    /// Per core, who is there by then in the simulation.
+    pub cores: Vec<CoreState>,
+    /// Per resource, who holds it by then in the simulation: task and job.
+    pub held: Vec<Option<(usize, u64)>>,
+}
+
+/// Who is on a core: task and job.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CoreState {
+    /// Runs, or spins.
+    pub runs: Option<(usize, u64)>,
+    /// May run.
+    pub ready: Vec<(usize, u64)>,
+    /// Waits without running, and for which resource.
+    pub waits: Vec<(usize, u64, usize)>,
+}
+
+/// What tasks and resources are called, to tell people of a difference.
+#[derive(Clone, Copy, Debug)]
+pub struct Names<'a> {
+    /// By position in the set.
+    pub tasks: &'a [String],
+    /// By position in the set.
+    pub resources: &'a [String],
+    /// From which on times are counted.
+    pub begin: Instant,
+}
+
+impl Names<'_> {
+    fn job(&self, (task, job): (usize, u64)) -> String {
+        let name = self.tasks.get(task).map_or("?", |name| name);
+        format!("{name} {job}")
+    }
+
+    fn resource(&self, at: usize) -> &str {
+        self.resources.get(at).map_or("?", |name| name)
+    }
+
+    /// A record in words, as in `log 3 is preempted`.
+    pub fn record(&self, record: &Record) -> String {
+        let job = self.job((record.subject.into(), record.job));
+        let resource = || self.resource(usize::try_from(record.value).unwrap_or(usize::MAX));
+        match record.kind {
+            Told::Release => format!("{job} is released"),
+            Told::Start => format!("{job} starts"),
+            Told::Preempt => format!("{job} is preempted"),
+            Told::Resume => format!("{job} goes on"),
+            Told::Locked => format!("{job} holds {}", resource()),
+            Told::Granted => format!("{job} is granted {}", resource()),
+            Told::Unlock => format!("{job} gives back {}", resource()),
+            Told::Spin => format!("{job} spins for {}", resource()),
+            Told::Suspend => format!("{job} waits for {}", resource()),
+            Told::Complete => format!("{job} is complete"),
+            other => format!("{job}: {other:?}"),
+        }
+    }
+
+    /// A simulated event in the same words.
+    pub fn event(&self, event: &Event) -> String {
+        let job = self.job((event.task, event.job));
+        match event.kind {
+            Kind::Release { .. } => format!("{job} is released"),
+            Kind::Drop => format!("{job} is dropped"),
+            Kind::Start => format!("{job} starts"),
+            Kind::Preempt => format!("{job} is preempted"),
+            Kind::Resume => format!("{job} goes on"),
+            Kind::Suspend(resource) => format!("{job} waits for {}", self.resource(resource)),
+            Kind::Spin(resource) => format!("{job} spins for {}", self.resource(resource)),
+            Kind::Locked(resource) => format!("{job} holds {}", self.resource(resource)),
+            Kind::Unlock(resource) => format!("{job} gives back {}", self.resource(resource)),
+            Kind::Complete { .. } => format!("{job} is complete"),
+            Kind::Miss => format!("{job} is late"),
+        }
+    }
+
+    /// When a record's event was, in ns: of a release when its core was told.
+    pub fn when(&self, record: &Record) -> u64 {
+        let told = if record.kind == Told::Release { record.value } else { 0 };
+        record.at.as_ns().saturating_add(told).saturating_sub(self.begin.as_ns())
+    }
+}
+
+impl Difference {
+    /// What is simulated in its place, in words.
+    pub fn instead(&self, names: &Names<'_>) -> String {
+        match (&self.simulated, self.refused) {
+            (_, Some(End::Broken { task, resource })) => {
+                let holder = self.held.get(resource).copied().flatten();
+                let holder = holder.map_or_else(|| "another job".to_owned(), |holder| names.job(holder));
+                let (task, resource) = (names.tasks.get(task).map_or("?", |name| name), names.resource(resource));
+                format!("{task} would use {resource} beside {holder}")
+            }
+            (_, Some(_)) => "no rule allows that".to_owned(),
+            (Some(event), None) => names.event(event),
+            (None, None) => match self.cores.get(self.core).and_then(|core| core.runs) {
+                Some(runs) => format!("{} just runs", names.job(runs)),
+                None => "nobody runs".to_owned(),
+            },
+        }
+    }
+
+    /// A table for people: what was recorded and what is simulated around the difference, in µs, then who is where.
+    /// Every line ends with a line break.
+    pub fn table(&self, names: &Names<'_>) -> String {
+        let micros = |ns: u64| format!("{}.{:03}", ns / 1_000, ns % 1_000);
+        let record = |record: &Record| (micros(names.when(record)), names.record(record));
+        let mut rows: Vec<[String; 4]> = Vec::new();
+        let mut row = |mark: &str, recorded: Option<&Record>, simulated: String| {
+            let (at, recorded) = recorded.map(record).unwrap_or_default();
+            rows.push([mark.to_owned(), at, recorded, simulated]);
+        };
+        for (recorded, simulated) in &self.before {
+            row(" ", Some(recorded), names.event(simulated));
+        }
+        row(">", Some(&self.recorded.1), self.instead(names));
+        for at in 0..self.recorded_after.len().max(self.simulated_after.len()) {
+            let simulated = self.simulated_after.get(at).map(|event| names.event(event));
+            row(" ", self.recorded_after.get(at), simulated.unwrap_or_default());
+        }
+        let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let (at, recorded) = (width(1).max(2), width(2).max(8));
+        let mut text = format!("    {:>at$}  {:<recorded$}  simulated\n", "us", "recorded");
+        for [mark, time, was, is] in &rows {
+            let line = format!("  {mark} {time:>at$}  {was:<recorded$}  {is}");
+            text += line.trim_end();
+            text.push('\n');
+        }
+        for (core, state) in self.cores.iter().enumerate() {
+            let runs = state.runs.map_or_else(|| "nobody".to_owned(), |runs| names.job(runs));
+            let list = |jobs: Vec<String>| if jobs.is_empty() { "-".to_owned() } else { jobs.join(", ") };
+            let ready = list(state.ready.iter().map(|job| names.job(*job)).collect());
+            let waits = state.waits.iter().map(|&(task, job, resource)| {
+                format!("{} for {}", names.job((task, job)), names.resource(resource))
+            });
+            let waits = list(waits.collect());
+            text += &format!("  core {core}: {runs} runs; ready: {ready}; waiting: {waits}\n");
+        }
+        let held = self.held.iter().enumerate().filter_map(|(at, holder)| {
+            holder.map(|holder| format!("{} by {}", names.resource(at), names.job(holder)))
+        });
+        let held: Vec<String> = held.collect();
+        text += &format!("  held: {}\n", if held.is_empty() { "nothing".to_owned() } else { held.join(", ") });
+        text
+    }
+}

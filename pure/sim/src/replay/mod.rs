@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! A recorded run again, in virtual time: does the simulator decide as the machine did?
+//!
+//! A recording has two sorts of records. Some say what **came from outside** of the rules: that a core was told of a
+//! release, what a job did (asked for a resource, gave one back, was done), that a core was told of a grant. Those are given
+//! to a [`Simulation`], each at its recorded instant; so a job executes as long as it did, overheads included, and arrives
+//! when it did. The others say what was **decided**: who started, was preempted and went on, whether a request was granted.
+//! Those the simulator must say by itself, in that order. The first that it does not say is a [`Difference`].
+//!
+//! ```text
+//! recorded on a core        Release a   Unlock r   Release b           Start b   Locked r    Complete b
+//!                              |           |           |                  |         |            |
+//! given to the simulator    told of a   unlocks    told of b              |      requests     completes
+//!                              |           |           |                  |         |            |
+//! it says                   Release a   Unlock r   Release b, Preempt a, Start b   Locked r    Complete b, Resume a
+//! ```
+//!
+//! **When it decides.** When the next record of that core is not one more thing that came from outside at the same instant:
+//! what a dispatcher is told of at once is one decision. So a decision's time is that of what led to it, and its record is
+//! later by what the machine took; [`CoreReplay::late_max`] has the most of it.
+//!
+//! **Between cores** the order is that of the records' instants. Two requests for one resource whose instants are closer than
+//! [`Replay::slack`], or a request and the unlock before, may have come in either order, for a job reads the clock beside
+//! the step that decides: then they are taken in the order in which the resource was held. That is no licence for a
+//! holder beside another, or for one that went before its turn by more than that.
+//!
+//! **What is not compared**: values, misses, and what a core decided after it lost records, ran out of a budget that demotes
+//! a job, or in a server; cores that share a resource with it end with it. Each core says how far it was compared.
+
+mod difference;
+mod player;
+mod tape;
+
+use taut_event::Record;
+use taut_model::TaskSet;
+use taut_time::{Duration, Instant};
+
+use crate::{Event, Rules, Sink};
+
+pub use difference::{CoreState, Difference, Names};
+pub use tape::{Flaw, Malformed};
+
+#[cfg(doc)]
+use crate::Simulation;
+
+/// How a recorded run is compared with its simulation.
+#[derive(Clone, Copy, Debug)]
+pub struct Replay<'a> {
+    set: &'a TaskSet,
+    rules: &'a Rules,
+    slack: Duration,
+    demoting: bool,
+}
+
+/// What a replay found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replayed {
+    /// The first difference, if there is one.
+    pub difference: Option<Difference>,
+    /// Per core of the set.
+    pub cores: Vec<CoreReplay>,
+    /// What was decided last and not recorded before the recording ended, by core.
+    pub pending: Vec<Event>,
+    /// Requests and unlocks that were taken in the order of who held the resource, as they were too close to tell.
+    pub reordered: u64,
+}
+
+/// A core of a replay.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CoreReplay {
+    /// Whether a dispatcher recorded something on it; if not, nothing is compared.
+    pub dispatched: bool,
+    /// Records that were compared and are equal.
+    pub events: u64,
+    /// Jobs of these that were complete.
+    pub jobs: u64,
+    /// Records before the first instant at which nothing was under way, where the recording does not begin with its run.
+    pub before: u64,
+    /// The longest from a decision to its record.
+    pub late_max: Duration,
+    /// From where on it was not compared.
+    pub stop: Option<Stop>,
+}
+
+/// From where on a core was not compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stop {
+    /// When.
+    pub at: Instant,
+    /// The record: a position in what was given.
+    pub record: usize,
+    /// Why.
+    pub why: Why,
+}
+
+/// Why a core was not compared any further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// So many records were lost.
+    Lost(u64),
+    /// A job of this task went on with less urgency as its budget was used up.
+    Demoted(usize),
+    /// A server's budget changed: servers are not replayed.
+    Server,
+    /// More jobs of this task waited behind each other than are simulated.
+    Behind(usize),
+    /// It shares a resource with this core, which was not compared any further.
+    With(usize),
+    /// The recording does not begin with its run, and there is always something under way in it.
+    NoBeginning,
+}
+
+impl<'a> Replay<'a> {
+    /// Of a set under rules.
+    pub fn new(set: &'a TaskSet, rules: &'a Rules) -> Self {
+        Self { set, rules, slack: Self::SLACK, demoting: false }
+    }
+
+    /// What [`Replay::slack`] is if nobody says.
+    pub const SLACK: Duration = Duration::from_us(5);
+
+    /// How close requests of several cores are that may have come in either order.
+    #[must_use]
+    pub fn slack(self, slack: Duration) -> Self {
+        Self { slack, ..self }
+    }
+
+    /// Whether a job that has used up its budget goes on with less urgency. If not, that is no more than a note.
+    #[must_use]
+    pub fn demoting(self, demoting: bool) -> Self {
+        Self { demoting, ..self }
+    }
+
+    /// Compares records with what is simulated: those of each core in the order in which it wrote them. The subject of a
+    /// task's record is its position in the set, and a resource is the position there too. Records of other kinds are
+    /// passed over.
+    ///
+    /// # Errors
+    /// What the records say of tasks and resources that cannot be; a difference is no error.
+    pub fn of(set: &TaskSet, rules: &Rules, records: &[Record]) -> Result<Replayed, Malformed> {
+        Replay::new(set, rules).run(records, &mut ())
+    }
+
+    /// The same, and `sink` is told of what is simulated: core by core in order, all cores by time but for what waited for
+    /// the next record of its core.
+    ///
+    /// # Errors
+    /// As [`Replay::of`].
+    pub fn run(&self, records: &[Record], sink: &mut impl Sink) -> Result<Replayed, Malformed> {
+        player::play(self, records, sink)
+    }
+}
+
+impl Replayed {
+    /// Records that were compared and are equal.
+    pub fn events(&self) -> u64 {
+        self.cores.iter().map(|core| core.events).sum()
+    }
+
+    /// Whether a dispatcher recorded anything.
+    pub fn is_dispatched(&self) -> bool {
+        self.cores.iter().any(|core| core.dispatched)
+    }
+
+    /// Whether there is no difference, and everything that a dispatcher recorded was compared.
+    pub fn is_equal(&self) -> bool {
+        self.difference.is_none() && self.cores.iter().all(|core| core.stop.is_none())
+    }
+}

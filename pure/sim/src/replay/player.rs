@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Gives a simulation what came from outside, and holds what it says against what was recorded.
+
+use std::collections::VecDeque;
+
+use taut_event::Record;
+use taut_time::{Duration, Instant};
+
+use super::tape::{Flaw, Item, Malformed, Tape, What};
+use super::{CoreReplay, CoreState, Difference, Replay, Replayed, Stop, Why};
+use crate::run::{Act, Seat};
+use crate::{CoreRule, End, Event, Kind, Simulation, Sink};
+
+/// What is shown on either side of a difference: before it, and after.
+const BEFORE: usize = 6;
+const AFTER: usize = 3;
+
+struct Player<'a, S> {
+    simulation: Simulation,
+    tape: &'a Tape,
+    slack: u64,
+    lanes: Vec<Lane>,
+    /// Per task, how many of its arrivals were told or dropped.
+    arrived: Vec<usize>,
+    /// Per task, a resource that its thread may say once more that it holds.
+    granted: Vec<Option<usize>>,
+    /// Per resource, as simulated: task, job, and which hold it is.
+    held: Vec<Option<(usize, u64)>>,
+    /// Per resource, how many were granted it.
+    grants: Vec<usize>,
+    /// Cores that go first until a place of theirs, the last one first.
+    first: Vec<(usize, usize)>,
+    from_next: bool,
+    reordered: u64,
+    sink: &'a mut S,
+}
+
+/// A core under way.
+#[derive(Default)]
+struct Lane {
+    found: CoreReplay,
+    next: usize,
+    /// Simulated, and not recorded yet.
+    expected: VecDeque<Event>,
+    /// Something was told at this instant, and nobody has decided yet.
+    undecided: Option<u64>,
+    /// The last that was recorded and simulated.
+    equal: VecDeque<(Record, Event)>,
+}
+
+/// Listens to what is simulated on a core.
+struct Ear<'a, S> {
+    lane: &'a mut Lane,
+    held: &'a mut [Option<(usize, u64)>],
+    grants: &'a mut [usize],
+    /// What was said first.
+    first: Option<Kind>,
+    sink: &'a mut S,
+}
+
+impl<S: Sink> Sink for Ear<'_, S> {
+    fn event(&mut self, event: Event) {
+        self.sink.event(event);
+        self.first.get_or_insert(event.kind);
+        match event.kind {
+            // It follows from its `Complete`.
+            Kind::Miss => return,
+            Kind::Locked(resource) => {
+                self.held[resource] = Some((event.task, event.job));
+                self.grants[resource] += 1;
+            }
+            Kind::Unlock(resource) => self.held[resource] = None,
+            _ => {}
+        }
+        self.lane.expected.push_back(event);
+    }
+}
+
+/// Why a replay ends before its records.
+enum Halt {
+    Differs(Box<Difference>),
+    Stops(usize, Stop),
+}
+
+pub(super) fn play(replay: &Replay<'_>, records: &[Record], sink: &mut impl Sink) -> Result<Replayed, Malformed> {
+    let rules = |fault| Malformed { record: None, flaw: Flaw::Rules(fault) };
+    let simulation = Simulation::driven(replay.set, replay.rules).map_err(rules)?;
+    let tape = Tape::read(replay.set, |resource| simulation.guard(resource), replay.demoting, records)?;
+    let (tasks, resources) = (replay.set.tasks().len(), replay.set.resources().len());
+    let mut player = Player {
+        simulation,
+        slack: replay.slack.as_ns(),
+        lanes: (0..tape.items.len()).map(|_| Lane::default()).collect(),
+        arrived: vec![0; tasks],
+        granted: vec![None; tasks],
+        held: vec![None; resources],
+        grants: vec![0; resources],
+        first: Vec::new(),
+        from_next: replay.rules.cores.contains(&CoreRule::DfpNext),
+        reordered: 0,
+        tape: &tape,
+        sink,
+    };
+    for (core, lane) in player.lanes.iter_mut().enumerate() {
+        lane.found.dispatched = tape.dispatched[core];
+    }
+    for task in 0..tasks {
+        player.foresee(task);
+    }
+    let mut difference = player.play(records).err();
+    // What was lost may be what it differs by.
+    if let Some(found) = &difference
+        && let Some(stop) = player.loss_after(found)
+    {
+        player.stop(found.core, stop);
+        difference = None;
+    }
+    if difference.is_none() {
+        player.finish();
+    }
+    Ok(Replayed {
+        difference: difference.map(|found| *found),
+        pending: player.lanes.iter().flat_map(|lane| lane.expected.iter().copied()).collect(),
+        cores: player.lanes.iter().map(|lane| lane.found).collect(),
+        reordered: player.reordered,
+    })
+}
+
+impl<S: Sink> Player<'_, S> {
+    fn play(&mut self, records: &[Record]) -> Result<(), Box<Difference>> {
+        while let Some(core) = self.next_core() {
+            let place = self.lanes[core].next;
+            let item = self.tape.items[core][place];
+            match self.take(core, item, records) {
+                Ok(()) => self.lanes[core].next = place + 1,
+                Err(Halt::Stops(core, stop)) => self.stop(core, stop),
+                Err(Halt::Differs(difference)) => return Err(difference),
+            }
+        }
+        Ok(())
+    }
+
+    /// The core whose next record is to be taken.
+    fn next_core(&mut self) -> Option<usize> {
+        while let Some(&(core, place)) = self.first.last() {
+            if self.lanes[core].next <= place && self.item(core).is_some() {
+                return Some(core);
+            }
+            self.first.pop();
+        }
+        let next = (0..self.lanes.len()).filter_map(|core| Some((self.item(core)?.at, core))).min();
+        let mut core = next?.1;
+        // At most as often as there are cores: one that goes first is not asked for again.
+        while let Some((other, place)) = self.before(core) {
+            self.reordered += 1;
+            self.first.push((other, place));
+            core = other;
+        }
+        Some(core)
+    }
+
+    fn item(&self, core: usize) -> Option<Item> {
+        let lane = &self.lanes[core];
+        if lane.found.stop.is_some() { None } else { self.tape.items[core].get(lane.next).copied() }
+    }
+
+    /// The request of another core that the next of this core may have come after, and did, as the resource shows.
+    fn before(&self, core: usize) -> Option<(usize, usize)> {
+        let item = self.item(core)?;
+        let (resource, rank) = match item.what {
+            What::Locked(resource) | What::Spin(resource) | What::Suspend(resource) => {
+                let rank = self.tape.ranks.get(&(core, self.lanes[core].next));
+                (resource, rank.copied().unwrap_or(usize::MAX))
+            }
+            What::Unlock(resource) => (resource, usize::MAX),
+            _ => return None,
+        };
+        // Who is next to hold it.
+        let &(other, place) = self.tape.holds[resource].get(self.grants[resource])?;
+        let asks = self.tape.items[other].get(place)?;
+        let waits = matches!(asks.what, What::Spin(_) | What::Suspend(_));
+        let may = self.grants[resource] < rank
+            && other != core
+            && self.lanes[other].next <= place
+            && self.item(other).is_some()
+            && asks.at <= item.at.saturating_add(self.slack)
+            && !self.first.iter().any(|(busy, _)| *busy == other)
+            // One that was granted at once came after the unlock.
+            && (waits || !matches!(item.what, What::Unlock(_)));
+        may.then_some((other, place))
+    }
+
+    fn take(&mut self, core: usize, item: Item, records: &[Record]) -> Result<(), Halt> {
+        if let What::Skip(_) = item.what {
+            // No rule is told of it, so nobody decides.
+            self.arrived[item.task] += 1;
+            self.foresee(item.task);
+            return Ok(());
+        }
+        let more = item.what.is_told() && self.lanes[core].undecided == Some(item.at);
+        if !more {
+            self.decide(core).map_err(|end| self.differs(core, item, Some(end), records))?;
+        }
+        if self.lanes[core].expected.is_empty() {
+            match self.apply(core, item) {
+                Ok(true) => {}
+                Ok(false) => return Ok(()),
+                Err(Refused::Stop(why)) => return Err(Halt::Stops(core, stop(item, why))),
+                Err(Refused::By(end)) => return Err(self.differs(core, item, end, records)),
+            }
+        }
+        let lane = &mut self.lanes[core];
+        match lane.expected.front() {
+            Some(event) if same(item, event) => {
+                let late = Duration::from_ns(item.at.saturating_sub(event.at.as_ns()));
+                lane.found.late_max = lane.found.late_max.max(late);
+                lane.found.events += 1;
+                lane.found.jobs += u64::from(item.what == What::Complete);
+                if lane.equal.len() == BEFORE {
+                    lane.equal.pop_front();
+                }
+                lane.equal.extend(records.get(item.record).copied().zip(lane.expected.pop_front()));
+                Ok(())
+            }
+            _ => Err(self.differs(core, item, None, records)),
+        }
+    }
+
+    /// Gives the simulation what came from outside. Gives whether it says something about it.
+    fn apply(&mut self, core: usize, item: Item) -> Result<bool, Refused> {
+        let Item { at, task, job, what, .. } = item;
+        let act = match what {
+            What::Told(arrival) => {
+                self.arrived[task] += 1;
+                self.foresee(task);
+                let said = self.run(core, at, |run, sink| run.told(at, task, (job, arrival), sink))?;
+                return if said == Some(Kind::Drop) { Err(Refused::Stop(Why::Behind(task))) } else { Ok(true) };
+            }
+            What::Skip(_) => return Ok(false),
+            What::End(why) => return Err(Refused::Stop(why)),
+            What::Granted(resource) => {
+                self.granted[task] = Some(resource);
+                return self.deliver(core, item, resource);
+            }
+            What::Locked(resource) => {
+                if self.granted[task].take() == Some(resource) && self.held[resource] == Some((task, job)) {
+                    return Ok(false);
+                }
+                if !self.simulation.executes(task, job) {
+                    return self.deliver(core, item, resource);
+                }
+                Act::Request(resource)
+            }
+            What::Spin(resource) | What::Suspend(resource) => Act::Request(resource),
+            What::Unlock(resource) => Act::Unlock(resource),
+            What::Complete => Act::Complete,
+            What::Start | What::Preempt | What::Resume => return Err(Refused::By(None)),
+        };
+        if !self.simulation.executes(task, job) {
+            return Err(Refused::By(None));
+        }
+        self.run(core, at, |run, sink| run.act(at, task, act, sink))?;
+        Ok(true)
+    }
+
+    fn deliver(&mut self, core: usize, item: Item, resource: usize) -> Result<bool, Refused> {
+        let Item { at, task, job, .. } = item;
+        let mut came = false;
+        self.run(core, at, |run, sink| {
+            came = run.deliver(at, (task, job), resource, sink)?;
+            Ok(())
+        })?;
+        if came { Ok(true) } else { Err(Refused::By(None)) }
+    }
+
+    fn decide(&mut self, core: usize) -> Result<(), End> {
+        let Some(at) = self.lanes[core].undecided.take() else { return Ok(()) };
+        self.listen(core, |run, sink| run.decide(at, core, sink))?;
+        Ok(())
+    }
+
+    /// Something happens on a core, after which somebody has to decide. Gives what is said of it first.
+    fn run(
+        &mut self,
+        core: usize,
+        at: u64,
+        act: impl FnOnce(&mut Simulation, &mut Ear<'_, S>) -> Result<(), End>,
+    ) -> Result<Option<Kind>, Refused> {
+        self.lanes[core].undecided = Some(at);
+        self.listen(core, act).map_err(|end| Refused::By(Some(end)))
+    }
+
+    fn listen(
+        &mut self,
+        core: usize,
+        act: impl FnOnce(&mut Simulation, &mut Ear<'_, S>) -> Result<(), End>,
+    ) -> Result<Option<Kind>, End> {
+        let Self { simulation, lanes, sink, held, grants, .. } = self;
+        let mut ear = Ear { lane: &mut lanes[core], held, grants, first: None, sink: &mut **sink };
+        act(simulation, &mut ear)?;
+        Ok(ear.first)
+    }
+
+    /// What a task's core knows of its next arrival.
+    fn foresee(&mut self, task: usize) {
+        if self.from_next {
+            let next = self.tape.arrivals[task].get(self.arrived[task]);
+            self.simulation.comes_next(task, next.copied());
+        }
+    }
+
+    fn differs(&self, core: usize, item: Item, refused: Option<End>, records: &[Record]) -> Halt {
+        let lane = &self.lanes[core];
+        let record = |item: &Item| records.get(item.record).copied();
+        let after = self.tape.items[core].iter().skip(lane.next + 1).take(AFTER);
+        let state = |core| {
+            let Seat { runs, ready, waits } = self.simulation.seat(core);
+            CoreState { runs, ready, waits }
+        };
+        let Some(recorded) = record(&item) else { return Halt::Stops(core, stop(item, Why::NoBeginning)) };
+        Halt::Differs(Box::new(Difference {
+            core,
+            index: lane.found.events,
+            recorded: (item.record, recorded),
+            simulated: lane.expected.front().copied(),
+            refused,
+            before: lane.equal.iter().copied().collect(),
+            recorded_after: after.filter_map(record).collect(),
+            simulated_after: lane.expected.iter().skip(1).copied().collect(),
+            cores: (0..self.lanes.len()).map(state).collect(),
+            held: self.held.clone(),
+        }))
+    }
+
+    /// A loss that is told of behind a difference, on a core that may have to do with it.
+    fn loss_after(&self, found: &Difference) -> Option<Stop> {
+        let component = self.tape.component[found.core];
+        let cores = (0..self.lanes.len()).filter(|core| self.tape.component[*core] == component);
+        let lost = cores.flat_map(|core| &self.tape.items[core][self.lanes[core].next..]).find_map(|item| {
+            match item.what {
+                What::End(why @ Why::Lost(_)) => Some(why),
+                _ => None,
+            }
+        })?;
+        Some(Stop { at: found.recorded.1.at, record: found.recorded.0, why: lost })
+    }
+
+    /// A core is not compared any further, nor is any that shares resources with it.
+    fn stop(&mut self, core: usize, stop: Stop) {
+        for other in 0..self.lanes.len() {
+            let lane = &mut self.lanes[other];
+            if self.tape.component[other] != self.tape.component[core] || lane.found.stop.is_some() {
+                continue;
+            }
+            lane.expected.clear();
+            lane.undecided = None;
+            let why = if other == core { stop.why } else { Why::With(core) };
+            // What has been compared to its end is not cut short.
+            if other == core || self.tape.items[other].get(lane.next).is_some() {
+                lane.found.stop = Some(Stop { why, ..stop });
+            }
+        }
+    }
+
+    fn finish(&mut self) {
+        for core in 0..self.lanes.len() {
+            // A rule that refuses here has nothing recorded beside it.
+            let _ = self.decide(core);
+        }
+    }
+}
+
+enum Refused {
+    Stop(Why),
+    By(Option<End>),
+}
+
+fn stop(item: Item, why: Why) -> Stop {
+    Stop { at: Instant::from_ns(item.at), record: item.record, why }
+}
+
+fn same(item: Item, event: &Event) -> bool {
+    let kind = match item.what {
+        What::Told(arrival) => event.kind == Kind::Release { arrival: Instant::from_ns(arrival) },
+        What::Granted(resource) | What::Locked(resource) => event.kind == Kind::Locked(resource),
+        What::Spin(resource) => event.kind == Kind::Spin(resource),
+        What::Suspend(resource) => event.kind == Kind::Suspend(resource),
+        What::Unlock(resource) => event.kind == Kind::Unlock(resource),
+        What::Complete => matches!(event.kind, Kind::Complete { .. }),
+        What::Start => event.kind == Kind::Start,
+        What::Preempt => event.kind == Kind::Preempt,
+        What::Resume => event.kind == Kind::Resume,
+        What::Skip(_) | What::End(_) => false,
+    };
+    kind && (item.task, item.job) == (event.task, event.job)
+}

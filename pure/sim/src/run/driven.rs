@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! A run in which something else says when things happen: releases, what jobs do, and when a core learns what another has
+//! done. Everything that follows, who is chosen and who is granted what, is decided by the same code as in any run.
+//!
+//! Of each job there are three steps: it executes, does what it is told to do, and executes again, for as long as it
+//! takes.
+
+use taut_model::TaskSet;
+use taut_time::Duration;
+
+use super::{Arrived, Guard, Halt, Moment, Simulation, State};
+use crate::calendar::NEVER;
+use crate::program::{Op, What};
+use crate::{End, Fault, Rules, Scenario, Sink, Start};
+
+/// What a job does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Act {
+    Request(usize),
+    Unlock(usize),
+    Complete,
+}
+
+/// Who is on a core: task and job.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Seat {
+    pub(crate) runs: Option<(usize, u64)>,
+    /// May run, in the order of the set.
+    pub(crate) ready: Vec<(usize, u64)>,
+    /// Suspended, and for what.
+    pub(crate) waits: Vec<(usize, u64, usize)>,
+}
+
+/// Longer than any run.
+const AGES: u64 = 1 << 62;
+/// Instants of a run are before this.
+pub(crate) const END_OF_TIME: u64 = 1 << 62;
+
+impl Simulation {
+    /// Sets up a run that something else drives.
+    ///
+    /// # Errors
+    /// What does not fit together.
+    pub(crate) fn driven(set: &TaskSet, rules: &Rules) -> Result<Self, Fault> {
+        let mut simulation = Self::new(set, rules)?;
+        let tasks = simulation.fixed.len();
+        let run = Op { what: What::Run, resource: 0, time: AGES };
+        simulation.ops = vec![run; tasks * STEPS];
+        simulation.open = vec![None; tasks];
+        for (at, fixed) in simulation.fixed.iter_mut().enumerate() {
+            fixed.begin = u32::try_from(at * STEPS).map_err(|_| Fault::TooMany)?;
+        }
+        simulation.reset(&nothing(), 0);
+        let State { sources, on_the_way, .. } = &mut simulation.state;
+        sources.iter_mut().for_each(|source| source.set_next(NEVER));
+        *on_the_way = vec![None; tasks];
+        Ok(simulation)
+    }
+
+    /// The arrival of the next job of a task that is not told of yet.
+    pub(crate) fn comes_next(&mut self, task: usize, arrival: Option<u64>) {
+        self.state.sources[task].set_next(arrival.unwrap_or(NEVER));
+    }
+
+    /// A core is told of a job.
+    ///
+    /// # Errors
+    /// What the rule refuses.
+    pub(crate) fn told(
+        &mut self,
+        now: u64,
+        task: usize,
+        (job, arrival): (u64, u64),
+        sink: &mut impl Sink,
+    ) -> Result<(), Halt> {
+        self.at(now, sink, |run, moment| run.arrive(task, Arrived { arrival, release: now, job }, moment))
+    }
+
+    /// Whether a job executes, so that it may do something.
+    pub(crate) fn executes(&self, task: usize, job: u64) -> bool {
+        let core = self.fixed[task].core as usize;
+        let live = &self.state.live[task];
+        self.state.current[core] == task as u32
+            && live.now.job == job
+            && !live.waits
+            && self.state.boundary[core] != NEVER
+    }
+
+    /// What executes on its core does something.
+    ///
+    /// # Errors
+    /// What the rule refuses, and [`End::Broken`].
+    pub(crate) fn act(
+        &mut self,
+        now: u64,
+        task: usize,
+        act: Act,
+        sink: &mut impl Sink,
+    ) -> Result<(), Halt> {
+        let begin = self.fixed[task].begin;
+        let guard = |resource: usize| self.guards.get(resource).copied().ok_or(End::Misuse { task });
+        let (what, resource) = match act {
+            Act::Request(resource) => (What::Lock(guard(resource)?), resource),
+            Act::Unlock(resource) => (What::Unlock(guard(resource)?), resource),
+            Act::Complete => (What::End, 0),
+        };
+        self.ops[begin as usize + 1] = Op { what, resource: resource as u32, time: 0 };
+        self.state.live[task].at = begin;
+        self.at(now, sink, |run, moment| {
+            let core = run.fixed[task].core as usize;
+            run.ended(core, moment)?;
+            match what {
+                What::Lock(guard) => run.lock(core, task, guard, resource, moment),
+                _ => Ok(()),
+            }
+        })
+    }
+
+    /// A core is told that a job of its own was granted what it waits for. Gives whether it was.
+    ///
+    /// # Errors
+    /// What the rule refuses.
+    pub(crate) fn deliver(
+        &mut self,
+        now: u64,
+        (task, job): (usize, u64),
+        resource: usize,
+        sink: &mut impl Sink,
+    ) -> Result<bool, Halt> {
+        let place = &mut self.state.on_the_way[task];
+        let same = self.state.live[task].now.job == job;
+        let Some((grant, _, guard)) = place.take_if(|(_, of, _)| *of == resource && same) else {
+            return Ok(false);
+        };
+        self.at(now, sink, |run, moment| run.give(grant, resource, guard, moment))?;
+        Ok(true)
+    }
+
+    /// Who is to run on a core from now on.
+    ///
+    /// # Errors
+    /// What the rule refuses.
+    pub(crate) fn decide(&mut self, now: u64, core: usize, sink: &mut impl Sink) -> Result<(), Halt> {
+        self.at(now, sink, |run, moment| run.settle(core, moment))
+    }
+
+    /// Who is on a core, as the last decision has it.
+    pub(crate) fn seat(&self, core: usize) -> Seat {
+        let mut seat = Seat::default();
+        for &task in &self.members[core] {
+            let live = &self.state.live[task as usize];
+            if !live.active {
+                continue;
+            }
+            let (who, job) = (task as usize, live.now.job);
+            let op = self.op(who);
+            match op.what {
+                _ if self.state.current[core] == task => seat.runs = Some((who, job)),
+                What::Lock(_) => seat.waits.push((who, job, op.resource as usize)),
+                _ => seat.ready.push((who, job)),
+            }
+        }
+        seat
+    }
+
+    fn at<S: Sink, T>(
+        &mut self,
+        now: u64,
+        sink: &mut S,
+        act: impl FnOnce(&mut Self, &mut Moment<'_, S>) -> Result<T, Halt>,
+    ) -> Result<T, Halt> {
+        let scenario = nothing();
+        let result = act(self, &mut Moment { now, scenario: &scenario, sink });
+        // Whoever drives knows which core is to be asked.
+        self.state.touched.fill(0);
+        result
+    }
+
+    /// What a resource is guarded by.
+    pub(crate) fn guard(&self, resource: usize) -> Option<Guard> {
+        self.guards.get(resource).copied()
+    }
+}
+
+/// Steps of a job.
+const STEPS: usize = 3;
+
+/// Nothing arrives by itself.
+fn nothing() -> Scenario {
+    Scenario { start: Start::Synchronous, ..Scenario::worst(Duration::ZERO) }
+}

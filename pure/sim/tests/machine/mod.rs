@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! A machine without threads that runs random jobs under the rules as an executor does, and records them: it is told of
+//! releases late and several at once, takes time for every switch, and learns of grants a while after they were given.
+
+#![allow(unreachable_pub, reason = "a module of tests")]
+
+mod rules;
+
+use taut_event::{Kind, Record};
+use taut_model::{Arrivals, Body, Request, Resource, Scheduler, SetTask, TaskSet};
+use taut_policy::{Answer, Party};
+use taut_sim::{CoreRule, GlobalRule, Rules};
+use taut_time::{Duration, Instant};
+
+pub use rules::{Bands, Shared};
+
+use crate::random::Random;
+
+fn ns(ns: u64) -> Duration {
+    Duration::from_ns(ns)
+}
+
+/// A random set, rules that it can be run under, and how the machine is.
+pub struct Case {
+    pub set: TaskSet,
+    pub rules: Rules,
+    /// The longest from an arrival until its core is told.
+    pub late: u64,
+    /// Whether what arrives while an earlier job runs is dropped.
+    pub skips: bool,
+}
+
+/// 1 to 3 cores with up to 4 tasks and 2 resources each, and up to 2 that cores share.
+pub fn case(random: &mut Random) -> Case {
+    loop {
+        let cores = 1 + random.below(3) as usize;
+        let globals = if cores > 1 { random.below(3) as usize } else { 0 };
+        let late = [0, 40, 400][random.below(3) as usize];
+        let mut tasks = Vec::new();
+        for core in 0..cores {
+            for _ in 0..1 + random.below(4) {
+                let mut requests = Vec::new();
+                let resources = (2 * core..2 * core + 2).chain(2 * cores..2 * cores + globals);
+                for resource in resources {
+                    if random.below(2) == 0 {
+                        requests.push(Request { resource, count: 1, length: ns(1), outermost: true });
+                    }
+                }
+                let period = 150 + random.below(600);
+                tasks.push(SetTask {
+                    name: format!("t{}", tasks.len()),
+                    core,
+                    priority: 1 + random.below(6) as u32,
+                    arrivals: if random.below(3) == 0 { Arrivals::Sporadic } else { Arrivals::Periodic },
+                    period: ns(period),
+                    deadline: ns(period / 2 + random.below(period)),
+                    jitter: ns(late),
+                    body: Body::Anywhere { cost: ns(100), requests },
+                });
+            }
+        }
+        let resources = (0..2 * cores + globals).map(|at| Resource { name: format!("r{at}") }).collect();
+        let set = TaskSet::new(vec![Scheduler::FixedPriority; cores], resources, tasks).expect("valid");
+        let core_rules = [
+            CoreRule::Immediate,
+            CoreRule::Original,
+            CoreRule::Srp,
+            CoreRule::Dfp { jitter: Some(ns(late)) },
+            CoreRule::DfpNext,
+        ];
+        let global_rules = [GlobalRule::Msrp, GlobalRule::Mpcp, GlobalRule::FmlpLong];
+        let rules = Rules {
+            cores: (0..cores).map(|_| core_rules[random.below(5) as usize]).collect(),
+            resources: set.resources().iter().map(|_| global_rules[random.below(3) as usize]).collect(),
+        };
+        // Some rules do not bear suspension.
+        if taut_sim::Simulation::new(&set, &rules).is_ok() {
+            return Case { set, rules, late, skips: random.below(2) == 0 };
+        }
+    }
+}
+
+/// A job under way.
+struct Job {
+    number: u64,
+    /// Outermost first.
+    held: Vec<usize>,
+    wants: Option<usize>,
+    started: bool,
+    /// Steps until it is done.
+    left: u64,
+}
+
+struct Task {
+    /// Of the next job that was not told.
+    arrival: u64,
+    number: u64,
+    job: Option<Job>,
+    /// Granted, and its core has not been told; from when on it may be.
+    on_the_way: Option<(usize, u64, u64)>,
+}
+
+pub struct Machine<'a> {
+    case: &'a Case,
+    random: Random,
+    now: u64,
+    cores: Vec<Box<dyn Bands>>,
+    globals: Vec<Shared>,
+    members: Vec<Vec<usize>>,
+    current: Vec<Option<usize>>,
+    /// Per core, until when it is at something.
+    busy: Vec<u64>,
+    tasks: Vec<Task>,
+    rings: Vec<Vec<Record>>,
+    /// Told and dropped jobs, to see that the machine does something.
+    pub preempted: u64,
+    pub waited: u64,
+}
+
+impl<'a> Machine<'a> {
+    pub fn new(case: &'a Case, seed: u64) -> Self {
+        let mut random = Random(seed * 2 + 1);
+        let set = &case.set;
+        let members: Vec<Vec<usize>> = (0..set.cores().len()).map(|core| set.on_core(core).collect()).collect();
+        let task = |random: &mut Random| Task { arrival: 1_000 + random.below(400), number: 0, job: None, on_the_way: None };
+        Self {
+            case,
+            now: 1_000,
+            cores: (0..members.len()).map(|core| rules::core(set, &case.rules, core)).collect(),
+            globals: (0..set.resources().len()).map(|at| rules::shared(set, &case.rules, at)).collect(),
+            current: vec![None; members.len()],
+            busy: vec![0; members.len()],
+            tasks: (0..set.tasks().len()).map(|_| task(&mut random)).collect(),
+            rings: vec![Vec::new(); members.len()],
+            members,
+            random,
+            preempted: 0,
+            waited: 0,
+        }
+    }
+
+    /// So many steps. Gives the records as a drain writes them: a piece of one ring, then of another.
+    pub fn run(&mut self, steps: u64) -> Vec<Record> {
+        for _ in 0..steps {
+            self.now += 1 + self.random.below(12);
+            // What may not wait any longer.
+            for core in 0..self.cores.len() {
+                let late = |task: &usize| self.tasks[*task].arrival + self.case.late / 2 <= self.now;
+                if self.members[core].iter().any(late) {
+                    self.free(core);
+                    self.tell(core, true);
+                }
+            }
+            let core = self.random.below(self.cores.len() as u64) as usize;
+            if self.busy[core] >= self.now {
+                continue;
+            }
+            match self.random.below(4) {
+                0 => self.tell(core, false),
+                1 => self.deliver(core),
+                _ => self.act(core),
+            }
+        }
+        let begin = Record { at: Instant::from_ns(0), kind: Kind::Begin, cpu: 0, subject: 0, job: 0, value: 0 };
+        let mut all = vec![begin];
+        let mut at = vec![0; self.rings.len()];
+        while let Some(core) = (0..at.len()).filter(|core| at[*core] < self.rings[*core].len()).min_by_key(|_| self.random.below(5)) {
+            let until = (at[core] + 1 + self.random.below(20) as usize).min(self.rings[core].len());
+            all.extend_from_slice(&self.rings[core][at[core]..until]);
+            at[core] = until;
+        }
+        all
+    }
+
+    /// Waits until a core is at nothing.
+    fn free(&mut self, core: usize) {
+        self.now = self.now.max(self.busy[core] + 1);
+    }
+
+    fn put(&mut self, core: usize, at: u64, kind: Kind, task: usize, job: u64, value: u64) {
+        self.busy[core] = self.busy[core].max(at);
+        let (subject, cpu) = (task as u16, core as u8);
+        self.rings[core].push(Record { at: Instant::from_ns(at), kind, cpu, subject, job, value });
+    }
+
+    fn note(&mut self, core: usize, kind: Kind, task: usize, value: u64) {
+        let (at, job) = (self.now, self.tasks[task].job.as_ref().expect("a job").number);
+        self.put(core, at, kind, task, job, value);
+    }
+
+    fn local(&self, task: usize) -> usize {
+        let core = self.case.set.tasks()[task].core;
+        self.members[core].iter().position(|member| *member == task).expect("of that core")
+    }
+
+    /// The dispatcher is told of some jobs that are due, or of all, and decides.
+    fn tell(&mut self, core: usize, all: bool) {
+        let mut told = false;
+        for task in self.members[core].clone() {
+            while self.tasks[task].arrival <= self.now && (all || self.random.below(2) == 0) {
+                let (arrival, number) = (self.tasks[task].arrival, self.tasks[task].number);
+                if self.tasks[task].job.is_some() {
+                    if !self.case.skips {
+                        // It is told of when that one is complete.
+                        break;
+                    }
+                    self.put(core, arrival, Kind::Skip, task, number, 0);
+                } else {
+                    let local = self.local(task);
+                    self.cores[core].release(local, Instant::from_ns(arrival)).expect("idle");
+                    self.put(core, arrival, Kind::Release, task, number, self.now - arrival);
+                    self.busy[core] = self.busy[core].max(self.now);
+                    let left = 1 + self.random.below(8);
+                    self.tasks[task].job =
+                        Some(Job { number, held: Vec::new(), wants: None, started: false, left });
+                    told = true;
+                }
+                self.next(task);
+            }
+        }
+        if told {
+            self.decide(core);
+        }
+    }
+
+    fn next(&mut self, task: usize) {
+        let of = &self.case.set.tasks()[task];
+        let more = if of.arrivals == Arrivals::Sporadic { self.random.below(200) } else { 0 };
+        self.tasks[task].arrival += of.period.as_ns() + more;
+        self.tasks[task].number += 1;
+    }
+
+    fn decide(&mut self, core: usize) {
+        let chosen = self.cores[core].decide().map(|local| self.members[core][local]);
+        let current = self.current[core];
+        if chosen == current {
+            return;
+        }
+        let begin = self.busy[core].max(self.now);
+        let mut at = begin + self.random.below(4);
+        if let Some(task) = current {
+            let job = self.tasks[task].job.as_ref().expect("it runs").number;
+            self.put(core, at, Kind::Preempt, task, job, 0);
+            self.preempted += 1;
+        }
+        self.current[core] = chosen;
+        let Some(task) = chosen else { return };
+        at += self.random.below(9);
+        let job = self.tasks[task].job.as_mut().expect("it was told");
+        let kind = if job.started { Kind::Resume } else { Kind::Start };
+        job.started = true;
+        // It waited for a local resource.
+        let wanted = job.wants.filter(|resource| self.case.set.is_local(*resource));
+        let number = job.number;
+        if let Some(resource) = wanted {
+            job.wants = None;
+            job.held.push(resource);
+        }
+        self.put(core, at, kind, task, number, 0);
+        if let Some(resource) = wanted {
+            self.put(core, at, Kind::Locked, task, number, resource as u64);
+        }
+    }
+
+    /// A grant has come to a core.
+    fn deliver(&mut self, core: usize) {
+        for task in self.members[core].clone() {
+            let Some((resource, rank, from)) = self.tasks[task].on_the_way else { continue };
+            if from > self.now {
+                continue;
+            }
+            self.tasks[task].on_the_way = None;
+            let local = self.local(task);
+            let job = self.tasks[task].job.as_mut().expect("it waits");
+            assert_eq!(job.wants.take(), Some(resource));
+            job.held.push(resource);
+            if self.globals[resource].spins() {
+                self.note(core, Kind::Locked, task, resource as u64);
+                return;
+            }
+            self.note(core, Kind::Granted, task, resource as u64);
+            self.cores[core].boost(local, rank).expect("it waited");
+            self.decide(core);
+            return;
+        }
+    }
+
+    /// What runs does something: what it may, and what it likes.
+    fn act(&mut self, core: usize) {
+        let Some(task) = self.current[core] else { return };
+        let job = self.tasks[task].job.as_ref().expect("it runs");
+        if job.wants.is_some() {
+            return;
+        }
+        let inside_global = job.held.iter().any(|resource| !self.case.set.is_local(*resource));
+        let mine: Vec<usize> = self.case.set.requests(task).iter().map(|request| request.resource).collect();
+        let may: Vec<usize> = mine
+            .into_iter()
+            .filter(|resource| !job.held.contains(resource))
+            .filter(|resource| !inside_global && (self.case.set.is_local(*resource) || job.held.is_empty()))
+            .collect();
+        let (left, held) = (job.left, job.held.last().copied());
+        if left > 0 {
+            self.tasks[task].job.as_mut().expect("it runs").left -= 1;
+        }
+        if left > 0 && !may.is_empty() && self.random.below(2) == 0 {
+            let resource = may[self.random.below(may.len() as u64) as usize];
+            self.lock(core, task, resource);
+        } else if let Some(resource) = held {
+            self.unlock(core, task, resource);
+        } else if left == 0 || self.random.below(2) == 0 {
+            self.note(core, Kind::Complete, task, 0);
+            self.cores[core].complete().expect("it runs");
+            self.tasks[task].job = None;
+            self.current[core] = None;
+            self.decide(core);
+        }
+    }
+
+    /// What deadline floors count from.
+    fn base(&self, core: usize) -> u64 {
+        if self.case.rules.cores[core] == CoreRule::DfpNext {
+            let arrivals = self.members[core].iter().map(|task| self.tasks[*task].arrival);
+            arrivals.min().expect("some")
+        } else {
+            self.now
+        }
+    }
+
+    fn lock(&mut self, core: usize, task: usize, resource: usize) {
+        let at = Instant::from_ns(self.now);
+        let local = self.local(task);
+        let job = |run: &mut Self, granted: bool| {
+            let job = run.tasks[task].job.as_mut().expect("it runs");
+            if granted { job.held.push(resource) } else { job.wants = Some(resource) }
+            run.waited += u64::from(!granted);
+        };
+        if self.case.set.is_local(resource) {
+            let base = Instant::from_ns(self.base(core));
+            match self.cores[core].lock(base, resource).expect("it runs") {
+                Answer::Granted => {
+                    job(self, true);
+                    self.note(core, Kind::Locked, task, resource as u64);
+                }
+                Answer::Waits => {
+                    job(self, false);
+                    self.note(core, Kind::Suspend, task, resource as u64);
+                    self.current[core] = None;
+                    self.decide(core);
+                }
+                Answer::Broken => panic!("the rule should have ruled it out"),
+            }
+            return;
+        }
+        let spins = self.globals[resource].spins();
+        if spins {
+            self.cores[core].pin().expect("it runs");
+        }
+        let priority = self.case.set.tasks()[task].priority;
+        let granted = self.globals[resource].request(at, Party { core, task: local }, priority);
+        job(self, granted.is_some());
+        match granted {
+            Some(rank) => {
+                if !spins {
+                    self.cores[core].boost(local, rank).expect("it runs");
+                }
+                self.note(core, Kind::Locked, task, resource as u64);
+                self.decide(core);
+            }
+            None if spins => self.note(core, Kind::Spin, task, resource as u64),
+            None => {
+                self.note(core, Kind::Suspend, task, resource as u64);
+                self.cores[core].suspend().expect("it runs");
+                self.current[core] = None;
+                self.decide(core);
+            }
+        }
+    }
+
+    fn unlock(&mut self, core: usize, task: usize, resource: usize) {
+        self.tasks[task].job.as_mut().expect("it runs").held.pop();
+        self.note(core, Kind::Unlock, task, resource as u64);
+        let local = self.local(task);
+        if self.case.set.is_local(resource) {
+            self.cores[core].unlock(resource).expect("it holds");
+        } else {
+            if self.globals[resource].spins() {
+                self.cores[core].unpin().expect("it holds");
+            } else {
+                self.cores[core].unboost().expect("it holds");
+            }
+            if let Some((party, rank)) = self.globals[resource].release(Party { core, task: local }) {
+                let next = self.members[party.core][party.task];
+                let from = self.now + 1 + self.random.below(30);
+                self.tasks[next].on_the_way = Some((resource, rank, from));
+            }
+        }
+        self.decide(core);
+    }
+}
