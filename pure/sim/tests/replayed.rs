@@ -6,14 +6,27 @@
 mod machine;
 mod random;
 
-use machine::{Machine, case};
+use machine::{Case, Machine, case};
 use random::Random;
-use taut_sim::replay::{Names, Replay, Replayed};
-use taut_time::Instant;
+use taut_event::{Kind, Record};
+use taut_sim::End;
+use taut_sim::replay::{Flaw, Names, Replay, Replayed, Why};
+use taut_time::{Duration, Instant};
 
-/// Cases of the test; the long form asks for more.
+/// Cases of a test; the long form asks for more.
 fn cases(of: u64) -> u64 {
     std::env::var("REPLAY_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(of)
+}
+
+fn recorded(seed: u64, steps: u64) -> (Case, Vec<Record>) {
+    let case = case(&mut Random(seed * 7919));
+    let records = Machine::new(&case, seed).run(steps);
+    (case, records)
+}
+
+fn replay(case: &Case, records: &[Record], slack: u64) -> Replayed {
+    let replay = Replay::new(&case.set, &case.rules).slack(Duration::from_ns(slack));
+    replay.run(records, &mut ()).expect("well-formed")
 }
 
 /// A replay for a person.
@@ -25,6 +38,11 @@ fn told(replayed: &Replayed) -> String {
     format!("{}{:?} {:?}", table.unwrap_or_default(), replayed.cores, replayed.pending)
 }
 
+/// What the recording has to say to the rules.
+fn counts(record: &&Record) -> bool {
+    !matches!(record.kind, Kind::Begin | Kind::Skip)
+}
+
 #[test]
 fn what_a_machine_records_is_what_is_simulated() {
     let (mut events, mut jobs, mut preempted, mut waited) = (0, 0, 0, 0);
@@ -32,14 +50,313 @@ fn what_a_machine_records_is_what_is_simulated() {
         let case = case(&mut Random(seed * 7919));
         let mut machine = Machine::new(&case, seed);
         let records = machine.run(400);
-        let replayed = Replay::of(&case.set, &case.rules, &records).expect("well-formed");
+        let replayed = replay(&case, &records, 0);
         assert!(replayed.is_equal(), "seed {seed}, {:?}:\n{}", case.rules, told(&replayed));
-        let decided = records.iter().filter(|record| !matches!(record.kind, taut_event::Kind::Begin | taut_event::Kind::Skip));
-        assert_eq!(replayed.events(), decided.count() as u64);
+        assert_eq!(replayed.reordered, 0);
+        assert_eq!(replayed.events(), records.iter().filter(counts).count() as u64);
         events += replayed.events();
         jobs += replayed.cores.iter().map(|core| core.jobs).sum::<u64>();
         (preempted, waited) = (preempted + machine.preempted, waited + machine.waited);
     }
     println!("{events} events, {jobs} jobs, {preempted} preemptions, {waited} waits");
-    assert!(jobs > 1_000 && preempted > 1_000 && waited > 1_000);
+    assert!(jobs > 20_000 && preempted > 5_000 && waited > 2_000, "{jobs} {preempted} {waited}");
+}
+
+/// Positions of a core's records, in their order.
+fn of_core(case: &Case, records: &[Record], core: usize) -> Vec<usize> {
+    let is = |at: &usize| {
+        let record = &records[*at];
+        counts(&record) && case.set.tasks()[usize::from(record.subject)].core == core
+    };
+    (0..records.len()).filter(is).collect()
+}
+
+fn is_told(kind: Kind) -> bool {
+    matches!(kind, Kind::Release | Kind::Granted)
+}
+
+fn is_decision(kind: Kind) -> bool {
+    matches!(kind, Kind::Start | Kind::Preempt | Kind::Resume)
+}
+
+/// When it was; of a release when its core was told.
+fn instant(record: &Record) -> u64 {
+    record.at.as_ns() + if record.kind == Kind::Release { record.value } else { 0 }
+}
+
+/// Changes something. Gives which record then is the first that is wrong, if the change makes one.
+fn change(random: &mut Random, case: &Case, records: &mut Vec<Record>) -> Option<usize> {
+    let core = random.below(case.set.cores().len() as u64) as usize;
+    let own = of_core(case, records, core);
+    let place = random.below(own.len().saturating_sub(1).max(1) as u64) as usize;
+    let (&at, &next) = (own.get(place)?, own.get(place + 1)?);
+    let record = records[at];
+    match random.below(5) {
+        // Two in the other order, of which one is a decision, and none a release that may make no difference.
+        0 if [record.kind, records[next].kind].into_iter().any(is_decision)
+            && ![record.kind, records[next].kind].into_iter().any(is_told) =>
+        {
+            records.swap(at, next);
+            Some(at)
+        }
+        // Another task.
+        1 if is_decision(record.kind) => {
+            let others: Vec<usize> =
+                case.set.on_core(core).filter(|task| *task != usize::from(record.subject)).collect();
+            let other = others.get(random.below(others.len().max(1) as u64) as usize)?;
+            records[at].subject = *other as u16;
+            Some(at)
+        }
+        // A lock that is not there to be had.
+        2 if matches!(record.kind, Kind::Suspend | Kind::Spin) => {
+            records[at].kind = Kind::Locked;
+            Some(at)
+        }
+        // One that is, and is not given.
+        3 if record.kind == Kind::Locked => {
+            let before = place.checked_sub(1).map(|before| records[own[before]].kind);
+            let waited = matches!(before, Some(Kind::Resume)) || {
+                let asked = own[..place].iter().rev().map(|at| &records[*at]);
+                let mine = asked.filter(|other| other.subject == record.subject).map(|other| other.kind);
+                matches!(mine.take(1).next(), Some(Kind::Spin | Kind::Suspend))
+            };
+            if waited {
+                return None;
+            }
+            records[at].kind = Kind::Suspend;
+            Some(at)
+        }
+        // A decision that is not made: found where the next one of that core should not be, unless that is told of at
+        // the same instant.
+        4 if record.kind == Kind::Preempt && records[next].kind == Kind::Start => {
+            let found = own[place + 2..].iter().copied().find(|at| {
+                !is_told(records[*at].kind)
+                    || records[*at].at.as_ns() + records[*at].value != record.at.as_ns()
+            })?;
+            let (first, second) = (at.min(next), at.max(next));
+            records.remove(second);
+            records.remove(first);
+            Some(found - [first, second].iter().filter(|gone| **gone < found).count())
+        }
+        _ => None,
+    }
+}
+
+#[test]
+fn what_is_changed_is_found_first() {
+    let mut random = Random(0xD1FF);
+    let mut changed = 0;
+    for seed in 1..=cases(700) {
+        let (case, records) = recorded(seed, 250);
+        for _ in 0..20 {
+            let mut other = records.clone();
+            let Some(wrong) = change(&mut random, &case, &mut other) else { continue };
+            if other[wrong] == records[wrong] && other.len() == records.len() {
+                continue;
+            }
+            let replayed = replay(&case, &other, 0);
+            let found = replayed.difference.as_ref().map(|found| found.recorded.0);
+            assert_eq!(found, Some(wrong), "seed {seed}, {:?}:\n{}", case.rules, told(&replayed));
+            changed += 1;
+        }
+    }
+    println!("{changed} changes");
+    assert!(changed > 700, "{changed}");
+}
+
+/// Instants of requests and unlocks that are read beside the step, as jobs on several cores do.
+#[test]
+fn what_is_too_close_to_tell_is_told_by_who_holds() {
+    let (mut reordered, mut differ) = (0, 0);
+    for seed in 1..=cases(700) {
+        let (case, mut records) = recorded(seed, 400);
+        let mut random = Random(seed);
+        let global = |record: &Record| {
+            let lock = matches!(record.kind, Kind::Locked | Kind::Spin | Kind::Suspend);
+            lock && !case.set.is_local(record.value as usize)
+        };
+        // A request is recorded later than it is made, by up to 40 ns, but before what its core does next.
+        for core in 0..case.set.cores().len() {
+            for pair in of_core(&case, &records, core).windows(2) {
+                let (record, next) = (records[pair[0]], records[pair[1]]);
+                if global(&record) {
+                    let later = random.below(41).min(instant(&next) - record.at.as_ns());
+                    records[pair[0]].at = Instant::from_ns(record.at.as_ns() + later);
+                }
+            }
+        }
+        let replayed = replay(&case, &records, 100);
+        assert!(replayed.is_equal(), "seed {seed}, {:?}:\n{}", case.rules, told(&replayed));
+        reordered += replayed.reordered;
+        differ += u64::from(!replay(&case, &records, 0).is_equal());
+    }
+    println!("{reordered} requests in the other order, {differ} cases differ without");
+    assert!(reordered > 20 && differ > 10, "{reordered} {differ}");
+}
+
+/// However close: a holder beside another is a difference.
+#[test]
+fn slack_is_no_licence() {
+    let (mut found, slack) = (0, 1_000_000);
+    for seed in 1..=cases(300) {
+        let (case, mut records) = recorded(seed, 400);
+        let waits = |record: &Record| {
+            matches!(record.kind, Kind::Spin | Kind::Suspend) && !case.set.is_local(record.value as usize)
+        };
+        let Some(at) = records.iter().position(waits) else { continue };
+        // Who waits at the end may have come later, as close as this is.
+        let (subject, from) = (records[at].subject, records[at].at);
+        let comes = |record: &Record| {
+            matches!(record.kind, Kind::Locked | Kind::Granted) && record.subject == subject && record.at > from
+        };
+        if !records.iter().any(comes) {
+            continue;
+        }
+        records[at].kind = Kind::Locked;
+        let replayed = replay(&case, &records, slack);
+        let place = replayed.difference.as_ref().map(|found| found.recorded.0);
+        assert!(place.is_some(), "seed {seed}: {}", told(&replayed));
+        found += 1;
+    }
+    assert!(found > 30, "{found}");
+}
+
+#[test]
+fn a_recording_may_end_anywhere_and_begin_late() {
+    let mut skipped = 0;
+    for seed in 1..=cases(300) {
+        let (case, records) = recorded(seed, 300);
+        // As a drain that was killed: each ring as far as that instant.
+        let mut random = Random(seed);
+        let last = records.iter().map(|record| record.at.as_ns()).max().unwrap_or(0);
+        let cut = |from: u64, until: u64| {
+            let mut now = vec![0; case.set.cores().len()];
+            let mut in_time = |record: &&Record| {
+                let now = &mut now[case.set.tasks()[usize::from(record.subject)].core];
+                *now = instant(record).max(*now);
+                record.kind != Kind::Begin && (from..until).contains(now)
+            };
+            records.iter().filter(&mut in_time).copied().collect::<Vec<Record>>()
+        };
+        let until = random.below(last + 1);
+        let begin = records[0];
+        let mut killed = vec![begin];
+        killed.extend(cut(0, until));
+        let replayed = replay(&case, &killed, 0);
+        assert!(replayed.is_equal(), "seed {seed}: {}", told(&replayed));
+        // Decided, and not recorded by then: no more than what follows from one instant.
+        assert!(replayed.pending.iter().all(|event| event.at.as_ns() < until));
+        let from = 1_000 + random.below(last.saturating_sub(1_000) / 2 + 1);
+        let replayed = replay(&case, &cut(from, u64::MAX), 0);
+        assert!(replayed.difference.is_none(), "seed {seed}, from {from}: {}", told(&replayed));
+        let stops = replayed.cores.iter().filter_map(|core| core.stop);
+        assert!(stops.clone().all(|stop| matches!(stop.why, Why::NoBeginning | Why::With(_))));
+        skipped += replayed.cores.iter().map(|core| core.before).sum::<u64>();
+    }
+    assert!(skipped > 1_000, "{skipped}");
+}
+
+#[test]
+fn what_is_lost_is_not_compared() {
+    let mut lost = 0;
+    for seed in 1..=cases(300) {
+        let (case, mut records) = recorded(seed, 300);
+        let own = of_core(&case, &records, 0);
+        let Some(&gone) = own.get(own.len() / 2) else { continue };
+        let told_at = own[(own.len() / 2 + 5).min(own.len() - 1)];
+        let record = records[told_at];
+        records.insert(told_at + 1, Record { kind: Kind::Lost, value: 1, job: 0, ..record });
+        records.remove(gone);
+        let replayed = replay(&case, &records, 0);
+        assert_eq!(replayed.difference, None, "seed {seed}: {}", told(&replayed));
+        let stop = replayed.cores[0].stop.expect("it lost something");
+        assert_eq!(stop.why, Why::Lost(1));
+        assert!(!replayed.is_equal() && replayed.cores[0].events >= own.len() as u64 / 2);
+        lost += 1;
+    }
+    assert!(lost > 200, "{lost}");
+}
+
+/// Whatever the bytes are: an answer.
+#[test]
+fn nonsense_is_answered() {
+    let mut random = Random(0xBAD);
+    let (mut malformed, mut differ) = (0, 0);
+    for seed in 1..=cases(400) {
+        let (case, mut records) = recorded(seed, 150);
+        for _ in 0..1 + random.below(8) {
+            let at = random.below(records.len() as u64) as usize;
+            let record = &mut records[at];
+            match random.below(6) {
+                0 => record.kind = Kind::from_number(1 + random.below(27) as u8).expect("one of them"),
+                1 => record.subject = random.below(20) as u16,
+                2 => record.job = [0, 1, u64::MAX][random.below(3) as usize],
+                3 => record.value = [0, 3, 99, u64::MAX][random.below(4) as usize],
+                4 => record.at = Instant::from_ns([0, 2_000, u64::MAX, 1 << 61][random.below(4) as usize]),
+                _ => drop(records.remove(at)),
+            }
+            if records.is_empty() {
+                break;
+            }
+        }
+        match Replay::of(&case.set, &case.rules, &records) {
+            Err(fault) => {
+                assert!(!fault.to_string().is_empty() && fault.flaw != Flaw::Time || fault.record.is_some());
+                malformed += 1;
+            }
+            Ok(replayed) => {
+                assert!(!told(&replayed).is_empty());
+                differ += u64::from(replayed.difference.is_some());
+            }
+        }
+    }
+    assert!(malformed > 100 && differ > 50, "{malformed} {differ}");
+}
+
+/// A floor from the clock, and a release that is told later than J says: two would hold, and that is what is said.
+#[test]
+fn a_clock_that_knows_nothing_of_lateness_breaks() {
+    use taut_model::{Arrivals, Body, Request, Resource, Scheduler, SetTask, TaskSet};
+    use taut_sim::{CoreRule, GlobalRule, Rules};
+    let ns = Duration::from_ns;
+    let task = |deadline| SetTask {
+        name: String::new(),
+        core: 0,
+        priority: 1,
+        arrivals: Arrivals::Periodic,
+        period: ns(1_000),
+        deadline: ns(deadline),
+        jitter: ns(0),
+        body: Body::Anywhere {
+            cost: ns(100),
+            requests: vec![Request { resource: 0, count: 1, length: ns(50), outermost: true }],
+        },
+    };
+    let resource = Resource { name: String::new() };
+    let set = TaskSet::new(vec![Scheduler::Edf], vec![resource], vec![task(500), task(300)]).expect("valid");
+    let record = |at, kind, subject, value| Record {
+        at: Instant::from_ns(at),
+        kind,
+        cpu: 0,
+        subject,
+        job: 0,
+        value,
+    };
+    let records = [
+        record(0, Kind::Begin, 0, 0),
+        record(0, Kind::Release, 0, 10),
+        record(11, Kind::Start, 0, 0),
+        record(100, Kind::Locked, 0, 0),
+        // It was due at 90, before the lock, and is told at 120.
+        record(90, Kind::Release, 1, 30),
+        record(121, Kind::Preempt, 0, 0),
+        record(122, Kind::Start, 1, 0),
+        record(130, Kind::Locked, 1, 0),
+    ];
+    let with = |rule| Replay::of(&set, &Rules::all(&set, rule, GlobalRule::Msrp), &records).expect("well-formed");
+    let broken = with(CoreRule::Dfp { jitter: None }).difference.expect("broken");
+    assert_eq!((broken.recorded.0, broken.refused), (7, Some(End::Broken { task: 1, resource: 0 })));
+    // With the next release it would not have come to that.
+    let kept = with(CoreRule::DfpNext).difference.expect("the holder goes on");
+    assert_eq!((kept.recorded.0, kept.simulated, kept.held[0]), (5, None, Some((0, 0))));
 }

@@ -6,18 +6,21 @@
 use std::collections::VecDeque;
 
 use taut_event::Record;
+use taut_model::TaskSet;
 use taut_time::{Duration, Instant};
 
 use super::tape::{Flaw, Item, Malformed, Tape, What};
 use super::{CoreReplay, CoreState, Difference, Replay, Replayed, Stop, Why};
 use crate::run::{Act, Seat};
-use crate::{CoreRule, End, Event, Kind, Simulation, Sink};
+use crate::{CoreRule, End, Event, GlobalRule, Kind, Rules, Simulation, Sink};
 
 /// What is shown on either side of a difference: before it, and after.
 const BEFORE: usize = 6;
 const AFTER: usize = 3;
 
 struct Player<'a, S> {
+    set: &'a TaskSet,
+    rules: &'a Rules,
     simulation: Simulation,
     tape: &'a Tape,
     slack: u64,
@@ -90,6 +93,8 @@ pub(super) fn play(replay: &Replay<'_>, records: &[Record], sink: &mut impl Sink
     let tape = Tape::read(replay.set, |resource| simulation.guard(resource), replay.demoting, records)?;
     let (tasks, resources) = (replay.set.tasks().len(), replay.set.resources().len());
     let mut player = Player {
+        set: replay.set,
+        rules: replay.rules,
         simulation,
         slack: replay.slack.as_ns(),
         lanes: (0..tape.items.len()).map(|_| Lane::default()).collect(),
@@ -104,7 +109,7 @@ pub(super) fn play(replay: &Replay<'_>, records: &[Record], sink: &mut impl Sink
         sink,
     };
     for (core, lane) in player.lanes.iter_mut().enumerate() {
-        lane.found.dispatched = tape.dispatched[core];
+        (lane.found.dispatched, lane.found.before) = (tape.dispatched[core], tape.before[core]);
     }
     for task in 0..tasks {
         player.foresee(task);
@@ -112,9 +117,9 @@ pub(super) fn play(replay: &Replay<'_>, records: &[Record], sink: &mut impl Sink
     let mut difference = player.play(records).err();
     // What was lost may be what it differs by.
     if let Some(found) = &difference
-        && let Some(stop) = player.loss_after(found)
+        && let Some((core, stop)) = player.loss_after(found)
     {
-        player.stop(found.core, stop);
+        player.stop(core, stop);
         difference = None;
     }
     if difference.is_none() {
@@ -169,27 +174,40 @@ impl<S: Sink> Player<'_, S> {
     /// The request of another core that the next of this core may have come after, and did, as the resource shows.
     fn before(&self, core: usize) -> Option<(usize, usize)> {
         let item = self.item(core)?;
+        let rank = self.tape.ranks.get(&(core, self.lanes[core].next));
         let (resource, rank) = match item.what {
-            What::Locked(resource) | What::Spin(resource) | What::Suspend(resource) => {
-                let rank = self.tape.ranks.get(&(core, self.lanes[core].next));
-                (resource, rank.copied().unwrap_or(usize::MAX))
+            // One that waited has asked before.
+            What::Locked(resource) => (resource, rank.copied()?),
+            What::Spin(resource) | What::Suspend(resource) => {
+                (resource, rank.copied().unwrap_or(self.tape.sure[resource]))
             }
-            What::Unlock(resource) => (resource, usize::MAX),
+            What::Unlock(resource) => {
+                let sure = self.grants[resource] < self.tape.sure[resource];
+                (resource, if sure { self.grants[resource] + 1 } else { usize::MAX })
+            }
             _ => return None,
         };
-        // Who is next to hold it.
-        let &(other, place) = self.tape.holds[resource].get(self.grants[resource])?;
-        let asks = self.tape.items[other].get(place)?;
-        let waits = matches!(asks.what, What::Spin(_) | What::Suspend(_));
-        let may = self.grants[resource] < rank
-            && other != core
-            && self.lanes[other].next <= place
-            && self.item(other).is_some()
-            && asks.at <= item.at.saturating_add(self.slack)
-            && !self.first.iter().any(|(busy, _)| *busy == other)
-            // One that was granted at once came after the unlock.
-            && (waits || !matches!(item.what, What::Unlock(_)));
-        may.then_some((other, place))
+        // Those that held it before this one, or hold it next; more than there are tasks do not wait.
+        let holds = self.tape.holds[resource].iter().take(rank).skip(self.grants[resource]);
+        let mut holds = holds.take(self.granted.len()).copied();
+        holds.find(|&(other, place)| {
+            let Some(asks) = self.tape.items[other].get(place) else { return false };
+            let waits = matches!(asks.what, What::Spin(_) | What::Suspend(_));
+            // By priority, who came first says nothing of who goes first, but among equals.
+            let by_priority = self.rules.resources[resource] == GlobalRule::Mpcp;
+            let says_nothing = by_priority
+                && waits
+                && !matches!(item.what, What::Unlock(_))
+                && self.set.tasks()[asks.task].priority != self.set.tasks()[item.task].priority;
+            other != core
+                && !says_nothing
+                && self.lanes[other].next <= place
+                && self.item(other).is_some()
+                && asks.at <= item.at.saturating_add(self.slack)
+                && !self.first.iter().any(|(busy, _)| *busy == other)
+                // One that was granted at once came after the unlock.
+                && (waits || !matches!(item.what, What::Unlock(_)))
+        })
     }
 
     fn take(&mut self, core: usize, item: Item, records: &[Record]) -> Result<(), Halt> {
@@ -335,16 +353,16 @@ impl<S: Sink> Player<'_, S> {
     }
 
     /// A loss that is told of behind a difference, on a core that may have to do with it.
-    fn loss_after(&self, found: &Difference) -> Option<Stop> {
+    fn loss_after(&self, found: &Difference) -> Option<(usize, Stop)> {
         let component = self.tape.component[found.core];
-        let cores = (0..self.lanes.len()).filter(|core| self.tape.component[*core] == component);
-        let lost = cores.flat_map(|core| &self.tape.items[core][self.lanes[core].next..]).find_map(|item| {
-            match item.what {
-                What::End(why @ Why::Lost(_)) => Some(why),
+        let mut cores = (0..self.lanes.len()).filter(|core| self.tape.component[*core] == component);
+        let (record, at) = (found.recorded.0, found.recorded.1.at);
+        cores.find_map(|core| {
+            self.tape.items[core][self.lanes[core].next..].iter().find_map(|item| match item.what {
+                What::End(why @ Why::Lost(_)) => Some((core, Stop { at, record, why })),
                 _ => None,
-            }
-        })?;
-        Some(Stop { at: found.recorded.1.at, record: found.recorded.0, why: lost })
+            })
+        })
     }
 
     /// A core is not compared any further, nor is any that shares resources with it.

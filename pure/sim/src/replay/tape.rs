@@ -103,13 +103,18 @@ pub(super) struct Tape {
     pub(super) items: Vec<Vec<Item>>,
     /// Per core, whether a dispatcher wrote something.
     pub(super) dispatched: Vec<bool>,
+    /// Per core, records that are left out at its beginning.
+    pub(super) before: Vec<u64>,
     /// Per task, when its jobs arrive that its core is told of or that are dropped, in that order.
     pub(super) arrivals: Vec<Vec<u64>>,
     /// Per core, the cores that it shares resources with, itself included.
     pub(super) component: Vec<usize>,
-    /// Per global resource, who comes to hold it, in that order: core and place of the request among its items.
+    /// Per global resource, who comes to hold it, in that order, then who still waits at the end: core and place of the
+    /// request among its items.
     pub(super) holds: Vec<Vec<(usize, usize)>>,
-    /// Which of its resource's holds a request came to, by core and place.
+    /// Of these, how many come to hold it.
+    pub(super) sure: Vec<usize>,
+    /// Which of its resource's holds a request came to, by core and place; none of one that still waits at the end.
     pub(super) ranks: BTreeMap<(usize, usize), usize>,
 }
 
@@ -124,9 +129,11 @@ impl Tape {
         let mut tape = Self {
             items: vec![Vec::new(); cores],
             dispatched: vec![false; cores],
+            before: vec![0; cores],
             arrivals: vec![Vec::new(); set.tasks().len()],
             component: components(set),
             holds: vec![Vec::new(); set.resources().len()],
+            sure: vec![0; set.resources().len()],
             ranks: BTreeMap::new(),
         };
         let users: Vec<BTreeSet<usize>> =
@@ -238,6 +245,7 @@ impl Tape {
                 let all = cut == self.items[core].len();
                 let last = self.items[core][cut - 1];
                 self.items[core].drain(..cut);
+                self.before[core] = cut as u64;
                 if all {
                     self.items[core].push(Item { what: What::End(Why::NoBeginning), ..last });
                 }
@@ -261,6 +269,7 @@ impl Tape {
     }
 
     fn note_holds(&mut self, guard: impl Fn(usize) -> Option<Guard>) {
+        let is_global = |resource| matches!(guard(resource), Some(Guard::Spin | Guard::Suspend));
         // When a request was granted, its resource, where it was made.
         let mut holds = Vec::new();
         for (core, items) in self.items.iter().enumerate() {
@@ -281,8 +290,7 @@ impl Tape {
                             .remove(&item.task)
                             .filter(|(of, _)| *of == resource)
                             .unwrap_or((resource, place));
-                        let global = matches!(guard(resource), Some(Guard::Spin | Guard::Suspend));
-                        if global {
+                        if is_global(resource) {
                             holds.push((item.at, resource, core, asked));
                         }
                     }
@@ -290,10 +298,16 @@ impl Tape {
                     _ => {}
                 }
             }
+            let left = asked.into_values().filter(|(resource, _)| is_global(*resource));
+            holds.extend(left.map(|(resource, place)| (u64::MAX, resource, core, place)));
         }
-        holds.sort_by_key(|hold| hold.0);
-        for (_, resource, core, place) in holds {
-            self.ranks.insert((core, place), self.holds[resource].len());
+        // Who waits at the end would have come later.
+        holds.sort_by_key(|&(at, _, core, place)| (at, self.items[core][place].at));
+        for (at, resource, core, place) in holds {
+            if at < u64::MAX {
+                self.ranks.insert((core, place), self.holds[resource].len());
+                self.sure[resource] += 1;
+            }
             self.holds[resource].push((core, place));
         }
     }

@@ -36,7 +36,7 @@ pub struct Case {
 pub fn case(random: &mut Random) -> Case {
     loop {
         let cores = 1 + random.below(3) as usize;
-        let globals = if cores > 1 { random.below(3) as usize } else { 0 };
+        let globals = if cores > 1 { 1 + random.below(2) as usize } else { 0 };
         let late = [0, 40, 400][random.below(3) as usize];
         let mut tasks = Vec::new();
         for core in 0..cores {
@@ -44,11 +44,11 @@ pub fn case(random: &mut Random) -> Case {
                 let mut requests = Vec::new();
                 let resources = (2 * core..2 * core + 2).chain(2 * cores..2 * cores + globals);
                 for resource in resources {
-                    if random.below(2) == 0 {
+                    if random.below(3) > 0 {
                         requests.push(Request { resource, count: 1, length: ns(1), outermost: true });
                     }
                 }
-                let period = 150 + random.below(600);
+                let period = 150 + random.below(900);
                 tasks.push(SetTask {
                     name: format!("t{}", tasks.len()),
                     core,
@@ -199,7 +199,7 @@ impl<'a> Machine<'a> {
     fn tell(&mut self, core: usize, all: bool) {
         let mut told = false;
         for task in self.members[core].clone() {
-            while self.tasks[task].arrival <= self.now && (all || self.random.below(2) == 0) {
+            while self.tasks[task].arrival < self.now && (all || self.random.below(2) == 0) {
                 let (arrival, number) = (self.tasks[task].arrival, self.tasks[task].number);
                 if self.tasks[task].job.is_some() {
                     if !self.case.skips {
@@ -212,7 +212,7 @@ impl<'a> Machine<'a> {
                     self.cores[core].release(local, Instant::from_ns(arrival)).expect("idle");
                     self.put(core, arrival, Kind::Release, task, number, self.now - arrival);
                     self.busy[core] = self.busy[core].max(self.now);
-                    let left = 1 + self.random.below(8);
+                    let left = 1 + self.random.below(12);
                     self.tasks[task].job =
                         Some(Job { number, held: Vec::new(), wants: None, started: false, left });
                     told = true;
@@ -305,7 +305,7 @@ impl<'a> Machine<'a> {
         if left > 0 {
             self.tasks[task].job.as_mut().expect("it runs").left -= 1;
         }
-        if left > 0 && !may.is_empty() && self.random.below(2) == 0 {
+        if left > 0 && !may.is_empty() && self.random.below(3) > 0 {
             let resource = may[self.random.below(may.len() as u64) as usize];
             self.lock(core, task, resource);
         } else if let Some(resource) = held {
