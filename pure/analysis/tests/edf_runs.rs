@@ -144,9 +144,9 @@ fn srp_with_jitter() {
 #[test]
 fn dfp_with_jitter() {
     let locks = Locks::Dfp(Floors::Shared);
-    campaign(2, 250, 1, CoreRule::Dfp { jitter: None }, |set| {
-        claims(response::core(set, 0, locks), holds(dfp::core(set, 0)))
-    });
+    for (seed, rule) in [(2, CoreRule::Dfp { jitter: None }), (4, CoreRule::DfpNext)] {
+        campaign(seed, 250, 1, rule, |set| claims(response::core(set, 0, locks), holds(dfp::core(set, 0))));
+    }
 }
 
 #[test]

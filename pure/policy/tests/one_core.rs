@@ -9,8 +9,8 @@ use proptest::prelude::*;
 use taut_policy::{Answer, Dfp, DfpResource, Locking, Scheduler, Slot};
 use taut_time::{Duration, Instant};
 use units::{
-    Job, Lock, RESOURCES, Run, TASKS, Unlock, deadlines, dfp, dfp_with, heap, immediate, inside, job, ns,
-    original, srp, srp_list,
+    Job, Lock, RESOURCES, Run, TASKS, Unlock, deadlines, dfp, dfp_next, dfp_with, heap, immediate, inside,
+    job, ns, original, srp, srp_list,
 };
 
 /// The smallest set whose schedules under SRP and DFP differ: C does not use the resource and its deadline is shorter
@@ -46,6 +46,7 @@ fn release_jitter_breaks_a_floor_without_it() {
     assert_eq!(dfp_with(&jobs, 0).broken, Some((2, 1)));
     let with = dfp_with(&jobs, 2);
     assert_eq!((with.broken, &*with.schedule), (None, "A A* A* B*"));
+    assert_eq!(dfp_next(&jobs), with, "the next release is B's own, until it is told");
     assert_eq!(srp(&jobs).schedule, "A A* A* B*", "SRP looks at levels, which do not depend on it");
 }
 
@@ -171,5 +172,6 @@ proptest! {
         let mut jobs = jobs;
         jobs.iter_mut().zip(late).for_each(|(job, late)| job.told = job.arrival + late);
         prop_assert_eq!(dfp_with(&jobs, 3).broken, None);
+        prop_assert_eq!(dfp_next(&jobs).broken, None, "and one from the next release knows none");
     }
 }

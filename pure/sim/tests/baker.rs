@@ -119,6 +119,7 @@ fn baker91_no_job_waits_once_it_has_started() {
     for (scheduler, rule) in [
         (Scheduler::Edf, CoreRule::Srp),
         (Scheduler::Edf, CoreRule::Dfp { jitter: None }),
+        (Scheduler::Edf, CoreRule::DfpNext),
         (Scheduler::FixedPriority, CoreRule::Immediate),
     ] {
         let (mut starts, mut blocked, mut nested) = (0, 0, 0);

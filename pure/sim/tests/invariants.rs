@@ -229,8 +229,13 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
     )
 }
 
-const CORE_RULES: [CoreRule; 4] =
-    [CoreRule::Immediate, CoreRule::Original, CoreRule::Srp, CoreRule::Dfp { jitter: None }];
+const CORE_RULES: [CoreRule; 5] = [
+    CoreRule::Immediate,
+    CoreRule::Original,
+    CoreRule::Srp,
+    CoreRule::Dfp { jitter: None },
+    CoreRule::DfpNext,
+];
 const GLOBAL_RULES: [GlobalRule; 3] = [GlobalRule::Msrp, GlobalRule::Mpcp, GlobalRule::FmlpLong];
 
 /// R = w + J, w = C + Σ ⌈(w + J_j) / T_j⌉ · C_j over the more urgent, if it is no more than T.
@@ -301,7 +306,7 @@ proptest! {
                 let rules = Rules::all(&set, core, global);
                 // Some rules do not bear suspension.
                 let Ok(mut simulation) = Simulation::new(&set, &rules) else {
-                    prop_assert!(matches!(core, CoreRule::Dfp { .. }), "it bears suspension");
+                    prop_assert!(matches!(core, CoreRule::Dfp { .. } | CoreRule::DfpNext), "it bears suspension");
                     continue;
                 };
                 let mut checker = Checker::new(&set, &rules, &scenario);

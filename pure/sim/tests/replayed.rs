@@ -207,7 +207,9 @@ fn slack_is_no_licence() {
         // Who waits at the end may have come later, as close as this is.
         let (subject, from) = (records[at].subject, records[at].at);
         let comes = |record: &Record| {
-            matches!(record.kind, Kind::Locked | Kind::Granted) && record.subject == subject && record.at > from
+            matches!(record.kind, Kind::Locked | Kind::Granted)
+                && record.subject == subject
+                && record.at > from
         };
         if !records.iter().any(comes) {
             continue;
@@ -334,14 +336,8 @@ fn a_clock_that_knows_nothing_of_lateness_breaks() {
     };
     let resource = Resource { name: String::new() };
     let set = TaskSet::new(vec![Scheduler::Edf], vec![resource], vec![task(500), task(300)]).expect("valid");
-    let record = |at, kind, subject, value| Record {
-        at: Instant::from_ns(at),
-        kind,
-        cpu: 0,
-        subject,
-        job: 0,
-        value,
-    };
+    let record =
+        |at, kind, subject, value| Record { at: Instant::from_ns(at), kind, cpu: 0, subject, job: 0, value };
     let records = [
         record(0, Kind::Begin, 0, 0),
         record(0, Kind::Release, 0, 10),
@@ -353,7 +349,8 @@ fn a_clock_that_knows_nothing_of_lateness_breaks() {
         record(122, Kind::Start, 1, 0),
         record(130, Kind::Locked, 1, 0),
     ];
-    let with = |rule| Replay::of(&set, &Rules::all(&set, rule, GlobalRule::Msrp), &records).expect("well-formed");
+    let with =
+        |rule| Replay::of(&set, &Rules::all(&set, rule, GlobalRule::Msrp), &records).expect("well-formed");
     let broken = with(CoreRule::Dfp { jitter: None }).difference.expect("broken");
     assert_eq!((broken.recorded.0, broken.refused), (7, Some(End::Broken { task: 1, resource: 0 })));
     // With the next release it would not have come to that.

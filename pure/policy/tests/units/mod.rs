@@ -53,6 +53,11 @@ pub struct Ran {
 
 /// Asserts the rule's invariants after each step, if it keeps them.
 pub fn run(rule: &mut impl Locking, jobs: &[Job], keeps_invariants: bool) -> Ran {
+    run_from(rule, jobs, keeps_invariants, |now| now)
+}
+
+/// The same, and floors count from what `base` makes of the clock.
+fn run_from(rule: &mut impl Locking, jobs: &[Job], keeps_invariants: bool, base: impl Fn(u64) -> u64) -> Ran {
     let mut at = vec![0; jobs.len()];
     let mut holds = vec![Vec::new(); jobs.len()];
     let mut ran = Ran { schedule: String::new(), broken: None, missed: vec![true; jobs.len()] };
@@ -75,7 +80,8 @@ pub fn run(rule: &mut impl Locking, jobs: &[Job], keeps_invariants: bool) -> Ran
                     holds[task].push(resource);
                     at[task] += 1;
                 }
-                Some(&Lock(resource)) => match rule.lock(Instant::from_ns(now), resource).expect("may") {
+                Some(&Lock(resource)) => match rule.lock(Instant::from_ns(base(now)), resource).expect("may")
+                {
                     Answer::Granted => {
                         let others = holds.iter().any(|of: &Vec<usize>| of.contains(&resource));
                         assert!(!others, "two hold {resource} at {now} of {jobs:?}");
@@ -155,6 +161,17 @@ pub fn dfp_with(jobs: &[Job], jitter: u64) -> Ran {
     let (slots, resources) = ([Slot::EMPTY; TASKS], [DfpResource::EMPTY; RESOURCES]);
     let rule = Dfp::new(heap(), slots, &deadlines(jobs), resources, &floors(jobs), ns(jitter));
     run(&mut rule.expect("fits"), jobs, true)
+}
+
+/// Floors from the next release that the rule has not been told of.
+pub fn dfp_next(jobs: &[Job]) -> Ran {
+    let (slots, resources) = ([Slot::EMPTY; TASKS], [DfpResource::EMPTY; RESOURCES]);
+    let rule = Dfp::new(heap(), slots, &deadlines(jobs), resources, &floors(jobs), Duration::ZERO);
+    let next = |now| {
+        let untold = jobs.iter().filter(|job| job.told > now).map(|job| job.arrival);
+        untold.min().unwrap_or(u64::MAX)
+    };
+    run_from(&mut rule.expect("fits"), jobs, true, next)
 }
 
 pub fn dfp(jobs: &[Job]) -> Ran {

@@ -114,7 +114,8 @@ impl Difference {
             (_, Some(End::Broken { task, resource })) => {
                 let holder = self.held.get(resource).copied().flatten();
                 let holder = holder.map_or_else(|| "another job".to_owned(), |holder| names.job(holder));
-                let (task, resource) = (names.tasks.get(task).map_or("?", |name| name), names.resource(resource));
+                let (task, resource) =
+                    (names.tasks.get(task).map_or("?", |name| name), names.resource(resource));
                 format!("{task} would use {resource} beside {holder}")
             }
             (_, Some(_)) => "no rule allows that".to_owned(),
@@ -166,7 +167,8 @@ impl Difference {
             holder.map(|holder| format!("{} by {}", names.resource(at), names.job(holder)))
         });
         let held: Vec<String> = held.collect();
-        text += &format!("  held: {}\n", if held.is_empty() { "nothing".to_owned() } else { held.join(", ") });
+        text +=
+            &format!("  held: {}\n", if held.is_empty() { "nothing".to_owned() } else { held.join(", ") });
         text
     }
 }

@@ -87,7 +87,11 @@ enum Halt {
     Stops(usize, Stop),
 }
 
-pub(super) fn play(replay: &Replay<'_>, records: &[Record], sink: &mut impl Sink) -> Result<Replayed, Malformed> {
+pub(super) fn play(
+    replay: &Replay<'_>,
+    records: &[Record],
+    sink: &mut impl Sink,
+) -> Result<Replayed, Malformed> {
     let rules = |fault| Malformed { record: None, flaw: Flaw::Rules(fault) };
     let simulation = Simulation::driven(replay.set, replay.rules).map_err(rules)?;
     let tape = Tape::read(replay.set, |resource| simulation.guard(resource), replay.demoting, records)?;
@@ -254,7 +258,11 @@ impl<S: Sink> Player<'_, S> {
                 self.arrived[task] += 1;
                 self.foresee(task);
                 let said = self.run(core, at, |run, sink| run.told(at, task, (job, arrival), sink))?;
-                return if said == Some(Kind::Drop) { Err(Refused::Stop(Why::Behind(task))) } else { Ok(true) };
+                return if said == Some(Kind::Drop) {
+                    Err(Refused::Stop(Why::Behind(task)))
+                } else {
+                    Ok(true)
+                };
             }
             What::Skip(_) => return Ok(false),
             What::End(why) => return Err(Refused::Stop(why)),

@@ -152,7 +152,10 @@ impl Tape {
                 // A server is no task.
                 Kind::Budget => {
                     for core in (0..cores).filter(|_| time < END_OF_TIME) {
-                        tape.put(core, Item { record: at, at: time, task: 0, job: 0, what: What::End(Why::Server) });
+                        tape.put(
+                            core,
+                            Item { record: at, at: time, task: 0, job: 0, what: What::End(Why::Server) },
+                        );
                     }
                     continue;
                 }
@@ -199,9 +202,8 @@ impl Tape {
     /// All items of a component, by time: core and place.
     fn by_time(&self, component: usize) -> Vec<(usize, usize)> {
         let cores = (0..self.items.len()).filter(|core| self.component[*core] == component);
-        let mut all: Vec<_> = cores
-            .flat_map(|core| (0..self.items[core].len()).map(move |place| (core, place)))
-            .collect();
+        let mut all: Vec<_> =
+            cores.flat_map(|core| (0..self.items[core].len()).map(move |place| (core, place))).collect();
         // Stable: items of a core stay in order.
         all.sort_by_key(|&(core, place)| self.items[core][place].at);
         all

@@ -92,13 +92,7 @@ impl Simulation {
     ///
     /// # Errors
     /// What the rule refuses, and [`End::Broken`].
-    pub(crate) fn act(
-        &mut self,
-        now: u64,
-        task: usize,
-        act: Act,
-        sink: &mut impl Sink,
-    ) -> Result<(), Halt> {
+    pub(crate) fn act(&mut self, now: u64, task: usize, act: Act, sink: &mut impl Sink) -> Result<(), Halt> {
         let begin = self.fixed[task].begin;
         let guard = |resource: usize| self.guards.get(resource).copied().ok_or(End::Misuse { task });
         let (what, resource) = match act {

@@ -123,8 +123,14 @@ impl<'a> Machine<'a> {
     pub fn new(case: &'a Case, seed: u64) -> Self {
         let mut random = Random(seed * 2 + 1);
         let set = &case.set;
-        let members: Vec<Vec<usize>> = (0..set.cores().len()).map(|core| set.on_core(core).collect()).collect();
-        let task = |random: &mut Random| Task { arrival: 1_000 + random.below(400), number: 0, job: None, on_the_way: None };
+        let members: Vec<Vec<usize>> =
+            (0..set.cores().len()).map(|core| set.on_core(core).collect()).collect();
+        let task = |random: &mut Random| Task {
+            arrival: 1_000 + random.below(400),
+            number: 0,
+            job: None,
+            on_the_way: None,
+        };
         Self {
             case,
             now: 1_000,
@@ -163,10 +169,14 @@ impl<'a> Machine<'a> {
                 _ => self.act(core),
             }
         }
-        let begin = Record { at: Instant::from_ns(0), kind: Kind::Begin, cpu: 0, subject: 0, job: 0, value: 0 };
+        let begin =
+            Record { at: Instant::from_ns(0), kind: Kind::Begin, cpu: 0, subject: 0, job: 0, value: 0 };
         let mut all = vec![begin];
         let mut at = vec![0; self.rings.len()];
-        while let Some(core) = (0..at.len()).filter(|core| at[*core] < self.rings[*core].len()).min_by_key(|_| self.random.below(5)) {
+        while let Some(core) = (0..at.len())
+            .filter(|core| at[*core] < self.rings[*core].len())
+            .min_by_key(|_| self.random.below(5))
+        {
             let until = (at[core] + 1 + self.random.below(20) as usize).min(self.rings[core].len());
             all.extend_from_slice(&self.rings[core][at[core]..until]);
             at[core] = until;
@@ -334,7 +344,11 @@ impl<'a> Machine<'a> {
         let local = self.local(task);
         let job = |run: &mut Self, granted: bool| {
             let job = run.tasks[task].job.as_mut().expect("it runs");
-            if granted { job.held.push(resource) } else { job.wants = Some(resource) }
+            if granted {
+                job.held.push(resource)
+            } else {
+                job.wants = Some(resource)
+            }
             run.waited += u64::from(!granted);
         };
         if self.case.set.is_local(resource) {

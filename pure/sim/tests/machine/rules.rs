@@ -53,7 +53,11 @@ pub(super) fn core(set: &TaskSet, rules: &Rules, core: usize) -> Box<dyn Bands> 
     let floor = |resource| users(resource).map(|task| task.deadline).min().unwrap_or(Duration::MAX);
     let ceilings: Vec<u32> = (0..resources).map(ceiling).collect();
     let floors: Vec<Duration> = (0..resources).map(floor).collect();
-    fn boxed<L: Locking + 'static>(local: Result<L, Misuse>, queue: Queue, slots: Vec<Slot>) -> Box<dyn Bands> {
+    fn boxed<L: Locking + 'static>(
+        local: Result<L, Misuse>,
+        queue: Queue,
+        slots: Vec<Slot>,
+    ) -> Box<dyn Bands> {
         let count = slots.len();
         Box::new(Core::new(local.expect("fits"), queue, slots, count).expect("fits"))
     }
