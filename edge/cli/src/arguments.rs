@@ -54,6 +54,13 @@ pub(crate) enum Command {
     Run(Run),
     /// Sets bound and measured side by side, for a recorded run.
     Report(Report),
+    /// Runs a recorded run of dispatched cores once more in virtual time: does the simulator decide as the machine did?
+    ///
+    /// Exit codes: 0 every decision is the same, 1 one differs, or not all could be compared, 2 there is nothing to compare.
+    #[command(after_help = "Examples:\n  \
+        taut replay apps/cochlear                 the last run of this folder\n  \
+        taut replay run.taut --format json        and the first difference for programs")]
+    Replay(Replay),
     /// Says more about a code (TAUT0201), or breaks a bound into its terms.
     Explain(Explain),
     /// Reads a task set of another tool and writes it as a manifest.
@@ -254,6 +261,19 @@ pub(crate) struct Report {
     /// A recorded run (run.taut), the folder that has it, or an application's folder.
     #[arg(default_value = ".")]
     pub(crate) path: PathBuf,
+    /// What to print.
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Replay {
+    /// A recorded run (run.taut), the folder that has it, or an application's folder.
+    #[arg(default_value = ".")]
+    pub(crate) path: PathBuf,
+    /// How close requests of several cores for one resource are that may have come in either order, with a unit.
+    #[arg(long, value_name = "DURATION", default_value_t = taut_sim::replay::Replay::SLACK)]
+    pub(crate) slack: Duration,
     /// What to print.
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,

@@ -19,6 +19,7 @@ mod input;
 mod outcome;
 mod plan;
 mod refute;
+mod replay;
 mod report;
 mod run;
 mod sim;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments, &screen),
         Command::Refute(arguments) => refute::refute(&arguments, &screen),
         Command::Sim(arguments) => sim::sim(&arguments, &screen),
+        Command::Replay(arguments) => replay::replay(&arguments),
         Command::Report(arguments) => report::report(&arguments, &screen),
         Command::Explain(arguments) => explain::explain(&arguments, &screen),
         Command::Import(arguments) => import::import(&arguments),

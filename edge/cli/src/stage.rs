@@ -6,8 +6,8 @@
 use std::path::Path;
 
 use taut_event::{Kind, Record};
-use taut_model::{Model, TaskSet};
-use taut_plan::{Locking, Plan, Planned, Scheduler};
+use taut_model::{Arrivals, Body, Model, Request, Resource, SetTask, TaskSet};
+use taut_plan::{ArrivalPlan, ClassPlan, Locking, Plan, Planned, Scheduler};
 use taut_sim::{CoreRule, GlobalRule, Rules, Shares};
 use taut_time::Duration;
 
@@ -57,11 +57,7 @@ pub(crate) fn rules(planned: &Planned, set: &TaskSet) -> Rules {
     let model = &planned.model;
     let states = (protocols().len()..model.resources().len()).filter_map(|at| model.protocol(at));
     for (rule, protocol) in rules.resources.iter_mut().zip(protocols().chain(states)) {
-        *rule = match protocol {
-            Locking::Mpcp => GlobalRule::Mpcp,
-            Locking::FmlpPlus => GlobalRule::FmlpLong,
-            Locking::Msrp | Locking::Srp | Locking::Dfp => GlobalRule::Msrp,
-        };
+        *rule = global(protocol);
     }
     // A floor goes for a whole core: where one is asked for, on all.
     if protocols().any(|protocol| protocol == Locking::Dfp) {
@@ -72,4 +68,89 @@ pub(crate) fn rules(planned: &Planned, set: &TaskSet) -> Rules {
         }
     }
     rules
+}
+
+/// A plan that ran, as its recording is replayed.
+pub(crate) struct Staged {
+    pub(crate) set: TaskSet,
+    pub(crate) rules: Rules,
+    /// Per task of the plan, its position in the set, if it is real-time.
+    pub(crate) subjects: Vec<Option<usize>>,
+    /// Cores on which servers run.
+    pub(crate) served: Vec<usize>,
+}
+
+/// The tasks of a plan as an executor takes them: who uses what counts, and how long things take does not. Resources are
+/// those of the manifest, then what guards states, in the order of the channels.
+pub(crate) fn staged(plan: &Plan) -> Result<Staged, Failure> {
+    let core_of = |cpu: u16| plan.cores.iter().position(|core| core.cpu == cpu);
+    let mut resources: Vec<(&str, Locking, Vec<&str>)> = Vec::new();
+    for resource in &plan.resources {
+        let users = resource.users.iter().map(String::as_str).collect();
+        resources.push((&resource.name, resource.protocol, users));
+    }
+    for channel in &plan.channels {
+        if let Some(protocol) = channel.mechanism.locking() {
+            let readers = channel.readers.iter().map(|reader| reader.name.as_str());
+            let users = readers.chain([channel.writer.name.as_str()]).collect();
+            resources.push((&channel.name, protocol, users));
+        }
+    }
+    let moment = Duration::from_ns(1);
+    let (mut tasks, mut subjects) = (Vec::new(), Vec::new());
+    for task in &plan.tasks {
+        let ClassPlan::RealTime { cpu, priority, arrival, deadline, wcet, .. } = &task.class else {
+            subjects.push(None);
+            continue;
+        };
+        let core = core_of(*cpu).ok_or_else(|| {
+            Failure::Usage(format!("the plan of this run is damaged: `{}` is on no core", task.name))
+        })?;
+        let uses = |(_, (_, _, users)): &(usize, &(&str, Locking, Vec<&str>))| users.contains(&task.name.as_str());
+        let request = |(resource, _)| Request { resource, count: 1, length: moment, outermost: true };
+        let requests: Vec<Request> = resources.iter().enumerate().filter(uses).map(request).collect();
+        let (arrivals, period) = match arrival {
+            ArrivalPlan::Periodic { periodic, .. } => (Arrivals::Periodic, *periodic),
+            ArrivalPlan::Sporadic { sporadic, .. } => (Arrivals::Sporadic, *sporadic),
+        };
+        subjects.push(Some(tasks.len()));
+        tasks.push(SetTask {
+            name: task.name.clone(),
+            core,
+            priority: (*priority).into(),
+            arrivals,
+            period,
+            deadline: *deadline,
+            jitter: Duration::ZERO,
+            body: Body::Anywhere { cost: (*wcet).max(Duration::from_ns(1 + requests.len() as u64)), requests },
+        });
+    }
+    let schedulers = plan.cores.iter().map(|core| match core.scheduler {
+        Scheduler::FixedPriority => taut_model::Scheduler::FixedPriority,
+        Scheduler::Edf => taut_model::Scheduler::Edf,
+    });
+    let names = resources.iter().map(|(name, ..)| Resource { name: (*name).to_owned() });
+    let set = TaskSet::new(schedulers.collect(), names.collect(), tasks).map_err(|faults| {
+        let fault = faults.first().map(|fault| fault.what.to_string());
+        Failure::Usage(format!("the plan of this run is damaged: {}", fault.unwrap_or_default()))
+    })?;
+    let mut rules = Rules::of(&set, GlobalRule::Msrp);
+    for (rule, (_, protocol, _)) in rules.resources.iter_mut().zip(&resources) {
+        *rule = global(*protocol);
+    }
+    if resources.iter().any(|(_, protocol, _)| *protocol == Locking::Dfp) {
+        let edf = |rule: &&mut CoreRule| **rule == CoreRule::Srp;
+        rules.cores.iter_mut().filter(edf).for_each(|rule| *rule = CoreRule::DfpNext);
+    }
+    let served = plan.servers.iter().filter_map(|server| core_of(server.cpu)).collect();
+    Ok(Staged { set, rules, subjects, served })
+}
+
+/// What guards a resource that several cores use, if its protocol is this.
+fn global(protocol: Locking) -> GlobalRule {
+    match protocol {
+        Locking::Mpcp => GlobalRule::Mpcp,
+        Locking::FmlpPlus => GlobalRule::FmlpLong,
+        Locking::Msrp | Locking::Srp | Locking::Dfp => GlobalRule::Msrp,
+    }
 }

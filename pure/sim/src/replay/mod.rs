@@ -52,6 +52,7 @@ pub struct Replay<'a> {
     rules: &'a Rules,
     slack: Duration,
     demoting: bool,
+    except: &'a [usize],
 }
 
 /// What a replay found.
@@ -102,7 +103,7 @@ pub enum Why {
     Lost(u64),
     /// A job of this task went on with less urgency as its budget was used up.
     Demoted(usize),
-    /// A server's budget changed: servers are not replayed.
+    /// Servers run on it, which are not replayed.
     Server,
     /// More jobs of this task waited behind each other than are simulated.
     Behind(usize),
@@ -115,7 +116,7 @@ pub enum Why {
 impl<'a> Replay<'a> {
     /// Of a set under rules.
     pub fn new(set: &'a TaskSet, rules: &'a Rules) -> Self {
-        Self { set, rules, slack: Self::SLACK, demoting: false }
+        Self { set, rules, slack: Self::SLACK, demoting: false, except: &[] }
     }
 
     /// What [`Replay::slack`] is if nobody says.
@@ -131,6 +132,12 @@ impl<'a> Replay<'a> {
     #[must_use]
     pub fn demoting(self, demoting: bool) -> Self {
         Self { demoting, ..self }
+    }
+
+    /// Cores on which servers run: they are not compared, nor are those that share resources with them.
+    #[must_use]
+    pub fn except(self, except: &'a [usize]) -> Self {
+        Self { except, ..self }
     }
 
     /// Compares records with what is simulated: those of each core in the order in which it wrote them. The subject of a

@@ -118,6 +118,11 @@ pub(super) fn play(
     for task in 0..tasks {
         player.foresee(task);
     }
+    for &core in replay.except {
+        if let Some(item) = tape.items.get(core).and_then(|items| items.first()) {
+            player.stop(core, stop(*item, Why::Server));
+        }
+    }
     let mut difference = player.play(records).err();
     // What was lost may be what it differs by.
     if let Some(found) = &difference

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! `taut replay`: a recorded run of dispatched cores, once more in virtual time.
+
+use std::fmt::Write;
+
+use taut_event::{Kind, Record};
+use taut_plan::{ClassPlan, Overrun, Plan};
+use taut_sim::Event;
+use taut_sim::replay::{CoreState, Difference, Names, Replay, Replayed, Stop, Why};
+use taut_time::{Duration, Instant};
+
+use crate::arguments::{self, Format};
+use crate::columns::{columns, micros};
+use crate::outcome::{Failure, Outcome};
+use crate::report;
+use crate::stage::staged;
+
+pub(crate) fn replay(arguments: &arguments::Replay) -> Result<Outcome, Failure> {
+    let recording = report::find(&arguments.path)?;
+    let (run, plan) = report::read(&recording)?;
+    let staged = staged(&plan)?;
+    let (kept, records): (Vec<usize>, Vec<Record>) =
+        run.records.iter().enumerate().filter_map(|(at, record)| Some((at, of_set(record, &staged.subjects)?))).unzip();
+    let demotes = |class: &ClassPlan| {
+        matches!(class, ClassPlan::RealTime { on_overrun, .. } if format!("{on_overrun:?}") == "Demote")
+    };
+    let replay = Replay::new(&staged.set, &staged.rules)
+        .slack(arguments.slack)
+        .demoting(plan.tasks.iter().any(|task| demotes(&task.class)))
+        .except(&staged.served);
+    let replayed = replay.run(&records, &mut ()).map_err(|fault| {
+        let record = fault.record.and_then(|at| kept.get(at)).map_or(String::new(), |at| format!("record {at}: "));
+        Failure::Usage(format!("{}: {record}{}", recording.display(), fault.flaw))
+    })?;
+    if !replayed.is_dispatched() {
+        return Err(Failure::Usage(format!(
+            "{}: not recorded by a dispatcher: Linux scheduled these tasks, and there is nothing to compare",
+            recording.display()
+        )));
+    }
+    let told = |names: fn(&taut_model::TaskSet) -> Vec<String>| names(&staged.set);
+    let tasks = told(|set| set.tasks().iter().map(|task| task.name.clone()).collect());
+    let resources = told(|set| set.resources().iter().map(|resource| resource.name.clone()).collect());
+    let begin = run.records.iter().find(|record| record.kind == Kind::Begin);
+    let begin = begin.map_or(Instant::from_ns(0), |record| record.at);
+    let seen = Seen {
+        plan: &plan,
+        names: Names { tasks: &tasks, resources: &resources, begin },
+        replayed: &replayed,
+        kept: &kept,
+    };
+    match arguments.format {
+        Format::Human => print!("{}", seen.text()),
+        Format::Json => println!("{:#}", seen.json()),
+    }
+    Ok(if replayed.is_equal() { Outcome::Yes } else { Outcome::No })
+}
+
+/// A record as a replay takes it, if it does: its subject is a position in the set.
+fn of_set(record: &Record, subjects: &[Option<usize>]) -> Option<Record> {
+    match record.kind {
+        Kind::Begin | Kind::Budget => Some(*record),
+        // Their subjects are no tasks.
+        Kind::End
+        | Kind::Send
+        | Kind::Receive
+        | Kind::Drop
+        | Kind::Stall
+        | Kind::Service
+        | Kind::ChainEnd => None,
+        _ => {
+            let subject = subjects.get(usize::from(record.subject)).copied().flatten()?;
+            Some(Record { subject: u16::try_from(subject).ok()?, ..*record })
+        }
+    }
+}
+
+/// What came of it.
+struct Seen<'a> {
+    plan: &'a Plan,
+    names: Names<'a>,
+    replayed: &'a Replayed,
+    /// Positions in the recording of what was given.
+    kept: &'a [usize],
+}
+
+impl Seen<'_> {
+    fn cpu(&self, core: usize) -> String {
+        self.plan.cores.get(core).map_or_else(|| core.to_string(), |core| core.cpu.to_string())
+    }
+
+    fn verdict(&self) -> &'static str {
+        match &self.replayed.difference {
+            Some(_) => "differs",
+            None if self.replayed.is_equal() => "equal",
+            None => "equal-until",
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut text = String::new();
+        let cores = self.replayed.cores.iter().filter(|core| core.events > 0).count();
+        let plural = |count: u64, what: &str| {
+            if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+        };
+        let compared = format!(
+            "{} on {}",
+            plural(self.replayed.events(), "event"),
+            plural(cores as u64, "core")
+        );
+        let verdict = match &self.replayed.difference {
+            Some(found) => format!("DIFFERS on cpu {}, after {compared}", self.cpu(found.core)),
+            None if self.replayed.is_equal() => format!("equal: {compared}"),
+            None => format!("equal as far as can be compared: {compared}"),
+        };
+        let _ = writeln!(text, "{}: {verdict}", self.plan.app);
+        if let Some(found) = &self.replayed.difference {
+            let (at, record) = &found.recorded;
+            let at = self.kept.get(*at).copied().unwrap_or(*at);
+            let _ = writeln!(
+                text,
+                "record {at}: recorded `{}`, simulated `{}`",
+                self.names.record(record),
+                found.instead(&self.names)
+            );
+            text += &found.table(&self.names);
+        }
+        let row = |(core, of): (usize, &taut_sim::replay::CoreReplay)| {
+            [
+                format!("cpu {}", self.cpu(core)),
+                of.events.to_string(),
+                of.jobs.to_string(),
+                micros(of.dispatched.then_some(of.late_max)),
+            ]
+        };
+        let rows: Vec<_> = self.replayed.cores.iter().enumerate().map(row).collect();
+        text += &columns(["core", "events", "jobs", "decided to done"], &rows);
+        text += "in µs: the longest from a decision in virtual time to its record\n";
+        for (core, of) in self.replayed.cores.iter().enumerate() {
+            if !of.dispatched {
+                let _ = writeln!(text, "cpu {}: no dispatcher recorded anything there", self.cpu(core));
+            }
+            if of.before > 0 {
+                let before = plural(of.before, "record");
+                let _ = writeln!(text, "cpu {}: {before} come before an instant at which nothing was under way", self.cpu(core));
+            }
+            if let Some(stop) = &of.stop {
+                let _ = writeln!(text, "cpu {}: not compared from {} on: {}", self.cpu(core), self.when(stop), self.why(stop));
+            }
+        }
+        for event in &self.replayed.pending {
+            let _ = writeln!(text, "not recorded before the end: {}", self.names.event(event));
+        }
+        if self.replayed.reordered > 0 {
+            let _ = writeln!(
+                text,
+                "{} too close to another core's to tell which was first: taken in the order of who held the resource",
+                plural(self.replayed.reordered, "request")
+            );
+        }
+        text
+    }
+
+    fn when(&self, stop: &Stop) -> String {
+        let micros = stop.at.since(self.names.begin).as_ns().div_ceil(1_000);
+        format!("{}.{:03} ms", micros / 1_000, micros % 1_000)
+    }
+
+    fn why(&self, stop: &Stop) -> String {
+        let task = |at: usize| self.names.tasks.get(at).map_or("?", |name| name);
+        match stop.why {
+            Why::Lost(count) => format!("{count} records were lost, as the ring was full"),
+            Why::Demoted(at) => format!("`{}` had used up its budget and went on with less urgency", task(at)),
+            Why::Server => "servers run there, which are not replayed".to_owned(),
+            Why::Behind(at) => format!("too many jobs of `{}` waited behind each other", task(at)),
+            Why::With(core) => format!("it shares resources with cpu {}", self.cpu(core)),
+            Why::NoBeginning => "the recording begins in the middle, and something was always under way".to_owned(),
+        }
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let Replayed { cores, pending, reordered, difference } = self.replayed;
+        let core = |(at, core): (usize, &taut_sim::replay::CoreReplay)| {
+            let stop = core.stop.as_ref().map(|stop| {
+                serde_json::json!({
+                    "at_ns": stop.at.since(self.names.begin).as_ns(),
+                    "record": self.kept.get(stop.record),
+                    "why": self.why(stop),
+                })
+            });
+            serde_json::json!({
+                "cpu": self.plan.cores.get(at).map(|core| core.cpu),
+                "dispatched": core.dispatched,
+                "events": core.events,
+                "jobs": core.jobs,
+                "left_out_before": core.before,
+                "decided_to_done_ns_max": core.late_max.as_ns(),
+                "stop": stop,
+            })
+        };
+        serde_json::json!({
+            "schema_version": 1,
+            "app": self.plan.app,
+            "verdict": self.verdict(),
+            "events": self.replayed.events(),
+            "cores": cores.iter().enumerate().map(core).collect::<Vec<_>>(),
+            "difference": difference.as_ref().map(|found| self.difference(found)),
+            "not_recorded": pending.iter().map(|event| self.event(event)).collect::<Vec<_>>(),
+            "reordered": reordered,
+        })
+    }
+
+    fn difference(&self, found: &Difference) -> serde_json::Value {
+        let before = found.before.iter().map(|(record, event)| {
+            serde_json::json!({ "recorded": self.record(record), "simulated": self.event(event) })
+        });
+        let job = |(task, job): (usize, u64)| self.job(task, job);
+        let core = |(at, core): (usize, &CoreState)| {
+            let waits = core.waits.iter().map(|&(task, job, resource)| {
+                serde_json::json!({ "job": self.job(task, job), "resource": self.names.resources.get(resource) })
+            });
+            serde_json::json!({
+                "cpu": self.plan.cores.get(at).map(|core| core.cpu),
+                "runs": core.runs.map(job),
+                "ready": core.ready.iter().copied().map(job).collect::<Vec<_>>(),
+                "waits": waits.collect::<Vec<_>>(),
+            })
+        };
+        let held = found.held.iter().enumerate().filter_map(|(resource, holder)| {
+            let resource = self.names.resources.get(resource);
+            holder.map(|holder| serde_json::json!({ "resource": resource, "by": job(holder) }))
+        });
+        serde_json::json!({
+            "cpu": self.plan.cores.get(found.core).map(|core| core.cpu),
+            "equal_before": found.index,
+            "record": self.kept.get(found.recorded.0),
+            "recorded": self.record(&found.recorded.1),
+            "simulated": found.simulated.as_ref().map(|event| self.event(event)),
+            "instead": found.instead(&self.names),
+            "before": before.collect::<Vec<_>>(),
+            "recorded_after": found.recorded_after.iter().map(|record| self.record(record)).collect::<Vec<_>>(),
+            "simulated_after": found.simulated_after.iter().map(|event| self.event(event)).collect::<Vec<_>>(),
+            "cores": found.cores.iter().enumerate().map(core).collect::<Vec<_>>(),
+            "held": held.collect::<Vec<_>>(),
+        })
+    }
+
+    fn job(&self, task: usize, job: u64) -> serde_json::Value {
+        serde_json::json!({ "task": self.names.tasks.get(task), "job": job })
+    }
+
+    fn record(&self, record: &Record) -> serde_json::Value {
+        serde_json::json!({ "at_ns": self.names.when(record), "what": self.names.record(record) })
+    }
+
+    fn event(&self, event: &Event) -> serde_json::Value {
+        let at = Duration::from_ns(event.at.as_ns().saturating_sub(self.names.begin.as_ns()));
+        serde_json::json!({ "at_ns": at.as_ns(), "what": self.names.event(event) })
+    }
+}
