@@ -8,7 +8,7 @@ use std::fmt::Write;
 use taut_event::{Kind, Record};
 use taut_plan::{ClassPlan, Overrun, Plan};
 use taut_sim::Event;
-use taut_sim::replay::{CoreState, Difference, Names, Replay, Replayed, Stop, Why};
+use taut_sim::replay::{CoreState, Difference, Flaw, Names, Replay, Replayed, Stop, Why};
 use taut_time::{Duration, Instant};
 
 use crate::arguments::{self, Format};
@@ -21,18 +21,31 @@ pub(crate) fn replay(arguments: &arguments::Replay) -> Result<Outcome, Failure> 
     let recording = report::find(&arguments.path)?;
     let (run, plan) = report::read(&recording)?;
     let staged = staged(&plan)?;
-    let (kept, records): (Vec<usize>, Vec<Record>) =
-        run.records.iter().enumerate().filter_map(|(at, record)| Some((at, of_set(record, &staged.subjects)?))).unzip();
-    let demotes = |class: &ClassPlan| {
-        matches!(class, ClassPlan::RealTime { on_overrun, .. } if format!("{on_overrun:?}") == "Demote")
-    };
+    let (kept, records): (Vec<usize>, Vec<Record>) = run
+        .records
+        .iter()
+        .enumerate()
+        .filter_map(|(at, record)| Some((at, of_set(record, &staged.subjects)?)))
+        .unzip();
+    let demotes =
+        |class: &ClassPlan| matches!(class, ClassPlan::RealTime { on_overrun: Overrun::Demote, .. });
     let replay = Replay::new(&staged.set, &staged.rules)
         .slack(arguments.slack)
         .demoting(plan.tasks.iter().any(|task| demotes(&task.class)))
         .except(&staged.served);
+    let tasks: Vec<String> = staged.set.tasks().iter().map(|task| task.name.clone()).collect();
+    let resources: Vec<String> =
+        staged.set.resources().iter().map(|resource| resource.name.clone()).collect();
     let replayed = replay.run(&records, &mut ()).map_err(|fault| {
-        let record = fault.record.and_then(|at| kept.get(at)).map_or(String::new(), |at| format!("record {at}: "));
-        Failure::Usage(format!("{}: {record}{}", recording.display(), fault.flaw))
+        let record = fault.record.and_then(|at| kept.get(at));
+        let record = record.map_or_else(String::new, |at| format!("record {at}: "));
+        let flaw = match fault.flaw {
+            Flaw::Undeclared(task, resource) => {
+                format!("`{}` uses `{}`, of which its plan does not know", tasks[task], resources[resource])
+            }
+            other => other.to_string(),
+        };
+        Failure::Usage(format!("{}: {record}{flaw}", recording.display()))
     })?;
     if !replayed.is_dispatched() {
         return Err(Failure::Usage(format!(
@@ -40,9 +53,6 @@ pub(crate) fn replay(arguments: &arguments::Replay) -> Result<Outcome, Failure> 
             recording.display()
         )));
     }
-    let told = |names: fn(&taut_model::TaskSet) -> Vec<String>| names(&staged.set);
-    let tasks = told(|set| set.tasks().iter().map(|task| task.name.clone()).collect());
-    let resources = told(|set| set.resources().iter().map(|resource| resource.name.clone()).collect());
     let begin = run.records.iter().find(|record| record.kind == Kind::Begin);
     let begin = begin.map_or(Instant::from_ns(0), |record| record.at);
     let seen = Seen {
@@ -105,11 +115,8 @@ impl Seen<'_> {
         let plural = |count: u64, what: &str| {
             if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
         };
-        let compared = format!(
-            "{} on {}",
-            plural(self.replayed.events(), "event"),
-            plural(cores as u64, "core")
-        );
+        let compared =
+            format!("{} on {}", plural(self.replayed.events(), "event"), plural(cores as u64, "core"));
         let verdict = match &self.replayed.difference {
             Some(found) => format!("DIFFERS on cpu {}, after {compared}", self.cpu(found.core)),
             None if self.replayed.is_equal() => format!("equal: {compared}"),
@@ -144,10 +151,20 @@ impl Seen<'_> {
             }
             if of.before > 0 {
                 let before = plural(of.before, "record");
-                let _ = writeln!(text, "cpu {}: {before} come before an instant at which nothing was under way", self.cpu(core));
+                let _ = writeln!(
+                    text,
+                    "cpu {}: {before} come before an instant at which nothing was under way",
+                    self.cpu(core)
+                );
             }
             if let Some(stop) = &of.stop {
-                let _ = writeln!(text, "cpu {}: not compared from {} on: {}", self.cpu(core), self.when(stop), self.why(stop));
+                let _ = writeln!(
+                    text,
+                    "cpu {}: not compared from {} on: {}",
+                    self.cpu(core),
+                    self.when(stop),
+                    self.why(stop)
+                );
             }
         }
         for event in &self.replayed.pending {
@@ -172,11 +189,15 @@ impl Seen<'_> {
         let task = |at: usize| self.names.tasks.get(at).map_or("?", |name| name);
         match stop.why {
             Why::Lost(count) => format!("{count} records were lost, as the ring was full"),
-            Why::Demoted(at) => format!("`{}` had used up its budget and went on with less urgency", task(at)),
+            Why::Demoted(at) => {
+                format!("`{}` had used up its budget and went on with less urgency", task(at))
+            }
             Why::Server => "servers run there, which are not replayed".to_owned(),
             Why::Behind(at) => format!("too many jobs of `{}` waited behind each other", task(at)),
             Why::With(core) => format!("it shares resources with cpu {}", self.cpu(core)),
-            Why::NoBeginning => "the recording begins in the middle, and something was always under way".to_owned(),
+            Why::NoBeginning => {
+                "the recording begins in the middle, and something was always under way".to_owned()
+            }
         }
     }
 

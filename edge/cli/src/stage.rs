@@ -106,7 +106,8 @@ pub(crate) fn staged(plan: &Plan) -> Result<Staged, Failure> {
         let core = core_of(*cpu).ok_or_else(|| {
             Failure::Usage(format!("the plan of this run is damaged: `{}` is on no core", task.name))
         })?;
-        let uses = |(_, (_, _, users)): &(usize, &(&str, Locking, Vec<&str>))| users.contains(&task.name.as_str());
+        let uses =
+            |(_, (_, _, users)): &(usize, &(&str, Locking, Vec<&str>))| users.contains(&task.name.as_str());
         let request = |(resource, _)| Request { resource, count: 1, length: moment, outermost: true };
         let requests: Vec<Request> = resources.iter().enumerate().filter(uses).map(request).collect();
         let (arrivals, period) = match arrival {
@@ -122,7 +123,10 @@ pub(crate) fn staged(plan: &Plan) -> Result<Staged, Failure> {
             period,
             deadline: *deadline,
             jitter: Duration::ZERO,
-            body: Body::Anywhere { cost: (*wcet).max(Duration::from_ns(1 + requests.len() as u64)), requests },
+            body: Body::Anywhere {
+                cost: (*wcet).max(Duration::from_ns(1 + requests.len() as u64)),
+                requests,
+            },
         });
     }
     let schedulers = plan.cores.iter().map(|core| match core.scheduler {

@@ -96,6 +96,8 @@ impl Names<'_> {
             Kind::Locked(resource) => format!("{job} holds {}", self.resource(resource)),
             Kind::Unlock(resource) => format!("{job} gives back {}", self.resource(resource)),
             Kind::Complete { .. } => format!("{job} is complete"),
+            Kind::Exhausted => format!("{job} has used up its budget"),
+            Kind::Kill => format!("{job} is ended"),
             Kind::Miss => format!("{job} is late"),
         }
     }

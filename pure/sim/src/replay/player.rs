@@ -131,12 +131,14 @@ pub(super) fn play(
         player.stop(core, stop);
         difference = None;
     }
+    let mut pending = Vec::new();
     if difference.is_none() {
         player.finish();
+        pending.extend(player.lanes.iter().flat_map(|lane| lane.expected.iter().copied()));
     }
     Ok(Replayed {
         difference: difference.map(|found| *found),
-        pending: player.lanes.iter().flat_map(|lane| lane.expected.iter().copied()).collect(),
+        pending,
         cores: player.lanes.iter().map(|lane| lane.found).collect(),
         reordered: player.reordered,
     })

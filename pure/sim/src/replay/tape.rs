@@ -43,14 +43,20 @@ impl fmt::Display for Malformed {
         if let Some(record) = self.record {
             write!(f, "record {record}: ")?;
         }
-        match self.flaw {
-            Flaw::Task(task) => write!(f, "there is no task {task}"),
-            Flaw::Resource(resource) => write!(f, "there is no resource {resource}"),
-            Flaw::Undeclared(task, resource) => {
+        self.flaw.fmt(f)
+    }
+}
+
+impl fmt::Display for Flaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Task(task) => write!(f, "there is no task {task}"),
+            Self::Resource(resource) => write!(f, "there is no resource {resource}"),
+            Self::Undeclared(task, resource) => {
                 write!(f, "task {task} uses resource {resource}, which nothing says that it does")
             }
-            Flaw::Time => f.write_str("later than any clock"),
-            Flaw::Rules(fault) => write!(f, "{fault}"),
+            Self::Time => f.write_str("later than any clock"),
+            Self::Rules(fault) => fault.fmt(f),
         }
     }
 }

@@ -75,7 +75,8 @@ impl Simulation {
         (job, arrival): (u64, u64),
         sink: &mut impl Sink,
     ) -> Result<(), Halt> {
-        self.at(now, sink, |run, moment| run.arrive(task, Arrived { arrival, release: now, job }, moment))
+        let arrived = Arrived { arrival, release: now, job };
+        self.at(now, sink, |run, moment| run.arrive(task, arrived, false, moment))
     }
 
     /// Whether a job executes, so that it may do something.

@@ -49,7 +49,7 @@ impl Simulation {
         live.jobs += 1;
         source.advance(moment.scenario, &mut state.random);
         state.calendar.set(task, source.release);
-        self.arrive(task, arrived, moment)
+        self.arrive(task, arrived, dropped, moment)
     }
 
     /// A job begins, waits behind an earlier one of its task, or is dropped.
@@ -57,6 +57,7 @@ impl Simulation {
         &mut self,
         task: usize,
         arrived: Arrived,
+        dropped: bool,
         moment: &mut Moment<'_, impl Sink>,
     ) -> Result<(), Halt> {
         let state = &mut self.state;
