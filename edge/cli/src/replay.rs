@@ -32,6 +32,7 @@ pub(crate) fn replay(arguments: &arguments::Replay) -> Result<Outcome, Failure> 
     let replay = Replay::new(&staged.set, &staged.rules)
         .slack(arguments.slack)
         .demoting(plan.tasks.iter().any(|task| demotes(&task.class)))
+        .dispatched(&staged.dispatched)
         .except(&staged.served);
     let tasks: Vec<String> = staged.set.tasks().iter().map(|task| task.name.clone()).collect();
     let resources: Vec<String> =
@@ -192,6 +193,7 @@ impl Seen<'_> {
             Why::Demoted(at) => {
                 format!("`{}` had used up its budget and went on with less urgency", task(at))
             }
+            Why::NoLocks => "its jobs lock, and locks were not recorded".to_owned(),
             Why::Server => "servers run there, which are not replayed".to_owned(),
             Why::Behind(at) => format!("too many jobs of `{}` waited behind each other", task(at)),
             Why::With(core) => format!("it shares resources with cpu {}", self.cpu(core)),

@@ -76,6 +76,8 @@ pub(crate) struct Staged {
     pub(crate) rules: Rules,
     /// Per task of the plan, its position in the set, if it is real-time.
     pub(crate) subjects: Vec<Option<usize>>,
+    /// Cores that have a dispatcher.
+    pub(crate) dispatched: Vec<usize>,
     /// Cores on which servers run.
     pub(crate) served: Vec<usize>,
 }
@@ -147,7 +149,8 @@ pub(crate) fn staged(plan: &Plan) -> Result<Staged, Failure> {
         rules.cores.iter_mut().filter(edf).for_each(|rule| *rule = CoreRule::DfpNext);
     }
     let served = plan.servers.iter().filter_map(|server| core_of(server.cpu)).collect();
-    Ok(Staged { set, rules, subjects, served })
+    let dispatched = (0..plan.cores.len()).filter(|core| plan.cores[*core].dispatched.is_some()).collect();
+    Ok(Staged { set, rules, subjects, dispatched, served })
 }
 
 /// What guards a resource that several cores use, if its protocol is this.

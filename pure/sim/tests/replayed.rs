@@ -25,7 +25,8 @@ fn recorded(seed: u64, steps: u64) -> (Case, Vec<Record>) {
 }
 
 fn replay(case: &Case, records: &[Record], slack: u64) -> Replayed {
-    let replay = Replay::new(&case.set, &case.rules).slack(Duration::from_ns(slack));
+    let cores: Vec<usize> = (0..case.set.cores().len()).collect();
+    let replay = Replay::new(&case.set, &case.rules).slack(Duration::from_ns(slack)).dispatched(&cores);
     replay.run(records, &mut ()).expect("well-formed")
 }
 
@@ -45,7 +46,7 @@ fn counts(record: &&Record) -> bool {
 
 #[test]
 fn what_a_machine_records_is_what_is_simulated() {
-    let (mut events, mut jobs, mut preempted, mut waited) = (0, 0, 0, 0);
+    let (mut events, mut jobs, mut preempted, mut waited, mut dropped) = (0, 0, 0, 0, 0);
     for seed in 1..=cases(2_000) {
         let case = case(&mut Random(seed * 7919));
         let mut machine = Machine::new(&case, seed);
@@ -53,13 +54,16 @@ fn what_a_machine_records_is_what_is_simulated() {
         let replayed = replay(&case, &records, 0);
         assert!(replayed.is_equal(), "seed {seed}, {:?}:\n{}", case.rules, told(&replayed));
         assert_eq!(replayed.reordered, 0);
-        assert_eq!(replayed.events(), records.iter().filter(counts).count() as u64);
+        // Releases behind a job that were dropped at the end are of no account.
+        assert_eq!(replayed.events() + machine.dropped, records.iter().filter(counts).count() as u64);
         events += replayed.events();
         jobs += replayed.cores.iter().map(|core| core.jobs).sum::<u64>();
         (preempted, waited) = (preempted + machine.preempted, waited + machine.waited);
+        dropped += machine.dropped;
     }
     println!("{events} events, {jobs} jobs, {preempted} preemptions, {waited} waits");
-    assert!(jobs > 20_000 && preempted > 5_000 && waited > 2_000, "{jobs} {preempted} {waited}");
+    let enough = jobs > 20_000 && preempted > 5_000 && waited > 1_500 && dropped > 200;
+    assert!(enough, "{jobs} {preempted} {waited} {dropped}");
 }
 
 /// Positions of a core's records, in their order.
@@ -148,6 +152,10 @@ fn what_is_changed_is_found_first() {
     let mut changed = 0;
     for seed in 1..=cases(700) {
         let (case, records) = recorded(seed, 250);
+        if !records.iter().any(|record| record.kind == Kind::Unlock) {
+            // What differs then may be for locks that were not recorded.
+            continue;
+        }
         for _ in 0..20 {
             let mut other = records.clone();
             let Some(wrong) = change(&mut random, &case, &mut other) else { continue };
@@ -273,10 +281,29 @@ fn what_is_lost_is_not_compared() {
         assert_eq!(replayed.difference, None, "seed {seed}: {}", told(&replayed));
         let stop = replayed.cores[0].stop.expect("it lost something");
         assert_eq!(stop.why, Why::Lost(1));
-        assert!(!replayed.is_equal() && replayed.cores[0].events >= own.len() as u64 / 2);
+        assert!(!replayed.is_equal() && replayed.cores[0].events + 10 >= own.len() as u64 / 2);
         lost += 1;
     }
     assert!(lost > 200, "{lost}");
+}
+
+/// Locks may be left out of a recording: then nothing that follows from them is a difference.
+#[test]
+fn locks_that_are_not_recorded_are_told() {
+    let (mut told_of, mut equal) = (0, 0);
+    for seed in 1..=cases(300) {
+        let (case, mut records) = recorded(seed, 300);
+        records.retain(|record| {
+            !matches!(record.kind, Kind::Locked | Kind::Unlock | Kind::Spin | Kind::Suspend | Kind::Granted)
+        });
+        let replayed = replay(&case, &records, 0);
+        assert_eq!(replayed.difference, None, "seed {seed}: {}", told(&replayed));
+        let stops = replayed.cores.iter().filter_map(|core| core.stop);
+        assert!(stops.clone().all(|stop| matches!(stop.why, Why::NoLocks | Why::With(_))));
+        told_of += u64::from(stops.count() > 0);
+        equal += u64::from(replayed.is_equal());
+    }
+    assert!(told_of > 30 && equal > 30, "{told_of} {equal}");
 }
 
 /// Whatever the bytes are: an answer.

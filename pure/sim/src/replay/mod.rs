@@ -52,6 +52,7 @@ pub struct Replay<'a> {
     rules: &'a Rules,
     slack: Duration,
     demoting: bool,
+    dispatched: &'a [usize],
     except: &'a [usize],
 }
 
@@ -103,6 +104,8 @@ pub enum Why {
     Lost(u64),
     /// A job of this task went on with less urgency as its budget was used up.
     Demoted(usize),
+    /// Its jobs may lock, no lock was recorded, and then it decided otherwise than without.
+    NoLocks,
     /// Servers run on it, which are not replayed.
     Server,
     /// More jobs of this task waited behind each other than are simulated.
@@ -116,7 +119,7 @@ pub enum Why {
 impl<'a> Replay<'a> {
     /// Of a set under rules.
     pub fn new(set: &'a TaskSet, rules: &'a Rules) -> Self {
-        Self { set, rules, slack: Self::SLACK, demoting: false, except: &[] }
+        Self { set, rules, slack: Self::SLACK, demoting: false, dispatched: &[], except: &[] }
     }
 
     /// What [`Replay::slack`] is if nobody says.
@@ -132,6 +135,13 @@ impl<'a> Replay<'a> {
     #[must_use]
     pub fn demoting(self, demoting: bool) -> Self {
         Self { demoting, ..self }
+    }
+
+    /// Cores that have a dispatcher. What is recorded on others shows it, but where nothing is preempted, locked, or
+    /// released by a calendar.
+    #[must_use]
+    pub fn dispatched(self, dispatched: &'a [usize]) -> Self {
+        Self { dispatched, ..self }
     }
 
     /// Cores on which servers run: they are not compared, nor are those that share resources with them.

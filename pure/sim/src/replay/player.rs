@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use taut_event::Record;
-use taut_model::TaskSet;
+use taut_model::{Arrivals, TaskSet};
 use taut_time::{Duration, Instant};
 
 use super::tape::{Flaw, Item, Malformed, Tape, What};
@@ -35,7 +35,8 @@ struct Player<'a, S> {
     grants: Vec<usize>,
     /// Cores that go first until a place of theirs, the last one first.
     first: Vec<(usize, usize)>,
-    from_next: bool,
+    /// Per core, when it was told of a release last.
+    last_told: Vec<u64>,
     reordered: u64,
     sink: &'a mut S,
 }
@@ -94,7 +95,12 @@ pub(super) fn play(
 ) -> Result<Replayed, Malformed> {
     let rules = |fault| Malformed { record: None, flaw: Flaw::Rules(fault) };
     let simulation = Simulation::driven(replay.set, replay.rules).map_err(rules)?;
-    let tape = Tape::read(replay.set, |resource| simulation.guard(resource), replay.demoting, records)?;
+    let tape = Tape::read(
+        replay.set,
+        |resource| simulation.guard(resource),
+        (replay.dispatched, replay.demoting),
+        records,
+    )?;
     let (tasks, resources) = (replay.set.tasks().len(), replay.set.resources().len());
     let mut player = Player {
         set: replay.set,
@@ -107,7 +113,7 @@ pub(super) fn play(
         held: vec![None; resources],
         grants: vec![0; resources],
         first: Vec::new(),
-        from_next: replay.rules.cores.contains(&CoreRule::DfpNext),
+        last_told: vec![0; tape.items.len()],
         reordered: 0,
         tape: &tape,
         sink,
@@ -118,6 +124,9 @@ pub(super) fn play(
     for task in 0..tasks {
         player.foresee(task);
     }
+    for core in 0..tape.items.len() {
+        player.foresee_untimed(core);
+    }
     for &core in replay.except {
         if let Some(item) = tape.items.get(core).and_then(|items| items.first()) {
             player.stop(core, stop(*item, Why::Server));
@@ -126,7 +135,7 @@ pub(super) fn play(
     let mut difference = player.play(records).err();
     // What was lost may be what it differs by.
     if let Some(found) = &difference
-        && let Some((core, stop)) = player.loss_after(found)
+        && let Some((core, stop)) = player.loss(found)
     {
         player.stop(core, stop);
         difference = None;
@@ -222,11 +231,15 @@ impl<S: Sink> Player<'_, S> {
     }
 
     fn take(&mut self, core: usize, item: Item, records: &[Record]) -> Result<(), Halt> {
-        if let What::Skip(_) = item.what {
-            // No rule is told of it, so nobody decides.
-            self.arrived[item.task] += 1;
-            self.foresee(item.task);
-            return Ok(());
+        // No rule is told of these, so nobody decides.
+        match item.what {
+            What::Skip(_) => {
+                self.arrived[item.task] += 1;
+                self.foresee(item.task);
+                return Ok(());
+            }
+            What::Nothing => return Ok(()),
+            _ => {}
         }
         let more = item.what.is_told() && self.lanes[core].undecided == Some(item.at);
         if !more {
@@ -264,6 +277,8 @@ impl<S: Sink> Player<'_, S> {
             What::Told(arrival) => {
                 self.arrived[task] += 1;
                 self.foresee(task);
+                self.last_told[core] = at;
+                self.foresee_untimed(core);
                 let said = self.run(core, at, |run, sink| run.told(at, task, (job, arrival), sink))?;
                 return if said == Some(Kind::Drop) {
                     Err(Refused::Stop(Why::Behind(task)))
@@ -271,7 +286,7 @@ impl<S: Sink> Player<'_, S> {
                     Ok(true)
                 };
             }
-            What::Skip(_) => return Ok(false),
+            What::Skip(_) | What::Nothing => return Ok(false),
             What::End(why) => return Err(Refused::Stop(why)),
             What::Granted(resource) => {
                 self.granted[task] = Some(resource);
@@ -338,9 +353,21 @@ impl<S: Sink> Player<'_, S> {
 
     /// What a task's core knows of its next arrival.
     fn foresee(&mut self, task: usize) {
-        if self.from_next {
+        let of = &self.set.tasks()[task];
+        if self.rules.cores[of.core] == CoreRule::DfpNext && of.arrivals != Arrivals::Sporadic {
             let next = self.tape.arrivals[task].get(self.arrived[task]);
             self.simulation.comes_next(task, next.copied());
+        }
+    }
+
+    /// Of what no calendar knows, the next arrives when it is told, which is not before anything was told last.
+    fn foresee_untimed(&mut self, core: usize) {
+        if self.rules.cores[core] == CoreRule::DfpNext {
+            for task in self.set.on_core(core) {
+                if self.set.tasks()[task].arrivals == Arrivals::Sporadic {
+                    self.simulation.comes_next(task, Some(self.last_told[core]));
+                }
+            }
         }
     }
 
@@ -367,16 +394,23 @@ impl<S: Sink> Player<'_, S> {
         }))
     }
 
-    /// A loss that is told of behind a difference, on a core that may have to do with it.
-    fn loss_after(&self, found: &Difference) -> Option<(usize, Stop)> {
+    /// A loss that is told of behind a difference, or locks that were not recorded, on a core that may have to do with
+    /// it.
+    fn loss(&self, found: &Difference) -> Option<(usize, Stop)> {
         let component = self.tape.component[found.core];
         let mut cores = (0..self.lanes.len()).filter(|core| self.tape.component[*core] == component);
         let (record, at) = (found.recorded.0, found.recorded.1.at);
-        cores.find_map(|core| {
-            self.tape.items[core][self.lanes[core].next..].iter().find_map(|item| match item.what {
-                What::End(why @ Why::Lost(_)) => Some((core, Stop { at, record, why })),
+        let lost = |core: &usize| {
+            self.tape.items[*core][self.lanes[*core].next..].iter().find_map(|item| match item.what {
+                What::End(why @ Why::Lost(_)) => Some(why),
                 _ => None,
             })
+        };
+        let stop = |core, why| (core, Stop { at, record, why });
+        let silent = |core: &usize| self.tape.silent[*core] && self.lanes[*core].found.dispatched;
+        cores.clone().find_map(|core| Some(stop(core, lost(&core)?))).or_else(|| {
+            let core = cores.find(silent)?;
+            Some(stop(core, Why::NoLocks))
         })
     }
 
@@ -425,7 +459,7 @@ fn same(item: Item, event: &Event) -> bool {
         What::Start => event.kind == Kind::Start,
         What::Preempt => event.kind == Kind::Preempt,
         What::Resume => event.kind == Kind::Resume,
-        What::Skip(_) | What::End(_) => false,
+        What::Skip(_) | What::Nothing | What::End(_) => false,
     };
     kind && (item.task, item.job) == (event.task, event.job)
 }

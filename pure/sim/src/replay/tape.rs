@@ -92,6 +92,8 @@ pub(super) enum What {
     Start,
     Preempt,
     Resume,
+    /// It says nothing that was not said before.
+    Nothing,
     End(Why),
 }
 
@@ -113,6 +115,8 @@ pub(super) struct Tape {
     pub(super) before: Vec<u64>,
     /// Per task, when its jobs arrive that its core is told of or that are dropped, in that order.
     pub(super) arrivals: Vec<Vec<u64>>,
+    /// Per core, whether its jobs may lock, and no lock was recorded anywhere.
+    pub(super) silent: Vec<bool>,
     /// Per core, the cores that it shares resources with, itself included.
     pub(super) component: Vec<usize>,
     /// Per global resource, who comes to hold it, in that order, then who still waits at the end: core and place of the
@@ -128,15 +132,16 @@ impl Tape {
     pub(super) fn read(
         set: &TaskSet,
         guard: impl Fn(usize) -> Option<Guard>,
-        demoting: bool,
+        (dispatched, demoting): (&[usize], bool),
         records: &[Record],
     ) -> Result<Self, Malformed> {
         let cores = set.cores().len();
         let mut tape = Self {
             items: vec![Vec::new(); cores],
-            dispatched: vec![false; cores],
+            dispatched: (0..cores).map(|core| dispatched.contains(&core)).collect(),
             before: vec![0; cores],
             arrivals: vec![Vec::new(); set.tasks().len()],
+            silent: vec![false; cores],
             component: components(set),
             holds: vec![Vec::new(); set.resources().len()],
             sure: vec![0; set.resources().len()],
@@ -191,9 +196,15 @@ impl Tape {
                 tape.items[core].clear();
             }
         }
+        let locks = |item: &Item| matches!(item.what, What::Unlock(_) | What::Locked(_) | What::Granted(_));
+        if !tape.items.iter().flatten().any(locks) {
+            let may = |task: usize| !set.requests(task).is_empty();
+            tape.silent = (0..cores).map(|core| set.on_core(core).any(may)).collect();
+        }
         if !records.iter().any(|record| record.kind == Kind::Begin) {
             tape.begin_where_nothing_is_under_way();
         }
+        tape.withdraw();
         tape.note_arrivals(set);
         tape.note_holds(guard);
         Ok(tape)
@@ -224,9 +235,9 @@ impl Tape {
             for (place, &(core, at)) in order.iter().enumerate() {
                 let item = self.items[core][at];
                 match item.what {
-                    What::Told(_) => drop(told.insert(item.task)),
-                    What::Skip(_) | What::End(_) => {}
-                    _ if told.contains(&item.task) => {}
+                    What::Told(_) => drop(told.insert((item.task, item.job))),
+                    What::Skip(_) | What::Nothing | What::End(_) => {}
+                    _ if told.contains(&(item.task, item.job)) => {}
                     _ => orphan = place + 1,
                 }
             }
@@ -257,6 +268,29 @@ impl Tape {
                 if all {
                     self.items[core].push(Item { what: What::End(Why::NoBeginning), ..last });
                 }
+            }
+        }
+    }
+
+    /// What waited behind another job and was dropped before it began has never been told to the rule.
+    fn withdraw(&mut self) {
+        for items in &mut self.items {
+            let mut told: BTreeMap<(usize, u64), usize> = BTreeMap::new();
+            let mut gone = Vec::new();
+            for (place, item) in items.iter().enumerate() {
+                match item.what {
+                    What::Told(_) => drop(told.insert((item.task, item.job), place)),
+                    What::Skip(_) => {
+                        gone.extend(told.remove(&(item.task, item.job)).map(|told| (told, place)))
+                    }
+                    _ => {}
+                }
+            }
+            for (told, skipped) in gone {
+                if let What::Told(arrival) = items[told].what {
+                    items[told].what = What::Skip(arrival);
+                }
+                items[skipped].what = What::Nothing;
             }
         }
     }

@@ -8,10 +8,12 @@
 
 mod rules;
 
+use std::collections::VecDeque;
+
 use taut_event::{Kind, Record};
 use taut_model::{Arrivals, Body, Request, Resource, Scheduler, SetTask, TaskSet};
 use taut_policy::{Answer, Party};
-use taut_sim::{CoreRule, GlobalRule, Rules};
+use taut_sim::{BACKLOG_MAX, CoreRule, GlobalRule, Rules};
 use taut_time::{Duration, Instant};
 
 pub use rules::{Bands, Shared};
@@ -98,6 +100,8 @@ struct Task {
     arrival: u64,
     number: u64,
     job: Option<Job>,
+    /// Released behind that one: number and arrival.
+    behind: VecDeque<(u64, u64)>,
     /// Granted, and its core has not been told; from when on it may be.
     on_the_way: Option<(usize, u64, u64)>,
 }
@@ -112,11 +116,16 @@ pub struct Machine<'a> {
     current: Vec<Option<usize>>,
     /// Per core, until when it is at something.
     busy: Vec<u64>,
+    /// Per core, when it was told of something last.
+    told: Vec<u64>,
     tasks: Vec<Task>,
     rings: Vec<Vec<Record>>,
     /// Told and dropped jobs, to see that the machine does something.
     pub preempted: u64,
     pub waited: u64,
+    pub dropped: u64,
+    stops: bool,
+    stopping: bool,
 }
 
 impl<'a> Machine<'a> {
@@ -129,6 +138,7 @@ impl<'a> Machine<'a> {
             arrival: 1_000 + random.below(400),
             number: 0,
             job: None,
+            behind: VecDeque::new(),
             on_the_way: None,
         };
         Self {
@@ -138,23 +148,29 @@ impl<'a> Machine<'a> {
             globals: (0..set.resources().len()).map(|at| rules::shared(set, &case.rules, at)).collect(),
             current: vec![None; members.len()],
             busy: vec![0; members.len()],
+            told: vec![0; members.len()],
             tasks: (0..set.tasks().len()).map(|_| task(&mut random)).collect(),
             rings: vec![Vec::new(); members.len()],
             members,
             random,
             preempted: 0,
             waited: 0,
+            dropped: 0,
+            stops: seed.is_multiple_of(2),
+            stopping: false,
         }
     }
 
     /// So many steps. Gives the records as a drain writes them: a piece of one ring, then of another.
     pub fn run(&mut self, steps: u64) -> Vec<Record> {
-        for _ in 0..steps {
+        for step in 0..steps {
+            // Every other one is stopped in an orderly way: what has begun ends.
+            self.stopping = self.stops && step > steps * 3 / 4;
             self.now += 1 + self.random.below(12);
             // What may not wait any longer.
             for core in 0..self.cores.len() {
                 let late = |task: &usize| self.tasks[*task].arrival + self.case.late / 2 <= self.now;
-                if self.members[core].iter().any(late) {
+                if !self.stopping && self.members[core].iter().any(late) {
                     self.free(core);
                     self.tell(core, true);
                 }
@@ -164,7 +180,7 @@ impl<'a> Machine<'a> {
                 continue;
             }
             match self.random.below(4) {
-                0 => self.tell(core, false),
+                0 if !self.stopping => self.tell(core, false),
                 1 => self.deliver(core),
                 _ => self.act(core),
             }
@@ -210,29 +226,39 @@ impl<'a> Machine<'a> {
         let mut told = false;
         for task in self.members[core].clone() {
             while self.tasks[task].arrival < self.now && (all || self.random.below(2) == 0) {
-                let (arrival, number) = (self.tasks[task].arrival, self.tasks[task].number);
-                if self.tasks[task].job.is_some() {
-                    if !self.case.skips {
-                        // It is told of when that one is complete.
-                        break;
-                    }
+                let (mut arrival, number) = (self.tasks[task].arrival, self.tasks[task].number);
+                if self.case.set.tasks()[task].arrivals == Arrivals::Sporadic {
+                    // What no calendar knows arrives when it is told.
+                    arrival = self.now;
+                }
+                let busy = self.tasks[task].job.is_some();
+                if busy && (self.case.skips || self.tasks[task].behind.len() == BACKLOG_MAX) {
                     self.put(core, arrival, Kind::Skip, task, number, 0);
                 } else {
-                    let local = self.local(task);
-                    self.cores[core].release(local, Instant::from_ns(arrival)).expect("idle");
                     self.put(core, arrival, Kind::Release, task, number, self.now - arrival);
                     self.busy[core] = self.busy[core].max(self.now);
-                    let left = 1 + self.random.below(12);
-                    self.tasks[task].job =
-                        Some(Job { number, held: Vec::new(), wants: None, started: false, left });
+                    if busy {
+                        self.tasks[task].behind.push_back((number, arrival));
+                    } else {
+                        self.open(core, task, number, arrival);
+                    }
                     told = true;
                 }
                 self.next(task);
             }
         }
         if told {
+            self.told[core] = self.now;
             self.decide(core);
         }
+    }
+
+    /// The rule is told of a job of a task that has no other.
+    fn open(&mut self, core: usize, task: usize, number: u64, arrival: u64) {
+        let local = self.local(task);
+        self.cores[core].release(local, Instant::from_ns(arrival)).expect("idle");
+        let left = 1 + self.random.below(12);
+        self.tasks[task].job = Some(Job { number, held: Vec::new(), wants: None, started: false, left });
     }
 
     fn next(&mut self, task: usize) {
@@ -325,6 +351,14 @@ impl<'a> Machine<'a> {
             self.cores[core].complete().expect("it runs");
             self.tasks[task].job = None;
             self.current[core] = None;
+            while let Some((number, arrival)) = self.tasks[task].behind.pop_front() {
+                if !self.stopping {
+                    self.open(core, task, number, arrival);
+                    break;
+                }
+                self.put(core, self.now, Kind::Skip, task, number, 0);
+                self.dropped += 1;
+            }
             self.decide(core);
         }
     }
@@ -332,8 +366,12 @@ impl<'a> Machine<'a> {
     /// What deadline floors count from.
     fn base(&self, core: usize) -> u64 {
         if self.case.rules.cores[core] == CoreRule::DfpNext {
-            let arrivals = self.members[core].iter().map(|task| self.tasks[*task].arrival);
-            arrivals.min().expect("some")
+            // Of a task that no calendar knows, when anything was told last.
+            let next = |task: &usize| match self.case.set.tasks()[*task].arrivals {
+                Arrivals::Sporadic => self.told[core],
+                _ => self.tasks[*task].arrival,
+            };
+            self.members[core].iter().map(next).min().expect("some")
         } else {
             self.now
         }
