@@ -1,20 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What makes threads wait for each other in the kernel: one file each.
+//! What makes threads wait for each other: one file each.
 //!
 //! | you need | use | real-time cost |
 //! |---|---|---|
 //! | to sleep until the other side has written | [`Bell`]: [`Ringer`] and [`Listener`] | 1 exchange; 1 system call if somebody sleeps |
 //! | the same in an `async` function | [`Watch`] | the same; waiting takes a thread, which is not real-time |
 //! | two threads to share one end of an object | [`Serial`] | uncontended 2 exchanges, no system call |
+//! | cores to take turns, in short sections | [`spin`] | uncontended 1 exchange, 4 stores, a load for each other core |
+//!
+//! The last one works between processes too, and goes on when one of them is killed: [`life`].
 //!
 //! The wait-free objects themselves are in `taut-share`, which makes no system call.
 
 mod bell;
+mod global;
+pub mod life;
 mod serial;
+pub mod spin;
 mod watch;
 
 pub use bell::{Bell, Listener, Ringer, Rings, Woken};
+pub use global::{Entry, LayoutError, PARTIES_LIMIT, Patience, Stuck};
 pub use serial::{Serial, Taken};
+pub use taut_atomic::{LINE_BYTES, Line, Memory};
 pub use watch::{Ring, Watch};

@@ -15,6 +15,7 @@
 //! | [`memory`] | locking, anonymous and shared mappings, sealed memory files |
 //! | [`mod@file`] | folders that are what they seem |
 //! | [`futex`] | waiting for a word to change, within or across processes |
+//! | [`life`] | a word that the kernel marks when this process dies |
 //! | [`mutex`] | the mutex with priority inheritance |
 //! | [`usage`] | page faults and context switches of the calling thread |
 //! | [`signals`] | blocking and awaiting termination |
@@ -30,6 +31,7 @@ mod error;
 pub mod file;
 pub mod futex;
 pub mod interrupt;
+pub mod life;
 pub mod machine;
 pub mod memory;
 pub mod mutex;

@@ -46,7 +46,7 @@ pub(super) const ROOMS: &[Room] = &[
     room("live/segment", &["share", "sys"], &[]),
     room("live/gauge", &["sys"], &[]),
     room("live/scope", &[], &[]),
-    room("live/lock", &["sys"], &[]),
+    room("live/lock", &["atomic", "sys"], &[]),
     room("live/trace", &["time", "event"], &["loom"]),
     room("live/boot", &["plan", "sys", "segment", "share", "scope"], &[]),
     room(

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What the locks that several cores and processes share have in common.
+
+use std::fmt;
+
+use taut_atomic::{LINE_BYTES, Memory};
+
+/// The most parties that a global lock has.
+pub const PARTIES_LIMIT: u32 = 64;
+
+/// How long to wait for a lock, before it is said who is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// As long as it takes. For memory that nobody spoils: one that writes nonsense there can make it for ever.
+    Endless,
+    /// This number of looks at the others, each of a few nanoseconds: the same in every run. A party that sleeps looks
+    /// once each time it wakes.
+    Looks(u64),
+    /// Until this instant of CLOCK_MONOTONIC, in nanoseconds. It is looked at with every 32nd look, and when a sleep ends.
+    Until(u64),
+}
+
+impl Patience {
+    /// Whether it is over after so many looks.
+    pub(crate) fn over(self, looks: u64) -> bool {
+        match self {
+            Self::Endless => false,
+            Self::Looks(most) => looks >= most,
+            Self::Until(deadline) => looks.is_multiple_of(LOOKS) && now() >= deadline,
+        }
+    }
+}
+
+/// Looks between two that cost more: in a model none, for there is nothing to save.
+pub(crate) const LOOKS: u64 = if cfg!(any(loom, shuttle)) { 1 } else { 32 };
+
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) fn now() -> u64 {
+    taut_sys::clock::monotonic_ns()
+}
+
+/// There is no clock in a model: what ends by it, ends.
+#[cfg(any(loom, shuttle))]
+pub(crate) fn now() -> u64 {
+    u64::MAX
+}
+
+/// How a lock was had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// As its last holder left it.
+    Clean,
+    /// This party died holding it, and nobody has been told before: what the lock protects may be half changed. The lock
+    /// itself is whole, and the caller's.
+    OwnerDied(u32),
+}
+
+/// The patience is over. The caller has not got the lock, and no longer waits for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stuck {
+    /// A party that was before us at the last look: it lives, and holds the lock or is about to.
+    pub party: u32,
+}
+
+impl fmt::Display for Stuck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "party {} of the lock lives and does not let go", self.party)
+    }
+}
+
+impl std::error::Error for Stuck {}
+
+/// Why a lock cannot be built there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LayoutError {
+    /// The memory is too short.
+    TooSmall {
+        /// Bytes that are needed.
+        needed: usize,
+        /// Bytes that there are.
+        given: usize,
+    },
+    /// The number of parties is 0 or more than [`PARTIES_LIMIT`], or there is no party of that number.
+    Parties,
+    /// The number of processes is 0 or more than [`life::LIMIT`](crate::life::LIMIT), or there is no place of that number.
+    Places,
+    /// Somebody who lives has that place, or is that party.
+    Taken,
+}
+
+impl fmt::Display for LayoutError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooSmall { needed, given } => write!(f, "it needs {needed} bytes and gets {given}"),
+            Self::Parties => write!(f, "a lock has 1 to {PARTIES_LIMIT} parties, counted from 0"),
+            Self::Places => write!(f, "there are 1 to {} places for processes, from 0", crate::life::LIMIT),
+            Self::Taken => f.write_str("somebody who lives has it"),
+        }
+    }
+}
+
+impl std::error::Error for LayoutError {}
+
+/// Checks that there is room.
+pub(crate) fn fit(memory: &Memory<'_>, needed: usize) -> Result<(), LayoutError> {
+    let given = memory.bytes();
+    if given < needed { Err(LayoutError::TooSmall { needed, given }) } else { Ok(()) }
+}
+
+/// Bytes of a line of its own for all, and one for each of so many.
+pub(crate) const fn lines(many: u32) -> usize {
+    LINE_BYTES * (1 + many as usize)
+}

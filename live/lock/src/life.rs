@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Which processes live: a word for each in the memory that they share, which the kernel marks.
+//!
+//! # Use
+//!
+//! Beside the locks that several processes use: one place per process, for all its parties of all locks. Parties of one
+//! process alone need none, as they die together. Threads that die alone, with a lock, are not known of here: a panic
+//! gives it back on its way.
+//!
+//! Beside each party of a lock stands who it is: its *seat*. So a party is free again when its process has died, and the
+//! next one that sits down there is known from it.
+//!
+//! # Callers
+//!
+//! Anybody at any time. A place is one process's until that ends, a seat one party's.
+//!
+//! # Progress
+//!
+//! | operation  | bound                                                                                       |
+//! |------------|---------------------------------------------------------------------------------------------|
+//! | `claim`    | 1 load, 1 exchange; starts a thread: for boot                                               |
+//! | to sit down | 1 load, 1 exchange, and a look                                                             |
+//! | to look    | 1 load; of a seat 2; if it is dead, one system call that waits until all processors have taken an interrupt |
+//!
+//! # State
+//!
+//! ```text
+//! byte 128 · place    bits  0..=29  the thread that keeps it; 0: nobody
+//!                     bit      30   it died
+//!                     bits 32..=63  how often the place was claimed
+//! a seat              bits  0..=15  the place of its process, from 1; 0: it is free
+//!                     bits 16..=47  the number of that process's claim
+//!                     bits 48..=55  how often the seat was taken, wrapping
+//! ```
+//!
+//! # Invariants
+//!
+//! - I1 While a place has a keeper, its process lives, and nobody claims it.
+//! - I2 Each claim has another number, so a process is known from those that had its place before.
+//! - I3 A seat that a living process has is taken by nobody, and who takes one counts.
+//!
+//! # Orderings
+//!
+//! - O1 end: AcqRel of the exchange that claims a place ↔ Acquire of the load by which one is looked at. What a dead
+//!   process has written is ordered by the kernel, not by these.
+//! - O2 seat: AcqRel of the exchange that takes a seat, Release of the store that leaves it ↔ Acquire of the load by which
+//!   it is looked at.
+//!
+//! # Proof
+//!
+//! I1: the keeper is put there by an exchange that finds none. The kernel takes it away when the thread ends, which
+//! has the word on its robust list by then ([`taut_sys::life`]); it ends with its process. I2: the same exchange counts.
+//! I3 likewise.
+//!
+//! A party marks each word that it writes for others with the number of its seat. Who finds a word looks at the seat
+//! *afterwards*: if the number is another one by now, the word was left by one that is gone, and whoever sits there knows.
+//! If it is the same, and its process is dead, nobody has sat down there since.
+//!
+//! Death is seen while another thread of the dead process may still be on another processor, between two
+//! instructions: told to end, but not there yet. So who looks makes all processors enter the kernel before it believes
+//! what it saw ([`taut_sys::life::left`]).
+//!
+//! # Crash
+//!
+//! | who dies, where        | what the others see       | what goes on                    |
+//! |------------------------|---------------------------|---------------------------------|
+//! | before its claim       | a place that nobody has   | the next one claims it          |
+//! | after it               | the mark, set by the kernel | the same, under the next number |
+//!
+//! A hostile process can call anybody dead, or dead ones living. The first lets two into a lock; the second is what
+//! [`Patience`](crate::Patience) is for. In its own place it can only speak of itself.
+//!
+//! # Source
+//!
+//! Robust futexes: the kernel's `Documentation/locking/robust-futexes.rst` and `robust-futex-ABI.rst`. We differ: the
+//! list's links are not in the shared memory, since one thread keeps one word.
+//!
+//! # Checked
+//!
+//! - here: places, numbers, successors
+//! - `tests/deaths.rs`: processes that end by SIGKILL in the middle of what they do
+//!
+//! Not covered: 2³² claims of one place; 2⁸ deaths of a party between two steps of another.
+
+use std::fmt;
+
+use taut_atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use taut_atomic::{AtomicU64, LINE_BYTES, Memory, Words};
+use taut_sys::life::{DIED, OWNER};
+
+use crate::global::{LayoutError, fit};
+
+/// The most places.
+pub const LIMIT: u32 = 1024;
+
+/// Bytes for so many places.
+pub const fn bytes(places: u32) -> usize {
+    LINE_BYTES * places as usize
+}
+
+/// The places of all processes that share something.
+#[derive(Clone, Copy)]
+pub struct Lives<'m> {
+    words: Words<'m>,
+}
+
+impl<'m> Lives<'m> {
+    /// Over memory that is zero, or has been used for this before: with this number of places, the same for all.
+    ///
+    /// # Errors
+    ///
+    /// [`LayoutError::Places`], [`LayoutError::TooSmall`].
+    pub fn new(memory: Memory<'m>, places: u32) -> Result<Self, LayoutError> {
+        if places == 0 || places > LIMIT {
+            return Err(LayoutError::Places);
+        }
+        fit(&memory, bytes(places))?;
+        Ok(Self { words: memory.words(0, LINE_BYTES, places as usize) })
+    }
+
+    /// How many there are.
+    pub fn places(&self) -> u32 {
+        self.words.count() as u32
+    }
+
+    /// Whether whoever had this name is dead: then nothing of it runs any more, and all that it wrote is seen.
+    pub(crate) fn is_dead(&self, name: Name) -> bool {
+        let Some(word) = name.place().and_then(|place| self.words.get(place)) else { return false };
+        let word = word.load(Acquire); // O1 end
+        if keeper(word) != 0 && claims(word) == name.claim() {
+            return false;
+        }
+        left();
+        true
+    }
+}
+
+#[cfg(not(any(loom, shuttle)))]
+#[cold]
+fn left() {
+    // An error could only mean that the kernel does not know the call, which `claim` has made sure of.
+    let _ = taut_sys::life::left();
+}
+
+/// In a model what is dead does nothing.
+#[cfg(any(loom, shuttle))]
+fn left() {}
+
+/// The thread that keeps a place, 0 if it died.
+const fn keeper(word: u64) -> u32 {
+    let low = word as u32;
+    if low & DIED == 0 { low & OWNER } else { 0 }
+}
+
+const fn claims(word: u64) -> u32 {
+    (word >> 32) as u32
+}
+
+/// A process in one of its lives: its place, and the number of the claim. 0 is nobody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Name(u64);
+
+impl Name {
+    /// Bits that a name has.
+    pub(crate) const BITS: u32 = 48;
+
+    /// Of the bits of a shared word, whatever they are.
+    pub(crate) const fn of(word: u64) -> Self {
+        Self(word & ((1 << Self::BITS) - 1))
+    }
+
+    pub(crate) const fn is_nobody(self) -> bool {
+        self.0 & 0xFFFF == 0
+    }
+
+    fn place(self) -> Option<usize> {
+        ((self.0 & 0xFFFF) as usize).checked_sub(1)
+    }
+
+    const fn claim(self) -> u32 {
+        (self.0 >> 16) as u32
+    }
+}
+
+/// Who is which party of a lock.
+#[derive(Clone, Copy)]
+pub(crate) struct Seats<'m> {
+    /// `None` in one process: nobody dies, and each party is there once.
+    shared: Option<(Words<'m>, Lives<'m>)>,
+}
+
+/// The number of a seat's taking, as words that its party writes are marked with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Taking(u8);
+
+impl Taking {
+    /// Where nobody dies.
+    pub(crate) const ONLY: Self = Self(0);
+    /// Bits that it takes at the top of a word.
+    pub(crate) const BITS: u32 = 8;
+
+    pub(crate) const fn of(word: u64) -> Self {
+        Self((word >> (64 - Self::BITS)) as u8)
+    }
+
+    /// At the top of a word.
+    pub(crate) const fn bits(self) -> u64 {
+        (self.0 as u64) << (64 - Self::BITS)
+    }
+}
+
+impl<'m> Seats<'m> {
+    pub(crate) const IMMORTAL: Self = Self { shared: None };
+
+    pub(crate) fn new(seats: Words<'m>, lives: Lives<'m>) -> Self {
+        Self { shared: Some((seats, lives)) }
+    }
+
+    /// Sits down as party `which`.
+    pub(crate) fn take(&self, which: u32, alive: &Alive) -> Result<Taking, LayoutError> {
+        let Some((seats, lives)) = &self.shared else { return Ok(Taking::ONLY) };
+        let seat = seats.get(which as usize).ok_or(LayoutError::Parties)?;
+        let old = seat.load(Acquire); // O2 seat
+        let name = Name::of(old);
+        if !name.is_nobody() && !lives.is_dead(name) {
+            return Err(LayoutError::Taken);
+        }
+        let taking = Taking(((old >> Name::BITS) as u8).wrapping_add(1));
+        let new = (u64::from(taking.0) << Name::BITS) | alive.name().0;
+        // O2 seat
+        seat.compare_exchange(old, new, AcqRel, Relaxed).map_err(|_| LayoutError::Taken)?;
+        Ok(taking)
+    }
+
+    /// Gets up, as the party that sat down last.
+    pub(crate) fn leave(&self, which: u32, taking: Taking) {
+        if let Some(seat) = self.shared.as_ref().and_then(|(seats, _)| seats.get(which as usize)) {
+            seat.store(u64::from(taking.0) << Name::BITS, Release); // O2 seat
+        }
+    }
+
+    /// Whether the party that wrote a word of this mark, which the caller has read before, is gone: then nothing of it
+    /// runs any more, and all that it wrote is seen.
+    #[cold]
+    pub(crate) fn is_gone(&self, which: u32, wrote: Taking) -> bool {
+        let Some((seats, lives)) = &self.shared else { return false };
+        let Some(seat) = seats.get(which as usize) else { return false };
+        let seat = seat.load(Acquire); // O2 seat
+        let name = Name::of(seat);
+        (seat >> Name::BITS) as u8 != wrote.0 || name.is_nobody() || lives.is_dead(name)
+    }
+}
+
+/// This process has a place, until this is dropped or the process ends.
+#[derive(Debug)]
+pub struct Alive {
+    name: Name,
+    #[cfg(not(any(loom, shuttle)))]
+    _keeper: taut_sys::life::Life,
+}
+
+impl Alive {
+    /// Takes a place, and starts the thread that keeps it: a parked one, with a small stack. For boot.
+    ///
+    /// # Errors
+    ///
+    /// [`NotClaimed`].
+    pub fn claim(lives: Lives<'static>, place: u32) -> Result<Self, NotClaimed> {
+        let word = lives.words.get(place as usize).ok_or(NotClaimed::Layout(LayoutError::Places))?;
+        let mut claim = 0;
+        let take = |id| take(word, id).inspect(|number| claim = *number).is_some();
+        #[cfg(not(any(loom, shuttle)))]
+        let keeper = {
+            let low = std::ptr::NonNull::from(word).cast::<u32>();
+            // SAFETY: the half of the word in which the lowest bits are; it is mapped for ever (`Lives<'static>`).
+            let low = unsafe { low.add(usize::from(cfg!(target_endian = "big"))) };
+            // SAFETY: aligned as half of an aligned word, and mapped, as above.
+            let held = unsafe { taut_sys::life::Life::hold(low, take) };
+            held.map_err(NotClaimed::System)?.ok_or(NotClaimed::Layout(LayoutError::Taken))?
+        };
+        #[cfg(any(loom, shuttle))]
+        if !{ take }(1) {
+            return Err(NotClaimed::Layout(LayoutError::Taken));
+        }
+        Ok(Self {
+            name: Name((u64::from(claim) << 16) | (u64::from(place) + 1)),
+            #[cfg(not(any(loom, shuttle)))]
+            _keeper: keeper,
+        })
+    }
+
+    pub(crate) fn name(&self) -> Name {
+        self.name
+    }
+}
+
+/// Puts a keeper to a place that has none; gives the number of the claim.
+fn take(word: &AtomicU64, id: u32) -> Option<u32> {
+    let old = word.load(Relaxed);
+    if keeper(old) != 0 {
+        return None;
+    }
+    let claim = claims(old).wrapping_add(1);
+    let new = (u64::from(claim) << 32) | u64::from(id);
+    // O1 end: who looks sees this life, or a later one.
+    word.compare_exchange(old, new, AcqRel, Relaxed).is_ok().then_some(claim)
+}
+
+/// Why a place was not had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotClaimed {
+    /// [`LayoutError::Places`], [`LayoutError::Taken`].
+    Layout(LayoutError),
+    /// The kernel cannot do it, or no thread could be started.
+    System(taut_sys::Error),
+}
+
+impl fmt::Display for NotClaimed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Layout(error) => write!(f, "no place for this process: {error}"),
+            Self::System(error) => write!(f, "no place for this process: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for NotClaimed {}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use taut_atomic::Line;
+
+    use super::*;
+
+    fn lives(places: u32) -> Lives<'static> {
+        let lines = (0..places).map(|_| Line::new()).collect::<Box<[Line]>>();
+        Lives::new(Memory::new(Box::leak(lines)), places).unwrap()
+    }
+
+    #[test]
+    fn a_place_has_one_keeper_at_a_time() {
+        let lives = lives(2);
+        assert_eq!(lives.places(), 2);
+        let first = Alive::claim(lives, 1).unwrap();
+        assert_eq!(Alive::claim(lives, 1).unwrap_err(), NotClaimed::Layout(LayoutError::Taken));
+        assert_eq!(Alive::claim(lives, 2).unwrap_err(), NotClaimed::Layout(LayoutError::Places));
+        let other = Alive::claim(lives, 0).unwrap();
+        let (one, two) = (first.name(), other.name());
+        assert!(one != two && !lives.is_dead(one) && !lives.is_dead(two));
+        drop(first);
+        assert!(lives.is_dead(one) && !lives.is_dead(two));
+        let second = Alive::claim(lives, 1).unwrap();
+        assert!(lives.is_dead(one), "its successor does not look like it");
+        assert!(!lives.is_dead(second.name()));
+        assert_eq!(Name::of(u64::MAX << Name::BITS | one.0), one);
+    }
+
+    #[test]
+    fn what_is_no_name_is_not_dead() {
+        let lives = lives(1);
+        assert!(!lives.is_dead(Name(0)), "nobody");
+        assert!(!lives.is_dead(Name(2)), "a place that is not there");
+        assert!(lives.is_dead(Name(1)), "a place that nobody has claimed");
+    }
+
+    #[test]
+    fn a_seat_is_free_when_its_party_is_gone() {
+        let lives = lives(2);
+        let lines = vec![Line::new()].into_boxed_slice();
+        let seats = Seats::new(Memory::new(Box::leak(lines)).words(0, 8, 2), lives);
+        let (first, second) = (Alive::claim(lives, 0).unwrap(), Alive::claim(lives, 1).unwrap());
+        let one = seats.take(0, &first).unwrap();
+        assert_eq!(seats.take(0, &second), Err(LayoutError::Taken));
+        assert_eq!(seats.take(2, &second), Err(LayoutError::Parties));
+        assert!(!seats.is_gone(0, one));
+        drop(first);
+        assert!(seats.is_gone(0, one));
+        let two = seats.take(0, &second).unwrap();
+        assert!(seats.is_gone(0, one) && !seats.is_gone(0, two));
+        assert_eq!(Taking::of(two.bits() | 7), two);
+        seats.leave(0, two);
+        assert!(seats.is_gone(0, two) && seats.take(0, &second).is_ok());
+        assert!(!Seats::IMMORTAL.is_gone(0, one));
+    }
+
+    #[test]
+    fn its_memory_must_have_room() {
+        let refused = |lines: usize, places| {
+            let lines = (0..lines).map(|_| Line::new()).collect::<Box<[Line]>>();
+            Lives::new(Memory::new(Box::leak(lines)), places).err()
+        };
+        assert_eq!(refused(1, 0), Some(LayoutError::Places));
+        assert_eq!(refused(1, LIMIT + 1), Some(LayoutError::Places));
+        assert_eq!(refused(1, 2), Some(LayoutError::TooSmall { needed: 256, given: 128 }));
+    }
+}

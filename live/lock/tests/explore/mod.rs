@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Every execution of a run, by loom, on memory that several parties use.
+#![allow(dead_code, reason = "each test binary uses its part of this module")]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use taut_lock::{LINE_BYTES, Line, Memory};
+
+/// What an exploration may take. What has not been explored by then is left out, and the line printed says so.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Explores `run` on fresh memory of `bytes`, up to `preemptions` preemptions, and prints the number of executions.
+pub(crate) fn explore(
+    name: &str,
+    preemptions: Option<usize>,
+    bytes: usize,
+    run: impl Fn(Memory<'static>) + Send + Sync + 'static,
+) {
+    let executions = Arc::new(AtomicUsize::new(0));
+    let counted = executions.clone();
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = preemptions;
+    model.max_duration = Some(LIMIT);
+    // After so many executions the time is looked at.
+    model.checkpoint_interval = 1000;
+    let begin = Instant::now();
+    model.check(move || {
+        counted.fetch_add(1, Ordering::Relaxed);
+        let lines = (0..bytes.div_ceil(LINE_BYTES)).map(|_| Line::new());
+        let lines = Box::into_raw(lines.collect::<Box<[Line]>>());
+        // SAFETY: just allocated, used by nobody else.
+        run(Memory::new(unsafe { &mut *lines }));
+        // SAFETY: from `into_raw`; `run` has joined its threads and dropped its parties.
+        drop(unsafe { Box::from_raw(lines) });
+    });
+    let (executions, time) = (executions.load(Ordering::Relaxed), begin.elapsed());
+    let all = if time < LIMIT { "all" } else { "STOPPED after" };
+    println!("{name}: {all} {executions} executions, preemption bound {preemptions:?}, {time:.1?}");
+    assert!(executions > 3, "{name} was not explored");
+}
+
+/// Something that is wrong must be found to be.
+pub(crate) fn canary(name: &str, preemptions: Option<usize>, run: impl Fn() + Send + Sync + 'static) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = preemptions;
+    let found = catch_unwind(AssertUnwindSafe(|| model.check(run)));
+    assert!(found.is_err(), "{name}: nothing was found");
+}

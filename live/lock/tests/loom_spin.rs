@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Every execution of small runs of the lock that is spun for, by loom: `RUSTFLAGS="--cfg loom" cargo test -p taut-lock
+//! --release --test loom_spin`.
+#![cfg(loom)]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
+
+mod explore;
+
+use explore::{canary, explore};
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::sync::atomic::AtomicU64;
+use loom::sync::atomic::Ordering::{AcqRel, Acquire, Release};
+use loom::thread;
+use taut_lock::life::{Alive, Lives};
+use taut_lock::{Entry, LINE_BYTES, Memory, Patience, life, spin};
+
+/// What the lock protects. Loom panics when two accesses race.
+struct Count(UnsafeCell<u64>);
+
+// SAFETY: loom checks what it is for.
+unsafe impl Sync for Count {}
+// SAFETY: as above.
+unsafe impl Send for Count {}
+
+impl Count {
+    fn new() -> Arc<Self> {
+        Arc::new(Self(UnsafeCell::new(0)))
+    }
+
+    /// One more; gives how many there were.
+    fn up(&self) -> u64 {
+        // SAFETY: exclusive, or loom panics.
+        self.0.with_mut(|count| unsafe {
+            *count += 1;
+            *count - 1
+        })
+    }
+}
+
+/// Each party enters so often, or gives up if its patience ends.
+fn take_turns(memory: Memory<'static>, rounds: &[u64], patience: Patience) {
+    let count = Count::new();
+    let turns = move |mut party: spin::Party<'static>, rounds: u64, count: &Count| {
+        let enter = |_: &u64| {
+            let entry = party.enter(patience);
+            if entry == Ok(Entry::Clean) {
+                count.up();
+                party.leave();
+            }
+            entry.is_ok()
+        };
+        (0..rounds).filter(enter).count() as u64
+    };
+    let mut parties = spin::group(memory, rounds.len() as u32).unwrap();
+    let own = parties.next().unwrap();
+    let threads: Vec<_> = parties
+        .zip(rounds[1..].to_vec())
+        .map(|(party, rounds)| {
+            let count = count.clone();
+            thread::spawn(move || turns(party, rounds, &count))
+        })
+        .collect();
+    let mut entered = turns(own, rounds[0], &count);
+    entered += threads.into_iter().map(|thread| thread.join().unwrap()).sum::<u64>();
+    assert!(entered == rounds.iter().sum() || patience != Patience::Endless);
+    assert_eq!(count.up(), entered);
+}
+
+#[test]
+fn two_parties() {
+    let endless = |memory, rounds: &[u64]| take_turns(memory, rounds, Patience::Endless);
+    explore("spin 1 + 1", None, spin::bytes(2), move |memory| endless(memory, &[1, 1]));
+    explore("spin 2 + 1", Some(2), spin::bytes(2), move |memory| endless(memory, &[2, 1]));
+    explore("spin 2 + 2", Some(1), spin::bytes(2), move |memory| endless(memory, &[2, 2]));
+}
+
+/// With a patience that ends: three that spin do not come to an end in a model, where any of them may be let run.
+#[test]
+fn three_parties() {
+    for (looks, preemptions) in [(1, 2), (2, 1)] {
+        let name = format!("spin 1 + 1 + 1, {looks} looks");
+        explore(&name, Some(preemptions), spin::bytes(3), move |memory| {
+            take_turns(memory, &[1, 1, 1], Patience::Looks(looks));
+        });
+    }
+}
+
+/// Who has drawn a ticket before another one asks, enters before it.
+#[test]
+fn first_come_first_served() {
+    static BOTH: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+    explore("spin, in order", Some(3), spin::bytes(3), |memory| {
+        let tickets = memory.word(0);
+        let mut parties = spin::group(memory, 3).unwrap();
+        let mut holder = parties.next().unwrap();
+        holder.enter(Patience::Endless).unwrap();
+        let turn = |mut party: spin::Party<'static>, drawn: u64, count: Arc<Count>| {
+            move || {
+                let entered = tickets.load(Acquire) == drawn && party.enter(Patience::Looks(3)).is_ok();
+                let before = entered.then(|| count.up());
+                party.leave();
+                before
+            }
+        };
+        let count = Count::new();
+        let first = thread::spawn(turn(parties.next().unwrap(), 1, count.clone()));
+        let second = thread::spawn(turn(parties.next().unwrap(), 2, count.clone()));
+        holder.leave();
+        let (first, second) = (first.join().unwrap(), second.join().unwrap());
+        if let (Some(first), Some(second)) = (first, second) {
+            assert_eq!((first, second), (0, 1));
+            BOTH.store(true, std::sync::atomic::Ordering::Relaxed);
+        }
+    });
+    assert!(BOTH.load(std::sync::atomic::Ordering::Relaxed), "never did both enter");
+}
+
+/// A patience that ends leaves the lock as if nobody had asked.
+#[test]
+fn patience_ends() {
+    explore("spin, patience", Some(3), spin::bytes(2), |memory| {
+        let count = Count::new();
+        let mut parties = spin::group(memory, 2).unwrap();
+        let (mut first, mut second) = (parties.next().unwrap(), parties.next().unwrap());
+        let other = count.clone();
+        let thread = thread::spawn(move || {
+            if second.enter(Patience::Looks(1)).is_ok() {
+                other.up();
+                second.leave();
+            }
+            second.enter(Patience::Endless).unwrap();
+            other.up();
+        });
+        first.enter(Patience::Endless).unwrap();
+        count.up();
+        first.leave();
+        thread.join().unwrap();
+    });
+}
+
+/// Where a party dies: bits that it leaves in its word, and whether it has drawn a ticket.
+#[derive(Clone, Copy, Debug)]
+enum Death {
+    Choosing,
+    Drawn,
+    Waiting,
+    Inside,
+}
+
+/// A process dies as party 0, while others enter; a successor comes.
+fn dies(death: Death, successor: bool) {
+    let locks = spin::bytes(3);
+    let name = format!("spin, dies {death:?}, successor {successor}");
+    explore(&name, Some(2), locks + life::bytes(2), move |memory| {
+        let (word, tickets, mark) = (memory.word(LINE_BYTES), memory.word(0), memory.word(locks));
+        let lives = Lives::new(memory.again().split(locks).unwrap().1, 2).unwrap();
+        let (dying, alive) = (Alive::claim(lives, 0).unwrap(), Alive::claim(lives, 1).unwrap());
+        let attach = |which, alive: &Alive| spin::party(memory.again(), 3, which, lives, alive).unwrap();
+        let mut first = attach(0, &dying);
+        let (mut second, heir) = (attach(1, &alive), memory.again());
+        let count = Count::new();
+        let held = matches!(death, Death::Inside);
+        if held {
+            first.enter(Patience::Endless).unwrap();
+        }
+        std::mem::forget(first);
+        let other = count.clone();
+        let dying = thread::spawn(move || {
+            // Its last steps, and what the kernel does then.
+            match death {
+                Death::Choosing | Death::Drawn | Death::Waiting => {
+                    word.store(1 << 56 | 2, Release);
+                    if !matches!(death, Death::Choosing) {
+                        let ticket = tickets.fetch_add(1, AcqRel) + 1;
+                        if matches!(death, Death::Waiting) {
+                            word.store(1 << 56 | ticket << 3, Release);
+                        }
+                    }
+                }
+                Death::Inside => {
+                    other.up();
+                }
+            }
+            mark.fetch_and(!0xFFFF_FFFF, AcqRel);
+            if successor {
+                let alive = Alive::claim(lives, 0).unwrap();
+                let mut party = spin::party(heir, 3, 0, lives, &alive).unwrap();
+                let entry = party.enter(Patience::Endless).unwrap();
+                other.up();
+                party.leave();
+                std::mem::forget((party, alive));
+                return entry != Entry::Clean;
+            }
+            false
+        });
+        let told = second.enter(Patience::Endless).unwrap() != Entry::Clean;
+        count.up();
+        second.leave();
+        let heir_told = dying.join().unwrap();
+        let mut third = attach(2, &alive);
+        let late = third.enter(Patience::Endless).unwrap() != Entry::Clean;
+        assert_eq!(count.up(), 1 + u64::from(held) + u64::from(successor));
+        assert_eq!(u32::from(told) + u32::from(heir_told) + u32::from(late), u32::from(held), "told");
+    });
+}
+
+#[test]
+fn deaths() {
+    for death in [Death::Choosing, Death::Drawn, Death::Waiting, Death::Inside] {
+        dies(death, false);
+        dies(death, true);
+    }
+}
+
+/// The lock without the state of choosing: a party stops after it has drawn its ticket, and is not seen.
+#[test]
+fn without_choosing_two_are_inside() {
+    canary("without choosing", None, || {
+        let shared = Arc::new((AtomicU64::new(0), [AtomicU64::new(0), AtomicU64::new(0)], Count::new()));
+        let enter = |shared: Arc<(AtomicU64, [AtomicU64; 2], Arc<Count>)>, me: usize| {
+            let ticket = shared.0.fetch_add(1, AcqRel) + 1;
+            shared.1[me].store(ticket, Release);
+            while (1..ticket).contains(&shared.1[1 - me].load(Acquire)) {
+                thread::yield_now();
+            }
+            shared.2.up();
+            shared.1[me].store(0, Release);
+        };
+        let other = shared.clone();
+        let thread = thread::spawn(move || enter(other, 1));
+        enter(shared, 0);
+        thread.join().unwrap();
+    });
+}

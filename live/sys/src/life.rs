@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! A word in shared memory that the kernel marks when this process dies, however it dies.
+//!
+//! A parked thread has the word on its robust list (`set_robust_list(2)`), as a mutex that it holds for as long as it
+//! lives. The list and all addresses are in memory of this process; in the shared one there is the word alone. The
+//! thread has a list of its own instead of the C library's, which serves robust mutexes: this one locks none.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+
+use crate::error::check;
+use crate::{Error, Result, signals, thread};
+
+/// In a word: whoever had it died. The kernel sets it when it takes [`OWNER`] away.
+pub const DIED: u32 = 0x4000_0000;
+
+/// In a word: the thread that has it, as [`thread::tid`] names it in its own namespace. 0 is nobody.
+pub const OWNER: u32 = 0x3FFF_FFFF;
+
+/// The list as the kernel reads it when the thread ends: a ring of this head and one entry.
+#[repr(C)]
+struct List {
+    /// `struct robust_list_head`: the first entry,
+    first: *const Entry,
+    /// how far from an entry its word is,
+    distance: libc::c_long,
+    /// and one that was being taken. None: an entry whose word another thread has is left alone.
+    pending: *const Entry,
+    only: Entry,
+}
+
+#[repr(C)]
+struct Entry {
+    next: *const Entry,
+}
+
+/// Holds a word until dropped, or until the process ends. In a child of `fork` it holds nothing.
+#[derive(Debug)]
+pub struct Life {
+    thread: Option<JoinHandle<()>>,
+    stop: Arc<AtomicBool>,
+    process: u32,
+}
+
+impl Life {
+    /// Starts a thread, whose id it gives to `claim`, which puts it under [`OWNER`] of the word, and says whether it did:
+    /// from then on, and however the thread ends, the kernel takes it away and sets [`DIED`]. `None` if it did not.
+    ///
+    /// For boot: starts a thread.
+    ///
+    /// # Errors
+    /// ENOSYS where the kernel has no robust lists or no `membarrier(2)` for [`left`]; that of starting a thread.
+    ///
+    /// # Safety
+    /// `word` is aligned to 4 and stays mapped for reading and writing until this is dropped.
+    pub unsafe fn hold(word: NonNull<u32>, claim: impl FnOnce(u32) -> bool + Send) -> Result<Option<Self>> {
+        membarrier(REGISTER_GLOBAL_EXPEDITED)?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let (tell, told) = mpsc::sync_channel(1);
+        let (address, stopped) = (word.addr().get(), Arc::clone(&stop));
+        let (go, went) = mpsc::sync_channel::<bool>(1);
+        let builder = std::thread::Builder::new().name("taut-life".to_owned()).stack_size(64 * 1024);
+        let thread = builder
+            .spawn(move || {
+                let ready = signals::block_all().and_then(|()| register(address));
+                let _ = tell.send(ready.map(|()| thread::tid().unsigned_abs()));
+                if went.recv() == Ok(true) {
+                    while !stopped.load(Ordering::Acquire) {
+                        std::thread::park();
+                    }
+                }
+            })
+            .map_err(|error| Error::from_io("clone", &error))?;
+        let id = match told.recv() {
+            Ok(Ok(id)) => id,
+            Ok(Err(error)) => {
+                let _ = thread.join();
+                return Err(error);
+            }
+            Err(_) => return Err(Error { call: "clone", errno: libc::EIO }),
+        };
+        // The word is on the list already, so there is no moment at which it is ours and the kernel does not know.
+        let claimed = claim(id);
+        let _ = go.send(claimed);
+        if claimed {
+            Ok(Some(Self { thread: Some(thread), stop, process: std::process::id() }))
+        } else {
+            let _ = thread.join();
+            Ok(None)
+        }
+    }
+}
+
+impl Drop for Life {
+    fn drop(&mut self) {
+        let Some(thread) = self.thread.take() else { return };
+        // A child of `fork` has no such thread, and its parent's goes on.
+        if self.process == std::process::id() {
+            self.stop.store(true, Ordering::Release);
+            thread.thread().unpark();
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Puts the word at `address` on a robust list of the calling thread. The kernel reads the list when the thread is gone, so
+/// its few words are never given back.
+fn register(address: usize) -> Result {
+    let list: &'static mut List = Box::leak(Box::new(List {
+        first: std::ptr::null(),
+        distance: 0,
+        pending: std::ptr::null(),
+        only: Entry { next: std::ptr::null() },
+    }));
+    list.first = &raw const list.only;
+    list.only.next = std::ptr::from_ref(list).cast();
+    // From the entry to the word, whichever comes first.
+    list.distance = address.wrapping_sub((&raw const list.only).addr()).cast_signed() as libc::c_long;
+    let bytes = 3 * size_of::<usize>();
+    // SAFETY: the head is leaked, of the kernel's layout, and so long; the kernel writes to the word alone, if its bits
+    // under `OWNER` are this thread, when the thread ends.
+    let answer = unsafe { libc::syscall(libc::SYS_set_robust_list, &raw const *list, bytes) };
+    check("set_robust_list", answer as libc::c_int).map(drop)
+}
+
+/// Returns when no thread of a process that held a [`Life`] and is marked dead executes anything of that process.
+///
+/// The kernel marks the word when it ends one thread; another one may be in user code still, on another processor,
+/// which has been told to stop. This makes all processors that run such processes enter the kernel once; the thread
+/// does not come back from there. What it has written is seen from then on.
+///
+/// *Real-time*: one system call, which waits for the other processors to take an interrupt.
+///
+/// # Errors
+/// None is expected after [`Life::hold`], which asks for it.
+pub fn left() -> Result {
+    membarrier(GLOBAL_EXPEDITED)
+}
+
+/// Of `linux/membarrier.h`.
+const GLOBAL_EXPEDITED: libc::c_int = 1 << 1;
+const REGISTER_GLOBAL_EXPEDITED: libc::c_int = 1 << 2;
+
+fn membarrier(command: libc::c_int) -> Result {
+    // SAFETY: plain integers.
+    check("membarrier", unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) as libc::c_int })
+        .map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU32;
+
+    use super::*;
+
+    fn hold(word: &'static AtomicU32) -> Option<Life> {
+        let claim = |id| word.compare_exchange(0, id, Ordering::AcqRel, Ordering::Acquire).is_ok();
+        // SAFETY: static.
+        unsafe { Life::hold(NonNull::from(word).cast(), claim) }.unwrap()
+    }
+
+    #[test]
+    fn a_word_is_held_and_marked_at_the_end() {
+        static WORD: AtomicU32 = AtomicU32::new(0);
+        let life = hold(&WORD).unwrap();
+        let id = WORD.load(Ordering::Acquire);
+        assert!(id & OWNER != 0 && id & DIED == 0);
+        assert!(std::path::Path::new(&format!("/proc/self/task/{id}")).exists());
+        assert!(hold(&WORD).is_none(), "another has it");
+        assert_eq!(WORD.load(Ordering::Acquire), id, "and the kernel leaves it alone");
+        drop(life);
+        assert_eq!(WORD.load(Ordering::Acquire), DIED);
+        left().unwrap();
+    }
+
+    #[test]
+    fn a_child_of_fork_is_not_its_parent() {
+        static WORD: AtomicU32 = AtomicU32::new(0);
+        let life = hold(&WORD).unwrap();
+        let id = WORD.load(Ordering::Acquire);
+        // SAFETY: the child calls nothing that another thread could have locked.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            drop(life);
+            // SAFETY: ends the child without running what belongs to its parent.
+            unsafe { libc::_exit(0) };
+        }
+        let mut status = 0;
+        // SAFETY: our child, and a number of ours.
+        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+        assert_eq!((status, WORD.load(Ordering::Acquire)), (0, id));
+        drop(life);
+        assert_eq!(WORD.load(Ordering::Acquire), DIED);
+    }
+}
