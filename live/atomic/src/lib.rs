@@ -70,7 +70,7 @@ pub use lent::{Lent, LentMut};
 #[cfg(not(any(loom, shuttle)))]
 pub use memory::{Line, Memory, Slots, Words};
 #[cfg(any(loom, shuttle))]
-pub use modelled::{Lent, LentMut, LentPlace, LentPlaceMut, Line, Memory, Slots, Words};
+pub use modelled::{Gate, Lent, LentMut, LentPlace, LentPlaceMut, Line, Memory, Slots, Words};
 #[cfg(not(any(loom, shuttle)))]
 pub use place::{LentPlace, LentPlaceMut};
 

@@ -8,6 +8,11 @@ use core::mem::{MaybeUninit, size_of};
 use core::ops::{Deref, DerefMut, Range};
 use std::boxed::Box;
 
+#[cfg(loom)]
+use loom::sync::{Condvar, Mutex};
+#[cfg(shuttle)]
+use shuttle::sync::{Condvar, Mutex};
+
 use crate::{AtomicU64, LINE_BYTES, Ordering};
 
 /// A word that the protocol keeps exclusive. Loom panics when two accesses race; under shuttle every access is a
@@ -59,6 +64,38 @@ impl Cell {
 struct Content {
     words: [AtomicU64; LINE_BYTES / 8],
     cells: [Cell; LINE_BYTES / 8],
+    sleepers: Sleepers,
+}
+
+/// Who sleeps on a word of a line.
+#[derive(Default)]
+struct Sleepers {
+    lock: Mutex<()>,
+    woken: Condvar,
+}
+
+/// A word to sleep on, as on a futex: what the kernel does in products, which is not this crate's.
+#[derive(Clone, Copy)]
+pub struct Gate<'m> {
+    word: &'m AtomicU64,
+    sleepers: &'m Sleepers,
+}
+
+impl Gate<'_> {
+    /// Sleeps if the word is `expected`, until woken. It is looked at and slept on in one step.
+    pub fn wait(&self, expected: u64) {
+        let lock = self.sleepers.lock.lock().expect("no one panics with it");
+        if self.word.load(Ordering::Relaxed) == expected {
+            drop(self.sleepers.woken.wait(lock));
+        }
+    }
+
+    /// Wakes all who sleep.
+    pub fn wake(&self) {
+        let lock = self.sleepers.lock.lock().expect("no one panics with it");
+        self.sleepers.woken.notify_all();
+        drop(lock);
+    }
 }
 
 /// 128 bytes of memory, zero at first.
@@ -84,6 +121,7 @@ impl<'m> Memory<'m> {
             Line(Some(Box::new(Content {
                 words: core::array::from_fn(|_| AtomicU64::new(0)),
                 cells: core::array::from_fn(|_| Cell::zero()),
+                sleepers: Sleepers::default(),
             })))
         });
         Self { lines }
@@ -159,6 +197,13 @@ impl<'m> Words<'m> {
     pub fn get(&self, index: usize) -> Option<&'m AtomicU64> {
         // SAFETY: below the count.
         (index < self.count).then(|| unsafe { self.at(index) })
+    }
+
+    /// Word `index`, to sleep on; `None` if there are not so many.
+    pub fn gate(&self, index: usize) -> Option<Gate<'m>> {
+        let word = self.get(index)?;
+        let offset = self.offset + index * self.stride;
+        Some(Gate { word, sleepers: &content(self.lines, offset).sleepers })
     }
 
     /// Word `index`.

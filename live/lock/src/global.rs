@@ -113,3 +113,37 @@ pub(crate) fn fit(memory: &Memory<'_>, needed: usize) -> Result<(), LayoutError>
 pub(crate) const fn lines(many: u32) -> usize {
     LINE_BYTES * (1 + many as usize)
 }
+
+/// Parties, a bit each.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Set(u64);
+
+impl Set {
+    pub(crate) const NONE: Self = Self(0);
+
+    /// All of so many, 1 to [`PARTIES_LIMIT`].
+    pub(crate) fn below(count: usize) -> Self {
+        Self(u64::MAX >> (64 - count))
+    }
+
+    pub(crate) fn with(self, party: u32) -> Self {
+        Self(self.0 | 1 << party)
+    }
+
+    pub(crate) fn without(self, party: u32) -> Self {
+        Self(self.0 & !(1 << party))
+    }
+
+    pub(crate) fn minus(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    pub(crate) fn iter(self) -> impl Iterator<Item = u32> {
+        let mut left = self.0;
+        std::iter::from_fn(move || {
+            let first = left.trailing_zeros();
+            left &= left.wrapping_sub(1);
+            (first < 64).then_some(first)
+        })
+    }
+}

@@ -9,14 +9,17 @@
 //! | the same in an `async` function | [`Watch`] | the same; waiting takes a thread, which is not real-time |
 //! | two threads to share one end of an object | [`Serial`] | uncontended 2 exchanges, no system call |
 //! | cores to take turns, in short sections | [`spin`] | uncontended 1 exchange, 4 stores, a load for each other core |
+//! | tasks or threads of several cores to take turns, asleep meanwhile, by priority | [`queued`] | uncontended 2 exchanges, no system call; 1 to wake |
 //!
-//! The last one works between processes too, and goes on when one of them is killed: [`life`].
+//! The last two work between processes too, and go on when one of them is killed: [`life`].
 //!
 //! The wait-free objects themselves are in `taut-share`, which makes no system call.
 
 mod bell;
+mod gate;
 mod global;
 pub mod life;
+pub mod queued;
 mod serial;
 pub mod spin;
 mod watch;

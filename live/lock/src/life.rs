@@ -241,6 +241,19 @@ impl<'m> Seats<'m> {
         }
     }
 
+    /// Whether parties can die.
+    pub(crate) fn are_mortal(&self) -> bool {
+        self.shared.is_some()
+    }
+
+    /// Whether nobody is this party: then nothing of whoever was runs any more, and all that it wrote is seen.
+    pub(crate) fn is_empty(&self, which: u32) -> bool {
+        let Some((seats, lives)) = &self.shared else { return false };
+        let Some(seat) = seats.get(which as usize) else { return false };
+        let name = Name::of(seat.load(Acquire)); // O2 seat
+        name.is_nobody() || lives.is_dead(name)
+    }
+
     /// Whether the party that wrote a word of this mark, which the caller has read before, is gone: then nothing of it
     /// runs any more, and all that it wrote is seen.
     #[cold]
@@ -336,7 +349,7 @@ mod tests {
 
     fn lives(places: u32) -> Lives<'static> {
         let lines = (0..places).map(|_| Line::new()).collect::<Box<[Line]>>();
-        Lives::new(Memory::new(Box::leak(lines)), places).unwrap()
+        Lives::new(Memory::new(Box::leak(lines)), places).expect("room")
     }
 
     #[test]

@@ -116,7 +116,7 @@ use std::sync::atomic::compiler_fence;
 use taut_atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
 use taut_atomic::{AtomicU64, LINE_BYTES, Memory, Words, spin_loop};
 
-use crate::global::{Entry, LOOKS, LayoutError, PARTIES_LIMIT, Patience, Stuck, fit, lines};
+use crate::global::{Entry, LOOKS, LayoutError, PARTIES_LIMIT, Patience, Set, Stuck, fit, lines};
 use crate::life::{Alive, Lives, Seats, Taking};
 
 const INSIDE: u64 = 1;
@@ -211,36 +211,6 @@ impl<'m> Iterator for Parties<'m> {
         ((which as usize) < self.object.words.count()).then(|| {
             self.next += 1;
             Party::new(self.object, which, Taking::ONLY)
-        })
-    }
-}
-
-/// Parties, a bit each.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Set(u64);
-
-impl Set {
-    const NONE: Self = Self(0);
-
-    /// All of so many, 1 to [`PARTIES_LIMIT`].
-    fn below(count: usize) -> Self {
-        Self(u64::MAX >> (64 - count))
-    }
-
-    fn with(self, party: u32) -> Self {
-        Self(self.0 | 1 << party)
-    }
-
-    fn without(self, party: u32) -> Self {
-        Self(self.0 & !(1 << party))
-    }
-
-    fn iter(self) -> impl Iterator<Item = u32> {
-        let mut left = self.0;
-        std::iter::from_fn(move || {
-            let first = left.trailing_zeros();
-            left &= left.wrapping_sub(1);
-            (first < 64).then_some(first)
         })
     }
 }
@@ -441,7 +411,7 @@ mod tests {
         // SAFETY: leaked, aligned, of that length; used by parties of one lock alone.
         let memory = move || unsafe { Memory::from_raw(start, bytes) };
         let lines = vec![Line::new(), Line::new()].into_boxed_slice();
-        (memory, Lives::new(Memory::new(Box::leak(lines)), 2).unwrap())
+        (memory, Lives::new(Memory::new(Box::leak(lines)), 2).expect("room"))
     }
 
     #[test]

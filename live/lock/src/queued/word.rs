@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What the words of the lock mean.
+
+use crate::life::Taking;
+
+/// Who has the lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Holder(pub(super) u64);
+
+/// Somebody waits: who lets go must look.
+pub(super) const OTHERS: u64 = 1 << 16;
+/// One more change.
+pub(super) const CHANGE: u64 = 1 << 17;
+
+const TORN_SHIFT: u32 = 8;
+const PARTY: u64 = 0xFF;
+
+impl Holder {
+    /// Who, if anyone. Out of a shared word it may be any number.
+    pub(super) const fn party(self) -> Option<u32> {
+        ((self.0 & PARTY) as u32).checked_sub(1)
+    }
+
+    pub(super) fn is(self, party: u32) -> bool {
+        self.party() == Some(party)
+    }
+
+    /// Who died inside, of which nobody has been told.
+    pub(super) const fn torn(self) -> Option<u32> {
+        ((self.0 >> TORN_SHIFT & PARTY) as u32).checked_sub(1)
+    }
+
+    pub(super) const fn others(self) -> bool {
+        self.0 & OTHERS != 0
+    }
+
+    /// Another has it, by a change that is counted.
+    pub(super) const fn given_to(self, party: u32) -> Self {
+        Self((self.0 & !PARTY | (party as u64 + 1)).wrapping_add(CHANGE))
+    }
+
+    /// Nobody has it, and nobody waits.
+    pub(super) const fn free(self) -> Self {
+        Self(self.0 & !(PARTY | OTHERS))
+    }
+
+    /// It was found that this party died inside; one that did before stays.
+    pub(super) const fn torn_by(self, party: u32) -> Self {
+        if self.torn().is_some() { self } else { Self(self.0 | (party as u64 + 1) << TORN_SHIFT) }
+    }
+
+    /// What to add to the word to take the note of a death away.
+    pub(super) const fn untorn(self) -> u64 {
+        (self.0 & PARTY << TORN_SHIFT).wrapping_neg()
+    }
+}
+
+/// What to add to the word, whose holder is `from`, so that `to` is the next one.
+pub(super) const fn hand_over(from: u32, to: u32) -> u64 {
+    CHANGE.wrapping_add(to as u64).wrapping_sub(from as u64)
+}
+
+/// Whether a party waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct State(pub(super) u64);
+
+const WAITS: u64 = 1;
+/// It waits, and can no longer withdraw: it is the next one.
+const NEXT: u64 = 2;
+const TICKET_SHIFT: u32 = 2;
+const TICKET: u64 = u64::MAX >> (TICKET_SHIFT + Taking::BITS);
+
+impl State {
+    pub(super) const TICKET_BITS: u32 = TICKET.count_ones();
+
+    /// It does not wait.
+    pub(super) const fn out(taking: Taking) -> Self {
+        Self(taking.bits())
+    }
+
+    pub(super) const fn waits(taking: Taking, ticket: u64) -> Self {
+        Self(taking.bits() | (ticket & TICKET) << TICKET_SHIFT | WAITS)
+    }
+
+    pub(super) const fn taking(self) -> Taking {
+        Taking::of(self.0)
+    }
+
+    pub(super) const fn is_out(self) -> bool {
+        self.0 & (WAITS | NEXT) == 0
+    }
+
+    pub(super) const fn is_next(self) -> bool {
+        self.0 & NEXT != 0
+    }
+
+    /// The same, as the next one.
+    pub(super) const fn next(self) -> Self {
+        Self(self.0 | NEXT)
+    }
+
+    pub(super) const fn ticket(self) -> u64 {
+        self.0 >> TICKET_SHIFT & TICKET
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_do_not_touch() {
+        let word = Holder(0).given_to(63).torn_by(5).torn_by(6);
+        assert_eq!((word.party(), word.torn(), word.others()), (Some(63), Some(5), false));
+        let word = Holder(word.0 | OTHERS);
+        let given = Holder(word.0.wrapping_add(hand_over(63, 0)));
+        assert_eq!((given.party(), given.torn(), given.others()), (Some(0), Some(5), true));
+        assert_eq!(given.0, word.given_to(0).0);
+        let back = Holder(given.0.wrapping_add(hand_over(0, 63)));
+        assert!(back.is(63) && !back.is(0) && back.0 == word.0 + 2 * CHANGE);
+        let told = Holder(back.0.wrapping_add(back.untorn()));
+        assert_eq!((told.torn(), told.free().party(), told.free().others()), (None, None, false));
+        assert_eq!(Holder(0).untorn(), 0);
+    }
+
+    #[test]
+    fn a_state_keeps_its_ticket_and_who_wrote_it() {
+        let taking = Taking::of(u64::MAX);
+        let waits = State::waits(taking, u64::MAX);
+        assert_eq!((waits.taking(), waits.ticket(), waits.is_out()), (taking, TICKET, false));
+        assert!(!waits.is_next() && waits.next().is_next() && !waits.next().is_out());
+        assert_eq!((waits.next().ticket(), waits.next().taking()), (TICKET, taking));
+        assert!(State::out(taking).is_out());
+    }
+}
