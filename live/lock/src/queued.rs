@@ -513,7 +513,8 @@ impl Party<'_> {
         self.stage = Stage::Out;
         let word = Holder(self.object.holder.load(Acquire)); // O2 wait
         // O1 hold
-        let free = |word: Holder| self.object.holder.compare_exchange(word.0, word.free().0, Release, Relaxed);
+        let free =
+            |word: Holder| self.object.holder.compare_exchange(word.0, word.free().0, Release, Relaxed);
         if !word.others() && free(word).is_ok() {
             return None;
         }

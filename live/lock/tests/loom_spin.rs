@@ -6,39 +6,17 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
 
+mod count;
 mod explore;
 
+use count::Count;
 use explore::{canary, explore};
-use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::AtomicU64;
 use loom::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use loom::thread;
 use taut_lock::life::{Alive, Lives};
 use taut_lock::{Entry, LINE_BYTES, Memory, Patience, life, spin};
-
-/// What the lock protects. Loom panics when two accesses race.
-struct Count(UnsafeCell<u64>);
-
-// SAFETY: loom checks what it is for.
-unsafe impl Sync for Count {}
-// SAFETY: as above.
-unsafe impl Send for Count {}
-
-impl Count {
-    fn new() -> Arc<Self> {
-        Arc::new(Self(UnsafeCell::new(0)))
-    }
-
-    /// One more; gives how many there were.
-    fn up(&self) -> u64 {
-        // SAFETY: exclusive, or loom panics.
-        self.0.with_mut(|count| unsafe {
-            *count += 1;
-            *count - 1
-        })
-    }
-}
 
 /// Each party enters so often, or gives up if its patience ends.
 fn take_turns(memory: Memory<'static>, rounds: &[u64], patience: Patience) {
@@ -218,7 +196,7 @@ fn deaths() {
 /// The lock without the state of choosing: a party stops after it has drawn its ticket, and is not seen.
 #[test]
 fn without_choosing_two_are_inside() {
-    canary("without choosing", None, || {
+    canary("without_choosing_two_are_inside", || {
         let shared = Arc::new((AtomicU64::new(0), [AtomicU64::new(0), AtomicU64::new(0)], Count::new()));
         let enter = |shared: Arc<(AtomicU64, [AtomicU64; 2], Arc<Count>)>, me: usize| {
             let ticket = shared.0.fetch_add(1, AcqRel) + 1;

@@ -4,7 +4,6 @@
 //! Every execution of a run, by loom, on memory that several parties use.
 #![allow(dead_code, reason = "each test binary uses its part of this module")]
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -44,10 +43,16 @@ pub(crate) fn explore(
     assert!(executions > 3, "{name} was not explored");
 }
 
-/// Something that is wrong must be found to be.
-pub(crate) fn canary(name: &str, preemptions: Option<usize>, run: impl Fn() + Send + Sync + 'static) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = preemptions;
-    let found = catch_unwind(AssertUnwindSafe(|| model.check(run)));
-    assert!(found.is_err(), "{name}: nothing was found");
+/// Something that is wrong must be found to be. In a process of its own, this test binary's `test` again: loom ends the one
+/// in which it finds a deadlock.
+pub(crate) fn canary(test: &str, run: impl Fn() + Send + Sync + 'static) {
+    const CANARY: &str = "TAUT_LOCK_TEST_CANARY";
+    if std::env::var_os(CANARY).is_some() {
+        return loom::model(run);
+    }
+    let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+    let told = again.args([test, "--exact", "--test-threads=1"]).env(CANARY, "1").output().unwrap();
+    let said = format!("{}{}", String::from_utf8_lossy(&told.stdout), String::from_utf8_lossy(&told.stderr));
+    assert!(said.contains("running 1 test"), "no such test: {test}");
+    assert!(!told.status.success(), "{test}: nothing was found");
 }

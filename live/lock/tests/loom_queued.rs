@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Every execution of small runs of the lock that is slept for, by loom, with a stand-in for the kernel's futex, so that a
+//! wake-up that is lost is a deadlock: `RUSTFLAGS="--cfg loom" cargo test -p taut-lock --release --test loom_queued`.
+#![cfg(loom)]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
+
+mod count;
+mod explore;
+
+use count::Count;
+use explore::{canary, explore};
+use loom::sync::Arc;
+use loom::sync::atomic::AtomicU64;
+use loom::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use loom::thread;
+use taut_lock::life::{Alive, Lives};
+use taut_lock::queued::{self, Party, Request, Withdrawn};
+use taut_lock::{Entry, LINE_BYTES, Memory, Patience, life};
+
+fn take(party: &mut Party<'static>, priority: u32) -> Entry {
+    match party.request(priority) {
+        Request::Granted(entry) => entry,
+        Request::Waits => party.wait(Patience::Endless).unwrap(),
+    }
+}
+
+/// Each party takes and gives so often.
+fn take_turns(memory: Memory<'static>, rounds: &[u64]) {
+    let count = Count::new();
+    let turns = |mut party: Party<'static>, rounds: u64, count: Arc<Count>| {
+        for _ in 0..rounds {
+            assert_eq!(take(&mut party, 1), Entry::Clean);
+            count.up();
+            party.release();
+        }
+    };
+    let mut parties = queued::group(memory, rounds.len() as u32).unwrap();
+    let own = parties.next().unwrap();
+    let threads: Vec<_> = parties
+        .zip(rounds[1..].to_vec())
+        .map(|(party, rounds)| {
+            let count = count.clone();
+            thread::spawn(move || turns(party, rounds, count))
+        })
+        .collect();
+    turns(own, rounds[0], count.clone());
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    assert_eq!(count.up(), rounds.iter().sum::<u64>());
+}
+
+#[test]
+fn two_parties() {
+    explore("queued 1 + 1", Some(4), queued::bytes(2), |memory| take_turns(memory, &[1, 1]));
+    explore("queued 2 + 1", Some(2), queued::bytes(2), |memory| take_turns(memory, &[2, 1]));
+    explore("queued 2 + 2", Some(2), queued::bytes(2), |memory| take_turns(memory, &[2, 2]));
+}
+
+#[test]
+fn three_parties() {
+    explore("queued 1 + 1 + 1", Some(2), queued::bytes(3), |memory| take_turns(memory, &[1, 1, 1]));
+}
+
+/// Two wait behind a holder: whoever of them had asked by the time of its release gets it by priority.
+#[test]
+fn the_most_urgent_goes_first() {
+    explore("queued, in order", Some(2), queued::bytes(3), |memory| {
+        let mut parties = queued::group(memory, 3).unwrap();
+        let mut holder = parties.next().unwrap();
+        let (mut low, mut high) = (parties.next().unwrap(), parties.next().unwrap());
+        assert_eq!(take(&mut holder, 0), Entry::Clean);
+        // The low one asks before everything else, the high one meanwhile.
+        assert_eq!(low.request(1), Request::Waits);
+        let asked = Arc::new(AtomicU64::new(0));
+        let (count, says) = (Count::new(), asked.clone());
+        let other = count.clone();
+        let thread = thread::spawn(move || {
+            let asked = high.request(2);
+            says.store(1, Release);
+            if asked == Request::Waits {
+                high.wait(Patience::Endless).unwrap();
+            }
+            let before = other.up();
+            high.release();
+            before
+        });
+        let late = asked.load(Acquire) == 1;
+        let next = holder.release();
+        assert!(next == Some(2) || (next == Some(1) && !late), "{next:?}");
+        low.wait(Patience::Endless).unwrap();
+        let before = count.up();
+        low.release();
+        assert_eq!((thread.join().unwrap(), before), if next == Some(2) { (0, 1) } else { (1, 0) });
+    });
+}
+
+/// One asks, and withdraws while it is handed the lock: nobody is left behind.
+#[test]
+fn who_withdraws_is_not_left_with_it() {
+    explore("queued, withdrawn", Some(2), queued::bytes(3), |memory| {
+        let count = Count::new();
+        let mut parties = queued::group(memory, 3).unwrap();
+        let mut holder = parties.next().unwrap();
+        let (mut fickle, mut patient) = (parties.next().unwrap(), parties.next().unwrap());
+        take(&mut holder, 1);
+        assert_eq!(patient.request(1), Request::Waits);
+        let other = count.clone();
+        let thread = thread::spawn(move || {
+            let mut had = matches!(fickle.request(2), Request::Granted(_));
+            if !had && fickle.withdraw() == Withdrawn::Next {
+                fickle.wait(Patience::Endless).unwrap();
+                had = true;
+            }
+            if had {
+                other.up();
+                fickle.release();
+            }
+            u64::from(had)
+        });
+        count.up();
+        holder.release();
+        patient.wait(Patience::Endless).unwrap();
+        count.up();
+        patient.release();
+        let had = thread.join().unwrap();
+        assert_eq!(count.up(), 2 + had);
+    });
+}
+
+/// Where a party dies.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Death {
+    /// It has said that it waits, and no more.
+    Waiting,
+    /// It has made the other one next.
+    HandingOver,
+    Inside,
+}
+
+/// A process dies as party 0; one waits, one comes later, and perhaps a successor.
+fn dies(death: Death, successor: bool) {
+    let locks = queued::bytes(3);
+    let name = format!("queued, dies {death:?}, successor {successor}");
+    explore(&name, Some(2), locks + life::bytes(2), move |memory| {
+        let (holder, state, mark) = (memory.word(0), memory.word(LINE_BYTES), memory.word(locks));
+        let waiting = memory.word(2 * LINE_BYTES);
+        let lives = Lives::new(memory.again().split(locks).unwrap().1, 2).unwrap();
+        let (dying, alive) = (Alive::claim(lives, 0).unwrap(), Alive::claim(lives, 1).unwrap());
+        let attach = |which, alive: &Alive| queued::party(memory.again(), 3, which, lives, alive).unwrap();
+        let mut first = attach(0, &dying);
+        let (mut second, heir) = (attach(1, &alive), memory.again());
+        let count = Count::new();
+        let held = death != Death::Waiting;
+        if held {
+            take(&mut first, 1);
+            assert_eq!(second.request(1), Request::Waits);
+        } else {
+            take(&mut second, 1);
+        }
+        std::mem::forget(first);
+        let other = count.clone();
+        let dying = thread::spawn(move || {
+            // Its last steps, and what the kernel does then.
+            match death {
+                Death::Waiting => {
+                    state.store(1 << 56 | 1, Release);
+                    holder.fetch_or(1 << 16, AcqRel);
+                }
+                Death::HandingOver => {
+                    waiting.fetch_or(2, AcqRel);
+                }
+                Death::Inside => {
+                    other.up();
+                }
+            }
+            mark.fetch_and(!0xFFFF_FFFF, AcqRel);
+            if !successor {
+                return false;
+            }
+            let alive = Alive::claim(lives, 0).unwrap();
+            let mut party = queued::party(heir, 3, 0, lives, &alive).unwrap();
+            let entry = take(&mut party, 1);
+            other.up();
+            party.release();
+            std::mem::forget((party, alive));
+            entry != Entry::Clean
+        });
+        let mut told = false;
+        if !second.is_inside() {
+            told = second.wait(Patience::Endless).unwrap() != Entry::Clean;
+        }
+        count.up();
+        second.release();
+        let heir_told = dying.join().unwrap();
+        let mut third = attach(2, &alive);
+        let late = take(&mut third, 1) != Entry::Clean;
+        let ups = 1 + u64::from(death == Death::Inside) + u64::from(successor);
+        assert_eq!(count.up(), ups);
+        assert_eq!(u32::from(told) + u32::from(heir_told) + u32::from(late), u32::from(held), "told");
+    });
+}
+
+#[test]
+fn deaths() {
+    for death in [Death::Waiting, Death::HandingOver, Death::Inside] {
+        dies(death, false);
+        dies(death, true);
+    }
+}
+
+/// A lock with a word and a waiter: the holder looks for one that waits, finds none, and frees the word whatever has
+/// happened to it meanwhile.
+fn sleeper(heeds: bool) -> impl Fn() + Send + Sync + 'static {
+    move || {
+        use loom::sync::{Condvar, Mutex};
+        // 1: held | 2: others wait.
+        let shared = Arc::new((AtomicU64::new(1), AtomicU64::new(0), Mutex::new(false), Condvar::new()));
+        let other = shared.clone();
+        let thread = thread::spawn(move || {
+            let (word, waits, rung, gate) = &*other;
+            waits.store(1, Release);
+            if word.fetch_or(2, AcqRel) & 1 == 0 {
+                return;
+            }
+            let mut rings = rung.lock().unwrap();
+            while !*rings {
+                rings = gate.wait(rings).unwrap();
+            }
+        });
+        let (word, waits, rung, gate) = &*shared;
+        let before = word.load(Relaxed);
+        let freed = if waits.load(Acquire) == 1 {
+            false
+        } else if heeds {
+            before & 2 == 0 && word.compare_exchange(1, 0, Release, Acquire).is_ok()
+        } else {
+            word.store(0, Release);
+            true
+        };
+        if !freed {
+            word.store(0, Release);
+            *rung.lock().unwrap() = true;
+            gate.notify_all();
+        }
+        thread.join().unwrap();
+    }
+}
+
+#[test]
+fn a_release_that_does_not_heed_who_came_loses_a_wake_up() {
+    canary("a_release_that_does_not_heed_who_came_loses_a_wake_up", sleeper(false));
+}
+
+#[test]
+fn a_release_that_heeds_who_came_loses_none() {
+    loom::model(sleeper(true));
+}
