@@ -15,6 +15,7 @@ const ROOMS: &[&str] = &[
     "live/trace/src/ring.rs",
     "live/lock/src/bell.rs",
     "live/lock/src/life.rs",
+    "live/lock/src/mark.rs",
     "live/lock/src/queued.rs",
     "live/lock/src/spin.rs",
 ];

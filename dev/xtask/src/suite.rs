@@ -189,6 +189,8 @@ fn interleavings() -> Vec<Step> {
         built_with("loom", "taut-share", "--test loom*"),
         built_with("loom", "taut-trace", "--lib"),
         built_with("shuttle", "taut-share", "--test shuttle*"),
+        built_with("loom", "taut-lock", "--lib"),
+        built_with("shuttle", "taut-lock", "--lib"),
     ]
 }
 

@@ -7,6 +7,7 @@
 //! |---|---|---|
 //! | to sleep until the other side has written | [`Bell`]: [`Ringer`] and [`Listener`] | 1 exchange; 1 system call if somebody sleeps |
 //! | the same in an `async` function | [`Watch`] | the same; waiting takes a thread, which is not real-time |
+//! | one state for the threads of a processor, in sections that cost two stores | [`mark::Mark`] | 2 loads, 2 stores; no system call |
 //! | two threads to share one end of an object | [`Serial`] | uncontended 2 exchanges, no system call |
 //! | cores to take turns, in short sections | [`spin`] | uncontended 1 exchange, 4 stores, a load for each other core |
 //! | tasks or threads of several cores to take turns, asleep meanwhile, by priority | [`queued`] | uncontended 2 exchanges, no system call; 1 to wake |
@@ -19,6 +20,7 @@ mod bell;
 mod gate;
 mod global;
 pub mod life;
+pub mod mark;
 pub mod queued;
 mod serial;
 pub mod spin;

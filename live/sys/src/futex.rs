@@ -46,10 +46,61 @@ pub fn wait(word: &AtomicU32, expected: u32, deadline: Option<u64>, shared: bool
             libc::FUTEX_BITSET_MATCH_ANY,
         )
     };
-    if result == 0 {
+    if result == 0 { Ok(Waited::Woken) } else { ended("futex") }
+}
+
+/// Most words that [`wait_any`] takes.
+pub const WORDS_MAX: usize = libc::FUTEX_WAITV_MAX as usize;
+
+/// A word that a thread waits for with others: see [`wait_any`].
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct Awaited<'w>(libc::futex_waitv, std::marker::PhantomData<&'w AtomicU32>);
+
+impl<'w> Awaited<'w> {
+    /// Waits while `word` holds `expected`; `shared` as in [`wait`].
+    pub fn new(word: &'w AtomicU32, expected: u32, shared: bool) -> Self {
+        let private = if shared { 0 } else { libc::FUTEX2_PRIVATE };
+        // SAFETY: all fields are integers, for which zero is a value; the reserved one must be it.
+        let mut waited: libc::futex_waitv = unsafe { std::mem::zeroed() };
+        waited.val = expected.into();
+        waited.uaddr = word.as_ptr().expose_provenance() as u64;
+        waited.flags = (libc::FUTEX2_SIZE_U32 | private) as u32;
+        Self(waited, std::marker::PhantomData)
+    }
+}
+
+impl std::fmt::Debug for Awaited<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Awaited").field("expected", &self.0.val).finish_non_exhaustive()
+    }
+}
+
+/// As [`wait`], for up to [`WORDS_MAX`] words at once.
+///
+/// *Real-time*: one system call; blocks as its name says.
+///
+/// # Errors
+/// ENOSYS before Linux 5.16; EINVAL for no word or too many; EFAULT where a word cannot be read.
+pub fn wait_any(words: &[Awaited<'_>], deadline: Option<u64>) -> Result<Waited> {
+    let time = deadline.map(timespec);
+    let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    let count = u32::try_from(words.len()).unwrap_or(u32::MAX);
+    // SAFETY: `Awaited` is a `futex_waitv` and nothing else, as many as we say; its words are borrowed for the whole
+    // call, and only read by the kernel; `time` as in `wait`, by the clock that is named.
+    let result = unsafe {
+        libc::syscall(libc::SYS_futex_waitv, words.as_ptr(), count, 0, time, libc::CLOCK_MONOTONIC)
+    };
+    // The index of the one that was woken.
+    if result >= 0 {
         return Ok(Waited::Woken);
     }
-    let error = Error::last("futex");
+    ended("futex_waitv")
+}
+
+/// Why a wait ended that did not end by a wake.
+fn ended(call: &'static str) -> Result<Waited> {
+    let error = Error::last(call);
     match error.errno {
         libc::EAGAIN => Ok(Waited::Changed),
         libc::ETIMEDOUT => Ok(Waited::TimedOut),
@@ -105,5 +156,27 @@ mod tests {
                 waiter.join().unwrap();
             });
         }
+    }
+
+    #[test]
+    fn any_of_several() {
+        let words = [const { AtomicU32::new(7) }; 3];
+        let all = |expected| words.each_ref().map(|word| Awaited::new(word, expected, false));
+        assert_eq!(wait_any(&all(8), None), Ok(Waited::Changed));
+        let deadline = monotonic_ns() + 2_000_000;
+        assert_eq!(wait_any(&all(7), Some(deadline)), Ok(Waited::TimedOut));
+        assert!(monotonic_ns() >= deadline);
+        std::thread::scope(|scope| {
+            let waiter = scope.spawn(|| {
+                while words[2].load(Ordering::Acquire) == 7 {
+                    wait_any(&all(7), None).unwrap();
+                }
+            });
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            words[2].store(8, Ordering::Release);
+            wake(&words[2], 1, false).unwrap();
+            waiter.join().unwrap();
+        });
+        assert!(wait_any(&[], None).is_err());
     }
 }

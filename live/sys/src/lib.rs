@@ -10,8 +10,11 @@
 //!
 //! | module | what |
 //! |---|---|
+//! | [`barrier`] | a fence on all processors of this process |
 //! | [`clock`] | monotonic and CPU time, sleeping until an instant |
-//! | [`thread`] | policy, affinity, name, stack of the calling thread |
+//! | [`thread`] | policy, affinity, name, stack of the calling thread; the priority of others |
+//! | [`mod@cpu`] | the CPU that the calling thread is on |
+//! | [`timer`] | timers armed ahead |
 //! | [`memory`] | locking, anonymous and shared mappings, sealed memory files |
 //! | [`mod@file`] | folders that are what they seem |
 //! | [`futex`] | waiting for a word to change, within or across processes |
@@ -26,7 +29,9 @@
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
 compile_error!("taut runs on 64-bit Linux");
 
+pub mod barrier;
 pub mod clock;
+pub mod cpu;
 mod error;
 pub mod file;
 pub mod futex;
@@ -40,6 +45,7 @@ pub mod signals;
 pub mod socket;
 pub mod terminal;
 pub mod thread;
+pub mod timer;
 pub mod usage;
 
 pub use error::{Error, Result};

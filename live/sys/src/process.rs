@@ -159,6 +159,13 @@ pub fn random_u64() -> Result<u64> {
     }
 }
 
+/// Writes a message to the standard error stream, for a process that is about to abort: no lock, no buffer, no heap. What
+/// cannot be written is lost.
+pub fn last_words(text: &str) {
+    // SAFETY: the text is ours and as long as we say.
+    unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

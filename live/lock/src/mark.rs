@@ -1,0 +1,519 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Mark and note: one state for the threads of one processor, of which one stands above all others.
+//!
+//! # Use
+//!
+//! An executor's state per core. Its jobs change it in sections of a few instructions, at every lock and unlock; the
+//! dispatcher, which Linux lets run before any of them, changes it at every release. The jobs' sections cost two stores
+//! and two loads, no exchange and no fence of the processor: the dispatcher pays for both sides.
+//!
+//! # Callers
+//!
+//! `-` may run at the same time, `X` may not. All threads of the job side are on one processor and of different
+//! fixed priorities, or asleep: so one of them runs while the others stand still outside of sections.
+//!
+//! |           | job side | above |
+//! |-----------|----------|-------|
+//! | job side  | X        | -     |
+//! | above     | -        | X     |
+//!
+//! That all are on one processor cannot be promised by a type, so it is looked for: [`Mark::enter`] tells if another is
+//! inside. It finds the one above always, if the two are on different processors; another one of the job side unless
+//! both enter within the same few instructions, which is why callers also look which processor they are on.
+//!
+//! # Progress
+//!
+//! | operation     | bound                                                                                      |
+//! |---------------|--------------------------------------------------------------------------------------------|
+//! | `enter`       | 2 loads, 1 store                                                                           |
+//! | `leave`       | 1 store, 1 load                                                                            |
+//! | `enter_above` | 2 stores, 1 load, one system call that does not block ([`taut_sys::barrier::everywhere`]) |
+//! | `leave_above`, `hand_down` | 1 store, 2 stores                                                             |
+//!
+//! # State
+//!
+//! ```text
+//! mark    0 nobody of the job side is inside   1 one is, or one has been started who will take it off
+//! above   0 nobody   INSIDE the one above looks, or is inside   NOTE it found the mark and went back to sleep
+//! ```
+//!
+//! # Invariants
+//!
+//! - I1 The one above touches the state only between an `enter_above` that gave true and its `leave_above` or
+//!   `hand_down`; the job side between `enter`, or being handed the mark, and `leave`, or handing it on.
+//! - I2 While the mark is 1, exactly one thread of the job side answers for it.
+//! - I3 If `enter_above` gave false, a `leave` after it gives true.
+//!
+//! # Orderings
+//!
+//! - O1 down: Release of the mark in `leave` ↔ Acquire of the mark in `enter_above` and in the next `enter`.
+//! - O2 up: Release of `above` in `leave_above` and `hand_down` ↔ Acquire of `above` in `enter`.
+//! - O3 both: between a store of one's own word and the load of the other's stands a fence on each side, SeqCst in
+//!   effect: the heavy one of the kernel on all processors in `enter_above`; in `enter` and in `leave` one of the
+//!   compiler alone, which the heavy one completes.
+//!
+//! # Proof
+//!
+//! A mark that is handed on comes with whatever wakes its new owner: the caller's edge, as good as O1.
+//!
+//! *Two owners.* By O3, of "mark is 1; is anyone above?" and "I am above; is there a mark?" one sees the other. If the
+//! one above sees the mark, it goes away. If `enter` sees it inside, it says so, and nobody has touched anything. If
+//! the one above was inside and has left, `enter` has seen what it did (O2); if the job side has left, `enter_above` has
+//! (O1). On one processor the one above is preempted by nobody: `enter` then never finds it inside.
+//!
+//! *A lost note.* `enter_above` that gives false has stored INSIDE, fenced, seen the mark, and stored NOTE. `leave` takes
+//! the mark off, fences, and looks at `above`. By O3 either `leave` sees INSIDE or NOTE, and gives true, or `enter_above`
+//! sees the mark taken off, and gives true itself. That is so even if both run at the same time. Whoever is told true by
+//! `leave` calls the one above, which then finds the mark off, or that of another, who has I3 to keep again.
+//!
+//! A note is taken away by nobody but the one above, the next time it looks. So a caller of `leave` that is preempted
+//! before it looks at `above` may call once in vain, and never erases another's note.
+//!
+//! # Crash
+//!
+//! The threads are of one process and die together. A thread that ends or panics between `enter` and `leave` leaves the
+//! mark: all that enter afterwards are told, and the one above waits for ever; an executor ends the process there.
+//!
+//! # Source
+//!
+//! Ours. The two words are Dekker's way in, with one side asymmetric, as `membarrier` allows it; what is new
+//! is that the loser on the side of the jobs cannot exist.
+//!
+//! # Checked
+//!
+//! - here, under loom: up to two sections against two visits, truly at the same time: 1 owner, no note lost;
+//!   the mark handed down to a started thread; without either fence, without the look in `leave`: fails
+//! - here, under shuttle: 20 000 random runs of longer ones; without the look in `leave`: fails
+//! - `taut-exec`: threads under SCHED_FIFO on one processor, replayed decision by decision
+//!
+//! Not covered: that `membarrier` is what its manual says; weak memory of a processor that no tool here has.
+
+use taut_atomic::AtomicU32;
+use taut_atomic::Ordering::{Acquire, Relaxed, Release};
+#[cfg(any(loom, shuttle))]
+use taut_atomic::fence;
+
+const INSIDE: u32 = 1;
+const NOTE: u32 = 2;
+
+/// Another one is inside. Nothing may be touched, and nothing can be mended: the threads are not where they should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Intruder {
+    /// One of the job side: it slept, or was moved, inside a section; or it runs on another processor.
+    Marked,
+    /// The one above, on another processor.
+    Above,
+}
+
+/// Who is inside.
+#[derive(Debug)]
+#[repr(C, align(128))]
+pub struct Mark {
+    mark: AtomicU32,
+    above: AtomicU32,
+    #[cfg(all(test, any(loom, shuttle)))]
+    without: model::Without,
+}
+
+impl Default for Mark {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Mark {
+    /// Nobody is inside. Before anyone goes above, the process must have called [`taut_sys::barrier::register`].
+    pub fn new() -> Self {
+        Self {
+            mark: AtomicU32::new(0),
+            above: AtomicU32::new(0),
+            #[cfg(all(test, any(loom, shuttle)))]
+            without: model::Without::Nothing,
+        }
+    }
+
+    /// Begins a section of the job side.
+    ///
+    /// # Errors
+    /// [`Intruder`].
+    #[inline(always)]
+    pub fn enter(&self) -> Result<(), Intruder> {
+        // O1 down (Acquire): what the last section did.
+        if self.mark.load(Acquire) != 0 {
+            return Err(Intruder::Marked);
+        }
+        self.mark.store(1, Relaxed);
+        self.light();
+        // O2 up (Acquire): what the last visit from above did.
+        if self.above.load(Acquire) == INSIDE {
+            return Err(Intruder::Above);
+        }
+        Ok(())
+    }
+
+    /// Ends a section of the job side, or takes off the mark that was handed on. Whether the one above must be called:
+    /// it has been here meanwhile.
+    #[inline(always)]
+    #[must_use]
+    pub fn leave(&self) -> bool {
+        self.mark.store(0, Release); // O1 down
+        self.light();
+        #[cfg(all(test, any(loom, shuttle)))]
+        if self.without == model::Without::Look {
+            return false;
+        }
+        self.above.load(Relaxed) != 0
+    }
+
+    /// Whether a section of the job side has begun, as one of it sees it.
+    pub fn is_set(&self) -> bool {
+        self.mark.load(Relaxed) != 0
+    }
+
+    /// Begins a visit from above, unless a section is in progress: then a note is left, and whoever ends the section is
+    /// told so.
+    pub fn enter_above(&self) -> bool {
+        self.above.store(INSIDE, Relaxed);
+        self.heavy();
+        // O1 down (Acquire): what the last section did.
+        if self.mark.load(Acquire) == 0 {
+            return true;
+        }
+        self.above.store(NOTE, Relaxed);
+        false
+    }
+
+    /// Ends a visit from above.
+    pub fn leave_above(&self) {
+        self.above.store(0, Release); // O2 up
+    }
+
+    /// Ends a visit from above, and sets the mark for a thread of the job side that is woken next: its first act is to
+    /// look at the state, and to [`Mark::leave`].
+    pub fn hand_down(&self) {
+        self.mark.store(1, Relaxed);
+        self.above.store(0, Release); // O2 up
+    }
+
+    /// O3 both, the side of the jobs.
+    #[inline(always)]
+    fn light(&self) {
+        #[cfg(not(any(loom, shuttle)))]
+        core::sync::atomic::compiler_fence(core::sync::atomic::Ordering::SeqCst); // O3 both
+        #[cfg(any(loom, shuttle))]
+        {
+            #[cfg(test)]
+            if self.without == model::Without::Light {
+                return;
+            }
+            fence(taut_atomic::Ordering::SeqCst); // O3 both
+        }
+    }
+
+    /// O3 both, the side above.
+    fn heavy(&self) {
+        #[cfg(not(any(loom, shuttle)))]
+        {
+            core::sync::atomic::compiler_fence(core::sync::atomic::Ordering::SeqCst); // O3 both
+            // Registered by who made the mark, so not refused.
+            let _ = taut_sys::barrier::everywhere();
+            core::sync::atomic::compiler_fence(core::sync::atomic::Ordering::SeqCst); // O3 both
+        }
+        #[cfg(any(loom, shuttle))]
+        {
+            #[cfg(test)]
+            if self.without == model::Without::Heavy {
+                return;
+            }
+            fence(taut_atomic::Ordering::SeqCst); // O3 both
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_finds_the_other() {
+        taut_sys::barrier::register().unwrap();
+        let mark = Mark::new();
+        assert_eq!(mark.enter(), Ok(()));
+        assert!(mark.is_set() && !mark.enter_above());
+        assert_eq!(mark.enter(), Err(Intruder::Marked));
+        assert!(mark.leave(), "the note");
+        assert!(mark.enter_above());
+        mark.leave_above();
+        assert_eq!(mark.enter(), Ok(()));
+        assert!(!mark.leave(), "the note was taken away");
+        assert!(mark.enter_above());
+        assert_eq!(mark.enter(), Err(Intruder::Above));
+        mark.hand_down();
+        assert!(!mark.enter_above());
+        assert!(mark.leave());
+    }
+}
+
+/// `RUSTFLAGS="--cfg loom" cargo test -p taut-lock --release --lib mark`, and the same with `--cfg shuttle`.
+#[cfg(all(test, any(loom, shuttle)))]
+mod model {
+    #[cfg(loom)]
+    use loom::{
+        cell::UnsafeCell,
+        sync::{Arc, Notify},
+        thread,
+    };
+    #[cfg(shuttle)]
+    use shuttle::{sync::Arc, thread};
+
+    use super::*;
+
+    /// What is left out, to see that it is needed.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(super) enum Without {
+        Nothing,
+        Light,
+        Heavy,
+        Look,
+    }
+
+    /// At most three changes of threads where none had to be; without a limit the last test takes minutes.
+    #[cfg(loom)]
+    fn explore(run: impl Fn() + Send + Sync + 'static) {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(3);
+        builder.check(run);
+    }
+
+    #[cfg(shuttle)]
+    fn explore(run: impl Fn() + Send + Sync + 'static) {
+        shuttle::check_random(run, 20_000);
+    }
+
+    /// As loom's.
+    #[cfg(shuttle)]
+    struct Notify(shuttle::sync::Mutex<bool>, shuttle::sync::Condvar);
+
+    #[cfg(shuttle)]
+    impl Notify {
+        fn new() -> Self {
+            Self(shuttle::sync::Mutex::new(false), shuttle::sync::Condvar::new())
+        }
+
+        fn notify(&self) {
+            *self.0.lock().unwrap() = true;
+            self.1.notify_one();
+        }
+
+        fn wait(&self) {
+            let mut called = self.0.lock().unwrap();
+            while !*called {
+                called = self.1.wait(called).unwrap();
+            }
+            *called = false;
+        }
+    }
+
+    /// A value that one at a time changes: loom finds two at once, shuttle sees the halves disagree.
+    #[cfg(loom)]
+    struct State(UnsafeCell<u32>);
+
+    #[cfg(loom)]
+    impl State {
+        fn new() -> Self {
+            Self(UnsafeCell::new(0))
+        }
+
+        fn change(&self) -> u32 {
+            self.0.with_mut(|value| {
+                // SAFETY: what is tested.
+                unsafe {
+                    *value += 1;
+                    *value
+                }
+            })
+        }
+    }
+
+    #[cfg(shuttle)]
+    struct State(AtomicU32, AtomicU32);
+
+    #[cfg(shuttle)]
+    impl State {
+        fn new() -> Self {
+            Self(AtomicU32::new(0), AtomicU32::new(0))
+        }
+
+        fn change(&self) -> u32 {
+            let value = self.0.load(Relaxed) + 1;
+            self.0.store(value, Relaxed);
+            assert_eq!(self.1.load(Relaxed), value - 1, "two owners");
+            self.1.store(value, Relaxed);
+            value
+        }
+    }
+
+    struct Core {
+        mark: Mark,
+        state: State,
+        /// The one above sleeps here.
+        call: Notify,
+        /// A started thread waits here, until the word is 1: loom's wakes are at times in vain.
+        gate: (Notify, AtomicU32),
+    }
+
+    // SAFETY: the state is what is tested; everything else is for that.
+    unsafe impl Sync for Core {}
+    // SAFETY: as above.
+    unsafe impl Send for Core {}
+
+    impl Core {
+        fn new(without: Without) -> Arc<Self> {
+            let mark = Mark { without, ..Mark::new() };
+            Arc::new(Self {
+                mark,
+                state: State::new(),
+                call: Notify::new(),
+                gate: (Notify::new(), AtomicU32::new(0)),
+            })
+        }
+
+        fn leave(&self) {
+            if self.mark.leave() {
+                self.call.notify();
+            }
+        }
+
+        /// A section. Here the two sides are on two processors, so a job may find the other inside; it waits for what on
+        /// one processor would have been over.
+        fn section(&self) {
+            if self.mark.enter() == Err(Intruder::Above) {
+                // O2 up
+                while self.mark.above.load(Acquire) == INSIDE {
+                    thread::yield_now();
+                }
+            }
+            self.state.change();
+            self.leave();
+        }
+
+        /// A visit from above: comes back when it is called.
+        fn visit(&self) {
+            while !self.mark.enter_above() {
+                // A call too few is a deadlock.
+                self.call.wait();
+            }
+            self.state.change();
+        }
+    }
+
+    fn sections_and_visits(without: Without, sections: u32, visits: u32) {
+        explore(move || {
+            let core = Core::new(without);
+            let above = Arc::clone(&core);
+            let thread = thread::spawn(move || {
+                for _ in 0..visits {
+                    above.visit();
+                    above.mark.leave_above();
+                }
+            });
+            for _ in 0..sections {
+                core.section();
+            }
+            thread.join().unwrap();
+            assert_eq!(core.state.change(), sections + visits + 1);
+        });
+    }
+
+    /// The one above starts a thread and comes back at once, while that one has the mark; then a third, which stood still
+    /// below, has a section.
+    fn started(without: Without) {
+        explore(move || {
+            let core = Core::new(without);
+            let (above, below) = (Arc::clone(&core), Arc::clone(&core));
+            let thread = thread::spawn(move || {
+                above.visit();
+                above.mark.hand_down();
+                above.gate.1.store(1, Release);
+                above.gate.0.notify();
+                above.visit();
+                above.mark.leave_above();
+            });
+            let worker = thread::spawn(move || {
+                while below.gate.1.load(Acquire) == 0 {
+                    below.gate.0.wait();
+                }
+                below.state.change();
+                below.leave();
+                below.section();
+            });
+            worker.join().unwrap();
+            thread.join().unwrap();
+            assert_eq!(core.state.change(), 5);
+        });
+    }
+
+    #[test]
+    fn one_owner_and_no_note_lost() {
+        #[cfg(loom)]
+        for (sections, visits) in [(1, 2), (2, 1), (2, 2)] {
+            sections_and_visits(Without::Nothing, sections, visits);
+        }
+        #[cfg(shuttle)]
+        sections_and_visits(Without::Nothing, 8, 6);
+    }
+
+    #[test]
+    fn a_mark_is_handed_down() {
+        started(Without::Nothing);
+    }
+
+    #[test]
+    #[cfg(loom)]
+    #[should_panic(expected = "Causality violation")]
+    fn without_the_light_fence_there_are_two() {
+        sections_and_visits(Without::Light, 1, 1);
+    }
+
+    #[test]
+    #[cfg(loom)]
+    #[should_panic(expected = "Causality violation")]
+    fn without_the_heavy_fence_there_are_two() {
+        sections_and_visits(Without::Heavy, 1, 1);
+    }
+
+    /// One visit that does not wait to be called.
+    fn noted(without: Without) {
+        explore(move || {
+            let core = Core::new(without);
+            let above = Arc::clone(&core);
+            let thread = thread::spawn(move || {
+                let entered = above.mark.enter_above();
+                if entered {
+                    above.mark.leave_above();
+                }
+                entered
+            });
+            let mut called = false;
+            for _ in 0..2 {
+                // Whether it may touch the state or not: it has set the mark.
+                let _ = core.mark.enter();
+                called |= core.mark.leave();
+            }
+            assert!(thread.join().unwrap() || called, "a note is lost");
+        });
+    }
+
+    #[test]
+    fn a_note_is_seen() {
+        noted(Without::Nothing);
+    }
+
+    #[test]
+    #[should_panic(expected = "a note is lost")]
+    fn without_the_look_a_note_is_lost() {
+        noted(Without::Look);
+    }
+}
