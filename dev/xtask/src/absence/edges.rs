@@ -48,6 +48,7 @@ pub(super) const ROOMS: &[Room] = &[
     room("live/scope", &[], &[]),
     room("live/lock", &["atomic", "sys"], &[]),
     room("live/trace", &["time", "event"], &["loom"]),
+    room("live/exec", &["time", "event", "policy", "sys", "lock", "trace"], &[]),
     room("live/boot", &["plan", "sys", "segment", "share", "scope"], &[]),
     room(
         "live/run",
@@ -75,8 +76,9 @@ pub(super) const ROOMS: &[Room] = &[
 /// A workspace of its own, for what it measures needs much that nothing else here needs.
 pub(crate) const PEERS: &str = "dev/peers";
 
-/// The crates of `pure/` that the running side knows: the plan goes there, events come back, and time is in both.
-pub(super) const KNOWN_ON_BOTH_SIDES: &[&str] = &["time", "event", "plan"];
+/// The crates of `pure/` that the running side knows: the plan goes there, events come back, and time is in both; the
+/// rules that were analysed and simulated are those that decide.
+pub(super) const KNOWN_ON_BOTH_SIDES: &[&str] = &["time", "event", "policy", "plan"];
 
 /// A dependency as Cargo sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The thread above all others of a core: asleep until the next release or a call, it tells the rule and starts who is
+//! to run.
+
+use std::sync::atomic::Ordering;
+
+use taut_policy::Scheduler;
+use taut_sys::clock;
+use taut_sys::timer::Timer;
+
+use crate::ladder::NONE;
+use crate::shared::Shared;
+use crate::state::{Caller, NEVER, Next};
+
+/// Timers for the release after the next, in turns: when a sleep for the next begins, the kernel has it in its queue
+/// already, and need not program its clock.
+#[derive(Debug)]
+struct Ahead {
+    timers: [Timer; 2],
+    armed_ns: u64,
+    turn: usize,
+}
+
+impl Ahead {
+    fn arm(&mut self, at_ns: u64) {
+        if at_ns != self.armed_ns && at_ns != NEVER {
+            self.turn ^= 1;
+            self.armed_ns = at_ns;
+            // Without it a release is later by some microseconds.
+            let _ = self.timers[self.turn].arm(at_ns);
+        }
+    }
+}
+
+/// The dispatcher of a core, until it has been stopped and all jobs are complete. `stop` is for a task whose overrun stops
+/// everything.
+pub(crate) fn dispatch(shared: &Shared, origin_ns: u64, stop: &(dyn Fn(u32) + Sync)) {
+    let timers = if shared.strict { Timer::new().ok().zip(Timer::new().ok()) } else { None };
+    let mut ahead = timers.map(|(one, other)| Ahead { timers: [one, other], armed_ns: 0, turn: 0 });
+    begin(shared, origin_ns);
+    loop {
+        let calls = shared.calls();
+        if shared.delay_ns > 0 {
+            clock::sleep_until(clock::monotonic_ns() + shared.delay_ns);
+        }
+        let Some(mut inside) = shared.visit() else {
+            // Who is inside calls when it leaves.
+            shared.sleep(calls, NEVER);
+            continue;
+        };
+        let now_ns = clock::monotonic_ns();
+        let state = inside.state();
+        state.stopping |= shared.stop.load(Ordering::Acquire);
+        shared.held(NONE, state.tell(now_ns));
+        if state.untimed {
+            for (task, trigger) in (0..).zip(&shared.triggers) {
+                if trigger.load(Ordering::Relaxed) > 0 {
+                    for _ in 0..trigger.swap(0, Ordering::Acquire) {
+                        shared.held(NONE, state.release(task, now_ns, now_ns));
+                    }
+                }
+            }
+        }
+        let chosen = state.rule.decide();
+        let next = state.settle(chosen, Caller::Above, now_ns, shared.strict);
+        let (first, second) = state.next_two();
+        let over = state.stopping && state.open == 0;
+        let stopped_by = std::mem::replace(&mut state.stopped_by, NONE);
+        shared.visited(inside, next);
+        if let Some(ahead) = &mut ahead {
+            ahead.arm(second);
+        }
+        if stopped_by != NONE {
+            stop(stopped_by);
+        }
+        if over {
+            break;
+        }
+        shared.sleep(calls, first);
+    }
+    shared.quit.store(true, Ordering::Release);
+    for gate in &shared.gates {
+        gate.open();
+    }
+}
+
+/// Before anything is released; all threads of the pool wait at their gates.
+fn begin(shared: &Shared, origin_ns: u64) {
+    let Some(mut inside) = shared.visit() else { return };
+    let state = inside.state();
+    for (worker, tid) in state.ladder.workers.iter_mut().zip(&shared.tids) {
+        worker.tid = tid.load(Ordering::Acquire);
+    }
+    state.begin_at(origin_ns);
+    shared.visited(inside, Next::Below);
+}

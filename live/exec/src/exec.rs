@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use taut_sys::{clock, futex};
+use taut_time::Instant;
+
+use crate::setup::{LockError, Posture, TaskId};
+use crate::shared::Shared;
+use crate::start::stop_all;
+use crate::state::TaskOutcome;
+
+/// Why everything stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// It was asked for.
+    Asked,
+    /// A task overran whose policy that is: its position in the set-up.
+    Overrun(usize),
+    /// A job panicked.
+    Panic,
+}
+
+/// What became of all jobs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Per task, in the order of the set-up.
+    pub tasks: Vec<TaskOutcome>,
+    /// How it ran.
+    pub posture: Posture,
+    /// Why it stopped.
+    pub reason: Reason,
+}
+
+const ASKED: u64 = 1;
+const PANIC: u64 = 2;
+const OVERRUN: u64 = 3;
+
+/// Whether everything is to stop, and why; the first reason counts.
+#[derive(Debug, Default)]
+pub(crate) struct Control {
+    reason: AtomicU64,
+    word: AtomicU32,
+}
+
+impl Control {
+    fn set(&self, code: u64) {
+        // The first one stays; who reads it needs nothing else from us.
+        let _ = self.reason.compare_exchange(0, code, Ordering::Relaxed, Ordering::Relaxed);
+        self.word.store(1, Ordering::Release);
+        let _ = futex::wake(&self.word, u32::MAX, false);
+    }
+
+    pub(crate) fn panic(&self) {
+        self.set(PANIC);
+    }
+
+    pub(crate) fn overrun(&self, task: usize) {
+        self.set(OVERRUN + task as u64);
+    }
+
+    pub(crate) fn reason(&self) -> Option<Reason> {
+        match self.reason.load(Ordering::Relaxed) {
+            0 => None,
+            ASKED => Some(Reason::Asked),
+            PANIC => Some(Reason::Panic),
+            code => Some(Reason::Overrun((code - OVERRUN) as usize)),
+        }
+    }
+}
+
+/// An executor that runs.
+#[derive(Debug)]
+pub struct Exec<'e> {
+    pub(crate) cores: &'e [Shared],
+    pub(crate) control: &'e Control,
+    pub(crate) posture: Posture,
+    pub(crate) origin_ns: u64,
+}
+
+impl Exec<'_> {
+    /// How it runs.
+    pub fn posture(&self) -> Posture {
+        self.posture
+    }
+
+    /// Release 0, on the monotonic clock.
+    pub fn origin(&self) -> Instant {
+        Instant::from_ns(self.origin_ns)
+    }
+
+    /// Waits until something stops it, or for a time; `None` if that elapsed first. For a thread that is not real-time.
+    pub fn wait(&self, time: Option<std::time::Duration>) -> Option<Reason> {
+        let nanoseconds = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let until = time.map(|time| clock::monotonic_ns().saturating_add(nanoseconds(time)));
+        while self.control.word.load(Ordering::Acquire) == 0 {
+            if until.is_some_and(|until| clock::monotonic_ns() >= until) {
+                return None;
+            }
+            let _ = futex::wait(&self.control.word, 0, until, false);
+        }
+        self.control.reason()
+    }
+
+    /// Stops it: nothing is released any more, and what waits behind another job is dropped. Returns at once; that all jobs
+    /// are complete is what [`Setup::run`](crate::Setup::run) waits for.
+    pub fn stop(&self) {
+        self.control.set(ASKED);
+        stop_all(self.cores);
+    }
+
+    /// Releases a job of a task, from any thread that is none of the executor's. It arrives when the dispatcher sees it, at
+    /// once as a rule.
+    ///
+    /// # Errors
+    /// [`LockError::Foreign`] if there is no such task that is released by hand.
+    pub fn release(&self, task: TaskId) -> Result<(), LockError> {
+        let core = self.cores.iter().find(|core| core.brand == task.brand).ok_or(LockError::Foreign)?;
+        let at = core.by_hand(task).ok_or(LockError::Foreign)?;
+        core.triggers[at as usize].fetch_add(1, Ordering::Release);
+        core.call();
+        Ok(())
+    }
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use std::marker::PhantomData;
+
+use taut_sys::clock;
+use taut_time::Instant;
+
+use crate::resource::Resource;
+use crate::setup::{LockError, TaskId};
+use crate::shared::Shared;
+use crate::state::Arrived;
+
+/// What a task does in each job.
+///
+/// It runs to completion on one of the core's threads, not always the same. It must not sleep, wait or do IO: while it is
+/// asleep Linux runs the job below it, which the rule does not know; that one's next call then ends the process.
+pub trait Work: Send {
+    /// One job. A panic stops the executor, and [`Setup::run`](crate::Setup::run) gives it on.
+    fn run(&mut self, job: &mut Job<'_>);
+}
+
+impl<F: FnMut(&mut Job<'_>) + Send> Work for F {
+    fn run(&mut self, job: &mut Job<'_>) {
+        self(job);
+    }
+}
+
+/// The job was told to end early: by its overrun policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Killed;
+
+/// One instance of a task, while it runs. It cannot leave its thread.
+#[derive(Debug)]
+pub struct Job<'j> {
+    shared: &'j Shared,
+    worker: u32,
+    task: u32,
+    deadline_ns: u64,
+    arrived: Arrived,
+    stays: PhantomData<*mut ()>,
+}
+
+impl<'j> Job<'j> {
+    pub(crate) fn new(
+        shared: &'j Shared,
+        worker: u32,
+        task: u32,
+        arrived: Arrived,
+        deadline_ns: u64,
+    ) -> Self {
+        Self { shared, worker, task, deadline_ns, arrived, stays: PhantomData }
+    }
+
+    /// Which job of its task it is, counted from 0; skipped releases count.
+    pub fn number(&self) -> u64 {
+        self.arrived.number
+    }
+
+    /// When it arrived, on the monotonic clock: for a periodic task the nominal instant.
+    pub fn arrival(&self) -> Instant {
+        Instant::from_ns(self.arrived.arrival_ns)
+    }
+
+    /// Its absolute deadline, as it stands without locks.
+    pub fn deadline(&self) -> Instant {
+        Instant::from_ns(self.arrived.arrival_ns.saturating_add(self.deadline_ns))
+    }
+
+    /// The time now, on the same clock. One clock read, no system call.
+    pub fn now(&self) -> Instant {
+        Instant::from_ns(clock::monotonic_ns())
+    }
+
+    /// Runs `section` with what a resource holds, while nobody else has it. Locks are given back in reverse order by
+    /// construction, also when `section` panics.
+    ///
+    /// *Real-time*: wait-free and without a system call, unless another job goes on meanwhile by the core's rule.
+    ///
+    /// # Errors
+    /// [`LockError`]; then nothing has happened, and `section` was not called.
+    #[inline]
+    pub fn lock<T: Send, R>(
+        &mut self,
+        resource: &Resource<T>,
+        section: impl FnOnce(&mut T, &mut Self) -> R,
+    ) -> Result<R, LockError> {
+        let index = resource.index;
+        if resource.brand != self.shared.brand {
+            return Err(LockError::Foreign);
+        }
+        let word = self.shared.words * self.task as usize + index as usize / 64;
+        if self.shared.listed[word] & 1 << (index % 64) == 0 {
+            return Err(LockError::NotListed { task: self.task, resource: index });
+        }
+        self.shared.acquire(self.worker, self.task, index)?;
+        let held = Held { shared: self.shared, worker: self.worker, task: self.task, index };
+        // SAFETY:
+        // - we hold it: the rule of its core (brand) has granted it to this job, and to no other until `held` is dropped,
+        //   which is after the last use of the reference;
+        // - this job does not have it twice: the rule refuses that;
+        // - what the last holder did to it is seen: both were inside of the core's state in between (S1).
+        let value = unsafe { &mut *resource.cell.get() };
+        let result = section(value, self);
+        drop(held);
+        Ok(result)
+    }
+
+    /// A point at which the job may end early: it should if this is an error. Locks are such points too.
+    ///
+    /// *Real-time*: as a lock.
+    ///
+    /// # Errors
+    /// [`Killed`].
+    pub fn checkpoint(&mut self) -> Result<(), Killed> {
+        let mut inside = self.shared.enter(self.worker, self.task);
+        let killed = inside.state().tasks[self.task as usize].killed;
+        inside.leave();
+        if killed { Err(Killed) } else { Ok(()) }
+    }
+
+    /// Releases a job of a task of the same core; it arrives now. If the rule prefers it, it has run when this returns.
+    ///
+    /// *Real-time*: wait-free; one system call if another thread goes on.
+    ///
+    /// # Errors
+    /// [`LockError::Foreign`] if the task is none of this core that is released by hand.
+    pub fn release(&mut self, task: TaskId) -> Result<(), LockError> {
+        let task = self.shared.by_hand(task).ok_or(LockError::Foreign)?;
+        let mut inside = self.shared.enter(self.worker, self.task);
+        let now_ns = clock::monotonic_ns();
+        let told = inside.state().release(task, now_ns, now_ns);
+        self.shared.held(self.task, told);
+        self.shared.decided(inside, self.worker);
+        Ok(())
+    }
+}
+
+/// A resource is held until this is dropped.
+struct Held<'j> {
+    shared: &'j Shared,
+    worker: u32,
+    task: u32,
+    index: u32,
+}
+
+impl Drop for Held<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.shared.give_back(self.worker, self.task, self.index);
+    }
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Which fixed priority each thread of a core has: who is chosen is always the highest thread that may run.
+//!
+//! ```text
+//! L1  Of the threads that have a job and do not sleep at their gate, no two are on one rung, and the chosen one is on
+//!     the highest. The one exception is a thread on its way to its gate, which touches nothing else any more.
+//! L2  Who raises another thread and is of the job side itself raises it to its own rung at most: so it is not preempted
+//!     inside its section. It is on its way to its gate then.
+//! ```
+//!
+//! Under ceilings, SRP and DFP jobs come and go as on a stack, and the threads' first rungs, one each, always fit.
+
+use taut_sys::thread;
+
+/// The priority above all rungs: who waited for something of another core.
+const RETURNING: u8 = 97;
+/// No task, no thread.
+pub(crate) const NONE: u32 = u32::MAX;
+/// Most jobs of a core that may have begun at once.
+pub(crate) const WORKERS_MAX: usize = 90;
+
+/// A thread of the pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Worker {
+    pub(crate) tid: i32,
+    /// 1 is the lowest.
+    pub(crate) rung: u8,
+    /// Its task; [`NONE`] if it is idle.
+    pub(crate) task: u32,
+    /// Whether it sleeps at its gate, or is on its way there, in the middle of its job.
+    pub(crate) parked: bool,
+}
+
+impl Worker {
+    fn may_run(&self) -> bool {
+        self.task != NONE && !self.parked
+    }
+}
+
+/// The threads of a core.
+#[derive(Debug)]
+pub(crate) struct Ladder {
+    pub(crate) workers: Box<[Worker]>,
+    rungs: u8,
+    /// Whether Linux is told; without the privilege rungs are not kept.
+    real: bool,
+}
+
+impl Ladder {
+    /// A rung per thread, and as many again to lift threads to.
+    pub(crate) fn new(workers: usize, real: bool) -> Self {
+        let worker = |at: usize| Worker { tid: 0, rung: at as u8 + 1, task: NONE, parked: false };
+        let rungs = (2 * workers).min(WORKERS_MAX) as u8;
+        Self { workers: (0..workers).map(worker).collect(), rungs, real }
+    }
+
+    /// The SCHED_FIFO priority of a rung; of rung 0 that of jobs that may run when nobody else wants to.
+    pub(crate) fn priority(&self, rung: u8) -> u8 {
+        RETURNING - 1 - self.rungs + rung
+    }
+
+    /// What each thread starts with.
+    pub(crate) fn priorities(&self) -> Vec<u8> {
+        self.workers.iter().map(|worker| self.priority(worker.rung)).collect()
+    }
+
+    /// The highest rung among those who may run, but for some.
+    fn top(&self, but: [u32; 2]) -> u8 {
+        let others = self.workers.iter().enumerate().filter(|(at, _)| !but.contains(&(*at as u32)));
+        others.filter(|(_, worker)| worker.may_run()).map(|(_, worker)| worker.rung).max().unwrap_or(0)
+    }
+
+    /// An idle thread for a task, above all who may run. There are as many threads as tasks, so there is one.
+    pub(crate) fn take(&mut self, task: u32) -> u32 {
+        let wanted = if self.real { self.above([NONE; 2]) } else { 0 };
+        let idle = |worker: &Worker| worker.task == NONE;
+        let there = |worker: &Worker| idle(worker) && worker.rung == wanted;
+        let at = self.workers.iter().position(there).or_else(|| self.workers.iter().position(idle));
+        let at = at.unwrap_or(0);
+        self.workers[at].task = task;
+        self.set(at, wanted);
+        at as u32
+    }
+
+    /// Lifts a thread above all others who may run, if it is not. `leaving`, who is about to sleep, does not count: if it
+    /// is the caller, it was above them all, so this does not preempt it (L2).
+    pub(crate) fn raise(&mut self, at: u32, leaving: u32) {
+        if self.real && self.workers[at as usize].rung <= self.top([at, leaving]) {
+            let wanted = self.above([at, leaving]);
+            self.set(at as usize, wanted);
+        }
+    }
+
+    /// The rung above all who may run but for some. Where there is none, all move down as far as they can.
+    fn above(&mut self, but: [u32; 2]) -> u8 {
+        let top = self.top(but);
+        if top < self.rungs {
+            return top + 1;
+        }
+        // Lowest first, so that their order is kept at every step; there are at most half as many as rungs, or none is
+        // left to be raised.
+        let mut next = 1;
+        for rung in 1..=self.rungs {
+            let here = |worker: &Worker| worker.may_run() && worker.rung == rung;
+            if let Some(at) = self.workers.iter().position(here) {
+                self.set(at, next);
+                next += 1;
+            }
+        }
+        self.top(but) + 1
+    }
+
+    fn set(&mut self, at: usize, rung: u8) {
+        let priority = self.priority(rung);
+        let worker = &mut self.workers[at];
+        if self.real && worker.rung != rung {
+            worker.rung = rung;
+            // The thread is there and the priority was had at the start, so this is not refused.
+            let _ = thread::set_fifo_of(worker.tid, priority);
+        }
+    }
+
+    /// L1, for tests.
+    #[cfg(test)]
+    pub(crate) fn check(&self, chosen: u32) -> Result<(), &'static str> {
+        if !self.real {
+            return Ok(());
+        }
+        let mut seen = [false; 256];
+        for worker in self.workers.iter().filter(|worker| worker.may_run()) {
+            if core::mem::replace(&mut seen[usize::from(worker.rung)], true) {
+                return Err("two threads that may run are on one rung");
+            }
+        }
+        match self.workers.get(chosen as usize) {
+            Some(worker) if worker.rung != self.top([NONE; 2]) => Err("the chosen thread is not the highest"),
+            Some(worker) if !worker.may_run() => Err("the chosen thread sleeps"),
+            _ => Ok(()),
+        }
+    }
+}

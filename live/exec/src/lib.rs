@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! A core's dispatcher: the rules of `taut-policy`, the ones that are analysed and simulated, decide on threads.
+//!
+//! ```
+//! use taut_exec::{Overrun, Release, Rule, Setup, TaskSetup, Wanted};
+//! use taut_time::Duration;
+//!
+//! let mut setup = Setup::new();
+//! let core = setup.core(0, Rule::Srp);
+//! let count = setup.resource(core, 0_u64);
+//! let (ours, theirs) = (count.clone(), count.clone());
+//! let period = |ms| Release::Periodic { period: Duration::from_ms(ms), offset: Duration::ZERO };
+//! let fast = TaskSetup::new("fast", period(5)).uses(&count);
+//! setup.task(core, fast, move |job: &mut taut_exec::Job<'_>| {
+//!     job.lock(&ours, |count, _| *count += 1).unwrap();
+//! });
+//! let slow = TaskSetup::new("slow", period(20)).deadline(Duration::from_ms(10)).uses(&count);
+//! setup.task(core, slow, move |job: &mut taut_exec::Job<'_>| {
+//!     job.lock(&theirs, |count, _| *count += 100).unwrap();
+//! });
+//! let (_, outcome) = setup
+//!     .run(Wanted::Best, |exec| {
+//!         exec.wait(Some(std::time::Duration::from_millis(50)))
+//!     })
+//!     .unwrap();
+//! let jobs = |task: usize| outcome.tasks[task].completed;
+//! assert_eq!(count.into_value(), Some(jobs(0) + 100 * jobs(1)));
+//! ```
+//!
+//! [`Rule`] says who runs and how resources are guarded; [`Setup`] takes cores, resources and tasks and checks them;
+//! [`Setup::run`] starts a dispatcher and a pool of threads per core, and gives back what became of all jobs. How it
+//! works: docs/decisions/0016.
+
+mod dispatcher;
+mod exec;
+mod gate;
+mod job;
+mod ladder;
+mod log;
+mod resource;
+mod rule;
+mod setup;
+mod shared;
+mod start;
+mod state;
+#[cfg(test)]
+mod tests;
+mod violation;
+mod worker;
+
+pub use exec::{Exec, Outcome, Reason};
+pub use job::{Job, Killed, Work};
+pub use log::Level;
+pub use resource::Resource;
+pub use rule::Rule;
+pub use setup::{CoreId, LockError, Overrun, Posture, Release, Setup, SetupError, TaskId, TaskSetup, Wanted};
+pub use state::{BACKLOG_MAX, TaskOutcome};
+pub use violation::{Found, Handler, Violation};

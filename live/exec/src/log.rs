@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use taut_event::{Kind, Record};
+use taut_time::Instant;
+use taut_trace::Recorder;
+
+/// How much of what happens on a core is recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Nothing.
+    #[default]
+    None,
+    /// Jobs: released, started, preempted, complete.
+    Jobs,
+    /// Locks as well, which costs a clock read at each end of a section.
+    All,
+}
+
+/// A core's records, in the order of its decisions.
+#[derive(Debug)]
+pub(crate) struct Log {
+    pub(crate) recorder: Option<Recorder>,
+    pub(crate) level: Level,
+    pub(crate) cpu: u8,
+    /// How each of its tasks is recorded.
+    pub(crate) tasks: Box<[u16]>,
+    /// How each of its resources is recorded.
+    pub(crate) resources: Box<[u32]>,
+}
+
+impl Log {
+    /// Of a job.
+    #[inline]
+    pub(crate) fn job(&mut self, at: u64, kind: Kind, task: u32, job: u64, value: u64) {
+        if self.level >= Level::Jobs {
+            self.put(at, kind, task, job, value);
+        }
+    }
+
+    /// Of a lock; the value is the resource.
+    #[inline]
+    pub(crate) fn lock(&mut self, at: impl FnOnce() -> u64, kind: Kind, task: u32, job: u64, resource: u32) {
+        if self.level >= Level::All {
+            self.put(at(), kind, task, job, self.resources[resource as usize].into());
+        }
+    }
+
+    fn put(&mut self, at: u64, kind: Kind, task: u32, job: u64, value: u64) {
+        let subject = self.tasks[task as usize];
+        let record = Record { at: Instant::from_ns(at), kind, cpu: self.cpu, subject, job, value };
+        if let Some(recorder) = &mut self.recorder {
+            recorder.record(record);
+        }
+    }
+}

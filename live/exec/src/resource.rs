@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::sync::Arc;
+
+/// Something that several tasks of one core use, one at a time: see [`Job::lock`](crate::Job::lock).
+///
+/// A handle; clones are of the same resource.
+pub struct Resource<T> {
+    pub(crate) cell: Arc<Cell<T>>,
+    pub(crate) brand: u64,
+    /// Its position on its core.
+    pub(crate) index: u32,
+}
+
+/// What is guarded.
+pub(crate) struct Cell<T>(UnsafeCell<T>);
+
+// SAFETY: the value is touched by one thread at a time: by the job that holds the resource (`Job::lock`), or by who has
+// the last handle (`into_value`). It goes from thread to thread, so it must be Send.
+unsafe impl<T: Send> Sync for Cell<T> {}
+
+impl<T> Cell<T> {
+    pub(crate) fn get(&self) -> *mut T {
+        self.0.get()
+    }
+}
+
+impl<T: Send> Resource<T> {
+    pub(crate) fn new(brand: u64, index: u32, value: T) -> Self {
+        Self { cell: Arc::new(Cell(UnsafeCell::new(value))), brand, index }
+    }
+
+    /// Its position on its core, as in records and errors.
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// The value, if this is the last handle: no job can have it any more.
+    pub fn into_value(self) -> Option<T> {
+        Arc::into_inner(self.cell).map(|cell| cell.0.into_inner())
+    }
+}
+
+impl<T> Clone for Resource<T> {
+    fn clone(&self) -> Self {
+        Self { cell: Arc::clone(&self.cell), brand: self.brand, index: self.index }
+    }
+}
+
+impl<T> fmt::Debug for Resource<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Resource").field("index", &self.index).finish_non_exhaustive()
+    }
+}

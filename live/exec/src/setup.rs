@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What runs where, before it does.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use taut_time::Duration;
+use taut_trace::{Drain, Recorder, ring};
+
+use crate::job::Work;
+use crate::ladder::WORKERS_MAX;
+use crate::log::Level;
+use crate::resource::Resource;
+use crate::rule::{Attributes, Rule};
+use crate::violation::{self, Handler};
+
+/// When jobs of a task are released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Release {
+    /// Every `period`, for the first time `offset` after release 0.
+    Periodic {
+        /// More than 0.
+        period: Duration,
+        /// From release 0 on.
+        offset: Duration,
+    },
+    /// By [`Job::release`](crate::Job::release) and [`Exec::release`](crate::Exec::release).
+    ByHand,
+}
+
+/// What happens when a job is released while the one before it is not complete.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Overrun {
+    /// It waits behind it; when [`BACKLOG_MAX`](crate::BACKLOG_MAX) wait already, it is dropped.
+    #[default]
+    RunOn = 0,
+    /// It is dropped.
+    SkipNext = 1,
+    /// It waits, and everything stops: [`Exec::wait`](crate::Exec::wait) tells.
+    StopApp = 2,
+    /// It waits, and the one before it is told to end at its next lock or
+    /// [`Job::checkpoint`](crate::Job::checkpoint).
+    KillJob = 3,
+}
+
+/// A task of a core.
+#[derive(Clone, Debug)]
+pub struct TaskSetup {
+    name: String,
+    pub(crate) priority: u32,
+    pub(crate) deadline: Option<Duration>,
+    pub(crate) release: Release,
+    pub(crate) overrun: Overrun,
+    uses: Vec<(u64, u32)>,
+    recorded_as: Option<u16>,
+}
+
+impl TaskSetup {
+    /// A task without resources at priority 1, due before its next release; by hand: never late.
+    pub fn new(name: &str, release: Release) -> Self {
+        let name = name.to_owned();
+        let (overrun, uses, recorded_as) = (Overrun::RunOn, Vec::new(), None);
+        Self { name, priority: 1, deadline: None, release, overrun, uses, recorded_as }
+    }
+
+    /// Its priority under rules that have such; larger is more urgent.
+    #[must_use]
+    pub fn priority(mut self, priority: u32) -> Self {
+        self.priority = priority;
+        self
+    }
+
+    /// Its relative deadline, from the arrival.
+    #[must_use]
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = Some(deadline);
+        self
+    }
+
+    /// What happens when it overruns.
+    #[must_use]
+    pub fn overrun(mut self, overrun: Overrun) -> Self {
+        self.overrun = overrun;
+        self
+    }
+
+    /// A resource that its jobs may lock.
+    #[must_use]
+    pub fn uses<T>(mut self, resource: &Resource<T>) -> Self {
+        self.uses.push((resource.brand, resource.index));
+        self
+    }
+
+    /// The subject of its records, in place of its position among all tasks of the set-up.
+    #[must_use]
+    pub fn recorded_as(mut self, subject: u16) -> Self {
+        self.recorded_as = Some(subject);
+        self
+    }
+
+    pub(crate) fn relative(&self) -> Duration {
+        self.deadline.unwrap_or(match self.release {
+            Release::Periodic { period, .. } => period,
+            Release::ByHand => Duration::MAX,
+        })
+    }
+}
+
+/// A core of a set-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CoreId(usize);
+
+/// A task of a set-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskId {
+    pub(crate) brand: u64,
+    /// On its core.
+    pub(crate) task: u32,
+    /// Among all.
+    pub(crate) index: usize,
+}
+
+impl TaskId {
+    /// Its position among all tasks of the set-up: of [`Outcome::tasks`](crate::Outcome::tasks).
+    pub fn index(self) -> usize {
+        self.index
+    }
+}
+
+/// Whether Linux keeps to the rule, or the jobs themselves do at their next call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Only as [`Posture::Strict`].
+    Strict,
+    /// Only as [`Posture::Loose`].
+    Loose,
+    /// Strictly if that can be had.
+    Best,
+}
+
+/// How it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Posture {
+    /// Threads are pinned and have fixed priorities: who is chosen runs at once, alone on its core.
+    Strict,
+    /// Threads are ordinary ones: who is not chosen stops at its next lock, unlock or completion. The decisions are the
+    /// same, and locks exclude; times are not kept.
+    Loose {
+        /// What was missing for strict; `None` if loose was asked for.
+        why: Option<taut_sys::Error>,
+    },
+}
+
+impl fmt::Display for Posture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Strict => f.write_str("strict: fixed priorities on pinned threads"),
+            Self::Loose { why: None } => f.write_str("loose, as asked for: jobs give way at their next call"),
+            Self::Loose { why: Some(why) } => {
+                write!(
+                    f,
+                    "loose: jobs give way at their next call, for {why}; needs CAP_SYS_NICE, or rtprio 98"
+                )
+            }
+        }
+    }
+}
+
+/// Why a resource was not had. Nothing has happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockError {
+    /// The task does not list it, so no ceiling or floor counts with the task: add it by [`TaskSetup::uses`].
+    NotListed {
+        /// The task's position on its core.
+        task: u32,
+        /// The resource's.
+        resource: u32,
+    },
+    /// The job holds it already.
+    Held {
+        /// The resource's position on its core.
+        resource: u32,
+    },
+    /// It is none of this core.
+    Foreign,
+    /// The job has been told to end.
+    Killed,
+}
+
+impl fmt::Display for LockError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotListed { task, resource } => {
+                write!(f, "task {task} does not list resource {resource}: add it with `TaskSetup::uses`")
+            }
+            Self::Held { resource } => {
+                write!(f, "the job holds resource {resource} already: pass its value on")
+            }
+            Self::Foreign => f.write_str("it belongs to another core or executor: use one of this core"),
+            Self::Killed => f.write_str("the job was told to end by its overrun policy: return"),
+        }
+    }
+}
+
+impl std::error::Error for LockError {}
+
+/// Why a set-up was not started. Nothing runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SetupError {
+    /// Two cores have the same CPU.
+    SameCpu(u16),
+    /// More tasks than a core can have begun at once: 90.
+    TooManyTasks {
+        /// The core's CPU.
+        cpu: u16,
+    },
+    /// A task's period or deadline is 0.
+    ZeroTime {
+        /// The task's name.
+        task: String,
+    },
+    /// A task lists a resource of another core, or set-up.
+    ForeignResource {
+        /// The task's name.
+        task: String,
+    },
+    /// Strict was wanted, and the system refused it.
+    Posture(taut_sys::Error),
+    /// A thread could not be started.
+    Thread(String),
+}
+
+impl fmt::Display for SetupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SameCpu(cpu) => write!(f, "two cores have CPU {cpu}: give each its own"),
+            Self::TooManyTasks { cpu } => {
+                write!(f, "the core on CPU {cpu} has more than {WORKERS_MAX} tasks: move some elsewhere")
+            }
+            Self::ZeroTime { task } => write!(f, "period or deadline of `{task}` is 0: give it a time"),
+            Self::ForeignResource { task } => {
+                write!(f, "`{task}` lists a resource of another core: local ones are of one core")
+            }
+            Self::Posture(error) => write!(f, "{error}: strict needs CAP_SYS_NICE, or take `Wanted::Best`"),
+            Self::Thread(what) => f.write_str(what),
+        }
+    }
+}
+
+impl std::error::Error for SetupError {}
+
+/// A core, as it is set up.
+pub(crate) struct CoreSetup<'w> {
+    pub(crate) cpu: u16,
+    pub(crate) rule: Rule,
+    pub(crate) brand: u64,
+    pub(crate) tasks: Vec<TaskSetup>,
+    /// Of each task, its position among all.
+    pub(crate) indices: Vec<usize>,
+    pub(crate) works: Vec<Box<dyn Work + 'w>>,
+    /// How each resource is recorded.
+    pub(crate) resources: Vec<u32>,
+    pub(crate) recorder: Option<(Recorder, Level)>,
+}
+
+/// Cores, their resources and tasks. Everything is allocated by [`Setup::run`] before anything is released.
+pub struct Setup<'w> {
+    pub(crate) cores: Vec<CoreSetup<'w>>,
+    pub(crate) tasks: usize,
+    resources: u32,
+    pub(crate) handler: Handler,
+    pub(crate) delay_ns: u64,
+}
+
+impl Default for Setup<'_> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Setup<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Setup").field("cores", &self.cores.len()).field("tasks", &self.tasks).finish()
+    }
+}
+
+impl<'w> Setup<'w> {
+    /// Nothing yet. A violation is written to the standard error stream.
+    pub fn new() -> Self {
+        Self { cores: Vec::new(), tasks: 0, resources: 0, handler: violation::tell, delay_ns: 0 }
+    }
+
+    /// A core: a CPU and its rule.
+    pub fn core(&mut self, cpu: u16, rule: Rule) -> CoreId {
+        /// Not one of a core that there has been.
+        static BRAND: AtomicU64 = AtomicU64::new(1);
+        self.cores.push(CoreSetup {
+            cpu,
+            rule,
+            brand: BRAND.fetch_add(1, Ordering::Relaxed),
+            tasks: Vec::new(),
+            indices: Vec::new(),
+            works: Vec::new(),
+            resources: Vec::new(),
+            recorder: None,
+        });
+        CoreId(self.cores.len() - 1)
+    }
+
+    /// A resource that tasks of one core share. It is recorded as its position among all of the set-up.
+    pub fn resource<T: Send>(&mut self, core: CoreId, value: T) -> Resource<T> {
+        let number = self.resources;
+        self.resources += 1;
+        self.resource_recorded_as(core, number, value)
+    }
+
+    /// As [`Setup::resource`], with the number by which it is recorded.
+    pub fn resource_recorded_as<T: Send>(&mut self, core: CoreId, number: u32, value: T) -> Resource<T> {
+        let core = &mut self.cores[core.0];
+        core.resources.push(number);
+        Resource::new(core.brand, core.resources.len() as u32 - 1, value)
+    }
+
+    /// A task of a core, and what it does.
+    pub fn task(&mut self, core: CoreId, task: TaskSetup, work: impl Work + 'w) -> TaskId {
+        let core = &mut self.cores[core.0];
+        core.tasks.push(task);
+        core.works.push(Box::new(work));
+        core.indices.push(self.tasks);
+        self.tasks += 1;
+        TaskId { brand: core.brand, task: core.tasks.len() as u32 - 1, index: self.tasks - 1 }
+    }
+
+    /// Records what happens on a core, into a ring for at least `records` of 32 bytes. Whoever has the drain empties it
+    /// meanwhile; what finds it full is lost and counted.
+    pub fn record(&mut self, core: CoreId, level: Level, records: usize) -> Drain {
+        let (recorder, drain) = ring(u16::try_from(core.0).unwrap_or(u16::MAX), records);
+        self.cores[core.0].recorder = Some((recorder, level));
+        drain
+    }
+
+    /// Who is told of a violation before the process aborts, in place of writing it to the standard error stream.
+    pub fn on_violation(&mut self, handler: Handler) {
+        self.handler = handler;
+    }
+
+    /// All that is wrong and can be seen before anything is started; the first of it.
+    pub(crate) fn check(&self) -> Result<(), SetupError> {
+        for (at, core) in self.cores.iter().enumerate() {
+            if self.cores[..at].iter().any(|other| other.cpu == core.cpu) {
+                return Err(SetupError::SameCpu(core.cpu));
+            }
+            if core.tasks.len() > WORKERS_MAX {
+                return Err(SetupError::TooManyTasks { cpu: core.cpu });
+            }
+            for task in &core.tasks {
+                let period = match task.release {
+                    Release::Periodic { period, .. } => period,
+                    Release::ByHand => Duration::MAX,
+                };
+                if period.is_zero() || task.relative().is_zero() {
+                    return Err(SetupError::ZeroTime { task: task.name.clone() });
+                }
+                if task.uses.iter().any(|(brand, _)| *brand != core.brand) {
+                    return Err(SetupError::ForeignResource { task: task.name.clone() });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl CoreSetup<'_> {
+    /// What its rule is made of: ceilings and floors are those of the users.
+    pub(crate) fn attributes(&self) -> Attributes {
+        let mut attributes = Attributes {
+            priorities: self.tasks.iter().map(|task| task.priority).collect(),
+            deadlines: self.tasks.iter().map(TaskSetup::relative).collect(),
+            ceilings: vec![0; self.resources.len()],
+            floors: vec![Duration::MAX; self.resources.len()],
+        };
+        for task in &self.tasks {
+            for (_, resource) in &task.uses {
+                let at = *resource as usize;
+                attributes.ceilings[at] = attributes.ceilings[at].max(task.priority);
+                attributes.floors[at] = attributes.floors[at].min(task.relative());
+            }
+        }
+        attributes
+    }
+
+    /// Words of bits per task, and of each task a bit per resource that it lists.
+    pub(crate) fn listed(&self) -> (usize, Box<[u64]>) {
+        let words = self.resources.len().div_ceil(64).max(1);
+        let mut listed = vec![0; words * self.tasks.len()];
+        for (at, task) in self.tasks.iter().enumerate() {
+            for (_, resource) in &task.uses {
+                listed[words * at + *resource as usize / 64] |= 1 << (resource % 64);
+            }
+        }
+        (words, listed.into())
+    }
+
+    pub(crate) fn names(&self) -> Box<[String]> {
+        self.tasks.iter().map(|task| task.name.clone()).collect()
+    }
+
+    /// How each task is recorded.
+    pub(crate) fn subjects(&self) -> Box<[u16]> {
+        let own = |index: usize| u16::try_from(index).unwrap_or(u16::MAX);
+        let pairs = self.tasks.iter().zip(&self.indices);
+        pairs.map(|(task, index)| task.recorded_as.unwrap_or(own(*index))).collect()
+    }
+}

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! A core as its threads share it: who is inside of its state, and how it is handed on.
+//!
+//! ```text
+//! S1  The state is touched by one thread at a time: who is inside. Strict: by the mark of taut-lock. Loose: by a mutex.
+//! S2  Who is inside hands the mark on with the gate of a thread that it wakes; that one is inside then.
+//! S3  A thread of the pool is inside of a job's sections only if it is the current one of the state.
+//! ```
+//!
+//! **Data races.** Between two that are inside one after the other stands, strict, an edge of the mark (O1, O2 there), or
+//! that of a gate (S2): a Release before the second may be inside, an Acquire after; loose, the mutex. Each of these
+//! reads the last value of its word, not an older one: on one processor because a thread that is switched to sees what
+//! ran there before; elsewhere, which is a violation, because of the fences of O3. What a resource holds is touched
+//! between the section that locked it and the one that unlocks it, of which each is inside, so it is ordered with them;
+//! and two jobs do not hold it at once, since the state's rule has one holder, which it gives to the one that runs.
+
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use taut_event::Kind;
+use taut_lock::mark::Mark;
+use taut_policy::{Answer, Locking, Misuse, Scheduler};
+use taut_sys::cpu::CpuReader;
+use taut_sys::{clock, futex};
+use taut_time::Instant;
+
+use crate::gate::Gate;
+use crate::ladder::NONE;
+use crate::setup::{LockError, TaskId};
+use crate::state::{Caller, Next, State};
+use crate::violation::{Found, Handler, Violation};
+
+/// A core.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    mark: Mark,
+    cell: UnsafeCell<State>,
+    /// Whether Linux keeps to the priorities that it is told.
+    pub(crate) strict: bool,
+    pub(crate) cpu: u32,
+    reader: CpuReader,
+    loose: Mutex<()>,
+    /// Of each thread of the pool.
+    pub(crate) gates: Box<[Gate]>,
+    /// Calls of the dispatcher so far; it sleeps on it.
+    call: AtomicU32,
+    /// Threads that wait at their gates go home.
+    pub(crate) quit: AtomicBool,
+    /// Nothing is released any more.
+    pub(crate) stop: AtomicBool,
+    /// Releases by hand that the dispatcher has not seen, per task.
+    pub(crate) triggers: Box<[AtomicU32]>,
+    /// Of each task, a bit per resource that it may lock.
+    pub(crate) listed: Box<[u64]>,
+    pub(crate) words: usize,
+    /// Unlike any other core's of this process.
+    pub(crate) brand: u64,
+    pub(crate) names: Box<[String]>,
+    /// Of each task, whether it is released by hand.
+    pub(crate) by_hand: Box<[bool]>,
+    /// Of each thread of the pool, once it has started.
+    pub(crate) tids: Box<[AtomicI32]>,
+    pub(crate) handler: Handler,
+    /// In tests, how much later than it could the dispatcher tells anything.
+    pub(crate) delay_ns: u64,
+}
+
+// SAFETY: the state, which alone is not Sync, is touched by who is inside (S1).
+unsafe impl Sync for Shared {}
+
+/// What a core is made with.
+pub(crate) struct Parts {
+    pub(crate) state: State,
+    pub(crate) strict: bool,
+    pub(crate) cpu: u32,
+    pub(crate) listed: Box<[u64]>,
+    pub(crate) words: usize,
+    pub(crate) brand: u64,
+    pub(crate) names: Box<[String]>,
+    pub(crate) by_hand: Box<[bool]>,
+    pub(crate) handler: Handler,
+    pub(crate) delay_ns: u64,
+}
+
+/// The right to the state. Ends by [`Inside::leave`] or [`Inside::wake`]; dropped otherwise, which is in a panic, it ends
+/// the process.
+pub(crate) struct Inside<'c> {
+    shared: &'c Shared,
+    guard: Option<MutexGuard<'c, ()>>,
+}
+
+impl Inside<'_> {
+    #[inline(always)]
+    pub(crate) fn state(&mut self) -> &mut State {
+        // SAFETY: we are inside (S1), and the borrow ends before we leave, which takes us.
+        unsafe { &mut *self.shared.cell.get() }
+    }
+
+    /// Ends it.
+    #[inline(always)]
+    pub(crate) fn leave(self) {
+        let mut this = std::mem::ManuallyDrop::new(self);
+        if this.shared.strict {
+            if this.shared.mark.leave() {
+                this.shared.call();
+            }
+        } else {
+            drop(this.guard.take());
+        }
+    }
+
+    /// Ends it by waking a thread, which is inside then; strict, one of a higher priority runs at once.
+    pub(crate) fn wake(self, worker: u32) {
+        let mut this = std::mem::ManuallyDrop::new(self);
+        drop(this.guard.take());
+        this.shared.gates[worker as usize].open();
+    }
+}
+
+impl Drop for Inside<'_> {
+    #[cold]
+    fn drop(&mut self) {
+        self.shared.violation("the executor", None, Found::Panic);
+    }
+}
+
+impl Shared {
+    pub(crate) fn new(parts: Parts) -> Self {
+        let Parts { state, strict, cpu, listed, words, brand, names, by_hand, handler, delay_ns } = parts;
+        let tids = state.ladder.workers.iter().map(|_| AtomicI32::new(0)).collect();
+        Self {
+            mark: Mark::new(),
+            strict,
+            cpu,
+            reader: CpuReader::new(),
+            loose: Mutex::new(()),
+            gates: state.ladder.workers.iter().map(|_| Gate::default()).collect(),
+            triggers: state.tasks.iter().map(|_| AtomicU32::new(0)).collect(),
+            cell: UnsafeCell::new(state),
+            call: AtomicU32::new(0),
+            quit: AtomicBool::new(false),
+            stop: AtomicBool::new(false),
+            listed,
+            words,
+            brand,
+            names,
+            by_hand,
+            tids,
+            handler,
+            delay_ns,
+        }
+    }
+
+    /// The position of a task of this core that is released by hand.
+    pub(crate) fn by_hand(&self, task: TaskId) -> Option<u32> {
+        let here = task.brand == self.brand && self.by_hand.get(task.task as usize) == Some(&true);
+        here.then_some(task.task)
+    }
+
+    /// Wakes the dispatcher, or keeps it from falling asleep.
+    #[cold]
+    pub(crate) fn call(&self) {
+        self.call.fetch_add(1, Ordering::Release);
+        let _ = futex::wake(&self.call, 1, false);
+    }
+
+    /// Calls so far: to be taken before looking for what there is to do.
+    pub(crate) fn calls(&self) -> u32 {
+        self.call.load(Ordering::Acquire)
+    }
+
+    /// The dispatcher's sleep: until it is called again, or until an instant.
+    pub(crate) fn sleep(&self, calls: u32, until_ns: u64) {
+        let until = (until_ns != crate::state::NEVER).then_some(until_ns);
+        // Every reason to return is one to look again.
+        let _ = futex::wait(&self.call, calls, until, false);
+    }
+
+    /// The state, before any thread of the core is there, and after all have gone.
+    pub(crate) fn alone(&mut self) -> &mut State {
+        self.cell.get_mut()
+    }
+
+    #[cold]
+    fn violation(&self, who: &str, chosen: Option<&str>, found: Found) -> ! {
+        (self.handler)(&Violation { cpu: self.cpu, who, chosen, found });
+        std::process::abort()
+    }
+
+    /// One that a job found. Best effort, for whoever is inside may go on at the same time: names do not change.
+    #[cold]
+    #[inline(never)]
+    fn found(&self, task: u32, found: Found) -> ! {
+        let name = |task: u32| self.names.get(task as usize).map(String::as_str);
+        // SAFETY: a plain integer that nobody borrows; the process ends whatever it is.
+        let chosen = unsafe { std::ptr::addr_of!((*self.cell.get()).chosen).read_volatile() };
+        self.violation(name(task).unwrap_or("the dispatcher"), name(chosen), found)
+    }
+
+    /// A rule's refusal ends the process.
+    pub(crate) fn held<T>(&self, task: u32, result: Result<T, Misuse>) -> T {
+        result.unwrap_or_else(|misuse| self.found(task, Found::Refused(misuse)))
+    }
+
+    /// Goes inside, as the thread `me` of the pool in the middle of its job.
+    #[inline(always)]
+    pub(crate) fn enter(&self, me: u32, task: u32) -> Inside<'_> {
+        if !self.strict {
+            return self.enter_loose(me);
+        }
+        if let Err(intruder) = self.mark.enter() {
+            self.found(task, Found::Inside(intruder));
+        }
+        let mut inside = Inside { shared: self, guard: None };
+        if inside.state().current != me {
+            self.found(task, Found::NotChosen);
+        }
+        self.on_cpu(task);
+        inside
+    }
+
+    #[inline(always)]
+    fn on_cpu(&self, task: u32) {
+        let cpu = self.reader.now();
+        if cpu != self.cpu {
+            self.found(task, Found::OnCpu(cpu));
+        }
+    }
+
+    /// Waits until the rule runs `me`.
+    #[cold]
+    fn enter_loose(&self, me: u32) -> Inside<'_> {
+        loop {
+            let mut inside = self.lock();
+            let state = inside.state();
+            if state.current == me {
+                return inside;
+            }
+            state.ladder.workers[me as usize].parked = true;
+            inside.leave();
+            self.gates[me as usize].wait();
+        }
+    }
+
+    fn lock(&self) -> Inside<'_> {
+        // A panic inside aborts, so there is nothing that poison could tell.
+        let guard = self.loose.lock().unwrap_or_else(PoisonError::into_inner);
+        Inside { shared: self, guard: Some(guard) }
+    }
+
+    /// After its gate, a thread is inside.
+    pub(crate) fn arrive(&self) -> Inside<'_> {
+        if !self.strict {
+            return self.lock();
+        }
+        let mut inside = Inside { shared: self, guard: None };
+        let task = inside.state().chosen;
+        if !self.mark.is_set() {
+            self.found(task, Found::NotChosen);
+        }
+        self.on_cpu(task);
+        inside
+    }
+
+    /// The dispatcher goes inside; `None` if it will be called.
+    pub(crate) fn visit(&self) -> Option<Inside<'_>> {
+        if !self.strict {
+            return Some(self.lock());
+        }
+        self.on_cpu(NONE);
+        // Made only if we are: dropped, it would end the process.
+        self.mark.enter_above().then(|| Inside { shared: self, guard: None })
+    }
+
+    /// The dispatcher has settled.
+    pub(crate) fn visited(&self, inside: Inside<'_>, next: Next) {
+        match next {
+            Next::Wake(worker) => {
+                if self.strict {
+                    self.mark.hand_down();
+                }
+                inside.wake(worker);
+            }
+            Next::Same | Next::Here | Next::Below => {
+                let mut this = std::mem::ManuallyDrop::new(inside);
+                if self.strict {
+                    self.mark.leave_above();
+                }
+                drop(this.guard.take());
+            }
+        }
+    }
+
+    /// A thread in the middle of its job has told the rule something: it goes on when it is the chosen one.
+    #[inline(always)]
+    pub(crate) fn decided(&self, mut inside: Inside<'_>, me: u32) {
+        let state = inside.state();
+        let chosen = state.rule.decide();
+        if chosen == Some(state.chosen as usize) {
+            inside.leave();
+        } else {
+            self.switch(inside, chosen, Caller::Running(me), me);
+        }
+    }
+
+    /// As [`Shared::decided`], where another one was chosen.
+    #[cold]
+    #[inline(never)]
+    fn switch(&self, mut inside: Inside<'_>, chosen: Option<usize>, caller: Caller, me: u32) {
+        let state = inside.state();
+        let next = state.settle(chosen, caller, clock::monotonic_ns(), self.strict);
+        match next {
+            Next::Wake(worker) => {
+                let stays = self.strict && matches!(caller, Caller::Running(_));
+                if !stays {
+                    state.ladder.workers[me as usize].parked = true;
+                }
+                inside.wake(worker);
+                if stays {
+                    // The other one, of a higher rung, has run meanwhile, and all after it: we are the chosen one again.
+                    return;
+                }
+            }
+            Next::Same | Next::Here | Next::Below => inside.leave(),
+        }
+        self.park(me);
+    }
+
+    /// Sleeps in the middle of a job until it is the chosen one.
+    fn park(&self, me: u32) {
+        self.gates[me as usize].wait();
+        if self.strict {
+            self.arrive().leave();
+        } else {
+            self.enter_loose(me).leave();
+        }
+    }
+
+    /// Takes a local resource for the job that runs. Wait-free, 4 loads and 2 stores of the core's words, and what the rule
+    /// does; under [`crate::Rule::Original`] it may have to wait.
+    #[inline(always)]
+    pub(crate) fn acquire(&self, me: u32, task: u32, resource: u32) -> Result<(), LockError> {
+        let mut inside = self.enter(me, task);
+        let state = inside.state();
+        if state.tasks[task as usize].killed {
+            inside.leave();
+            return Err(LockError::Killed);
+        }
+        let answer = state.rule.lock(Instant::from_ns(state.floor_ns), resource as usize);
+        if answer == Ok(Answer::Granted) {
+            let number = state.tasks[task as usize].job.number;
+            state.log.lock(clock::monotonic_ns, Kind::Locked, task, number, resource);
+            inside.leave();
+            return Ok(());
+        }
+        self.not_granted(inside, answer, me, task, resource)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn not_granted(
+        &self,
+        mut inside: Inside<'_>,
+        answer: Result<Answer, Misuse>,
+        me: u32,
+        task: u32,
+        resource: u32,
+    ) -> Result<(), LockError> {
+        match answer {
+            Ok(Answer::Granted) => inside.leave(),
+            Ok(Answer::Waits) => {
+                let state = inside.state();
+                state.wait(me, resource, clock::monotonic_ns());
+                let chosen = state.rule.decide();
+                self.switch(inside, chosen, Caller::Waiting(me), me);
+            }
+            Ok(Answer::Broken) => self.found(task, Found::Broken { resource }),
+            Err(Misuse::Again) => {
+                inside.leave();
+                return Err(LockError::Held { resource });
+            }
+            Err(misuse) => self.found(task, Found::Refused(misuse)),
+        }
+        Ok(())
+    }
+
+    /// Gives back the resource that the job that runs took last. Wait-free as [`Shared::acquire`]; another job may go on in
+    /// its place.
+    #[inline(always)]
+    pub(crate) fn give_back(&self, me: u32, task: u32, resource: u32) {
+        let mut inside = self.enter(me, task);
+        let state = inside.state();
+        if let Err(misuse) = state.rule.unlock(resource as usize) {
+            self.found(task, Found::Refused(misuse));
+        }
+        let number = state.tasks[task as usize].job.number;
+        state.log.lock(clock::monotonic_ns, Kind::Unlock, task, number, resource);
+        self.decided(inside, me);
+    }
+}

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! From a set-up to threads, and back.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::thread::Builder;
+
+use taut_sys::{barrier, clock, futex, signals, thread};
+
+use crate::dispatcher::dispatch;
+use crate::exec::{Control, Exec, Outcome, Reason};
+use crate::ladder::Ladder;
+use crate::log::{Level, Log};
+use crate::rule::queue;
+use crate::setup::{CoreSetup, Posture, Setup, SetupError, Wanted};
+use crate::shared::{Parts, Shared};
+use crate::state::{State, Task};
+use crate::worker::{Works, work};
+
+/// The dispatcher's priority.
+const DISPATCHER: u8 = 98;
+/// Bytes of a thread's stack, present before release 0.
+const STACK_BYTES: usize = 256 << 10;
+/// From the moment at which all threads are ready to release 0.
+const LEAD_NS: u64 = 5_000_000;
+
+const WAIT: u32 = 0;
+const GO: u32 = 1;
+const CALLED_OFF: u32 = 2;
+
+/// Holds threads until all are ready.
+#[derive(Default)]
+struct Start {
+    ready: AtomicU32,
+    word: AtomicU32,
+    origin_ns: AtomicU64,
+    refused: OnceLock<taut_sys::Error>,
+}
+
+impl Start {
+    /// Release 0; `None` if the start is called off.
+    fn wait(&self) -> Option<u64> {
+        self.ready.fetch_add(1, Ordering::Release);
+        let _ = futex::wake(&self.ready, 1, false);
+        loop {
+            match self.word.load(Ordering::Acquire) {
+                WAIT => drop(futex::wait(&self.word, WAIT, None, false)),
+                GO => return Some(self.origin_ns.load(Ordering::Relaxed)),
+                _ => return None,
+            }
+        }
+    }
+
+    fn gathered(&self, threads: u32) {
+        loop {
+            let ready = self.ready.load(Ordering::Acquire);
+            if ready >= threads {
+                return;
+            }
+            let _ = futex::wait(&self.ready, ready, None, false);
+        }
+    }
+
+    fn say(&self, word: u32) {
+        self.word.store(word, Ordering::Release);
+        let _ = futex::wake(&self.word, u32::MAX, false);
+    }
+
+    /// A thread goes to its place, and says that it is there.
+    fn at_station(&self, station: Option<(u32, u8)>) -> Option<u64> {
+        let there = || {
+            signals::block_all()?;
+            if let Some((cpu, priority)) = station {
+                thread::set_affinity(&[cpu as u16])?;
+                thread::set_fifo(priority)?;
+                thread::timer_slack(1)?;
+                thread::prefault_stack(STACK_BYTES - (64 << 10));
+            }
+            Ok(())
+        };
+        if let Err(error) = there() {
+            let _ = self.refused.set(error);
+        }
+        self.wait()
+    }
+}
+
+/// Whether pinned threads at fixed priorities can be had, tried by one.
+fn strict(cpus: &[u16]) -> Result<(), taut_sys::Error> {
+    barrier::register()?;
+    let tried = std::thread::scope(|threads| {
+        let tried = threads.spawn(|| {
+            cpus.iter().try_for_each(|cpu| thread::set_affinity(&[*cpu]))?;
+            thread::set_fifo(DISPATCHER)?;
+            thread::set_other()
+        });
+        tried.join()
+    });
+    // It does nothing that panics.
+    tried.unwrap_or(Err(taut_sys::Error { call: "sched_setscheduler", errno: taut_sys::EPERM }))
+}
+
+impl Setup<'_> {
+    /// Starts everything, calls `main` on the calling thread meanwhile, and stops when that returns. Gives what `main`
+    /// gave, and what became of all jobs.
+    ///
+    /// # Errors
+    /// [`SetupError`]: nothing has run.
+    ///
+    /// # Panics
+    /// If a job panicked, when all threads have ended.
+    pub fn run<R>(
+        mut self,
+        wanted: Wanted,
+        main: impl FnOnce(&Exec<'_>) -> R,
+    ) -> Result<(R, Outcome), SetupError> {
+        self.check()?;
+        let cpus: Vec<_> = self.cores.iter().map(|core| core.cpu).collect();
+        let posture = match wanted {
+            Wanted::Loose => Posture::Loose { why: None },
+            Wanted::Strict => strict(&cpus).map(|()| Posture::Strict).map_err(SetupError::Posture)?,
+            Wanted::Best => {
+                strict(&cpus).map_or_else(|why| Posture::Loose { why: Some(why) }, |()| Posture::Strict)
+            }
+        };
+        let is_strict = posture == Posture::Strict;
+        let (mut shareds, mut bodies) = (Vec::new(), Vec::new());
+        for core in &mut self.cores {
+            bodies.push(Works::new(std::mem::take(&mut core.works)));
+            shareds.push(core.build(is_strict, self.handler, self.delay_ns)?);
+        }
+        let (control, start) = (Control::default(), Start::default());
+        let indices: Vec<_> = self.cores.iter().map(|core| core.indices.clone()).collect();
+        let panicked = || {
+            control.panic();
+            stop_all(&shareds);
+        };
+        let result = std::thread::scope(|threads| {
+            let off = CalledOff(&start);
+            let mut count = 0;
+            for (at, (shared, works)) in shareds.iter().zip(&bodies).enumerate() {
+                let priorities = Ladder::new(shared.gates.len(), is_strict).priorities();
+                let station = |priority| is_strict.then_some((shared.cpu, priority));
+                // The highest first: so they go on, after a SIGSTOP, in the order of their rungs.
+                for me in (0..shared.gates.len() as u32).rev() {
+                    let (start, panicked) = (&start, &panicked);
+                    let station = station(priorities[me as usize]);
+                    let spawned = builder("worker", shared.cpu).spawn_scoped(threads, move || {
+                        shared.tids[me as usize].store(thread::tid(), Ordering::Release);
+                        if start.at_station(station).is_some() {
+                            work(shared, works, me, panicked);
+                        }
+                    });
+                    spawned
+                        .map_err(|error| SetupError::Thread(format!("no thread for a worker: {error}")))?;
+                    count += 1;
+                }
+                let (start, control, indices, all) = (&start, &control, &indices[at], &shareds);
+                let station = station(DISPATCHER);
+                let spawned = builder("dispatch", shared.cpu).spawn_scoped(threads, move || {
+                    if let Some(origin_ns) = start.at_station(station) {
+                        dispatch(shared, origin_ns, &|task| {
+                            control.overrun(indices[task as usize]);
+                            stop_all(all);
+                        });
+                    }
+                });
+                spawned
+                    .map_err(|error| SetupError::Thread(format!("no thread for a dispatcher: {error}")))?;
+                count += 1;
+            }
+            start.gathered(count);
+            if let Some(error) = start.refused.get() {
+                return Err(SetupError::Posture(*error));
+            }
+            let origin_ns = clock::monotonic_ns() + LEAD_NS;
+            start.origin_ns.store(origin_ns, Ordering::Relaxed);
+            start.say(GO);
+            std::mem::forget(off);
+            let exec = Exec { cores: &shareds, control: &control, posture, origin_ns };
+            let stopped = Stopped(&exec);
+            let result = main(&exec);
+            drop(stopped);
+            Ok(result)
+        })?;
+        for works in bodies {
+            if let Ok(Some(panic)) = works.panic.into_inner() {
+                std::panic::resume_unwind(panic);
+            }
+        }
+        let reason = control.reason().unwrap_or(Reason::Asked);
+        let mut tasks = vec![Default::default(); self.tasks];
+        for (shared, indices) in shareds.iter_mut().zip(indices) {
+            for (task, index) in shared.alone().tasks.iter().zip(indices) {
+                tasks[index] = task.outcome;
+            }
+        }
+        Ok((result, Outcome { tasks, posture, reason }))
+    }
+}
+
+impl CoreSetup<'_> {
+    fn build(&mut self, strict: bool, handler: crate::Handler, delay_ns: u64) -> Result<Shared, SetupError> {
+        let made = self.attributes().rule(self.rule);
+        // Everything was made for as many as there are.
+        let rule = made.map_err(|misuse| SetupError::Thread(format!("CPU {}: {misuse}", self.cpu)))?;
+        let tasks =
+            self.tasks.iter().map(|task| Task::new(task.release, task.relative().as_ns(), task.overrun));
+        let (recorder, level) =
+            self.recorder.take().map_or((None, Level::None), |(to, level)| (Some(to), level));
+        let log = Log {
+            recorder,
+            level,
+            cpu: u8::try_from(self.cpu).unwrap_or(u8::MAX),
+            tasks: self.subjects(),
+            resources: self.resources.clone().into(),
+        };
+        let count = self.tasks.len();
+        let state = State::new(rule, tasks.collect(), queue(count), Ladder::new(count, strict), log);
+        let by_hand = |task: &crate::TaskSetup| task.release == crate::Release::ByHand;
+        let (words, listed) = self.listed();
+        Ok(Shared::new(Parts {
+            state,
+            strict,
+            cpu: self.cpu.into(),
+            listed,
+            words,
+            brand: self.brand,
+            names: self.names(),
+            by_hand: self.tasks.iter().map(by_hand).collect(),
+            handler,
+            delay_ns,
+        }))
+    }
+}
+
+/// Nothing is released any more on any core.
+pub(crate) fn stop_all(cores: &[Shared]) {
+    for core in cores {
+        core.stop.store(true, Ordering::Release);
+        core.call();
+    }
+}
+
+fn builder(what: &str, cpu: u32) -> Builder {
+    Builder::new().name(format!("{what}-{cpu}")).stack_size(STACK_BYTES)
+}
+
+/// Lets threads go home that wait for the start, if it does not come.
+struct CalledOff<'s>(&'s Start);
+
+impl Drop for CalledOff<'_> {
+    fn drop(&mut self) {
+        self.0.say(CALLED_OFF);
+    }
+}
+
+/// Stops everything when `main` returns, or panics.
+struct Stopped<'e>(&'e Exec<'e>);
+
+impl Drop for Stopped<'_> {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What a core knows: its rule, its tasks' jobs, when they are released, which thread has which.
+//!
+//! Nothing here calls Linux but to change the priority of a thread, and nothing is allocated. Whoever calls is inside:
+//! see [`crate::shared`]. A rule that refuses what it is told ends the process: the state is then not what we think.
+
+use taut_event::Kind;
+use taut_policy::queue::{End, ReadyQueue};
+use taut_policy::{Misuse, Scheduler};
+use taut_time::Instant;
+
+use crate::ladder::{Ladder, NONE};
+use crate::log::Log;
+use crate::rule::{AnyCore, Queue};
+use crate::setup::{Overrun, Release};
+
+/// Jobs of a task that may wait behind one that is not complete; those that come then are dropped.
+pub const BACKLOG_MAX: usize = 8;
+/// Releases that one visit of the dispatcher tells at most; after a stall it comes at once again.
+const TOLD_MAX: u32 = 128;
+/// No release.
+pub(crate) const NEVER: u64 = u64::MAX;
+
+/// A job that has been released.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Arrived {
+    pub(crate) number: u64,
+    pub(crate) arrival_ns: u64,
+}
+
+/// What became of a task's jobs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TaskOutcome {
+    /// Jobs that were released, those included that wait behind others.
+    pub released: u64,
+    /// Jobs that are done, killed ones included.
+    pub completed: u64,
+    /// Jobs that were done after their deadline.
+    pub missed: u64,
+    /// Releases that were dropped, or skipped by the overrun policy.
+    pub skipped: u64,
+    /// Jobs that were told to end early.
+    pub killed: u64,
+    /// The longest time from arrival to completion, ns.
+    pub response_max_ns: u64,
+    /// The longest time from arrival to the instant at which the rule was told, ns.
+    pub lateness_max_ns: u64,
+}
+
+/// A task.
+#[derive(Debug)]
+pub(crate) struct Task {
+    pub(crate) release: Release,
+    pub(crate) deadline_ns: u64,
+    pub(crate) overrun: Overrun,
+    /// Which release is next.
+    next: u64,
+    /// Whether the rule knows of a job of it.
+    active: bool,
+    /// Who runs it; [`NONE`] until it has begun.
+    pub(crate) worker: u32,
+    pub(crate) job: Arrived,
+    behind: [Arrived; BACKLOG_MAX],
+    first: u8,
+    waiting: u8,
+    /// Of its job, until `since_ns` of the state.
+    used_ns: u64,
+    /// What its job waits for.
+    pub(crate) wants: u32,
+    pub(crate) killed: bool,
+    pub(crate) outcome: TaskOutcome,
+}
+
+impl Task {
+    pub(crate) fn new(release: Release, deadline_ns: u64, overrun: Overrun) -> Self {
+        let (next, active, worker, job) = (0, false, NONE, Arrived::default());
+        let (behind, first, waiting) = ([job; BACKLOG_MAX], 0, 0);
+        let (used_ns, wants, killed, outcome) = (0, NONE, false, TaskOutcome::default());
+        Self {
+            release,
+            deadline_ns,
+            overrun,
+            next,
+            active,
+            worker,
+            job,
+            behind,
+            first,
+            waiting,
+            used_ns,
+            wants,
+            killed,
+            outcome,
+        }
+    }
+}
+
+/// Who asks who runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Caller {
+    /// The dispatcher, above all.
+    Above,
+    /// A thread in the middle of its job.
+    Running(u32),
+    /// One whose job is complete.
+    Done(u32),
+    /// One whose job waits, which has been parked.
+    Waiting(u32),
+}
+
+/// What the caller does about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Nothing: who ran, runs.
+    Same,
+    /// It begins the job that it has been given.
+    Here,
+    /// It wakes this thread.
+    Wake(u32),
+    /// It gets out of the way, by going to its gate: Linux goes on with who is below. The dispatcher always does.
+    Below,
+}
+
+/// All of it.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) rule: AnyCore,
+    pub(crate) tasks: Box<[Task]>,
+    pub(crate) ladder: Ladder,
+    pub(crate) log: Log,
+    /// The thread that is to run.
+    pub(crate) current: u32,
+    /// Its task.
+    pub(crate) chosen: u32,
+    /// The next arrival that has not been told is not before this: see [`crate::rule`].
+    pub(crate) floor_ns: u64,
+    calendar: Queue,
+    /// Whether there are releases that no calendar knows.
+    pub(crate) untimed: bool,
+    told_ns: u64,
+    /// When who runs was chosen.
+    since_ns: u64,
+    /// Jobs that the rule knows of.
+    pub(crate) open: u32,
+    pub(crate) stopping: bool,
+    /// A task whose overrun stops everything.
+    pub(crate) stopped_by: u32,
+}
+
+impl State {
+    pub(crate) fn new(rule: AnyCore, tasks: Box<[Task]>, calendar: Queue, ladder: Ladder, log: Log) -> Self {
+        let untimed = tasks.iter().any(|task| !matches!(task.release, Release::Periodic { .. }));
+        Self {
+            rule,
+            tasks,
+            ladder,
+            log,
+            current: NONE,
+            chosen: NONE,
+            floor_ns: NEVER,
+            calendar,
+            untimed,
+            told_ns: 0,
+            since_ns: 0,
+            open: 0,
+            stopping: false,
+            stopped_by: NONE,
+        }
+    }
+
+    /// Puts the first releases into the calendar.
+    pub(crate) fn begin_at(&mut self, origin_ns: u64) {
+        self.told_ns = origin_ns.saturating_sub(1);
+        for at in 0..self.tasks.len() {
+            if let Release::Periodic { offset, .. } = self.tasks[at].release {
+                // It is empty, and has a place for every task.
+                let _ = self.calendar.insert(at, origin_ns.saturating_add(offset.as_ns()), End::Back);
+            }
+        }
+        self.refloor();
+    }
+
+    fn refloor(&mut self) {
+        let first = self.calendar.first().map_or(NEVER, |(_, at)| at);
+        self.floor_ns = if self.untimed { first.min(self.told_ns) } else { first };
+    }
+
+    /// The next release of the calendar, and the one after it.
+    pub(crate) fn next_two(&mut self) -> (u64, u64) {
+        if self.stopping {
+            return (NEVER, NEVER);
+        }
+        let Some((task, first)) = self.calendar.take_first() else { return (NEVER, NEVER) };
+        let again = match self.tasks[task].release {
+            Release::Periodic { period, .. } => first.saturating_add(period.as_ns()),
+            _ => NEVER,
+        };
+        let second = self.calendar.first().map_or(NEVER, |(_, at)| at).min(again);
+        // It has just come out.
+        let _ = self.calendar.insert(task, first, End::Front);
+        (first, second)
+    }
+
+    /// Tells the rule of all releases that are due.
+    pub(crate) fn tell(&mut self, now_ns: u64) -> Result<(), Misuse> {
+        self.told_ns = now_ns;
+        if !self.stopping {
+            for _ in 0..TOLD_MAX {
+                let Some((task, at)) = self.calendar.first().filter(|(_, at)| *at <= now_ns) else { break };
+                self.calendar.take_first();
+                if let Release::Periodic { period, .. } = self.tasks[task].release {
+                    self.calendar.insert(task, at.saturating_add(period.as_ns()), End::Back)?;
+                }
+                self.release(task as u32, at, now_ns)?;
+            }
+        }
+        self.refloor();
+        Ok(())
+    }
+
+    /// A job of a task has been released. `arrival_ns` of one that no calendar knew is the clock.
+    pub(crate) fn release(&mut self, task: u32, arrival_ns: u64, now_ns: u64) -> Result<(), Misuse> {
+        let slot = &mut self.tasks[task as usize];
+        let arrived = Arrived { number: slot.next, arrival_ns };
+        slot.next += 1;
+        let late = now_ns.saturating_sub(arrival_ns);
+        slot.outcome.lateness_max_ns = slot.outcome.lateness_max_ns.max(late);
+        let mut skip = self.stopping;
+        if slot.active {
+            let (policy, running) = (slot.overrun, slot.job.number);
+            self.log.job(now_ns, Kind::Overrun, task, running, policy as u64);
+            match policy {
+                Overrun::RunOn => {}
+                Overrun::SkipNext => skip = true,
+                Overrun::KillJob => slot.killed = true,
+                Overrun::StopApp => self.stopped_by = task,
+            }
+            skip |= usize::from(slot.waiting) == BACKLOG_MAX;
+        }
+        if skip {
+            slot.outcome.skipped += 1;
+            self.log.job(arrival_ns, Kind::Skip, task, arrived.number, 0);
+            return Ok(());
+        }
+        slot.outcome.released += 1;
+        self.log.job(arrival_ns, Kind::Release, task, arrived.number, late);
+        if slot.active {
+            let place = (usize::from(slot.first) + usize::from(slot.waiting)) % BACKLOG_MAX;
+            slot.behind[place] = arrived;
+            slot.waiting += 1;
+            return Ok(());
+        }
+        self.open(task, arrived)
+    }
+
+    /// The rule is told of a job of a task that has no other.
+    fn open(&mut self, task: u32, arrived: Arrived) -> Result<(), Misuse> {
+        let slot = &mut self.tasks[task as usize];
+        (slot.job, slot.active, slot.used_ns, slot.killed) = (arrived, true, 0, false);
+        self.open += 1;
+        self.rule.release(task as usize, Instant::from_ns(arrived.arrival_ns))
+    }
+
+    /// The job that runs is done; its thread is idle from now on.
+    pub(crate) fn complete(&mut self, worker: u32, now_ns: u64) -> Result<(), Misuse> {
+        let task = self.rule.complete()? as u32;
+        self.account(now_ns);
+        self.ladder.workers[worker as usize].task = NONE;
+        (self.current, self.chosen) = (NONE, NONE);
+        self.open -= 1;
+        let slot = &mut self.tasks[task as usize];
+        (slot.active, slot.worker) = (false, NONE);
+        let response = now_ns.saturating_sub(slot.job.arrival_ns);
+        slot.outcome.completed += 1;
+        slot.outcome.killed += u64::from(slot.killed);
+        slot.outcome.response_max_ns = slot.outcome.response_max_ns.max(response);
+        self.log.job(now_ns, Kind::Complete, task, slot.job.number, slot.used_ns);
+        if response > slot.deadline_ns {
+            slot.outcome.missed += 1;
+            self.log.job(now_ns, Kind::Miss, task, slot.job.number, response);
+        }
+        while slot.waiting > 0 {
+            let arrived = slot.behind[usize::from(slot.first)];
+            slot.first = (slot.first + 1) % BACKLOG_MAX as u8;
+            slot.waiting -= 1;
+            if !self.stopping {
+                return self.open(task, arrived);
+            }
+            slot.outcome.released -= 1;
+            slot.outcome.skipped += 1;
+            self.log.job(now_ns, Kind::Skip, task, arrived.number, 0);
+        }
+        Ok(())
+    }
+
+    /// What runs waits for a local resource that its rule did not give it.
+    pub(crate) fn wait(&mut self, worker: u32, resource: u32, now_ns: u64) {
+        self.account(now_ns);
+        let task = self.chosen;
+        let slot = &mut self.tasks[task as usize];
+        slot.wants = resource;
+        self.log.lock(|| now_ns, Kind::Suspend, task, slot.job.number, resource);
+        self.ladder.workers[worker as usize].parked = true;
+        (self.current, self.chosen) = (NONE, NONE);
+    }
+
+    /// Charges who ran.
+    fn account(&mut self, now_ns: u64) {
+        if let Some(task) = self.tasks.get_mut(self.chosen as usize) {
+            task.used_ns += now_ns.saturating_sub(self.since_ns);
+        }
+        self.since_ns = now_ns;
+    }
+
+    /// The rule has chosen; what the caller has to do. `begins` says that jobs record their start themselves.
+    pub(crate) fn settle(
+        &mut self,
+        chosen: Option<usize>,
+        caller: Caller,
+        now_ns: u64,
+        begins: bool,
+    ) -> Next {
+        let next = self.place(chosen, caller, now_ns, begins);
+        #[cfg(test)]
+        assert_eq!(self.check(), Ok(()), "{caller:?} {next:?}");
+        next
+    }
+
+    fn place(&mut self, chosen: Option<usize>, caller: Caller, now_ns: u64, begins: bool) -> Next {
+        let chosen = chosen.map_or(NONE, |task| task as u32);
+        if chosen == self.chosen && chosen != NONE {
+            return Next::Same;
+        }
+        self.account(now_ns);
+        if let Some(was) = self.tasks.get(self.chosen as usize) {
+            self.log.job(now_ns, Kind::Preempt, self.chosen, was.job.number, 0);
+        }
+        self.chosen = chosen;
+        let Some(task) = self.tasks.get_mut(chosen as usize) else {
+            self.current = NONE;
+            return Next::Below;
+        };
+        if task.worker == NONE {
+            let (at, next) = match caller {
+                // It was the highest, and is.
+                Caller::Done(me) => {
+                    self.ladder.workers[me as usize].task = chosen;
+                    (me, Next::Here)
+                }
+                _ => {
+                    let at = self.ladder.take(chosen);
+                    (at, Next::Wake(at))
+                }
+            };
+            (task.worker, self.current) = (at, at);
+            if !begins {
+                self.log.job(now_ns, Kind::Start, chosen, task.job.number, 0);
+            }
+            return next;
+        }
+        let at = task.worker;
+        self.current = at;
+        self.log.job(now_ns, Kind::Resume, chosen, task.job.number, 0);
+        if task.wants != NONE {
+            let resource = std::mem::replace(&mut task.wants, NONE);
+            self.log.lock(|| now_ns, Kind::Locked, chosen, task.job.number, resource);
+        }
+        if self.ladder.workers[at as usize].parked {
+            let leaving = match caller {
+                Caller::Above | Caller::Running(_) => NONE,
+                Caller::Done(me) | Caller::Waiting(me) => me,
+            };
+            self.ladder.raise(at, leaving);
+            self.ladder.workers[at as usize].parked = false;
+            return Next::Wake(at);
+        }
+        let leaving = match caller {
+            Caller::Above => NONE,
+            Caller::Done(me) | Caller::Waiting(me) => me,
+            Caller::Running(me) => {
+                self.ladder.workers[me as usize].parked = true;
+                me
+            }
+        };
+        self.ladder.raise(at, leaving);
+        Next::Below
+    }
+
+    /// The job that a thread has been given has begun.
+    pub(crate) fn started(&mut self, worker: u32, now_ns: u64) {
+        let task = self.ladder.workers[worker as usize].task;
+        let number = self.tasks[task as usize].job.number;
+        self.log.job(now_ns, Kind::Start, task, number, 0);
+    }
+
+    /// All that must hold outside of sections; for tests.
+    #[cfg(test)]
+    pub(crate) fn check(&self) -> Result<(), &'static str> {
+        taut_policy::Locking::check_state(&self.rule)?;
+        self.ladder.check(self.current)?;
+        let worker = self.tasks.get(self.chosen as usize).map_or(NONE, |task| task.worker);
+        if worker != self.current {
+            return Err("the current thread is not that of the chosen task");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! On real threads: strict where that may be had, loose always. No test looks at how long anything took, for the machine
+//! may stall at any time.
+
+mod appendix;
+mod behaviour;
+mod late;
+mod random;
+mod replay;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use taut_event::Record;
+use taut_sys::{clock, thread};
+use taut_trace::Drain;
+
+use crate::{Posture, Setup, Wanted};
+
+/// Runs under SCHED_FIFO one after the other: they are on one CPU.
+pub(super) fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The postures that can be had here.
+pub(super) fn postures() -> Vec<Wanted> {
+    let mut setup = Setup::new();
+    setup.core(cpu(), crate::Rule::Srp);
+    let (posture, _) = setup.run(Wanted::Best, |exec| exec.posture()).unwrap();
+    match posture {
+        Posture::Strict => vec![Wanted::Loose, Wanted::Strict],
+        Posture::Loose { why } => {
+            println!("strict runs are skipped: {why:?}");
+            vec![Wanted::Loose]
+        }
+    }
+}
+
+/// A CPU that there is.
+pub(super) fn cpu() -> u16 {
+    thread::affinity().unwrap()[0]
+}
+
+/// Computes for a time.
+pub(super) fn busy(ns: u64) {
+    let end = clock::monotonic_ns() + ns;
+    while clock::monotonic_ns() < end {
+        std::hint::spin_loop();
+    }
+}
+
+pub(super) fn drained(drain: &mut Drain) -> Vec<Record> {
+    let mut records = Vec::new();
+    drain.drain(|record| records.push(record));
+    records
+}
+
+/// Numbers that look random; the same for the same seed.
+pub(super) struct Random(pub(super) u64);
+
+impl Random {
+    /// Below `end`.
+    pub(super) fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+}
+
+/// A value that shows it if two have it at once.
+#[derive(Debug, Default)]
+pub(super) struct Canary {
+    owner: u64,
+    left: u64,
+    right: u64,
+}
+
+impl Canary {
+    /// Changes it, slowly; whether nobody else did meanwhile.
+    pub(super) fn change(&mut self, me: u64, work: impl FnOnce()) -> bool {
+        let this = std::hint::black_box(self);
+        let (owner, left) = (this.owner, this.left);
+        let whole = owner == 0 && left == this.right;
+        this.owner = me + 1;
+        this.left += 1;
+        work();
+        let this = std::hint::black_box(this);
+        let ours = this.owner == me + 1 && this.left == left + 1;
+        this.right = this.left;
+        this.owner = 0;
+        whole && ours
+    }
+}

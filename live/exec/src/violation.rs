@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What ends the process: that a lock keeps others out can no longer be promised.
+
+use std::fmt::{self, Write};
+
+use taut_lock::mark::Intruder;
+use taut_policy::Misuse;
+
+/// What was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// Another thread of the core is inside of its state: one of them slept or was moved there.
+    Inside(Intruder),
+    /// The rule runs another job: that one slept in the kernel, or its thread's priority was changed.
+    NotChosen,
+    /// The thread is on another CPU.
+    OnCpu(u32),
+    /// The rule granted what another job holds: a ceiling or a floor is not true.
+    Broken {
+        /// The resource: its position on the core.
+        resource: u32,
+    },
+    /// The rule refused what happened.
+    Refused(Misuse),
+    /// A panic inside of the core's state.
+    Panic,
+}
+
+/// What was found, and of whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Violation<'v> {
+    /// The core's CPU.
+    pub cpu: u32,
+    /// Who found it: the name of its task, or of what it is.
+    pub who: &'v str,
+    /// Whom the rule runs, as far as is known.
+    pub chosen: Option<&'v str>,
+    /// What.
+    pub found: Found,
+}
+
+impl fmt::Display for Violation<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { cpu, who, chosen, found } = self;
+        write!(f, "core {cpu}, `{who}`: ")?;
+        match found {
+            Found::Inside(Intruder::Marked) => write!(f, "another thread is inside of the core's state")?,
+            Found::Inside(Intruder::Above) => write!(f, "the dispatcher is inside, so it is on another CPU")?,
+            Found::NotChosen => match chosen {
+                Some(chosen) => {
+                    write!(f, "it runs although `{chosen}` should: that one blocked in the kernel")?
+                }
+                None => write!(f, "it runs although no job should")?,
+            },
+            Found::OnCpu(at) => write!(f, "it runs on CPU {at}")?,
+            Found::Broken { resource } => {
+                write!(f, "resource {resource} is held by another job, against the rule")?;
+            }
+            Found::Refused(misuse) => write!(f, "the rule refused it: {misuse}")?,
+            Found::Panic => write!(f, "a panic inside of the core's state")?,
+        }
+        f.write_str("; locks can no longer be relied on, so the process ends\n")?;
+        f.write_str(
+            "  help: a job must not sleep, wait or do IO, and nobody may move or re-prioritise its thread",
+        )
+    }
+}
+
+/// Who is told before the process aborts.
+pub type Handler = fn(&Violation<'_>);
+
+/// Writes the message to the standard error stream, without the heap.
+pub(crate) fn tell(violation: &Violation<'_>) {
+    let mut text = Text { bytes: [0; 512], len: 0 };
+    // What does not fit is cut off.
+    let _ = write!(text, "taut: {violation}\n");
+    taut_sys::process::last_words(text.as_str());
+}
+
+struct Text {
+    bytes: [u8; 512],
+    len: usize,
+}
+
+impl Text {
+    fn as_str(&self) -> &str {
+        let bytes = &self.bytes[..self.len];
+        match core::str::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => core::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default(),
+        }
+    }
+}
+
+impl Write for Text {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = &mut self.bytes[self.len..];
+        let count = text.len().min(room.len());
+        room[..count].copy_from_slice(&text.as_bytes()[..count]);
+        self.len += count;
+        Ok(())
+    }
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! A thread of the pool: it begins jobs at its gate, and goes on with the next as long as it is the one to do so.
+
+use std::any::Any;
+use std::cell::UnsafeCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::Ordering;
+
+use taut_policy::Scheduler;
+use taut_sys::clock;
+
+use crate::job::{Job, Work};
+use crate::shared::{Inside, Shared};
+use crate::state::{Caller, Next};
+
+/// What a core's tasks do, by task.
+pub(crate) struct Works<'w> {
+    works: Box<[UnsafeCell<Box<dyn Work + 'w>>]>,
+    /// The first panic of a job.
+    pub(crate) panic: Mutex<Option<Box<dyn Any + Send>>>,
+}
+
+// SAFETY: a task's work is touched by the thread that has its job, of which there is one at a time, and what the last one
+// did comes before: each is given its job, and completes it, inside of the core's state.
+unsafe impl Sync for Works<'_> {}
+
+impl<'w> Works<'w> {
+    pub(crate) fn new(works: Vec<Box<dyn Work + 'w>>) -> Self {
+        Self { works: works.into_iter().map(UnsafeCell::new).collect(), panic: Mutex::new(None) }
+    }
+}
+
+/// The thread `me` of the pool, until it is sent home.
+pub(crate) fn work(shared: &Shared, works: &Works<'_>, me: u32, stop: &(dyn Fn() + Sync)) {
+    loop {
+        shared.gates[me as usize].wait();
+        if shared.quit.load(Ordering::Acquire) {
+            return;
+        }
+        let mut inside = shared.arrive();
+        if shared.strict {
+            inside.state().started(me, clock::monotonic_ns());
+        }
+        while let Some(done) = run(shared, works, me, inside, stop) {
+            inside = done;
+        }
+    }
+}
+
+/// Runs the job that this thread has been given, and completes it; inside again if it has been given another.
+fn run<'c>(
+    shared: &'c Shared,
+    works: &Works<'_>,
+    me: u32,
+    mut inside: Inside<'c>,
+    stop: &(dyn Fn() + Sync),
+) -> Option<Inside<'c>> {
+    let state = inside.state();
+    let task = state.ladder.workers[me as usize].task;
+    let slot = &state.tasks[task as usize];
+    let mut job = Job::new(shared, me, task, slot.job, slot.deadline_ns);
+    inside.leave();
+    // SAFETY: the task's job is ours until it is complete (see `Works`).
+    let body = unsafe { &mut *works.works[task as usize].get() };
+    // What a panic leaves behind is not run again: everything stops, and the panic goes on in the caller.
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| body.run(&mut job))) {
+        if let Ok(mut first) = works.panic.lock() {
+            first.get_or_insert(panic);
+        }
+        stop();
+    }
+
+    let mut inside = shared.enter(me, task);
+    let now_ns = clock::monotonic_ns();
+    let state = inside.state();
+    shared.held(task, state.complete(me, now_ns));
+    let over = state.stopping && state.open == 0;
+    let chosen = state.rule.decide();
+    match state.settle(chosen, Caller::Done(me), now_ns, shared.strict) {
+        Next::Here => {
+            if shared.strict {
+                state.started(me, now_ns);
+            }
+            return Some(inside);
+        }
+        Next::Wake(worker) => inside.wake(worker),
+        Next::Same | Next::Below => inside.leave(),
+    }
+    if over {
+        shared.call();
+    }
+    None
+}
