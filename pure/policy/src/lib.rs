@@ -24,6 +24,7 @@
 //! | [`Srp`] | deadline | stack resource policy | default under EDF |
 //! | [`SrpList`] | deadline | the same on one list | **wrong for nested locks**; kept for its experiments |
 //! | [`Dfp`] | deadline | deadline floor | as `Srp` in the worst case, other schedules |
+//! | [`DfpQueue`] | deadline | the same, what runs in the queue | **wrong for nested locks at equal deadlines**; kept for its experiments |
 //!
 //! | global rule | waits | order | holder |
 //! |---|---|---|---|
@@ -50,6 +51,7 @@ mod budget;
 pub mod ceiling;
 mod core;
 mod dfp;
+mod dfp_queue;
 mod edf;
 mod fifo;
 mod fixed_priority;
@@ -68,6 +70,7 @@ pub use crate::core::Core;
 pub use background::Background;
 pub use budget::{Budget, Overrun, Remedy, Trouble};
 pub use dfp::{Dfp, DfpResource};
+pub use dfp_queue::{DfpQueue, DfpQueueResource, DfpQueueTask};
 pub use edf::Edf;
 pub use fifo::Waiter;
 pub use fixed_priority::FixedPriority;

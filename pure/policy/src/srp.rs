@@ -118,6 +118,16 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<SrpResource>> Srp<Q, S, R> {
         Ok(Self { unstarted, tasks, resources, height: 0, ceiling: u64::MAX, held: 0, running: None })
     }
 
+    /// Jobs that have not started, to look at.
+    pub fn unstarted(&self) -> &Q {
+        &self.unstarted
+    }
+
+    /// Jobs that have started, the last one first: what runs, whom it preempted, and so on.
+    pub fn started(&self) -> impl Iterator<Item = usize> {
+        self.tasks.as_ref()[..self.height].iter().rev().map(|slot| slot.stacked as usize)
+    }
+
     fn task(&self, task: usize) -> &SrpTask {
         &self.tasks.as_ref()[task]
     }

@@ -106,6 +106,11 @@ impl<N: Store<Node>, S: Store<SrpListTask>, R: Store<SrpListResource>> SrpList<N
         Ok(Self { list, tasks, resources, running: None })
     }
 
+    /// The ready queue, what runs at its head, to look at.
+    pub fn queue(&self) -> &List<N> {
+        &self.list
+    }
+
     fn enter(&mut self, task: usize) -> Result<(), Misuse> {
         let tasks = self.tasks.as_ref();
         let new = tasks[task];

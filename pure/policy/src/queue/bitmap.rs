@@ -41,6 +41,13 @@ impl<L: Store<Level>, S: Store<Node>> Bitmap<L, S> {
         Some(word * 64 + self.words[word].trailing_zeros() as usize)
     }
 
+    fn put(&mut self, task: usize, level: usize, end: End) {
+        let ends = &mut self.levels.as_mut()[level].0;
+        let behind = if end == End::Back { ends.tail } else { NONE };
+        ends.link(self.nodes.as_mut(), task, level as u64, behind);
+        self.words[level / 64] |= 1 << (level % 64);
+    }
+
     fn take(&mut self, level: usize, task: usize) {
         let ends = &mut self.levels.as_mut()[level].0;
         ends.unlink(self.nodes.as_mut(), task);
@@ -63,17 +70,12 @@ impl<L: Store<Level>, S: Store<Node>> ReadyQueue for Bitmap<L, S> {
         if rank >= self.ranks() {
             return Err(Misuse::Rank);
         }
-        let nodes = self.nodes.as_mut();
-        match nodes.get(task) {
+        match self.nodes.as_ref().get(task) {
             None => return Err(Misuse::Task),
             Some(node) if node.queued() => return Err(Misuse::State),
             Some(_) => {}
         }
-        let level = rank as usize;
-        let ends = &mut self.levels.as_mut()[level].0;
-        let behind = if end == End::Back { ends.tail } else { NONE };
-        ends.link(nodes, task, rank, behind);
-        self.words[level / 64] |= 1 << (level % 64);
+        self.put(task, rank as usize, end);
         Ok(())
     }
 
@@ -94,5 +96,12 @@ impl<L: Store<Level>, S: Store<Node>> ReadyQueue for Bitmap<L, S> {
         };
         self.take(node.rank() as usize, task);
         true
+    }
+
+    fn hasten_first(&mut self, rank: u64) {
+        if let Some((task, level)) = self.first().filter(|(_, level)| rank < *level) {
+            self.take(level as usize, task);
+            self.put(task, rank as usize, End::Front);
+        }
     }
 }

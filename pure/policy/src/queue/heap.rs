@@ -152,4 +152,10 @@ impl<S: Store<HeapSlot>> ReadyQueue for Heap<S> {
             _ => false,
         }
     }
+
+    fn hasten_first(&mut self, rank: u64) {
+        if let Some(slot) = self.slots.as_mut().first_mut().filter(|_| self.len > 0) {
+            slot.entry.rank = slot.entry.rank.min(rank);
+        }
+    }
 }

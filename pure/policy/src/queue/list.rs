@@ -136,4 +136,10 @@ impl<S: Store<Node>> ReadyQueue for List<S> {
         }
         is_in
     }
+
+    fn hasten_first(&mut self, rank: u64) {
+        if let Some(node) = self.nodes.as_mut().get_mut(self.ends.head as usize) {
+            node.rank = node.rank.min(rank);
+        }
+    }
 }

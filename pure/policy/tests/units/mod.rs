@@ -7,7 +7,8 @@
 use taut_policy::ceiling::{Immediate, ImmediateResource, Original, OriginalResource};
 use taut_policy::queue::{Heap, HeapSlot, List, Node};
 use taut_policy::{
-    Answer, Dfp, DfpResource, Locking, Slot, Srp, SrpList, SrpListResource, SrpListTask, SrpResource, SrpTask,
+    Answer, Dfp, DfpQueue, DfpQueueResource, DfpQueueTask, DfpResource, Locking, Slot, Srp, SrpList,
+    SrpListResource, SrpListTask, SrpResource, SrpTask,
 };
 use taut_time::{Duration, Instant};
 
@@ -172,6 +173,18 @@ pub fn dfp_next(jobs: &[Job]) -> Ran {
         untold.min().unwrap_or(u64::MAX)
     };
     run_from(&mut rule.expect("fits"), jobs, true, next)
+}
+
+/// On a list and on a heap, which must run alike.
+pub fn dfp_queue(jobs: &[Job]) -> Ran {
+    let (tasks, resources) = ([DfpQueueTask::EMPTY; TASKS], [DfpQueueResource::EMPTY; RESOURCES]);
+    let (deadlines, floors) = (deadlines(jobs), floors(jobs));
+    let list = List::new([Node::EMPTY; TASKS]);
+    let list = DfpQueue::new(list, tasks, &deadlines, resources, &floors);
+    let heap = DfpQueue::new(heap(), tasks, &deadlines, resources, &floors);
+    let ran = run(&mut list.expect("fits"), jobs, true);
+    assert_eq!(run(&mut heap.expect("fits"), jobs, true), ran, "{jobs:?}");
+    ran
 }
 
 pub fn dfp(jobs: &[Job]) -> Ran {
