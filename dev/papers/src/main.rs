@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `001` | \[Huang02\]: the space of state messages |
 //! | `002` | \[Han14\]: mechanisms for shared resources on several cores |
+//! | `004` | \[Gutierrez13\]: what SRP and DFP cost |
 //! | `examples` | surrogates of the systems of \[Han14\], as manifests |
 //! | `speed` | how good selections are and how long they take, for bars |
 #![forbid(unsafe_code)]
@@ -15,6 +16,7 @@
 
 mod draw;
 mod figure;
+mod gutierrez13;
 mod han14;
 mod huang02;
 mod output;
@@ -42,6 +44,12 @@ enum Task {
     /// Mechanisms for shared resources: Figures 14 to 20
     #[command(name = "002")]
     Mechanisms(han14::Wish),
+    /// What SRP and DFP cost: Figures 6 to 10 and Table 1
+    #[command(name = "004")]
+    Locks(gutierrez13::Wish),
+    /// What `004` has valgrind count
+    #[command(name = gutierrez13::COMMAND, hide = true)]
+    Counted,
     /// The surrogates of two published systems, as manifests below `examples/`
     Examples {
         /// The root of the repository
@@ -61,6 +69,8 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Speed(wish) => speed::run(&wish),
         Task::Mechanisms(wish) => han14::run(&wish),
+        Task::Locks(wish) => gutierrez13::run(&wish),
+        Task::Counted => gutierrez13::everything(),
         Task::Examples { root } => surrogate::examples::write(&root),
         Task::Space { out } => output::Output::new(out).and_then(|output| huang02::run(&output)),
     };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Figures: panels side by side with lines or stacked bars, as SVG that follows the reader's choice of light or dark.
+//! Figures: panels side by side with lines, stacked bars or timelines, as SVG that follows the reader's choice of light or dark.
 
 mod svg;
 
@@ -34,8 +34,13 @@ pub(crate) struct Panel {
 pub(crate) enum Body {
     Lines(Vec<Line>),
     /// Per bar its name, and its parts from below.
-    Stacks(Vec<(String, Vec<(f64, Style)>)>),
+    Stacks(Vec<Named<f64>>),
+    /// Rows from above, each with its name and what lasts in it from one x to another.
+    Spans(Vec<Named<[f64; 2]>>),
 }
+
+/// What stands under a name: values, each with its look.
+pub(crate) type Named<V> = (String, Vec<(V, Style)>);
 
 /// Points that belong together, in order of x.
 #[derive(Clone, Debug)]

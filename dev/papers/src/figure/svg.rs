@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::{Axis, Body, Figure, Line, Mark, Panel, Stroke, Style};
+use super::{Axis, Body, Figure, Line, Mark, Named, Panel, Stroke, Style};
 
 const WIDTH: f64 = 1000.0;
 const EDGE: f64 = 16.0;
@@ -104,6 +104,8 @@ fn panel(svg: &mut String, panel: &Panel, left: f64, top: f64, width: f64) -> f6
     let (y0, y1) = (top + 14.0 + HEIGHT, top + 14.0);
     let across = |value: f64| x0 + panel.x.place(value) * (x1 - x0);
     let up = |value: f64| y0 - panel.y.place(value) * (y0 - y1);
+    let (y0, y1) =
+        if let Body::Spans(rows) = &panel.body { (y1 + 30.0 * rows.len() as f64, y1) } else { (y0, y1) };
     for (value, name) in &panel.y.ticks {
         let y = up(*value);
         rule(svg, "g", [x0, y], [x1, y]);
@@ -133,13 +135,14 @@ fn panel(svg: &mut String, panel: &Panel, left: f64, top: f64, width: f64) -> f6
             }
         }
         Body::Stacks(bars) => stacks(svg, bars, &panel.y, [x0, x1, y0], up),
+        Body::Spans(rows) => spans(svg, rows, [x0, y0, y1], across),
     }
     y0 + BELOW
 }
 
 fn stacks(
     svg: &mut String,
-    bars: &[(String, Vec<(f64, Style)>)],
+    bars: &[Named<f64>],
     axis: &Axis,
     [x0, x1, y0]: [f64; 3],
     up: impl Fn(f64) -> f64,
@@ -161,6 +164,25 @@ fn stacks(
             below += value;
         }
         text(svg, [x + width / 2.0, y0 + 16.0], "middle", "s q", name);
+    }
+}
+
+fn spans(svg: &mut String, rows: &[Named<[f64; 2]>], [x0, y0, y1]: [f64; 3], across: impl Fn(f64) -> f64) {
+    let room = (y0 - y1) / rows.len().max(1) as f64;
+    for (at, (name, spans)) in rows.iter().enumerate() {
+        let below = y1 + (at + 1) as f64 * room;
+        rule(svg, "g", [x0, below], [across(f64::MAX), below]);
+        text(svg, [x0 - 7.0, below - 0.35 * room], "end", "n", name);
+        for ([from, to], style) in spans {
+            let (x, width) = (across(*from), across(*to) - across(*from));
+            let _ = writeln!(
+                svg,
+                r#"<rect class="f{}" x="{x:.1}" y="{:.1}" width="{width:.1}" height="{:.1}"/>"#,
+                style.colour,
+                below - 0.8 * room,
+                0.8 * room
+            );
+        }
     }
 }
 
@@ -240,6 +262,17 @@ mod tests {
         // The first stands where both axes begin, the last where they end.
         let (x0, x1) = (EDGE + LEFT, WIDTH - EDGE - 8.0);
         assert!(svg.contains(&format!(r#"cx="{x0:.1}""#)) && svg.contains(&format!(r#"cx="{x1:.1}""#)));
+    }
+
+    #[test]
+    fn spans_last_as_long_as_they_say() {
+        let rows =
+            vec![("TA".into(), vec![([40.0, 95.0], part(0))]), ("TB".into(), vec![([40.0, 67.5], part(1))])];
+        let svg = svg(&figure(Body::Spans(rows)));
+        let width = WIDTH - 2.0 * EDGE - LEFT - 8.0;
+        for width in [width, width / 2.0] {
+            assert!(svg.contains(&format!(r#"width="{width:.1}" height="24.0""#)), "{svg}");
+        }
     }
 
     #[test]

@@ -68,7 +68,7 @@ pub(super) const ROOMS: &[Room] = &[
     edge("dev/hazards", &["time", "event", "model", "manifest", "plan", "sys", "lock"]),
     edge("dev/jitter", &["taut"]),
     edge("dev/oracle", &["time", "model", "analysis", "sim"]),
-    edge("dev/papers", &["time", "model", "manifest", "analysis", "plan", "sweep"]),
+    edge("dev/papers", &["time", "model", "manifest", "policy", "analysis", "plan", "sweep", "sys"]),
     edge(PEERS, &["share", "sys"]),
     edge("dev/xtask", &["event", "sys"]),
 ];

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Tests A, B and C in instructions, which `valgrind --tool=callgrind` counts: this program again, with functions of
+//! their own for what is counted, and one after each of which the counts so far are written down.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::hint::black_box;
+use std::path::Path;
+use std::process::Command;
+
+use taut_policy::{Locking, Misuse};
+use taut_time::Instant;
+
+use super::rules::{Scene, Variant, With};
+use super::trials::{Cell, OTHERS, Test, complete, lock, release, unlock};
+
+/// Operations of each.
+pub(super) const TIMES: u32 = 500;
+/// The command of this program that is counted.
+pub(crate) const COMMAND: &str = "counted-004";
+
+/// Instructions of an operation, by what was looked at.
+pub(super) type Counts = BTreeMap<Cell, f64>;
+
+#[inline(never)]
+fn lock_once(rule: &mut impl Locking, now: Instant) -> Result<(), Misuse> {
+    lock(rule, now)
+}
+
+#[inline(never)]
+fn unlock_once(rule: &mut impl Locking) -> Result<(), Misuse> {
+    unlock(rule)
+}
+
+#[inline(never)]
+fn release_once(rule: &mut impl Locking, arrival: Instant) -> Result<(), Misuse> {
+    release(rule, arrival)
+}
+
+/// When this returns, what was counted is written down.
+#[inline(never)]
+fn counted_so_far(part: u32) -> u32 {
+    black_box(part)
+}
+
+/// What is counted of each rule and number of tasks, in this order.
+const PARTS: u32 = 3;
+
+/// Everything that is counted, once: what the counted program does.
+///
+/// # Errors
+/// A rule that does not do what it must.
+pub(crate) fn everything() -> Result<(), String> {
+    for variant in Variant::ALL {
+        for others in OTHERS {
+            let scene = Scene::new(others, Instant::from_ns(1_000));
+            let made = scene.made(variant, Counted(&scene)).and_then(|made| made);
+            made.map_err(|misuse| format!("a rule refused: {misuse}"))?;
+        }
+    }
+    Ok(())
+}
+
+struct Counted<'a>(&'a Scene);
+
+impl With for Counted<'_> {
+    type Made = Result<(), Misuse>;
+
+    fn with<R: Locking + Clone>(self, mut rule: R) -> Self::Made {
+        let start = black_box(self.0.start);
+        self.0.others(&mut rule)?;
+        self.0.short(&mut rule)?;
+        for _ in 0..TIMES {
+            lock_once(&mut rule, start)?;
+            unlock(&mut rule)?;
+        }
+        counted_so_far(0);
+        for _ in 0..TIMES {
+            lock(&mut rule, start)?;
+            unlock_once(&mut rule)?;
+        }
+        counted_so_far(1);
+        complete(&mut rule)?;
+        for _ in 0..TIMES {
+            release_once(&mut rule, start)?;
+            complete(&mut rule)?;
+        }
+        counted_so_far(2);
+        Ok(())
+    }
+}
+
+/// Counts, with files below `folder`.
+///
+/// # Errors
+/// No valgrind, or what it said.
+pub(super) fn counts(folder: &Path) -> Result<Counts, String> {
+    let said = |error: std::io::Error| error.to_string();
+    let folder = folder.join("counted");
+    if folder.exists() {
+        fs::remove_dir_all(&folder).map_err(said)?;
+    }
+    fs::create_dir_all(&folder).map_err(said)?;
+    let program = std::env::current_exe().map_err(said)?;
+    let toggles = ["lock_once", "unlock_once", "release_once"]
+        .map(|function| format!("--toggle-collect=*counts::{function}*"));
+    let out = Command::new("valgrind")
+        .arg("--tool=callgrind")
+        .arg(format!("--callgrind-out-file={}/out", folder.display()))
+        .args(toggles)
+        .arg("--dump-after=*counts::counted_so_far*")
+        .arg(program)
+        .arg(COMMAND)
+        .output()
+        .map_err(|error| format!("valgrind: {error}"))?;
+    if !out.status.success() {
+        return Err(format!("valgrind {}: {}", out.status, String::from_utf8_lossy(&out.stderr)));
+    }
+    let mut totals = Vec::new();
+    for part in 1..=Variant::ALL.len() * OTHERS.len() * PARTS as usize {
+        let path = folder.join(format!("out.{part}"));
+        let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        totals.push(total(&text).ok_or_else(|| format!("{} says no total", path.display()))?);
+    }
+    let _ = fs::remove_dir_all(&folder);
+    Ok(by_cell(&totals))
+}
+
+/// What a file of callgrind's says that was counted in all.
+fn total(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("totals:"))?;
+    line.trim().parse().ok()
+}
+
+fn by_cell(totals: &[u64]) -> Counts {
+    let mut counts = Counts::new();
+    let keys = Variant::ALL.into_iter().flat_map(|variant| OTHERS.map(|others| (variant, others)));
+    for ((variant, others), parts) in keys.zip(totals.chunks_exact(PARTS as usize)) {
+        let [lock, unlock, release] = [0, 1, 2].map(|part| parts[part] as f64 / f64::from(TIMES));
+        // The clock is not among them: under valgrind a look at it is a call of the kernel.
+        for (test, count) in
+            [(Test::Pair, lock + unlock), (Test::Unlock, unlock), (Test::Activation, release)]
+        {
+            counts.insert((variant, test, others), count);
+        }
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_counted_runs() {
+        assert_eq!(everything(), Ok(()));
+    }
+
+    #[test]
+    fn totals_are_read() {
+        assert_eq!(total("version: 1\nsummary: 12\n\ntotals: 345\n"), Some(345));
+        assert_eq!(total("version: 1\n"), None);
+    }
+
+    #[test]
+    fn totals_find_their_cells() {
+        let totals: Vec<u64> = (0..(5 * 20 * 3)).map(|at| at * u64::from(TIMES)).collect();
+        let counts = by_cell(&totals);
+        assert_eq!(counts.len(), 300);
+        assert_eq!(counts[&(Variant::SrpList, Test::Pair, 1)], 3.0 + 4.0);
+        assert_eq!(counts[&(Variant::Dfp, Test::Activation, 100)], 299.0);
+    }
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What was measured, to be looked up, and what lines through it say.
+
+use super::counts::Counts;
+use super::rules::Variant;
+use super::trials::{Cell, OTHERS, Test, Times, cells};
+
+/// All of a run.
+#[derive(Clone, Debug)]
+pub(super) struct Measured {
+    pub(super) times: Times,
+    /// Why not, if instructions could not be counted.
+    pub(super) counts: Result<Counts, String>,
+}
+
+/// How an operation is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    Instructions,
+    Ns,
+}
+
+impl Unit {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Instructions => "instructions",
+            Self::Ns => "ns",
+        }
+    }
+}
+
+/// A straight line through points, and the share of their variance that it explains.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Fit {
+    pub(super) slope: f64,
+    pub(super) explains: f64,
+}
+
+/// The line of least squares. Of points that do not differ in y it explains all.
+pub(super) fn fit(points: &[(f64, f64)]) -> Fit {
+    let count = points.len().max(1) as f64;
+    let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
+    let (x, y) = (mean(|point| point.0), mean(|point| point.1));
+    let sum =
+        |of: &dyn Fn(f64, f64) -> f64| points.iter().map(|point| of(point.0 - x, point.1 - y)).sum::<f64>();
+    let (xx, xy, yy) = (sum(&|dx, _| dx * dx), sum(&|dx, dy| dx * dy), sum(&|_, dy| dy * dy));
+    let slope = if xx == 0.0 { 0.0 } else { xy / xx };
+    Fit { slope, explains: if yy == 0.0 { 1.0 } else { slope * xy / yy } }
+}
+
+/// Least, middle and largest.
+pub(super) fn spread(values: &[f64]) -> [f64; 3] {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    match sorted[..] {
+        [] => [f64::NAN; 3],
+        [first, .., last] => [first, sorted[sorted.len() / 2], last],
+        [only] => [only; 3],
+    }
+}
+
+impl Measured {
+    /// An operation at a number of others, the middle of the rounds; NaN if it was not measured.
+    pub(super) fn at(&self, unit: Unit, cell: Cell) -> f64 {
+        match unit {
+            Unit::Ns => spread(self.rounds(cell))[1],
+            Unit::Instructions => {
+                self.counts.as_ref().ok().and_then(|counts| counts.get(&cell)).copied().unwrap_or(f64::NAN)
+            }
+        }
+    }
+
+    /// ns of each round.
+    pub(super) fn rounds(&self, cell: Cell) -> &[f64] {
+        self.times.get(&cell).map_or(&[], Vec::as_slice)
+    }
+
+    /// The units in which there are figures.
+    pub(super) fn units(&self) -> Vec<Unit> {
+        let counted = self.counts.is_ok().then_some(Unit::Instructions);
+        counted.into_iter().chain([Unit::Ns]).collect()
+    }
+
+    /// Of each number of others from one to another: a point.
+    pub(super) fn points(
+        &self,
+        unit: Unit,
+        variant: Variant,
+        test: Test,
+        from: u32,
+        to: u32,
+    ) -> Vec<(f64, f64)> {
+        between(from, to).map(|others| (f64::from(others), self.at(unit, (variant, test, others)))).collect()
+    }
+
+    /// The slope in ns a task of each round, from 10 to 100 others.
+    pub(super) fn slopes_ns(&self, variant: Variant, test: Test) -> Vec<f64> {
+        let rounds = self.rounds((variant, test, 10)).len();
+        let of = |round: usize| {
+            let point = |others| (f64::from(others), self.rounds((variant, test, others))[round]);
+            fit(&between(10, 100).map(point).collect::<Vec<_>>()).slope
+        };
+        (0..rounds).map(of).collect()
+    }
+
+    /// A row for each that was looked at.
+    pub(super) fn csv(&self) -> String {
+        let mut text = String::from("test,rule,others,instructions,ns,ns_least,ns_most\n");
+        for cell in cells() {
+            let (variant, test, others) = cell;
+            let [least, middle, most] = spread(self.rounds(cell));
+            let count = self.at(Unit::Instructions, cell);
+            let count = if count.is_nan() { String::new() } else { format!("{count:.1}") };
+            text += &format!(
+                "{},{},{others},{count},{middle:.2},{least:.2},{most:.2}\n",
+                test.word(),
+                variant.word()
+            );
+        }
+        text
+    }
+}
+
+/// Numbers of others that are looked at.
+pub(super) fn between(from: u32, to: u32) -> impl Iterator<Item = u32> {
+    OTHERS.into_iter().filter(move |others| (from..=to).contains(others))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// Figures by a formula of unit, rule, test and others, in three rounds that differ by a tenth.
+    pub(in crate::gutierrez13) fn by(of: impl Fn(Variant, Test, f64) -> f64) -> Measured {
+        let figure = |(variant, test, others): Cell| of(variant, test, f64::from(others));
+        let times = cells().map(|cell| (cell, [1.0, 0.9, 1.1].map(|part| part * figure(cell)).to_vec()));
+        let counts = cells().map(|cell| (cell, figure(cell))).collect();
+        Measured { times: times.collect(), counts: Ok(counts) }
+    }
+
+    #[test]
+    fn a_line_through_points() {
+        let line = fit(&[(0.0, 1.0), (1.0, 3.0), (2.0, 5.0)]);
+        assert!((line.slope - 2.0).abs() < 1e-12 && (line.explains - 1.0).abs() < 1e-12, "{line:?}");
+        let level = fit(&[(0.0, 1.0), (1.0, -1.0), (2.0, 1.0)]);
+        assert!(level.slope.abs() < 1e-12 && level.explains.abs() < 1e-12, "{level:?}");
+        assert_eq!(fit(&[(1.0, 4.0), (2.0, 4.0)]), Fit { slope: 0.0, explains: 1.0 });
+    }
+
+    #[test]
+    fn rows_and_slopes() {
+        let measured = by(|_, _, others| 10.0 + 2.0 * others);
+        let slopes = measured.slopes_ns(Variant::SrpList, Test::Unlock);
+        for (slope, expected) in slopes.iter().zip([2.0, 1.8, 2.2]) {
+            assert!((slope - expected).abs() < 1e-9, "{slopes:?}");
+        }
+        let csv = measured.csv();
+        assert!(csv.contains("\nb,srp_list,10,30.0,30.00,27.00,33.00\n"), "{csv}");
+        assert_eq!(csv.lines().count(), 1 + 20 * 18);
+        assert_eq!(spread(&[3.0, 1.0, 2.0]), [1.0, 2.0, 3.0]);
+    }
+}

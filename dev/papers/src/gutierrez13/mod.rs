@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! \[Gutierrez13\]: what SRP and DFP cost. Figures 6 to 10 and Table 1.
+//!
+//! | figure | measured | shown |
+//! |---|---|---|
+//! | 6, 7, 8: Tests A, B, C | `rules`, `trials` in ns, `counts` in instructions | `drawn`, `shapes` |
+//! | 9, 10: Appendix A | `appendix`, `from_head` | the same |
+//! | Table 1 | `sizes` | the same |
+
+mod appendix;
+mod counts;
+mod drawn;
+mod from_head;
+mod measured;
+mod rules;
+mod shapes;
+mod sizes;
+mod trials;
+
+pub(crate) use counts::{COMMAND, everything};
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use self::measured::{Measured, spread};
+use self::rules::Variant;
+use self::trials::{Effort, OTHERS, Test};
+use crate::output::Output;
+use crate::page::{Values, table};
+
+/// The page in which the figures stand.
+const PAGE: &str = include_str!("../../pages/papers-004.md.in");
+/// What is worth recording; a look is shorter.
+const EFFORT: Effort = Effort { rounds: 21, pairs: 2_000, samples: 300 };
+
+/// What is asked for.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Wish {
+    /// Where the page and its figures go
+    #[arg(long, required_unless_present = "json")]
+    out: Option<PathBuf>,
+    /// Only print times, of all rounds, as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Measures, and writes or prints.
+pub(crate) fn run(wish: &Wish) -> Result<(), String> {
+    let Some(folder) = wish.out.as_ref().filter(|_| !wish.json) else {
+        println!("{}", times_told(&trials::times(&EFFORT)?));
+        return Ok(());
+    };
+    let output = Output::new(folder.clone())?;
+    let measured = Measured { times: trials::times(&EFFORT)?, counts: counts::counts(folder) };
+    written(&output, &measured, &EFFORT)
+}
+
+/// By test and rule, a list of rounds for each number of others.
+fn times_told(times: &trials::Times) -> Value {
+    let rows = trials::cells().filter_map(|cell| {
+        let (variant, test, others) = cell;
+        let ns = times.get(&cell)?;
+        Some(json!({ "test": test.word(), "rule": variant.word(), "others": others, "ns": ns }))
+    });
+    json!({ "rows": rows.collect::<Vec<_>>() })
+}
+
+/// The page, its figures and its rows.
+fn written(output: &Output, measured: &Measured, effort: &Effort) -> Result<(), String> {
+    let mut values = Values::default();
+    for (name, test) in [("fig6", Test::Pair), ("fig7", Test::Unlock), ("fig8", Test::Activation)] {
+        output.figure(&format!("papers-004-{name}"), &drawn::figure(measured, test))?;
+        values.set(&format!("table {name}"), numbers(measured, test));
+    }
+    output.text("papers-004.csv", &measured.csv())?;
+    output.figure("papers-004-fig9", &appendix::tell(&mut values)?)?;
+    let findings = shapes::findings(measured);
+    values.set("findings", shapes::told(&findings));
+    values.set("rounds", effort.rounds);
+    let counted = match &measured.counts {
+        Ok(_) => format!(
+            "Instructions are what `valgrind --tool=callgrind` counts in {} operations, with the call and the return, divided \
+             by their number: the same in every run of one build.",
+            counts::TIMES
+        ),
+        Err(why) => format!("Instructions could not be counted here: {}.", why.trim()),
+    };
+    values.set("counted", counted);
+    sizes::tell(&mut values);
+    output.text("papers-004.md", &values.fill(PAGE)?)
+}
+
+/// Some of a test's figures: instructions, and ns with the spread of rounds.
+fn numbers(measured: &Measured, test: Test) -> String {
+    let mut head = vec!["other ready tasks".to_owned()];
+    head.extend(Variant::ALL.iter().map(|variant| variant.name().to_owned()));
+    let mut rows = vec![head];
+    for others in OTHERS.into_iter().filter(|others| [0, 1, 3, 5, 7, 10, 50, 100].contains(others)) {
+        let mut row = vec![others.to_string()];
+        for variant in Variant::ALL {
+            let cell = (variant, test, others);
+            let [least, middle, most] = spread(measured.rounds(cell));
+            let count = measured.at(measured::Unit::Instructions, cell);
+            let count = if count.is_nan() { String::new() } else { format!("{count:.0}; ") };
+            row.push(format!("{count}{middle:.1} [{least:.1}, {most:.1}]"));
+        }
+        rows.push(row);
+    }
+    table(&rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The short form: all of it once, without valgrind.
+    #[test]
+    fn the_page_is_made() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let output = Output::new(folder.path().to_owned()).expect("writable");
+        let effort = Effort { rounds: 2, pairs: 20, samples: 8 };
+        let times = trials::times(&effort).expect("rules do what they must");
+        assert_eq!(times_told(&times)["rows"].as_array().map(Vec::len), Some(20 * 18));
+        let measured = Measured { times, counts: Err("not asked for".into()) };
+        written(&output, &measured, &effort).expect("every place has its value");
+        let page = std::fs::read_to_string(folder.path().join("papers-004.md")).expect("written");
+        assert!(page.contains("could not be counted here: not asked for.") && !page.contains("{{"), "{page}");
+        for name in ["papers-004-fig6.svg", "papers-004-fig9.svg", "papers-004.csv"] {
+            assert!(folder.path().join(name).exists(), "{name}");
+        }
+    }
+}

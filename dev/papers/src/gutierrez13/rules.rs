@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The rules that are compared, each with a short task and others whose deadlines are longer.
+
+use taut_policy::queue::{Heap, HeapSlot, List, Node};
+use taut_policy::{
+    Dfp, DfpQueue, DfpQueueResource, DfpQueueTask, DfpResource, Locking, Misuse, Scheduler, Slot, Srp,
+    SrpList, SrpListResource, SrpListTask, SrpResource, SrpTask,
+};
+use taut_time::{Duration, Instant};
+
+use crate::draw::Draw;
+
+/// A rule and what its ready tasks stand in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Variant {
+    /// SRP, what runs in the list, as published.
+    SrpList,
+    /// DFP, the same.
+    DfpList,
+    /// DFP, what runs in a heap, as published.
+    DfpHeap,
+    /// Our SRP: a heap of jobs that have not started, a stack of those that have.
+    Srp,
+    /// Our DFP: what runs stands outside of the heap.
+    Dfp,
+}
+
+impl Variant {
+    pub(super) const ALL: [Self; 5] = [Self::SrpList, Self::DfpList, Self::DfpHeap, Self::Srp, Self::Dfp];
+
+    /// In tables and legends.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::SrpList => "SRP & list",
+            Self::DfpList => "DFP & list",
+            Self::DfpHeap => "DFP & heap",
+            Self::Srp => "SRP, ours",
+            Self::Dfp => "DFP, ours",
+        }
+    }
+
+    /// Among rows.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::SrpList => "srp_list",
+            Self::DfpList => "dfp_list",
+            Self::DfpHeap => "dfp_heap",
+            Self::Srp => "srp",
+            Self::Dfp => "dfp",
+        }
+    }
+
+    /// Whether a lock needs to know what time it is.
+    pub(super) fn reads_the_clock(self) -> bool {
+        matches!(self, Self::DfpList | Self::DfpHeap | Self::Dfp)
+    }
+}
+
+/// Something to be done with a rule of any type.
+pub(super) trait With {
+    type Made;
+
+    /// Does it.
+    fn with<R: Locking + Clone>(self, rule: R) -> Self::Made;
+}
+
+/// A rule of its own for tasks with these relative deadlines, and one resource per floor (or ceiling: both are the
+/// least deadline of the users).
+///
+/// # Errors
+/// What the rule does not accept.
+pub(super) fn made<W: With>(
+    variant: Variant,
+    deadlines: &[Duration],
+    floors: &[Duration],
+    work: W,
+) -> Result<W::Made, Misuse> {
+    let (tasks, resources) = (deadlines.len(), floors.len());
+    Ok(match variant {
+        Variant::SrpList => work.with(srp_list(deadlines, floors)?),
+        Variant::DfpList => work.with(dfp_queue(List::new(of(Node::EMPTY, tasks)), deadlines, floors)?),
+        Variant::DfpHeap => work.with(dfp_queue(heap(tasks), deadlines, floors)?),
+        Variant::Srp => work.with(srp(deadlines, floors)?),
+        Variant::Dfp => {
+            let (slots, places) = (of(Slot::EMPTY, tasks), of(DfpResource::EMPTY, resources));
+            work.with(Dfp::new(heap(tasks), slots, deadlines, places, floors, Duration::ZERO)?)
+        }
+    })
+}
+
+type Places<T> = Box<[T]>;
+
+fn of<T: Clone>(empty: T, count: usize) -> Places<T> {
+    vec![empty; count].into()
+}
+
+pub(super) fn heap(tasks: usize) -> Heap<Places<HeapSlot>> {
+    Heap::new(of(HeapSlot::EMPTY, tasks))
+}
+
+pub(super) fn list(tasks: usize) -> List<Places<Node>> {
+    List::new(of(Node::EMPTY, tasks))
+}
+
+type ListedSrp = SrpList<Places<Node>, Places<SrpListTask>, Places<SrpListResource>>;
+
+pub(super) fn srp_list(deadlines: &[Duration], ceilings: &[Duration]) -> Result<ListedSrp, Misuse> {
+    let (nodes, tasks) = (of(Node::EMPTY, deadlines.len()), of(SrpListTask::EMPTY, deadlines.len()));
+    SrpList::new(nodes, tasks, deadlines, of(SrpListResource::EMPTY, ceilings.len()), ceilings)
+}
+
+pub(super) fn dfp_queue<Q: taut_policy::queue::ReadyQueue>(
+    queue: Q,
+    deadlines: &[Duration],
+    floors: &[Duration],
+) -> Result<DfpQueue<Q, Places<DfpQueueTask>, Places<DfpQueueResource>>, Misuse> {
+    let tasks = of(DfpQueueTask::EMPTY, deadlines.len());
+    DfpQueue::new(queue, tasks, deadlines, of(DfpQueueResource::EMPTY, floors.len()), floors)
+}
+
+pub(super) type OurSrp = Srp<Heap<Places<HeapSlot>>, Places<SrpTask>, Places<SrpResource>>;
+
+pub(super) fn srp(deadlines: &[Duration], ceilings: &[Duration]) -> Result<OurSrp, Misuse> {
+    let (tasks, resources) = (of(SrpTask::EMPTY, deadlines.len()), of(SrpResource::EMPTY, ceilings.len()));
+    Srp::new(heap(deadlines.len()), tasks, deadlines, resources, ceilings)
+}
+
+/// The task with the short deadline, which alone uses the resource.
+pub(super) const SHORT: usize = 0;
+/// The resource.
+pub(super) const RESOURCE: usize = 0;
+
+/// Deadlines are further away than a run lasts: they never come.
+const SHORT_DEADLINE: Duration = Duration::from_ms(3_600_000);
+
+/// A short task and a number of others.
+#[derive(Clone, Debug)]
+pub(super) struct Scene {
+    /// The short one's first.
+    deadlines: Vec<Duration>,
+    /// When all of them arrive.
+    pub(super) start: Instant,
+}
+
+impl Scene {
+    /// `others` tasks whose deadlines are longer, distinct, and in no order.
+    pub(super) fn new(others: u32, start: Instant) -> Self {
+        let count = u64::from(others);
+        let mut longer: Vec<u64> = (1..=count).collect();
+        let mut draw = Draw::new(count);
+        for at in (1..longer.len()).rev() {
+            longer.swap(at, draw.pick(0, at as u64) as usize);
+        }
+        let longer = longer.into_iter().map(|at| SHORT_DEADLINE.as_ns() + at * 1_000);
+        let deadlines = std::iter::once(SHORT_DEADLINE.as_ns()).chain(longer);
+        Self { deadlines: deadlines.map(Duration::from_ns).collect(), start }
+    }
+
+    /// A rule of these tasks, none of which is released.
+    ///
+    /// # Errors
+    /// What the rule does not accept.
+    pub(super) fn made<W: With>(&self, variant: Variant, work: W) -> Result<W::Made, Misuse> {
+        made(variant, &self.deadlines, &[SHORT_DEADLINE], work)
+    }
+
+    /// Releases the others; one of them runs, if there is any.
+    ///
+    /// # Errors
+    /// If they are released.
+    pub(super) fn others(&self, rule: &mut impl Scheduler) -> Result<(), Misuse> {
+        for task in 1..self.deadlines.len() {
+            rule.release(task, self.start)?;
+        }
+        rule.decide();
+        Ok(())
+    }
+
+    /// Releases the short one, which runs.
+    ///
+    /// # Errors
+    /// If it is released, or another runs.
+    pub(super) fn short(&self, rule: &mut impl Scheduler) -> Result<(), Misuse> {
+        rule.release(SHORT, self.start)?;
+        if rule.decide() == Some(SHORT) { Ok(()) } else { Err(Misuse::State) }
+    }
+}

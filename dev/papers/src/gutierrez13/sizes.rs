@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Table 1: how much there is of each rule, counted from its source by a rule that the page states.
+
+use crate::page::{Values, table};
+
+/// A rule's source.
+struct Source {
+    text: &'static str,
+    /// What its types are called.
+    name: &'static str,
+    mutex: &'static str,
+    task: &'static str,
+    /// How its attribute is called.
+    attribute: &'static str,
+}
+
+const SRP_LIST: Source = Source {
+    text: include_str!("../../../../pure/policy/src/srp_list.rs"),
+    name: "SrpList",
+    mutex: "SrpListResource",
+    task: "SrpListTask",
+    attribute: "ceiling",
+};
+const DFP_QUEUE: Source = Source {
+    text: include_str!("../../../../pure/policy/src/dfp_queue.rs"),
+    name: "DfpQueue",
+    mutex: "DfpQueueResource",
+    task: "DfpQueueTask",
+    attribute: "floor",
+};
+const SRP: Source = Source {
+    text: include_str!("../../../../pure/policy/src/srp.rs"),
+    name: "Srp",
+    mutex: "SrpResource",
+    task: "SrpTask",
+    attribute: "ceiling",
+};
+const DFP: Source = Source {
+    text: include_str!("../../../../pure/policy/src/dfp.rs"),
+    name: "Dfp",
+    mutex: "DfpResource",
+    // It shares what it knows of a task with all rules that go by one number.
+    task: "",
+    attribute: "floor",
+};
+/// What [`DFP`] shares with others.
+const SHARED: &str = include_str!("../../../../pure/policy/src/ranked.rs");
+
+/// What any mutex has: who holds it, and how deep inside of others.
+const OF_ANY_MUTEX: [&str; 3] = ["holder", "depth", "held"];
+/// What EDF has of a task.
+const OF_ANY_TASK: [&str; 4] = ["relative", "absolute", "state", "held"];
+
+/// Lines of code: neither blank nor comment, no `use`, up to the tests.
+fn code_lines(text: &str) -> Vec<&str> {
+    let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+    let mut importing = false;
+    let mut lines = Vec::new();
+    for line in code.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//")) {
+        importing |= line.starts_with("use ") || line.starts_with("pub use ");
+        if !importing {
+            lines.push(line);
+        }
+        importing &= !line.ends_with(';');
+    }
+    lines
+}
+
+/// How many lines of code a source has that another has not; types' names do not tell them apart.
+fn own_lines(source: &Source, other: &Source) -> usize {
+    let lines = |source: &Source| {
+        let lines = code_lines(source.text).into_iter().map(|line| line.replace(source.name, "RULE"));
+        lines.collect::<Vec<_>>()
+    };
+    let mut others = lines(other);
+    let shared = lines(source).into_iter().filter(|line| {
+        let found = others.iter().position(|other| other == line);
+        found.map(|at| others.swap_remove(at)).is_some()
+    });
+    let shared = shared.count();
+    code_lines(source.text).len() - shared
+}
+
+/// The names of a struct's fields.
+fn fields<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
+    let Some((_, body)) = text.split_once(&format!("struct {name} {{")) else { return Vec::new() };
+    let body = body.split('}').next().unwrap_or_default();
+    let names = body.lines().map(str::trim).filter(|line| !line.starts_with("//"));
+    let names = names.filter_map(|line| line.split_once(':')).map(|(name, _)| name);
+    names.map(|name| name.rsplit(' ').next().unwrap_or(name)).collect()
+}
+
+/// Public functions whose head has a word.
+fn functions<'a>(text: &'a str, word: &str) -> Vec<&'a str> {
+    let heads = text.split("pub fn ").skip(1).filter_map(|rest| rest.split('{').next());
+    heads.filter(|head| head.contains(word)).filter_map(|head| head.split(['(', '<']).next()).collect()
+}
+
+/// A count, and what was counted.
+fn named(names: &[&str]) -> String {
+    match names {
+        [] => "0".into(),
+        _ => format!("{}: `{}`", names.len(), names.join("`, `")),
+    }
+}
+
+impl Source {
+    fn mutex_fields(&self) -> Vec<&str> {
+        let of_shared = fields(SHARED, "Held");
+        let all = fields(self.text, self.mutex);
+        // What it keeps of its holder may be a type of its own.
+        let inner = if all.contains(&"held") { of_shared } else { Vec::new() };
+        all.into_iter().chain(inner).filter(|name| !OF_ANY_MUTEX.contains(name)).collect()
+    }
+
+    fn task_fields(&self) -> Vec<&str> {
+        let all = fields(self.text, self.task);
+        all.into_iter().filter(|name| !OF_ANY_TASK.contains(name)).collect()
+    }
+}
+
+/// The table.
+pub(super) fn tell(values: &mut Values) {
+    let ours = [(&SRP_LIST, &DFP_QUEUE), (&DFP_QUEUE, &SRP_LIST), (&SRP, &DFP), (&DFP, &SRP)];
+    let row = |name: &str, printed: [u32; 2], of: &dyn Fn(&Source, &Source) -> String| {
+        let mut row = vec![name.to_owned()];
+        row.extend(printed.map(|count| count.to_string()));
+        row.extend(ours.iter().map(|(source, other)| of(source, other)));
+        row
+    };
+    let head =
+        ["", "SRP, printed", "DFP, printed", "SRP & list", "DFP & list or heap", "SRP, ours", "DFP, ours"];
+    let rows = vec![
+        head.map(str::to_owned).to_vec(),
+        row("mutex fields", [2, 2], &|source, _| named(&source.mutex_fields())),
+        row("mutex operations", [4, 4], &|source, _| named(&functions(source.text, source.attribute))),
+        row("task fields", [1, 0], &|source, _| named(&source.task_fields())),
+        row("task operations", [4, 0], &|source, _| named(&functions(source.text, "level"))),
+        row("code lines", [54, 34], &|source, other| {
+            format!("{} of {}", own_lines(source, other), code_lines(source.text).len())
+        }),
+    ];
+    values.set("table 1", table(&rows));
+    values.set("shared lines", code_lines(SHARED).len());
+    values.set("mutex common", OF_ANY_MUTEX.map(|name| format!("`{name}`")).join(", "));
+    values.set("task common", OF_ANY_TASK.map(|name| format!("`{name}`")).join(", "));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "//! A head.\nuse a::{\n    b,\n};\n\n/// A lock.\npub struct Lock {\n    /// Its ceiling.\n    pub(crate) \
+                        ceiling: u64,\n    holder: u32,\n}\n\nimpl Lock {\n    pub fn set_ceiling(\n        &mut self,\n    ) {\n    }\n    \
+                        fn own(ceiling: u64) {}\n}\n#[cfg(test)]\nmod tests {}\n";
+
+    #[test]
+    fn lines_fields_and_functions() {
+        assert_eq!(code_lines(TEXT).len(), 11);
+        assert_eq!(fields(TEXT, "Lock"), ["ceiling", "holder"]);
+        assert_eq!(functions(TEXT, "ceiling"), ["set_ceiling"]);
+        assert_eq!((named(&[]), named(&["a", "b"])), ("0".to_owned(), "2: `a`, `b`".to_owned()));
+    }
+
+    #[test]
+    fn lines_of_ones_own() {
+        let source = |text| Source { text, name: "Srp", mutex: "", task: "", attribute: "" };
+        let (one, other) = (source("a\nb\nb\nSrp {\n"), Source { name: "Dfp", ..source("b\nDfp {\nc\n") });
+        assert_eq!((own_lines(&one, &other), own_lines(&other, &one)), (2, 1));
+    }
+
+    /// As the paper counts, the published forms have what it prints.
+    #[test]
+    fn gutierrez13_table_1() {
+        assert_eq!((SRP_LIST.mutex_fields().len(), DFP_QUEUE.mutex_fields().len()), (2, 2));
+        assert_eq!((SRP_LIST.task_fields().len(), DFP_QUEUE.task_fields().len()), (1, 0));
+        assert!(own_lines(&SRP_LIST, &DFP_QUEUE) > 0 && own_lines(&DFP_QUEUE, &SRP_LIST) > 0);
+        assert_eq!(DFP.mutex_fields(), ["floor", "before"]);
+    }
+}
