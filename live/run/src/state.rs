@@ -81,9 +81,12 @@ impl<'p, P: Payload> StateSlot<'p, P> {
                 }
                 Mechanism::Nbw => Self::Nbw(nbw_temporal::writer(memory, buffers)?),
                 // No state, or one under a lock, which boot refuses.
-                Mechanism::Qrtr | Mechanism::Srp | Mechanism::Msrp | Mechanism::Mpcp => {
-                    return Err(LayoutError::Capacity);
-                }
+                Mechanism::Qrtr
+                | Mechanism::Srp
+                | Mechanism::Msrp
+                | Mechanism::Mpcp
+                | Mechanism::Dbp
+                | Mechanism::Tccp => return Err(LayoutError::Capacity),
             })
         }
     }

@@ -516,6 +516,18 @@ static CHANNEL: Table = Table {
             Need::Default("reject"),
             "What happens to a value that does not fit.",
         ),
+        key(
+            "flow",
+            Type::Words(FLOWS),
+            Need::Default("newest"),
+            "Which of its writer's values a job reads; of a state of periodic real-time tasks.",
+        ),
+        key(
+            "delayed",
+            PARTIES,
+            Need::Optional,
+            "Readers with a unit delay, in a synchronous flow: they read what was there before the instant's.",
+        ),
         key("mechanism", Type::Words(MECHANISMS), Need::Default("auto"), "How it is realised."),
         key(
             "sends-per-release",
@@ -550,6 +562,14 @@ static OVERFLOWS: &[Word] = &[
     word("clear", "All waiting values are dropped; not in this version."),
 ];
 
+static FLOWS: &[Word] = &[
+    word("newest", "What is newest when the job looks."),
+    word(
+        "synchronous",
+        "What the synchronous model reads: its writer's value of the same instant, whatever runs when.",
+    ),
+];
+
 static MECHANISMS: &[Word] = &[
     word("auto", "The plan chooses and says why."),
     word("sdrtr", "SDrtR: the state of a writer that is not real-time, one real-time reader."),
@@ -565,10 +585,10 @@ static MECHANISMS: &[Word] = &[
     word("srp", "SRP: a state of tasks of one core, one copy under a ceiling."),
     word("msrp", "MSRP: a state of tasks of several cores, one copy; who waits spins."),
     word("mpcp", "MPCP: a state of tasks of several cores, one copy; who waits is suspended."),
+    word("dbp", "DBP: a synchronous flow; who reads which buffer is remembered."),
+    word("tccp", "TCCP: a synchronous flow; buffers in turn, as many as the times ask for."),
     later("qrtwo", "QrtWo: a queue that drops the oldest."),
     later("qrtwc", "QrtWc: a queue that is cleared."),
-    later("dbp", "The dynamic buffering protocol."),
-    later("tccp", "The temporal concurrency control protocol."),
     later("fmlp", "A lock with queues."),
 ];
 

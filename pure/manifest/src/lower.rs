@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use taut_model::{
     Aim, App, ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, ClientKind, Cost,
-    Draft, Evidence, Executor, Kind, Locking, Mechanism, OnMissingPrivilege, Overflow, Overheads, Overrun,
-    Payload, PayloadField, Platform, RealTimeDraft, Scalar, Scheduler, SectionDraft, SegmentDraft,
+    Draft, Evidence, Executor, Flow, Kind, Locking, Mechanism, OnMissingPrivilege, Overflow, Overheads,
+    Overrun, Payload, PayloadField, Platform, RealTimeDraft, Scalar, Scheduler, SectionDraft, SegmentDraft,
     ServerDraft, ServerPolicy, ServiceDraft, Shared, Size, TaskDraft,
 };
 use taut_time::Duration;
@@ -253,6 +253,8 @@ fn channel(name: String, fields: Option<&Fields<'_>>) -> ChannelDraft {
             Some("clear") => Overflow::Clear,
             _ => Overflow::Reject,
         },
+        flow: word("flow").and_then(Flow::from_word).unwrap_or_default(),
+        delayed: parties("delayed"),
         mechanism: word("mechanism").and_then(Mechanism::from_word),
         sends_per_release: count("sends-per-release"),
         takes_per_release: count("takes-per-release"),

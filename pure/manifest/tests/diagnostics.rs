@@ -325,7 +325,7 @@ fn pinned_mechanisms_of_states() {
 #[test]
 fn parties_that_do_not_fit() {
     let text = "[channels.a]\nkind = \"queue\"\nfrom = [\"fast\", \"fats\"]\nto = [\"slow\", \"slow\"]\npayload = \"P\"\ncapacity = 100000\n\
-                mechanism = \"dbp\"\n[channels.b]\nkind = \"state\"\nfrom = \"fast\"\nto = [\"ui\", \"log\"]\npayload = \"P\"\noverflow = \"clear\"\n\
+                mechanism = \"fmlp\"\n[channels.b]\nkind = \"state\"\nfrom = \"fast\"\nto = [\"ui\", \"log\"]\npayload = \"P\"\noverflow = \"clear\"\n\
                 mechanism = \"qrtr\"\n[tasks.r]\narrival = { sporadic = \"8ms\", trigger = \"b\" }\ndeadline = \"8ms\"\n\
                 wcet = { value = \"1ms\", source = \"guess\" }\n[tasks.s]\narrival = { sporadic = \"8ms\", trigger = \"c\" }\ndeadline = \"8ms\"\n\
                 wcet = { value = \"1ms\", source = \"guess\" }\n[channels.c]\nkind = \"queue\"\nfrom = \"web\"\nto = \"third\"\npayload = \"P\"\n";

@@ -22,6 +22,10 @@ pub struct Channel {
     pub capacity: Option<u32>,
     /// What happens to a value that does not fit.
     pub overflow: Overflow,
+    /// Which of its writer's values a job reads.
+    pub flow: Flow,
+    /// By reader: whether it reads with a unit delay; none does unless the flow is synchronous.
+    pub delayed: Vec<bool>,
     /// How it is realised; `None` lets the plan choose.
     pub mechanism: Option<Mechanism>,
     /// What a plan decided where that is open; `None` until it has: [`crate::Model::decided`].
@@ -40,6 +44,34 @@ pub enum Kind {
     State,
     /// Every value, in order, one writer to one reader.
     Queue,
+}
+
+/// Which of its writer's values a job reads from a state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Flow {
+    /// The newest at the moment of reading.
+    #[default]
+    Newest,
+    /// The one that the synchronous-reactive model reads [Han14, I-B]: of the writer's job that was activated last when
+    /// the reader's was, or of the one before where there is a unit delay. Activations count by their nominal instants,
+    /// the writer's before its readers' at one instant; a job without a new value leaves the last one.
+    Synchronous,
+}
+
+impl Flow {
+    /// The word that stands for it in a manifest.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Newest => "newest",
+            Self::Synchronous => "synchronous",
+        }
+    }
+
+    /// What a word stands for.
+    pub fn from_word(word: &str) -> Option<Self> {
+        [Self::Newest, Self::Synchronous].into_iter().find(|flow| flow.word() == word)
+    }
 }
 
 /// What happens to a value that does not fit.

@@ -6,8 +6,8 @@
 use taut_time::Duration;
 
 use crate::{
-    ChannelId, Class, Locking, Mechanism, Model, Parties, Party, RealTime, ResourceId, STAMP_BYTES, Section,
-    Shared, TaskId,
+    ChannelId, Class, Flow, Locking, Mechanism, Model, Parties, Party, RealTime, ResourceId, STAMP_BYTES,
+    Section, Shared, TaskId,
 };
 
 /// What was decided of an application.
@@ -107,6 +107,7 @@ impl Model {
             readers: channel.readers.len(),
             real_time_readers: count(&|reader| self.is_real_time(*reader)),
             client_readers: count(&|reader| matches!(reader, Party::Client(_))),
+            synchronous: channel.flow == Flow::Synchronous,
         }
     }
 
@@ -121,7 +122,7 @@ impl Model {
         self.payloads[self.channel(id).payload].size()?.checked_add(STAMP_BYTES)
     }
 
-    fn real_time_mut(&mut self, party: Party) -> Option<&mut RealTime> {
+    pub(crate) fn real_time_mut(&mut self, party: Party) -> Option<&mut RealTime> {
         let Party::Task(TaskId(at)) = party else { return None };
         match &mut self.tasks[usize::from(at)].class {
             Class::RealTime(task) => Some(task),

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use taut_time::Duration;
 
 use crate::{
-    App, BestEffort, Cost, Fault, Kind, Mechanism, Model, Overflow, Overrun, Payload, Platform, ServerPolicy,
-    Shared, Size, rules,
+    App, BestEffort, Cost, Fault, Flow, Kind, Mechanism, Model, Overflow, Overrun, Payload, Platform,
+    ServerPolicy, Shared, Size, rules,
 };
 
 /// What someone wrote, by name: everything that a [`Model`] is made from, before any rule was checked.
@@ -191,6 +191,9 @@ pub struct ChannelDraft {
     /// Any whole number that was written; `None` for `"auto"`.
     pub capacity: Option<i64>,
     pub overflow: Overflow,
+    pub flow: Flow,
+    /// The names of readers with a unit delay.
+    pub delayed: Vec<String>,
     pub mechanism: Option<Mechanism>,
     pub sends_per_release: u32,
     pub takes_per_release: u32,

@@ -19,6 +19,7 @@ pub mod codes;
 mod decided;
 mod draft;
 mod fault;
+mod flow;
 mod mechanism;
 mod nearest;
 mod platform;
@@ -32,8 +33,8 @@ mod task;
 mod what_if;
 
 pub use channel::{
-    CAPACITY_MAX, Channel, Kind, LINE_BYTES, Overflow, PAYLOAD_BYTES_MAX, Payload, PayloadField, STAMP_BYTES,
-    Scalar,
+    CAPACITY_MAX, Channel, Flow, Kind, LINE_BYTES, Overflow, PAYLOAD_BYTES_MAX, Payload, PayloadField,
+    STAMP_BYTES, Scalar,
 };
 pub use decided::Decisions;
 pub use draft::{
@@ -41,6 +42,7 @@ pub use draft::{
     SectionDraft, SegmentDraft, ServerDraft, ServiceDraft, TaskDraft,
 };
 pub use fault::{Code, Fault, Label, Place, Severity};
+pub use flow::{Link, Waits};
 pub use mechanism::{Mechanism, Parties, Way};
 pub use nearest::nearest;
 pub use platform::{Aim, Executor, OnMissingPrivilege, Overheads, Platform, Scheduler};

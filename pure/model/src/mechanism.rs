@@ -35,6 +35,10 @@ pub enum Mechanism {
     Msrp,
     /// Latest value, one copy; tasks of several cores, who are suspended until they get it.
     Mpcp,
+    /// The value of the job that the synchronous model reads; who reads what is remembered.
+    Dbp,
+    /// The same; buffers are used in turn, and none comes back while it is read, by time.
+    Tccp,
 }
 
 /// How a reader gets a value that the writer does not touch meanwhile.
@@ -60,11 +64,13 @@ pub struct Parties {
     pub real_time_readers: usize,
     /// Those that are clients, which map what they read for reading alone.
     pub client_readers: usize,
+    /// Whether they read what the synchronous model reads: [`crate::Flow::Synchronous`].
+    pub synchronous: bool,
 }
 
 impl Mechanism {
     /// All of them; where several fit and are equally small, the first is chosen.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::Sdrtr,
         Self::Sdrtw,
         Self::Qrtr,
@@ -78,6 +84,8 @@ impl Mechanism {
         Self::Srp,
         Self::Msrp,
         Self::Mpcp,
+        Self::Dbp,
+        Self::Tccp,
     ];
 
     /// The name as the paper prints it.
@@ -96,6 +104,8 @@ impl Mechanism {
             Self::Srp => "SRP",
             Self::Msrp => "MSRP",
             Self::Mpcp => "MPCP",
+            Self::Dbp => "DBP",
+            Self::Tccp => "TCCP",
         }
     }
 
@@ -115,6 +125,8 @@ impl Mechanism {
             Self::Srp => "srp",
             Self::Msrp => "msrp",
             Self::Mpcp => "mpcp",
+            Self::Dbp => "dbp",
+            Self::Tccp => "tccp",
         }
     }
 
@@ -129,8 +141,8 @@ impl Mechanism {
     /// that reads cannot. Hybrid lets any number look on without a word. Improved Chen and NBW rest on how seldom is
     /// written, which only a real-time writer promises. Under a lock all parties are real-time: nobody else is waited for.
     pub fn serves(self, kind: Kind, parties: &Parties) -> bool {
-        let &Parties { real_time_writer, readers, real_time_readers, client_readers } = parties;
-        if (kind == Kind::Queue) != (self == Self::Qrtr) {
+        let &Parties { real_time_writer, readers, real_time_readers, client_readers, synchronous } = parties;
+        if (kind == Kind::Queue) != (self == Self::Qrtr) || synchronous != self.preserves_flow() {
             return false;
         }
         match self {
@@ -145,7 +157,15 @@ impl Mechanism {
             Self::Srp | Self::Msrp | Self::Mpcp => {
                 real_time_writer && readers >= 1 && real_time_readers == readers
             }
+            Self::Dbp | Self::Tccp => {
+                real_time_writer && real_time_readers == readers && (1..=self.claims_max()).contains(&readers)
+            }
         }
+    }
+
+    /// Whether jobs read what the synchronous model reads; of no other mechanism they do.
+    pub fn preserves_flow(self) -> bool {
+        matches!(self, Self::Dbp | Self::Tccp)
     }
 
     /// The locking protocol, of one that is a lock.
@@ -176,13 +196,16 @@ impl Mechanism {
             Self::Sdrtw | Self::Nbw | Self::Srp | Self::Msrp | Self::Mpcp => 0,
             Self::Presence => 58,
             Self::DoubleBuffer => 63,
+            Self::Dbp | Self::Tccp => 62,
             Self::Chen | Self::Peterson | Self::Hybrid | Self::ImprovedChen => 250,
         }
     }
 
     /// Whether its readers' ends are [`Way`]s, and its buffers are to be counted.
     pub fn has_ways(self) -> bool {
-        !matches!(self, Self::Sdrtr | Self::Sdrtw | Self::Qrtr) && self.locking().is_none()
+        !matches!(self, Self::Sdrtr | Self::Sdrtw | Self::Qrtr)
+            && self.locking().is_none()
+            && !self.preserves_flow()
     }
 
     /// Bytes of an object for values of `value` bytes; the formulas of `taut-share`, which tests itself against them.
@@ -196,7 +219,8 @@ impl Mechanism {
     /// their own, in Hybrid and Improved Chen with a stamp each; one line of the writer's (Double Buffer: 3 words
     /// for a row and one more; Presence: 1 word for a slot and one more) and one of each that claims (Presence: a word;
     /// Peterson: also its copy with a stamp). Under a lock there is one value; MSRP has a line for who comes next, MPCP
-    /// one for who holds it and a word for each that may wait, of which there are one more than `claims`.
+    /// one for who holds it and a word for each that may wait, of which there are one more than `claims`. DBP and TCCP
+    /// have two lines, two for each reader, and slots on cache lines of their own.
     pub fn bytes(self, value: u32, slots: u32, claims: u32) -> Option<u64> {
         let lines = |bytes: u64| bytes.checked_next_multiple_of(LINE_BYTES);
         let word = u64::from(value).checked_next_multiple_of(8)?;
@@ -234,6 +258,7 @@ impl Mechanism {
                 let waiting = lines(claims.checked_add(1)?.checked_mul(8)?)?;
                 lines(word)?.checked_add(LINE_BYTES)?.checked_add(waiting)
             }
+            Self::Dbp | Self::Tccp => spread(word)?.checked_add(own.checked_add(LINE_BYTES)?.checked_mul(2)?),
         }
     }
 }
@@ -268,6 +293,8 @@ mod tests {
         assert_eq!(Mechanism::Msrp.bytes(256, 1, 2), Some(384));
         assert_eq!(Mechanism::Mpcp.bytes(256, 1, 2), Some(512));
         assert_eq!(Mechanism::Mpcp.bytes(256, 1, 16), Some(640));
+        assert_eq!(Mechanism::Dbp.bytes(24, 4, 2), Some(256 + 512 + 256));
+        assert_eq!(Mechanism::Tccp.bytes(256, 3, 1), Some(256 + 256 + 768));
     }
 
     /// A plan rests on it: where every state has such a lock, none can be smaller.
@@ -291,7 +318,12 @@ mod tests {
         use Mechanism::{Chen, DoubleBuffer, Hybrid, ImprovedChen, Mpcp, Msrp, Nbw, Peterson, Presence, Srp};
         let locks = [Srp, Msrp, Mpcp];
         let of = |kind, real_time_writer, readers, real_time_readers, client_readers| {
-            let parties = Parties { real_time_writer, readers, real_time_readers, client_readers };
+            let parties =
+                Parties { real_time_writer, readers, real_time_readers, client_readers, synchronous: false };
+            let flow = Parties { synchronous: true, ..parties };
+            let preserving = [Mechanism::Dbp, Mechanism::Tccp].map(|mechanism| mechanism.serves(kind, &flow));
+            let real_time = real_time_writer && readers == real_time_readers && (1..=62).contains(&readers);
+            assert_eq!(preserving, [kind == Kind::State && real_time; 2]);
             let fit = Mechanism::ALL.into_iter().filter(|mechanism| mechanism.serves(kind, &parties));
             fit.collect::<Vec<_>>()
         };

@@ -67,5 +67,6 @@ pub(crate) fn as_task(budget: Duration, period: Duration) -> RealTime {
         on_overrun: Overrun::RunOn,
         budget: None,
         copying: Duration::ZERO,
+        waits: crate::Waits::default(),
     }
 }

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use taut_time::Duration;
 
-use crate::{ChannelId, CoreId, Section, Segment, ServiceId, Size};
+use crate::{ChannelId, CoreId, Section, Segment, ServiceId, Size, Waits};
 
 /// The most urgent priority of a task. SCHED_FIFO on Linux has 1 to 99, sched(7); 99 is the platform probe's, which
 /// must be above every task to tell a stall of the machine from one of the application.
@@ -67,12 +67,21 @@ pub struct RealTime {
     /// What the mechanisms of its states copy in a job beyond once per access, which the execution time includes; 0
     /// until they are decided: [`crate::Model::decided`].
     pub copying: Duration,
+    /// What synchronous flows make it wait and take; nothing until that is known: [`crate::Model::waiting`].
+    pub waits: Waits,
 }
 
 impl RealTime {
-    /// C: the execution time with its margin, and what is copied beyond it; `None` on overflow.
+    /// C: the execution time with its margin, what is copied beyond it, and what it takes to wait and to wake others;
+    /// `None` on overflow.
     pub fn cost(&self) -> Option<Duration> {
-        self.wcet.bound()?.checked_add(self.copying)
+        self.wcet.bound()?.checked_add(self.copying)?.checked_add(self.waits.switching)
+    }
+
+    /// The longest time from an arrival until the job can begin, if nothing else runs: its release jitter, or until what
+    /// it reads is there.
+    pub fn delay(&self) -> Duration {
+        self.jitter.max(self.waits.by)
     }
 }
 

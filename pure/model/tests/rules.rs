@@ -87,6 +87,8 @@ fn queue(name: &str, from: &str, to: &str) -> ChannelDraft {
         payload: "Sample".into(),
         capacity: None,
         overflow: Overflow::Reject,
+        flow: taut_model::Flow::Newest,
+        delayed: Vec::new(),
         mechanism: None,
         sends_per_release: 1,
         takes_per_release: 1,

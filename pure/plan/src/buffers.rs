@@ -11,8 +11,8 @@ use taut_analysis::wait_free::writes_during_read::{self, Writer};
 use taut_analysis::wait_free::{buffers, partition};
 use taut_model::{Channel, ChannelId, Class, Fault, Mechanism, Model, Party, Place, STAMP_BYTES, Way, codes};
 
-use crate::ChannelPlan;
 use crate::flow::Promises;
+use crate::{ChannelPlan, synchronous};
 
 /// The most buffers of an object whose readers are fast by time.
 const BUFFERS_MAX: u64 = 256;
@@ -84,6 +84,9 @@ pub(crate) fn choose(
 
 /// Bytes of a state in a mechanism that serves it and has [`Way`]s; `None` if it cannot have that by these times.
 pub(crate) fn bytes(model: &Model, id: ChannelId, promises: &Promises, mechanism: Mechanism) -> Option<u64> {
+    if mechanism.preserves_flow() {
+        return synchronous::bytes(model, id, promises, mechanism);
+    }
     candidate(model, id, promises, mechanism).ok().map(|choice| choice.bytes)
 }
 
@@ -194,7 +197,9 @@ fn candidate(
         | Mechanism::Qrtr
         | Mechanism::Srp
         | Mechanism::Msrp
-        | Mechanism::Mpcp => return Err(Misfit::Size),
+        | Mechanism::Mpcp
+        | Mechanism::Dbp
+        | Mechanism::Tccp => return Err(Misfit::Size),
     };
     if matches!(
         mechanism,
@@ -276,6 +281,9 @@ fn reason(model: &Model, channel: &Channel, choice: &Choice, next: Option<&Choic
 impl ChannelPlan {
     /// How many readers have a place of their own in the object.
     pub fn claims(&self) -> u32 {
+        if self.mechanism.preserves_flow() {
+            return u32::try_from(self.readers.len()).unwrap_or(u32::MAX);
+        }
         claims(self.readers.iter().filter_map(|reader| reader.way))
     }
 

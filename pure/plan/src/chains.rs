@@ -12,7 +12,8 @@ use taut_analysis::chain::end_to_end::{self, Arrivals, Hop, Reading};
 use taut_analysis::chain::reaction::reaction;
 use taut_analysis::{Overflow, Verdict, Why};
 use taut_model::{
-    Arrival, Chain, ChannelId, Class, Fault, Kind, Model, Place, RealTime, Scheduler, Step, TaskId, codes,
+    Arrival, Chain, ChannelId, Class, Fault, Flow, Kind, Model, Party, Place, RealTime, Scheduler, Step,
+    TaskId, codes,
 };
 use taut_time::Duration;
 
@@ -142,7 +143,7 @@ impl Known<'_> {
             },
             period: task.arrival.period(),
             response,
-            jitter: task.jitter.checked_add(release).unwrap_or(Duration::MAX).min(response),
+            jitter: task.delay().checked_add(release).unwrap_or(Duration::MAX).min(response),
         })
     }
 
@@ -160,6 +161,12 @@ impl Known<'_> {
             let channel = self.channel(id, writer, reader).ok_or(Missing::Looks(at))?;
             Ok(Hop { channel, reader: pair[1].1 })
         };
+        // Where a flow is synchronous, activations count by their nominal instants.
+        for ((_, task), &(_, id)) in tasks.iter_mut().zip(&channels) {
+            if self.model.channel(id).flow == Flow::Synchronous {
+                task.jitter = Duration::ZERO;
+            }
+        }
         let first = tasks.first().ok_or(Missing::Response)?.1;
         let hops = tasks.windows(2).zip(&channels).map(hop).collect::<Result<_, Missing>>()?;
         Ok(Way { first, hops })
@@ -168,6 +175,12 @@ impl Known<'_> {
     /// What lies between two tasks; none if nothing says when the reader looks at a queue.
     fn channel(&self, id: ChannelId, writer: TaskId, reader: TaskId) -> Option<end_to_end::Channel> {
         let channel = self.model.channel(id);
+        if channel.flow == Flow::Synchronous {
+            let mut readers = channel.readers.iter().zip(&channel.delayed);
+            let delayed = readers.any(|(party, delayed)| *delayed && *party == Party::Task(reader));
+            let reading = if delayed { Reading::PreservedDelayed } else { Reading::Preserved };
+            return Some(end_to_end::Channel::State(reading));
+        }
         if channel.kind == Kind::State {
             let below = self.starts_behind(writer, reader);
             let reading = if below { Reading::NewestBelowWriter } else { Reading::Newest };
@@ -215,15 +228,21 @@ impl Known<'_> {
             steps.push(StepPlan { name, adds: "has just sampled".into(), time: sampling });
         }
         for ((hop, &time), at) in way.hops.iter().zip(hops).zip((0..).step_by(2)) {
-            let early = hop.channel == end_to_end::Channel::State(Reading::NewestBelowWriter);
-            let (adds, own) = if early {
-                ("release, above its reader", writer.jitter)
-            } else {
-                ("response", writer.response)
+            let (adds, own) = match hop.channel {
+                end_to_end::Channel::State(Reading::NewestBelowWriter) => {
+                    ("release, above its reader", writer.jitter)
+                }
+                end_to_end::Channel::State(Reading::Preserved | Reading::PreservedDelayed) => {
+                    ("activation, which decides who reads it", writer.jitter)
+                }
+                _ => ("response", writer.response),
             };
             let wait = time.saturating_sub(own);
             steps.push(StepPlan { name: self.name(&chain.path[at]), adds: adds.into(), time: own });
             let adds = match hop.channel {
+                end_to_end::Channel::State(Reading::PreservedDelayed) => {
+                    "waits a period, and is read until it is replaced"
+                }
                 end_to_end::Channel::State(_) if sampling.is_zero() => "is read until it is replaced",
                 end_to_end::Channel::State(_) => "waits for its reader's next job",
                 end_to_end::Channel::Queue { triggered: true, .. } if wait.is_zero() => {

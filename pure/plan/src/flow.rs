@@ -10,13 +10,15 @@ use taut_model::{
 };
 use taut_time::Duration;
 
-use crate::buffers;
+use crate::{buffers, synchronous};
 
 /// What is known about the response of a task: R if it is proven, and otherwise D, which it promises.
 #[derive(Clone, Copy)]
 pub(crate) struct Promise {
     pub(crate) response: Duration,
     pub(crate) proven: bool,
+    /// Its core and priority; none in a server, or where that is not asked.
+    pub(crate) place: Option<(usize, u8)>,
 }
 
 /// Promises by task; none for a best-effort task.
@@ -65,8 +67,15 @@ impl Realisation {
     /// Bytes of the object.
     pub(crate) fn bytes(&self, model: &Model, id: ChannelId) -> Option<u64> {
         let slots = self.buffers.unwrap_or(self.capacity);
-        let claims = buffers::claims(self.ways.iter().copied());
-        self.mechanism.bytes(model.value_bytes(id)?, slots, claims)
+        self.mechanism.bytes(model.value_bytes(id)?, slots, self.claims(model.channel(id)))
+    }
+
+    /// How many readers have a place of their own in the object.
+    pub(crate) fn claims(&self, channel: &Channel) -> u32 {
+        match self.mechanism.preserves_flow() {
+            true => u32::try_from(channel.readers.len()).unwrap_or(u32::MAX),
+            false => buffers::claims(self.ways.iter().copied()),
+        }
     }
 }
 
@@ -129,6 +138,17 @@ pub(crate) fn realise(
     let decided = channel.decided.filter(|decided| serving.contains(decided));
     let mechanism = pinned.or(decided).or(serving.first().copied()).unwrap_or(Mechanism::Sdrtw);
     let mut realisation = Realisation::of(mechanism);
+    if mechanism.preserves_flow() {
+        match synchronous::choose(model, id, promises, faults) {
+            Some((choice, reason)) => {
+                realisation.mechanism = choice.mechanism;
+                realisation.reason = reason;
+                realisation.buffers = Some(choice.buffers);
+            }
+            None => faults.push(too_large(channel)),
+        }
+        return realisation;
+    }
     if mechanism.has_ways() {
         match buffers::choose(model, id, &serving, promises, faults) {
             Some((choice, reason)) => {

@@ -27,8 +27,10 @@ mod serve;
 mod set;
 mod shape;
 mod shared;
+mod synchronous;
 mod text;
 mod timing;
+mod waits;
 mod wish;
 
 pub use advise::advise_task;
@@ -45,7 +47,7 @@ pub use shape::{
 };
 /// The model's words that stand in a plan, so that who reads plans need not know the model.
 pub use taut_model::{
-    Aim, Evidence, Kind, Locking, Mechanism, OnMissingPrivilege, Overflow, Overrun, STAMP_BYTES, Scheduler,
-    ServerPolicy, Size, Way,
+    Aim, Evidence, Flow, Kind, Locking, Mechanism, OnMissingPrivilege, Overflow, Overrun, STAMP_BYTES,
+    Scheduler, ServerPolicy, Size, Way,
 };
 pub use wish::{Pin, Wish, WishError};

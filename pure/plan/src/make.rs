@@ -15,7 +15,7 @@ use crate::seats::{Seat, Seats, Who};
 use crate::shared::Shared;
 use crate::{
     ArrivalPlan, ChainPlan, ChannelPlan, ChoicePlan, ClassPlan, CorePlan, Input, MemoryPlan, Plan,
-    ReaderPlan, Region, ServicePlan, TaskPlan, Term, Wish, WishError, WriterPlan, serve, timing,
+    ReaderPlan, Region, ServicePlan, TaskPlan, Term, Wish, WishError, WriterPlan, serve, timing, waits,
 };
 
 /// The largest number that TOML can hold; stands for any utilisation above it.
@@ -159,11 +159,11 @@ fn tasks(model: &Model, seats: &Seats<'_>, shared: Option<&Shared>, map: &Map) -
 }
 
 /// What was found about a task: R if it is proven, the test, and R in parts.
-fn found(seats: &Seats<'_>, at: usize) -> (Option<Duration>, String, Vec<Term>) {
+fn found(model: &Model, seats: &Seats<'_>, at: usize) -> (Option<Duration>, String, Vec<Term>) {
     let seat = &seats.seats[at];
     if let Some(Verdict::Schedulable(bound)) = &seat.in_phase {
         let test = format!("{} (sufficient)", timing::TEST_IN_PHASE);
-        return (Some(bound.from_arrival), test, terms(seats, seat.core, bound));
+        return (Some(bound.from_arrival), test, terms(model, seats, seat, bound));
     }
     let verdict = seats.verdict(at);
     let (bound, holds) = match &verdict {
@@ -175,7 +175,7 @@ fn found(seats: &Seats<'_>, at: usize) -> (Option<Duration>, String, Vec<Term>) 
     let exact = analysis.and_then(|core| core.is_exact(seat.at).ok()).unwrap_or(false);
     let kind = if exact { "exact" } else { "sufficient: takes all tasks to be at their worst together" };
     let response = bound.filter(|_| holds).map(|bound| bound.from_arrival);
-    let terms = bound.map_or_else(Vec::new, |bound| terms(seats, seat.core, bound));
+    let terms = bound.map_or_else(Vec::new, |bound| terms(model, seats, seat, bound));
     (response, format!("{} ({kind})", timing::TEST), terms)
 }
 
@@ -189,7 +189,7 @@ fn real_time(
     let seat = &seats.seats[at];
     let found = match shared {
         Some(shared) => shared.found(model, seats, at),
-        None => found(seats, at),
+        None => found(model, seats, at),
     };
     class(model, seat, seat.task, found, scopes)
 }
@@ -243,8 +243,8 @@ fn class(
 }
 
 /// The parts of a bound, by name, in the order of the equation.
-fn terms(seats: &Seats<'_>, core: usize, bound: &Bound) -> Vec<Term> {
-    let members = &seats.cores[core].members;
+fn terms(model: &Model, seats: &Seats<'_>, seat: &Seat<'_>, bound: &Bound) -> Vec<Term> {
+    let members = &seats.cores[seat.core].members;
     let term = |term: &taut_analysis::Term| {
         let task = |local: usize| {
             let seat = &seats.seats[members[local]];
@@ -261,7 +261,7 @@ fn terms(seats: &Seats<'_>, core: usize, bound: &Bound) -> Vec<Term> {
             }
             Part::Probe => ("interference", Some("platform probe".to_owned())),
             Part::Switches => ("overhead", Some("context switch".to_owned())),
-            Part::Jitter => ("jitter", None),
+            Part::Jitter => ("jitter", waits::whose(model, seat.task)),
             Part::Release => ("overhead", Some("release".to_owned())),
         };
         Term { kind: kind.to_owned(), of, count: term.count, time: term.time }
@@ -283,12 +283,14 @@ fn channel_plans(
         let reader = |(at, party): (usize, &Party)| ReaderPlan {
             name: model.party_name(*party).to_owned(),
             client: client(party),
+            delayed: channel.delayed.get(at).copied().unwrap_or(false),
             triggered: matches!(party, Party::Task(task) if model.trigger(*task) == Some(id)),
             way: realisation.ways.get(at).copied(),
         };
         ChannelPlan {
             name: channel.name.clone(),
             kind: channel.kind,
+            flow: channel.flow,
             writer: WriterPlan {
                 name: model.party_name(channel.writer).to_owned(),
                 client: client(&channel.writer),

@@ -6,7 +6,6 @@
 use taut_analysis::{Overflow, memory};
 use taut_model::{Channel, ChannelId, Class, Fault, LINE_BYTES, Model, Party, Size, codes};
 
-use crate::buffers::claims;
 use crate::flow::Realisation;
 use crate::{MemoryPlan, Place, Region, ScopePlan};
 
@@ -65,7 +64,7 @@ pub(crate) fn lay_out(model: &Model, channels: &[Realisation]) -> Result<Map, Ov
         let payload = &model.payloads()[channel.payload];
         let triggers = releases(model, id, channel);
         let slots = realisation.buffers.unwrap_or(realisation.capacity);
-        let claims = claims(realisation.ways.iter().copied());
+        let claims = realisation.claims(channel);
         let size = memory::channel(payload, realisation.mechanism, slots, claims, triggers)?;
         let shared = [channel.writer].iter().chain(&channel.readers).any(|p| matches!(p, Party::Client(_)));
         map.channels.push(if shared {

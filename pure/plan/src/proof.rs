@@ -11,7 +11,7 @@ use crate::flow::{self, Promise, Promises, Realisation};
 use crate::make::memory;
 use crate::seats::{Seats, Who};
 use crate::shared::Shared;
-use crate::{ChainPlan, chains, serve, timing};
+use crate::{ChainPlan, chains, serve, timing, waits};
 
 /// Places and what the tests say of them.
 pub(crate) struct Proof<'m> {
@@ -40,6 +40,7 @@ impl<'m> Proof<'m> {
     pub(crate) fn find(model: &'m Model, effort: Effort, faults: &mut Vec<Fault>) -> Self {
         let mut seats = Seats::choose(model, None);
         timing::cores(model, &seats, faults);
+        waits::order(model, &seats, faults);
         let shared = Shared::analyse(model, &seats, faults);
         if shared.is_none() {
             seats.look_at_phases((effort == Effort::Quick).then_some(JOBS_ASKED_OFTEN));
@@ -53,7 +54,8 @@ impl<'m> Proof<'m> {
             };
             let response = bound.unwrap_or(seat.task.deadline);
             if let Who::Task(id) = seat.who {
-                promises[id.index()] = Some(Promise { response, proven: bound.is_some() });
+                let place = Some((seat.core, seat.priority));
+                promises[id.index()] = Some(Promise { response, proven: bound.is_some(), place });
             }
             served &= bound.is_some();
             match &shared {
@@ -66,7 +68,7 @@ impl<'m> Proof<'m> {
             let Some(server) = real_time.server else { continue };
             let found = serve::response(model, &seats, shared.as_ref(), server, real_time);
             let response = found.response.unwrap_or(real_time.deadline);
-            promises[id.index()] = Some(Promise { response, proven: found.response.is_some() });
+            promises[id.index()] = Some(Promise { response, proven: found.response.is_some(), place: None });
             served &= found.response.is_some();
             if effort == Effort::Plan {
                 serve::deadline(model, server, &task.name, real_time, &found, faults);
@@ -112,6 +114,7 @@ impl Standing {
     /// What is kept of an application.
     pub(crate) fn of(model: &Model, effort: Effort) -> Self {
         let mut faults = Vec::new();
+        let model = &*waits::settle(model);
         let proof = Proof::find(model, effort, &mut faults);
         let channels = model.channel_ids().map(|id| flow::realise(model, id, &proof.promises, &mut faults));
         let channels: Vec<Realisation> = channels.collect();

@@ -12,7 +12,7 @@ use taut_analysis::{Bound, Core, CoreTask, Overflow, PROBE_COST, PROBE_PERIOD, V
 use taut_model::{Arrival, Model, Place, RealTime, Scheduler, Server, TaskId};
 use taut_time::Duration;
 
-use crate::shared;
+use crate::{shared, waits};
 
 /// The least urgent priority of SCHED_FIFO.
 const LOWEST: u8 = 1;
@@ -204,7 +204,7 @@ fn admits(model: &Model, seats: &[Seat<'_>], members: &[usize], new: usize) -> b
     }
     let mut together = [members, &[new]].concat();
     together.sort_unstable();
-    let Some(priorities) = assign(seats, &together) else { return false };
+    let Some(priorities) = assign(model, seats, &together) else { return false };
     let Ok(core) = analysis(model, seats, &together, &priorities) else { return false };
     core.fits() && core.holds()
 }
@@ -228,7 +228,7 @@ fn analysis(
             cost: seat.cost,
             period: seat.task.arrival.period(),
             deadline: seat.task.deadline,
-            jitter: seat.task.jitter,
+            jitter: seat.task.delay(),
             back_to_back: seat.back_to_back,
             non_preemptive: seat.task.non_preemptive,
             priority,
@@ -239,9 +239,11 @@ fn analysis(
     Core::new(members.iter().zip(priorities).map(task).collect(), model.platform().overheads)
 }
 
-/// How free a task's arrivals are: a receiver of a real-time task follows that one.
+/// How free a task's arrivals are: a receiver of a real-time task follows that one, and so does who waits for one.
 fn release(model: &Model, task: &RealTime) -> Release {
     match &task.arrival {
+        // How long it waits for others depends on them.
+        Arrival::Periodic { .. } if task.waits.by > task.jitter => Release::Driven,
         Arrival::Periodic { offset, .. } => Release::Phase(*offset),
         Arrival::Sporadic { trigger, .. } if model.is_real_time(model.channel(*trigger).writer) => {
             Release::Driven
@@ -250,12 +252,20 @@ fn release(model: &Model, task: &RealTime) -> Release {
     }
 }
 
-fn assign(seats: &[Seat<'_>], members: &[usize]) -> Option<Vec<u8>> {
-    let candidate = |&i: &usize| Candidate {
-        fixed: seats[i].task.priority,
-        laxity: seats[i].task.deadline.saturating_sub(seats[i].task.jitter),
-    };
-    assignment::assign(&members.iter().map(candidate).collect::<Vec<_>>())
+fn assign(model: &Model, seats: &[Seat<'_>], members: &[usize]) -> Option<Vec<u8>> {
+    let mut candidates: Vec<Candidate> = members
+        .iter()
+        .map(|&i| Candidate {
+            fixed: seats[i].task.priority,
+            laxity: seats[i].task.deadline.saturating_sub(seats[i].task.delay()),
+        })
+        .collect();
+    // Among equals the earlier one is more urgent.
+    let order = waits::writers_first(model, seats, members, &mut candidates);
+    let found = assignment::assign(&order.iter().map(|&at| candidates[at]).collect::<Vec<_>>())?;
+    let mut priorities = vec![0; members.len()];
+    order.iter().zip(found).for_each(|(&at, priority)| priorities[at] = priority);
+    Some(priorities)
 }
 
 /// Gives the tasks of a core their priorities.
@@ -263,7 +273,7 @@ fn number(model: &Model, seats: &mut [Seat<'_>], members: Vec<usize>) -> CoreSea
     // EDF does not look at priorities.
     let found = match model.platform().scheduler {
         Scheduler::Edf => Some(vec![0; members.len()]),
-        Scheduler::FixedPriority => assign(seats, &members),
+        Scheduler::FixedPriority => assign(model, seats, &members),
     };
     let numbered = found.is_some();
     // Without a number for each, those without one share the lowest: the analysis counts a tie against both.

@@ -28,7 +28,7 @@ impl crate::Plan {
                 [] => anywhere(seat, cost),
                 segments => ordered(segments, seat, switches),
             };
-            let jitter = seat.task.jitter.checked_add(seat.back_to_back);
+            let jitter = seat.task.delay().checked_add(seat.back_to_back);
             let jitter = jitter.and_then(|jitter| jitter.checked_add(overheads.release));
             SetTask {
                 // Not the name of a task, whatever the server's is.
@@ -46,7 +46,7 @@ impl crate::Plan {
                 },
                 period: seat.task.arrival.period(),
                 deadline: seat.task.deadline.checked_add(seat.back_to_back).unwrap_or(seat.task.deadline),
-                jitter: jitter.unwrap_or(seat.task.jitter),
+                jitter: jitter.unwrap_or(seat.task.delay()),
                 body,
             }
         });

@@ -3,7 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 use taut_model::{
-    Aim, Evidence, Kind, Locking, Mechanism, OnMissingPrivilege, Overflow, Overrun, Scheduler, Size, Way,
+    Aim, Evidence, Flow, Kind, Locking, Mechanism, OnMissingPrivilege, Overflow, Overrun, Scheduler, Size,
+    Way,
 };
 use taut_time::Duration;
 
@@ -230,6 +231,10 @@ pub enum ClassPlan {
     BestEffort {},
 }
 
+fn is_newest(flow: &Flow) -> bool {
+    *flow == Flow::Newest
+}
+
 fn is_zero(priority: &u8) -> bool {
     *priority == 0
 }
@@ -278,6 +283,9 @@ pub struct ChannelPlan {
     pub name: String,
     /// Which values arrive.
     pub kind: Kind,
+    /// Which of them a job reads.
+    #[serde(default, skip_serializing_if = "is_newest")]
+    pub flow: Flow,
     /// Who sends.
     pub writer: WriterPlan,
     /// Who receives.
@@ -365,6 +373,9 @@ pub struct ReaderPlan {
     /// Whether a value releases it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub triggered: bool,
+    /// Whether it reads with a unit delay, in a synchronous flow.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub delayed: bool,
     /// How it is kept from the writer of a state, where the mechanism asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub way: Option<Way>,

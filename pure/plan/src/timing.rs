@@ -12,6 +12,7 @@ use crate::flow::Promises;
 use crate::proof::JOBS_ASKED_OFTEN;
 use crate::room::{self, Room, Stretch};
 use crate::seats::{Seats, Who};
+use crate::waits;
 
 /// The test's name, as the plan and the faults say it.
 pub(crate) const TEST: &str = "response-time analysis, fixed priority, preemptive";
@@ -103,8 +104,9 @@ pub(crate) fn deadline(model: &Model, seats: &Seats<'_>, seat: usize, faults: &m
         let text = format!("{} passed: the bound is at least {}", at.task.deadline, bound.from_arrival);
         let fault = Fault::error(codes::SERVER_LATE, message, at.place("deadline"), text);
         let help = "a smaller budget, a longer period, or a higher priority; or another core";
-        return faults
-            .push(terms(fault, seats, seat, &bound).note(format!("test: {TEST} {SOURCE}")).help(help));
+        return faults.push(
+            terms(model, fault, seats, seat, &bound).note(format!("test: {TEST} {SOURCE}")).help(help),
+        );
     }
     let message = if exact {
         format!("task `{name}` can miss its deadline on core {cpu}")
@@ -113,7 +115,7 @@ pub(crate) fn deadline(model: &Model, seats: &Seats<'_>, seat: usize, faults: &m
     };
     let text = format!("{} passed: the bound is at least {}", at.task.deadline, bound.from_arrival);
     let mut fault = Fault::error(codes::DEADLINE_MISSED, message, task(name, "deadline"), text);
-    fault = terms(fault, seats, seat, &bound);
+    fault = terms(model, fault, seats, seat, &bound);
     fault = fault.note(format!("test: {TEST} {SOURCE}"));
     match &at.in_phase {
         Some(Verdict::NotShown(Why::Passes(bound))) => {
@@ -127,7 +129,14 @@ pub(crate) fn deadline(model: &Model, seats: &Seats<'_>, seat: usize, faults: &m
             );
         }
     }
-    faults.push(match largest_value(model, seats, seat) {
+    // What it takes decides how long others wait, and so what they can take: then all is asked anew.
+    let largest = match at.who {
+        Who::Task(id) if model.links().next().is_some() => {
+            may_advise(faults).then(|| Room::of(model, id)?.wcet()).flatten()
+        }
+        _ => largest_value(model, seats, seat),
+    };
+    faults.push(match largest {
         Some(value) => {
             let margin = room::margin(at.task.wcet);
             fault.help(format!(
@@ -164,7 +173,7 @@ fn times(count: Option<u64>) -> String {
 }
 
 /// A label at whatever each term comes from.
-fn terms(mut fault: Fault, seats: &Seats<'_>, seat: usize, bound: &Bound) -> Fault {
+fn terms(model: &Model, mut fault: Fault, seats: &Seats<'_>, seat: usize, bound: &Bound) -> Fault {
     let own = &seats.seats[seat];
     let members = &seats.cores[seats.seats[seat].core].members;
     let other = |local: usize| &seats.seats[members[local]];
@@ -191,7 +200,13 @@ fn terms(mut fault: Fault, seats: &Seats<'_>, seat: usize, bound: &Bound) -> Fau
             }
             // Told where it is the bound only.
             Part::InPhase => continue,
-            Part::Jitter => (own.place("jitter"), format!("released up to {time} late")),
+            Part::Jitter => match waits::whose(model, own.task).zip(own.task.waits.of) {
+                Some((whose, of)) => {
+                    let channel = &model.channel(of).name;
+                    (Place::value(format!("channels.{channel}.flow")), format!("{whose}, up to {time}"))
+                }
+                None => (own.place("jitter"), format!("released up to {time} late")),
+            },
             Part::Release => (overhead("release"), format!("timer to first instruction, {time}")),
             Part::Probe => {
                 let text = format!("the platform probe preempts{times} {time} in all");

@@ -8,8 +8,8 @@ use std::collections::HashSet;
 use super::faults::Faults;
 use super::names::{Names, Want};
 use crate::{
-    CAPACITY_MAX, ChannelDraft, ClassDraft, Draft, Fault, Kind, Mechanism, Overflow, Parties, Party, Place,
-    codes,
+    CAPACITY_MAX, ChannelDraft, ClassDraft, Draft, Fault, Flow, Kind, Mechanism, Overflow, Parties, Party,
+    Place, codes,
 };
 
 /// What a channel's names stand for.
@@ -148,7 +148,11 @@ fn mechanism(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Fa
         Party::Task(id) => faults.wrong(&format!("tasks.{}.class", draft.tasks[id.index()].name)),
         Party::Client(_) => false,
     };
-    let ends = ["kind", "from", "to"].map(|key| format!("channels.{}.{key}", channel.name));
+    // What keeps a flow from being synchronous is said there.
+    if channel.flow == Flow::Synchronous && !super::flows::fits(draft, channel, link) {
+        return;
+    }
+    let ends = ["kind", "from", "to", "flow"].map(|key| format!("channels.{}.{key}", channel.name));
     if ends.iter().any(|end| faults.spoiled(end)) || unsure(&writer) || link.readers.iter().any(unsure) {
         return;
     }
@@ -158,6 +162,7 @@ fn mechanism(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Fa
         readers: link.readers.len(),
         real_time_readers: count(&|reader| is_real_time(draft, *reader)),
         client_readers: count(&|reader| matches!(reader, Party::Client(_))),
+        synchronous: channel.flow == Flow::Synchronous,
     };
     let fit = Mechanism::ALL.into_iter().filter(|mechanism| mechanism.serves(channel.kind, &parties));
     let fit: Vec<Mechanism> = fit.collect();
@@ -224,6 +229,7 @@ fn serves(mechanism: Mechanism) -> &'static str {
         Mechanism::Srp | Mechanism::Msrp | Mechanism::Mpcp => {
             "is a lock, for a state of real-time tasks only: they wait for nobody else"
         }
+        Mechanism::Dbp | Mechanism::Tccp => "is for a synchronous flow: write `flow = \"synchronous\"`",
     }
 }
 

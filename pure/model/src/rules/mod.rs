@@ -11,6 +11,7 @@
 mod chains;
 mod channels;
 mod faults;
+mod flows;
 mod names;
 mod payloads;
 mod platform;
@@ -46,6 +47,7 @@ pub(crate) fn build(draft: Draft) -> (Option<Model>, Vec<Fault>) {
     segments::check(&draft, &names, &mut faults);
     servers::check(&draft, &names, &mut faults);
     let links = channels::check(&draft, &names, &mut faults);
+    flows::check(&draft, &links, &mut faults);
     triggers::check(&draft, &names, &links, &mut faults);
     traffic::check(&draft, &links, &mut faults);
     let chains = chains::check(&draft, &names, &mut faults);
@@ -136,6 +138,7 @@ fn model(draft: &Draft, names: &Names<'_>, links: Vec<Link>, chains: Vec<Option<
                     on_overrun: real_time.on_overrun,
                     budget: real_time.budget,
                     copying: taut_time::Duration::ZERO,
+                    waits: crate::Waits::default(),
                 })
             }
         };
@@ -155,7 +158,9 @@ fn model(draft: &Draft, names: &Names<'_>, links: Vec<Link>, chains: Vec<Option<
             name: channel.name.clone(),
             kind: channel.kind,
             writer: link.writer?,
+            delayed: flows::delayed(channel),
             readers: link.readers,
+            flow: channel.flow,
             payload: link.payload?,
             capacity,
             overflow: channel.overflow,

@@ -11,6 +11,7 @@ use crate::flow::{self, Realisation};
 use crate::make::memory;
 use crate::proof::{Effort, Proof};
 use crate::timing::percent;
+use crate::waits;
 use crate::{ChainPlan, flow::Promises};
 
 /// What decisions come to.
@@ -36,6 +37,7 @@ impl Measure {
     /// Of an application that is decided.
     pub(super) fn of(model: &Model) -> Self {
         let mut faults = Vec::new();
+        let model = &*waits::settle(model);
         let proof = Proof::find(model, Effort::Quick, &mut faults);
         let channels = model.channel_ids().map(|id| flow::realise(model, id, &proof.promises, &mut faults));
         let channels: Vec<Realisation> = channels.collect();

@@ -24,7 +24,7 @@ mod why;
 use taut_model::{Aim, ChannelId, Decisions, Fault, Kind, Mechanism, Model};
 
 use crate::proof::{Effort, Proof};
-use crate::{DecisionPlan, buffers, flow};
+use crate::{DecisionPlan, buffers, flow, waits};
 pub(crate) use why::choice;
 pub use why::why_channel;
 
@@ -44,7 +44,7 @@ impl Decided {
     pub(crate) fn with(&self, id: ChannelId, mechanism: Mechanism) -> Option<Model> {
         let mut decisions = self.decisions.clone();
         decisions.mechanisms[id.index()] = Some(mechanism);
-        self.open.with_any(id).decided(&decisions)
+        self.open.with_any(id).decided(&decisions).map(|model| waits::settle(&model).into_owned())
     }
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn decide(open: Model, aim: Aim, faults: &mut Vec<Fault>) -> Decided 
     let undecided =
         |decisions: &Decisions, open: &Model| open.decided(decisions).unwrap_or_else(|| open.clone());
     // Who copies more than once takes longer, which its parties must be charged.
-    let alone = undecided(&decisions, &open);
+    let alone = waits::settle(&undecided(&decisions, &open)).into_owned();
     let proof = Proof::find(&alone, Effort::Quick, &mut Vec::new());
     for id in alone.channel_ids().filter(|id| alone.channel(*id).kind == Kind::State) {
         let mechanism = flow::realise(&alone, id, &proof.promises, &mut Vec::new()).mechanism;
@@ -91,6 +91,6 @@ pub(crate) fn decide(open: Model, aim: Aim, faults: &mut Vec<Fault>) -> Decided 
         let states = u32::try_from(candidates.len()).unwrap_or(u32::MAX);
         decision = Some(DecisionPlan { states, minimised: aim, best: smallest || best == Some(true) });
     }
-    let model = undecided(&decisions, &open);
+    let model = waits::settle(&undecided(&decisions, &open)).into_owned();
     Decided { model, open, decisions, decision }
 }

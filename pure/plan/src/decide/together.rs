@@ -245,7 +245,7 @@ impl Footprint for Counted {
 fn promises(model: &Model, tasks: &[TaskId], responses: &[Duration]) -> Promises {
     let mut promises: Promises = vec![None; model.tasks().len()];
     for (task, response) in tasks.iter().zip(responses) {
-        promises[task.index()] = Some(flow::Promise { response: *response, proven: true });
+        promises[task.index()] = Some(flow::Promise { response: *response, proven: true, place: None });
     }
     promises
 }

@@ -119,7 +119,7 @@ pub(super) fn charged(
             arrivals: Arrivals::Sporadic,
             period: seat.task.arrival.period(),
             deadline: seat.task.deadline,
-            jitter: probe.late(&overheads, seat.task.jitter)?,
+            jitter: probe.late(&overheads, seat.task.delay())?,
             body: work.body,
         });
         // What is left of the cost is the probe's share and what comes to sections.

@@ -159,7 +159,7 @@ pub(crate) fn fits<'s>(model: &Model, seats: impl Iterator<Item = &'s Seat<'s>>)
             cost: probe.slower(cost)?,
             period: seat.task.arrival.period(),
             deadline: seat.task.deadline,
-            jitter: probe.late(&overheads, seat.task.jitter)?,
+            jitter: probe.late(&overheads, seat.task.delay())?,
         })
     };
     let tasks = seats.map(task).collect::<Result<Vec<_>, Overflow>>()?;

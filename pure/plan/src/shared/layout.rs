@@ -80,7 +80,7 @@ impl Layout {
                 arrivals: Arrivals::Sporadic,
                 period: seat.task.arrival.period(),
                 deadline: seat.task.deadline,
-                jitter: probe.late(&overheads, seat.task.jitter)?,
+                jitter: probe.late(&overheads, seat.task.delay())?,
                 body: Body::Anywhere { cost: cost.max(inside), requests },
             });
         }

@@ -13,8 +13,8 @@ use super::causes::{advised, longest_due};
 use super::charge::Charged;
 use super::choose::Answer;
 use super::edf::Due;
-use crate::Term;
 use crate::seats::Seats;
+use crate::{Term, waits};
 
 impl Shared {
     /// What is said about a task that is not shown to keep its deadline.
@@ -170,7 +170,7 @@ pub(super) fn terms(
     terms.push(term("overhead", Some("context switch"), charged.switches[seat]));
     terms.push(term("overhead", Some("platform probe"), charged.probe[seat]));
     terms.push(term("blocking", Some("kernel"), overheads.kernel_blocking));
-    terms.push(term("jitter", None, at.task.jitter));
+    terms.push(term("jitter", waits::whose(model, at.task).as_deref(), at.task.delay()));
     terms.push(term("overhead", Some("release"), overheads.release));
     terms.retain(|term| !term.time.is_zero() || term.kind == "own");
     terms
@@ -204,8 +204,9 @@ pub(super) fn due(
         before = before.saturating_sub(time);
         time
     };
+    let waits = waits::whose(model, at.task);
     let late = [
-        ("jitter", None, early(at.task.jitter)),
+        ("jitter", waits.as_deref(), early(at.task.delay())),
         ("overhead", Some("release"), early(overheads.release)),
         ("blocking", Some("kernel"), early(overheads.kernel_blocking)),
     ];

@@ -78,6 +78,8 @@ pub fn queue(name: &str, from: &str, to: &str, payload: &str, capacity: Option<i
         payload: payload.into(),
         capacity,
         overflow: Overflow::Reject,
+        flow: taut_model::Flow::Newest,
+        delayed: Vec::new(),
         mechanism: None,
         sends_per_release: 1,
         takes_per_release: 1,

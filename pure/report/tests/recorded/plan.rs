@@ -74,6 +74,7 @@ struct Channel {
 fn channel(channel: Channel) -> ChannelPlan {
     let outside = channel.from.1 || channel.to.1;
     ChannelPlan {
+        flow: taut_plan::Flow::Newest,
         name: channel.name.to_owned(),
         kind: channel.kind,
         writer: WriterPlan { name: channel.from.0.to_owned(), client: channel.from.1 },
@@ -81,6 +82,7 @@ fn channel(channel: Channel) -> ChannelPlan {
             name: channel.to.0.to_owned(),
             client: channel.to.1,
             triggered: channel.to.2,
+            delayed: false,
             way: None,
         }],
         layout: channel.layout.to_owned(),

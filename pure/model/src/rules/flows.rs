@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Synchronous flows: of states, between periodic real-time tasks, and with an order to compute them in.
+
+use super::channels::{Link, party_name};
+use super::faults::Faults;
+use crate::{
+    ArrivalDraft, ChannelDraft, ClassDraft, Draft, Fault, Flow, Kind, Mechanism, Party, Place, RealTimeDraft,
+    Scheduler, codes, nearest,
+};
+
+pub(super) fn check(draft: &Draft, links: &[Link], faults: &mut Faults<'_>) {
+    for (channel, link) in draft.channels.iter().zip(links) {
+        match channel.flow {
+            Flow::Newest => undelayed(channel, faults),
+            Flow::Synchronous => {
+                kind(channel, faults);
+                count(channel, link, faults);
+                parties(draft, channel, link, faults);
+                names(channel, faults);
+            }
+        }
+    }
+    let direct = direct(draft, links);
+    for edge in &direct {
+        order(draft, edge, faults);
+    }
+    circles(draft, &direct, faults);
+}
+
+/// By reader: whether it is delayed.
+pub(super) fn delayed(channel: &ChannelDraft) -> Vec<bool> {
+    channel.to.iter().map(|reader| channel.delayed.contains(reader)).collect()
+}
+
+/// Whether nothing but its mechanism keeps a channel from being synchronous.
+pub(super) fn fits(draft: &Draft, channel: &ChannelDraft, link: &Link) -> bool {
+    let parties = link.writers.iter().chain(&link.readers);
+    channel.kind == Kind::State
+        && link.readers.len() <= Mechanism::Dbp.claims_max()
+        && parties.into_iter().all(|party| unfit(draft, *party).is_none())
+}
+
+fn at(channel: &ChannelDraft, key: &str) -> Place {
+    Place::value(format!("channels.{}.{key}", channel.name))
+}
+
+fn undelayed(channel: &ChannelDraft, faults: &mut Faults<'_>) {
+    if channel.delayed.is_empty() {
+        return;
+    }
+    let message = format!("channel `{}` has unit delays, and no flow that they belong to", channel.name);
+    let fault = Fault::error(codes::BAD_FLOW, message, at(channel, "delayed"), "delays of nothing")
+        .note("without a flow every job reads what is newest when it looks")
+        .help("add `flow = \"synchronous\"`, or remove `delayed`");
+    faults.push_resting_on(fault, &[&format!("channels.{}.flow", channel.name)]);
+}
+
+fn kind(channel: &ChannelDraft, faults: &mut Faults<'_>) {
+    if channel.kind == Kind::State {
+        return;
+    }
+    let message = format!("queue `{}` has a synchronous flow", channel.name);
+    faults.push(
+        Fault::error(codes::BAD_FLOW, message, at(channel, "flow"), "for a state")
+            .also(at(channel, "kind"), "every value arrives, in order, whenever its reader takes it")
+            .help("remove `flow`, or make the channel a state"),
+    );
+}
+
+fn count(channel: &ChannelDraft, link: &Link, faults: &mut Faults<'_>) {
+    let most = Mechanism::Dbp.claims_max();
+    if link.readers.len() > most {
+        let message = format!("channel `{}` has too many readers for a synchronous flow", channel.name);
+        let text = format!("{} readers, {most} at most", link.readers.len());
+        faults.push(
+            Fault::error(codes::BAD_FLOW, message, at(channel, "to"), text)
+                .also(at(channel, "flow"), "synchronous")
+                .help("let one of them pass the value on"),
+        );
+    }
+}
+
+fn real_time(draft: &Draft, party: Party) -> Option<&RealTimeDraft> {
+    let Party::Task(id) = party else { return None };
+    match &draft.tasks[id.index()].class {
+        ClassDraft::RealTime(task) => Some(task),
+        ClassDraft::BestEffort(_) => None,
+    }
+}
+
+/// Why a party has no place in a synchronous model; the key that says so, of its task.
+fn unfit(draft: &Draft, party: Party) -> Option<(&'static str, &'static str)> {
+    let Party::Task(_) = party else { return Some(("is a client, which runs when it likes", "")) };
+    let Some(task) = real_time(draft, party) else {
+        return Some(("is not real-time: nothing says when its jobs are", "class"));
+    };
+    match task.arrival {
+        ArrivalDraft::Sporadic { .. } => {
+            Some(("is released by a queue: nothing says at which instants", "arrival"))
+        }
+        ArrivalDraft::Periodic { period, .. } if task.deadline > period => {
+            Some(("may have several jobs at once: its deadline is longer than its period", "deadline"))
+        }
+        ArrivalDraft::Periodic { .. } if task.server.is_some() => {
+            Some(("runs in a server, which may be out of budget while others wait for it", "server"))
+        }
+        ArrivalDraft::Periodic { .. } => None,
+    }
+}
+
+fn parties(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Faults<'_>) {
+    for party in link.writers.iter().chain(&link.readers) {
+        let Some((why, key)) = unfit(draft, *party) else { continue };
+        let name = party_name(draft, *party);
+        let message = format!("the flow of channel `{}` cannot be synchronous with `{name}`", channel.name);
+        let place = match party {
+            Party::Client(_) => Place::key(format!("clients.{name}")),
+            Party::Task(_) => Place::value(format!("tasks.{name}.{key}")),
+        };
+        let fault = Fault::error(codes::BAD_FLOW, message, at(channel, "flow"), format!("`{name}` {why}"))
+            .also(place, format!("`{name}`"))
+            .note("a synchronous model computes its blocks at instants that are known beforehand")
+            .help("write `flow = \"newest\"`, or give the others a channel of their own");
+        let class = format!("tasks.{name}.class");
+        let rests: &[&str] = if matches!(party, Party::Task(_)) { &[&class] } else { &[] };
+        faults.push_resting_on(fault, rests);
+    }
+}
+
+/// Who is delayed reads, once.
+fn names(channel: &ChannelDraft, faults: &mut Faults<'_>) {
+    for (i, name) in channel.delayed.iter().enumerate() {
+        let place = || at(channel, &format!("delayed.{i}"));
+        if !channel.to.contains(name) {
+            let message =
+                format!("`{name}` is delayed at channel `{}`, which it does not read", channel.name);
+            let help = match nearest(name, channel.to.iter().map(String::as_str)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("name readers of it: {}", channel.to.join(", ")),
+            };
+            let fault = Fault::error(codes::BAD_FLOW, message, place(), "does not read it")
+                .also(at(channel, "to"), "its readers")
+                .help(help);
+            faults.push_resting_on(fault, &[&format!("channels.{}.to", channel.name)]);
+        } else if channel.delayed[..i].contains(name) {
+            let message = format!("`{name}` stands twice in `delayed` of channel `{}`", channel.name);
+            faults.push(
+                Fault::error(codes::PARTY_TWICE, message, place(), "again").help("name each reader once"),
+            );
+        }
+    }
+}
+
+/// Who reads without a delay, by positions of tasks.
+struct Direct<'d> {
+    channel: &'d ChannelDraft,
+    writer: usize,
+    reader: usize,
+}
+
+fn direct<'d>(draft: &'d Draft, links: &[Link]) -> Vec<Direct<'d>> {
+    let mut direct = Vec::new();
+    for (channel, link) in draft.channels.iter().zip(links) {
+        let sound = link.sound && channel.flow == Flow::Synchronous && fits(draft, channel, link);
+        let Some(Party::Task(writer)) = link.writer.filter(|_| sound) else { continue };
+        for (reader, delayed) in link.readers.iter().zip(delayed(channel)) {
+            if let Party::Task(reader) = reader
+                && !delayed
+            {
+                direct.push(Direct { channel, writer: writer.index(), reader: reader.index() });
+            }
+        }
+    }
+    direct
+}
+
+/// On one core, by fixed priorities that the manifest gives, who waits is less urgent.
+fn order(draft: &Draft, edge: &Direct<'_>, faults: &mut Faults<'_>) {
+    let fixed = draft.platform.scheduler == Scheduler::FixedPriority;
+    let task = |at: usize| match &draft.tasks[at].class {
+        ClassDraft::RealTime(task) => Some((task, &draft.tasks[at].name)),
+        ClassDraft::BestEffort(_) => None,
+    };
+    let (Some((writer, from)), Some((reader, to))) = (task(edge.writer), task(edge.reader)) else { return };
+    let one = draft.platform.cores.len() == 1 || (writer.core.is_some() && writer.core == reader.core);
+    let (Some(high), Some(low)) = (reader.priority, writer.priority) else { return };
+    if !fixed || !one || high <= low {
+        return;
+    }
+    let channel = &edge.channel.name;
+    let message = format!("`{to}` is more urgent than `{from}`, for which it waits at channel `{channel}`");
+    let place = Place::value(format!("tasks.{to}.priority"));
+    faults.push(
+        Fault::error(codes::FLOW_ORDER, message, place, format!("priority {high}"))
+            .also(Place::value(format!("tasks.{from}.priority")), format!("priority {low}"))
+            .also(at(edge.channel, "flow"), "what it reads is written at the same instant")
+            .help(format!(
+                "exchange the priorities, or let it read what was written an instant before: `delayed = [\"{to}\"]`"
+            )),
+    );
+}
+
+/// Reports every circle once, at its first task: a walk in depth, where an edge back to the path closes one.
+fn circles(draft: &Draft, direct: &[Direct<'_>], faults: &mut Faults<'_>) {
+    let mut edges: Vec<Vec<usize>> = vec![Vec::new(); draft.tasks.len()];
+    for (at, edge) in direct.iter().enumerate() {
+        edges[edge.writer].push(at);
+    }
+    // Not seen, on the path, done.
+    let mut state = vec![0_u8; draft.tasks.len()];
+    for start in 0..draft.tasks.len() {
+        if state[start] != 0 {
+            continue;
+        }
+        state[start] = 1;
+        // A task, the next of its edges, and the edge that led to it.
+        let mut path: Vec<(usize, usize)> = vec![(start, 0)];
+        let mut came: Vec<usize> = Vec::new();
+        while let Some(&mut (task, ref mut next)) = path.last_mut() {
+            let Some(&edge) = edges[task].get(*next) else {
+                state[task] = 2;
+                path.pop();
+                came.pop();
+                continue;
+            };
+            *next += 1;
+            let reader = direct[edge].reader;
+            match state[reader] {
+                0 => {
+                    state[reader] = 1;
+                    path.push((reader, 0));
+                    came.push(edge);
+                }
+                1 => {
+                    let from = path.iter().position(|(task, _)| *task == reader).unwrap_or(0);
+                    let circle = came[from..].iter().chain([&edge]).map(|edge| &direct[*edge]);
+                    faults.push(circle_fault(draft, &circle.collect::<Vec<_>>()));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn circle_fault(draft: &Draft, circle: &[&Direct<'_>]) -> Fault {
+    let name = |task: usize| draft.tasks[task].name.as_str();
+    let mut circle = circle.to_vec();
+    if let Some(first) = circle.iter().enumerate().min_by_key(|(_, edge)| edge.writer).map(|(at, _)| at) {
+        circle.rotate_left(first);
+    }
+    let text = |edge: &Direct<'_>| format!("`{}` waits for `{}`", name(edge.reader), name(edge.writer));
+    let mut fault = Fault::error(
+        codes::FLOW_CYCLE,
+        "tasks wait for each other's values in a circle",
+        at(circle[0].channel, "flow"),
+        text(circle[0]),
+    );
+    for edge in &circle[1..] {
+        fault = fault.also(at(edge.channel, "flow"), text(edge));
+    }
+    let shown = circle.iter().map(|edge| edge.writer).chain([circle[0].writer]);
+    let shown = shown.map(|task| format!("`{}`", name(task))).collect::<Vec<_>>().join(" -> ");
+    let last = circle[circle.len() - 1];
+    fault.note(format!("{shown}: at one instant none of them could be computed first")).help(format!(
+        "put a unit delay somewhere: in channel `{}`, `delayed = [\"{}\"]`",
+        last.channel.name,
+        name(last.reader)
+    ))
+}

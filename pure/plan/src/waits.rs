@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What synchronous flows make tasks wait: who reads a value of the same instant begins when it is there.
+//!
+//! To an analysis that is release jitter, J' = max(J, R_w − g) over those that are waited for. R_w bounds the writer's
+//! response from its arrival; g is the least time from an activation of the writer to the reader's that reads it, (O_r −
+//! O_w) mod gcd(T_r, T_w), since both come at exact nominal instants. On one core by fixed priorities, below its writer,
+//! and nobody ever suspended, a reader waits for the writer's release alone, J_w − g: then the writer goes first by
+//! itself.
+//!
+//! R_w depends on such waits again, so they are raised from none until nothing changes, which is a fixed point and
+//! therefore sound (the argument of holistic analysis [TindellClark94]); each round raises one at least, up to the
+//! deadlines. A writer that is not shown to keep its deadline counts with that: then nothing is proven anyway, and if
+//! more effort shows it, less is waited than was counted.
+
+use std::borrow::Cow;
+
+use taut_analysis::uni::fp::assignment::Candidate;
+use taut_model::{Arrival, Class, Fault, Link, Model, Place, RealTime, Scheduler, TaskId, Waits, codes};
+use taut_time::Duration;
+
+use crate::flow::Promises;
+use crate::proof::{Effort, Proof};
+use crate::seats::{Seat, Seats, Who};
+
+/// Rounds after which a wait counts as one past every deadline.
+const ROUNDS_MAX: u32 = 1_000;
+
+/// An application with what its tasks wait for each other; itself if nobody does.
+pub(crate) fn settle(model: &Model) -> Cow<'_, Model> {
+    let links: Vec<Link> = model.links().collect();
+    if links.is_empty() {
+        return Cow::Borrowed(model);
+    }
+    let mut waits = switching(model, &links);
+    for round in 0..=ROUNDS_MAX {
+        let now = model.waiting(&waits);
+        let promises = Proof::find(&now, Effort::Quick, &mut Vec::new()).promises;
+        let mut changed = false;
+        for link in &links {
+            let by = if round < ROUNDS_MAX { needed(&now, &promises, link) } else { Duration::MAX };
+            let wait = &mut waits[link.reader.index()];
+            if by > wait.by {
+                (wait.by, wait.of) = (by, Some(link.channel));
+                changed = true;
+            }
+        }
+        if !changed {
+            return Cow::Owned(now);
+        }
+    }
+    Cow::Owned(model.waiting(&waits))
+}
+
+/// What going to sleep, waking up and waking others takes.
+fn switching(model: &Model, links: &[Link]) -> Vec<Waits> {
+    let one = model.platform().overheads.context_switch;
+    let times = |count: u64| one.checked_mul(count).unwrap_or(Duration::MAX);
+    let count = |id: TaskId| {
+        // A job that looks too early sleeps once more, whatever the number of those that it waits for.
+        let waits = links.iter().any(|link| link.reader == id);
+        let wakes = links.iter().filter(|link| link.writer == id).count() as u64;
+        wakes + if waits { 2 } else { 0 }
+    };
+    model.task_ids().map(|id| Waits { switching: times(count(id)), ..Waits::default() }).collect()
+}
+
+fn real_time(model: &Model, id: TaskId) -> Option<&RealTime> {
+    match &model.task(id).class {
+        Class::RealTime(task) => Some(task),
+        Class::BestEffort(_) => None,
+    }
+}
+
+/// The longest time from a reader's arrival until the value of its writer is there, by what is promised.
+pub(crate) fn needed(model: &Model, promises: &Promises, link: &Link) -> Duration {
+    let (Some(writer), Some(reader)) = (real_time(model, link.writer), real_time(model, link.reader)) else {
+        return Duration::ZERO;
+    };
+    let until = match promises[link.writer.index()] {
+        _ if is_behind(model, promises, link) => writer.delay(),
+        Some(promise) => promise.response,
+        None => writer.deadline,
+    };
+    until.saturating_sub(gap(writer, reader))
+}
+
+/// Whether the reader cannot begin while its writer is ready: one core, fixed priorities, the writer more urgent, and
+/// nobody is ever suspended.
+pub(crate) fn is_behind(model: &Model, promises: &Promises, link: &Link) -> bool {
+    let place = |id: TaskId| promises[id.index()].and_then(|promise| promise.place);
+    let fixed = model.platform().scheduler == Scheduler::FixedPriority && model.resources().is_empty();
+    fixed
+        && place(link.writer)
+            .zip(place(link.reader))
+            .is_some_and(|(writer, reader)| writer.0 == reader.0 && writer.1 > reader.1)
+}
+
+/// The least time from an activation of the writer to one of the reader that comes at or behind it.
+fn gap(writer: &RealTime, reader: &RealTime) -> Duration {
+    let phase = |task: &RealTime| match task.arrival {
+        Arrival::Periodic { period, offset } => (u128::from(period.as_ns()), u128::from(offset.as_ns())),
+        Arrival::Sporadic { .. } => (1, 0),
+    };
+    let ((writes, from), (reads, to)) = (phase(writer), phase(reader));
+    let common = gcd(writes, reads).max(1);
+    let gap = (to + common - from % common) % common;
+    Duration::from_ns(u64::try_from(gap).unwrap_or(0))
+}
+
+fn gcd(a: u128, b: u128) -> u128 {
+    let (mut a, mut b) = (a, b);
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// For whom a task waits longest, as a term of its bound says it; nobody if it does not, or if its release jitter is
+/// longer.
+pub(crate) fn whose(model: &Model, task: &RealTime) -> Option<String> {
+    let of = task.waits.of.filter(|_| task.waits.by > task.jitter)?;
+    Some(format!("waits for `{}`", model.channel(of).name))
+}
+
+/// Makes writers more urgent than who reads without a delay, in the candidates of one core: their laxity is at most
+/// their readers', and among equals they come first. Gives the order in which the candidates are to be asked.
+pub(crate) fn writers_first(
+    model: &Model,
+    seats: &[Seat<'_>],
+    members: &[usize],
+    candidates: &mut [Candidate],
+) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..members.len()).collect();
+    let at = |id: TaskId| members.iter().position(|&i| seats[i].who == Who::Task(id));
+    let links = model.links().filter_map(|link| at(link.writer).zip(at(link.reader)));
+    let links: Vec<(usize, usize)> = links.collect();
+    // How many stand before it; there is no circle.
+    let mut depth = vec![0_usize; members.len()];
+    for _ in 0..members.len() {
+        let mut changed = false;
+        for &(writer, reader) in &links {
+            let (deeper, sooner) = (depth[writer] + 1, candidates[reader].laxity);
+            if depth[reader] < deeper || candidates[writer].laxity > sooner {
+                depth[reader] = depth[reader].max(deeper);
+                candidates[writer].laxity = candidates[writer].laxity.min(sooner);
+                changed = true;
+            }
+        }
+        if !changed {
+            break;
+        }
+    }
+    order.sort_by_key(|&at| depth[at]);
+    order
+}
+
+/// Readers that are more urgent than who they wait for on their core: numbers of the manifest leave no other way.
+pub(crate) fn order(model: &Model, seats: &Seats<'_>, faults: &mut Vec<Fault>) {
+    if model.platform().scheduler != Scheduler::FixedPriority {
+        return;
+    }
+    let seat = |id: TaskId| seats.seats.iter().find(|seat| seat.who == Who::Task(id));
+    for link in model.links() {
+        let (Some(writer), Some(reader)) = (seat(link.writer), seat(link.reader)) else { continue };
+        if writer.core != reader.core || reader.priority <= writer.priority {
+            continue;
+        }
+        let channel = &model.channel(link.channel).name;
+        let (from, to) = (writer.name, reader.name);
+        let message =
+            format!("`{to}` is more urgent than `{from}`, for which it waits at channel `{channel}`");
+        let at = |name: &str| Place::value(format!("tasks.{name}.priority"));
+        faults.push(
+            Fault::error(codes::FLOW_ORDER, message, at(to), format!("priority {}", reader.priority))
+                .also(at(from), format!("priority {}", writer.priority))
+                .also(Place::value(format!("channels.{channel}.flow")), "what it reads is written at the same instant")
+                .help(format!("leave more priorities to the plan, or let it read what was written an instant before: `delayed = [\"{to}\"]`")),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gcd_of_periods() {
+        assert_eq!(gcd(12, 18), 6);
+        assert_eq!(gcd(0, 5), 5);
+        assert_eq!(gcd(5, 0), 5);
+    }
+}
