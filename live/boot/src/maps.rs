@@ -103,6 +103,14 @@ impl Maps {
         Ok(unsafe { Memory::from_raw(base, size) })
     }
 
+    /// Where a channel's region begins, and its bytes; zero until somebody writes there.
+    ///
+    /// # Errors
+    /// [`MapError::Outside`].
+    pub fn place(&self, channel: &ChannelPlan) -> Result<(NonNull<u8>, usize), MapError> {
+        self.locate(channel.place, channel.region, &channel.name)
+    }
+
     /// The last line of a channel's region, which its protocol leaves to who wakes its reader.
     ///
     /// # Errors

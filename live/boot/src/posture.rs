@@ -23,6 +23,8 @@ pub enum Guarantee {
 
 /// The most urgent that a task may be.
 const HIGHEST: u8 = 99;
+/// Of a thread that decides for its core.
+const DISPATCHER: u8 = 98;
 
 /// A guarantee that is missing: why, what it means, and how to get it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,6 +149,8 @@ impl Posture {
             ClassPlan::RealTime { priority, .. } => Some(*priority),
             ClassPlan::BestEffort {} => None,
         });
+        let dispatchers = plan.cores.iter().filter(|core| core.dispatched.is_some());
+        let highest = highest.filter(|priority| *priority > 0).chain(dispatchers.map(|_| DISPATCHER));
         if let Some(highest) = highest.max() {
             self.priority(highest);
         }

@@ -52,6 +52,11 @@ impl<'j> Job<'j> {
         Self { shared, worker, task, deadline_ns, arrived, stays: PhantomData }
     }
 
+    /// The same job, for as long as this borrow: to be kept in something that is passed on.
+    pub fn lent(&mut self) -> Job<'_> {
+        Job { stays: PhantomData, ..*self }
+    }
+
     /// Which job of its task it is, counted from 0; skipped releases count.
     pub fn number(&self) -> u64 {
         self.arrived.number

@@ -40,10 +40,10 @@ pub enum Overrun {
     /// It is dropped.
     SkipNext = 1,
     /// It waits, and everything stops: [`Exec::wait`](crate::Exec::wait) tells.
-    StopApp = 2,
+    StopApp = 3,
     /// It waits, and the one before it is told to end at its next lock or
     /// [`Job::checkpoint`](crate::Job::checkpoint).
-    KillJob = 3,
+    KillJob = 2,
 }
 
 /// A task of a core.

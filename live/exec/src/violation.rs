@@ -75,7 +75,7 @@ pub type Handler = fn(&Violation<'_>);
 pub(crate) fn tell(violation: &Violation<'_>) {
     let mut text = Text { bytes: [0; 512], len: 0 };
     // What does not fit is cut off.
-    let _ = write!(text, "taut: {violation}\n");
+    let _ = writeln!(text, "taut: {violation}");
     taut_sys::process::last_words(text.as_str());
 }
 

@@ -12,6 +12,7 @@ use taut_scope::Scope;
 
 use crate::best_effort::Context;
 use crate::create::Create;
+use crate::dispatch::Dispatch;
 use crate::stage::{Body, PeriodicBody, ReceiverBody, Timing};
 use crate::{Control, Error, Payload, Receiver, Task};
 
@@ -29,6 +30,8 @@ pub struct App<'p> {
     /// Of the tasks, in the plan's order; empty for best-effort ones.
     pub(crate) task_scopes: &'p [Scope<'p>],
     pub(crate) parts: Vec<Part<'p>>,
+    /// Of the cores on which a dispatcher decides.
+    pub(crate) dispatch: Dispatch,
     /// Ends of channels that were handed out: channel and party.
     pub(crate) taken: HashSet<(usize, String)>,
 }
@@ -62,13 +65,22 @@ impl<'p> App<'p> {
         service_scopes: &'p [Scope<'p>],
         task_scopes: &'p [Scope<'p>],
     ) -> Self {
-        let (parts, taken) = (Vec::new(), HashSet::new());
-        Self { plan, maps, control, service_scopes, task_scopes, parts, taken }
+        let (parts, dispatch, taken) = (Vec::new(), Dispatch::new(plan), HashSet::new());
+        Self { plan, maps, control, service_scopes, task_scopes, parts, dispatch, taken }
     }
 
     /// Steers the application while it runs; may be handed to any thread.
     pub fn control(&self) -> &'p Control {
         self.control
+    }
+
+    /// Makes a resource of the manifest, with what it guards. Tasks that use it get it from [`Create::resource`], and have
+    /// it in [`crate::Job::lock`].
+    ///
+    /// # Errors
+    /// If the manifest has no such resource, or it was made already.
+    pub fn resource<T: Send + 'static>(&mut self, name: &str, value: T) -> Result<(), Error> {
+        self.dispatch.make(self.plan, name, value)
     }
 
     /// Makes a service: `create` gives it its state and its tasks.
@@ -211,6 +223,9 @@ impl<'p> App<'p> {
             if self.parts.iter().all(|part| part.task != position) {
                 return Err(Error::Unused(format!("task `{}`", task.name)));
             }
+        }
+        if let Some(resource) = self.dispatch.missing(self.plan) {
+            return Err(Error::Unused(format!("resource `{resource}`")));
         }
         for (position, channel) in self.plan.channels.iter().enumerate() {
             let writer = std::iter::once((&channel.writer.name, channel.writer.client));

@@ -3,13 +3,15 @@
 
 //! Making a task: its memory and its ends of channels, each handed out once and to its own party only.
 
+use taut_exec::Resource;
 use taut_lock::{Bell, Listener};
 use taut_plan::{ChannelPlan, Kind};
 use taut_scope::Scope;
 use taut_share::queue::qrtr;
 
 use crate::app::{App, no_such, position as index};
-use crate::endpoint::{QueueReader, QueueWriter, StateReader, StateWriter};
+use crate::endpoint::{QueueReader, QueueWriter, ReadingEnd, StateReader, StateWriter, WritingEnd};
+use crate::locked::Locked;
 use crate::payload::Stamped;
 use crate::state::{Shape, StateSlot, StateView};
 use crate::{Error, Payload};
@@ -70,11 +72,15 @@ impl<'a, 'p> Create<'a, 'p> {
     /// As [`Create::queue_writer`].
     pub fn state_writer<P: Payload>(&mut self, channel: &str) -> Result<StateWriter<'p, P>, Error> {
         let (position, plan) = self.end::<P>(channel, Kind::State, true)?;
+        if let Some(locked) = self.locked(position, plan)? {
+            let slot = WritingEnd::Locked(locked);
+            return Ok(StateWriter { slot, channel: index(position), sequence: 0 });
+        }
         let memory = self.memory(plan)?;
         // SAFETY:
         // - as in `queue_writer`; the shape is the plan's for every end
         let slot = unsafe { StateSlot::over(memory, shape(plan)) };
-        let slot = slot.map_err(|_| Error::Region(channel.to_owned()))?;
+        let slot = WritingEnd::Free(slot.map_err(|_| Error::Region(channel.to_owned()))?);
         Ok(StateWriter { slot, channel: index(position), sequence: 0 })
     }
 
@@ -84,6 +90,10 @@ impl<'a, 'p> Create<'a, 'p> {
     /// As [`Create::queue_writer`].
     pub fn state_reader<P: Payload>(&mut self, channel: &str) -> Result<StateReader<'p, P>, Error> {
         let (position, plan) = self.end::<P>(channel, Kind::State, false)?;
+        if let Some(locked) = self.locked(position, plan)? {
+            let slot = ReadingEnd::Locked(locked);
+            return Ok(StateReader { slot, channel: index(position), seen: (0, 0) });
+        }
         let memory = self.memory(plan)?;
         let me = &self.app.plan.tasks[self.task].name;
         let way = plan.readers.iter().find(|reader| reader.name == *me).and_then(|reader| reader.way);
@@ -91,7 +101,7 @@ impl<'a, 'p> Create<'a, 'p> {
         // - as in `queue_writer`, with the sides exchanged: the planner gives SDrtR one reader, and each that claims
         //   a place of its own; the process's maps are writable
         let slot = unsafe { StateView::over(memory, shape(plan), way, plan.claim(me)) };
-        let slot = slot.map_err(|_| Error::Region(channel.to_owned()))?;
+        let slot = ReadingEnd::Free(slot.map_err(|_| Error::Region(channel.to_owned()))?);
         Ok(StateReader { slot, channel: index(position), seen: (0, 0) })
     }
 
@@ -110,6 +120,30 @@ impl<'a, 'p> Create<'a, 'p> {
         // - as in `queue_writer`, with the sides exchanged: a queue has one reader, checked by the planner
         let ring = unsafe { qrtr::reader(memory, plan.capacity) };
         ring.map_err(|_| Error::Region(plan.name.clone()))
+    }
+
+    /// An end of a state that is under a lock.
+    fn locked<P: Payload>(
+        &self,
+        position: usize,
+        plan: &'p ChannelPlan,
+    ) -> Result<Option<Locked<'p, P>>, Error> {
+        let Some(resource) = self.app.dispatch.guard(position) else { return Ok(None) };
+        let region = self.app.maps.place(plan)?;
+        // SAFETY:
+        // - the planner gives every channel a region of its own, zeroed, of maps that live for 'p; all its ends are made
+        //   here, with the channel's resource; clients have none under a lock
+        let locked = unsafe { Locked::over(region, resource) };
+        locked.map(Some).ok_or_else(|| Error::Region(plan.name.clone()))
+    }
+
+    /// A resource that this task uses by its manifest; the application has made it with [`App::resource`].
+    ///
+    /// # Errors
+    /// If the manifest has no such resource, gives it to other tasks, it was not made yet, or holds another type.
+    pub fn resource<T: Send + 'static>(&mut self, name: &str) -> Result<Resource<T>, Error> {
+        let task = &self.app.plan.tasks[self.task].name;
+        self.app.dispatch.take(self.app.plan, name, task)
     }
 
     fn memory(&self, plan: &ChannelPlan) -> Result<taut_share::Memory<'p>, Error> {

@@ -11,6 +11,7 @@ use taut_share::queue::qrtr;
 use taut_sys::clock;
 
 use crate::Caller;
+use crate::locked::Locked;
 use crate::payload::{Payload, Stamped};
 use crate::state::{StateSlot, StateView};
 
@@ -95,9 +96,22 @@ impl<P: Payload> QueueReader<'_, P> {
     }
 }
 
+/// What writes a state.
+pub(crate) enum WritingEnd<'p, P: Payload> {
+    /// Waits for nobody.
+    Free(StateSlot<'p, P>),
+    Locked(Locked<'p, P>),
+}
+
+/// What reads a state.
+pub(crate) enum ReadingEnd<'p, P: Payload> {
+    Free(StateView<'p, P>),
+    Locked(Locked<'p, P>),
+}
+
 /// The writing end of a state: the newest value counts. One per channel.
 pub struct StateWriter<'p, P: Payload> {
-    pub(crate) slot: StateSlot<'p, P>,
+    pub(crate) slot: WritingEnd<'p, P>,
     pub(crate) channel: u16,
     pub(crate) sequence: u64,
 }
@@ -107,12 +121,23 @@ impl<P: Payload> StateWriter<'_, P> {
     /// that is not real-time SDrtR is the exception: it waits for the reader to leave, for a bounded number of
     /// attempts.
     ///
+    /// Of a state under a lock it may wait for another job, as the plan's bounds count with.
+    ///
     /// # Errors
-    /// [`Busy`] gives the value back to a writer that is not real-time, by SDrtR.
+    /// [`Busy`] gives the value back to a writer that is not real-time, by SDrtR, and to a job that was told to end, under
+    /// a lock.
     pub fn publish(&mut self, by: &mut impl Caller, value: P) -> Result<(), Busy<P>> {
         let sent_ns = clock::monotonic_ns();
+        let published = match &mut self.slot {
+            WritingEnd::Free(slot) => slot.publish(&mut self.sequence, sent_ns, value),
+            WritingEnd::Locked(locked) => {
+                let sequence = self.sequence + 1;
+                let put = locked.put(by, Stamped { sent_ns, sequence, value });
+                self.sequence += u64::from(put);
+                if put { Ok(()) } else { Err(Busy(value)) }
+            }
+        };
         let (scribe, job) = by.scribe();
-        let published = self.slot.publish(&mut self.sequence, sent_ns, value);
         match published {
             Ok(()) => scribe.other(sent_ns, Kind::Send, self.channel, job, self.sequence),
             Err(_) => scribe.other(sent_ns, Kind::Drop, self.channel, job, 1),
@@ -123,7 +148,7 @@ impl<P: Payload> StateWriter<'_, P> {
 
 /// The reading end of a state.
 pub struct StateReader<'p, P: Payload> {
-    pub(crate) slot: StateView<'p, P>,
+    pub(crate) slot: ReadingEnd<'p, P>,
     pub(crate) channel: u16,
     /// When the value that was traced last was sent, and its number: another client counts anew.
     pub(crate) seen: (u64, u64),
@@ -136,7 +161,10 @@ impl<P: Payload> StateReader<'_, P> {
     /// real-time after a thousand (SDrtW, or if it looks on), and a real-time one that is safe by time, which cannot
     /// happen while deadlines are met, after three. The first read of a value is traced.
     pub fn latest(&mut self, by: &mut impl Caller) -> Option<P> {
-        let stamped = self.slot.read().ok().flatten()?;
+        let stamped = match &mut self.slot {
+            ReadingEnd::Free(slot) => slot.read().ok().flatten()?,
+            ReadingEnd::Locked(locked) => locked.get(by)?,
+        };
         let (sent_ns, sequence) = (stamped.sent_ns, stamped.sequence);
         if (sent_ns, sequence) != self.seen {
             self.seen = (sent_ns, sequence);

@@ -46,6 +46,21 @@ pub enum Error {
         /// Who asked.
         by: String,
     },
+    /// A resource is used by a task that its manifest does not list.
+    NotUser {
+        /// The resource.
+        resource: String,
+        /// Whose it is.
+        of: String,
+        /// Who asked.
+        by: String,
+    },
+    /// A resource was asked for that the application has not made.
+    NotMade(String),
+    /// A resource holds another type than the one that was asked for.
+    OtherType(String),
+    /// The executor does not start.
+    Executor(taut_exec::SetupError),
     /// A thing of which there is one was asked for twice.
     Twice(String),
     /// The manifest has a task, or one of its tasks has an end of a channel, that the code does not use.
@@ -79,6 +94,16 @@ impl fmt::Display for Error {
             Self::NotYours { channel, of, by } => {
                 write!(f, "that end of channel `{channel}` belongs to {of} in the manifest, not to `{by}`")
             }
+            Self::NotUser { resource, of, by } => {
+                write!(f, "resource `{resource}` is used by {of} in the manifest, not by `{by}`")
+            }
+            Self::NotMade(resource) => {
+                write!(f, "resource `{resource}` is used before it is made; call `app.resource` first")
+            }
+            Self::OtherType(resource) => {
+                write!(f, "resource `{resource}` was made with another type than it is asked for")
+            }
+            Self::Executor(error) => error.fmt(f),
             Self::Twice(what) => write!(f, "{what} is asked for twice; there is only one"),
             Self::Unused(what) => write!(f, "{what} is in the manifest, but the code does not use it"),
             Self::Region(channel) => {

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use taut_event::{Kind, Record};
+use taut_exec::{LockError, Resource};
 use taut_scope::{Exceeded, Scope};
 use taut_sys::{clock, thread};
 use taut_time::Instant;
@@ -16,6 +17,10 @@ pub enum Failure {
     Scope(Exceeded),
     /// A code of the application's own; shown in the report.
     Code(u32),
+    /// A resource was not had.
+    Lock(LockError),
+    /// It was told to end.
+    Killed,
 }
 
 impl From<Exceeded> for Failure {
@@ -24,11 +29,22 @@ impl From<Exceeded> for Failure {
     }
 }
 
+impl From<LockError> for Failure {
+    fn from(error: LockError) -> Self {
+        match error {
+            LockError::Killed => Self::Killed,
+            error => Self::Lock(error),
+        }
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Scope(exceeded) => exceeded.fmt(f),
             Self::Code(code) => write!(f, "failed with code {code}"),
+            Self::Lock(error) => error.fmt(f),
+            Self::Killed => f.write_str("told to end"),
         }
     }
 }
@@ -65,6 +81,8 @@ pub trait Caller: sealed::Caller {}
 impl<T: sealed::Caller> Caller for T {}
 
 pub(crate) mod sealed {
+    use taut_exec::Resource;
+
     use super::Scribe;
 
     pub trait Caller {
@@ -73,12 +91,20 @@ pub(crate) mod sealed {
 
         #[expect(private_interfaces, reason = "sealed: nobody else implements or calls it")]
         fn scribe(&mut self) -> (&mut Scribe, u64);
+
+        /// Runs `section` while nobody else has the resource. `None` if the caller may not have it.
+        #[doc(hidden)]
+        fn locked<R>(&mut self, _: &Resource<()>, _: impl FnOnce() -> R) -> Option<R> {
+            None
+        }
     }
 }
 
 /// One instance of a task, from its release to its completion.
 #[derive(Debug)]
 pub struct Job<'j> {
+    /// On a core where a dispatcher decides.
+    pub(crate) inner: Option<taut_exec::Job<'j>>,
     pub(crate) number: u64,
     pub(crate) release_ns: u64,
     pub(crate) deadline_ns: u64,
@@ -105,6 +131,41 @@ impl<'j> Job<'j> {
     /// The time now, on the same clock. One clock read, no system call.
     pub fn now(&self) -> Instant {
         Instant::from_ns(clock::monotonic_ns())
+    }
+
+    /// Runs `section` with what a resource of the manifest holds, while no other job has it. Locks end in reverse order by
+    /// construction, also when `section` panics.
+    ///
+    /// *Real-time*: no system call, unless another job goes on meanwhile by the core's rule; waits for nobody if the
+    /// resource is of one core.
+    ///
+    /// # Errors
+    /// [`LockError`]; then nothing has happened, and `section` was not called.
+    pub fn lock<T: Send, R>(
+        &mut self,
+        resource: &Resource<T>,
+        section: impl FnOnce(&mut T, &mut Job<'_>) -> R,
+    ) -> Result<R, LockError> {
+        let Self { inner, number, release_ns, deadline_ns, scope, scribe } = self;
+        // Without a dispatcher the plan has no resources.
+        let inner = inner.as_mut().ok_or(LockError::Foreign)?;
+        inner.lock(resource, |value, inner| {
+            let (number, release_ns, deadline_ns) = (*number, *release_ns, *deadline_ns);
+            let inner = Some(inner.lent());
+            section(value, &mut Job { inner, number, release_ns, deadline_ns, scope, scribe })
+        })
+    }
+
+    /// A point at which the job may end early. It should if this is an error: it was late, or has used up its budget, and
+    /// its manifest says `on-overrun = "kill-job"`. Every lock is such a point, too.
+    ///
+    /// *Real-time*: no system call.
+    ///
+    /// # Errors
+    /// [`Failure::Killed`].
+    pub fn checkpoint(&mut self) -> Result<(), Failure> {
+        let Some(inner) = &mut self.inner else { return Ok(()) };
+        inner.checkpoint().map_err(|_| Failure::Killed)
     }
 
     /// The release scope: empty when the job starts, forgotten when it ends. What is allocated from it cannot
@@ -134,5 +195,9 @@ impl sealed::Caller for Job<'_> {
     #[expect(private_interfaces, reason = "sealed: nobody else implements or calls it")]
     fn scribe(&mut self) -> (&mut Scribe, u64) {
         (self.scribe, self.number)
+    }
+
+    fn locked<R>(&mut self, resource: &Resource<()>, section: impl FnOnce() -> R) -> Option<R> {
+        self.inner.as_mut()?.lock(resource, |(), _| section()).ok()
     }
 }

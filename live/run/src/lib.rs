@@ -15,10 +15,12 @@ mod client_end;
 mod component;
 mod control;
 mod create;
+mod dispatch;
 mod endpoint;
 mod error;
 mod guard;
 mod job;
+mod locked;
 mod payload;
 mod play;
 mod probe;
@@ -39,6 +41,8 @@ pub use job::{Caller, Failure, Job};
 pub use payload::Payload;
 pub use supervisor::{Config, Ending, Observer, RECORDING, run};
 
+/// What a job can lock, and why it could not.
+pub use taut_exec::{LockError, Resource};
 /// The crate that payloads are derived with.
 pub use zerocopy;
 

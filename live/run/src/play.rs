@@ -11,15 +11,17 @@ use std::thread::{Builder, Scope as ThreadScope, ScopedJoinHandle};
 use taut_boot::thread::{STACK_BYTES, Station, take_station};
 use taut_boot::{Gate, Guarantee, Maps, Posture};
 use taut_event::{Kind, Record};
+use taut_exec::{Exec, Wanted};
 use taut_plan::{ClassPlan, Plan};
 use taut_scope::Scope;
 use taut_sys::{clock, interrupt, signals, thread};
 use taut_time::{Duration, Instant};
 use taut_trace::{Writer, ring};
 
-use crate::app::{Code, Part};
+use crate::app::{Code, Part, position};
 use crate::best_effort::Context;
 use crate::control::{Control, Reason};
+use crate::dispatch::{Dispatch, Seat};
 use crate::job::Scribe;
 use crate::stage::{Body, Stage, Timing};
 use crate::supervisor::{Config, Observer, facts};
@@ -64,6 +66,7 @@ impl<'p> Play<'p> {
     pub(crate) fn play<W: Write>(
         &self,
         parts: Vec<Part<'p>>,
+        mut dispatch: Dispatch,
         config: &Config,
         observer: &mut dyn Observer,
         sink: W,
@@ -76,19 +79,26 @@ impl<'p> Play<'p> {
             drains.push(drain);
             Scribe::new(recorder, subject)
         };
-        let (mut actors, mut extras) = (Vec::new(), Vec::new());
+        let (mut actors, mut extras, mut seats) = (Vec::new(), Vec::new(), Vec::new());
         for Part { task, code } in parts {
-            let scribe = scribe(crate::app::position(task));
+            let scribe = scribe(position(task));
             match code {
                 Code::BestEffort(run) => extras.push((task, run, scribe)),
+                Code::RealTime { mut body, scope, timing, .. } if dispatch.has(self.plan, task) => {
+                    body.start();
+                    // Dispatched jobs are told when they arrive.
+                    let stage = Stage::new(scope, scribe, self.control, timing, 0);
+                    seats.push(Seat::new(task, body, stage, self.control));
+                }
                 Code::RealTime { body, scope, station, timing } => {
                     actors.push((task, Actor { body, scope, station, timing, scribe }));
                 }
             }
         }
-        let probes: Vec<(usize, Scribe)> =
-            (0..probes).map(|core| (core, scribe(crate::app::position(core)))).collect();
+        let probes: Vec<(usize, Scribe)> = (0..probes).map(|core| (core, scribe(position(core)))).collect();
         let facts = facts(self.posture);
+        let dispatched: Vec<usize> = seats.iter().map(|seat| seat.task).collect();
+        drains.extend(dispatch.take_drains());
         let mut writer = Writer::new(sink, lock, &facts, drains).map_err(Error::Recording)?;
 
         let gate = Gate::default();
@@ -107,33 +117,58 @@ impl<'p> Play<'p> {
                 joins.into_iter().for_each(|(_, join)| drop(join.join()));
                 return Err(error);
             }
-            let origin_ns = clock::monotonic_ns().saturating_add(LEAD_NS);
-            let end_ns = config.duration.map(|duration| origin_ns.saturating_add(duration.as_ns()));
-            self.control.end_at(end_ns.unwrap_or(u64::MAX));
-            gate.open(origin_ns);
-            for ((task, run, scribe), hand) in extras.into_iter().zip(&best_effort) {
-                if let Err(error) = self.spawn_best_effort(threads, task, run, scribe, hand) {
-                    self.control.stop();
-                    return Err(error);
+            let played = |executor: Option<&Exec<'_>>| {
+                let soon = || clock::monotonic_ns().saturating_add(LEAD_NS);
+                let origin_ns = executor.map_or_else(soon, |executor| executor.origin().as_ns());
+                let end_ns = config.duration.map(|duration| origin_ns.saturating_add(duration.as_ns()));
+                self.control.end_at(end_ns.unwrap_or(u64::MAX));
+                gate.open(origin_ns);
+                for ((task, run, scribe), hand) in extras.into_iter().zip(&best_effort) {
+                    if let Err(error) = self.spawn_best_effort(threads, task, run, scribe, hand) {
+                        self.control.stop();
+                        return Err(error);
+                    }
                 }
-            }
-            if let Some(segment) = self.maps.segment() {
-                segment.set_running();
-            }
-            let boot = config.spawned_ns.map(|spawned| Duration::from_ns(origin_ns.saturating_sub(spawned)));
-            writer.append(mark(Kind::Begin, origin_ns, boot.map_or(0, Duration::as_ns)));
-            observer.started(self.plan, boot);
-
-            let watched = self.watch(end_ns, &mut writer);
-            self.control.stop();
-            let reason = self.control.reason().unwrap_or(Reason::Asked);
-            observer.stopping(reason);
+                if let Some(segment) = self.maps.segment() {
+                    segment.set_running();
+                }
+                let boot = config.spawned_ns.map(|spawned| origin_ns.saturating_sub(spawned));
+                writer.append(mark(Kind::Begin, origin_ns, boot.unwrap_or(0)));
+                observer.started(self.plan, boot.map(Duration::from_ns));
+                let watched =
+                    self.watch(end_ns, &mut writer, executor.map(|executor| (executor, &*dispatched)));
+                self.control.stop();
+                observer.stopping(self.control.reason().unwrap_or(Reason::Asked));
+                watched
+            };
+            let watched = if dispatched.is_empty() {
+                played(None)
+            } else {
+                let setup = dispatch.into_setup(self.plan, &mut seats);
+                match setup.run(self.wanted(), |executor| played(Some(executor))) {
+                    Ok((watched, _)) => watched,
+                    Err(error) => {
+                        self.control.stop();
+                        gate.call_off();
+                        joins.into_iter().for_each(|(_, join)| drop(join.join()));
+                        return Err(Error::Executor(error));
+                    }
+                }
+            };
             let give_up_ns = clock::monotonic_ns().saturating_add(PATIENCE_NS);
             interrupt_until(&real_time, None, &mut writer);
+            seats.iter_mut().for_each(|seat| seat.stage.counted());
+            let reason = self.control.reason().unwrap_or(Reason::Asked);
             let signal = if let Reason::Signal(signal) = reason { u64::from(signal) } else { 0 };
             writer.poll();
             writer.append(mark(Kind::End, clock::monotonic_ns(), signal));
-            let orderly = self.finish(joins, observer);
+            let mut orderly = self.finish(joins, observer);
+            for seat in &mut seats {
+                if let Err(error) = seat.end() {
+                    observer.unfinished(&self.plan.tasks[seat.task].name, &*error);
+                    orderly = false;
+                }
+            }
             if !interrupt_until(&best_effort, Some(give_up_ns), &mut writer) {
                 // The threads that hang borrow what would have to be given back, so the process ends here.
                 for task in self.plan.tasks.iter().filter(|t| matches!(t.class, ClassPlan::BestEffort {})) {
@@ -146,6 +181,12 @@ impl<'p> Play<'p> {
         })?;
         writer.finish().map_err(Error::Recording)?;
         Ok(orderly)
+    }
+
+    /// Whether Linux keeps to what a dispatcher decides.
+    fn wanted(&self) -> Wanted {
+        let strict = self.posture.keeps(Guarantee::Priorities) && self.posture.keeps(Guarantee::Cores);
+        if strict { Wanted::Strict } else { Wanted::Loose }
     }
 
     /// Starts the real-time threads and the probes.
@@ -287,10 +328,22 @@ impl<'p> Play<'p> {
         spawned.map(drop).map_err(|error| Error::Thread(format!("no thread for `{name}`: {error}")))
     }
 
-    /// Empties the rings until the time is over, a signal comes or somebody stops the application.
-    fn watch<W: Write>(&self, end_ns: Option<u64>, writer: &mut Writer<W>) -> Result<(), Error> {
+    /// Empties the rings until the time is over, a signal comes or somebody stops the application. Beside the executor
+    /// stand the tasks that it has, in its order.
+    fn watch<W: Write>(
+        &self,
+        end_ns: Option<u64>,
+        writer: &mut Writer<W>,
+        executor: Option<(&Exec<'_>, &[usize])>,
+    ) -> Result<(), Error> {
         let mut flushed_ns = clock::monotonic_ns();
         while !self.control.stopping() {
+            if let Some((executor, tasks)) = executor
+                && let Some(taut_exec::Reason::Overrun(task)) = executor.wait(Some(std::time::Duration::ZERO))
+            {
+                self.control.stop_because(Reason::Overrun(position(tasks[task]).into()));
+                break;
+            }
             let now_ns = clock::monotonic_ns();
             let left_ns = end_ns.map_or(u64::MAX, |end| end.saturating_sub(now_ns));
             if left_ns == 0 {
@@ -358,7 +411,7 @@ struct Done<'h> {
 impl Drop for Done<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.control.stop_because(Reason::Panic(crate::app::position(self.task).into()));
+            self.control.stop_because(Reason::Panic(position(self.task).into()));
         }
         self.hand.done.store(true, Ordering::Release);
     }

@@ -31,10 +31,17 @@ pub(crate) struct Timing {
     pub(crate) trigger: Option<String>,
 }
 
-/// The code of a real-time thread.
+/// The code of a real-time task.
 pub(crate) trait Body: Send {
+    /// Before release 0.
     fn start(&mut self);
+    /// On a thread of its own that Linux schedules: from release 0 to the end.
     fn run(&mut self, stage: &mut Stage<'_>);
+    /// Where a dispatcher decides: one job; `false` if there is to be no other.
+    fn once(&mut self, stage: &mut Stage<'_>, job: &mut taut_exec::Job<'_>) -> bool;
+    /// After the last job; of [`Body::run`] a part.
+    fn stop(&mut self);
+    /// On the main thread, after all others.
     fn finish(&mut self) -> Result<(), Box<dyn Error>>;
 }
 
@@ -48,6 +55,8 @@ pub(crate) struct Stage<'s> {
     state: State,
     /// How often the thread gave its core up on purpose.
     waits: u64,
+    /// Of dispatched jobs, which share threads.
+    heap_uses: u64,
 }
 
 impl<'s> Stage<'s> {
@@ -58,7 +67,7 @@ impl<'s> Stage<'s> {
         timing: Timing,
         origin_ns: u64,
     ) -> Self {
-        Self { scope, scribe, control, timing, origin_ns, state: State::Running, waits: 0 }
+        Self { scope, scribe, control, timing, origin_ns, state: State::Running, waits: 0, heap_uses: 0 }
     }
 
     /// Runs a body and counts what the thread did besides.
@@ -128,23 +137,58 @@ impl<'s> Stage<'s> {
         let cpu_before_ns = clock::thread_cpu_ns();
         let result = {
             let (scope, scribe) = (&self.scope, &mut self.scribe);
-            work(&mut Job { number, release_ns, deadline_ns, scope, scribe })
+            work(&mut Job { inner: None, number, release_ns, deadline_ns, scope, scribe })
         };
         let cpu_ns = clock::thread_cpu_ns().saturating_sub(cpu_before_ns);
         let end_ns = clock::monotonic_ns();
         self.scribe.own(end_ns, Kind::Complete, number, cpu_ns);
-        if self.scope.refused() != 0 {
-            self.scribe.own(end_ns, Kind::ScopeExceeded, number, self.scope.refused() as u64);
-        }
-        match result {
-            Ok(()) | Err(Failure::Scope(_)) => {}
-            Err(Failure::Code(code)) => self.scribe.own(end_ns, Kind::Failed, number, u64::from(code)),
-        }
+        self.came_to(result, number, end_ns);
         let response_ns = end_ns.saturating_sub(release_ns);
         if response_ns > deadline_ns {
             self.scribe.own(end_ns, Kind::Miss, number, response_ns);
         }
         end_ns
+    }
+
+    /// Runs one job that a dispatcher has released; it records when that begins and ends.
+    fn dispatched(
+        &mut self,
+        job: &mut taut_exec::Job<'_>,
+        work: impl FnOnce(&mut Job<'_>) -> Result<(), Failure>,
+    ) {
+        let (number, release_ns) = (job.number(), job.arrival().as_ns());
+        let before = heap_uses();
+        self.scope.clear();
+        let result = {
+            let (inner, deadline_ns) = (Some(job.lent()), self.timing.deadline_ns);
+            let (scope, scribe) = (&self.scope, &mut self.scribe);
+            work(&mut Job { inner, number, release_ns, deadline_ns, scope, scribe })
+        };
+        if result.is_err() || self.scope.refused() != 0 {
+            self.came_to(result, number, clock::monotonic_ns());
+        }
+        self.heap_uses += heap_uses().zip(before).map_or(0, |(after, before)| after - before);
+    }
+
+    /// Records how a job ended, if not as it should.
+    fn came_to(&mut self, result: Result<(), Failure>, number: u64, end_ns: u64) {
+        if self.scope.refused() != 0 {
+            self.scribe.own(end_ns, Kind::ScopeExceeded, number, self.scope.refused() as u64);
+        }
+        match result {
+            // Of a job that was told to end, its dispatcher records it.
+            Ok(()) | Err(Failure::Scope(_) | Failure::Killed) => {}
+            Err(Failure::Code(code)) => self.scribe.own(end_ns, Kind::Failed, number, u64::from(code)),
+            Err(Failure::Lock(_)) => self.scribe.own(end_ns, Kind::Failed, number, u64::from(u32::MAX)),
+        }
+    }
+
+    /// After the last job of a dispatched task: what was counted.
+    pub(crate) fn counted(&mut self) {
+        if heap_uses().is_some() {
+            let uses = self.heap_uses;
+            self.scribe.own(clock::monotonic_ns(), Kind::Counted, Count::HeapUse as u64, uses);
+        }
     }
 }
 
@@ -224,6 +268,19 @@ impl<T: Task> Body for PeriodicBody<T> {
             due_ns = due_ns.saturating_add(period_ns);
             number += 1;
         }
+        self.stop();
+    }
+
+    fn once(&mut self, stage: &mut Stage<'_>, job: &mut taut_exec::Job<'_>) -> bool {
+        match stage.follow(&mut self.task) {
+            None => return false,
+            Some(false) => {}
+            Some(true) => stage.dispatched(job, |job| self.task.release(job)),
+        }
+        true
+    }
+
+    fn stop(&mut self) {
         self.task.stop();
     }
 
@@ -316,6 +373,15 @@ impl<P: Payload, R: Receiver<P>> Body for ReceiverBody<'_, P, R> {
             }
             number += 1;
         }
+        self.stop();
+    }
+
+    fn once(&mut self, _: &mut Stage<'_>, _: &mut taut_exec::Job<'_>) -> bool {
+        // The planner has no receiver on a dispatched core; see `Plan::not_executed`.
+        false
+    }
+
+    fn stop(&mut self) {
         self.receiver.stop();
     }
 

@@ -97,7 +97,7 @@ pub fn run(
     let mut app = App::new(&plan, &maps, &control, &service_scopes, &task_scopes);
     setup(&mut app)?;
     app.check_complete()?;
-    let parts = std::mem::take(&mut app.parts);
+    let App { parts, dispatch, .. } = app;
 
     let recording = config.out.as_ref().map(|out| out.join(RECORDING));
     let stage = Play { plan: &plan, posture: &posture, control: &control, maps: &maps };
@@ -105,12 +105,12 @@ pub fn run(
         Some(path) => {
             let failed = |error| Error::Output(path.clone(), error);
             let sink = create(path).map_err(failed)?;
-            stage.play(parts, config, observer, sink, &text).map_err(|error| match error {
+            stage.play(parts, dispatch, config, observer, sink, &text).map_err(|error| match error {
                 Error::Recording(error) => failed(error),
                 other => other,
             })?
         }
-        None => stage.play(parts, config, observer, std::io::sink(), &text)?,
+        None => stage.play(parts, dispatch, config, observer, std::io::sink(), &text)?,
     };
     drop(wakeup);
     let reason = control.reason().unwrap_or(Reason::Asked);

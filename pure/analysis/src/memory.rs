@@ -72,14 +72,19 @@ pub fn channel(
     sum([aligned(object)?, if triggers { LINE_BYTES } else { 0 }])
 }
 
-/// Stacks and trace rings: one of each per real-time task, and per core for its platform probe.
+/// Stacks and trace rings: one of each per real-time task, and per core for its platform probe; where a dispatcher decides,
+/// one stack and four rings per core more.
 ///
 /// # Errors
 /// [`Overflow`].
 pub fn runtime(model: &Model) -> Result<Size, Overflow> {
     let threads = model.real_time().count() + model.platform().cores.len();
     let threads = u64::try_from(threads).map_err(|_| Overflow)?;
-    threads.checked_mul(STACK_BYTES + RING_BYTES).map(Size::from_bytes).ok_or(Overflow)
+    let dispatchers = if model.is_dispatched() { model.platform().cores.len() } else { 0 };
+    let dispatchers = u64::try_from(dispatchers).map_err(|_| Overflow)?;
+    let threads = threads.checked_mul(STACK_BYTES + RING_BYTES).ok_or(Overflow)?;
+    let dispatchers = dispatchers.checked_mul(STACK_BYTES + 4 * RING_BYTES).ok_or(Overflow)?;
+    sum([threads, dispatchers]).map(Size::from_bytes)
 }
 
 /// A sum of bytes.

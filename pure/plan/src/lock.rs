@@ -5,9 +5,9 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 
-use taut_model::Scheduler;
+use taut_model::{Locking, Overrun, Scheduler};
 
-use crate::{Plan, text};
+use crate::{ArrivalPlan, ChannelPlan, ClassPlan, CorePlan, Plan, ResourcePlan, TaskPlan, text};
 
 /// The digest of a text, as [`crate::Input::hash`] holds it.
 pub fn digest(bytes: &[u8]) -> String {
@@ -50,24 +50,47 @@ const HEAD: &str = "\
 impl Plan {
     /// What is proven in it and cannot be executed by this version; none if all of it can.
     pub fn not_executed(&self) -> Option<String> {
-        let edf = self.cores.iter().find(|core| core.scheduler == Scheduler::Edf);
-        let dispatched = self.cores.iter().find(|core| core.dispatched.is_some());
         if let Some(server) = self.servers.first() {
             return Some(format!("server `{}`", server.name));
         }
-        let locked = self.channels.iter().find(|channel| channel.mechanism.locking().is_some());
-        match (edf, self.resources.first(), locked) {
-            (Some(core), ..) => Some(format!("EDF on core {}", core.cpu)),
-            (None, Some(resource), _) => {
-                Some(format!("{} for resource `{}`", resource.protocol.paper_name(), resource.name))
-            }
-            (None, None, Some(channel)) => {
-                Some(format!("{} for channel `{}`", channel.mechanism.paper_name(), channel.name))
-            }
-            (None, None, None) => {
-                dispatched.map(|core| format!("a dispatcher, which core {} needs", core.cpu))
+        let local = |protocol: Locking| matches!(protocol, Locking::Srp | Locking::Dfp);
+        if let Some(resource) = self.resources.iter().find(|resource| !local(resource.protocol)) {
+            return Some(format!("{} for resource `{}`", resource.protocol.paper_name(), resource.name));
+        }
+        let global = |channel: &&ChannelPlan| channel.mechanism.locking().is_some_and(|lock| !local(lock));
+        if let Some(channel) = self.channels.iter().find(global) {
+            return Some(format!("{} for channel `{}`", channel.mechanism.paper_name(), channel.name));
+        }
+        self.cores.iter().filter(|core| core.dispatched.is_some()).find_map(|core| self.not_dispatched(core))
+    }
+
+    /// What a dispatcher cannot do on a core.
+    fn not_dispatched(&self, core: &CorePlan) -> Option<String> {
+        let here =
+            |task: &&TaskPlan| matches!(&task.class, ClassPlan::RealTime { cpu, .. } if *cpu == core.cpu);
+        for task in self.tasks.iter().filter(here) {
+            if let ClassPlan::RealTime { arrival, on_overrun, budget, .. } = &task.class {
+                let what = match (arrival, on_overrun, budget) {
+                    (ArrivalPlan::Sporadic { .. }, ..) => "receiver",
+                    (_, Overrun::Demote, _) => "demoted jobs of task",
+                    (.., Some(_)) => "the budget of task",
+                    _ => continue,
+                };
+                return Some(format!(
+                    "{what} `{}` on core {}, where a dispatcher decides",
+                    task.name, core.cpu
+                ));
             }
         }
+        let users = |locking| {
+            let of = move |resource: &&ResourcePlan| resource.protocol == locking;
+            self.resources.iter().filter(of).flat_map(|resource| &resource.users)
+        };
+        let on = |mut users: Box<dyn Iterator<Item = &String> + '_>| {
+            users.any(|user| self.tasks.iter().filter(here).any(|task| task.name == *user))
+        };
+        let both = on(Box::new(users(Locking::Srp))) && on(Box::new(users(Locking::Dfp)));
+        (both && core.scheduler == Scheduler::Edf).then(|| format!("SRP and DFP on core {}", core.cpu))
     }
 
     /// The text of `taut.lock`. The same plan gives the same text.

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Cores on which a dispatcher decides: their resources, and their tasks as its works.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use taut_exec::{CoreId, Level, Release, Resource, Rule, Setup, TaskSetup, Work};
+use taut_plan::{ArrivalPlan, ClassPlan, Locking, Mechanism, Overrun, Plan, ResourcePlan, Scheduler};
+use taut_trace::Drain;
+
+use crate::Error;
+use crate::app::{no_such, position};
+use crate::control::{Control, Reason};
+use crate::stage::{Body, Stage};
+
+/// Records of a dispatched core's ring: four times a thread's.
+const RING_RECORDS: usize = 8_192;
+
+/// The dispatched cores of a plan, before anything runs.
+pub(crate) struct Dispatch {
+    setup: Setup<'static>,
+    /// By position in the plan; none where Linux decides.
+    cores: Vec<Option<CoreId>>,
+    drains: Vec<Drain>,
+    /// By position in the plan, once the application has made it.
+    resources: Vec<Option<Made>>,
+    /// Of each state under a lock, by its channel's position.
+    guards: HashMap<usize, Resource<()>>,
+}
+
+/// A resource that the application has made.
+struct Made {
+    /// A `Resource<T>`.
+    handle: Box<dyn Any>,
+    list: Box<dyn Fn(TaskSetup) -> TaskSetup>,
+}
+
+impl fmt::Debug for Dispatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Dispatch").field("setup", &self.setup).finish_non_exhaustive()
+    }
+}
+
+impl Dispatch {
+    pub(crate) fn new(plan: &Plan) -> Self {
+        let mut setup = Setup::new();
+        let mut drains = Vec::new();
+        let cores: Vec<_> = plan
+            .cores
+            .iter()
+            .map(|core| {
+                core.dispatched.as_ref()?;
+                let here = |user: &String| on_cpu(plan, user) == Some(core.cpu);
+                let by_floor = |resource: &&ResourcePlan| resource.protocol == Locking::Dfp;
+                let mut floors = plan.resources.iter().filter(by_floor);
+                let floors = floors.any(|resource| resource.users.iter().any(here));
+                let rule = match core.scheduler {
+                    Scheduler::FixedPriority => Rule::Immediate,
+                    Scheduler::Edf if floors => Rule::Dfp,
+                    Scheduler::Edf => Rule::Srp,
+                };
+                let id = setup.core(core.cpu, rule);
+                drains.push(setup.record(id, Level::All, RING_RECORDS));
+                Some(id)
+            })
+            .collect();
+        let mut dispatch = Self {
+            setup,
+            cores,
+            drains,
+            resources: plan.resources.iter().map(|_| None).collect(),
+            guards: HashMap::new(),
+        };
+        for (at, channel) in plan.channels.iter().enumerate() {
+            if channel.mechanism == Mechanism::Srp
+                && let Some(core) = dispatch.core_of(plan, &channel.writer.name)
+            {
+                // Behind the manifest's.
+                let number = u32::from(position(plan.resources.len() + at));
+                dispatch.guards.insert(at, dispatch.setup.resource_recorded_as(core, number, ()));
+            }
+        }
+        dispatch
+    }
+
+    /// The core that a task is on, if it is dispatched.
+    fn core_of(&self, plan: &Plan, task: &str) -> Option<CoreId> {
+        let cpu = on_cpu(plan, task)?;
+        self.cores[plan.cores.iter().position(|core| core.cpu == cpu)?]
+    }
+
+    /// Whether a task's jobs are dispatched.
+    pub(crate) fn has(&self, plan: &Plan, task: usize) -> bool {
+        self.core_of(plan, &plan.tasks[task].name).is_some()
+    }
+
+    /// The lock of a state's channel.
+    pub(crate) fn guard(&self, channel: usize) -> Option<Resource<()>> {
+        self.guards.get(&channel).cloned()
+    }
+
+    /// Makes a resource of the manifest with what it holds.
+    pub(crate) fn make<T: Send + 'static>(&mut self, plan: &Plan, name: &str, value: T) -> Result<(), Error> {
+        let at = plan.resources.iter().position(|resource| resource.name == name);
+        let at = at.ok_or_else(|| no_such("resource", name))?;
+        if self.resources[at].is_some() {
+            return Err(Error::Twice(format!("resource `{name}`")));
+        }
+        let first = plan.resources[at].users.first().map_or("", String::as_str);
+        let core = self.core_of(plan, first).ok_or_else(|| no_such("dispatched core for resource", name))?;
+        let handle = self.setup.resource_recorded_as(core, position(at).into(), value);
+        let listed = handle.clone();
+        let list = Box::new(move |task: TaskSetup| task.uses(&listed));
+        self.resources[at] = Some(Made { handle: Box::new(handle), list });
+        Ok(())
+    }
+
+    /// A handle of a resource for one of its users.
+    pub(crate) fn take<T: Send + 'static>(
+        &self,
+        plan: &Plan,
+        name: &str,
+        task: &str,
+    ) -> Result<Resource<T>, Error> {
+        let at = plan.resources.iter().position(|resource| resource.name == name);
+        let at = at.ok_or_else(|| no_such("resource", name))?;
+        let users = &plan.resources[at].users;
+        if !users.iter().any(|user| user == task) {
+            let of = users.iter().map(|user| format!("`{user}`")).collect::<Vec<_>>().join(", ");
+            return Err(Error::NotUser { resource: name.to_owned(), of, by: task.to_owned() });
+        }
+        let made = self.resources[at].as_ref().ok_or_else(|| Error::NotMade(name.to_owned()))?;
+        let handle = made.handle.downcast_ref::<Resource<T>>();
+        handle.cloned().ok_or_else(|| Error::OtherType(name.to_owned()))
+    }
+
+    /// A resource of the plan that the application has not made.
+    pub(crate) fn missing<'p>(&self, plan: &'p Plan) -> Option<&'p str> {
+        let at = self.resources.iter().position(Option::is_none)?;
+        Some(&plan.resources[at].name)
+    }
+
+    /// Where the records of its cores go.
+    pub(crate) fn take_drains(&mut self) -> Vec<Drain> {
+        std::mem::take(&mut self.drains)
+    }
+
+    /// The set-up with its tasks.
+    pub(crate) fn into_setup<'w>(self, plan: &Plan, seats: &'w mut [Seat<'_>]) -> Setup<'w> {
+        let Self { cores, resources, guards, .. } = &self;
+        let by_cpu = |cpu: u16| plan.cores.iter().position(|core| core.cpu == cpu).and_then(|at| cores[at]);
+        let mut tasks = Vec::new();
+        for seat in seats {
+            let task = &plan.tasks[seat.task];
+            let ClassPlan::RealTime { cpu, priority, arrival, deadline, on_overrun, .. } = &task.class else {
+                continue;
+            };
+            let Some(core) = by_cpu(*cpu) else { continue };
+            let release = match arrival {
+                ArrivalPlan::Periodic { periodic, offset } => {
+                    Release::Periodic { period: *periodic, offset: *offset }
+                }
+                ArrivalPlan::Sporadic { .. } => Release::ByHand,
+            };
+            let mut setup = TaskSetup::new(&task.name, release)
+                .priority((*priority).into())
+                .deadline(*deadline)
+                .overrun(overrun(*on_overrun))
+                .recorded_as(position(seat.task));
+            for (resource, made) in plan.resources.iter().zip(resources) {
+                if let Some(made) = made.as_ref().filter(|_| resource.users.contains(&task.name)) {
+                    setup = (made.list)(setup);
+                }
+            }
+            for (channel, guard) in guards {
+                let channel = &plan.channels[*channel];
+                let reads = channel.readers.iter().any(|reader| reader.name == task.name);
+                if reads || channel.writer.name == task.name {
+                    setup = setup.uses(guard);
+                }
+            }
+            tasks.push((core, setup, seat));
+        }
+        let mut setup: Setup<'w> = self.setup;
+        for (core, task, seat) in tasks {
+            setup.task(core, task, seat);
+        }
+        setup
+    }
+}
+
+/// The CPU of a real-time task.
+fn on_cpu(plan: &Plan, task: &str) -> Option<u16> {
+    match &plan.tasks[plan.task(task)?].class {
+        ClassPlan::RealTime { cpu, .. } => Some(*cpu),
+        ClassPlan::BestEffort {} => None,
+    }
+}
+
+fn overrun(policy: Overrun) -> taut_exec::Overrun {
+    match policy {
+        Overrun::RunOn => taut_exec::Overrun::RunOn,
+        Overrun::SkipNext => taut_exec::Overrun::SkipNext,
+        Overrun::KillJob => taut_exec::Overrun::KillJob,
+        // Demoted jobs are not executed: `Plan::not_executed`.
+        Overrun::StopApp | Overrun::Demote => taut_exec::Overrun::StopApp,
+    }
+}
+
+/// A task whose jobs a dispatcher releases.
+pub(crate) struct Seat<'p> {
+    pub(crate) task: usize,
+    pub(crate) body: Box<dyn Body + 'p>,
+    pub(crate) stage: Stage<'p>,
+    control: &'p Control,
+    over: bool,
+    panicked: bool,
+}
+
+impl<'p> Seat<'p> {
+    pub(crate) fn new(task: usize, body: Box<dyn Body + 'p>, stage: Stage<'p>, control: &'p Control) -> Self {
+        Self { task, body, stage, control, over: false, panicked: false }
+    }
+
+    /// After the executor has ended, on the main thread.
+    pub(crate) fn end(&mut self) -> Result<(), Box<dyn std::error::Error>> {
+        if self.panicked {
+            return Err(Box::new(Error::Thread("it panicked".to_owned())));
+        }
+        if !self.over {
+            self.body.stop();
+        }
+        self.body.finish()
+    }
+}
+
+impl Work for &mut Seat<'_> {
+    fn run(&mut self, job: &mut taut_exec::Job<'_>) {
+        if self.over {
+            return;
+        }
+        let Seat { body, stage, .. } = &mut **self;
+        // What a panic leaves behind is not run again, and without it, what was proven is not what runs.
+        match catch_unwind(AssertUnwindSafe(|| body.once(stage, job))) {
+            Ok(true) => {}
+            Ok(false) => {
+                self.body.stop();
+                self.over = true;
+            }
+            Err(_) => {
+                (self.over, self.panicked) = (true, true);
+                self.control.stop_because(Reason::Panic(position(self.task).into()));
+            }
+        }
+    }
+}

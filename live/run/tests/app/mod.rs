@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Boots a small application and gives back what it recorded.
+#![allow(dead_code, unreachable_pub, reason = "each test file uses its part")]
+
+use std::sync::Mutex;
+
+use taut_boot::Posture;
+use taut_event::file::Run;
+use taut_event::{Kind, Record};
+use taut_plan::{Input, Plan, digest};
+use taut_run::{
+    App, Component, Config, CountingAllocator, Ending, Error, Failure, Job, Observer, RECORDING, Reason, Task,
+};
+use taut_time::Duration;
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+/// One application at a time: they share the process's signals.
+pub static TURN: Mutex<()> = Mutex::new(());
+
+#[derive(Default)]
+pub struct Told {
+    pub started: bool,
+    pub stopping: Option<Reason>,
+    pub unfinished: Vec<String>,
+    pub lost: Vec<String>,
+}
+
+impl Observer for Told {
+    fn posture(&mut self, posture: &Posture) {
+        self.lost = posture.lost.iter().map(ToString::to_string).collect();
+    }
+    fn removed_stale(&mut self, what: &str) {
+        panic!("nothing was left behind, yet {what}");
+    }
+    fn started(&mut self, _: &Plan, _: Option<Duration>) {
+        self.started = true;
+    }
+    fn stopping(&mut self, reason: Reason) {
+        self.stopping = Some(reason);
+    }
+    fn stuck(&mut self, task: &str) {
+        panic!("{task} is stuck");
+    }
+    fn unfinished(&mut self, task: &str, error: &dyn std::error::Error) {
+        self.unfinished.push(format!("{task}: {error}"));
+    }
+}
+
+pub struct Outcome {
+    pub ending: Result<Ending, Error>,
+    pub told: Told,
+    pub records: Vec<Record>,
+}
+
+impl Outcome {
+    pub fn of(&self, kind: Kind) -> Vec<&Record> {
+        self.records.iter().filter(|record| record.kind == kind).collect()
+    }
+
+    pub fn of_task(&self, kind: Kind, task: u16) -> Vec<&Record> {
+        self.of(kind).into_iter().filter(|record| record.subject == task).collect()
+    }
+}
+
+pub fn plan(tables: &str) -> (Plan, String) {
+    let cores = if tables.contains("core = 1000") { "[0, 1000]" } else { "[0]" };
+    let text = format!(
+        "manifest = 1\n[app]\nname = \"test\"\n[platform]\ncores = {cores}\nmemory = \"32MiB\"\n\
+         on-missing-privilege = \"degrade\"\n{tables}"
+    );
+    let source = taut_manifest::Source { name: "taut.toml".to_owned(), text: text.clone() };
+    let loaded = taut_manifest::load(&source, &[]);
+    let shown = taut_manifest::render(&loaded.diagnostics, &[&source], false, 100);
+    let model = loaded.model.unwrap_or_else(|| panic!("{shown}"));
+    let input = Input { path: "taut.toml".to_owned(), hash: digest(text.as_bytes()) };
+    (Plan::make(&model, vec![input]).plan, text)
+}
+
+pub fn run(
+    tables: &str,
+    duration: Option<Duration>,
+    setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>,
+) -> Outcome {
+    let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let folder = tempfile::tempdir().unwrap();
+    let (plan, manifest) = plan(tables);
+    std::fs::write(folder.path().join("taut.toml"), manifest).unwrap();
+    let lock = folder.path().join("taut.lock");
+    std::fs::write(&lock, plan.to_lock().unwrap()).unwrap();
+    let out = folder.path().join("out");
+    let config = Config { lock, out: Some(out.clone()), duration, spawned_ns: None };
+    let mut told = Told::default();
+    let ending = taut_run::run(&config, &mut told, setup);
+    let records =
+        std::fs::read(out.join(RECORDING)).ok().map(|bytes| Run::from_bytes(&bytes).unwrap().records);
+    Outcome { ending, told, records: records.unwrap_or_default() }
+}
+
+/// A task whose job is a closure.
+pub struct Each<F>(F);
+
+impl<F: Send> Component for Each<F> {}
+
+impl<F: FnMut(&mut Job<'_>) -> Result<(), Failure> + Send> Task for Each<F> {
+    fn release(&mut self, job: &mut Job<'_>) -> Result<(), Failure> {
+        (self.0)(job)
+    }
+}
+
+pub fn each<F: FnMut(&mut Job<'_>) -> Result<(), Failure> + Send>(job: F) -> Each<F> {
+    Each(job)
+}

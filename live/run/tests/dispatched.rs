@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Small applications of which a dispatcher decides: really booted, as those of `application.rs`. Without the privilege to
+//! be real-time jobs give way at their next call; what is checked here holds all the same.
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+mod app;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use app::{each, run};
+use taut_event::{Kind, Record};
+use taut_run::{Error, Failure, LockError, Reason};
+use taut_time::Duration;
+
+/// Two tasks that share a resource, under EDF.
+const SHARED: &str = r#"
+[resources.bus]
+[tasks.fast]
+arrival = { periodic = "2ms" }
+deadline = "2ms"
+wcet = { value = "100us", source = "guess" }
+sections = [{ resource = "bus", longest = "20us" }]
+[tasks.slow]
+arrival = { periodic = "10ms" }
+deadline = "10ms"
+wcet = { value = "500us", source = "guess" }
+sections = [{ resource = "bus", longest = "200us" }]
+[tasks.other]
+arrival = { periodic = "5ms", offset = "1ms" }
+deadline = "5ms"
+wcet = { value = "100us", source = "guess" }
+"#;
+
+fn shared(scheduler: &str) -> String {
+    SHARED.replacen("[resources.bus]", &format!("scheduler = \"{scheduler}\"\n[resources.bus]"), 1)
+}
+
+/// Both halves must agree whenever anybody looks.
+#[derive(Default)]
+struct Halves {
+    left: u64,
+    right: u64,
+}
+
+impl Halves {
+    fn add(&mut self, value: u64) {
+        assert_eq!(self.left, self.right, "somebody was inside");
+        self.left += value;
+        std::hint::black_box(&mut self.left);
+        self.right += value;
+    }
+}
+
+#[test]
+fn a_resource_is_one_jobs_at_a_time() {
+    for scheduler in ["fp", "edf"] {
+        let outcome = run(&shared(scheduler), Some(Duration::from_ms(200)), |app| {
+            app.resource("bus", Halves::default())?;
+            for (name, value) in [("fast", 1), ("slow", 1_000)] {
+                app.task(name, |create| {
+                    let bus = create.resource::<Halves>("bus")?;
+                    Ok(each(move |job| Ok(job.lock(&bus, |halves, _| halves.add(value))?)))
+                })?;
+            }
+            app.task("other", |_| Ok(each(|_| Ok(()))))
+        });
+        assert!(outcome.ending.unwrap().orderly);
+        let count = |kind: Kind, task: u16| {
+            outcome.records.iter().filter(|record| record.kind == kind && record.subject == task).count()
+        };
+        assert!(count(Kind::Complete, 0) >= 20 && count(Kind::Complete, 1) >= 5, "{scheduler}");
+        for task in 0..2 {
+            let jobs = count(Kind::Complete, task);
+            assert_eq!((count(Kind::Start, task), count(Kind::Locked, task)), (jobs, jobs), "{scheduler}");
+            assert_eq!(count(Kind::Unlock, task), jobs, "{scheduler}");
+        }
+        assert_eq!(count(Kind::Locked, 2), 0);
+        in_order(&outcome.records);
+    }
+}
+
+/// Within a core everything is recorded in the order of the decisions.
+fn in_order(records: &[Record]) {
+    let mut holder = None;
+    for record in records {
+        match record.kind {
+            Kind::Locked => assert_eq!(holder.replace(record.subject), None, "{record:?}"),
+            Kind::Unlock => assert_eq!(holder.take(), Some(record.subject), "{record:?}"),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused_before_release_0() {
+    let refused = |setup: fn(&mut taut_run::App<'_>) -> Result<(), Error>| {
+        let outcome = run(&shared("edf"), Some(Duration::from_ms(20)), setup);
+        assert!(!outcome.told.started);
+        outcome.ending.unwrap_err().to_string()
+    };
+    let told = refused(|app| app.resource("buss", ()));
+    assert_eq!(told, "the manifest has no resource `buss`");
+    let told = refused(|app| app.resource("bus", ()).and_then(|()| app.resource("bus", ())));
+    assert_eq!(told, "resource `bus` is asked for twice; there is only one");
+    let told =
+        refused(|app| app.task("fast", |create| create.resource::<()>("bus").map(|_| each(|_| Ok(())))));
+    assert_eq!(told, "resource `bus` is used before it is made; call `app.resource` first");
+    let told = refused(|app| {
+        app.resource("bus", ())?;
+        app.task("fast", |create| create.resource::<u8>("bus").map(|_| each(|_| Ok(()))))
+    });
+    assert_eq!(told, "resource `bus` was made with another type than it is asked for");
+    let told = refused(|app| {
+        app.resource("bus", ())?;
+        app.task("other", |create| create.resource::<()>("bus").map(|_| each(|_| Ok(()))))
+    });
+    assert_eq!(told, "resource `bus` is used by `fast`, `slow` in the manifest, not by `other`");
+    let told = refused(|app| {
+        for name in ["fast", "slow", "other"] {
+            app.task(name, |_| Ok(each(|_| Ok(()))))?;
+        }
+        Ok(())
+    });
+    assert_eq!(told, "resource `bus` is in the manifest, but the code does not use it");
+}
+
+#[test]
+fn a_lock_that_is_not_listed_is_refused_and_nothing_happens() {
+    static REFUSED: AtomicU64 = AtomicU64::new(0);
+    let outcome = run(&shared("fp"), Some(Duration::from_ms(100)), |app| {
+        app.resource("bus", 0_u64)?;
+        let mut smuggled = None;
+        for name in ["fast", "slow"] {
+            app.task(name, |create| {
+                let bus = create.resource::<u64>("bus")?;
+                smuggled = Some(bus.clone());
+                Ok(each(move |job| {
+                    job.lock(&bus, |count, job| {
+                        *count += 1;
+                        // The same one inside.
+                        assert!(matches!(job.lock(&bus, |_, _| ()), Err(LockError::Held { .. })));
+                    })?;
+                    Ok(())
+                }))
+            })?;
+        }
+        let bus = smuggled.unwrap();
+        app.task("other", |_| {
+            Ok(each(move |job| {
+                let refused = job.lock(&bus, |_, _| ());
+                assert!(matches!(refused, Err(LockError::NotListed { .. })), "{refused:?}");
+                REFUSED.fetch_add(1, Ordering::Relaxed);
+                Ok(refused?)
+            }))
+        })
+    });
+    assert!(outcome.ending.as_ref().unwrap().orderly);
+    assert!(REFUSED.load(Ordering::Relaxed) > 5);
+    let failed = outcome.of(Kind::Failed);
+    assert_eq!(failed.len() as u64, REFUSED.load(Ordering::Relaxed));
+    assert!(outcome.of(Kind::Locked).iter().all(|record| record.subject != 2));
+}
+
+#[test]
+fn states_under_a_lock() {
+    static SEEN: AtomicU64 = AtomicU64::new(0);
+    let tables = format!(
+        "{SHARED}\n[payloads]\nPose = {{ type = \"u64\", len = 40 }}\n[channels.pose]\nkind = \"state\"\nfrom = \"other\"\n\
+         to = [\"fast\", \"slow\"]\npayload = \"Pose\"\nmechanism = \"srp\"\n"
+    );
+    let outcome = run(&tables, Some(Duration::from_ms(200)), |app| {
+        app.resource("bus", ())?;
+        app.task("other", |create| {
+            let mut pose = create.state_writer::<[u64; 40]>("pose")?;
+            Ok(each(move |job| {
+                pose.publish(job, [job.number() + 1; 40]).map_err(|_| Failure::Code(1))?;
+                Ok(())
+            }))
+        })?;
+        for name in ["fast", "slow"] {
+            app.task(name, |create| {
+                let _ = create.resource::<()>("bus")?;
+                let (mut pose, mut last) = (create.state_reader::<[u64; 40]>("pose")?, 0);
+                Ok(each(move |job| {
+                    let Some(value) = pose.latest(job) else { return Ok(()) };
+                    assert!(value.iter().all(|word| *word == value[0]), "torn: {value:?}");
+                    assert!(value[0] >= last, "backwards");
+                    last = value[0];
+                    SEEN.fetch_add(1, Ordering::Relaxed);
+                    Ok(())
+                }))
+            })?;
+        }
+        Ok(())
+    });
+    assert!(outcome.ending.as_ref().unwrap().orderly);
+    assert!(SEEN.load(Ordering::Relaxed) > 50);
+    assert!(outcome.of(Kind::Failed).is_empty());
+    let numbers: Vec<u64> = outcome.of(Kind::Locked).iter().map(|record| record.value).collect();
+    assert!(numbers.iter().all(|number| *number == 1), "behind the one resource: {numbers:?}");
+}
+
+#[test]
+fn a_panic_ends_the_application_in_order() {
+    let outcome = run(&shared("edf"), None, |app| {
+        app.resource("bus", 0_u64)?;
+        app.task("slow", |create| {
+            let bus = create.resource::<u64>("bus")?;
+            Ok(each(move |job| Ok(job.lock(&bus, |_, job| assert!(job.number() < 2, "as asked for"))?)))
+        })?;
+        for name in ["fast", "other"] {
+            app.task(name, |_| Ok(each(|_| Ok(()))))?;
+        }
+        Ok(())
+    });
+    let ending = outcome.ending.unwrap();
+    assert_eq!((ending.reason, ending.orderly), (Reason::Panic(1), false));
+    assert_eq!(outcome.told.unfinished, ["slow: it panicked"]);
+}
+
+#[test]
+fn late_jobs_end_where_they_lock() {
+    static KILLED: AtomicU64 = AtomicU64::new(0);
+    let tables = SHARED.replacen("deadline = \"2ms\"", "deadline = \"2ms\"\non-overrun = \"kill-job\"", 1);
+    let outcome = run(&tables, Some(Duration::from_ms(100)), |app| {
+        app.resource("bus", ())?;
+        app.task("fast", |_| {
+            Ok(each(|job| {
+                if job.number() % 8 != 3 {
+                    return Ok(());
+                }
+                // For ever, but for this.
+                loop {
+                    if let Err(told) = job.checkpoint() {
+                        KILLED.fetch_add(1, Ordering::Relaxed);
+                        return Err(told);
+                    }
+                }
+            }))
+        })?;
+        for name in ["slow", "other"] {
+            app.task(name, |_| Ok(each(|_| Ok(()))))?;
+        }
+        Ok(())
+    });
+    assert!(outcome.ending.as_ref().unwrap().orderly);
+    assert!(KILLED.load(Ordering::Relaxed) >= 3);
+    assert!(outcome.of_task(Kind::Overrun, 0).len() as u64 >= KILLED.load(Ordering::Relaxed));
+    assert!(outcome.of_task(Kind::Complete, 0).len() > 20);
+}
