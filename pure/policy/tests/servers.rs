@@ -230,3 +230,28 @@ fn two_servers_on_a_core() {
     assert_eq!(core.served(at(10)), Ok(0));
     assert_eq!((core.decide(at(10)), core.next()), (Ok(Some(Turn::Task(0))), Some(at(11))));
 }
+
+/// A request that is done in the background, when its server has no budget, or withdrawn while a more urgent task runs.
+#[test]
+fn requests_that_go_away() {
+    let list = queue::List::new([queue::Node::EMPTY; 2]);
+    let rule = FixedPriority::new(list, [Slot::EMPTY; 2], &[2, 1]).expect("fits");
+    let mut core = Served::new(rule, 1, [Seat::new(sporadic(2, 10, 2))]);
+    core.request(0, at(0)).expect("there is one");
+    assert_eq!(core.decide(at(0)), Ok(Some(Turn::Server(0))));
+    assert_eq!((core.decide(at(2)), core.next()), (Ok(None), Some(at(10))));
+    assert_eq!((core.withdraw(0, at(4)), core.withdraw(0, at(4))), (Ok(()), Err(Misuse::State)));
+    assert_eq!((core.decide(at(4)), core.next()), (Ok(None), None), "nothing to wait for");
+    // Its turn waits below the task, and nobody asks for it any more, and then again.
+    core.request(0, at(12)).expect("there is one");
+    core.rule_mut().release(0, at(12)).expect("idle");
+    assert_eq!(core.decide(at(12)), Ok(Some(Turn::Task(0))));
+    core.withdraw(0, at(13)).expect("it has one");
+    core.rule_mut().complete().expect("it runs");
+    let mut again = core.clone();
+    assert_eq!((core.decide(at(14)), core.next()), (Ok(None), None));
+    again.request(0, at(14)).expect("there is one");
+    assert_eq!((again.decide(at(14)), again.next()), (Ok(Some(Turn::Server(0))), Some(at(16))));
+    assert_eq!(again.decide(at(16)), Ok(None));
+    assert_eq!(again.next(), Some(at(22)), "as if it had asked since 12");
+}

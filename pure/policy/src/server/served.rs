@@ -112,7 +112,8 @@ impl<S: Scheduler, B: Server, V: Store<Seat<B>>> Served<S, B, V> {
         self.pass(server, now)?;
         let seat = &mut self.seats.as_mut()[server];
         seat.backlog += 1;
-        if seat.backlog == 1 {
+        // A turn that nobody asks for any more still waits for the core: as if somebody had asked all along.
+        if seat.backlog == 1 && !seat.turn {
             seat.server.wake();
         }
         Ok(())
@@ -124,13 +125,26 @@ impl<S: Scheduler, B: Server, V: Store<Seat<B>>> Served<S, B, V> {
     /// [`Misuse::State`] if none runs.
     pub fn served(&mut self, now: Instant) -> Result<usize, Misuse> {
         let server = self.running().ok_or(Misuse::State)?;
+        self.withdraw(server, now)?;
+        Ok(server)
+    }
+
+    /// A server has one request less: another than the one that runs, or one that was done without its budget. As two
+    /// steps of the rule and the server.
+    ///
+    /// # Errors
+    /// [`Misuse::Task`] if there is no such server, [`Misuse::State`] if it has none.
+    pub fn withdraw(&mut self, server: usize, now: Instant) -> Result<(), Misuse> {
+        let seat = self.seats.as_ref().get(server).ok_or(Misuse::Task)?;
+        let backlog = seat.backlog.checked_sub(1).ok_or(Misuse::State)?;
         self.pass(server, now)?;
         let seat = &mut self.seats.as_mut()[server];
-        seat.backlog = seat.backlog.checked_sub(1).ok_or(Misuse::State)?;
-        if seat.turn && !seat.server.is_ready(seat.backlog > 0) {
+        seat.backlog = backlog;
+        let is_ready = seat.server.is_ready(backlog > 0);
+        if self.running() == Some(server) && !is_ready {
             self.end(server)?;
         }
-        Ok(server)
+        Ok(())
     }
 
     /// Who has the core from now on. As a step of each server, and two of the rule for each that begins or ends its turn.

@@ -165,7 +165,7 @@ impl<P: Store<Part>> Sporadic<P> {
     }
 
     fn is_available(&self) -> bool {
-        self.at(0) <= self.now && self.now != NEVER
+        self.at(0) <= self.now && self.at(0) != NEVER
     }
 }
 
