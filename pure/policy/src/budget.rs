@@ -12,8 +12,8 @@ use taut_time::{Duration, Instant};
 /// | [`RunOn`](Self::RunOn) | told | waits for the late job |
 /// | [`SkipNext`](Self::SkipNext) | told | dropped |
 /// | [`KillJob`](Self::KillJob) | the job ends | the late job ends; the release waits for that |
-/// | [`Demote`](Self::Demote) | the job goes on below all others | dropped |
 /// | [`StopApp`](Self::StopApp) | the application stops | the application stops |
+/// | [`Demote`](Self::Demote) | the job goes on below all others | so does the late job; the release is dropped |
 ///
 /// What isolates others from a job that goes wrong is a budget with `KillJob`, `Demote` or `StopApp`: to them a job never
 /// costs more than the budget and its longest section, see [`Background`](crate::Background).
@@ -25,10 +25,10 @@ pub enum Overrun {
     SkipNext,
     /// The late job is ended at a safe point.
     KillJob,
-    /// The late job goes on when nothing else does; releases that fall due meanwhile are dropped.
-    Demote,
     /// The application stops.
     StopApp,
+    /// The late job goes on when nothing else of its core does; releases that fall due meanwhile are dropped.
+    Demote,
 }
 
 /// What happened to a job that should not.
@@ -53,7 +53,7 @@ pub enum Remedy {
     /// It ends at its next safe point: as soon as it runs, or as what checks for it says, and holds nothing. Until then it
     /// goes on in the [`Background`](crate::Background), if it is its budget that is used up. A release waits for that.
     End,
-    /// It goes on in the [`Background`](crate::Background), as soon as it holds nothing.
+    /// It goes on in the [`Background`](crate::Background), as soon as it holds nothing. A release that falls due is dropped.
     Demote,
     /// The application stops.
     Stop,
@@ -65,10 +65,10 @@ impl Overrun {
         match (self, trouble) {
             (Self::RunOn | Self::SkipNext, Trouble::UsedUp) => Remedy::Tell,
             (Self::RunOn, Trouble::Due) => Remedy::Wait,
-            (Self::SkipNext | Self::Demote, Trouble::Due) => Remedy::Drop,
+            (Self::SkipNext, Trouble::Due) => Remedy::Drop,
             (Self::KillJob, _) => Remedy::End,
-            (Self::Demote, Trouble::UsedUp) => Remedy::Demote,
             (Self::StopApp, _) => Remedy::Stop,
+            (Self::Demote, _) => Remedy::Demote,
         }
     }
 }
@@ -155,14 +155,14 @@ mod tests {
     #[test]
     fn every_trouble_has_its_remedy() {
         use Overrun::*;
-        let table = [RunOn, SkipNext, KillJob, Demote, StopApp]
+        let table = [RunOn, SkipNext, KillJob, StopApp, Demote]
             .map(|policy| [Trouble::UsedUp, Trouble::Due].map(|trouble| policy.remedy(trouble)));
         let expected = [
             [Remedy::Tell, Remedy::Wait],
             [Remedy::Tell, Remedy::Drop],
             [Remedy::End, Remedy::End],
-            [Remedy::Demote, Remedy::Drop],
             [Remedy::Stop, Remedy::Stop],
+            [Remedy::Demote, Remedy::Demote],
         ];
         assert_eq!(table, expected);
     }

@@ -15,7 +15,7 @@ use taut_sim::{
 use taut_time::Duration;
 
 const POLICIES: [Overrun; 5] =
-    [Overrun::RunOn, Overrun::SkipNext, Overrun::KillJob, Overrun::Demote, Overrun::StopApp];
+    [Overrun::RunOn, Overrun::SkipNext, Overrun::KillJob, Overrun::StopApp, Overrun::Demote];
 
 fn ns(ns: u64) -> Duration {
     Duration::from_ns(ns)
@@ -82,6 +82,7 @@ fn every_policy_by_hand() {
             format!("{first}2 a0 kill, 2 b0 start, 7 b0 complete{later}12 b1 start, 17 b1 complete"),
             End::Complete,
         ),
+        ("0 a0 start, 2 a0 exhausted".to_owned(), End::Stopped { task: 0 }),
         (
             format!(
                 "{first}2 a0 preempt, 2 b0 start, 7 b0 complete, 7 a0 resume, 10 a1 drop, 10 a0 preempt, \
@@ -89,7 +90,6 @@ fn every_policy_by_hand() {
             ),
             End::Complete,
         ),
-        ("0 a0 start, 2 a0 exhausted".to_owned(), End::Stopped { task: 0 }),
     ];
     for (policy, (log, end)) in POLICIES.into_iter().zip(expected) {
         let (found, outcome) = ran(&set, &[(0, limit(policy, 2))], &scenario);
@@ -116,18 +116,21 @@ fn a_budget_that_is_just_enough() {
     }
 }
 
-/// No budgets: a, below b, is not done when its next release falls due at 10.
+/// No budgets: a, between b and c, is not done when its next release falls due at 10.
 #[test]
 fn late_releases_by_hand() {
-    let set = set(Scheduler::FixedPriority, vec![task(1, 10, plain(4)), task(2, 40, plain(8))]);
+    let set = set(
+        Scheduler::FixedPriority,
+        vec![task(2, 10, plain(4)), task(3, 40, plain(8)), task(1, 40, plain(3))],
+    );
     let scenario = Scenario::worst(ns(20));
     let first = "0 b0 start, 8 b0 complete, 8 a0 start, ";
     let expected = [
-        "12 a0 complete, 12 a1 start, 16 a1 complete",
-        "10 a1 drop, 12 a0 complete",
-        "10 a0 kill, 10 a1 start, 14 a1 complete",
-        "10 a1 drop, 12 a0 complete",
+        "12 a0 complete, 12 a1 start, 16 a1 complete, 16 c0 start, 19 c0 complete",
+        "10 a1 drop, 12 a0 complete, 12 c0 start, 15 c0 complete",
+        "10 a0 kill, 10 a1 start, 14 a1 complete, 14 c0 start, 17 c0 complete",
         "",
+        "10 a1 drop, 10 a0 preempt, 10 c0 start, 13 c0 complete, 13 a0 resume, 15 a0 complete",
     ];
     for (policy, expected) in POLICIES.into_iter().zip(expected) {
         let (found, outcome) = ran(&set, &[(0, limit(policy, 0))], &scenario);
@@ -380,7 +383,8 @@ fn what_is_no_limit() {
     assert_eq!(refused((0, limit(Overrun::Demote, 1))), Some(Fault::Limit { task: 0 }));
     let none = Limit { overrun: Overrun::RunOn, budget: Some(Duration::ZERO) };
     assert_eq!(refused((0, none)), Some(Fault::Limit { task: 0 }));
-    assert_eq!(refused((0, limit(Overrun::Demote, 0))), None);
+    assert_eq!(refused((0, limit(Overrun::Demote, 0))), Some(Fault::Limit { task: 0 }));
+    assert_eq!(refused((0, limit(Overrun::KillJob, 0))), None);
 }
 
 /// Two cores, local and global resources, any rules, any limits: nothing is refused, all jobs end, and none that keeps its
@@ -404,7 +408,7 @@ fn limits_under_all_rules() {
         let rules = Rules::all(&set, core, global);
         let mut limits = Vec::new();
         for (at, faulty) in faulty.iter().enumerate() {
-            let policy = POLICIES[random.below(4) as usize];
+            let policy = [0, 1, 2, 4].map(|at| POLICIES[at])[random.below(4) as usize];
             // Those that do not go wrong may spin for longer than they execute.
             let cost = if *faulty { 1 + random.below(set.cost(at).as_ns()) } else { 10_000 };
             limits.push((at, limit(policy, if random.below(4) == 0 { 0 } else { cost })));

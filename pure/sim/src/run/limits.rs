@@ -68,7 +68,7 @@ impl Simulation {
     pub fn limited(mut self, rules: &Rules, limits: &[(usize, Limit)]) -> Result<Self, Fault> {
         let mut tasks = vec![None; self.tasks.len()];
         for (task, limit) in limits.iter().copied() {
-            let demotes = limit.overrun == Overrun::Demote && limit.budget.is_some();
+            let demotes = limit.overrun == Overrun::Demote;
             let of = self.tasks.get(task).ok_or(Fault::Limit { task })?;
             let rule = rules.cores.get(of.core).ok_or(Fault::Cores)?;
             if limit.budget.is_some_and(Duration::is_zero) || (demotes && *rule == CoreRule::SrpList) {
@@ -99,18 +99,18 @@ impl Simulation {
     #[cold]
     pub(super) fn is_late(&mut self, task: usize, now: u64) -> Result<bool, Halt> {
         let Some(limited) = self.limit_mut(task) else { return Ok(false) };
-        match limited.limit.overrun.remedy(Trouble::Due) {
-            Remedy::Drop => return Ok(true),
+        let remedy = limited.limit.overrun.remedy(Trouble::Due);
+        match remedy {
+            Remedy::Tell | Remedy::Wait | Remedy::Drop => {}
             Remedy::Stop => return Err(End::Stopped { task }),
-            Remedy::End => {
-                limited.due = Some(Remedy::End);
+            Remedy::End | Remedy::Demote => {
+                limited.due = Some(remedy);
                 let core = self.fixed[task].core as usize;
                 self.pause(core, task, now);
                 self.touch(core);
             }
-            Remedy::Tell | Remedy::Wait | Remedy::Demote => {}
         }
-        Ok(false)
+        Ok(matches!(remedy, Remedy::Drop | Remedy::Demote))
     }
 
     /// What executes is looked at anew.
