@@ -217,6 +217,21 @@ pub struct StepFigures {
     pub max_ns: Option<u64>,
 }
 
+/// A resource whose locks were recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ResourceFigures {
+    /// Its name.
+    pub name: String,
+    /// Who waits for it, and how, as papers name it.
+    pub protocol: &'static str,
+    /// Requests that were not granted at once.
+    pub waited: u64,
+    /// From a request to its grant, of all that were granted; 0 where that was at once.
+    pub wait: Option<Spread>,
+    /// From the grant until it was given back.
+    pub held: Option<Spread>,
+}
+
 /// What the platform probe of a core saw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ProbeFigures {

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use taut_plan::{ChannelPlan, ClassPlan, Input, MemoryPlan, Place, Region, Term};
 
-use crate::figures::{ChainFigures, ChannelFigures, ProbeFigures, TaskFigures, Values};
+use crate::figures::{ChainFigures, ChannelFigures, ProbeFigures, ResourceFigures, TaskFigures, Values};
 use crate::jobs::Job;
 use crate::report::{About, Ending, Lateness, Report};
 use crate::schedule::slices;
@@ -50,6 +50,7 @@ struct Data<'a> {
     tasks: Vec<Task<'a>>,
     channels: Vec<Channel<'a>>,
     chains: &'a [ChainFigures],
+    resources: &'a [ResourceFigures],
     probes: &'a [ProbeFigures],
     /// CPU, when it ended, how late the probe was; the longest ones if there are many.
     stalls: Vec<(u16, u64, u64)>,
@@ -143,6 +144,7 @@ fn data<'a>(report: &'a Report, about: &About<'a>) -> Data<'a> {
         tasks: cuts.into_iter().enumerate().map(|(at, cuts)| task(report, at, until, cuts)).collect(),
         channels: report.channels.iter().zip(&plan.channels).map(|(f, c)| channel(f, c)).collect(),
         chains: &report.chains,
+        resources: &report.resources,
         probes: &report.probes,
         stalls,
         memory: &plan.memory,
@@ -195,7 +197,7 @@ fn task<'a>(report: &'a Report, at: usize, until: u64, cuts: Vec<Vec<u64>>) -> T
 /// Per task, the jobs that did not run in one piece.
 fn cuts(report: &Report, until: u64) -> Vec<Vec<Vec<u64>>> {
     let mut cuts: Vec<Vec<Vec<u64>>> = report.tasks.iter().map(|_| Vec::new()).collect();
-    for core in &report.plan.cores {
+    for (at, core) in report.plan.cores.iter().enumerate() {
         let mut jobs: Vec<(Job, u8)> = Vec::new();
         let mut places: Vec<u64> = Vec::new();
         let on_core = report.jobs.iter().zip(&report.tasks).filter(|(_, task)| task.cpu == Some(core.cpu));
@@ -207,7 +209,10 @@ fn cuts(report: &Report, until: u64) -> Vec<Vec<Vec<u64>>> {
             }
         }
         let mut of_job: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
-        for slice in slices(&jobs) {
+        let place: BTreeMap<(usize, u64), usize> =
+            jobs.iter().enumerate().map(|(at, (job, _))| ((job.task, job.number), at)).collect();
+        let decided = report.decisions.slices(at, &place);
+        for slice in decided.unwrap_or_else(|| slices(&jobs)) {
             let release = jobs[slice.job].0.release;
             let pieces = of_job.entry(slice.job).or_default();
             pieces.extend([slice.from, slice.to].map(|at| at.saturating_sub(release) / TICK_NS));

@@ -3,7 +3,9 @@
 
 use serde::Serialize;
 
-use crate::figures::{ChainFigures, ChannelFigures, ProbeFigures, ServiceChange, TaskFigures};
+use crate::figures::{
+    ChainFigures, ChannelFigures, ProbeFigures, ResourceFigures, ServiceChange, TaskFigures,
+};
 use crate::report::{Ending, Report};
 use crate::verdict::{Breach, Verdict, Warning};
 
@@ -32,6 +34,9 @@ struct Document<'a> {
     tasks: &'a [TaskFigures],
     channels: &'a [ChannelFigures],
     chains: &'a [ChainFigures],
+    /// Whose locks were recorded.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    resources: &'a [ResourceFigures],
     probes: &'a [ProbeFigures],
     services: &'a [ServiceChange],
     /// Paths and digests of what the plan was made from.
@@ -65,6 +70,7 @@ pub(crate) fn write(report: &Report) -> String {
         tasks: &report.tasks,
         channels: &report.channels,
         chains: &report.chains,
+        resources: &report.resources,
         probes: &report.probes,
         services: &report.services,
         inputs: &report.plan.inputs,

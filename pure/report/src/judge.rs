@@ -12,6 +12,7 @@ use taut_time::Duration;
 
 use crate::ages;
 use crate::blame::{self, CoreJobs, Finding, Pending, Stalls};
+use crate::decisions::Decisions;
 use crate::figures::{ChannelFigures, Counts, ProbeFigures, ServiceChange, TaskFigures, Values};
 use crate::jobs::{self, Job, TaskJobs};
 use crate::report::{Ending, Lateness, Report, facts, frame};
@@ -146,7 +147,10 @@ pub(crate) fn judge(plan: &Plan, run: &Run) -> Report {
         Some(ServiceChange { at_ns: record.at.as_ns().saturating_sub(begin), service, state: record.value })
     });
     let services = services.collect();
+    let decisions = Decisions::of(plan, &run.records);
     Report {
+        resources: decisions.resources(plan),
+        decisions,
         plan: plan.clone(),
         verdict,
         warnings: judge.warnings,

@@ -12,6 +12,7 @@
 
 mod ages;
 pub mod blame;
+mod decisions;
 #[cfg(test)]
 mod decoded;
 mod figures;
@@ -34,8 +35,8 @@ mod tracks;
 mod verdict;
 
 pub use figures::{
-    ChainFigures, ChannelFigures, Counts, ProbeFigures, ReactionFigures, ServiceChange, Spread, StepFigures,
-    TaskFigures,
+    ChainFigures, ChannelFigures, Counts, ProbeFigures, ReactionFigures, ResourceFigures, ServiceChange,
+    Spread, StepFigures, TaskFigures,
 };
 pub use report::{About, Ending, Report};
 pub use simulated::{Focus, Simulated, Window};

@@ -3,7 +3,7 @@
 
 //! A trace for Perfetto. Per task a track of jobs, from release to completion, with bound and deadline
 //! as arguments, one of its deadlines, and a counter of response times; on its thread's track what it holds and waits
-//! for, and values as flows from sender to receiver; per CPU the switches, so that its lane shows who ran; stalls of the
+//! for, and values as flows from sender to receiver; per resource who holds it; per CPU the switches, so that its lane shows who ran; stalls of the
 //! machine, and what the trace is made to show, on tracks of their own.
 //!
 //! What its viewer demands: a flow stands on two events at least; a thread that completed leaves its CPU asleep
@@ -48,6 +48,9 @@ fn stall_track(cpu: u16) -> u64 {
 fn deadlines_track(task: usize) -> u64 {
     400_000 + task as u64
 }
+fn resource_track(resource: usize) -> u64 {
+    500_000 + resource as u64
+}
 /// Of what the trace is made to show.
 const MARK: u64 = 2;
 
@@ -62,6 +65,7 @@ pub(crate) fn write(tracks: &Tracks) -> Vec<u8> {
         trace.jobs(at, task, tracks.end);
         trace.sections(at, task);
     }
+    trace.resources(tracks);
     trace.stalls(&tracks.stalls);
     trace.values(tracks);
     if let Some(mark) = &tracks.mark {
@@ -128,6 +132,11 @@ impl Trace {
             let counter = Message::new().uint(3, UNIT_TIME_NS);
             let response = under(response_track(at), &format!("{name}: response time")).message(8, &counter);
             self.packet(Message::new().message(60, &response));
+        }
+        let held = tracks.resources.iter().enumerate().filter(|(_, resource)| !resource.held.is_empty());
+        for (at, resource) in held {
+            let name = format!("{}: held by", resource.name);
+            self.packet(Message::new().message(60, &under(resource_track(at), &name)));
         }
         for lane in &tracks.lanes {
             let name = format!("machine stalls, cpu {}", lane.cpu);
@@ -199,6 +208,19 @@ impl Trace {
         for section in &task.sections {
             let event = section.begins.as_ref().map_or_else(|| end(track), |name| begin(track, "lock", name));
             self.event(section.at, &event);
+        }
+    }
+
+    /// Who held each resource, one after the other.
+    fn resources(&mut self, tracks: &Tracks) {
+        for (at, resource) in tracks.resources.iter().enumerate() {
+            let track = resource_track(at);
+            for held in &resource.held {
+                let task = tracks.tasks.get(held.task).map_or("?", |task| &task.name);
+                let event = begin(track, "lock", &format!("{task} {}", held.job));
+                self.event(held.from, &number(event, "job", held.job));
+                self.event(held.to, &end(track));
+            }
         }
     }
 

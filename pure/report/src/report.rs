@@ -5,7 +5,10 @@ use taut_event::file::Run;
 use taut_event::{Kind, Record};
 use taut_plan::Plan;
 
-use crate::figures::{ChainFigures, ChannelFigures, ProbeFigures, ServiceChange, TaskFigures};
+use crate::decisions::Decisions;
+use crate::figures::{
+    ChainFigures, ChannelFigures, ProbeFigures, ResourceFigures, ServiceChange, TaskFigures,
+};
 use crate::jobs::Job;
 use crate::tracks::Tracks;
 use crate::verdict::{Verdict, Warning};
@@ -20,6 +23,7 @@ pub struct Report {
     pub(crate) tasks: Vec<TaskFigures>,
     pub(crate) channels: Vec<ChannelFigures>,
     pub(crate) chains: Vec<ChainFigures>,
+    pub(crate) resources: Vec<ResourceFigures>,
     pub(crate) probes: Vec<ProbeFigures>,
     pub(crate) services: Vec<ServiceChange>,
     /// The machine's facts, as key and value.
@@ -33,6 +37,8 @@ pub struct Report {
     pub(crate) stalls: Vec<(u16, u64, u64)>,
     /// Sends and receives, by time.
     pub(crate) values: Vec<Record>,
+    /// What dispatchers recorded.
+    pub(crate) decisions: Decisions,
 }
 
 /// How a run ended.
@@ -92,6 +98,11 @@ impl Report {
     /// Per chain, in the plan's order.
     pub fn chains(&self) -> &[ChainFigures] {
         &self.chains
+    }
+
+    /// Per resource whose locks a dispatcher recorded, those of the manifest first.
+    pub fn resources(&self) -> &[ResourceFigures] {
+        &self.resources
     }
 
     /// Per real-time core, in the plan's order.

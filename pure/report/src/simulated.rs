@@ -15,11 +15,14 @@ use std::collections::VecDeque;
 
 use taut_model::TaskSet;
 use taut_plan::{ClassPlan, Plan};
+use taut_sim::Sink;
 use taut_time::{Duration, Instant};
 
+use crate::decisions;
 use crate::jobs::Job;
 use crate::perfetto;
-use crate::tracks::{Lane, Mark, Task, Tracks};
+use crate::report::Report;
+use crate::tracks::{Lane, Mark, Resource, Task, Tracks};
 
 /// What is shown of a run.
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +72,8 @@ pub struct Simulated {
     tasks: Vec<Live>,
     /// Per core of the set.
     cores: Vec<Core>,
-    resources: Vec<String>,
+    /// Per resource, who holds it, and since when.
+    held: Vec<Option<(usize, u64, u64)>>,
 }
 
 /// A task now.
@@ -148,6 +152,8 @@ impl Simulated {
         };
         let lanes = 0..set.cores().len().max(plan.cores.len());
         tracks.lanes = lanes.map(|core| Lane { cpu: cpu(core), steps: Vec::new() }).collect();
+        let resource = |of: &taut_model::Resource| Resource { name: of.name.clone(), held: Vec::new() };
+        tracks.resources = set.resources().iter().map(resource).collect();
         tracks.mark = window.focus.filter(|focus| focus.task < tasks.len()).map(|focus| Mark {
             task: tasks[focus.task].track,
             job: focus.job,
@@ -166,8 +172,55 @@ impl Simulated {
             cut: None,
             last: window.from.as_ns(),
             tasks,
-            resources: set.resources().iter().map(|resource| resource.name.clone()).collect(),
+            held: vec![None; set.resources().len()],
         }
+    }
+
+    /// The tracks of what dispatchers recorded, but for those of jobs.
+    pub(crate) fn decided(report: &Report) -> Tracks {
+        let plan = &report.plan;
+        let task = |(at, task): (usize, &taut_plan::TaskPlan)| {
+            let core = match &task.class {
+                ClassPlan::RealTime { cpu, .. } => plan.cores.iter().position(|core| core.cpu == *cpu),
+                ClassPlan::BestEffort {} => None,
+            };
+            Live {
+                track: at,
+                // One that is on none is in no event.
+                core: core.unwrap_or(0),
+                jobs: VecDeque::new(),
+                runs: None,
+                waits: false,
+                sections: Vec::new(),
+            }
+        };
+        let resource = |(name, _)| Resource { name, held: Vec::new() };
+        let resources: Vec<Resource> = decisions::resources(plan).into_iter().map(resource).collect();
+        let tracks = Tracks {
+            tasks: vec![Task::default(); plan.tasks.len()],
+            lanes: plan.cores.iter().map(|core| Lane { cpu: core.cpu, steps: Vec::new() }).collect(),
+            ..Tracks::default()
+        };
+        let mut seen = Self {
+            cores: vec![Core::default(); plan.cores.len()],
+            held: vec![None; resources.len()],
+            tracks: Tracks { resources, ..tracks },
+            from: 0,
+            until: u64::MAX,
+            events_max: u64::MAX,
+            events: 0,
+            open: false,
+            cut: None,
+            last: 0,
+            tasks: plan.tasks.iter().enumerate().map(task).collect(),
+        };
+        for event in report.decisions.events() {
+            seen.event(event);
+        }
+        if seen.open {
+            seen.close();
+        }
+        seen.tracks
     }
 
     /// Whether the response to look at was complete in the window.

@@ -48,6 +48,7 @@ pub(crate) fn write(report: &Report, width: usize, color: bool) -> String {
     page.tasks(report);
     page.channels(report);
     page.chains(report);
+    page.resources(report);
     page.conduct(report);
     page.probes(report);
     page.text
@@ -305,6 +306,44 @@ impl Page {
         }
     }
 
+    fn resources(&mut self, report: &Report) {
+        if report.resources.is_empty() {
+            return;
+        }
+        self.heading("locks", "from asking for a resource to having it, in µs");
+        let columns = vec![
+            word("resource", 0),
+            word("protocol", 3),
+            number("locks", 2),
+            number("waited", 0),
+            number("p99", 1),
+            number("max", 0),
+            number("held max", 0),
+        ];
+        let mut table = Table::new(columns, "", 0);
+        for resource in &report.resources {
+            table.row(vec![
+                resource.name.clone(),
+                resource.protocol.to_owned(),
+                resource.wait.map_or(0, |wait| wait.count).to_string(),
+                resource.waited.to_string(),
+                micros(resource.wait.map(|wait| wait.p99_ns)),
+                micros(resource.wait.map(|wait| wait.max_ns)),
+                micros(resource.held.map(|held| held.max_ns)),
+            ]);
+        }
+        self.plain(&table);
+    }
+
+    fn plain(&mut self, table: &Table) {
+        let (head, rows) = table.lines(self.width);
+        let head = self.paint(DIM, &head);
+        self.line(&head);
+        for (row, _) in rows {
+            self.line(&row);
+        }
+    }
+
     fn conduct(&mut self, report: &Report) {
         self.heading("real-time threads", "after release 0");
         let mut table = Table::new(
@@ -329,12 +368,7 @@ impl Page {
                 of(|c| c.preempted),
             ]);
         }
-        let (head, rows) = table.lines(self.width);
-        let head = self.paint(DIM, &head);
-        self.line(&head);
-        for (row, _) in rows {
-            self.line(&row);
-        }
+        self.plain(&table);
     }
 
     fn probes(&mut self, report: &Report) {

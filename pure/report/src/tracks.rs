@@ -13,6 +13,7 @@ use taut_event::Kind;
 use crate::jobs::Job;
 use crate::report::{Lateness, Report};
 use crate::schedule::slices;
+use crate::simulated::Simulated;
 
 /// All tracks of a run.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +24,8 @@ pub(crate) struct Tracks {
     pub(crate) lanes: Vec<Lane>,
     /// Core, when the probe woke, how late it was; by time.
     pub(crate) stalls: Vec<(u16, u64, u64)>,
+    /// Of each resource, by name, who held it.
+    pub(crate) resources: Vec<Resource>,
     /// By time.
     pub(crate) values: Vec<Value>,
     pub(crate) mark: Option<Mark>,
@@ -63,6 +66,23 @@ pub(crate) struct Section {
     pub(crate) at: u64,
     /// As `holds bus`; none for the end of what began last.
     pub(crate) begins: Option<String>,
+}
+
+/// Who held a resource.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Resource {
+    pub(crate) name: String,
+    /// By time.
+    pub(crate) held: Vec<Held>,
+}
+
+/// A job holds a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Held {
+    pub(crate) task: usize,
+    pub(crate) job: u64,
+    pub(crate) from: u64,
+    pub(crate) to: u64,
 }
 
 /// Who ran on a CPU.
@@ -114,28 +134,42 @@ pub(crate) struct Mark {
 }
 
 impl Tracks {
-    /// Those of a recorded run.
+    /// Those of a recorded run. What dispatchers recorded is followed as a simulated run is.
     pub(crate) fn of(report: &Report) -> Self {
-        let task = |(figures, jobs): (&crate::TaskFigures, &Vec<(Job, Lateness)>)| Task {
+        let decided = Simulated::decided(report);
+        let delays = report.decisions.delays();
+        let task = |(at, (figures, jobs)): (usize, (&crate::TaskFigures, &Vec<(Job, Lateness)>))| Task {
             name: figures.name.clone(),
             priority: figures.priority.unwrap_or(0),
             bound: figures.bound_ns,
             deadline: figures.deadline_ns,
             jobs: jobs
                 .iter()
-                .map(|(job, late)| Work { job: *job, late: whose(*late), delay: None })
+                .map(|(job, late)| Work {
+                    job: *job,
+                    late: whose(*late),
+                    delay: delays.get(&(at, job.number)).copied(),
+                })
                 .collect(),
+            sections: decided.tasks.get(at).map_or_else(Vec::new, |task| task.sections.clone()),
             ..Task::default()
         };
-        let lane = |core: &taut_plan::CorePlan| Lane { cpu: core.cpu, steps: steps(report, core.cpu) };
+        let lane = |(at, core): (usize, &taut_plan::CorePlan)| Lane {
+            cpu: core.cpu,
+            steps: match decided.lanes.get(at) {
+                Some(lane) if !lane.steps.is_empty() => lane.steps.clone(),
+                _ => steps(report, core.cpu),
+            },
+        };
         Self {
             app: report.plan.app.clone(),
-            tasks: report.tasks.iter().zip(&report.jobs).map(task).collect(),
-            lanes: report.plan.cores.iter().map(lane).collect(),
+            tasks: report.tasks.iter().zip(&report.jobs).enumerate().map(task).collect(),
+            lanes: report.plan.cores.iter().enumerate().map(lane).collect(),
             stalls: report.stalls.clone(),
             values: values(report),
             mark: None,
             end: report.jobs.iter().flatten().map(|(job, _)| job.complete).max().unwrap_or(0),
+            resources: decided.resources,
         }
     }
 }

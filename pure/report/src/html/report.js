@@ -261,6 +261,10 @@
     make("div", { class: "legend" }, memory.map(([name, n], i) => make("span", null, make("i", { style: { background: color(i) } }), `${name} ${bytes(n)}`))),
     table([["map"], ["what", "name"], ["kind"], ["offset", "n"], ["size", "n"]], data.regions.map(r => [r.place, r.name, r.what, count(r.offset), bytes(r.bytes)])));
 
+  if (data.resources.length) {
+    section("Locks", "How long jobs waited for a resource after they had asked for it, and how long they held it.");
+    add(table([["resource", "name"], ["protocol", "name"], ["locks", "n"], ["waited", "n"], ["wait p99", "n"], ["longest wait", "n"], ["held longest", "n"]], data.resources.map(r => [r.name, r.protocol, count(r.wait.count), count(r.waited), span(r.wait.p99_ns), span(r.wait.max_ns), r.held ? span(r.held.max_ns) : "-"])));
+  }
   section("The machine", data.probes.length ? "A probe above every task wakes each millisecond on every real-time core and tells how late it was: what it cannot account for is ours." : "Not watched: without priorities no probe stands above the tasks, so nothing can tell the machine's stalls from ours.");
   if (data.probes.length) add(table([["core", "name"], ["stalls above 100 µs", "n"], ["in all", "n"], ["longest", "n"]], data.probes.map(p => ["cpu " + p.cpu, count(p.stalls), span(p.total_ns), span(p.max_ns)])));
   if (data.stalls.length) add(make("p", { class: "note gap" }, "The longest:"), table([["core", "name"], ["until", "n"], ["late by", "n"]], data.stalls.slice(0, 8).map(([cpu, at, late]) => ["cpu " + cpu, span(at), span(late)])));

@@ -7,7 +7,7 @@ use taut_sim::{Event, Kind, Sink};
 
 use super::{Begun, Core, Left, Live, Simulated};
 use crate::jobs::Job;
-use crate::tracks::{Section, Step, What, Work};
+use crate::tracks::{Held, Section, Step, What, Work};
 
 impl Simulated {
     /// The window begins: what lasts is shown from here on.
@@ -38,6 +38,9 @@ impl Simulated {
             if self.cores[core].runs.is_some() {
                 self.step(core, at, What::Switch { to: None, sleeps: false });
             }
+        }
+        for resource in 0..self.held.len() {
+            self.holds(resource, at, None);
         }
         for task in &self.tasks {
             let track = &mut self.tracks.tasks[task.track];
@@ -92,7 +95,7 @@ impl Simulated {
     }
 
     fn resource(&self, at: usize) -> &str {
-        self.resources.get(at).map_or("?", |name| name)
+        self.tracks.resources.get(at).map_or("?", |resource| &resource.name)
     }
 
     fn section(&mut self, task: usize, at: u64, begins: Option<String>) {
@@ -103,6 +106,18 @@ impl Simulated {
         }
         if self.open {
             self.tracks.tasks[live.track].sections.push(Section { at, begins });
+        }
+    }
+
+    /// Somebody else, or nobody, holds a resource.
+    fn holds(&mut self, resource: usize, at: u64, by: Option<(usize, u64)>) {
+        let Some(place) = self.held.get_mut(resource) else { return };
+        let before = std::mem::replace(place, by.map(|(task, job)| (task, job, at)));
+        if let Some((task, job, since)) = before
+            && self.open
+        {
+            let from = since.max(self.from).min(at);
+            self.tracks.resources[resource].held.push(Held { task, job, from, to: at });
         }
     }
 
@@ -204,8 +219,12 @@ impl Sink for Simulated {
                 }
                 let name = format!("{HOLDS}{}", self.resource(resource));
                 self.section(task, at, Some(name));
+                self.holds(resource, at, Some((track, event.job)));
             }
-            Kind::Unlock(_) => self.section(task, at, None),
+            Kind::Unlock(resource) => {
+                self.section(task, at, None);
+                self.holds(resource, at, None);
+            }
             Kind::Complete { .. } | Kind::Kill => {
                 self.leaves(task, at, true);
                 self.complete(task, at);

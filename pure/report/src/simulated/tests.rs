@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use taut_model::{Arrivals, Body, Resource, Scheduler, Segment, SetTask};
 use taut_sim::flow::{Channel, Flows, Full, Mechanism, Queue};
-use taut_sim::{CoreRule, GlobalRule, Outcome, Rules, Scenario, Simulation};
+use taut_sim::{CoreRule, Event, GlobalRule, Outcome, Rules, Scenario, Simulation};
 
 use super::*;
 use crate::decoded::{entries, lanes, lines, tracks};
@@ -273,4 +273,127 @@ fn jobs_that_are_dropped_and_not_complete() {
         lines[at..].iter().zip(back_to_back).all(|(line, expected)| line.contains(expected)),
         "{lines:?}"
     );
+}
+
+/// A plan with the tasks, cores and resources of a set, all dispatched.
+fn dispatched(set: &TaskSet) -> Plan {
+    let mut plan = plan();
+    let (task, core) = (plan.tasks[0].clone(), plan.cores[0].clone());
+    plan.tasks = set.tasks().iter().map(|of| with(&task, of)).collect();
+    let cpus = 0..u16::try_from(set.cores().len()).unwrap();
+    let dispatcher = Some("a test's".to_owned());
+    plan.cores =
+        cpus.map(|cpu| taut_plan::CorePlan { cpu, dispatched: dispatcher.clone(), ..core.clone() }).collect();
+    let users = |at| set.users(at).map(|task| set.tasks()[task].name.clone()).collect();
+    let resource = |(at, resource): (usize, &Resource)| taut_plan::ResourcePlan {
+        name: resource.name.clone(),
+        protocol: taut_plan::Locking::Mpcp,
+        reason: String::new(),
+        users: users(at),
+    };
+    plan.resources = set.resources().iter().enumerate().map(resource).collect();
+    (plan.channels, plan.chains) = (Vec::new(), Vec::new());
+    plan
+}
+
+fn with(task: &taut_plan::TaskPlan, of: &SetTask) -> taut_plan::TaskPlan {
+    let mut task = taut_plan::TaskPlan { name: of.name.clone(), ..task.clone() };
+    if let ClassPlan::RealTime { cpu, deadline, .. } = &mut task.class {
+        (*cpu, *deadline) = (u16::try_from(of.core).unwrap(), of.deadline);
+    }
+    task
+}
+
+/// What an executor would have recorded of it; `later` is what decisions take.
+fn as_recorded(event: Event, resource_waits: bool) -> Option<taut_event::Record> {
+    use taut_event::Kind;
+    let (kind, value) = match event.kind {
+        taut_sim::Kind::Release { .. } => (Kind::Release, 0),
+        taut_sim::Kind::Start => (Kind::Start, 0),
+        taut_sim::Kind::Preempt => (Kind::Preempt, 0),
+        taut_sim::Kind::Resume => (Kind::Resume, 0),
+        taut_sim::Kind::Suspend(resource) => (Kind::Suspend, resource),
+        taut_sim::Kind::Spin(resource) => (Kind::Spin, resource),
+        taut_sim::Kind::Locked(resource) if resource_waits => (Kind::Granted, resource),
+        taut_sim::Kind::Locked(resource) => (Kind::Locked, resource),
+        taut_sim::Kind::Unlock(resource) => (Kind::Unlock, resource),
+        taut_sim::Kind::Complete { .. } => (Kind::Complete, 0),
+        _ => return None,
+    };
+    let (subject, value) = (u16::try_from(event.task).unwrap(), value as u64);
+    Some(taut_event::Record { at: event.at, kind, cpu: 0, subject, job: event.job, value })
+}
+
+/// A dispatched run is shown as the simulated one that it equals: who ran, what was held and waited for.
+#[test]
+fn what_a_dispatcher_records_is_shown_alike() {
+    for (set, rules) in cases() {
+        let plan = dispatched(&set);
+        let scenario = Scenario::worst(Duration::from_ms(40));
+        let mut simulation = Simulation::new(&set, &rules).unwrap();
+        let mut shown = Simulated::new(&plan, &set, &all(&[]));
+        simulation.run(&scenario, &mut shown).unwrap();
+        let simulated = shown.into_perfetto();
+        let mut records = Vec::new();
+        let mut suspended = BTreeSet::new();
+        let mut note = |event: Event| {
+            if let taut_sim::Kind::Suspend(resource) = event.kind
+                && !set.is_local(resource)
+            {
+                suspended.insert(event.task);
+            }
+            let granted = matches!(event.kind, taut_sim::Kind::Locked(_)) && suspended.remove(&event.task);
+            records.extend(as_recorded(event, granted));
+            if granted {
+                // The thread that waited says so once more.
+                records.extend(as_recorded(event, false));
+            }
+        };
+        simulation.run(&scenario, &mut note).unwrap();
+        let run = taut_event::file::Run { plan: String::new(), machine: String::new(), records, unknown: 0 };
+        let report = Report::new(&plan, &run);
+        let recorded = report.perfetto();
+        assert_eq!(lanes(&recorded), lanes(&simulated), "{rules:?}");
+        let of = |trace: &[u8]| -> Vec<_> {
+            let all = entries(trace).into_iter();
+            all.filter(|entry| entry.track.starts_with("thread") || entry.track.ends_with("held by"))
+                .collect()
+        };
+        assert_eq!(of(&recorded), of(&simulated), "{rules:?}");
+        assert_eq!(tracks(&recorded), tracks(&simulated));
+        // How long jobs waited, in every form.
+        let waits: u64 = report.resources().iter().map(|resource| resource.waited).sum();
+        let waited = run
+            .records
+            .iter()
+            .filter(|record| matches!(record.kind, taut_event::Kind::Suspend | taut_event::Kind::Spin));
+        assert_eq!(waits, waited.count() as u64);
+        let name = &set.resources()[0].name;
+        let text = report.text(100, false);
+        let row = text.lines().find(|line| line.starts_with(name.as_str())).unwrap();
+        assert!(text.contains("\nlocks  from asking") && row.contains("MPCP"), "{text}");
+        assert!(report.json().contains("\"resources\": ["));
+        assert!(report.html(&crate::About::default()).contains("\"resources\":[{\"name\":\""));
+    }
+}
+
+#[test]
+fn a_run_of_two_cores_in_the_viewer() {
+    let set = bus();
+    let plan = dispatched(&set);
+    let mut records = Vec::new();
+    let mut simulation = Simulation::new(&set, &Rules::of(&set, GlobalRule::Msrp)).unwrap();
+    let mut note = |event: Event| {
+        // A switch takes 100 us, of which nobody has anything.
+        let late = matches!(event.kind, taut_sim::Kind::Start | taut_sim::Kind::Resume);
+        let at = event.at.checked_add(Duration::from_us(if late { 100 } else { 0 })).unwrap();
+        records.extend(as_recorded(Event { at, ..event }, false));
+    };
+    simulation.run(&Scenario::worst(Duration::from_ms(20)), &mut note).unwrap();
+    records[0].value = 30_000;
+    let run = taut_event::file::Run { plan: String::new(), machine: String::new(), records, unknown: 0 };
+    let report = Report::new(&plan, &run);
+    insta::assert_snapshot!("dispatched", lines(&report.perfetto()));
+    let spun = &report.resources()[0];
+    assert_eq!((spun.waited, spun.wait.unwrap().max_ns), (1, 3_000_000));
 }
