@@ -138,12 +138,12 @@ impl Tracks {
     pub(crate) fn of(report: &Report) -> Self {
         let decided = Simulated::decided(report);
         let delays = report.decisions.delays();
-        let task = |(at, (figures, jobs)): (usize, (&crate::TaskFigures, &Vec<(Job, Lateness)>))| Task {
+        let task = |(at, figures): (usize, &crate::TaskFigures)| Task {
             name: figures.name.clone(),
             priority: figures.priority.unwrap_or(0),
             bound: figures.bound_ns,
             deadline: figures.deadline_ns,
-            jobs: jobs
+            jobs: report.jobs[at]
                 .iter()
                 .map(|(job, late)| Work {
                     job: *job,
@@ -163,7 +163,7 @@ impl Tracks {
         };
         Self {
             app: report.plan.app.clone(),
-            tasks: report.tasks.iter().zip(&report.jobs).enumerate().map(task).collect(),
+            tasks: report.tasks.iter().enumerate().map(task).collect(),
             lanes: report.plan.cores.iter().enumerate().map(lane).collect(),
             stalls: report.stalls.clone(),
             values: values(report),
