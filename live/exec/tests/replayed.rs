@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Same code, same schedule: random sets on threads, recorded, and replayed by the simulator event by event.
+//!
+//! Loose everywhere; strict where fixed priorities may be had, and said if not. Nothing here looks at how long anything
+//! took. `REPLAYED_SETS` and `REPLAYED_MS` make it longer.
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration as Time;
+
+use taut_event::{Kind, Record};
+use taut_exec::{Job, Level, Overrun, Posture, Release, Resource, Rule, Setup, TaskId, TaskSetup, Wanted};
+use taut_model::{Arrivals, Body, Request, Scheduler, SetTask, TaskSet};
+use taut_sim::replay::{Names, Replay, Replayed};
+use taut_sim::{CoreRule, GlobalRule, Rules};
+use taut_sys::{clock, thread};
+use taut_time::Duration;
+
+/// Numbers that look random; the same for the same seed.
+struct Random(u64);
+
+impl Random {
+    /// Below `end`.
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+}
+
+/// What a job does: computes, then a section with what is inside.
+#[derive(Clone, Debug)]
+struct Section {
+    /// On its core.
+    resource: usize,
+    before_ns: u64,
+    inside_ns: u64,
+    inner: Option<Box<Section>>,
+}
+
+#[derive(Clone, Debug)]
+struct Task {
+    core: usize,
+    priority: u32,
+    deadline: Duration,
+    /// None of one that is released by hand.
+    period: Option<Duration>,
+    offset: Duration,
+    overrun: Overrun,
+    sections: Vec<Section>,
+    after_ns: u64,
+    /// Releases the core's task that is released by hand, every so many jobs.
+    releases: u64,
+}
+
+/// Resources of each core.
+const RESOURCES: usize = 3;
+
+fn draw(random: &mut Random, cores: usize) -> (Vec<Rule>, Vec<Task>) {
+    let rules = [Rule::Immediate, Rule::Original, Rule::Srp, Rule::Dfp];
+    let rules: Vec<Rule> = (0..cores).map(|_| rules[random.below(4) as usize]).collect();
+    let mut tasks = Vec::new();
+    for (core, rule) in rules.iter().enumerate() {
+        let count = 3 + random.below(4);
+        // What no calendar knows is not exact under floors: when its core was visited last is not recorded.
+        let by_hand = *rule != Rule::Dfp && random.below(2) == 0;
+        for at in 0..count {
+            let period_us = 500 * (1 + random.below(12));
+            let work_ns = period_us * (500 + random.below(500)) / count;
+            let sections = 1 + random.below(3);
+            let part = work_ns / (sections * 2 + 1);
+            let section = |random: &mut Random| {
+                let resource = random.below(RESOURCES as u64) as usize;
+                let other = (resource + 1 + random.below(RESOURCES as u64 - 1) as usize) % RESOURCES;
+                let inner = Section { resource: other, before_ns: 0, inside_ns: part / 2, inner: None };
+                let nests = random.below(3) == 0;
+                Section {
+                    resource,
+                    before_ns: random.below(part + 1),
+                    inside_ns: part / 2,
+                    inner: nests.then(|| Box::new(inner)),
+                }
+            };
+            let policies = [Overrun::RunOn, Overrun::SkipNext, Overrun::KillJob];
+            let hand = by_hand && at == 0;
+            tasks.push(Task {
+                core,
+                priority: 1 + random.below(6) as u32,
+                deadline: Duration::from_us(period_us / 2 + random.below(period_us)),
+                period: (!hand).then(|| Duration::from_us(period_us)),
+                offset: Duration::from_us(random.below(period_us)),
+                overrun: policies[random.below(3) as usize],
+                sections: (0..sections).map(|_| section(random)).collect(),
+                after_ns: random.below(part + 1),
+                releases: if by_hand && !hand { 3 + random.below(6) } else { 0 },
+            });
+        }
+    }
+    (rules, tasks)
+}
+
+/// The same for the simulator. How long things take is in the recording.
+fn model(rules: &[Rule], tasks: &[Task]) -> (TaskSet, Rules) {
+    let task = |(at, task): (usize, &Task)| {
+        let mut used: Vec<usize> = task.sections.iter().flat_map(resources).collect();
+        used.sort_unstable();
+        used.dedup();
+        let request = |resource: usize| Request {
+            resource: task.core * RESOURCES + resource,
+            count: 1,
+            length: Duration::from_ns(1),
+            outermost: true,
+        };
+        SetTask {
+            name: format!("t{at}"),
+            core: task.core,
+            priority: task.priority,
+            arrivals: if task.period.is_some() { Arrivals::Periodic } else { Arrivals::Sporadic },
+            period: task.period.unwrap_or(Duration::from_ns(1)),
+            deadline: task.deadline,
+            jitter: Duration::ZERO,
+            body: Body::Anywhere {
+                cost: Duration::from_us(1),
+                requests: used.into_iter().map(request).collect(),
+            },
+        }
+    };
+    let resource = |at| taut_model::Resource { name: format!("r{at}") };
+    let resources = (0..rules.len() * RESOURCES).map(resource).collect();
+    let tasks = tasks.iter().enumerate().map(task).collect();
+    let set = TaskSet::new(vec![Scheduler::FixedPriority; rules.len()], resources, tasks).unwrap();
+    let core = |rule: &Rule| match rule {
+        Rule::Immediate => CoreRule::Immediate,
+        Rule::Original => CoreRule::Original,
+        Rule::Srp => CoreRule::Srp,
+        Rule::Dfp => CoreRule::DfpNext,
+    };
+    let cores = rules.iter().map(core).collect();
+    let rules = Rules { cores, resources: vec![GlobalRule::Msrp; set.resources().len()] };
+    (set, rules)
+}
+
+fn resources(section: &Section) -> Vec<usize> {
+    let inner = section.inner.as_deref().map(resources);
+    [vec![section.resource], inner.unwrap_or_default()].concat()
+}
+
+fn busy(ns: u64) {
+    let end = clock::monotonic_ns() + ns;
+    while clock::monotonic_ns() < end {
+        std::hint::spin_loop();
+    }
+}
+
+fn inside(section: &Section, all: &[Resource<u64>], job: &mut Job<'_>) {
+    busy(section.before_ns);
+    // A job that was told to end goes on without the section.
+    let _ = job.lock(&all[section.resource], |value, job| {
+        let before = *value;
+        busy(section.inside_ns);
+        section.inner.iter().for_each(|inner| inside(inner, all, job));
+        *value = before + 1;
+    });
+}
+
+/// Runs a set on threads. Gives what was recorded, core by core, and how it ran.
+fn record(rules: &[Rule], tasks: &[Task], wanted: Wanted, time: Time) -> (Vec<Record>, Posture, u64) {
+    let cpus = thread::affinity().unwrap();
+    let mut setup = Setup::new();
+    let (mut drains, mut locks, mut cores) = (Vec::new(), Vec::new(), Vec::new());
+    for (core, rule) in rules.iter().enumerate() {
+        let id = setup.core(cpus[core], *rule);
+        locks.push((0..RESOURCES).map(|_| setup.resource(id, 0_u64)).collect::<Vec<_>>());
+        drains.push(setup.record(id, Level::All, 1 << 16));
+        cores.push(id);
+    }
+    let mut by_hand: Vec<Option<TaskId>> = vec![None; cores.len()];
+    for (at, task) in tasks.iter().enumerate() {
+        let all = locks[task.core].clone();
+        let release = match task.period {
+            Some(period) => Release::Periodic { period, offset: task.offset },
+            None => Release::ByHand,
+        };
+        let mut own = TaskSetup::new(&format!("t{at}"), release)
+            .priority(task.priority)
+            .deadline(task.deadline)
+            .overrun(task.overrun);
+        for resource in task.sections.iter().flat_map(resources) {
+            own = own.uses(&all[resource]);
+        }
+        let (sections, after_ns, releases) = (task.sections.clone(), task.after_ns, task.releases);
+        let hand = by_hand[task.core];
+        let work = move |job: &mut Job<'_>| {
+            for section in &sections {
+                inside(section, &all, job);
+                if job.checkpoint().is_err() {
+                    return;
+                }
+            }
+            if let Some(hand) = hand
+                && releases > 0
+                && job.number().is_multiple_of(releases)
+            {
+                job.release(hand).unwrap();
+            }
+            busy(after_ns);
+        };
+        let id = setup.task(cores[task.core], own, work);
+        if task.period.is_none() {
+            by_hand[task.core] = Some(id);
+        }
+    }
+    let run = setup.run(wanted, |exec| {
+        exec.wait(Some(time));
+        exec.origin()
+    });
+    let (origin, outcome) = run.unwrap();
+    let begin = Record { at: origin, kind: Kind::Begin, cpu: 0, subject: 0, job: 0, value: 0 };
+    let mut records = vec![begin];
+    for drain in &mut drains {
+        drain.drain(|record| records.push(record));
+    }
+    (records, outcome.posture, outcome.tasks.iter().map(|task| task.completed).sum())
+}
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// What a set was, and where it differs.
+fn told(set: &TaskSet, rules: &Rules, replayed: &Replayed, records: &[Record]) -> String {
+    let tasks: Vec<String> = set.tasks().iter().map(|task| task.name.clone()).collect();
+    let resources: Vec<String> = set.resources().iter().map(|resource| resource.name.clone()).collect();
+    let names = Names { tasks: &tasks, resources: &resources, begin: records[0].at };
+    let table = replayed.difference.as_ref().map(|found| found.table(&names)).unwrap_or_default();
+    format!("{:?}\n{table}{:?} {:?}", rules.cores, replayed.cores, replayed.pending)
+}
+
+/// What was seen in all of it.
+#[derive(Debug, Default)]
+struct Seen {
+    sets: u64,
+    events: u64,
+    jobs: u64,
+    preempted: u64,
+    waited: u64,
+}
+
+fn campaign(wanted: Wanted, cores: usize, sets: u64, seed: u64) -> Option<Seen> {
+    let time = Time::from_millis(number("REPLAYED_MS", 30));
+    let mut seen = Seen::default();
+    for at in 0..sets {
+        let mut random = Random(seed + at);
+        let (rules, tasks) = draw(&mut random, cores);
+        let (records, posture, completed) = record(&rules, &tasks, wanted, time);
+        if wanted == Wanted::Best && posture != Posture::Strict {
+            println!("strict runs are skipped: {posture}");
+            return None;
+        }
+        let (set, rules) = model(&rules, &tasks);
+        let replayed = Replay::of(&set, &rules, &records).unwrap();
+        let lost = records.iter().any(|record| record.kind == Kind::Lost);
+        let told = || told(&set, &rules, &replayed, &records);
+        assert!(replayed.is_equal() || lost, "seed {}: {}", seed + at, told());
+        assert_eq!(replayed.pending, [], "seed {}: {}", seed + at, told());
+        let jobs = replayed.cores.iter().map(|core| core.jobs).sum::<u64>();
+        assert!(jobs == completed || lost, "seed {}: {jobs} of {completed}", seed + at);
+        let count = |kind| records.iter().filter(|record| record.kind == kind).count() as u64;
+        seen.sets += 1;
+        seen.events += replayed.events();
+        seen.jobs += jobs;
+        seen.preempted += count(Kind::Preempt);
+        seen.waited += count(Kind::Suspend);
+    }
+    Some(seen)
+}
+
+/// One after the other: two at once would take each other's processors.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[test]
+fn what_threads_did_is_what_is_simulated() {
+    let _alone = alone();
+    let sets = number("REPLAYED_SETS", 20);
+    let cpus = thread::affinity().unwrap().len().min(2);
+    for (wanted, cores) in
+        [(Wanted::Loose, 1), (Wanted::Loose, cpus), (Wanted::Best, 1), (Wanted::Best, cpus)]
+    {
+        let Some(seen) = campaign(wanted, cores, sets, 1 + 1_000 * cores as u64) else { continue };
+        println!("{wanted:?}, {cores} cores: {seen:?}");
+        assert!(seen.events > 20 * sets && seen.preempted > 0, "{seen:?}");
+    }
+}
+
+/// A recording in which one decision is another's is not what is simulated.
+#[test]
+fn a_changed_decision_is_found() {
+    let _alone = alone();
+    let mut found = 0;
+    for seed in 0..5 {
+        let (rules, tasks) = draw(&mut Random(77 + seed), 1);
+        let (mut records, ..) = record(&rules, &tasks, Wanted::Loose, Time::from_millis(30));
+        let (set, rules) = model(&rules, &tasks);
+        let Some(at) = records.iter().position(|record| record.kind == Kind::Resume) else { continue };
+        records[at].subject = (records[at].subject + 1) % tasks.len() as u16;
+        let replayed = Replay::of(&set, &rules, &records).unwrap();
+        let difference = replayed.difference.expect("one");
+        assert_eq!(difference.recorded.0, at);
+        found += 1;
+    }
+    assert!(found > 0);
+}
