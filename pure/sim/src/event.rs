@@ -3,8 +3,8 @@
 
 use taut_time::{Duration, Instant};
 
-/// What happened to a job. A vocabulary of its own: `taut-event` is the layout of recorded runs, which know nothing of
-/// preemption and locks.
+/// What happened to a job. A vocabulary of its own: `taut-event` is the layout of recorded runs, of which only those of
+/// dispatchers know of preemption and locks; [`crate::replay`] joins the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// It may run from now on, unless an earlier job of its task is not complete.
