@@ -30,6 +30,9 @@
 //! a job, or in a server; cores that share a resource with it end with it. Each core says how far it was compared.
 
 mod difference;
+mod ending;
+mod notes;
+mod order;
 mod player;
 mod tape;
 

@@ -10,48 +10,47 @@ use taut_model::{Arrivals, TaskSet};
 use taut_time::{Duration, Instant};
 
 use super::tape::{Flaw, Item, Malformed, Tape, What};
-use super::{CoreReplay, CoreState, Difference, Replay, Replayed, Stop, Why};
-use crate::run::{Act, Seat};
-use crate::{CoreRule, End, Event, GlobalRule, Kind, Rules, Simulation, Sink};
+use super::{CoreReplay, Difference, Replay, Replayed, Stop, Why};
+use crate::run::Act;
+use crate::{CoreRule, End, Event, Kind, Rules, Simulation, Sink};
 
-/// What is shown on either side of a difference: before it, and after.
+/// What is shown before a difference.
 const BEFORE: usize = 6;
-const AFTER: usize = 3;
 
-struct Player<'a, S> {
-    set: &'a TaskSet,
-    rules: &'a Rules,
-    simulation: Simulation,
-    tape: &'a Tape,
-    slack: u64,
-    lanes: Vec<Lane>,
+pub(super) struct Player<'a, S> {
+    pub(super) set: &'a TaskSet,
+    pub(super) rules: &'a Rules,
+    pub(super) simulation: Simulation,
+    pub(super) tape: &'a Tape,
+    pub(super) slack: u64,
+    pub(super) lanes: Vec<Lane>,
     /// Per task, how many of its arrivals were told or dropped.
-    arrived: Vec<usize>,
+    pub(super) arrived: Vec<usize>,
     /// Per task, a resource that its thread may say once more that it holds.
-    granted: Vec<Option<usize>>,
+    pub(super) granted: Vec<Option<usize>>,
     /// Per resource, as simulated: task, job, and which hold it is.
-    held: Vec<Option<(usize, u64)>>,
+    pub(super) held: Vec<Option<(usize, u64)>>,
     /// Per resource, how many were granted it.
-    grants: Vec<usize>,
+    pub(super) grants: Vec<usize>,
     /// Cores that go first until a place of theirs, the last one first.
-    first: Vec<(usize, usize)>,
+    pub(super) first: Vec<(usize, usize)>,
     /// Per core, when it was told of a release last.
-    last_told: Vec<u64>,
-    reordered: u64,
-    sink: &'a mut S,
+    pub(super) last_told: Vec<u64>,
+    pub(super) reordered: u64,
+    pub(super) sink: &'a mut S,
 }
 
 /// A core under way.
 #[derive(Default)]
-struct Lane {
-    found: CoreReplay,
-    next: usize,
+pub(super) struct Lane {
+    pub(super) found: CoreReplay,
+    pub(super) next: usize,
     /// Simulated, and not recorded yet.
-    expected: VecDeque<Event>,
+    pub(super) expected: VecDeque<Event>,
     /// Something was told at this instant, and nobody has decided yet.
-    undecided: Option<u64>,
+    pub(super) undecided: Option<u64>,
     /// The last that was recorded and simulated.
-    equal: VecDeque<(Record, Event)>,
+    pub(super) equal: VecDeque<(Record, Event)>,
 }
 
 /// Listens to what is simulated on a core.
@@ -83,7 +82,7 @@ impl<S: Sink> Sink for Ear<'_, S> {
 }
 
 /// Why a replay ends before its records.
-enum Halt {
+pub(super) enum Halt {
     Differs(Box<Difference>),
     Stops(usize, Stop),
 }
@@ -165,69 +164,6 @@ impl<S: Sink> Player<'_, S> {
             }
         }
         Ok(())
-    }
-
-    /// The core whose next record is to be taken.
-    fn next_core(&mut self) -> Option<usize> {
-        while let Some(&(core, place)) = self.first.last() {
-            if self.lanes[core].next <= place && self.item(core).is_some() {
-                return Some(core);
-            }
-            self.first.pop();
-        }
-        let next = (0..self.lanes.len()).filter_map(|core| Some((self.item(core)?.at, core))).min();
-        let mut core = next?.1;
-        // At most as often as there are cores: one that goes first is not asked for again.
-        while let Some((other, place)) = self.before(core) {
-            self.reordered += 1;
-            self.first.push((other, place));
-            core = other;
-        }
-        Some(core)
-    }
-
-    fn item(&self, core: usize) -> Option<Item> {
-        let lane = &self.lanes[core];
-        if lane.found.stop.is_some() { None } else { self.tape.items[core].get(lane.next).copied() }
-    }
-
-    /// The request of another core that the next of this core may have come after, and did, as the resource shows.
-    fn before(&self, core: usize) -> Option<(usize, usize)> {
-        let item = self.item(core)?;
-        let rank = self.tape.ranks.get(&(core, self.lanes[core].next));
-        let (resource, rank) = match item.what {
-            // One that waited has asked before.
-            What::Locked(resource) => (resource, rank.copied()?),
-            What::Spin(resource) | What::Suspend(resource) => {
-                (resource, rank.copied().unwrap_or(self.tape.sure[resource]))
-            }
-            What::Unlock(resource) => {
-                let sure = self.grants[resource] < self.tape.sure[resource];
-                (resource, if sure { self.grants[resource] + 1 } else { usize::MAX })
-            }
-            _ => return None,
-        };
-        // Those that held it before this one, or hold it next; more than there are tasks do not wait.
-        let holds = self.tape.holds[resource].iter().take(rank).skip(self.grants[resource]);
-        let mut holds = holds.take(self.granted.len()).copied();
-        holds.find(|&(other, place)| {
-            let Some(asks) = self.tape.items[other].get(place) else { return false };
-            let waits = matches!(asks.what, What::Spin(_) | What::Suspend(_));
-            // By priority, who came first says nothing of who goes first, but among equals.
-            let by_priority = self.rules.resources[resource] == GlobalRule::Mpcp;
-            let says_nothing = by_priority
-                && waits
-                && !matches!(item.what, What::Unlock(_))
-                && self.set.tasks()[asks.task].priority != self.set.tasks()[item.task].priority;
-            other != core
-                && !says_nothing
-                && self.lanes[other].next <= place
-                && self.item(other).is_some()
-                && asks.at <= item.at.saturating_add(self.slack)
-                && !self.first.iter().any(|(busy, _)| *busy == other)
-                // One that was granted at once came after the unlock.
-                && (waits || !matches!(item.what, What::Unlock(_)))
-        })
     }
 
     fn take(&mut self, core: usize, item: Item, records: &[Record]) -> Result<(), Halt> {
@@ -323,7 +259,7 @@ impl<S: Sink> Player<'_, S> {
         if came { Ok(true) } else { Err(Refused::By(None)) }
     }
 
-    fn decide(&mut self, core: usize) -> Result<(), End> {
+    pub(super) fn decide(&mut self, core: usize) -> Result<(), End> {
         let Some(at) = self.lanes[core].undecided.take() else { return Ok(()) };
         self.listen(core, |run, sink| run.decide(at, core, sink))?;
         Ok(())
@@ -370,73 +306,6 @@ impl<S: Sink> Player<'_, S> {
             }
         }
     }
-
-    fn differs(&self, core: usize, item: Item, refused: Option<End>, records: &[Record]) -> Halt {
-        let lane = &self.lanes[core];
-        let record = |item: &Item| records.get(item.record).copied();
-        let after = self.tape.items[core].iter().skip(lane.next + 1).take(AFTER);
-        let state = |core| {
-            let Seat { runs, ready, waits } = self.simulation.seat(core);
-            CoreState { runs, ready, waits }
-        };
-        let Some(recorded) = record(&item) else { return Halt::Stops(core, stop(item, Why::NoBeginning)) };
-        Halt::Differs(Box::new(Difference {
-            core,
-            index: lane.found.events,
-            recorded: (item.record, recorded),
-            simulated: lane.expected.front().copied(),
-            refused,
-            before: lane.equal.iter().copied().collect(),
-            recorded_after: after.filter_map(record).collect(),
-            simulated_after: lane.expected.iter().skip(1).copied().collect(),
-            cores: (0..self.lanes.len()).map(state).collect(),
-            held: self.held.clone(),
-        }))
-    }
-
-    /// A loss that is told of behind a difference, or locks that were not recorded, on a core that may have to do with
-    /// it.
-    fn loss(&self, found: &Difference) -> Option<(usize, Stop)> {
-        let component = self.tape.component[found.core];
-        let mut cores = (0..self.lanes.len()).filter(|core| self.tape.component[*core] == component);
-        let (record, at) = (found.recorded.0, found.recorded.1.at);
-        let lost = |core: &usize| {
-            self.tape.items[*core][self.lanes[*core].next..].iter().find_map(|item| match item.what {
-                What::End(why @ Why::Lost(_)) => Some(why),
-                _ => None,
-            })
-        };
-        let stop = |core, why| (core, Stop { at, record, why });
-        let silent = |core: &usize| self.tape.silent[*core] && self.lanes[*core].found.dispatched;
-        cores.clone().find_map(|core| Some(stop(core, lost(&core)?))).or_else(|| {
-            let core = cores.find(silent)?;
-            Some(stop(core, Why::NoLocks))
-        })
-    }
-
-    /// A core is not compared any further, nor is any that shares resources with it.
-    fn stop(&mut self, core: usize, stop: Stop) {
-        for other in 0..self.lanes.len() {
-            let lane = &mut self.lanes[other];
-            if self.tape.component[other] != self.tape.component[core] || lane.found.stop.is_some() {
-                continue;
-            }
-            lane.expected.clear();
-            lane.undecided = None;
-            let why = if other == core { stop.why } else { Why::With(core) };
-            // What has been compared to its end is not cut short.
-            if other == core || self.tape.items[other].get(lane.next).is_some() {
-                lane.found.stop = Some(Stop { why, ..stop });
-            }
-        }
-    }
-
-    fn finish(&mut self) {
-        for core in 0..self.lanes.len() {
-            // A rule that refuses here has nothing recorded beside it.
-            let _ = self.decide(core);
-        }
-    }
 }
 
 enum Refused {
@@ -444,7 +313,7 @@ enum Refused {
     By(Option<End>),
 }
 
-fn stop(item: Item, why: Why) -> Stop {
+pub(super) fn stop(item: Item, why: Why) -> Stop {
     Stop { at: Instant::from_ns(item.at), record: item.record, why }
 }
 

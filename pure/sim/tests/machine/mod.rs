@@ -6,83 +6,23 @@
 
 #![allow(unreachable_pub, reason = "a module of tests")]
 
+mod case;
+mod change;
+mod locks;
 mod rules;
 
 use std::collections::VecDeque;
 
 use taut_event::{Kind, Record};
-use taut_model::{Arrivals, Body, Request, Resource, Scheduler, SetTask, TaskSet};
-use taut_policy::{Answer, Party};
-use taut_sim::{BACKLOG_MAX, CoreRule, GlobalRule, Rules};
-use taut_time::{Duration, Instant};
+use taut_model::Arrivals;
+use taut_sim::BACKLOG_MAX;
+use taut_time::Instant;
 
+pub use case::{Case, case};
+pub use change::{change, counts, instant, of_core};
 pub use rules::{Bands, Shared};
 
 use crate::random::Random;
-
-fn ns(ns: u64) -> Duration {
-    Duration::from_ns(ns)
-}
-
-/// A random set, rules that it can be run under, and how the machine is.
-pub struct Case {
-    pub set: TaskSet,
-    pub rules: Rules,
-    /// The longest from an arrival until its core is told.
-    pub late: u64,
-    /// Whether what arrives while an earlier job runs is dropped.
-    pub skips: bool,
-}
-
-/// 1 to 3 cores with up to 4 tasks and 2 resources each, and up to 2 that cores share.
-pub fn case(random: &mut Random) -> Case {
-    loop {
-        let cores = 1 + random.below(3) as usize;
-        let globals = if cores > 1 { 1 + random.below(2) as usize } else { 0 };
-        let late = [0, 40, 400][random.below(3) as usize];
-        let mut tasks = Vec::new();
-        for core in 0..cores {
-            for _ in 0..1 + random.below(4) {
-                let mut requests = Vec::new();
-                let resources = (2 * core..2 * core + 2).chain(2 * cores..2 * cores + globals);
-                for resource in resources {
-                    if random.below(3) > 0 {
-                        requests.push(Request { resource, count: 1, length: ns(1), outermost: true });
-                    }
-                }
-                let period = 150 + random.below(900);
-                tasks.push(SetTask {
-                    name: format!("t{}", tasks.len()),
-                    core,
-                    priority: 1 + random.below(6) as u32,
-                    arrivals: if random.below(3) == 0 { Arrivals::Sporadic } else { Arrivals::Periodic },
-                    period: ns(period),
-                    deadline: ns(period / 2 + random.below(period)),
-                    jitter: ns(late),
-                    body: Body::Anywhere { cost: ns(100), requests },
-                });
-            }
-        }
-        let resources = (0..2 * cores + globals).map(|at| Resource { name: format!("r{at}") }).collect();
-        let set = TaskSet::new(vec![Scheduler::FixedPriority; cores], resources, tasks).expect("valid");
-        let core_rules = [
-            CoreRule::Immediate,
-            CoreRule::Original,
-            CoreRule::Srp,
-            CoreRule::Dfp { jitter: Some(ns(late)) },
-            CoreRule::DfpNext,
-        ];
-        let global_rules = [GlobalRule::Msrp, GlobalRule::Mpcp, GlobalRule::FmlpLong];
-        let rules = Rules {
-            cores: (0..cores).map(|_| core_rules[random.below(5) as usize]).collect(),
-            resources: set.resources().iter().map(|_| global_rules[random.below(3) as usize]).collect(),
-        };
-        // Some rules do not bear suspension.
-        if taut_sim::Simulation::new(&set, &rules).is_ok() {
-            return Case { set, rules, late, skips: random.below(2) == 0 };
-        }
-    }
-}
 
 /// A job under way.
 struct Job {
@@ -361,94 +301,5 @@ impl<'a> Machine<'a> {
             }
             self.decide(core);
         }
-    }
-
-    /// What deadline floors count from.
-    fn base(&self, core: usize) -> u64 {
-        if self.case.rules.cores[core] == CoreRule::DfpNext {
-            // Of a task that no calendar knows, when anything was told last.
-            let next = |task: &usize| match self.case.set.tasks()[*task].arrivals {
-                Arrivals::Sporadic => self.told[core],
-                _ => self.tasks[*task].arrival,
-            };
-            self.members[core].iter().map(next).min().expect("some")
-        } else {
-            self.now
-        }
-    }
-
-    fn lock(&mut self, core: usize, task: usize, resource: usize) {
-        let at = Instant::from_ns(self.now);
-        let local = self.local(task);
-        let job = |run: &mut Self, granted: bool| {
-            let job = run.tasks[task].job.as_mut().expect("it runs");
-            if granted {
-                job.held.push(resource)
-            } else {
-                job.wants = Some(resource)
-            }
-            run.waited += u64::from(!granted);
-        };
-        if self.case.set.is_local(resource) {
-            let base = Instant::from_ns(self.base(core));
-            match self.cores[core].lock(base, resource).expect("it runs") {
-                Answer::Granted => {
-                    job(self, true);
-                    self.note(core, Kind::Locked, task, resource as u64);
-                }
-                Answer::Waits => {
-                    job(self, false);
-                    self.note(core, Kind::Suspend, task, resource as u64);
-                    self.current[core] = None;
-                    self.decide(core);
-                }
-                Answer::Broken => panic!("the rule should have ruled it out"),
-            }
-            return;
-        }
-        let spins = self.globals[resource].spins();
-        if spins {
-            self.cores[core].pin().expect("it runs");
-        }
-        let priority = self.case.set.tasks()[task].priority;
-        let granted = self.globals[resource].request(at, Party { core, task: local }, priority);
-        job(self, granted.is_some());
-        match granted {
-            Some(rank) => {
-                if !spins {
-                    self.cores[core].boost(local, rank).expect("it runs");
-                }
-                self.note(core, Kind::Locked, task, resource as u64);
-                self.decide(core);
-            }
-            None if spins => self.note(core, Kind::Spin, task, resource as u64),
-            None => {
-                self.note(core, Kind::Suspend, task, resource as u64);
-                self.cores[core].suspend().expect("it runs");
-                self.current[core] = None;
-                self.decide(core);
-            }
-        }
-    }
-
-    fn unlock(&mut self, core: usize, task: usize, resource: usize) {
-        self.tasks[task].job.as_mut().expect("it runs").held.pop();
-        self.note(core, Kind::Unlock, task, resource as u64);
-        let local = self.local(task);
-        if self.case.set.is_local(resource) {
-            self.cores[core].unlock(resource).expect("it holds");
-        } else {
-            if self.globals[resource].spins() {
-                self.cores[core].unpin().expect("it holds");
-            } else {
-                self.cores[core].unboost().expect("it holds");
-            }
-            if let Some((party, rank)) = self.globals[resource].release(Party { core, task: local }) {
-                let next = self.members[party.core][party.task];
-                let from = self.now + 1 + self.random.below(30);
-                self.tasks[next].on_the_way = Some((resource, rank, from));
-            }
-        }
-        self.decide(core);
     }
 }

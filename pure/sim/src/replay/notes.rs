@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What is to be known of records before they are replayed: where to begin, what was dropped, who came to hold what.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use taut_model::{Arrivals, TaskSet};
+
+use super::Why;
+use super::tape::{Item, Tape, What};
+use crate::program::Guard;
+
+impl Tape {
+    /// All items of a component, by time: core and place.
+    fn by_time(&self, component: usize) -> Vec<(usize, usize)> {
+        let cores = (0..self.items.len()).filter(|core| self.component[*core] == component);
+        let mut all: Vec<_> =
+            cores.flat_map(|core| (0..self.items[core].len()).map(move |place| (core, place))).collect();
+        // Stable: items of a core stay in order.
+        all.sort_by_key(|&(core, place)| self.items[core][place].at);
+        all
+    }
+
+    /// Leaves out what comes before the first instant at which no job is under way whose release was not recorded.
+    pub(super) fn begin_where_nothing_is_under_way(&mut self) {
+        for component in 0..self.items.len() {
+            let order = self.by_time(component);
+            let mut told = BTreeSet::new();
+            let mut orphan = 0;
+            for (place, &(core, at)) in order.iter().enumerate() {
+                let item = self.items[core][at];
+                match item.what {
+                    What::Told(_) => drop(told.insert((item.task, item.job))),
+                    What::Skip(_) | What::Nothing | What::End(_) => {}
+                    _ if told.contains(&(item.task, item.job)) => {}
+                    _ => orphan = place + 1,
+                }
+            }
+            if orphan == 0 {
+                continue;
+            }
+            let mut open = BTreeSet::new();
+            let mut begin = order.len();
+            for (place, &(core, at)) in order.iter().enumerate() {
+                if place >= orphan && open.is_empty() {
+                    begin = place;
+                    break;
+                }
+                let item = self.items[core][at];
+                match item.what {
+                    What::Told(_) => drop(open.insert((item.task, item.job))),
+                    What::Complete => drop(open.remove(&(item.task, item.job))),
+                    _ => {}
+                }
+            }
+            let mut cut = vec![0; self.items.len()];
+            order[..begin].iter().for_each(|(core, at)| cut[*core] = at + 1);
+            for (core, cut) in cut.into_iter().enumerate().filter(|(_, cut)| *cut > 0) {
+                let all = cut == self.items[core].len();
+                let last = self.items[core][cut - 1];
+                self.items[core].drain(..cut);
+                self.before[core] = cut as u64;
+                if all {
+                    self.items[core].push(Item { what: What::End(Why::NoBeginning), ..last });
+                }
+            }
+        }
+    }
+
+    /// What waited behind another job and was dropped before it began has never been told to the rule.
+    pub(super) fn withdraw(&mut self) {
+        for items in &mut self.items {
+            let mut told: BTreeMap<(usize, u64), usize> = BTreeMap::new();
+            let mut gone = Vec::new();
+            for (place, item) in items.iter().enumerate() {
+                match item.what {
+                    What::Told(_) => drop(told.insert((item.task, item.job), place)),
+                    What::Skip(_) => {
+                        gone.extend(told.remove(&(item.task, item.job)).map(|told| (told, place)))
+                    }
+                    _ => {}
+                }
+            }
+            for (told, skipped) in gone {
+                if let What::Told(arrival) = items[told].what {
+                    items[told].what = What::Skip(arrival);
+                }
+                items[skipped].what = What::Nothing;
+            }
+        }
+    }
+
+    pub(super) fn note_arrivals(&mut self, set: &TaskSet) {
+        for item in self.items.iter().flatten() {
+            if let What::Told(arrival) | What::Skip(arrival) = item.what {
+                self.arrivals[item.task].push(arrival);
+            }
+        }
+        // What would have come next: a driver that knows it counts from there.
+        for (task, arrivals) in set.tasks().iter().zip(&mut self.arrivals) {
+            if task.arrivals != Arrivals::Sporadic {
+                let next = arrivals.last().map(|last| last.saturating_add(task.period.as_ns()));
+                arrivals.extend(next);
+            }
+        }
+    }
+
+    pub(super) fn note_holds(&mut self, guard: impl Fn(usize) -> Option<Guard>) {
+        let is_global = |resource| matches!(guard(resource), Some(Guard::Spin | Guard::Suspend));
+        // When a request was granted, its resource, where it was made.
+        let mut holds = Vec::new();
+        for (core, items) in self.items.iter().enumerate() {
+            let mut asked: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
+            let mut granted = BTreeMap::new();
+            for (place, item) in items.iter().enumerate() {
+                match item.what {
+                    What::Spin(resource) | What::Suspend(resource) => {
+                        asked.insert(item.task, (resource, place));
+                    }
+                    // Said once more by the thread that waited.
+                    What::Locked(resource) if granted.remove(&item.task) == Some(resource) => {}
+                    What::Locked(resource) | What::Granted(resource) => {
+                        if matches!(item.what, What::Granted(_)) {
+                            granted.insert(item.task, resource);
+                        }
+                        let (_, asked) = asked
+                            .remove(&item.task)
+                            .filter(|(of, _)| *of == resource)
+                            .unwrap_or((resource, place));
+                        if is_global(resource) {
+                            holds.push((item.at, resource, core, asked));
+                        }
+                    }
+                    What::Unlock(_) => drop(granted.remove(&item.task)),
+                    _ => {}
+                }
+            }
+            let left = asked.into_values().filter(|(resource, _)| is_global(*resource));
+            holds.extend(left.map(|(resource, place)| (u64::MAX, resource, core, place)));
+        }
+        // Who waits at the end would have come later.
+        holds.sort_by_key(|&(at, _, core, place)| (at, self.items[core][place].at));
+        for (at, resource, core, place) in holds {
+            if at < u64::MAX {
+                self.ranks.insert((core, place), self.holds[resource].len());
+                self.sure[resource] += 1;
+            }
+            self.holds[resource].push((core, place));
+        }
+    }
+}
+
+/// Per core, the lowest of those with which it shares resources, by others in between too.
+pub(super) fn components(set: &TaskSet) -> Vec<usize> {
+    let mut of: Vec<usize> = (0..set.cores().len()).collect();
+    for resource in (0..set.resources().len()).filter(|resource| !set.is_local(*resource)) {
+        let cores: BTreeSet<usize> = set.users(resource).map(|task| of[set.tasks()[task].core]).collect();
+        let Some(lowest) = cores.first().copied() else { continue };
+        of.iter_mut().filter(|core| cores.contains(core)).for_each(|core| *core = lowest);
+    }
+    of
+}
