@@ -61,10 +61,9 @@ fn draw(random: &mut Random, cores: usize) -> (Vec<Rule>, Vec<Task>) {
     let rules = [Rule::Immediate, Rule::Original, Rule::Srp, Rule::Dfp];
     let rules: Vec<Rule> = (0..cores).map(|_| rules[random.below(4) as usize]).collect();
     let mut tasks = Vec::new();
-    for (core, rule) in rules.iter().enumerate() {
+    for core in 0..cores {
         let count = 3 + random.below(4);
-        // What no calendar knows is not exact under floors: when its core was visited last is not recorded.
-        let by_hand = *rule != Rule::Dfp && random.below(2) == 0;
+        let by_hand = random.below(2) == 0;
         for at in 0..count {
             let period_us = 500 * (1 + random.below(12));
             let work_ns = period_us * (500 + random.below(500)) / count;

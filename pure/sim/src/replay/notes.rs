@@ -23,19 +23,28 @@ impl Tape {
     }
 
     /// Leaves out what comes before the first instant at which no job is under way whose release was not recorded.
-    pub(super) fn begin_where_nothing_is_under_way(&mut self) {
+    /// `untimed` are cores with tasks of which no calendar knows: there it must have been looked at before, too.
+    pub(super) fn begin_where_nothing_is_under_way(&mut self, untimed: &[bool]) {
         for component in 0..self.items.len() {
             let order = self.by_time(component);
             let mut told = BTreeSet::new();
             let mut orphan = 0;
+            let mut unseen: BTreeSet<usize> = order.iter().map(|(core, _)| *core).collect();
+            unseen.retain(|core| untimed[*core]);
             for (place, &(core, at)) in order.iter().enumerate() {
                 let item = self.items[core][at];
+                if item.looks() && unseen.remove(&core) {
+                    orphan = place + 1;
+                }
                 match item.what {
                     What::Told(_) => drop(told.insert((item.task, item.job))),
-                    What::Skip(_) | What::Nothing | What::End(_) => {}
+                    What::Skip(_) | What::Looked | What::Nothing | What::End(_) => {}
                     _ if told.contains(&(item.task, item.job)) => {}
                     _ => orphan = place + 1,
                 }
+            }
+            if !unseen.is_empty() {
+                orphan = order.len();
             }
             if orphan == 0 {
                 continue;
@@ -59,7 +68,14 @@ impl Tape {
             for (core, cut) in cut.into_iter().enumerate().filter(|(_, cut)| *cut > 0) {
                 let all = cut == self.items[core].len();
                 let last = self.items[core][cut - 1];
-                self.items[core].drain(..cut);
+                for item in self.items[core].drain(..cut) {
+                    if matches!(item.what, What::Told(_) | What::Skip(_)) {
+                        self.arrived[item.task] += 1;
+                    }
+                    if item.looks() {
+                        self.looked[core] = item.at;
+                    }
+                }
                 self.before[core] = cut as u64;
                 if all {
                     self.items[core].push(Item { what: What::End(Why::NoBeginning), ..last });

@@ -34,8 +34,8 @@ pub(super) struct Player<'a, S> {
     pub(super) grants: Vec<usize>,
     /// Cores that go first until a place of theirs, the last one first.
     pub(super) first: Vec<(usize, usize)>,
-    /// Per core, when it was told of a release last.
-    pub(super) last_told: Vec<u64>,
+    /// Per core, when it looked at its calendar last.
+    pub(super) looked: Vec<u64>,
     pub(super) reordered: u64,
     pub(super) sink: &'a mut S,
 }
@@ -107,12 +107,12 @@ pub(super) fn play(
         simulation,
         slack: replay.slack.as_ns(),
         lanes: (0..tape.items.len()).map(|_| Lane::default()).collect(),
-        arrived: vec![0; tasks],
+        arrived: tape.arrived.clone(),
         granted: vec![None; tasks],
         held: vec![None; resources],
         grants: vec![0; resources],
         first: Vec::new(),
-        last_told: vec![0; tape.items.len()],
+        looked: tape.looked.clone(),
         reordered: 0,
         tape: &tape,
         sink,
@@ -174,6 +174,10 @@ impl<S: Sink> Player<'_, S> {
                 self.foresee(item.task);
                 return Ok(());
             }
+            What::Looked => {
+                self.look(core, item.at);
+                return Ok(());
+            }
             What::Nothing => return Ok(()),
             _ => {}
         }
@@ -213,8 +217,9 @@ impl<S: Sink> Player<'_, S> {
             What::Told(arrival) => {
                 self.arrived[task] += 1;
                 self.foresee(task);
-                self.last_told[core] = at;
-                self.foresee_untimed(core);
+                if item.looks() {
+                    self.look(core, at);
+                }
                 let said = self.run(core, at, |run, sink| run.told(at, task, (job, arrival), sink))?;
                 return if said == Some(Kind::Drop) {
                     Err(Refused::Stop(Why::Behind(task)))
@@ -222,7 +227,7 @@ impl<S: Sink> Player<'_, S> {
                     Ok(true)
                 };
             }
-            What::Skip(_) | What::Nothing => return Ok(false),
+            What::Skip(_) | What::Looked | What::Nothing => return Ok(false),
             What::End(why) => return Err(Refused::Stop(why)),
             What::Granted(resource) => {
                 self.granted[task] = Some(resource);
@@ -296,12 +301,17 @@ impl<S: Sink> Player<'_, S> {
         }
     }
 
-    /// Of what no calendar knows, the next arrives when it is told, which is not before anything was told last.
+    fn look(&mut self, core: usize, at: u64) {
+        self.looked[core] = at;
+        self.foresee_untimed(core);
+    }
+
+    /// Of what no calendar knows, the next arrives when it is told: not before the calendar was looked at last.
     fn foresee_untimed(&mut self, core: usize) {
         if self.rules.cores[core] == CoreRule::DfpNext {
             for task in self.set.on_core(core) {
                 if self.set.tasks()[task].arrivals == Arrivals::Sporadic {
-                    self.simulation.comes_next(task, Some(self.last_told[core]));
+                    self.simulation.comes_next(task, Some(self.looked[core]));
                 }
             }
         }
@@ -328,7 +338,7 @@ fn same(item: Item, event: &Event) -> bool {
         What::Start => event.kind == Kind::Start,
         What::Preempt => event.kind == Kind::Preempt,
         What::Resume => event.kind == Kind::Resume,
-        What::Skip(_) | What::Nothing | What::End(_) => false,
+        What::Skip(_) | What::Looked | What::Nothing | What::End(_) => false,
     };
     kind && (item.task, item.job) == (event.task, event.job)
 }

@@ -7,7 +7,7 @@ use core::fmt;
 use std::collections::{BTreeMap, BTreeSet};
 
 use taut_event::{Kind, Record};
-use taut_model::TaskSet;
+use taut_model::{Arrivals, TaskSet};
 
 use super::Why;
 use super::notes::components;
@@ -93,9 +93,22 @@ pub(super) enum What {
     Start,
     Preempt,
     Resume,
+    /// Its core has looked at its calendar.
+    Looked,
     /// It says nothing that was not said before.
     Nothing,
     End(Why),
+}
+
+impl Item {
+    /// Whether its core looks at its calendar: for what no calendar knows it need not.
+    pub(super) fn looks(&self) -> bool {
+        match self.what {
+            What::Looked => true,
+            What::Told(arrival) => self.at > arrival,
+            _ => false,
+        }
+    }
 }
 
 impl What {
@@ -116,6 +129,10 @@ pub(super) struct Tape {
     pub(super) before: Vec<u64>,
     /// Per task, when its jobs arrive that its core is told of or that are dropped, in that order.
     pub(super) arrivals: Vec<Vec<u64>>,
+    /// Per task, how many of these come before the records.
+    pub(super) arrived: Vec<usize>,
+    /// Per core, when it had looked at its calendar last before its records.
+    pub(super) looked: Vec<u64>,
     /// Per core, whether its jobs may lock, and no lock was recorded anywhere.
     pub(super) silent: Vec<bool>,
     /// Per core, the cores that it shares resources with, itself included.
@@ -142,6 +159,8 @@ impl Tape {
             dispatched: (0..cores).map(|core| dispatched.contains(&core)).collect(),
             before: vec![0; cores],
             arrivals: vec![Vec::new(); set.tasks().len()],
+            arrived: vec![0; set.tasks().len()],
+            looked: vec![0; cores],
             silent: vec![false; cores],
             component: components(set),
             holds: vec![Vec::new(); set.resources().len()],
@@ -159,6 +178,8 @@ impl Tape {
                 if uses { Ok(position) } else { Err(wrong(Flaw::Undeclared(task, position))) }
             };
             let task = usize::from(record.subject);
+            let timed =
+                |task: usize| set.tasks().get(task).is_some_and(|task| task.arrivals != Arrivals::Sporadic);
             let time = record.at.as_ns();
             let what = match record.kind {
                 // A server is no task.
@@ -172,6 +193,7 @@ impl Tape {
                     continue;
                 }
                 Kind::Release => What::Told(time),
+                Kind::Overrun if timed(task) => What::Looked,
                 Kind::Skip => What::Skip(time),
                 Kind::Start => What::Start,
                 Kind::Preempt => What::Preempt,
@@ -202,11 +224,16 @@ impl Tape {
             let may = |task: usize| !set.requests(task).is_empty();
             tape.silent = (0..cores).map(|core| set.on_core(core).any(may)).collect();
         }
-        if !records.iter().any(|record| record.kind == Kind::Begin) {
-            tape.begin_where_nothing_is_under_way();
-        }
         tape.withdraw();
         tape.note_arrivals(set);
+        match records.iter().find(|record| record.kind == Kind::Begin) {
+            Some(begin) => tape.looked.fill(begin.at.as_ns().saturating_sub(1)),
+            None => {
+                let untimed = |task: usize| set.tasks()[task].arrivals == Arrivals::Sporadic;
+                let untimed: Vec<bool> = (0..cores).map(|core| set.on_core(core).any(untimed)).collect();
+                tape.begin_where_nothing_is_under_way(&untimed);
+            }
+        }
         tape.note_holds(guard);
         Ok(tape)
     }

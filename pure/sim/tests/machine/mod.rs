@@ -56,7 +56,7 @@ pub struct Machine<'a> {
     current: Vec<Option<usize>>,
     /// Per core, until when it is at something.
     busy: Vec<u64>,
-    /// Per core, when it was told of something last.
+    /// Per core, when its calendar told of something last.
     told: Vec<u64>,
     tasks: Vec<Task>,
     rings: Vec<Vec<Record>>,
@@ -163,15 +163,20 @@ impl<'a> Machine<'a> {
 
     /// The dispatcher is told of some jobs that are due, or of all, and decides.
     fn tell(&mut self, core: usize, all: bool) {
-        let mut told = false;
+        let (mut told, mut looked) = (false, false);
         for task in self.members[core].clone() {
             while self.tasks[task].arrival < self.now && (all || self.random.below(2) == 0) {
                 let (mut arrival, number) = (self.tasks[task].arrival, self.tasks[task].number);
                 if self.case.set.tasks()[task].arrivals == Arrivals::Sporadic {
                     // What no calendar knows arrives when it is told.
                     arrival = self.now;
+                } else {
+                    looked = true;
                 }
                 let busy = self.tasks[task].job.is_some();
+                if busy {
+                    self.put(core, self.now, Kind::Overrun, task, number, 0);
+                }
                 if busy && (self.case.skips || self.tasks[task].behind.len() == BACKLOG_MAX) {
                     self.put(core, arrival, Kind::Skip, task, number, 0);
                 } else {
@@ -187,8 +192,10 @@ impl<'a> Machine<'a> {
                 self.next(task);
             }
         }
-        if told {
+        if looked {
             self.told[core] = self.now;
+        }
+        if told {
             self.decide(core);
         }
     }
