@@ -19,6 +19,8 @@
 mod bell;
 mod gate;
 mod global;
+#[cfg(not(any(loom, shuttle)))]
+mod guarded;
 pub mod life;
 pub mod mark;
 pub mod queued;
@@ -28,6 +30,8 @@ mod watch;
 
 pub use bell::{Bell, Listener, Ringer, Rings, Woken};
 pub use global::{Entry, LayoutError, PARTIES_LIMIT, Patience, Stuck};
+#[cfg(not(any(loom, shuttle)))]
+pub use guarded::{Asking, Guarded, Queued, Spin, Turns, shared_bytes};
 pub use serial::{Serial, Taken};
 pub use taut_atomic::{LINE_BYTES, Line, Memory};
 pub use watch::{Ring, Watch};

@@ -46,7 +46,7 @@ pub(super) const ROOMS: &[Room] = &[
     room("live/segment", &["share", "sys"], &[]),
     room("live/gauge", &["sys"], &[]),
     room("live/scope", &[], &[]),
-    room("live/lock", &["atomic", "sys"], &[]),
+    room("live/lock", &["atomic", "share", "sys"], &[]),
     room("live/trace", &["time", "event"], &["loom"]),
     room("live/exec", &["time", "event", "policy", "sys", "lock", "trace"], &[]),
     room("live/boot", &["plan", "sys", "segment", "share", "scope"], &[]),

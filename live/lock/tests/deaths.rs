@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! A process that kills itself with SIGKILL before the n-th shared step of what it does with a lock, for every n: while it
+//! asks, waits, is inside, hands over, and takes the place of a dead one. The others go on, and are told if it was inside.
+//! `RUSTFLAGS="--cfg steps" cargo test -p taut-lock --test deaths`.
+#![cfg(steps)]
+#![allow(clippy::unwrap_used, reason = "a test: helpers too")]
+
+mod payload;
+mod process;
+
+use std::os::unix::process::ExitStatusExt;
+use std::sync::atomic::Ordering::{Acquire, Release};
+use std::time::{Duration, Instant};
+
+use payload::marked;
+use process::{Mapping, orders};
+use taut_atomic::steps::strike_at;
+use taut_lock::life::{Alive, Lives};
+use taut_lock::{Entry, Patience, life, queued, spin};
+
+type Spun = spin::Party<'static>;
+type Slept = queued::Party<'static>;
+
+const PARTIES: u32 = 3;
+const LOCK: usize = spin::bytes(PARTIES);
+const VALUE: usize = 128;
+/// Words of the value.
+const N: usize = 3;
+
+/// Where a process has come to: in word 0 of what it tells.
+const INSIDE: u64 = 1;
+const LETS_GO: u64 = 2;
+const LEFT: u64 = 3;
+/// Word 1: it was told of a death. Word 2: it waits. Word 3: it may go on.
+const TOLD: usize = 1;
+const WAITS: usize = 2;
+const GO: usize = 3;
+
+fn die() {
+    // SAFETY: ends this process, which is what it is for.
+    unsafe { libc::raise(libc::SIGKILL) };
+}
+
+/// A lock of either kind, as this test uses it.
+trait Lock: Sized {
+    const NAME: &'static str;
+
+    fn attach(mapping: &Mapping, which: u32, alive: &Alive) -> Self;
+
+    /// Whether it was had at once.
+    fn ask(&mut self, priority: u32) -> Option<Entry>;
+
+    /// What is missing when it was not.
+    fn have(&mut self) -> Entry;
+
+    fn leave(&mut self);
+}
+
+fn lives(mapping: &Mapping) -> Lives<'static> {
+    Lives::new(mapping.memory(LOCK + VALUE, life::bytes(2)), 2).unwrap()
+}
+
+/// Long enough for a machine that does other things: nothing here should need it.
+fn patience() -> Patience {
+    Patience::Until(taut_sys::clock::monotonic_ns() + 20_000_000_000)
+}
+
+impl Lock for Spun {
+    const NAME: &'static str = "spin";
+
+    fn attach(mapping: &Mapping, which: u32, alive: &Alive) -> Self {
+        spin::party(mapping.memory(0, LOCK), PARTIES, which, lives(mapping), alive).unwrap()
+    }
+
+    fn ask(&mut self, _: u32) -> Option<Entry> {
+        None
+    }
+
+    fn have(&mut self) -> Entry {
+        self.enter(patience()).unwrap()
+    }
+
+    fn leave(&mut self) {
+        self.leave();
+    }
+}
+
+impl Lock for Slept {
+    const NAME: &'static str = "queued";
+
+    fn attach(mapping: &Mapping, which: u32, alive: &Alive) -> Self {
+        queued::party(mapping.memory(0, LOCK), PARTIES, which, lives(mapping), alive).unwrap()
+    }
+
+    fn ask(&mut self, priority: u32) -> Option<Entry> {
+        match self.request(priority) {
+            queued::Request::Granted(entry) => Some(entry),
+            queued::Request::Waits => None,
+        }
+    }
+
+    fn have(&mut self) -> Entry {
+        self.wait(patience()).unwrap()
+    }
+
+    fn leave(&mut self) {
+        self.release();
+    }
+}
+
+/// Changes the value, a word at a time, between `INSIDE` and `LETS_GO`.
+fn inside(mapping: &Mapping, entry: Entry, value: u64) {
+    mapping.told(0).store(INSIDE, Release);
+    mapping.told(TOLD).store(u64::from(entry != Entry::Clean), Release);
+    let slots = mapping.memory(LOCK, VALUE).slots(0, N * 8, 1);
+    // SAFETY: inside, a place of N words; exclusive: the lock is ours.
+    unsafe { slots.write(0, &marked::<N>(value)) };
+    mapping.told(0).store(LETS_GO, Release);
+}
+
+/// Whether the value is of one piece.
+fn is_whole(mapping: &Mapping) -> bool {
+    let slots = mapping.memory(LOCK, VALUE).slots(0, N * 8, 1);
+    // SAFETY: inside, a place of N words; exclusive: the lock is ours.
+    let value = unsafe { slots.read::<[u64; N]>(0) };
+    value == [0; N] || (0..1000).any(|number| value == marked(number))
+}
+
+/// The started processes. The number in their orders is the step to die before, and above 16 bits a value.
+#[test]
+fn process() {
+    let Some((role, mapping, number)) = orders() else { return };
+    let (lock, role) = role.split_once('-').unwrap();
+    let (n, value) = (number & 0xFFFF, number >> 16);
+    match lock {
+        "spin" => play::<Spun>(role, &mapping, n, value),
+        _ => play::<Slept>(role, &mapping, n, value),
+    }
+}
+
+fn play<L: Lock>(role: &str, mapping: &Mapping, n: u64, value: u64) {
+    let alive = Alive::claim(lives(mapping), 0).unwrap();
+    if role == "heir" {
+        strike_at(n, die);
+    }
+    let mut party = L::attach(mapping, 0, &alive);
+    if role == "turn" {
+        strike_at(n, die);
+    }
+    let mut had = party.ask(2);
+    mapping.told(WAITS).store(1, Release);
+    match role {
+        "waits" => strike_at(n, die),
+        "granted" => {
+            until("the test", || mapping.told(GO).load(Acquire) == 1);
+            strike_at(n, die);
+        }
+        _ => {}
+    }
+    let entry = had.take().unwrap_or_else(|| party.have());
+    inside(mapping, entry, value);
+    if role == "hands" {
+        until("the test", || mapping.told(GO).load(Acquire) == 1);
+        strike_at(n, die);
+    }
+    party.leave();
+    mapping.told(0).store(LEFT, Release);
+    // Without a last word: a process that ends.
+    std::mem::forget((party, alive));
+}
+
+fn until(what: &str, done: impl Fn() -> bool) {
+    let limit = Instant::now() + Duration::from_secs(20);
+    while !done() {
+        assert!(Instant::now() < limit, "{what} does not come");
+        std::thread::sleep(Duration::from_micros(50));
+    }
+}
+
+/// The others: two parties of this process.
+struct Scene<L> {
+    mapping: Mapping,
+    second: L,
+    third: L,
+    _alive: Alive,
+}
+
+/// What became of a process: where it was, and whether it died.
+struct End {
+    at: u64,
+    died: bool,
+}
+
+impl<L: Lock> Scene<L> {
+    fn new() -> Self {
+        let mapping = Mapping::create(LOCK + VALUE + life::bytes(2));
+        let alive = Alive::claim(lives(&mapping), 1).unwrap();
+        let (second, third) = (L::attach(&mapping, 1, &alive), L::attach(&mapping, 2, &alive));
+        Self { mapping, second, third, _alive: alive }
+    }
+
+    fn start(&self, role: &str, n: u64, value: u64) -> process::Process {
+        (0..4).for_each(|word| self.mapping.told(word).store(0, Release));
+        self.mapping.start(&format!("{}-{role}", L::NAME), n | value << 16)
+    }
+
+    fn end(&self, process: process::Process, at: &str) -> End {
+        let status = process.wait();
+        let died = status.signal() == Some(libc::SIGKILL);
+        assert!(died || status.success(), "{}, {at}: {status}", L::NAME);
+        End { at: self.mapping.told(0).load(Acquire), died }
+    }
+
+    /// Lets a process play until it dies or ends.
+    fn run(&self, role: &str, n: u64, value: u64) -> End {
+        let process = self.start(role, n, value);
+        self.end(process, role)
+    }
+
+    /// The lock goes round among the living: whether the first of them was told, which has asked before or not.
+    fn goes_on(&mut self, asked: Option<bool>, at: &str) -> bool {
+        let name = L::NAME;
+        let entry = match asked {
+            Some(true) => self.second.have(),
+            _ => self.second.ask(1).unwrap_or_else(|| self.second.have()),
+        };
+        let told = entry == Entry::OwnerDied(0);
+        assert!(told || entry == Entry::Clean, "{name}, {at}: {entry:?}");
+        assert!(told || is_whole(&self.mapping), "{name}, {at}: torn, and nobody was told");
+        inside(&self.mapping, entry, 7);
+        self.second.leave();
+        for party in [&mut self.third, &mut self.second] {
+            let entry = party.ask(1).unwrap_or_else(|| party.have());
+            assert_eq!(entry, Entry::Clean, "{name}, {at}: told twice");
+            party.leave();
+        }
+        told
+    }
+}
+
+/// How many of each there were.
+#[derive(Default)]
+struct Seen {
+    told: u32,
+    untold: u32,
+    steps: u64,
+}
+
+impl Seen {
+    /// Whether telling was right: a process that is letting go may be through or not.
+    fn judge(&mut self, end: &End, told: bool, at: &str) {
+        match end.at {
+            INSIDE => assert!(told, "{at}: it died inside"),
+            LETS_GO => assert!(end.died, "{at}"),
+            _ => assert!(!told, "{at}: it was not inside"),
+        }
+        *(if told { &mut self.told } else { &mut self.untold }) += 1;
+        self.steps += 1;
+    }
+}
+
+/// Nobody else wants it.
+fn alone<L: Lock>() {
+    let mut seen = Seen::default();
+    for n in 1.. {
+        let mut scene = Scene::<L>::new();
+        let at = format!("{}, alone, step {n}", L::NAME);
+        let end = scene.run("turn", n, 5);
+        let told = scene.goes_on(None, &at);
+        seen.judge(&end, told, &at);
+        if !end.died {
+            break;
+        }
+    }
+    assert!(seen.told > 2 && seen.untold > 1 && seen.steps < 40, "{} {}", seen.told, seen.untold);
+}
+
+/// It waits while another one holds.
+fn waiting<L: Lock>() {
+    for n in 1..=60 {
+        let mut scene = Scene::<L>::new();
+        let at = format!("{}, waiting, step {n}", L::NAME);
+        assert_eq!(scene.third.ask(1).unwrap_or_else(|| scene.third.have()), Entry::Clean);
+        let end = scene.run("waits", n, 5);
+        assert!(end.died && end.at == 0, "{at}");
+        scene.third.leave();
+        assert!(!scene.goes_on(None, &at), "{at}: it was never inside");
+    }
+}
+
+/// It lets go while others want it.
+fn handing_over<L: Lock + Send>() {
+    let mut seen = Seen::default();
+    for n in 1.. {
+        let mut scene = Scene::<L>::new();
+        let at = format!("{}, handing over, step {n}", L::NAME);
+        let process = scene.start("hands", n, 5);
+        until("the process", || scene.mapping.told(0).load(Acquire) == LETS_GO);
+        let asked = scene.second.ask(1);
+        assert!(asked.is_none(), "{at}");
+        let go = scene.mapping.told(GO);
+        go.store(1, Release);
+        // It waits already when the other one dies, where asking and waiting are one.
+        let told = scene.goes_on(Some(true), &at);
+        let end = scene.mapping.told(0).load(Acquire);
+        let end = End { at: if end == LEFT { LEFT } else { LETS_GO }, ..scene.end(process, &at) };
+        if end.died {
+            seen.judge(&end, told, &at);
+        } else {
+            assert!(!told, "{at}");
+            break;
+        }
+    }
+    assert!(seen.told > 0 && seen.steps < 40, "{} {}", seen.told, seen.untold);
+}
+
+/// It is handed the lock, asleep or about to be.
+fn granted() {
+    let mut seen = Seen::default();
+    for n in 1.. {
+        let mut scene = Scene::<Slept>::new();
+        let at = format!("queued, granted, step {n}");
+        assert_eq!(scene.third.ask(1), Some(Entry::Clean));
+        let process = scene.start("granted", n, 5);
+        until("the process", || scene.mapping.told(WAITS).load(Acquire) == 1);
+        assert!(scene.second.ask(1).is_none());
+        assert_eq!(scene.third.release(), Some(0), "{at}: it is more urgent");
+        scene.mapping.told(GO).store(1, Release);
+        let end = scene.end(process, &at);
+        let told = scene.goes_on(Some(true), &at);
+        seen.judge(&end, told, &at);
+        if !end.died {
+            break;
+        }
+    }
+    assert!(seen.told > 2 && seen.untold > 1 && seen.steps < 60, "{} {}", seen.told, seen.untold);
+}
+
+/// It takes the place of one that died inside (`first`: at that step of being alone).
+fn heir<L: Lock>(first: u64, inside_first: bool) {
+    let mut deaths = 0;
+    for n in 1.. {
+        let mut scene = Scene::<L>::new();
+        let at = format!("{}, heir of one dead at {first}, step {n}", L::NAME);
+        let before = scene.run("turn", first, 5);
+        assert_eq!(before.at == INSIDE, inside_first, "{at}");
+        let end = scene.run("heir", n, 6);
+        let heir_told = scene.mapping.told(TOLD).load(Acquire) == 1;
+        let told = scene.goes_on(None, &at);
+        match end.at {
+            // It has not come so far as to be told; or it was about to.
+            0 => assert_eq!(told, inside_first, "{at}"),
+            INSIDE => assert!(told && heir_told == inside_first, "{at}"),
+            LETS_GO => assert_eq!(heir_told, inside_first, "{at}"),
+            _ => assert!(!told && heir_told == inside_first, "{at}"),
+        }
+        deaths += u32::from(end.died);
+        if !end.died {
+            break;
+        }
+    }
+    assert!((8..60).contains(&deaths), "{deaths}");
+}
+
+/// The first step of being alone at which it dies inside.
+fn step_inside<L: Lock>() -> u64 {
+    (1..).find(|n| Scene::<L>::new().run("turn", *n, 5).at == INSIDE).unwrap()
+}
+
+macro_rules! locks {
+    ($($name:ident $lock:ident)*) => {$(
+        mod $name {
+            use super::{$lock, heir, step_inside};
+
+            #[test]
+            fn alone() {
+                super::alone::<$lock>();
+            }
+
+            #[test]
+            fn waiting() {
+                super::waiting::<$lock>();
+            }
+
+            #[test]
+            fn an_heir() {
+                let inside = step_inside::<$lock>();
+                heir::<$lock>(inside - 2, false);
+                heir::<$lock>(inside + 1, true);
+            }
+        }
+    )*};
+}
+locks!(spun Spun slept Slept);
+
+#[test]
+fn spun_handing_over() {
+    handing_over::<Spun>();
+}
+
+#[test]
+fn slept_handing_over() {
+    handing_over::<Slept>();
+}
+
+#[test]
+fn slept_granted() {
+    granted();
+}

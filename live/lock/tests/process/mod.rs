@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! A file in /dev/shm that this test and processes which it starts map. A process is this test binary again, told
+//! by its environment to be one.
+#![allow(dead_code, reason = "each test binary uses its part of this module")]
+
+use std::fs::{File, OpenOptions};
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use taut_lock::{LINE_BYTES, Memory};
+
+/// Where the processes find their orders: role, path, and a number, by spaces.
+const ORDERS: &str = "TAUT_LOCK_TEST_PROCESS";
+
+/// What runs a binary of this target where the kernel does not: an emulator. Cargo's runner is for the tests alone,
+/// not for what they start.
+const RUNNER: &str = "TAUT_TEST_RUNNER";
+
+/// A shared mapping, which stays for as long as the process: lines for objects, and behind them one line of words in which
+/// processes tell each other.
+pub(crate) struct Mapping {
+    start: NonNull<u8>,
+    bytes: usize,
+    path: PathBuf,
+    owner: bool,
+}
+
+impl Mapping {
+    /// A new file of zeros with room for `bytes` of objects.
+    pub(crate) fn create(bytes: usize) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = PathBuf::from(format!("/dev/shm/taut-lock-test-{}-{number}", std::process::id()));
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path).unwrap();
+        file.set_len((bytes.next_multiple_of(LINE_BYTES) + LINE_BYTES) as u64).unwrap();
+        Self::map(&file, path, true)
+    }
+
+    fn open(path: &str) -> Self {
+        let file = OpenOptions::new().read(true).write(true).open(path).unwrap();
+        Self::map(&file, path.into(), false)
+    }
+
+    fn map(file: &File, path: PathBuf, owner: bool) -> Self {
+        let bytes = usize::try_from(file.metadata().unwrap().len()).unwrap();
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping at an address of the kernel's choice, of the whole file.
+        let start = unsafe {
+            libc::mmap(std::ptr::null_mut(), bytes, protection, libc::MAP_SHARED, file.as_raw_fd(), 0)
+        };
+        assert_ne!(start, libc::MAP_FAILED);
+        Self { start: NonNull::new(start.cast()).unwrap(), bytes, path, owner }
+    }
+
+    /// `bytes` of the objects' part from an offset on.
+    pub(crate) fn memory(&self, offset: usize, bytes: usize) -> Memory<'static> {
+        assert!(offset.is_multiple_of(LINE_BYTES) && offset + bytes <= self.bytes - LINE_BYTES);
+        // SAFETY: mapped at a page, for ever, and inside; the tests use it for one thing.
+        unsafe { Memory::from_raw(self.start.add(offset), bytes) }
+    }
+
+    /// The objects' part as words, to look at and to spoil.
+    pub(crate) fn words(&self) -> &[AtomicU64] {
+        // SAFETY: mapped, aligned, and zeros are atomics.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr().cast(), (self.bytes - LINE_BYTES) / 8) }
+    }
+
+    /// Word `i` of the line for telling.
+    pub(crate) fn told(&self, i: usize) -> &AtomicU64 {
+        assert!(i < LINE_BYTES / 8);
+        // SAFETY: mapped, aligned, inside, and zeros are atomics.
+        unsafe { &*self.start.as_ptr().add(self.bytes - LINE_BYTES).cast::<AtomicU64>().add(i) }
+    }
+
+    /// Starts this binary's test `process` on this mapping.
+    pub(crate) fn start(&self, role: &str, number: u64) -> Process {
+        let own = std::env::current_exe().unwrap();
+        let mut command = Command::new(&own);
+        if let Some(runner) = std::env::var_os(RUNNER) {
+            command = Command::new(runner);
+            command.arg(own);
+        }
+        let child = command
+            .args(["process", "--exact", "--test-threads=1"])
+            .env(ORDERS, format!("{role} {} {number}", self.path.display()))
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        Process(child)
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        if self.owner {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// A started process; killed when dropped.
+pub(crate) struct Process(Child);
+
+impl Process {
+    /// Kills it with SIGKILL and waits for its end. It must have been at work until then.
+    pub(crate) fn kill(mut self) {
+        assert_eq!(self.0.try_wait().unwrap(), None, "it ended by itself");
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+
+    /// Waits for its end.
+    pub(crate) fn wait(mut self) -> ExitStatus {
+        self.0.wait().unwrap()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// In a started process: its role, mapping and number. `None` in the test itself.
+pub(crate) fn orders() -> Option<(String, Mapping, u64)> {
+    let orders = std::env::var(ORDERS).ok()?;
+    let mut words = orders.split(' ').map(str::to_owned);
+    let mut next = || words.next().unwrap();
+    Some((next(), Mapping::open(&next()), next().parse().unwrap()))
+}
