@@ -33,11 +33,13 @@
 //!
 //! N parties.
 //!
-//! | operation | bound                                                                                               |
-//! |-----------|-----------------------------------------------------------------------------------------------------|
-//! | `enter`   | uncontended 3 stores, 1 exchange, N − 1 loads; waits for at most one section of each other party; then 1 transfer of the line of who let go, and 1 store |
-//! | `leave`   | 1 store                                                                                             |
-//! | both      | for the first time after one's predecessor died inside: exchanges instead of stores                 |
+//! | operation           | bound                                                                                     |
+//! |---------------------|-------------------------------------------------------------------------------------------|
+//! | `request`           | 2 stores, 1 exchange                                                                      |
+//! | `granted`           | N − 1 loads, the first time; later of those that go before; 1 store if it is its turn     |
+//! | `enter`             | both; waits for at most one section of each other party; then 1 transfer of the line of who let go, and 1 store |
+//! | `leave`, `withdraw` | 1 store                                                                                   |
+//! | all                 | for the first time after one's predecessor died inside: exchanges instead of stores       |
 //!
 //! After each party that died: its word is cleared by the next one inside, with 2 exchanges at most; who waits looks at the
 //! lives of those before it with every 32nd look. A party that stops between two steps, and lives, is waited for.
@@ -223,11 +225,19 @@ pub struct Party<'m> {
     taking: Taking,
     /// What the word is if nobody has cleared its wreck.
     written: u64,
+    /// Those that may go before it, as far as it has seen.
+    before: Set,
+    /// Those that it has passed, and that have left something to clear.
+    wrecks: Set,
+    /// Since it asked.
+    looks: u64,
 }
 
 impl<'m> Party<'m> {
     fn new(object: Object<'m>, which: u32, taking: Taking) -> Self {
-        Self { object, word: object.word(which), which, taking, written: taking.bits() }
+        let word = object.word(which);
+        let (before, wrecks) = (Set::NONE, Set::NONE);
+        Self { object, word, which, taking, written: taking.bits(), before, wrecks, looks: 0 }
     }
 
     /// Which one it is, from 0.
@@ -241,33 +251,84 @@ impl<'m> Party<'m> {
         self.written & INSIDE != 0
     }
 
-    /// Waits for the lock behind all who asked before, and takes it. If it has it already, nothing happens.
+    /// Takes its place behind all who asked before. If it has one, or the lock, nothing happens.
+    #[inline]
+    pub fn request(&mut self) {
+        if self.written & TICKET != 0 {
+            return;
+        }
+        self.write(CHOOSES); // O1 draw: first.
+        // O1 draw
+        let number = self.object.tickets.fetch_add(1, AcqRel).wrapping_add(1);
+        // Of spoiled memory it could be none.
+        let ticket = (number << TICKET_SHIFT & TICKET).max(1 << TICKET_SHIFT);
+        self.write(ticket);
+        self.before = Set::below(self.object.words.count()).without(self.which);
+        self.wrecks = Set::NONE;
+        self.looks = 0;
+    }
+
+    /// Looks once whether it is its turn, and if so takes the lock.
+    #[inline]
+    pub fn granted(&mut self) -> Option<Entry> {
+        if self.is_inside() {
+            return Some(Entry::Clean);
+        }
+        let ticket = self.written & TICKET;
+        if ticket == 0 {
+            return None;
+        }
+        self.looks += 1;
+        let also_dead = self.looks.is_multiple_of(LOOKS);
+        // Who does not go before it does not later: each of its tickets is larger.
+        for party in self.before.iter() {
+            let word = self.object.word(party).load(Acquire); // O2 pass
+            if !goes_before(word, ticket) {
+                self.before = self.before.without(party);
+                if word & WRECK != 0 {
+                    self.wrecks = self.wrecks.with(party);
+                }
+            } else if also_dead && self.is_gone(party, word) {
+                self.before = self.before.without(party);
+                self.wrecks = self.wrecks.with(party);
+            }
+        }
+        if self.before != Set::NONE {
+            return None;
+        }
+        self.write(ticket | INSIDE);
+        // O3 mark: who dies from here on has left that it was inside. The processor needs no fence: what it has done when
+        // it is interrupted for the last time, it has done up to some instruction.
+        compiler_fence(Ordering::SeqCst);
+        let wrecks = self.wrecks != Set::NONE || self.written & WRECK != 0;
+        Some(if wrecks { self.clear() } else { Entry::Clean })
+    }
+
+    /// Gives its place back, if it has not got the lock.
+    #[inline]
+    pub fn withdraw(&mut self) {
+        if !self.is_inside() && self.written & TICKET != 0 {
+            self.write(0);
+        }
+    }
+
+    /// Asks, and looks until it has the lock. If it has it already, nothing happens.
     ///
     /// # Errors
     ///
     /// [`Stuck`].
     #[inline]
     pub fn enter(&mut self, patience: Patience) -> Result<Entry, Stuck> {
-        if self.is_inside() {
-            return Ok(Entry::Clean);
-        }
-        self.write(CHOOSES); // O1 draw: first.
-        // O1 draw
-        let ticket = self.object.tickets.fetch_add(1, AcqRel).wrapping_add(1) << TICKET_SHIFT & TICKET;
-        self.write(ticket);
-        let found = self.pass(ticket, patience);
-        let Ok(wrecks) = found else {
-            self.write(0);
-            return found.map(|_| Entry::Clean);
-        };
-        self.write(ticket | INSIDE);
-        // O3 mark: who dies from here on has left that it was inside. The processor needs no fence: what it has done when
-        // it is interrupted for the last time, it has done up to some instruction.
-        compiler_fence(Ordering::SeqCst);
-        if wrecks == Set::NONE && self.written & WRECK == 0 {
-            Ok(Entry::Clean)
-        } else {
-            Ok(self.clear(wrecks))
+        self.request();
+        loop {
+            if let Some(entry) = self.granted() {
+                return Ok(entry);
+            }
+            if patience.over(self.looks) {
+                self.withdraw();
+                return Err(Stuck { party: self.before.iter().next().unwrap_or(self.which) });
+            }
+            spin_loop();
         }
     }
 
@@ -276,33 +337,6 @@ impl<'m> Party<'m> {
     pub fn leave(&mut self) {
         if self.is_inside() {
             self.write(0);
-        }
-    }
-
-    /// Waits until none is left that goes before `ticket`; those that are gone, or were and left a wreck.
-    #[inline]
-    fn pass(&self, ticket: u64, patience: Patience) -> Result<Set, Stuck> {
-        let mut left = Set::below(self.object.words.count()).without(self.which);
-        let (mut wrecks, mut looks) = (Set::NONE, 0);
-        loop {
-            for party in left.iter() {
-                let word = self.object.word(party).load(Acquire); // O2 pass
-                if !goes_before(word, ticket) {
-                    left = left.without(party);
-                    if word & WRECK != 0 {
-                        wrecks = wrecks.with(party);
-                    }
-                } else if looks > 0 && looks % LOOKS == 0 && self.is_gone(party, word) {
-                    left = left.without(party);
-                    wrecks = wrecks.with(party);
-                }
-            }
-            let Some(party) = left.iter().next() else { return Ok(wrecks) };
-            looks += 1;
-            if patience.over(looks) {
-                return Err(Stuck { party });
-            }
-            spin_loop();
         }
     }
 
@@ -315,9 +349,9 @@ impl<'m> Party<'m> {
 
     /// Inside: takes away what those have left that are gone, and says if one of them was inside.
     #[cold]
-    fn clear(&mut self, wrecks: Set) -> Entry {
+    fn clear(&mut self) -> Entry {
         let mut entry = Entry::Clean;
-        for party in wrecks.with(self.which).iter() {
+        for party in self.wrecks.with(self.which).iter() {
             let place = self.object.word(party);
             // Its seat may be taken again meanwhile, once or, if that dies too, twice.
             for _ in 0..3 {
@@ -383,9 +417,10 @@ impl<'m> Party<'m> {
 }
 
 impl Drop for Party<'_> {
-    /// Lets go, and gets up from its seat. A wreck stays for the next one.
+    /// Lets go, or withdraws, and gets up from its seat. A wreck stays for the next one.
     fn drop(&mut self) {
         self.leave();
+        self.withdraw();
         self.object.seats.leave(self.which, self.taking);
     }
 }

@@ -66,34 +66,28 @@ fn three_parties() {
     }
 }
 
-/// Who has drawn a ticket before another one asks, enters before it.
+/// Who has asked before another one does, enters before it.
 #[test]
 fn first_come_first_served() {
-    static BOTH: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
-    explore("spin, in order", Some(3), spin::bytes(3), |memory| {
-        let tickets = memory.word(0);
+    explore("spin, in order", None, spin::bytes(3), |memory| {
         let mut parties = spin::group(memory, 3).unwrap();
         let mut holder = parties.next().unwrap();
+        let (mut first, mut second) = (parties.next().unwrap(), parties.next().unwrap());
         holder.enter(Patience::Endless).unwrap();
-        let turn = |mut party: spin::Party<'static>, drawn: u64, count: Arc<Count>| {
-            move || {
-                let entered = tickets.load(Acquire) == drawn && party.enter(Patience::Looks(3)).is_ok();
-                let before = entered.then(|| count.up());
-                party.leave();
-                before
-            }
-        };
+        first.request();
         let count = Count::new();
-        let first = thread::spawn(turn(parties.next().unwrap(), 1, count.clone()));
-        let second = thread::spawn(turn(parties.next().unwrap(), 2, count.clone()));
+        count.up();
+        let other = count.clone();
+        let thread = thread::spawn(move || {
+            second.enter(Patience::Endless).unwrap();
+            assert_eq!(other.up(), 2, "the last");
+        });
         holder.leave();
-        let (first, second) = (first.join().unwrap(), second.join().unwrap());
-        if let (Some(first), Some(second)) = (first, second) {
-            assert_eq!((first, second), (0, 1));
-            BOTH.store(true, std::sync::atomic::Ordering::Relaxed);
-        }
+        first.enter(Patience::Endless).unwrap();
+        assert_eq!(count.up(), 1);
+        first.leave();
+        thread.join().unwrap();
     });
-    assert!(BOTH.load(std::sync::atomic::Ordering::Relaxed), "never did both enter");
 }
 
 /// A patience that ends leaves the lock as if nobody had asked.
