@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Processes that change a value under a lock as fast as they can, and are killed at any moment from outside: the others go
+//! on, find the value whole, or are told that one died inside. 40 deaths each; `TAUT_STRESS_DEATHS` makes it more.
+#![cfg(not(any(loom, shuttle, miri)))]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
+
+mod payload;
+mod process;
+
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use payload::marked;
+use process::{Mapping, Process, orders};
+use taut_lock::life::{Alive, Lives};
+use taut_lock::{Entry, Guarded, Patience, Queued, Spin, Stuck, Turns, life, shared_bytes};
+
+const PARTIES: u32 = 3;
+/// Words of the value: long enough for a death inside to be likely.
+const N: usize = 500;
+/// The word in which all count how often they were told.
+const TOLD: usize = 4;
+type Value = [u64; N];
+const LOCK: usize = shared_bytes::<Value>(PARTIES);
+
+fn lives(mapping: &Mapping) -> Lives<'static> {
+    Lives::new(mapping.memory(LOCK, life::bytes(PARTIES)), PARTIES).unwrap()
+}
+
+fn spun(mapping: &Mapping, which: u32, alive: &Alive) -> Spin<'static, Value> {
+    // SAFETY: the test uses it as this alone.
+    unsafe { Spin::attach(mapping.memory(0, LOCK), PARTIES, which, lives(mapping), alive) }.unwrap()
+}
+
+fn slept(mapping: &Mapping, which: u32, alive: &Alive) -> Queued<'static, Value> {
+    // SAFETY: the test uses it as this alone.
+    unsafe { Queued::attach(mapping.memory(0, LOCK), PARTIES, which, lives(mapping), alive) }.unwrap()
+}
+
+/// One more, in many steps; whether a death was told.
+fn up<P: Turns>(end: &mut Guarded<'_, P, Value>) -> Result<bool, Stuck> {
+    let patience = Patience::Until(taut_sys::clock::monotonic_ns() + 30_000_000_000);
+    end.try_with(patience, |value, entry| {
+        if entry == Entry::Clean && value[0] != 0 {
+            let number = value[0].wrapping_mul(0xF1DE_83E1_9937_733D);
+            assert_eq!(*value, marked(number), "torn, and nobody was told");
+        }
+        let number = value[0].wrapping_mul(0xF1DE_83E1_9937_733D);
+        for (word, new) in value.iter_mut().zip(marked::<N>(number.wrapping_add(1))) {
+            // As it would be in a longer section: each word by itself.
+            store(word, new);
+        }
+        entry != Entry::Clean
+    })
+}
+
+/// A store that the compiler does not put together with others.
+#[inline(never)]
+fn store(word: &mut u64, new: u64) {
+    *std::hint::black_box(word) = new;
+}
+
+/// The started processes: party by their number.
+#[test]
+fn process() {
+    let Some((role, mapping, number)) = orders() else { return };
+    let which = u32::try_from(number).unwrap();
+    let alive = Alive::claim(lives(&mapping), which).unwrap();
+    if role == "spun" {
+        turns(&mut spun(&mapping, which, &alive), &mapping, which);
+    } else {
+        turns(&mut slept(&mapping, which, &alive), &mapping, which);
+    }
+}
+
+fn turns<P: Turns>(end: &mut Guarded<'_, P, Value>, mapping: &Mapping, which: u32) {
+    loop {
+        let told = up(end).unwrap();
+        mapping.told(TOLD).fetch_add(u64::from(told), Relaxed);
+        mapping.told(which as usize).fetch_add(1, Relaxed);
+    }
+}
+
+fn deaths() -> u64 {
+    std::env::var("TAUT_STRESS_DEATHS").ok().and_then(|s| s.parse().ok()).unwrap_or(40)
+}
+
+/// A process that is at work.
+fn start(mapping: &Mapping, role: &str, which: u32) -> Process {
+    let before = mapping.told(which as usize).load(Relaxed);
+    let process = mapping.start(role, which.into());
+    let limit = Instant::now() + Duration::from_secs(20);
+    while mapping.told(which as usize).load(Relaxed) == before {
+        assert!(Instant::now() < limit, "{role} {which} does not get anywhere");
+        std::thread::sleep(Duration::from_micros(100));
+    }
+    process
+}
+
+fn survive<P: Turns + Send>(
+    role: &str,
+    others: &[u32],
+    attach: impl Fn(&Mapping, u32, &Alive) -> Guarded<'static, P, Value>,
+) {
+    let mapping = Mapping::create(LOCK + life::bytes(PARTIES));
+    let alive = Alive::claim(lives(&mapping), 0).unwrap();
+    let mut end = attach(&mapping, 0, &alive);
+    let (over, tells) = (AtomicBool::new(false), mapping.told(TOLD));
+    let (had, deaths) = std::thread::scope(|scope| {
+        let survivor = scope.spawn(|| {
+            let mut had = 0u64;
+            while !over.load(Relaxed) {
+                tells.fetch_add(u64::from(up(&mut end).unwrap()), Relaxed);
+                had += 1;
+            }
+            had
+        });
+        // In any case, or the survivor goes on.
+        let killing = std::panic::AssertUnwindSafe(|| {
+            let mut processes: Vec<_> =
+                others.iter().map(|which| Some(start(&mapping, role, *which))).collect();
+            let (mut n, limit) = (0, Instant::now() + Duration::from_secs(60));
+            // On until one has died inside, which is seldom where processors are few or busy.
+            while n < deaths() || (tells.load(Relaxed) == 0 && Instant::now() < limit) {
+                let victim = n as usize % others.len();
+                std::thread::sleep(Duration::from_micros(n * 7919 % 1500));
+                processes[victim].take().unwrap().kill();
+                processes[victim] = Some(start(&mapping, role, others[victim]));
+                n += 1;
+            }
+            n
+        });
+        let killed = std::panic::catch_unwind(killing);
+        over.store(true, Relaxed);
+        (survivor.join().unwrap(), killed.unwrap())
+    });
+    let told = tells.load(Relaxed);
+    println!("{role}: {had} turns of the survivor; {told} of {deaths} died inside");
+    assert!(told > 0 && told <= deaths, "{role}: told {told} times");
+    assert!(had > deaths, "{role}: {had} turns of the survivor");
+}
+
+#[test]
+fn spin_survives_its_parties() {
+    // One other: of three that spin on two processors, one that waits is nearly always not running.
+    survive("spun", &[1], spun);
+}
+
+#[test]
+fn queued_survives_its_parties() {
+    survive("slept", &[1, 2], slept);
+}
