@@ -113,6 +113,7 @@ fn tests() -> Vec<Step> {
             ),
         ),
         built_with("steps", "taut-share", "--test steps* --test deaths* --test hostile* --test fuzzed"),
+        built_with("steps", "taut-lock", "--test steps* --test deaths* --test hostile*"),
     ]
 }
 
@@ -189,8 +190,8 @@ fn interleavings() -> Vec<Step> {
         built_with("loom", "taut-share", "--test loom*"),
         built_with("loom", "taut-trace", "--lib"),
         built_with("shuttle", "taut-share", "--test shuttle*"),
-        built_with("loom", "taut-lock", "--lib"),
-        built_with("shuttle", "taut-lock", "--lib"),
+        built_with("loom", "taut-lock", "--lib --test loom*"),
+        built_with("shuttle", "taut-lock", "--lib --test shuttle*"),
     ]
 }
 
@@ -209,6 +210,7 @@ fn miri() -> Vec<Step> {
     };
     vec![
         of("miri", "-p taut-time -p taut-event -p taut-atomic -p taut-scope --lib"),
+        of("miri taut-lock", "-p taut-lock --test conformance --test stress*"),
         of(
             "miri taut-share",
             "-p taut-share --lib --test conformance --test behaviour* --test printed* --test stress*",
@@ -223,13 +225,14 @@ fn thread_sanitizer() -> Step {
             Ok(host) => host,
             Err(why) => return Outcome::failed("no target", why),
         };
-        let test =
-            Command::line("cargo +nightly test --locked -Zbuild-std -p taut-share --release --test stress*")
-                .args(["--target", &host])
-                .args(["--target-dir".as_ref(), tree.target().join("tsan").as_os_str()])
-                .env("RUSTFLAGS", "-Zsanitizer=thread")
-                .env("TSAN_OPTIONS", "halt_on_error=1")
-                .limit(Duration::from_secs(15 * 60));
+        let test = Command::line(
+            "cargo +nightly test --locked -Zbuild-std -p taut-share -p taut-lock --release --test stress*",
+        )
+        .args(["--target", &host])
+        .args(["--target-dir".as_ref(), tree.target().join("tsan").as_os_str()])
+        .env("RUSTFLAGS", "-Zsanitizer=thread")
+        .env("TSAN_OPTIONS", "halt_on_error=1")
+        .limit(Duration::from_secs(15 * 60));
         Outcome::of_tests(test.dir(tree.root()).run())
     })
 }
@@ -320,12 +323,14 @@ pub(crate) fn soak(tree: &Tree, minutes: u64) -> ExitCode {
         // Random tests begin elsewhere each time by themselves; more cases reach further.
         let random = Command::line("cargo test --workspace --locked --release --no-fail-fast --lib --tests");
         let long = |what: &str, variable: &str, value: &str| {
-            let test = Command::line("cargo test --locked -p taut-share --release --test").args([what]);
+            let test =
+                Command::line("cargo test --locked -p taut-share -p taut-lock --release --test").args([what]);
             Step::tests(what, test.env(variable, value).limit(Duration::from_secs(3600)))
         };
         let steps = [
             long("stress*", "TAUT_STRESS_SECONDS", "5"),
             long("processes*", "TAUT_STRESS_DEATHS", "1000"),
+            long("kills*", "TAUT_STRESS_DEATHS", "1000"),
             Step::tests("random", random.env("PROPTEST_CASES", "4096").limit(Duration::from_secs(3600))),
             fuzz(),
             Step::tests(

@@ -77,11 +77,13 @@ impl Random {
 /// One schedule; gives how often one was granted that had waited, and not as the first of those that did.
 fn run<L: Lock, R: Global>(seed: u64, mut rule: R, parties: usize, same_priority: bool) -> (u32, u32) {
     let lines = (0..spin::bytes(parties as u32) / LINE_BYTES).map(|_| Line::new()).collect::<Box<[Line]>>();
-    let mut lock = L::new(Box::leak(lines), parties as u32);
+    let lines = Box::into_raw(lines);
+    // SAFETY: just allocated, used by nobody else.
+    let mut lock = L::new(unsafe { &mut *lines }, parties as u32);
     let mut random = Random(seed | 1);
     let party = |task| Party { core: task % 3, task };
     let (mut waiting, mut granted, mut overtook) = (Vec::new(), 0, 0);
-    for now in 0..300 {
+    for now in 0..if cfg!(miri) { 40 } else { 300 } {
         let task = random.below(parties);
         if rule.holder() == Some(party(task)) {
             let next = rule.release(party(task)).unwrap().map(|grant| grant.party.task);
@@ -101,20 +103,27 @@ fn run<L: Lock, R: Global>(seed: u64, mut rule: R, parties: usize, same_priority
             }
         }
     }
+    drop(lock);
+    // SAFETY: from `into_raw`; the parties are gone.
+    drop(unsafe { Box::from_raw(lines) });
     (granted, overtook)
 }
 
 /// Random schedules, of 2 to `MOST` parties.
 fn check<L: Lock, R: Global>(rule: impl Fn() -> R, same_priority: bool, overtakes: bool) {
     let (mut granted, mut overtook) = (0, 0);
-    for seed in 1..200u64 {
+    for seed in 1..if cfg!(miri) { 8 } else { 200u64 } {
         let parties = 2 + seed as usize % (MOST - 1);
         let (grants, others) =
             run::<L, R>(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15), rule(), parties, same_priority);
         granted += grants;
         overtook += others;
     }
-    assert!(granted > 5_000 && (overtook > 500) == overtakes, "{granted} grants, {overtook} not in turn");
+    let enough = if cfg!(miri) { 20 } else { 5_000 };
+    assert!(
+        granted > enough && (overtook > enough / 10) == overtakes,
+        "{granted} grants, {overtook} not in turn"
+    );
 }
 
 #[test]
