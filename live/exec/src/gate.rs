@@ -26,3 +26,34 @@ impl Gate {
         let _ = futex::wake(&self.0, 1, false);
     }
 }
+
+/// A mutex without a guard: the right that it gives is handed about by other means. What one did who had it is seen by the
+/// next.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Latch(AtomicU32);
+
+const FREE: u32 = 0;
+const TAKEN: u32 = 1;
+/// Somebody may sleep.
+const AWAITED: u32 = 2;
+
+impl Latch {
+    /// Waits until it has it.
+    pub(crate) fn take(&self) {
+        if self.0.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+            return;
+        }
+        // As [Drepper 2011, section 5], the second mutex.
+        while self.0.swap(AWAITED, Ordering::Acquire) != FREE {
+            let _ = futex::wait(&self.0, AWAITED, None, false);
+        }
+    }
+
+    /// Gives it back; only for who has it.
+    pub(crate) fn give(&self) {
+        if self.0.swap(FREE, Ordering::Release) == AWAITED {
+            let _ = futex::wake(&self.0, 1, false);
+        }
+    }
+}

@@ -123,6 +123,17 @@ macro_rules! each {
     };
 }
 
+impl AnyLocal {
+    /// Gives back, and says who runs then.
+    #[inline(always)]
+    pub(crate) fn unlock_and_decide(&mut self, resource: usize) -> Result<Option<usize>, Misuse> {
+        each!(self, rule => {
+            rule.unlock(resource)?;
+            Ok(rule.decide())
+        })
+    }
+}
+
 impl Scheduler for AnyLocal {
     fn release(&mut self, task: usize, arrival: Instant) -> Result<(), Misuse> {
         each!(self, rule => rule.release(task, arrival))
@@ -144,7 +155,7 @@ impl Scheduler for AnyLocal {
         each!(self, rule => rule.retire(task))
     }
 
-    #[inline]
+    #[inline(always)]
     fn decide(&mut self) -> Option<usize> {
         each!(self, rule => rule.decide())
     }
@@ -156,12 +167,12 @@ impl Scheduler for AnyLocal {
 }
 
 impl Locking for AnyLocal {
-    #[inline]
+    #[inline(always)]
     fn lock(&mut self, now: Instant, resource: usize) -> Result<Answer, Misuse> {
         each!(self, rule => rule.lock(now, resource))
     }
 
-    #[inline]
+    #[inline(always)]
     fn unlock(&mut self, resource: usize) -> Result<(), Misuse> {
         each!(self, rule => rule.unlock(resource))
     }

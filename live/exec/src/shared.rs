@@ -18,7 +18,6 @@
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use taut_event::Kind;
 use taut_lock::mark::Mark;
@@ -27,7 +26,7 @@ use taut_sys::cpu::CpuReader;
 use taut_sys::{clock, futex};
 use taut_time::Instant;
 
-use crate::gate::Gate;
+use crate::gate::{Gate, Latch};
 use crate::ladder::NONE;
 use crate::setup::{LockError, TaskId};
 use crate::state::{Caller, Next, State};
@@ -42,7 +41,7 @@ pub(crate) struct Shared {
     pub(crate) strict: bool,
     pub(crate) cpu: u32,
     reader: CpuReader,
-    loose: Mutex<()>,
+    loose: Latch,
     /// Of each thread of the pool.
     pub(crate) gates: Box<[Gate]>,
     /// Calls of the dispatcher so far; it sleeps on it.
@@ -89,7 +88,6 @@ pub(crate) struct Parts {
 /// the process.
 pub(crate) struct Inside<'c> {
     shared: &'c Shared,
-    guard: Option<MutexGuard<'c, ()>>,
 }
 
 impl Inside<'_> {
@@ -102,21 +100,23 @@ impl Inside<'_> {
     /// Ends it.
     #[inline(always)]
     pub(crate) fn leave(self) {
-        let mut this = std::mem::ManuallyDrop::new(self);
-        if this.shared.strict {
-            if this.shared.mark.leave() {
-                this.shared.call();
-            }
-        } else {
-            drop(this.guard.take());
+        let shared = self.shared;
+        std::mem::forget(self);
+        if !shared.strict {
+            shared.loose.give();
+        } else if shared.mark.leave() {
+            shared.call();
         }
     }
 
     /// Ends it by waking a thread, which is inside then; strict, one of a higher priority runs at once.
     pub(crate) fn wake(self, worker: u32) {
-        let mut this = std::mem::ManuallyDrop::new(self);
-        drop(this.guard.take());
-        this.shared.gates[worker as usize].open();
+        let shared = self.shared;
+        std::mem::forget(self);
+        if !shared.strict {
+            shared.loose.give();
+        }
+        shared.gates[worker as usize].open();
     }
 }
 
@@ -136,7 +136,7 @@ impl Shared {
             strict,
             cpu,
             reader: CpuReader::new(),
-            loose: Mutex::new(()),
+            loose: Latch::default(),
             gates: state.ladder.workers.iter().map(|_| Gate::default()).collect(),
             triggers: state.tasks.iter().map(|_| AtomicU32::new(0)).collect(),
             cell: UnsafeCell::new(state),
@@ -214,7 +214,7 @@ impl Shared {
         if let Err(intruder) = self.mark.enter() {
             self.found(task, Found::Inside(intruder));
         }
-        let mut inside = Inside { shared: self, guard: None };
+        let mut inside = Inside { shared: self };
         if inside.state().current != me {
             self.found(task, Found::NotChosen);
         }
@@ -246,9 +246,8 @@ impl Shared {
     }
 
     fn lock(&self) -> Inside<'_> {
-        // A panic inside aborts, so there is nothing that poison could tell.
-        let guard = self.loose.lock().unwrap_or_else(PoisonError::into_inner);
-        Inside { shared: self, guard: Some(guard) }
+        self.loose.take();
+        Inside { shared: self }
     }
 
     /// After its gate, a thread is inside.
@@ -256,7 +255,7 @@ impl Shared {
         if !self.strict {
             return self.lock();
         }
-        let mut inside = Inside { shared: self, guard: None };
+        let mut inside = Inside { shared: self };
         let task = inside.state().chosen;
         if !self.mark.is_set() {
             self.found(task, Found::NotChosen);
@@ -272,7 +271,7 @@ impl Shared {
         }
         self.on_cpu(NONE);
         // Made only if we are: dropped, it would end the process.
-        self.mark.enter_above().then(|| Inside { shared: self, guard: None })
+        self.mark.enter_above().then(|| Inside { shared: self })
     }
 
     /// The dispatcher has settled.
@@ -285,11 +284,12 @@ impl Shared {
                 inside.wake(worker);
             }
             Next::Same | Next::Here | Next::Below => {
-                let mut this = std::mem::ManuallyDrop::new(inside);
+                std::mem::forget(inside);
                 if self.strict {
                     self.mark.leave_above();
+                } else {
+                    self.loose.give();
                 }
-                drop(this.guard.take());
             }
         }
     }
@@ -345,13 +345,36 @@ impl Shared {
     pub(crate) fn acquire(&self, me: u32, task: u32, resource: u32) -> Result<(), LockError> {
         let mut inside = self.enter(me, task);
         let state = inside.state();
-        if state.tasks[task as usize].killed {
+        if !state.attention {
+            let now = Instant::from_ns(state.floor_ns);
+            // In no band: nothing of other cores is held here.
+            if state.rule.local_mut().lock(now, resource as usize) == Ok(Answer::Granted) {
+                inside.leave();
+                return Ok(());
+            }
+        }
+        self.acquire_with_care(inside, me, task, resource)
+    }
+
+    /// A local rule that lets nobody wait has changed nothing if it has not granted it, so it may be asked again.
+    #[cold]
+    #[inline(never)]
+    fn acquire_with_care(
+        &self,
+        mut inside: Inside<'_>,
+        me: u32,
+        task: u32,
+        resource: u32,
+    ) -> Result<(), LockError> {
+        let state = inside.state();
+        let slot = &state.tasks[task as usize];
+        let number = slot.job.number;
+        if slot.killed {
             inside.leave();
             return Err(LockError::Killed);
         }
         let answer = state.rule.lock(Instant::from_ns(state.floor_ns), resource as usize);
         if answer == Ok(Answer::Granted) {
-            let number = state.tasks[task as usize].job.number;
             state.log.lock(clock::monotonic_ns, Kind::Locked, task, number, resource);
             inside.leave();
             return Ok(());
@@ -393,9 +416,21 @@ impl Shared {
     pub(crate) fn give_back(&self, me: u32, task: u32, resource: u32) {
         let mut inside = self.enter(me, task);
         let state = inside.state();
-        if let Err(misuse) = state.rule.unlock(resource as usize) {
-            self.found(task, Found::Refused(misuse));
+        if state.attention {
+            return self.give_back_with_care(inside, me, task, resource);
         }
+        match state.rule.local_mut().unlock_and_decide(resource as usize) {
+            Ok(Some(chosen)) if chosen == state.chosen as usize => inside.leave(),
+            Ok(_) => self.decided(inside, me),
+            Err(misuse) => self.found(task, Found::Refused(misuse)),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn give_back_with_care(&self, mut inside: Inside<'_>, me: u32, task: u32, resource: u32) {
+        let state = inside.state();
+        self.held(task, state.rule.unlock(resource as usize));
         let number = state.tasks[task as usize].job.number;
         state.log.lock(clock::monotonic_ns, Kind::Unlock, task, number, resource);
         self.decided(inside, me);

@@ -12,8 +12,8 @@ use taut_policy::{Misuse, Scheduler};
 use taut_time::Instant;
 
 use crate::ladder::{Ladder, NONE};
-use crate::log::Log;
-use crate::rule::{AnyCore, Queue};
+use crate::log::{Level, Log};
+use crate::rule::{AnyCore, AnyLocal, Queue};
 use crate::setup::{Overrun, Release};
 
 /// Jobs of a task that may wait behind one that is not complete; those that come then are dropped.
@@ -134,6 +134,10 @@ pub(crate) struct State {
     pub(crate) current: u32,
     /// Its task.
     pub(crate) chosen: u32,
+    /// Whether a lock of the chosen job needs more than the local rule's word: the job is killed, or `careful`.
+    pub(crate) attention: bool,
+    /// Whether any lock does: they are recorded, or jobs may have to wait.
+    careful: bool,
     /// The next arrival that has not been told is not before this: see [`crate::rule`].
     pub(crate) floor_ns: u64,
     calendar: Queue,
@@ -150,7 +154,14 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(rule: AnyCore, tasks: Box<[Task]>, calendar: Queue, ladder: Ladder, log: Log) -> Self {
+    pub(crate) fn new(
+        mut rule: AnyCore,
+        tasks: Box<[Task]>,
+        calendar: Queue,
+        ladder: Ladder,
+        log: Log,
+    ) -> Self {
+        let careful = log.level == Level::All || matches!(rule.local_mut(), AnyLocal::Original(_));
         let untimed = tasks.iter().any(|task| !matches!(task.release, Release::Periodic { .. }));
         Self {
             rule,
@@ -159,6 +170,8 @@ impl State {
             log,
             current: NONE,
             chosen: NONE,
+            attention: careful,
+            careful,
             floor_ns: NEVER,
             calendar,
             untimed,
@@ -234,7 +247,10 @@ impl State {
             match policy {
                 Overrun::RunOn => {}
                 Overrun::SkipNext => skip = true,
-                Overrun::KillJob => slot.killed = true,
+                Overrun::KillJob => {
+                    slot.killed = true;
+                    self.attention |= task == self.chosen;
+                }
                 Overrun::StopApp => self.stopped_by = task,
             }
             skip |= usize::from(slot.waiting) == BACKLOG_MAX;
@@ -338,6 +354,8 @@ impl State {
             self.log.job(now_ns, Kind::Preempt, self.chosen, was.job.number, 0);
         }
         self.chosen = chosen;
+        let killed = self.tasks.get(chosen as usize).is_some_and(|task| task.killed);
+        self.attention = killed || self.careful;
         let Some(task) = self.tasks.get_mut(chosen as usize) else {
             self.current = NONE;
             return Next::Below;

@@ -43,12 +43,21 @@ impl<L: Locking, Q: ReadyQueue, S: Store<Slot>> Core<L, Q, S> {
         &self.local
     }
 
+    /// The local rule, for what runs to lock and unlock while it is in no band: neither pinned nor boosted, now or since
+    /// the last decision. What the local rule then decides, this one does too. For those who know that it is so; all others
+    /// ask this one.
+    #[inline]
+    pub fn local_mut(&mut self) -> &mut L {
+        &mut self.local
+    }
+
     /// Whether what runs is pinned.
     pub fn is_pinned(&self) -> bool {
         self.pinned
     }
 
     /// Whether what runs holds a resource that boosts it.
+    #[inline]
     pub fn is_boosted(&self) -> bool {
         self.running.is_some() && self.running == self.boosted.running
     }
@@ -100,7 +109,15 @@ impl<L: Locking, Q: ReadyQueue, S: Store<Slot>> Core<L, Q, S> {
         Ok(task)
     }
 
+    #[cold]
+    fn back_to_local(&mut self) {
+        self.returns = false;
+        // It is suspended there since it asked, so this cannot be refused.
+        let _ = self.running.map(|task| self.local.resume(task));
+    }
+
     /// What runs, if the local rule chose it.
+    #[inline]
     fn ordinary(&self) -> Result<usize, Misuse> {
         let task = self.running.ok_or(Misuse::State)?;
         if self.pinned || self.returns || self.is_boosted() { Err(Misuse::State) } else { Ok(task) }
@@ -145,11 +162,10 @@ impl<L: Locking, Q: ReadyQueue, S: Store<Slot>> Scheduler for Core<L, Q, S> {
         self.local.retire(task)
     }
 
+    #[inline]
     fn decide(&mut self) -> Option<usize> {
         if self.returns {
-            self.returns = false;
-            // It is suspended there since it asked, so this cannot be refused.
-            let _ = self.running.map(|task| self.local.resume(task));
+            self.back_to_local();
         }
         if !self.pinned {
             self.running = self.boosted.decide().or_else(|| self.local.decide());
@@ -163,6 +179,7 @@ impl<L: Locking, Q: ReadyQueue, S: Store<Slot>> Scheduler for Core<L, Q, S> {
 }
 
 impl<L: Locking, Q: ReadyQueue, S: Store<Slot>> Locking for Core<L, Q, S> {
+    #[inline]
     fn lock(&mut self, now: Instant, resource: usize) -> Result<Answer, Misuse> {
         self.ordinary()?;
         let answer = self.local.lock(now, resource)?;
@@ -172,6 +189,7 @@ impl<L: Locking, Q: ReadyQueue, S: Store<Slot>> Locking for Core<L, Q, S> {
         Ok(answer)
     }
 
+    #[inline]
     fn unlock(&mut self, resource: usize) -> Result<(), Misuse> {
         self.ordinary()?;
         self.local.unlock(resource)

@@ -109,6 +109,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<DfpResource>> ByRank for Dfp<Q, S, 
 }
 
 impl<Q: ReadyQueue, S: Store<Slot>, R: Store<DfpResource>> Locking for Dfp<Q, S, R> {
+    #[inline]
     fn lock(&mut self, now: Instant, resource: usize) -> Result<Answer, Misuse> {
         let task = self.ranked.runner()?;
         let place = self.resources.as_mut().get_mut(resource).ok_or(Misuse::Resource)?;
@@ -117,6 +118,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<DfpResource>> Locking for Dfp<Q, S,
         self.ranked.take(task, &mut place.held, floor)
     }
 
+    #[inline]
     fn unlock(&mut self, resource: usize) -> Result<(), Misuse> {
         let task = self.ranked.runner()?;
         let place = self.resources.as_mut().get_mut(resource).ok_or(Misuse::Resource)?;

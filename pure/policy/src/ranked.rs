@@ -56,10 +56,12 @@ impl<Q: ReadyQueue, S: Store<Slot>> Ranked<Q, S> {
         Ok(Self { ready, slots, running: None })
     }
 
+    #[inline]
     pub(crate) fn slot(&self, task: usize) -> &Slot {
         &self.slots.as_ref()[task]
     }
 
+    #[inline]
     pub(crate) fn slot_mut(&mut self, task: usize) -> &mut Slot {
         &mut self.slots.as_mut()[task]
     }
@@ -126,22 +128,28 @@ impl<Q: ReadyQueue, S: Store<Slot>> Ranked<Q, S> {
     }
 
     /// The task that runs, to lock or unlock.
+    #[inline]
     pub(crate) fn runner(&self) -> Result<usize, Misuse> {
         self.running.ok_or(Misuse::State)
     }
 
+    #[inline]
     pub(crate) fn decide(&mut self) -> Option<usize> {
         let Some((first, rank)) = self.ready.first() else { return self.running };
+        if self.running.is_some_and(|running| rank >= self.slot(running).rank) {
+            return self.running;
+        }
+        self.take_over(first)
+    }
+
+    /// The first that is ready runs in place of who runs.
+    #[inline(never)]
+    fn take_over(&mut self, first: usize) -> Option<usize> {
+        self.ready.take_first();
         if let Some(running) = self.running {
             let own = self.slot(running).rank;
-            if rank >= own {
-                return self.running;
-            }
-            self.ready.take_first();
             // It came out of this queue, so there is room, and its rank was accepted or is a ceiling's.
             let _ = self.ready.insert(running, own, End::Front);
-        } else {
-            self.ready.take_first();
         }
         self.running = Some(first);
         self.running
@@ -174,6 +182,7 @@ pub(crate) trait ByRank {
     fn rank(base: u64, arrival: Instant) -> u64;
 
     /// [`Scheduler::decide`].
+    #[inline]
     fn choose(&mut self) -> Option<usize> {
         self.ranked_mut().decide()
     }
@@ -203,6 +212,7 @@ impl<B: ByRank> Scheduler for B {
         self.ranked_mut().retire(task)
     }
 
+    #[inline]
     fn decide(&mut self) -> Option<usize> {
         self.choose()
     }

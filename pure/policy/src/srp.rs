@@ -128,10 +128,12 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<SrpResource>> Srp<Q, S, R> {
         self.tasks.as_ref()[..self.height].iter().rev().map(|slot| slot.stacked as usize)
     }
 
+    #[inline]
     fn task(&self, task: usize) -> &SrpTask {
         &self.tasks.as_ref()[task]
     }
 
+    #[inline]
     fn top(&self) -> Option<usize> {
         Some(self.task(self.height.checked_sub(1)?).stacked as usize)
     }
@@ -145,6 +147,17 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<SrpResource>> Srp<Q, S, R> {
         self.unstarted.insert(task, deadline, End::Back)?;
         (slot.absolute, slot.state) = (deadline, State::Waiting);
         Ok(())
+    }
+
+    /// The first of the heap begins.
+    #[inline(never)]
+    fn start(&mut self, task: usize) {
+        self.unstarted.take_first();
+        let slots = self.tasks.as_mut();
+        slots[task].state = State::Started;
+        slots[self.height].stacked = task as u32;
+        self.height += 1;
+        self.running = Some(task);
     }
 
     /// What runs, which is the top of the stack, leaves.
@@ -187,6 +200,7 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<SrpResource>> Scheduler for Srp<
         Ok(())
     }
 
+    #[inline]
     fn decide(&mut self) -> Option<usize> {
         let top = self.top();
         self.running = top;
@@ -196,12 +210,7 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<SrpResource>> Scheduler for Srp<
                 deadline < self.task(top).absolute && self.task(task).relative < self.ceiling
             });
             if starts {
-                self.unstarted.take_first();
-                let slots = self.tasks.as_mut();
-                slots[task].state = State::Started;
-                slots[self.height].stacked = task as u32;
-                self.height += 1;
-                self.running = Some(task);
+                self.start(task);
             }
         }
         self.running
@@ -213,6 +222,7 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<SrpResource>> Scheduler for Srp<
 }
 
 impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<SrpResource>> Locking for Srp<Q, S, R> {
+    #[inline]
     fn lock(&mut self, _: Instant, resource: usize) -> Result<Answer, Misuse> {
         let task = self.running.ok_or(Misuse::State)?;
         let place = self.resources.as_mut().get_mut(resource).ok_or(Misuse::Resource)?;
@@ -228,6 +238,7 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<SrpResource>> Locking for Srp<Q,
         Ok(Answer::Granted)
     }
 
+    #[inline]
     fn unlock(&mut self, resource: usize) -> Result<(), Misuse> {
         let task = self.running.ok_or(Misuse::State)?;
         let place = self.resources.as_mut().get_mut(resource).ok_or(Misuse::Resource)?;

@@ -79,12 +79,14 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<ImmediateResource>> ByRank for Imme
 }
 
 impl<Q: ReadyQueue, S: Store<Slot>, R: Store<ImmediateResource>> Locking for Immediate<Q, S, R> {
+    #[inline]
     fn lock(&mut self, _: Instant, resource: usize) -> Result<Answer, Misuse> {
         let task = self.ranked.runner()?;
         let place = self.resources.as_mut().get_mut(resource).ok_or(Misuse::Resource)?;
         self.ranked.take(task, &mut place.held, place.ceiling)
     }
 
+    #[inline]
     fn unlock(&mut self, resource: usize) -> Result<(), Misuse> {
         let task = self.ranked.runner()?;
         let place = self.resources.as_mut().get_mut(resource).ok_or(Misuse::Resource)?;

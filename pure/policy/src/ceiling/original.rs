@@ -135,6 +135,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<OriginalResource>> ByRank for Origi
 }
 
 impl<Q: ReadyQueue, S: Store<Slot>, R: Store<OriginalResource>> Locking for Original<Q, S, R> {
+    #[inline]
     fn lock(&mut self, _: Instant, resource: usize) -> Result<Answer, Misuse> {
         let task = self.ranked.runner()?;
         let place = self.resources.as_ref().get(resource).ok_or(Misuse::Resource)?;
@@ -154,6 +155,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<OriginalResource>> Locking for Orig
         }
     }
 
+    #[inline]
     fn unlock(&mut self, resource: usize) -> Result<(), Misuse> {
         let task = self.ranked.runner()?;
         let place = self.resources.as_mut().get_mut(resource).ok_or(Misuse::Resource)?;

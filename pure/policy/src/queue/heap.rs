@@ -129,6 +129,7 @@ impl<S: Store<HeapSlot>> ReadyQueue for Heap<S> {
         Ok(())
     }
 
+    #[inline]
     fn first(&self) -> Option<(usize, u64)> {
         let entry = &self.slots.as_ref().first()?.entry;
         (self.len > 0).then_some((entry.task as usize, entry.rank))
