@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What the executor costs, in one run: `cargo bench -p taut-exec`. Needs the privilege for SCHED_FIFO.
+//! What the executor costs, in one run: `cargo bench -p taut-exec --bench exec`. Needs the privilege for SCHED_FIFO.
 //!
-//! Each row names the two events between which it measures. `--quick` takes a tenth of the samples.
+//! Each row names the two events between which it measures. `--quick` takes a tenth of the samples; `locks`, `ready`,
+//! `releases` and `switches` name parts.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints, and may fail")]
 
 use std::hint::black_box;
@@ -246,36 +247,47 @@ fn completions(count: usize) -> Vec<f64> {
 }
 
 fn main() {
-    let quick = std::env::args().any(|argument| argument == "--quick");
+    let arguments: Vec<_> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let quick = arguments.iter().any(|argument| argument == "--quick");
+    let names: Vec<_> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
+    let asked = |name: &str| names.is_empty() || names.iter().any(|asked| *asked == name);
     let scale = if quick { 1 } else { 10 };
     let _awake = machine::dma_latency_hold().ok();
     for (name, value) in machine::machine_facts() {
         println!("{name} = {value}");
     }
-    println!("\nlock + unlock, one job, nothing else ready (ns)");
-    row("std's mutex", "ns", &mut mutexes(20 * scale));
-    for rule in RULES {
-        row(&format!("{rule:?}"), "ns", &mut locks(rule, 0, 20 * scale));
-    }
-    println!("\nthe same, with others that wait for the core");
-    for rule in [Rule::Srp, Rule::Dfp] {
-        for ready in [0, 1, 3, 10, 50, 89] {
-            row(&format!("{rule:?}, {ready} ready"), "ns", &mut locks(rule, ready, 10 * scale));
+    if asked("locks") {
+        println!("\nlock + unlock, one job, nothing else ready (ns)");
+        row("std's mutex", "ns", &mut mutexes(20 * scale));
+        for rule in RULES {
+            row(&format!("{rule:?}"), "ns", &mut locks(rule, 0, 20 * scale));
         }
     }
-    println!("\nrelease to first instruction, every {PERIOD_US} us (us)");
-    let mut ratios = Vec::new();
-    for _ in 0..8 {
-        let one = row("a thread that sleeps until then", "us", &mut bare(70 * scale));
-        let ours = row("dispatched", "us", &mut releases(70 * scale));
-        ratios.push(ours / one);
+    if asked("ready") {
+        println!("\nthe same, with others that wait for the core");
+        for rule in [Rule::Srp, Rule::Dfp] {
+            for ready in [0, 1, 3, 10, 50, 89] {
+                row(&format!("{rule:?}, {ready} ready"), "ns", &mut locks(rule, ready, 10 * scale));
+            }
+        }
     }
-    row("dispatched / bare, p50 of a round", "", &mut ratios);
-    println!("\nswitches on one CPU (us)");
-    row("futex wake to a higher thread's first", "us", &mut wakes(200 * scale));
-    let (mut there, mut back) = unlocks(200 * scale);
-    row("unlock to first instruction of another", "us", &mut there);
-    row("completion to the job it had preempted", "us", &mut back);
-    row("completion to a job not yet begun", "us", &mut completions(200 * scale));
-    println!("(a clock read, which each of these has once, takes about 0.02 us)");
+    if asked("releases") {
+        println!("\nrelease to first instruction, every {PERIOD_US} us (us)");
+        let mut ratios = Vec::new();
+        for _ in 0..8 {
+            let one = row("a thread that sleeps until then", "us", &mut bare(70 * scale));
+            let ours = row("dispatched", "us", &mut releases(70 * scale));
+            ratios.push(ours / one);
+        }
+        row("dispatched / bare, p50 of a round", "", &mut ratios);
+    }
+    if asked("switches") {
+        println!("\nswitches on one CPU (us)");
+        row("futex wake to a higher thread's first", "us", &mut wakes(200 * scale));
+        let (mut there, mut back) = unlocks(200 * scale);
+        row("unlock to first instruction of another", "us", &mut there);
+        row("completion to the job it had preempted", "us", &mut back);
+        row("completion to a job not yet begun", "us", &mut completions(200 * scale));
+        println!("(a clock read, which each of these has once, takes about 0.02 us)");
+    }
 }

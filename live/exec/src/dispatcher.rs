@@ -52,8 +52,8 @@ pub(crate) fn dispatch(shared: &Shared, origin_ns: u64, stop: &(dyn Fn(u32) + Sy
         };
         let now_ns = clock::monotonic_ns();
         let state = inside.state();
-        state.stopping |= shared.stop.load(Ordering::Acquire);
-        shared.held(NONE, state.tell(now_ns));
+        // What was released by hand before the stop still counts.
+        let stop_now = shared.stop.load(Ordering::Acquire);
         if state.untimed {
             for (task, trigger) in (0..).zip(&shared.triggers) {
                 if trigger.load(Ordering::Relaxed) > 0 {
@@ -63,6 +63,8 @@ pub(crate) fn dispatch(shared: &Shared, origin_ns: u64, stop: &(dyn Fn(u32) + Sy
                 }
             }
         }
+        state.stopping |= stop_now;
+        shared.held(NONE, state.tell(now_ns));
         let chosen = state.rule.decide();
         let next = state.settle(chosen, Caller::Above, now_ns, shared.strict);
         let (first, second) = state.next_two();

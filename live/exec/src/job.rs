@@ -131,13 +131,26 @@ impl<'j> Job<'j> {
     /// # Errors
     /// [`LockError::Foreign`] if the task is none of this core that is released by hand.
     pub fn release(&mut self, task: TaskId) -> Result<(), LockError> {
+        self.release_as(task, None)
+    }
+
+    /// As [`Job::release`]; tests say when it arrived.
+    pub(crate) fn release_as(&mut self, task: TaskId, arrival_ns: Option<u64>) -> Result<(), LockError> {
         let task = self.shared.by_hand(task).ok_or(LockError::Foreign)?;
         let mut inside = self.shared.enter(self.worker, self.task);
         let now_ns = clock::monotonic_ns();
-        let told = inside.state().release(task, now_ns, now_ns);
+        let told = inside.state().release(task, arrival_ns.unwrap_or(now_ns), now_ns);
         self.shared.held(self.task, told);
         self.shared.decided(inside, self.worker);
         Ok(())
+    }
+
+    /// Keeps the core's state for a time, as no job does.
+    #[cfg(test)]
+    pub(crate) fn keep_inside(&mut self, work: impl FnOnce()) {
+        let inside = self.shared.enter(self.worker, self.task);
+        work();
+        inside.leave();
     }
 }
 

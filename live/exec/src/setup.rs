@@ -264,6 +264,9 @@ pub(crate) struct CoreSetup<'w> {
     /// How each resource is recorded.
     pub(crate) resources: Vec<u32>,
     pub(crate) recorder: Option<(Recorder, Level)>,
+    /// A mistake on purpose.
+    #[cfg(test)]
+    pub(crate) no_ceilings: bool,
 }
 
 /// Cores, their resources and tasks. Everything is allocated by [`Setup::run`] before anything is released.
@@ -273,6 +276,8 @@ pub struct Setup<'w> {
     resources: u32,
     pub(crate) handler: Handler,
     pub(crate) delay_ns: u64,
+    #[cfg(test)]
+    pub(crate) fault: crate::tests::Fault,
 }
 
 impl Default for Setup<'_> {
@@ -290,7 +295,15 @@ impl fmt::Debug for Setup<'_> {
 impl<'w> Setup<'w> {
     /// Nothing yet. A violation is written to the standard error stream.
     pub fn new() -> Self {
-        Self { cores: Vec::new(), tasks: 0, resources: 0, handler: violation::tell, delay_ns: 0 }
+        Self {
+            cores: Vec::new(),
+            tasks: 0,
+            resources: 0,
+            handler: violation::tell,
+            delay_ns: 0,
+            #[cfg(test)]
+            fault: crate::tests::Fault::None,
+        }
     }
 
     /// A core: a CPU and its rule.
@@ -306,6 +319,8 @@ impl<'w> Setup<'w> {
             works: Vec::new(),
             resources: Vec::new(),
             recorder: None,
+            #[cfg(test)]
+            no_ceilings: false,
         });
         CoreId(self.cores.len() - 1)
     }
@@ -382,6 +397,10 @@ impl CoreSetup<'_> {
             ceilings: vec![0; self.resources.len()],
             floors: vec![Duration::MAX; self.resources.len()],
         };
+        #[cfg(test)]
+        if self.no_ceilings {
+            return attributes;
+        }
         for task in &self.tasks {
             for (_, resource) in &task.uses {
                 let at = *resource as usize;

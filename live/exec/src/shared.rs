@@ -65,6 +65,9 @@ pub(crate) struct Shared {
     pub(crate) handler: Handler,
     /// In tests, how much later than it could the dispatcher tells anything.
     pub(crate) delay_ns: u64,
+    /// A mistake on purpose: nobody asks the rule after an unlock.
+    #[cfg(test)]
+    pub(crate) deaf: bool,
 }
 
 // SAFETY: the state, which alone is not Sync, is touched by who is inside (S1).
@@ -151,6 +154,8 @@ impl Shared {
             tids,
             handler,
             delay_ns,
+            #[cfg(test)]
+            deaf: false,
         }
     }
 
@@ -433,6 +438,10 @@ impl Shared {
         self.held(task, state.rule.unlock(resource as usize));
         let number = state.tasks[task as usize].job.number;
         state.log.lock(clock::monotonic_ns, Kind::Unlock, task, number, resource);
+        #[cfg(test)]
+        if self.deaf {
+            return inside.leave();
+        }
         self.decided(inside, me);
     }
 }

@@ -129,7 +129,11 @@ impl Setup<'_> {
         let (mut shareds, mut bodies) = (Vec::new(), Vec::new());
         for core in &mut self.cores {
             bodies.push(Works::new(std::mem::take(&mut core.works)));
+            #[cfg(test)]
+            self.fault.put_in(core);
             shareds.push(core.build(is_strict, self.handler, self.delay_ns)?);
+            #[cfg(test)]
+            self.fault.put_into(&mut shareds);
         }
         let (control, start) = (Control::default(), Start::default());
         let indices: Vec<_> = self.cores.iter().map(|core| core.indices.clone()).collect();

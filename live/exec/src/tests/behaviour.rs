@@ -1,2 +1,232 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
+
+//! What users see: errors, overruns, the end.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration as Time;
+
+use taut_event::Kind;
+use taut_sys::clock;
+use taut_time::Duration;
+
+use super::{alone, busy, cpu, drained, postures};
+use crate::{
+    BACKLOG_MAX, Job, Level, LockError, Overrun, Reason, Release, Rule, Setup, SetupError, TaskSetup, Wanted,
+};
+
+fn every(us: u64) -> Release {
+    Release::Periodic { period: Duration::from_us(us), offset: Duration::ZERO }
+}
+
+#[test]
+fn locks_that_cannot_be_had_are_told() {
+    let _alone = alone();
+    for wanted in postures() {
+        let told = Mutex::new(Vec::new());
+        let mut setup = Setup::new();
+        let core = setup.core(cpu(), Rule::Srp);
+        let (listed, other) = (setup.resource(core, 1), setup.resource(core, 2));
+        let mut elsewhere = Setup::new();
+        let there = elsewhere.core(cpu(), Rule::Srp);
+        let foreign = elsewhere.resource(there, 3);
+        let far = elsewhere.task(there, TaskSetup::new("far", Release::ByHand), |_: &mut Job<'_>| {});
+        let told_to = &told;
+        let uses = listed.clone();
+        let periodic = setup.task(core, TaskSetup::new("other", every(1_000_000)), |_: &mut Job<'_>| {});
+        let task =
+            setup.task(core, TaskSetup::new("t", Release::ByHand).uses(&uses), move |job: &mut Job<'_>| {
+                let mut tell = |error: LockError| told_to.lock().unwrap().push(error);
+                job.lock(&other, |_, _| ()).map_or_else(&mut tell, |()| panic!());
+                job.lock(&foreign, |_, _| ()).map_or_else(&mut tell, |()| panic!());
+                job.release(far).map_or_else(&mut tell, |()| panic!());
+                job.release(periodic).map_or_else(&mut tell, |()| panic!());
+                let again = job.lock(&listed, |value, job| {
+                    *value += 1;
+                    job.lock(&listed, |_, _| ())
+                });
+                again.unwrap().map_or_else(&mut tell, |()| panic!());
+                // Nothing has happened: it can be had.
+                assert_eq!(job.lock(&listed, |value, _| *value), Ok(2));
+            });
+        let (released, outcome) = setup.run(wanted, |exec| (exec.release(task), exec.release(far))).unwrap();
+        assert_eq!(released, (Ok(()), Err(LockError::Foreign)));
+        assert_eq!(outcome.tasks[task.index()].completed, 1);
+        let not_listed = LockError::NotListed { task: 1, resource: 1 };
+        let held = LockError::Held { resource: 0 };
+        let foreign = LockError::Foreign;
+        assert_eq!(*told.lock().unwrap(), [not_listed, foreign, foreign, foreign, held]);
+        assert!(not_listed.to_string().contains("TaskSetup::uses"));
+    }
+}
+
+#[test]
+fn what_cannot_be_set_up_is_told() {
+    let nothing = |_: &mut Job<'_>| {};
+    let refused = |setup: Setup<'_>| setup.run(Wanted::Loose, |_| ()).unwrap_err();
+    let mut setup = Setup::new();
+    setup.core(3, Rule::Srp);
+    setup.core(3, Rule::Srp);
+    assert_eq!(refused(setup), SetupError::SameCpu(3));
+    let mut setup = Setup::new();
+    let core = setup.core(0, Rule::Srp);
+    setup.task(core, TaskSetup::new("t", every(0)), nothing);
+    assert_eq!(refused(setup), SetupError::ZeroTime { task: "t".to_owned() });
+    let mut setup = Setup::new();
+    let (core, other) = (setup.core(0, Rule::Srp), setup.core(1, Rule::Srp));
+    let resource = setup.resource(other, ());
+    setup.task(core, TaskSetup::new("t", every(1)).uses(&resource), nothing);
+    assert_eq!(refused(setup), SetupError::ForeignResource { task: "t".to_owned() });
+    let mut setup = Setup::new();
+    let core = setup.core(0, Rule::Srp);
+    for _ in 0..91 {
+        setup.task(core, TaskSetup::new("t", every(1)), nothing);
+    }
+    assert_eq!(refused(setup), SetupError::TooManyTasks { cpu: 0 });
+}
+
+/// One long job of a task of 1 ms, and short ones.
+fn overruns(wanted: Wanted, policy: Overrun) -> (crate::Outcome, Vec<Kind>, u64) {
+    let ended_early = AtomicU64::new(0);
+    let early = &ended_early;
+    let mut setup = Setup::new();
+    let core = setup.core(cpu(), Rule::Immediate);
+    setup.task(core, TaskSetup::new("t", every(1000)).overrun(policy), move |job: &mut Job<'_>| {
+        if job.number() == 2 {
+            // Until 14 are due; the machine may have made it more.
+            let until = job.arrival().as_ns() + 14_000_000;
+            while job.now().as_ns() < until {
+                busy(20_000);
+                if job.checkpoint().is_err() {
+                    early.fetch_add(1, Ordering::Relaxed);
+                    return;
+                }
+            }
+        }
+    });
+    let mut drain = setup.record(core, Level::Jobs, 4096);
+    let (_, outcome) = setup.run(wanted, |exec| exec.wait(Some(Time::from_millis(40)))).unwrap();
+    let kinds = drained(&mut drain).iter().map(|record| record.kind).collect();
+    (outcome, kinds, ended_early.into_inner())
+}
+
+#[test]
+fn overruns_are_treated_as_asked_for() {
+    let _alone = alone();
+    for wanted in postures() {
+        let (outcome, kinds, early) = overruns(wanted, Overrun::RunOn);
+        let task = outcome.tasks[0];
+        assert_eq!((task.released, early), (task.completed, 0));
+        assert!(task.skipped >= 14 - 1 - BACKLOG_MAX as u64, "more wait than may: {task:?}");
+        assert!(kinds.contains(&Kind::Overrun) && task.missed > 0);
+
+        let (outcome, kinds, _) = overruns(wanted, Overrun::SkipNext);
+        let task = outcome.tasks[0];
+        assert!(task.skipped >= 12 && task.released == task.completed, "{task:?}");
+        assert!(kinds.contains(&Kind::Skip));
+
+        let (outcome, _, early) = overruns(wanted, Overrun::KillJob);
+        assert!(early == 1 && outcome.tasks[0].killed >= 1, "{outcome:?}");
+
+        let (outcome, _, _) = overruns(wanted, Overrun::StopApp);
+        assert_eq!(outcome.reason, Reason::Overrun(0));
+        assert!(outcome.tasks[0].released < 30, "{outcome:?}");
+    }
+}
+
+#[test]
+fn a_killed_job_gets_no_lock() {
+    let _alone = alone();
+    for wanted in postures() {
+        let refused = AtomicBool::new(false);
+        let mut setup = Setup::new();
+        let core = setup.core(cpu(), Rule::Srp);
+        let resource = setup.resource(core, ());
+        let (ours, told) = (resource.clone(), &refused);
+        let task = TaskSetup::new("t", every(1000)).overrun(Overrun::KillJob).uses(&resource);
+        setup.task(core, task, move |job: &mut Job<'_>| {
+            // Ends only if it is killed.
+            while job.number() == 1 && job.lock(&ours, |(), _| busy(1000)).is_ok() {}
+            told.fetch_or(job.number() == 1, Ordering::Relaxed);
+        });
+        setup.run(wanted, |exec| exec.wait(Some(Time::from_millis(20)))).unwrap();
+        assert!(refused.into_inner());
+    }
+}
+
+#[test]
+fn a_panic_gives_back_what_is_held_and_goes_on_in_the_caller() {
+    let _alone = alone();
+    for wanted in postures() {
+        let held = AtomicBool::new(false);
+        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let mut setup = Setup::new();
+            let core = setup.core(cpu(), Rule::Dfp);
+            let resource = setup.resource(core, ());
+            let (ours, theirs, told) = (resource.clone(), resource.clone(), &held);
+            let after =
+                TaskSetup::new("after", Release::ByHand).deadline(Duration::from_ms(1)).uses(&resource);
+            let after = setup.task(core, after, move |job: &mut Job<'_>| {
+                job.lock(&theirs, |(), _| told.store(true, Ordering::Relaxed)).unwrap();
+            });
+            let task = TaskSetup::new("t", Release::ByHand).uses(&resource);
+            let task = setup.task(core, task, move |job: &mut Job<'_>| {
+                job.lock(&ours, |(), job| {
+                    job.release(after).unwrap();
+                    std::panic::resume_unwind(Box::new("on purpose"));
+                })
+                .unwrap();
+            });
+            setup.run(wanted, |exec| {
+                exec.release(task).unwrap();
+                assert_eq!(exec.wait(None), Some(Reason::Panic));
+            })
+        }));
+        assert_eq!(caught.unwrap_err().downcast_ref::<&str>(), Some(&"on purpose"));
+        assert!(held.into_inner(), "who was kept out got it");
+    }
+}
+
+/// The dispatcher finds somebody inside, and is called when that one leaves.
+#[test]
+fn a_note_is_answered() {
+    let _alone = alone();
+    for wanted in postures() {
+        for _ in 0..20 {
+            let (inside, called, ran) =
+                (AtomicBool::new(false), AtomicBool::new(false), AtomicBool::new(false));
+            let mut setup = Setup::new();
+            let core = setup.core(cpu(), Rule::Immediate);
+            let ran_to = &ran;
+            let upper = TaskSetup::new("upper", Release::ByHand).priority(2);
+            let upper = setup.task(core, upper, move |_: &mut Job<'_>| ran_to.store(true, Ordering::Release));
+            let (inside_to, called_by, ran_by) = (&inside, &called, &ran);
+            let lower =
+                setup.task(core, TaskSetup::new("lower", Release::ByHand), move |job: &mut Job<'_>| {
+                    job.keep_inside(|| {
+                        inside_to.store(true, Ordering::Release);
+                        // Where the caller is on this CPU it comes too late, and there is no note.
+                        let until = clock::monotonic_ns() + 5_000_000;
+                        while !called_by.load(Ordering::Acquire) && clock::monotonic_ns() < until {
+                            std::hint::spin_loop();
+                        }
+                        // Until the dispatcher has been woken on this CPU.
+                        busy(300_000);
+                        assert!(!ran_by.load(Ordering::Acquire));
+                    });
+                });
+            let (_, outcome) = setup
+                .run(wanted, |exec| {
+                    exec.release(lower).unwrap();
+                    while !inside.load(Ordering::Acquire) {
+                        std::thread::yield_now();
+                    }
+                    exec.release(upper).unwrap();
+                    called.store(true, Ordering::Release);
+                })
+                .unwrap();
+            assert_eq!(outcome.tasks[upper.index()].completed, 1);
+        }
+    }
+}

@@ -1,2 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
+
+//! A dispatcher that is late.
+
+use std::time::Duration as Time;
+
+use taut_policy::{Answer, Locking, Scheduler};
+use taut_time::{Duration, Instant};
+
+use super::random::run;
+use super::{Fault, alone, postures};
+use crate::Rule;
+use crate::rule::{AnyCore, Attributes};
+
+#[test]
+fn late_releases_break_no_lock() {
+    let _alone = alone();
+    for wanted in postures() {
+        for rule in [Rule::Dfp, Rule::Srp] {
+            for seed in 1..=4 {
+                run(rule, wanted, seed, Time::from_millis(80), 300_000, false, Fault::None)
+                    .unwrap_or_else(|what| panic!("{rule:?}, {wanted:?}, set {seed}: {what}"));
+            }
+        }
+    }
+}
+
+/// Two users of one resource: the second arrives at `arrival`, and the rule is told after the first has locked, when the
+/// clock is at 100. Whether it is then kept out, and what it gets if not.
+fn told_after_the_lock(arrival: u64, floor_from: u64) -> Result<(), Option<Answer>> {
+    let deadlines = [1000, 50].map(Duration::from_ns);
+    let attributes = Attributes {
+        priorities: vec![1, 2],
+        deadlines: deadlines.to_vec(),
+        ceilings: vec![2],
+        floors: vec![deadlines[1]],
+    };
+    let mut rule: AnyCore = attributes.rule(Rule::Dfp).unwrap();
+    rule.release(0, Instant::from_ns(0)).unwrap();
+    assert_eq!(rule.decide(), Some(0));
+    assert_eq!(rule.lock(Instant::from_ns(floor_from), 0), Ok(Answer::Granted));
+    rule.release(1, Instant::from_ns(arrival)).unwrap();
+    match rule.decide() {
+        Some(0) => Ok(()),
+        _ => Err(rule.lock(Instant::from_ns(200), 0).ok()),
+    }
+}
+
+#[test]
+fn floors_count_from_what_has_not_been_told() {
+    const CLOCK: u64 = 100;
+    for arrival in [0, 60, 99, 100, 101, 500] {
+        assert_eq!(told_after_the_lock(arrival, arrival), Ok(()), "the next release that has not been told");
+    }
+    // A clock in its place is wrong as soon as a release is told late: both would hold it.
+    assert_eq!(told_after_the_lock(CLOCK - 1, CLOCK), Err(Some(Answer::Broken)));
+    assert_eq!(told_after_the_lock(CLOCK, CLOCK), Ok(()), "due at the same instant: the holder goes on");
+}

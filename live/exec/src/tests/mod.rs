@@ -7,6 +7,7 @@
 mod appendix;
 mod behaviour;
 mod late;
+mod processes;
 mod random;
 mod replay;
 
@@ -16,7 +17,29 @@ use taut_event::Record;
 use taut_sys::{clock, thread};
 use taut_trace::Drain;
 
+use crate::setup::CoreSetup;
+use crate::shared::Shared;
 use crate::{Posture, Setup, Wanted};
+
+/// A mistake on purpose, to see that it is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    None,
+    /// Ceilings and floors that keep nobody out.
+    NoCeilings,
+    /// Nobody asks the rule after an unlock.
+    Deaf,
+}
+
+impl Fault {
+    pub(crate) fn put_in(self, core: &mut CoreSetup<'_>) {
+        core.no_ceilings = self == Self::NoCeilings;
+    }
+
+    pub(crate) fn put_into(self, cores: &mut [Shared]) {
+        cores.iter_mut().for_each(|core| core.deaf = self == Self::Deaf);
+    }
+}
 
 /// Runs under SCHED_FIFO one after the other: they are on one CPU.
 pub(super) fn alone() -> MutexGuard<'static, ()> {

@@ -9,7 +9,7 @@ use std::time::Duration as Time;
 use taut_time::Duration;
 
 use super::replay::{Seen, replay};
-use super::{Canary, Random, alone, busy, cpu, drained, postures};
+use super::{Canary, Fault, Random, alone, busy, cpu, drained, postures};
 use crate::{Job, Level, Release, Resource, Rule, Setup, TaskSetup, Wanted};
 
 const RULES: [Rule; 4] = [Rule::Immediate, Rule::Original, Rule::Srp, Rule::Dfp];
@@ -95,6 +95,7 @@ pub(super) fn run(
     time: Time,
     late_ns: u64,
     dense: bool,
+    fault: Fault,
 ) -> Result<Seen, String> {
     let mut random = Random(seed);
     let resources = 1 + random.below(3) as usize;
@@ -104,9 +105,10 @@ pub(super) fn run(
         Shape { load: 600, sections: 3, least_period_us: 500 }
     };
     let plans = draw(&mut random, resources, shape);
-    let torn = AtomicU64::new(0);
+    let (torn, done) = (AtomicU64::new(0), AtomicU64::new(0));
     let mut setup = Setup::new();
     setup.delay_ns = late_ns;
+    setup.fault = fault;
     let core = setup.core(cpu(), rule);
     let shared: Vec<_> = (0..resources).map(|_| setup.resource(core, Canary::default())).collect();
     for (at, plan) in plans.iter().enumerate() {
@@ -118,12 +120,13 @@ pub(super) fn run(
                 task = task.uses(&shared[inner.resource]);
             }
         }
-        let (plan, shared, torn) = (plan.clone(), shared.clone(), &torn);
+        let (plan, shared, torn, done) = (plan.clone(), shared.clone(), &torn, &done);
         setup.task(core, task, move |job: &mut Job<'_>| {
             for outer in &plan.sections {
                 section(job, at as u64, &shared, outer, torn);
             }
             busy(plan.after_ns);
+            done.fetch_add(1, Ordering::Relaxed);
         });
     }
     let attributes = setup.cores[0].attributes();
@@ -131,6 +134,13 @@ pub(super) fn run(
     let (origin, outcome) = setup
         .run(wanted, |exec| {
             exec.wait(Some(time));
+            // On a busy machine ordinary threads may not have come to it yet.
+            for _ in 0..1000 {
+                if done.load(Ordering::Relaxed) >= 30 {
+                    break;
+                }
+                exec.wait(Some(Time::from_millis(10)));
+            }
             exec.origin()
         })
         .map_err(|error| error.to_string())?;
@@ -157,7 +167,7 @@ fn all(sets: u64, time: Time, dense: bool) {
         for rule in RULES {
             let mut total = Seen::default();
             for seed in 0..sets {
-                let seen = run(rule, wanted, seed + 1, time, 0, dense)
+                let seen = run(rule, wanted, seed + 1, time, 0, dense, Fault::None)
                     .unwrap_or_else(|what| panic!("{rule:?}, {wanted:?}, set {seed}: {what}"));
                 total.completed += seen.completed;
                 total.locked += seen.locked;
@@ -180,4 +190,15 @@ fn random_sets_run_as_the_rule_says() {
 #[test]
 fn dense_locks_run_as_the_rule_says() {
     all(2, Time::from_millis(80), true);
+}
+
+/// The check finds it if nobody asks the rule after an unlock.
+#[test]
+fn a_deaf_unlock_is_found() {
+    let _alone = alone();
+    for wanted in postures() {
+        let found = (1..20)
+            .any(|seed| run(Rule::Srp, wanted, seed, Time::from_millis(50), 0, true, Fault::Deaf).is_err());
+        assert!(found, "{wanted:?}");
+    }
 }
