@@ -11,8 +11,8 @@
 //!
 //! **Data races.** Between two that are inside one after the other stands, strict, an edge of the mark (O1, O2 there), or
 //! that of a gate (S2): a Release before the second may be inside, an Acquire after; loose, the mutex. Each of these
-//! reads the last value of its word, not an older one: on one processor because a thread that is switched to sees what
-//! ran there before; elsewhere, which is a violation, because of the fences of O3. What a resource holds is touched
+//! reads the last value of its word, not an older one, because a thread that is switched to sees what ran on its
+//! processor before; and one that is elsewhere ends the process before it touches anything (the proof of the mark). What a resource holds is touched
 //! between the section that locked it and the one that unlocks it, of which each is inside, so it is ordered with them;
 //! and two jobs do not hold it at once, since the state's rule has one holder, which it gives to the one that runs.
 
@@ -274,9 +274,8 @@ impl Shared {
         if !self.strict {
             return Some(self.lock());
         }
-        self.on_cpu(NONE);
         // Made only if we are: dropped, it would end the process.
-        self.mark.enter_above().then(|| Inside { shared: self })
+        self.mark.enter_above(|| self.on_cpu(NONE)).then(|| Inside { shared: self })
     }
 
     /// The dispatcher has settled.

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread::Builder;
 
-use taut_sys::{barrier, clock, futex, signals, thread};
+use taut_sys::{clock, futex, signals, thread};
 
 use crate::dispatcher::dispatch;
 use crate::exec::{Control, Exec, Outcome, Reason};
@@ -89,7 +89,6 @@ impl Start {
 
 /// Whether pinned threads at fixed priorities can be had, tried by one.
 fn strict(cpus: &[u16]) -> Result<(), taut_sys::Error> {
-    barrier::register()?;
     let tried = std::thread::scope(|threads| {
         let tried = threads.spawn(|| {
             cpus.iter().try_for_each(|cpu| thread::set_affinity(&[*cpu]))?;

@@ -10,7 +10,6 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`barrier`] | a fence on all processors of this process |
 //! | [`clock`] | monotonic and CPU time, sleeping until an instant |
 //! | [`thread`] | policy, affinity, name, stack of the calling thread; the priority of others |
 //! | [`mod@cpu`] | the CPU that the calling thread is on |
@@ -29,7 +28,6 @@
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
 compile_error!("taut runs on 64-bit Linux");
 
-pub mod barrier;
 pub mod clock;
 pub mod cpu;
 mod error;
