@@ -75,6 +75,11 @@ impl Clock {
         ticks as f64 / self.ticks
     }
 
+    /// How many ticks a ns has.
+    pub(crate) fn ns_ticks(&self) -> f64 {
+        self.ticks
+    }
+
     /// A duration as ticks.
     pub(crate) fn ticks(&self, duration: Duration) -> u64 {
         (duration.as_nanos() as f64 * self.ticks) as u64

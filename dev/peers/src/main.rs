@@ -7,6 +7,8 @@
 //! is checked first. Then rounds: each trial of each object once, those that are compared close together and in random
 //! order, and before each the time that a bare cache line takes there and back, for on a virtual machine that changes.
 //!
+//! `cargo xtask peers --locks` measures locks and releases in the same manner: `locks/`.
+//!
 //! To add an object: a file in `ours/` or `peers/` beside the others, and its line in the list there.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a tool for people at a terminal")]
 
@@ -14,6 +16,7 @@ mod across;
 mod bench;
 mod clock;
 mod figures;
+mod locks;
 mod object;
 mod ours;
 mod peers;
@@ -90,6 +93,7 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let done = match words.split_first() {
         Some((first, rest)) if first == "far" => across::far(&benches, rest),
+        Some((first, rest)) if first == "locks" => locks::run(rest),
         Some((first, rest)) if first == "repeat" => repeat::run(&benches, rest),
         _ => measure(&benches, Arguments::parse()),
     };

@@ -140,7 +140,8 @@ pub(crate) fn suffix(case: &Case) -> String {
     text
 }
 
-fn facts(stage: &Stage, rounds: usize, seed: u64, raws: &[f64]) -> Vec<(String, String)> {
+/// The machine, the program and the run.
+pub(crate) fn facts(stage: &Stage, rounds: usize, seed: u64, raws: &[f64]) -> Vec<(String, String)> {
     let mut facts = taut_sys::machine::machine_facts();
     let mut add = |name: &str, value: String| facts.push((name.into(), value));
     let [p50, p999, step] = stage.clock.cost;

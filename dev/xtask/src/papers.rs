@@ -55,7 +55,10 @@ enum Which {
 
 /// Builds the programs and runs them in view.
 pub(crate) fn run(tree: &Tree, wish: &Papers) -> ExitCode {
-    let build = Command::line("cargo build --release --locked -p taut-papers -p taut-cli").dir(tree.root());
+    // What sweeps needs the command.
+    let with = if wish.which == Which::Mechanisms { " -p taut-cli" } else { "" };
+    let build = format!("cargo build --release --locked -p taut-papers{with}");
+    let build = Command::line(&build).dir(tree.root());
     if build.show() != End::Code(0) {
         return ExitCode::FAILURE;
     }

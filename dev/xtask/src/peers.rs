@@ -19,6 +19,9 @@ const RECORD: &str = "docs/measured";
 /// What is wanted of a run.
 #[derive(Args, Debug)]
 pub(crate) struct Peers {
+    /// Locks and releases instead of objects: with `--record` docs/measured/locks.{md,json}
+    #[arg(long, conflicts_with_all = ["trials", "bytes"])]
+    locks: bool,
     /// Write docs/measured/peers.{md,json,svg}, the bars beside their figures and instruction counts (by valgrind),
     /// instead of printing the tables
     #[arg(long)]
@@ -55,6 +58,7 @@ pub(crate) fn run(tree: &Tree, wish: &Peers) -> ExitCode {
         return ExitCode::FAILURE;
     }
     if wish.record
+        && !wish.locks
         && let Err(why) = bars_recorded(&tree.join(RECORD)).and_then(|()| instructions_recorded(tree))
     {
         eprintln!("{why}");
@@ -75,7 +79,7 @@ fn bars_recorded(folder: &Path) -> Result<(), String> {
 
 impl Peers {
     fn arguments(&self, tree: &Tree) -> Vec<String> {
-        let mut arguments = Vec::new();
+        let mut arguments: Vec<String> = self.locks.then(|| "locks".to_owned()).into_iter().collect();
         let mut add = |name: &str, value: Option<String>| {
             arguments.extend(value.into_iter().flat_map(|value| [format!("--{name}"), value]));
         };
@@ -108,23 +112,36 @@ fn program(tree: &Tree) -> std::path::PathBuf {
     tree.target().join("peers/release/taut-peers")
 }
 
-/// Builds the program, runs what the bars need, and gives its JSON.
+/// Builds the program, runs what the bars of shared objects need, and gives its JSON.
 ///
 /// # Errors
 /// What the compiler or the program said.
 pub(crate) fn measured_for_bars(tree: &Tree, rounds: usize, folder: &Path) -> Result<String, String> {
+    measured(tree, &["--bars"], "peers.json", rounds, folder)
+}
+
+/// The same of locks and releases.
+///
+/// # Errors
+/// What the compiler or the program said.
+pub(crate) fn locks_for_bars(tree: &Tree, rounds: usize, folder: &Path) -> Result<String, String> {
+    measured(tree, &["locks"], "locks.json", rounds, folder)
+}
+
+fn measured(tree: &Tree, words: &[&str], name: &str, rounds: usize, folder: &Path) -> Result<String, String> {
     let built = build(tree).run();
     if !built.success() {
         return Err(format!("taut-peers does not build: {}", built.text));
     }
     let run = Command::new(program(tree))
-        .args(["--bars", "--rounds", &rounds.to_string()])
+        .args(words)
+        .args(["--rounds", &rounds.to_string()])
         .args(["--out".as_ref(), folder.as_os_str()])
         .run();
     if !run.success() {
         return Err(format!("taut-peers {}: {}", run.reason(), run.text));
     }
-    let path = folder.join("peers.json");
+    let path = folder.join(name);
     std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
@@ -194,6 +211,7 @@ mod tests {
     fn wishes_are_handed_on() {
         let tree = Tree::here().unwrap();
         let mut wish = Peers {
+            locks: false,
             record: false,
             quick: true,
             rounds: Some(5),
@@ -204,7 +222,8 @@ mod tests {
         };
         wish.only = Some("rtrb,QrtR".into());
         assert_eq!(wish.arguments(&tree).join(" "), "--rounds 5 --only rtrb,QrtR --quick");
-        wish = Peers { record: true, quick: false, ..wish };
-        assert!(wish.arguments(&tree).join(" ").ends_with("docs/measured"));
+        wish = Peers { locks: true, record: true, quick: false, ..wish };
+        let said = wish.arguments(&tree).join(" ");
+        assert!(said.starts_with("locks --rounds 5") && said.ends_with("docs/measured"), "{said}");
     }
 }

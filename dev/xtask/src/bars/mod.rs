@@ -4,6 +4,7 @@
 //! Bars: promises in numbers, measured anew on this machine. Each set has a name.
 
 mod choose;
+mod execute;
 mod first;
 mod generated;
 mod observed;
@@ -28,6 +29,7 @@ const SETS: &[Set] = &[
     ("share", share::measure),
     ("prove", prove::measure),
     ("choose", choose::measure),
+    ("execute", execute::measure),
 ];
 
 /// The names of the sets.

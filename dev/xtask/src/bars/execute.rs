@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The bars of locks and releases: what a section costs, that the number of ready tasks does not matter to it, how
+//! promptly it is handed on, and how promptly jobs begin.
+//!
+//! Three programs measure, each round by round with what it is held against in the same round: `taut-peers locks` locks
+//! and releases beside others', `taut-papers 004` the rules with 0 to 100 ready tasks, and [`release`] a task of `taut`
+//! beside a bare loop.
+
+use serde_json::Value;
+
+use super::observed;
+use super::row::{Held, Row};
+use crate::bench::release;
+use crate::command::Command;
+use crate::peers;
+use crate::tree::Tree;
+
+/// Rounds of `taut-peers locks`.
+const ROUNDS: usize = 21;
+
+/// What a futex mutex costs where the 5 ns were set, and PRIO_PROTECT: of that machine a lock may take as large a part
+/// here.
+const MUTEX_NS: f64 = 3.3;
+const PROTECT_NS: f64 = 1_700.0;
+const SECTION_NS: f64 = 5.0;
+
+/// All of them, in less than ten minutes once built.
+pub(super) fn measure(tree: &Tree) -> Vec<Row> {
+    let locks = peers::locks_for_bars(tree, ROUNDS, &tree.target().join("bars/execute"));
+    let mut rows = match locks.and_then(|text| Locks::of(&text)) {
+        Ok(locks) => sections(&locks),
+        Err(why) => vec![Row::at_most("locks beside others'", 0.0, "-", Held::Median, Err(why))],
+    };
+    rows.extend(shapes(&papers(tree)));
+    rows.push(native(tree));
+    rows
+}
+
+/// A row's object and trial, and a figure of it.
+type Key<'a> = (&'a str, &'a str, &'a str);
+
+/// What a lock and an unlock take that nobody else wants.
+fn alone(object: &str) -> Key<'_> {
+    (object, "alone", "ns")
+}
+
+/// What `taut-peers locks` measured: every round of every row.
+struct Locks(Vec<Value>);
+
+impl Locks {
+    fn of(text: &str) -> Result<Self, String> {
+        let mut all: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
+        match all["rows"].take() {
+            Value::Array(rows) => Ok(Self(rows)),
+            _ => Err("the run has no rows".into()),
+        }
+    }
+
+    /// A figure of each round, made of the rows' times in that round; rounds that lack one are left out.
+    fn each<const N: usize>(
+        &self,
+        keys: [Key<'_>; N],
+        of: impl Fn([f64; N]) -> f64,
+    ) -> Result<Vec<f64>, String> {
+        let mut columns = Vec::with_capacity(N);
+        for (object, trial, figure) in keys {
+            let row = self.0.iter().find(|row| row["object"] == object && row["trial"] == trial);
+            let row = row.ok_or_else(|| format!("no `{object}` in `{trial}`"))?;
+            let rounds = row["rounds"].as_array().ok_or("a row has no rounds")?;
+            if rounds.iter().all(Value::is_null) {
+                return Err(format!("`{object}`: {}", row["why"].as_str().unwrap_or("no round")));
+            }
+            columns.push(rounds.iter().map(|round| round[figure].as_f64()).collect::<Vec<_>>());
+        }
+        let rounds = columns.iter().map(Vec::len).min().unwrap_or(0);
+        let whole = (0..rounds).filter_map(|round| {
+            let mut figures = [0.0; N];
+            for (figure, column) in figures.iter_mut().zip(&columns) {
+                *figure = column[round]?;
+            }
+            Some(of(figures))
+        });
+        Ok(whole.collect())
+    }
+}
+
+/// Lock and unlock of what nobody else wants, and handing on.
+fn sections(locks: &Locks) -> Vec<Row> {
+    let (mutex, srp, dfp) = (alone("std mutex"), alone("SRP, rule alone"), alone("DFP, rule alone"));
+    let over = |one, other| locks.each([one, other], |[one, other]| one / other);
+    let less = |one, other| locks.each([one, other], |[one, other]| one - other);
+    let row = |bar: &str, goal, unit, samples| Row::at_most(bar, goal, unit, Held::Median, samples);
+    vec![
+        row("SRP lock + unlock, the rule alone", SECTION_NS, "ns", locks.each([srp], |[ns]| ns)),
+        row("the same / a futex mutex", SECTION_NS / MUTEX_NS, "x", over(srp, mutex)),
+        row(
+            "the same / PTHREAD_PRIO_PROTECT",
+            SECTION_NS / PROTECT_NS,
+            "x",
+            over(srp, alone("PTHREAD_PRIO_PROTECT")),
+        ),
+        row(
+            "DFP lock + unlock without a look at the clock, the rule alone",
+            SECTION_NS,
+            "ns",
+            locks.each([dfp], |[ns]| ns),
+        ),
+        row(
+            "DFP lock + unlock - a look at the clock, the rule alone",
+            SECTION_NS,
+            "ns",
+            less(alone("DFP, rule alone, and the clock"), alone("a look at the clock")),
+        ),
+        row(
+            "SRP pair with 100 ready - with none, the rule alone",
+            1.0,
+            "ns",
+            less(alone("SRP, rule alone, 100 ready"), srp),
+        ),
+        row(
+            "DFP pair with 100 ready - with none, the rule alone",
+            1.0,
+            "ns",
+            less(alone("DFP, rule alone, 100 ready"), dfp),
+        ),
+    ]
+}
+
+/// ns of each round, by test, rule and number of others.
+type Times = Vec<Value>;
+/// Of one round, others and ns.
+type Chart = [(f64, f64)];
+
+fn papers(tree: &Tree) -> Result<Times, String> {
+    let run = Command::line("cargo run --quiet --locked --release -p taut-papers -- 004 --json")
+        .dir(tree.root())
+        .run();
+    if !run.success() {
+        return Err(format!("the program that measures {}: {}", run.reason(), run.text));
+    }
+    let mut told: Value =
+        serde_json::from_str(run.stdout.trim()).map_err(|error| format!("not JSON: {error}"))?;
+    match told["rows"].take() {
+        Value::Array(rows) => Ok(rows),
+        _ => Err("the run has no rows".into()),
+    }
+}
+
+/// Unlocks of a rule: round by round, others and ns.
+fn unlocks(times: &Times, rule: &str) -> Result<Vec<Vec<(f64, f64)>>, String> {
+    let mut rounds: Vec<Vec<(f64, f64)>> = Vec::new();
+    for row in times.iter().filter(|row| row["test"] == "b" && row["rule"] == rule) {
+        let others = row["others"].as_f64().ok_or("a row without a number of tasks")?;
+        let all = row["ns"].as_array().ok_or("a row without rounds")?;
+        rounds.resize(all.len().max(rounds.len()), Vec::new());
+        for (round, ns) in rounds.iter_mut().zip(all) {
+            round.push((others, ns.as_f64().ok_or("a time that is no number")?));
+        }
+    }
+    if rounds.is_empty() { Err(format!("`{rule}` was not measured")) } else { Ok(rounds) }
+}
+
+/// That our unlock does not depend on how many are ready, and that lists and heaps do as published.
+fn shapes(times: &Result<Times, String>) -> Vec<Row> {
+    let each = |rule: &str, of: &dyn Fn(&Chart) -> Option<f64>| {
+        let rounds = unlocks(times.as_ref().map_err(Clone::clone)?, rule)?;
+        Ok(rounds.iter().filter_map(|round| of(round)).collect::<Vec<_>>())
+    };
+    let at = |round: &Chart, others: f64| round.iter().find(|point| point.0 == others).map(|point| point.1);
+    let more = |round: &Chart| Some(at(round, 100.0)? - at(round, 0.0)?);
+    let fold = |round: &Chart| Some(at(round, 100.0)? / at(round, 10.0)?);
+    let bent = |round: &Chart| {
+        let far: Vec<_> = round.iter().copied().filter(|point| point.0 >= 10.0).collect();
+        Some(100.0 * unexplained(&far))
+    };
+    let row = |bar: &str, goal, unit, samples| Row::at_most(bar, goal, unit, Held::Median, samples);
+    vec![
+        row("SRP unlock with 100 ready - with none, the rule alone", 1.0, "ns", each("srp", &more)),
+        row("DFP unlock with 100 ready - with none, the rule alone", 1.0, "ns", each("dfp", &more)),
+        row(
+            "published SRP & list: what a line does not explain, 10 to 100 ready",
+            2.0,
+            "%",
+            each("srp_list", &bent),
+        ),
+        row(
+            "published DFP & list: what a line does not explain, 10 to 100 ready",
+            2.0,
+            "%",
+            each("dfp_list", &bent),
+        ),
+        // A line would make it 5 and more, levels of the heap make it 6 of 3.
+        row("published DFP & heap: unlock with 100 ready / with 10", 2.0, "x", each("dfp_heap", &fold)),
+    ]
+}
+
+/// The share of the variance that the line of least squares leaves.
+fn unexplained(points: &Chart) -> f64 {
+    let count = points.len().max(1) as f64;
+    let (x, y) = (
+        points.iter().map(|point| point.0).sum::<f64>() / count,
+        points.iter().map(|point| point.1).sum::<f64>() / count,
+    );
+    let sum =
+        |of: &dyn Fn(f64, f64) -> f64| points.iter().map(|point| of(point.0 - x, point.1 - y)).sum::<f64>();
+    let (xx, xy, yy) = (sum(&|dx, _| dx * dx), sum(&|dx, dy| dx * dy), sum(&|_, dy| dy * dy));
+    if xx == 0.0 || yy == 0.0 { 1.0 } else { 1.0 - xy * xy / (xx * yy) }
+}
+
+/// A thread per task, scheduled by Linux: nothing may be in its way.
+fn native(tree: &Tree) -> Row {
+    let measured = observed::build(tree).and_then(|()| release::measure(tree));
+    if let Ok(measured) = &measured {
+        print!("{}", release::table(measured));
+    }
+    let ratios = measured.map(|measured| release::ratios(&measured, |jitter| jitter.p50));
+    Row::at_most(
+        "release to first instruction p50, native / bare SCHED_FIFO loop",
+        1.1,
+        "x",
+        Held::Median,
+        ratios,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn figures_of_one_round_are_compared() {
+        let text = json!({ "rows": [
+            { "object": "a", "trial": "alone", "rounds": [{ "ns": 4.0 }, null, { "ns": 6.0 }] },
+            { "object": "b", "trial": "alone", "rounds": [{ "ns": 2.0 }, { "ns": 1.0 }, { "ns": 4.0, "raw": 3.0 }] },
+            { "object": "c", "trial": "alone", "rounds": [null], "why": "no privilege" },
+        ] });
+        let locks = Locks::of(&text.to_string()).unwrap();
+        let (a, b) = (alone("a"), alone("b"));
+        assert_eq!(locks.each([a, b], |[a, b]| a / b), Ok(vec![2.0, 1.5]));
+        assert_eq!(locks.each([("b", "alone", "raw")], |[raw]| raw), Ok(vec![3.0]));
+        assert_eq!(locks.each([alone("c")], |[ns]| ns), Err("`c`: no privilege".into()));
+        assert!(locks.each([("a", "handed", "ns")], |[ns]| ns).is_err());
+        // What was not measured is not met.
+        assert!(sections(&locks).iter().all(|row| !row.met()));
+        assert!(Locks::of("{}").is_err());
+    }
+
+    #[test]
+    fn lines_and_levels_are_told_apart() {
+        let row = |rule: &str, others: f64, ns: f64| json!({ "test": "b", "rule": rule, "others": others, "ns": [ns, ns] });
+        let mut rows = Vec::new();
+        for others in [0.0, 10.0, 20.0, 50.0, 100.0_f64] {
+            let levels = 9.0 * (others + 1.0).log2();
+            for (rule, ns) in [
+                ("srp", 5.0),
+                ("dfp", 5.0),
+                ("srp_list", 9.0 + 2.0 * others),
+                ("dfp_list", 2.0 * others),
+                ("dfp_heap", levels),
+            ] {
+                rows.push(row(rule, others, ns));
+            }
+        }
+        assert!(shapes(&Ok(rows.clone())).iter().all(Row::met));
+        for row in &mut rows {
+            // The list as the heap is, and the other way round.
+            let rule = row["rule"].clone();
+            row["rule"] = match rule.as_str() {
+                Some("srp_list") => json!("dfp_heap"),
+                Some("dfp_heap") => json!("srp_list"),
+                _ => rule,
+            };
+        }
+        let met: Vec<_> = shapes(&Ok(rows)).iter().map(Row::met).collect();
+        assert_eq!(met, [true, true, false, true, false]);
+        assert!(shapes(&Err("no".into())).iter().all(|row| !row.met()));
+    }
+}
