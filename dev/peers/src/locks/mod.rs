@@ -8,14 +8,17 @@
 //! | `alone` | lock and unlock of what nobody else wants |
 //! | `handed` | from the end of a section to the beginning of the next, on another processor, which waits |
 //! | `release` | from a release to the first instruction after it |
-//! | `preempt` | from a wake to the first instruction of who is woken, on the same processor |
+//! | `preempt` | from a wake, or an unlock, to the first instruction of who runs then, on the same processor |
+//! | `completion` | from a job's last instruction to the next or first one of another |
 //!
 //! Rounds: each row once, in random order, and before each the time that a bare cache line takes there and back.
 //!
 //! To add a lock: a [`partner::Partner`], and its line in [`all`].
 
+mod dispatched;
 mod kernel;
 mod libraries;
+mod ours;
 mod partner;
 mod releases;
 mod rules;
@@ -55,8 +58,11 @@ pub(crate) struct Arguments {
 
 /// All rows, in the order of the tables.
 fn all() -> Vec<Box<dyn Row>> {
-    let mut rows = rules::rows();
+    let mut rows = dispatched::rows();
+    rows.extend(rules::rows());
     let locks = [
+        partner::rows::<ours::Msrp>(),
+        partner::rows::<ours::Mpcp>(),
         partner::rows::<libraries::Std>(),
         partner::rows::<libraries::ParkingLot>(),
         partner::rows::<kernel::Plain>(),

@@ -58,9 +58,9 @@ impl Row for Measure {
 /// Priority of the threads here: above those of a trial.
 const PRIORITY: u8 = 80;
 /// Between two releases.
-const PERIOD: Duration = Duration::from_micros(700);
+pub(super) const PERIOD: Duration = Duration::from_micros(700);
 /// Releases of a round.
-const RELEASES: u32 = 400;
+pub(super) const RELEASES: u32 = 400;
 /// Of a SCHED_DEADLINE thread in each period.
 const RUNTIME: Duration = Duration::from_micros(200);
 
@@ -94,7 +94,8 @@ fn looped(stage: &Stage, policy: Policy) -> Result<Figures, String> {
     Ok(percentiles(late?.iter().map(|ns| *ns as f64).collect()))
 }
 
-fn percentiles(ns: Vec<f64>) -> Figures {
+/// The median, and what the slowest of a hundred takes.
+pub(super) fn percentiles(ns: Vec<f64>) -> Figures {
     let mut whole: Vec<u64> = ns.iter().map(|ns| ns.round() as u64).collect();
     let mut at = |share| percentile(&mut whole, share) as f64;
     Figures::from([("ns", at(0.5)), ("p99", at(0.99)), ("n", ns.len() as f64)])

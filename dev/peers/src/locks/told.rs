@@ -20,7 +20,7 @@ pub(super) fn facts(stage: &Stage, rounds: usize, seed: u64) -> Vec<(String, Str
 }
 
 /// Trials in the order of tables: their headings, what they are held against, and what a row of them says.
-const TABLES: [(&str, &str, &str, &str); 4] = [
+const TABLES: [(&str, &str, &str, &str); 5] = [
     ("alone", "Lock and unlock, nobody else", "std mutex", "ns of a pair, or of a look"),
     (
         "handed",
@@ -31,9 +31,15 @@ const TABLES: [(&str, &str, &str, &str); 4] = [
     ("release", "From a release to the first instruction", "bare SCHED_FIFO loop", "ns; every 700 us"),
     (
         "preempt",
-        "From a wake to the first instruction of who is woken, on the same processor",
+        "From a wake, or the end of a section, to the first instruction of who runs then",
         "futex wake on one processor",
-        "ns",
+        "ns, on one processor",
+    ),
+    (
+        "completion",
+        "From the end of a job to another one",
+        "",
+        "ns, on one processor; the timer's look included",
     ),
 ];
 
@@ -68,7 +74,9 @@ pub(super) fn markdown(rows: &[Rounds], facts: &[(String, String)]) -> String {
         let peer = of_trial.iter().copied().find(|row| row.name == beside);
         let _ = writeln!(
             text,
-            "\n## {heading}\n\nIn {what}.\n\n| | p50 | p99 | over {beside} | over a bare line |\n|---|---:|---:|---:|---:|"
+            "\n## {heading}\n\nIn {what}.\n\n| | p50 | p99 | {} | {} |\n|---|---:|---:|---:|---:|",
+            if beside.is_empty() { String::new() } else { format!("over {beside}") },
+            if trial == "handed" { "over a bare line" } else { "" }
         );
         for row in of_trial {
             let name = if row.ours { format!("**{}**", row.name) } else { row.name.to_owned() };

@@ -84,48 +84,100 @@ impl Locks {
         });
         Ok(whole.collect())
     }
+
+    fn over(&self, one: Key<'_>, other: Key<'_>) -> Result<Vec<f64>, String> {
+        self.each([one, other], |[one, other]| one / other)
+    }
+
+    fn less(&self, one: Key<'_>, other: Key<'_>) -> Result<Vec<f64>, String> {
+        self.each([one, other], |[one, other]| one - other)
+    }
 }
 
-/// Lock and unlock of what nobody else wants, and handing on.
+/// What sections cost and how they are handed on; how promptly jobs begin and go on.
 fn sections(locks: &Locks) -> Vec<Row> {
-    let (mutex, srp, dfp) = (alone("std mutex"), alone("SRP, rule alone"), alone("DFP, rule alone"));
-    let over = |one, other| locks.each([one, other], |[one, other]| one / other);
-    let less = |one, other| locks.each([one, other], |[one, other]| one - other);
-    let row = |bar: &str, goal, unit, samples| Row::at_most(bar, goal, unit, Held::Median, samples);
-    vec![
-        row("SRP lock + unlock, the rule alone", SECTION_NS, "ns", locks.each([srp], |[ns]| ns)),
-        row("the same / a futex mutex", SECTION_NS / MUTEX_NS, "x", over(srp, mutex)),
+    let row = |bar: String, goal, unit, samples| Row::at_most(bar, goal, unit, Held::Median, samples);
+    let mut rows = Vec::new();
+    // A job's locks, and the rule by itself, which is a part of that.
+    for (how, many) in [("dispatched", 89), ("rule alone", 100)] {
+        let named = |rule: &str| format!("{rule}, {how}");
+        let ready = |rule: &str| format!("{rule}, {how}, {many} ready");
+        let [srp, dfp] = ["SRP", "DFP"].map(named);
+        let pair = |rule: &str| format!("lock + unlock of {rule}");
+        rows.extend([
+            row(pair(&srp), SECTION_NS, "ns", locks.each([alone(&srp)], |[ns]| ns)),
+            row(
+                format!("{} / a futex mutex", pair(&srp)),
+                SECTION_NS / MUTEX_NS,
+                "x",
+                locks.over(alone(&srp), alone("std mutex")),
+            ),
+            row(
+                format!("{} / PTHREAD_PRIO_PROTECT", pair(&srp)),
+                SECTION_NS / PROTECT_NS,
+                "x",
+                locks.over(alone(&srp), alone("PTHREAD_PRIO_PROTECT")),
+            ),
+            row(
+                format!("{} - a look at the clock", pair(&dfp)),
+                SECTION_NS,
+                "ns",
+                locks.less(alone(&dfp), alone("a look at the clock")),
+            ),
+        ]);
+        for rule in ["SRP", "DFP"] {
+            rows.push(row(
+                format!("{} with {many} ready - with none", pair(&named(rule))),
+                1.0,
+                "ns",
+                locks.less(alone(&ready(rule)), alone(&named(rule))),
+            ));
+        }
+    }
+    let bare = ("bare SCHED_FIFO loop", "release", "ns");
+    let wake = ("futex wake on one processor", "preempt", "ns");
+    let dispatched = |of: &str| locks.each([(of, "release", "ns"), bare], |[one, other]| one / other);
+    let after = |of: &str| {
+        let key = (of, "completion", "ns");
+        locks.each([key], |[ns]| ns / 1e3)
+    };
+    rows.extend([
         row(
-            "the same / PTHREAD_PRIO_PROTECT",
-            SECTION_NS / PROTECT_NS,
+            "release to first instruction p50, dispatched / bare SCHED_FIFO loop".into(),
+            1.3,
             "x",
-            over(srp, alone("PTHREAD_PRIO_PROTECT")),
+            dispatched("dispatched"),
         ),
         row(
-            "DFP lock + unlock without a look at the clock, the rule alone",
-            SECTION_NS,
-            "ns",
-            locks.each([dfp], |[ns]| ns),
+            "preemption at a release p50, beyond a bare SCHED_FIFO loop, in futex wakes".into(),
+            3.0,
+            "x",
+            locks.each([("dispatched, preempting", "release", "ns"), bare, wake], |[ours, bare, wake]| {
+                (ours - bare) / wake
+            }),
         ),
         row(
-            "DFP lock + unlock - a look at the clock, the rule alone",
-            SECTION_NS,
-            "ns",
-            less(alone("DFP, rule alone, and the clock"), alone("a look at the clock")),
+            "preemption at an unlock, in futex wakes".into(),
+            2.0,
+            "x",
+            locks.over(("at an unlock, dispatched", "preempt", "ns"), wake),
+        ),
+        row("completion to the next job".into(), 0.1, "us", after("to the next job, dispatched")),
+        row("completion to a preempted job".into(), 2.0, "us", after("to a preempted job, dispatched")),
+        row(
+            "MSRP handed across cores, in round trips of a line".into(),
+            2.0,
+            "x",
+            locks.each([("MSRP", "handed", "ns"), ("MSRP", "handed", "raw")], |[ns, raw]| ns / raw),
         ),
         row(
-            "SRP pair with 100 ready - with none, the rule alone",
-            1.0,
-            "ns",
-            less(alone("SRP, rule alone, 100 ready"), srp),
+            "MPCP handed across cores / a bare futex".into(),
+            1.3,
+            "x",
+            locks.over(("MPCP", "handed", "ns"), ("bare futex", "handed", "ns")),
         ),
-        row(
-            "DFP pair with 100 ready - with none, the rule alone",
-            1.0,
-            "ns",
-            less(alone("DFP, rule alone, 100 ready"), dfp),
-        ),
-    ]
+    ]);
+    rows
 }
 
 /// ns of each round, by test, rule and number of others.
