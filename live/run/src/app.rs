@@ -7,12 +7,14 @@ use std::collections::HashSet;
 
 use taut_boot::Maps;
 use taut_boot::thread::Station;
+use taut_lock::Bell;
 use taut_plan::{ArrivalPlan, ClassPlan, Plan};
 use taut_scope::Scope;
 
 use crate::best_effort::Context;
 use crate::create::Create;
 use crate::dispatch::Dispatch;
+use crate::flow::{Flows, TaskFlows};
 use crate::stage::{Body, PeriodicBody, ReceiverBody, Timing};
 use crate::{Control, Error, Payload, Receiver, Task};
 
@@ -32,6 +34,7 @@ pub struct App<'p> {
     pub(crate) parts: Vec<Part<'p>>,
     /// Of the cores on which a dispatcher decides.
     pub(crate) dispatch: Dispatch,
+    pub(crate) flows: Flows<'p>,
     /// Ends of channels that were handed out: channel and party.
     pub(crate) taken: HashSet<(usize, String)>,
 }
@@ -44,7 +47,14 @@ pub(crate) struct Part<'p> {
 }
 
 pub(crate) enum Code<'p> {
-    RealTime { body: Box<dyn Body + 'p>, scope: Scope<'p>, station: Station, timing: Timing },
+    RealTime {
+        body: Box<dyn Body + 'p>,
+        scope: Scope<'p>,
+        station: Station,
+        timing: Timing,
+        /// Known once all ends are handed out.
+        flows: Option<TaskFlows<'p>>,
+    },
     BestEffort(Box<dyn FnOnce(&mut Context<'_>) + Send + 'p>),
 }
 
@@ -64,9 +74,11 @@ impl<'p> App<'p> {
         control: &'p Control,
         service_scopes: &'p [Scope<'p>],
         task_scopes: &'p [Scope<'p>],
+        bells: &'p [Bell],
     ) -> Self {
         let (parts, dispatch, taken) = (Vec::new(), Dispatch::new(plan), HashSet::new());
-        Self { plan, maps, control, service_scopes, task_scopes, parts, dispatch, taken }
+        let flows = Flows::new(bells);
+        Self { plan, maps, control, service_scopes, task_scopes, parts, dispatch, flows, taken }
     }
 
     /// Steers the application while it runs; may be handed to any thread.
@@ -179,7 +191,7 @@ impl<'p> App<'p> {
         // SAFETY:
         // - the planner gives every scope a region of its own, and `find` lets each task be made once
         let scope = unsafe { self.maps.scope(*release, &self.plan.tasks[task].name)? };
-        self.parts.push(Part { task, code: Code::RealTime { body, scope, station, timing } });
+        self.parts.push(Part { task, code: Code::RealTime { body, scope, station, timing, flows: None } });
         Ok(())
     }
 
@@ -240,6 +252,20 @@ impl<'p> App<'p> {
             }
         }
         Ok(())
+    }
+}
+
+impl<'p> App<'p> {
+    /// The code of all tasks, each with the flows that it takes part in, and the dispatched cores.
+    pub(crate) fn into_parts(self) -> Result<(Vec<Part<'p>>, Dispatch), Error> {
+        let mut flows = self.flows.assemble(self.plan).map_err(Error::System)?;
+        let mut parts = self.parts;
+        for part in &mut parts {
+            if let Code::RealTime { flows: own, .. } = &mut part.code {
+                *own = flows.remove(&part.task);
+            }
+        }
+        Ok((parts, self.dispatch))
     }
 }
 

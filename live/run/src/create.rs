@@ -11,6 +11,7 @@ use taut_share::queue::qrtr;
 
 use crate::app::{App, no_such, position as index};
 use crate::endpoint::{QueueReader, QueueWriter, ReadingEnd, StateReader, StateWriter, WritingEnd};
+use crate::flow::Flows;
 use crate::locked::Locked;
 use crate::payload::Stamped;
 use crate::state::{Shape, StateSlot, StateView};
@@ -77,9 +78,19 @@ impl<'a, 'p> Create<'a, 'p> {
             return Ok(StateWriter { slot, channel: index(position), sequence: 0 });
         }
         let memory = self.memory(plan)?;
-        // SAFETY:
-        // - as in `queue_writer`; the shape is the plan's for every end
-        let slot = unsafe { StateSlot::over(memory, shape(plan)) };
+        let slot = match Flows::shape(self.app.plan, position) {
+            Some(shape) => {
+                let (memory, at) = ([memory, self.memory(plan)?], (position, self.task));
+                // SAFETY:
+                // - `end` hands out the writing end of each channel once per process, and only to its own party; the
+                //   map was zeros, and only readers of this shape are made over it beside
+                let end = unsafe { self.app.flows.writer(self.app.plan, at, memory, shape) };
+                end.map(StateSlot::Flow)
+            }
+            // SAFETY:
+            // - as in `queue_writer`; the shape is the plan's for every end
+            None => unsafe { StateSlot::over(memory, shape(plan)) },
+        };
         let slot = WritingEnd::Free(slot.map_err(|_| Error::Region(channel.to_owned()))?);
         Ok(StateWriter { slot, channel: index(position), sequence: 0 })
     }
@@ -97,10 +108,20 @@ impl<'a, 'p> Create<'a, 'p> {
         let memory = self.memory(plan)?;
         let me = &self.app.plan.tasks[self.task].name;
         let way = plan.readers.iter().find(|reader| reader.name == *me).and_then(|reader| reader.way);
-        // SAFETY:
-        // - as in `queue_writer`, with the sides exchanged: the planner gives SDrtR one reader, and each that claims
-        //   a place of its own; the process's maps are writable
-        let slot = unsafe { StateView::over(memory, shape(plan), way, plan.claim(me)) };
+        let slot = match Flows::shape(self.app.plan, position) {
+            Some(shape) => {
+                let at = (position, self.task);
+                // SAFETY:
+                // - `end` hands out each reading end once per process, and only to its own party; each has a number
+                //   of its own in the plan's shape
+                let end = unsafe { self.app.flows.reader(self.app.plan, at, memory, shape) };
+                end.map(StateView::Flow)
+            }
+            // SAFETY:
+            // - as in `queue_writer`, with the sides exchanged: the planner gives SDrtR one reader, and each that
+            //   claims a place of its own; the process's maps are writable
+            None => unsafe { StateView::over(memory, shape(plan), way, plan.claim(me)) },
+        };
         let slot = ReadingEnd::Free(slot.map_err(|_| Error::Region(channel.to_owned()))?);
         Ok(StateReader { slot, channel: index(position), seen: (0, 0) })
     }

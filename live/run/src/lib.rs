@@ -18,6 +18,7 @@ mod create;
 mod dispatch;
 mod endpoint;
 mod error;
+mod flow;
 mod guard;
 mod job;
 mod locked;

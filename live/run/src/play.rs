@@ -22,6 +22,7 @@ use crate::app::{Code, Part, position};
 use crate::best_effort::Context;
 use crate::control::{Control, Reason};
 use crate::dispatch::{Dispatch, Seat};
+use crate::flow::TaskFlows;
 use crate::job::Scribe;
 use crate::stage::{Body, Stage, Timing};
 use crate::supervisor::{Config, Observer, facts};
@@ -90,8 +91,8 @@ impl<'p> Play<'p> {
                     let stage = Stage::new(scope, scribe, self.control, timing, 0);
                     seats.push(Seat::new(task, body, stage, self.control));
                 }
-                Code::RealTime { body, scope, station, timing } => {
-                    actors.push((task, Actor { body, scope, station, timing, scribe }));
+                Code::RealTime { body, scope, station, timing, flows } => {
+                    actors.push((task, Actor { body, scope, station, timing, flows, scribe }));
                 }
             }
         }
@@ -272,12 +273,12 @@ impl<'p> Play<'p> {
         let spawned =
             Builder::new().name(name.clone()).stack_size(STACK_BYTES).spawn_scoped(threads, move || {
                 let _done = Done { hand, control: self.control, task };
-                let Actor { mut body, scope, station, timing, scribe } = actor;
+                let Actor { mut body, scope, station, timing, flows, scribe } = actor;
                 hand.tid.store(thread::tid(), Ordering::Release);
                 body.start();
                 self.take_station(station, hand);
                 if let Some(origin_ns) = gate.wait() {
-                    Stage::new(scope, scribe, self.control, timing, origin_ns).play(&mut *body);
+                    Stage::new(scope, scribe, self.control, timing, origin_ns).with(flows).play(&mut *body);
                 }
                 let _ = thread::set_other();
                 body
@@ -395,6 +396,7 @@ struct Actor<'p> {
     scope: Scope<'p>,
     station: Station,
     timing: Timing,
+    flows: Option<TaskFlows<'p>>,
     scribe: Scribe,
 }
 

@@ -14,6 +14,7 @@ use taut_sys::usage::{Usage, thread_usage};
 use taut_sys::{clock, interrupt};
 
 use crate::control::{Control, Reason, State};
+use crate::flow::{NotBegun, TaskFlows};
 use crate::guard::heap_uses;
 use crate::job::{Failure, Job, Scribe};
 use crate::payload::{Payload, Stamped};
@@ -53,6 +54,7 @@ pub(crate) struct Stage<'s> {
     pub(crate) timing: Timing,
     pub(crate) origin_ns: u64,
     state: State,
+    flows: Option<TaskFlows<'s>>,
     /// How often the thread gave its core up on purpose.
     waits: u64,
     /// Of dispatched jobs, which share threads.
@@ -67,7 +69,13 @@ impl<'s> Stage<'s> {
         timing: Timing,
         origin_ns: u64,
     ) -> Self {
-        Self { scope, scribe, control, timing, origin_ns, state: State::Running, waits: 0, heap_uses: 0 }
+        let (state, flows) = (State::Running, None);
+        Self { scope, scribe, control, timing, origin_ns, state, flows, waits: 0, heap_uses: 0 }
+    }
+
+    /// The same with the flows that the task takes part in.
+    pub(crate) fn with(self, flows: Option<TaskFlows<'s>>) -> Self {
+        Self { flows, ..self }
     }
 
     /// Runs a body and counts what the thread did besides.
@@ -96,6 +104,51 @@ impl<'s> Stage<'s> {
             }
         }
         false
+    }
+
+    /// Activates the job that is due at an instant, and waits until what it reads is there; `false` if the application
+    /// stops before it.
+    fn activate(&mut self, due_ns: u64) -> bool {
+        let Some(flows) = &mut self.flows else { return true };
+        let at_ns = due_ns.saturating_sub(self.origin_ns);
+        // Whom it listens to, and since when.
+        let mut behind = None;
+        loop {
+            let waits = match flows.begin(at_ns, &mut self.waits) {
+                Ok(()) => return true,
+                Err(NotBegun::Again) => None,
+                Err(NotBegun::Behind(task)) => Some(task),
+            };
+            if self.control.stopping() {
+                return false;
+            }
+            let Some(task) = waits else { continue };
+            match behind.take() {
+                Some((other, rings)) if other == task => {
+                    if flows.listener(task).wait(rings, None) != Woken::Rung {
+                        self.waits += 1;
+                    }
+                }
+                // Before it looks once more.
+                _ => behind = Some((task, flows.listener(task).rings())),
+            }
+        }
+    }
+
+    /// Completes the job that is activated.
+    fn complete(&mut self) {
+        if let Some(flows) = &mut self.flows {
+            flows.complete();
+        }
+    }
+
+    /// A job that does nothing, in place of one that is not released; `false` if the application stops before it.
+    fn hold(&mut self, due_ns: u64) -> bool {
+        let activated = self.activate(due_ns);
+        if activated {
+            self.complete();
+        }
+        activated
     }
 
     /// Follows the service's state; whether the job that is due may run, or `None` at the end.
@@ -139,6 +192,7 @@ impl<'s> Stage<'s> {
             let (scope, scribe) = (&self.scope, &mut self.scribe);
             work(&mut Job { inner: None, number, release_ns, deadline_ns, scope, scribe })
         };
+        self.complete();
         let cpu_ns = clock::thread_cpu_ns().saturating_sub(cpu_before_ns);
         let end_ns = clock::monotonic_ns();
         self.scribe.own(end_ns, Kind::Complete, number, cpu_ns);
@@ -238,9 +292,22 @@ impl<T: Task> Body for PeriodicBody<T> {
         let mut number = 0;
         while stage.sleep_until(due_ns) {
             match stage.follow(&mut self.task) {
-                None => break,
-                Some(false) => stage.scribe.own(due_ns, Kind::Skip, number, 0),
+                None => {
+                    if let Some(flows) = &mut stage.flows {
+                        flows.retire();
+                    }
+                    break;
+                }
+                Some(false) => {
+                    stage.scribe.own(due_ns, Kind::Skip, number, 0);
+                    if !stage.hold(due_ns) {
+                        break;
+                    }
+                }
                 Some(true) => {
+                    if !stage.activate(due_ns) {
+                        break;
+                    }
                     let end_ns = stage.job(number, due_ns, |job| self.task.release(job));
                     if end_ns > due_ns.saturating_add(period_ns) {
                         let policy = stage.timing.on_overrun;
@@ -251,6 +318,9 @@ impl<T: Task> Body for PeriodicBody<T> {
                                 while next_ns <= end_ns && !stage.control.is_past(next_ns) {
                                     number += 1;
                                     stage.scribe.own(next_ns, Kind::Skip, number, 0);
+                                    if !stage.hold(next_ns) {
+                                        break;
+                                    }
                                     due_ns = next_ns;
                                     next_ns = due_ns.saturating_add(period_ns);
                                 }

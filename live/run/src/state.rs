@@ -3,6 +3,8 @@
 
 //! The ends of a state in whichever protocol the plan chose, of a task and of a client alike.
 
+use std::sync::{Arc, Mutex};
+
 use taut_plan::{Mechanism, Way};
 use taut_share::state::{
     Overrun, Sample, chen, double_buffer, hybrid, improved_chen, nbw_temporal, peterson, presence, sdrtr,
@@ -11,6 +13,7 @@ use taut_share::state::{
 use taut_share::{LayoutError, Memory};
 
 use crate::endpoint::Busy;
+use crate::flow;
 use crate::payload::{Payload, Stamped};
 
 /// Attempts of a writer that is not real-time before it gives up, and of a reader that is told to try again; a reader is
@@ -53,6 +56,8 @@ pub(crate) enum StateSlot<'p, P: Payload> {
     /// Also of Improved Chen.
     Hybrid(hybrid::Writer<'p, Stamped<P>>),
     Nbw(nbw_temporal::Writer<'p, Stamped<P>>),
+    /// Of a synchronous flow, shared with the stage.
+    Flow(Arc<Mutex<flow::Writer<'p, P>>>),
 }
 
 impl<'p, P: Payload> StateSlot<'p, P> {
@@ -80,7 +85,7 @@ impl<'p, P: Payload> StateSlot<'p, P> {
                     Self::Hybrid(improved_chen::writer(memory, claims, shape.overlaps())?)
                 }
                 Mechanism::Nbw => Self::Nbw(nbw_temporal::writer(memory, buffers)?),
-                // No state, or one under a lock, which boot refuses.
+                // No state, or one under a lock, which boot refuses; flows have ends of their own.
                 Mechanism::Qrtr
                 | Mechanism::Srp
                 | Mechanism::Msrp
@@ -91,7 +96,7 @@ impl<'p, P: Payload> StateSlot<'p, P> {
         }
     }
 
-    /// Publishes a value. Only SDrtR can refuse it.
+    /// Publishes a value. Only SDrtR can refuse it, and a flow where no job is activated.
     pub(crate) fn publish(&mut self, sequence: &mut u64, sent_ns: u64, value: P) -> Result<(), Busy<P>> {
         let stamped = Stamped { sent_ns, sequence: *sequence + 1, value };
         match self {
@@ -102,6 +107,11 @@ impl<'p, P: Payload> StateSlot<'p, P> {
             Self::Peterson(writer) => writer.write(&stamped),
             Self::Hybrid(writer) => writer.write(&stamped),
             Self::Nbw(writer) => writer.write(&stamped),
+            Self::Flow(writer) => {
+                if !flow::write(writer, &stamped) {
+                    return Err(Busy(value));
+                }
+            }
             Self::Sdrtr(writer) => {
                 let mut attempts = ATTEMPTS;
                 while writer.try_publish(&stamped).is_err() {
@@ -132,6 +142,8 @@ pub(crate) enum StateView<'p, P: Payload> {
     Looking(hybrid::Observer<'p, Stamped<P>>, u32),
     /// The same of NBW.
     Nbw(nbw_temporal::Reader<'p, Stamped<P>>, u32),
+    /// Of a synchronous flow, shared with the stage.
+    Flow(Arc<Mutex<flow::Reader<'p, P>>>),
 }
 
 impl<'p, P: Payload> StateView<'p, P> {
@@ -205,6 +217,7 @@ impl<'p, P: Payload> StateView<'p, P> {
             Self::SlowChen(reader) => Ok(reader.read()),
             Self::Looking(reader, attempts) => again(*attempts, || reader.try_read()),
             Self::Nbw(reader, attempts) => again(*attempts, || reader.read()),
+            Self::Flow(reader) => flow::read(reader),
         }
     }
 }

@@ -11,10 +11,10 @@ use taut_scope::{Block, Scope};
 use taut_sys::{interrupt, machine, memory, signals, thread};
 use taut_time::Duration;
 
-use crate::Error;
 use crate::app::App;
 use crate::control::{Control, Reason};
 use crate::play::Play;
+use crate::{Error, flow};
 
 /// What to run and how long.
 #[derive(Clone, Debug)]
@@ -94,10 +94,11 @@ pub fn run(
 
     let control = Control::new(&plan);
     let (service_scopes, task_scopes) = scopes(&plan, &maps)?;
-    let mut app = App::new(&plan, &maps, &control, &service_scopes, &task_scopes);
+    let bells = flow::bells(&plan);
+    let mut app = App::new(&plan, &maps, &control, &service_scopes, &task_scopes, &bells);
     setup(&mut app)?;
     app.check_complete()?;
-    let App { parts, dispatch, .. } = app;
+    let (parts, dispatch) = app.into_parts()?;
 
     let recording = config.out.as_ref().map(|out| out.join(RECORDING));
     let stage = Play { plan: &plan, posture: &posture, control: &control, maps: &maps };

@@ -163,6 +163,37 @@ macro_rules! alike {
         }
 
         #[test]
+        fn a_job_goes_on_without_its_guard() {
+            let (_place, (mut dispatcher, mut writer, mut readers)) = new(BOTH);
+            let (mut lower, mut higher) = (readers.next().unwrap(), readers.next().unwrap());
+            for n in 1..20 {
+                dispatcher.activate_writer(n).unwrap();
+                dispatcher.activate_reader(0, n).unwrap();
+                dispatcher.activate_reader(1, n).unwrap();
+                let mut job = writer.job().unwrap();
+                job.write(&[n; 3]);
+                job.go_on();
+                assert_eq!(lower.job().map(|mut job| (job.is_ready(), job.go_on())), Some((false, ())));
+                assert_eq!(dispatcher.activate_writer(n + 1), Err(NotActivated::Running));
+                let job = writer.job().unwrap();
+                assert_eq!(job.number(), n);
+                // It has written, by the guard before.
+                job.complete();
+                assert!(writer.job().is_none());
+                for _ in 0..3 {
+                    let (mut low, mut high) = (lower.job().unwrap(), higher.job().unwrap());
+                    assert_eq!(low.read(), Ok(Some([n; 3])));
+                    assert_eq!(high.read(), Ok((n > 1).then_some([n - 1; 3])));
+                    low.go_on();
+                    high.go_on();
+                }
+                lower.job().unwrap().complete();
+                higher.job().unwrap().complete();
+                assert!(lower.job().is_none() && higher.job().is_none());
+            }
+        }
+
+        #[test]
         fn a_job_that_does_not_write_holds_the_value() {
             let (_place, (mut dispatcher, mut writer, mut readers)) = new(BOTH);
             let (mut lower, mut higher) = (readers.next().unwrap(), readers.next().unwrap());
@@ -491,4 +522,46 @@ fn errors_say_what_is_wrong() {
     assert_eq!(NotRead::NotYet.to_string(), "the writer's job is not complete");
     let overrun = "more writes took place during the read than the buffers are for";
     assert_eq!((NotRead::Overrun.to_string(), Overrun.to_string()), (overrun.into(), overrun.into()));
+}
+
+#[test]
+fn who_is_in_the_way_is_told() {
+    let one = Shape { lower: 2, higher: 0, buffers: 2 };
+    let place = Place::new(dbp::bytes::<[u64; 3]>(one).unwrap());
+    let (mut dispatcher, mut writer, readers) = dbp::group::<[u64; 3]>(place.memory(), one).unwrap();
+    let mut readers: Vec<_> = readers.collect();
+    for n in 1..=2 {
+        dispatcher.activate_writer(n).unwrap();
+        writer.job().unwrap().write(&[n; 3]);
+        assert_eq!(dispatcher.holder(), (n == 2).then_some(1));
+        dispatcher.activate_reader(2 - n as u32, n).unwrap();
+    }
+    assert_eq!(dispatcher.activate_writer(3), Err(NotActivated::NoBuffer));
+    assert_eq!(dispatcher.holder(), Some(0));
+    readers[0].job().unwrap().complete();
+    assert_eq!(dispatcher.holder(), Some(1));
+    assert_eq!(dispatcher.activate_writer(3), Ok(3));
+    readers[1].job().unwrap().complete();
+    assert_eq!(dispatcher.holder(), None);
+
+    let place = Place::new(tccp::bytes::<[u64; 3]>(BOTH).unwrap());
+    let (mut dispatcher, mut writer, readers) = tccp::group::<[u64; 3]>(place.memory(), BOTH).unwrap();
+    let mut readers: Vec<_> = readers.collect();
+    let mut overtaken = Vec::new();
+    for n in 1..=7 {
+        overtaken.push(dispatcher.overtaken());
+        dispatcher.activate_writer(n).unwrap();
+        writer.job().unwrap().write(&[n; 3]);
+        if n == 2 {
+            dispatcher.activate_reader(0, n).unwrap();
+            dispatcher.activate_reader(1, n).unwrap();
+        }
+        if n == 5 {
+            assert_eq!(readers[1].job().unwrap().read(), Err(NotRead::Overrun));
+        }
+    }
+    // Reader 1 reads job 1, of which the buffer comes back with job 5; it completes behind that.
+    assert_eq!(overtaken, [None, None, None, None, Some(1), Some(0), Some(0)]);
+    readers[0].job().unwrap().complete();
+    assert_eq!(dispatcher.overtaken(), None);
 }

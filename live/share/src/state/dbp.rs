@@ -28,6 +28,7 @@
 //! |----------------------|---------------------------------------------------------------------------------------|
 //! | `activate_writer`    | 1 + A loads + 1 store; no store if refused                                            |
 //! | `activate_reader`    | 1 load + 2 stores; without the load if its last job was seen complete                 |
+//! | `holder`             | A loads                                                                               |
 //! | writer's `job`       | 1 load                                                                                |
 //! | its `write`          | W words                                                                               |
 //! | its completion       | 1 store; + 1 in the first job that writes; + 2 W words in a job that did not write    |
@@ -376,6 +377,20 @@ impl<'m> Dispatcher<'m> {
         Ok(instance.job)
     }
 
+    /// A reader that holds a buffer in a job that is not complete: one for whom to wait behind
+    /// [`NotActivated::NoBuffer`]. Wait-free: at most as many loads as readers' jobs that were not yet seen complete.
+    pub fn holder(&mut self) -> Option<u32> {
+        let mut active = self.active;
+        while active != 0 {
+            let which = active.trailing_zeros();
+            if self.holds[which as usize] != 0 && self.is_running(which as usize) {
+                return Some(which);
+            }
+            active &= active - 1;
+        }
+        None
+    }
+
     /// Whether the last job of an active reader is not complete; else it is active no more.
     fn is_running(&mut self, which: usize) -> bool {
         // O4 leave: its accesses are over.
@@ -399,6 +414,8 @@ pub struct Writer<'m, T> {
     first: u64,
     /// The job in whose buffer a value may be unfinished; 0 for none.
     unfinished: u64,
+    /// The last job that has written; 0 for none.
+    written: u64,
 }
 
 impl<'m, T: Plain> Writer<'m, T> {
@@ -416,7 +433,18 @@ impl<'m, T: Plain> Writer<'m, T> {
         let activated = memory.word(Layout::ACTIVATED);
         // If it is not complete, the last writer may have died in it.
         let unfinished = activated.load(Relaxed) >> (2 * BITS);
-        Self { activated, shared_completed, shared_first, places, shape, completed, first, unfinished }
+        let written = 0;
+        Self {
+            activated,
+            shared_completed,
+            shared_first,
+            places,
+            shape,
+            completed,
+            first,
+            unfinished,
+            written,
+        }
     }
 
     /// The job that has been activated; `None` if all that were are complete. 1 load.
@@ -429,13 +457,12 @@ impl<'m, T: Plain> Writer<'m, T> {
         }
         let (buffer, previous) =
             (buffer(word, self.shape) as usize, buffer(word >> BITS, self.shape) as usize);
-        Some(WriterJob { writer: self, job, buffer, previous, written: false })
+        Some(WriterJob { writer: self, job, buffer, previous })
     }
 }
 
-/// A job of the writer. Dropping it completes it: then its value may be read. A guard that is forgotten is not
-/// complete, and is there again with [`Writer::job`],
-/// as one that has not written.
+/// A job of the writer. Dropping it completes it: then its value may be read. A guard that goes by
+/// [`WriterJob::go_on`], or is forgotten, leaves the job as it is, and [`Writer::job`] gives it again.
 #[must_use = "dropped at once, the job is complete without having written"]
 pub struct WriterJob<'w, 'm, T: Plain> {
     writer: &'w mut Writer<'m, T>,
@@ -443,7 +470,6 @@ pub struct WriterJob<'w, 'm, T: Plain> {
     buffer: usize,
     /// Where the value of the job before stands, if that has not been given to this one.
     previous: usize,
-    written: bool,
 }
 
 impl<T: Plain> WriterJob<'_, '_, T> {
@@ -459,7 +485,7 @@ impl<T: Plain> WriterJob<'_, '_, T> {
         // - the buffer is below their number, and a T fits (layout); T is Plain: no padding, aligned to at most 8;
         // - exclusive: it is this job's, and readers of it wait for its completion (I2, I4).
         unsafe { self.writer.places.write(self.buffer, value) };
-        self.written = true;
+        self.writer.written = self.job;
     }
 
     /// Sets the job's value where it lies: the last one of this job, else an older one or zeros. Step count as
@@ -467,12 +493,19 @@ impl<T: Plain> WriterJob<'_, '_, T> {
     #[inline]
     pub fn write_with<R>(&mut self, fill: impl FnOnce(&mut T) -> R) -> R {
         // If `fill` panics, the job has not written.
-        self.written = false;
+        self.writer.written = 0;
         self.writer.unfinished = self.job;
         // SAFETY: as in `write`; lent to `fill` alone, while this job holds the buffer.
         let result = unsafe { self.writer.places.lend_mut(self.buffer, fill) };
-        self.written = true;
+        self.writer.written = self.job;
         result
+    }
+
+    /// The guard goes, the job does not: [`Writer::job`] gives it again, with what it has written. For who cannot keep a
+    /// guard as long as the job lasts.
+    #[inline]
+    pub fn go_on(self) {
+        core::mem::forget(self);
     }
 
     /// The job is complete; the same as dropping it.
@@ -484,7 +517,7 @@ impl<T: Plain> Drop for WriterJob<'_, '_, T> {
     fn drop(&mut self) {
         let writer = &mut *self.writer;
         let mut first = writer.first;
-        if self.written {
+        if writer.written == self.job {
             first = if first == 0 { self.job } else { first };
         } else if first != 0 && self.previous != self.buffer {
             // SAFETY: both below their number, and a T fits (layout). Nobody writes the previous job's buffer, as this
@@ -554,8 +587,8 @@ enum Value {
     None,
 }
 
-/// A job of a reader: it reads one value as often as it wants. Dropping it completes it. A guard that is forgotten is
-/// not complete, and is there again with [`Reader::job`].
+/// A job of a reader: it reads one value as often as it wants. Dropping it completes it. A guard that goes by
+/// [`ReaderJob::go_on`], or is forgotten, leaves the job as it is, and [`Reader::job`] gives it again.
 pub struct ReaderJob<'r, 'm, T> {
     reader: &'r mut Reader<'m, T>,
     job: u64,
@@ -646,6 +679,13 @@ impl<T: Plain> ReaderJob<'_, '_, T> {
         }
         let version = self.version;
         Ok(self.read()?.map(|value| Sample { value, version }))
+    }
+
+    /// The guard goes, the job does not: [`Reader::job`] gives it again, with the same value. For who cannot keep a guard
+    /// as long as the job lasts.
+    #[inline]
+    pub fn go_on(self) {
+        core::mem::forget(self);
     }
 
     /// The job is complete; the same as dropping it.

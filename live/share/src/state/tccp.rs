@@ -30,6 +30,7 @@
 //! |---------------------|-------------------------------------------------------------------------------------|
 //! | `activate_writer`   | 1 load + 1 store; no store if refused                                               |
 //! | `activate_reader`   | 1 load + 2 stores                                                                   |
+//! | `overtaken`         | 2 loads for each reader                                                             |
 //! | writer's `job`      | 1 load + 1 fence (free on x86-64); no fence if there is none                        |
 //! | its `write`         | W words                                                                             |
 //! | its completion      | 1 store; + 1 in the first job that writes; + 2 W words in a job that did not write  |
@@ -410,6 +411,21 @@ impl<'m> Dispatcher<'m> {
         mailbox.told.store(*told, Release); // O3 tell
         Ok(version)
     }
+
+    /// A reader whose job is not complete and would be told `Overrun` once the writer's next job is activated: one for
+    /// whom to wait, rather than that. Wait-free: at most 2 loads for each reader.
+    pub fn overtaken(&self) -> Option<u32> {
+        let mut readers = self.mailboxes.iter().zip(&self.told).zip(0..self.readers);
+        let next = self.job.wrapping_add(1);
+        let overtaken = readers.find(|((mailbox, told), _)| {
+            // Relaxed: the dispatcher's own.
+            let version = mailbox.what.load(Relaxed);
+            let gone = version != 0 && next.wrapping_sub(version) >= u64::from(self.shape.buffers);
+            // O4 leave: it has looked at its value.
+            gone && mailbox.completed.load(Acquire) != **told
+        });
+        overtaken.map(|(_, which)| which)
+    }
 }
 
 /// The end of the task that writes.
@@ -424,6 +440,8 @@ pub struct Writer<'m, T> {
     first: u64,
     /// The job in whose buffer a value may be unfinished; 0 for none.
     unfinished: u64,
+    /// The last job that has written; 0 for none.
+    written: u64,
 }
 
 impl<'m, T: Plain> Writer<'m, T> {
@@ -441,7 +459,18 @@ impl<'m, T: Plain> Writer<'m, T> {
         let (activated, buffers) = (memory.word(Layout::ACTIVATED), u64::from(shape.buffers));
         // If it is not complete, the last writer may have died in it.
         let unfinished = activated.load(Relaxed);
-        Self { activated, shared_completed, shared_first, places, buffers, completed, first, unfinished }
+        let written = 0;
+        Self {
+            activated,
+            shared_completed,
+            shared_first,
+            places,
+            buffers,
+            completed,
+            first,
+            unfinished,
+            written,
+        }
     }
 
     /// The job that has been activated; `None` if all that were are complete. 1 load, 1 fence.
@@ -453,19 +482,17 @@ impl<'m, T: Plain> Writer<'m, T> {
         }
         fence(Release); // O1 begin: the activation before the words.
         let buffer = (job % self.buffers) as usize;
-        Some(WriterJob { writer: self, job, buffer, written: false })
+        Some(WriterJob { writer: self, job, buffer })
     }
 }
 
-/// A job of the writer. Dropping it completes it: then its value may be read. A guard that is forgotten is not
-/// complete, and is there again with [`Writer::job`],
-/// as one that has not written.
+/// A job of the writer. Dropping it completes it: then its value may be read. A guard that goes by
+/// [`WriterJob::go_on`], or is forgotten, leaves the job as it is, and [`Writer::job`] gives it again.
 #[must_use = "dropped at once, the job is complete without having written"]
 pub struct WriterJob<'w, 'm, T: Plain> {
     writer: &'w mut Writer<'m, T>,
     job: u64,
     buffer: usize,
-    written: bool,
 }
 
 impl<T: Plain> WriterJob<'_, '_, T> {
@@ -480,7 +507,14 @@ impl<T: Plain> WriterJob<'_, '_, T> {
         // SAFETY: the buffer is below their number, and a T fits (layout); T is Plain: no padding; the buffers are
         // never touched otherwise than by `store` and `load`.
         unsafe { self.writer.places.store(self.buffer, value) };
-        self.written = true;
+        self.writer.written = self.job;
+    }
+
+    /// The guard goes, the job does not: [`Writer::job`] gives it again, with what it has written. For who cannot keep a
+    /// guard as long as the job lasts.
+    #[inline]
+    pub fn go_on(self) {
+        core::mem::forget(self);
     }
 
     /// The job is complete; the same as dropping it.
@@ -493,7 +527,7 @@ impl<T: Plain> Drop for WriterJob<'_, '_, T> {
         let writer = &mut *self.writer;
         let previous = (self.job.wrapping_sub(1) % writer.buffers) as usize;
         let mut first = writer.first;
-        if self.written {
+        if writer.written == self.job {
             first = if first == 0 { self.job } else { first };
         } else if first != 0 && previous != self.buffer {
             // SAFETY: both below their number, and a T fits (layout); touched by `store` and `load` alone. `load` fills
@@ -650,8 +684,8 @@ enum Value {
     None,
 }
 
-/// A job of a reader: it reads one value as often as it wants. Dropping it completes it. A guard that is forgotten is
-/// not complete, and is there again with [`Reader::job`].
+/// A job of a reader: it reads one value as often as it wants. Dropping it completes it. A guard that goes by
+/// [`ReaderJob::go_on`], or is forgotten, leaves the job as it is, and [`Reader::job`] gives it again.
 pub struct ReaderJob<'r, 'm, T> {
     reader: &'r mut Reader<'m, T>,
     job: u64,
@@ -713,6 +747,13 @@ impl<T: Plain> ReaderJob<'_, '_, T> {
         }
         let version = self.version;
         Ok(self.read()?.map(|value| Sample { value, version }))
+    }
+
+    /// The guard goes, the job does not: [`Reader::job`] gives it again, with the same value. For who cannot keep a guard
+    /// as long as the job lasts.
+    #[inline]
+    pub fn go_on(self) {
+        core::mem::forget(self);
     }
 
     /// The job is complete; the same as dropping it.

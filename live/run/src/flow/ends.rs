@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The ends of a synchronous flow, which a task and its stage share: the task reads and writes as often as it wants,
+//! the stage completes what was activated whether the task has used it or not.
+//!
+//! Both are one thread, in turn, so the mutex between them is never waited for: it is there for the compiler, which
+//! cannot know that, and costs two exchanges.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use taut_share::state::{Overrun, dbp, tccp};
+
+use crate::payload::{Payload, Stamped};
+
+/// The end that writes.
+pub(crate) enum Writer<'p, P: Payload> {
+    Dbp(dbp::Writer<'p, Stamped<P>>),
+    Tccp(tccp::Writer<'p, Stamped<P>>),
+}
+
+/// An end that reads.
+pub(crate) enum Reader<'p, P: Payload> {
+    Dbp(dbp::Reader<'p, Stamped<P>>),
+    Tccp(tccp::Reader<'p, Stamped<P>>),
+}
+
+/// An end whatever it carries.
+pub(super) trait End: Send + Sync {
+    /// Whether what the activated job reads is there.
+    fn is_ready(&self) -> bool;
+
+    /// Completes the job that is activated, if there is one. A writer's job that has not written leaves the value as it
+    /// was.
+    fn complete(&self);
+}
+
+fn own<E>(end: &Mutex<E>) -> MutexGuard<'_, E> {
+    // A payload that panics in the middle of a copy has none.
+    end.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<P: Payload> End for Mutex<Writer<'_, P>> {
+    fn is_ready(&self) -> bool {
+        true
+    }
+
+    fn complete(&self) {
+        match &mut *own(self) {
+            Writer::Dbp(writer) => drop(writer.job()),
+            Writer::Tccp(writer) => drop(writer.job()),
+        }
+    }
+}
+
+impl<P: Payload> End for Mutex<Reader<'_, P>> {
+    fn is_ready(&self) -> bool {
+        match &mut *own(self) {
+            Reader::Dbp(reader) => reader.job().is_none_or(|mut job| {
+                let ready = job.is_ready();
+                job.go_on();
+                ready
+            }),
+            Reader::Tccp(reader) => reader.job().is_none_or(|mut job| {
+                let ready = job.is_ready();
+                job.go_on();
+                ready
+            }),
+        }
+    }
+
+    fn complete(&self) {
+        match &mut *own(self) {
+            Reader::Dbp(reader) => drop(reader.job()),
+            Reader::Tccp(reader) => drop(reader.job()),
+        }
+    }
+}
+
+/// Sets the value of the activated job; `false` if there is none.
+pub(crate) fn write<P: Payload>(end: &Mutex<Writer<'_, P>>, value: &Stamped<P>) -> bool {
+    match &mut *own(end) {
+        Writer::Dbp(writer) => writer.job().is_some_and(|mut job| {
+            job.write(value);
+            job.go_on();
+            true
+        }),
+        Writer::Tccp(writer) => writer.job().is_some_and(|mut job| {
+            job.write(value);
+            job.go_on();
+            true
+        }),
+    }
+}
+
+/// The value of the activated job: the same as often as it is read; none if there is no job, or nothing was written.
+pub(crate) fn read<P: Payload>(end: &Mutex<Reader<'_, P>>) -> Result<Option<Stamped<P>>, Overrun> {
+    match &mut *own(end) {
+        Reader::Dbp(reader) => {
+            let Some(mut job) = reader.job() else { return Ok(None) };
+            let value = job.read();
+            job.go_on();
+            // A job begins when its value is there.
+            value.map_err(|dbp::NotYet| Overrun)
+        }
+        Reader::Tccp(reader) => {
+            let Some(mut job) = reader.job() else { return Ok(None) };
+            let value = job.read();
+            job.go_on();
+            value.map_err(|_| Overrun)
+        }
+    }
+}

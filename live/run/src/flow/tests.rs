@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! One flow by itself: its members come in any order, late, and read what their instants say; some member can always
+//! go on, however few buffers there are.
+
+use std::sync::{Arc, Mutex};
+
+use taut_share::state::flow::Shape;
+use taut_share::state::{dbp, tccp};
+use taut_share::{LINE_BYTES, Line, Memory};
+
+use super::calendar::{Blocked, Calendar, Dispatcher, Member, Role};
+use super::ends::{End, Reader, Writer, read, write};
+use crate::payload::Stamped;
+
+/// xorshift64
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % n
+    }
+}
+
+type Value = u64;
+
+/// A member that comes when it likes.
+struct Party {
+    role: Role,
+    period: u64,
+    offset: u64,
+    jobs: u64,
+    begun: bool,
+}
+
+impl Party {
+    fn instant(&self) -> u64 {
+        self.offset + self.jobs * self.period
+    }
+
+    /// Activations up to an instant.
+    fn by(&self, at: u64) -> u64 {
+        if at < self.offset { 0 } else { (at - self.offset) / self.period + 1 }
+    }
+}
+
+/// Runs one flow until all have passed `until`; how often somebody was in the way.
+fn run(shape: Shape, is_dbp: bool, until: u64, random: &mut Random) -> u64 {
+    let bytes =
+        if is_dbp { dbp::bytes::<Stamped<Value>>(shape) } else { tccp::bytes::<Stamped<Value>>(shape) };
+    let mut lines: Vec<Line> =
+        (0..bytes.expect("a size").div_ceil(LINE_BYTES)).map(|_| Line::new()).collect();
+    let memory = Memory::new(&mut lines);
+    let (dispatcher, writer, readers): (_, _, Vec<Arc<Mutex<Reader<'_, Value>>>>) = if is_dbp {
+        let (dispatcher, writer, readers) = dbp::group(memory, shape).expect("it fits");
+        let readers = readers.map(|reader| Arc::new(Mutex::new(Reader::Dbp(reader))));
+        (Dispatcher::Dbp(Box::new(dispatcher)), Writer::Dbp(writer), readers.collect())
+    } else {
+        let (dispatcher, writer, readers) = tccp::group(memory, shape).expect("it fits");
+        let readers = readers.map(|reader| Arc::new(Mutex::new(Reader::Tccp(reader))));
+        (Dispatcher::Tccp(Box::new(dispatcher)), Writer::Tccp(writer), readers.collect())
+    };
+    let writer = Mutex::new(writer);
+    let mut party = |role| {
+        let period = 1 + random.below(9);
+        Party { role, period, offset: random.below(2) * random.below(period), jobs: 0, begun: false }
+    };
+    let mut parties = vec![party(Role::Writer)];
+    parties.extend((0..shape.lower + shape.higher).map(|which| party(Role::Reader(which))));
+    let member = |(task, party): (usize, &Party)| Member {
+        task,
+        next_ns: party.offset,
+        period_ns: party.period,
+        gone: false,
+    };
+    let mut members: Vec<Member> = parties.iter().enumerate().map(member).collect();
+    let first = members.remove(0);
+    let mut calendar = Calendar { dispatcher, writer: first, readers: members, written: 0, left: None };
+    let (mut blocked, mut idle) = (0, 0);
+    while parties.iter().any(|party| party.instant() < until) {
+        assert!(idle < 10_000, "nobody can go on");
+        idle += 1;
+        let at = random.below(parties.len() as u64) as usize;
+        let instant = parties[at].instant();
+        if instant >= until {
+            continue;
+        }
+        let role = parties[at].role;
+        if !parties[at].begun {
+            if let Err(Blocked { task }) = calendar.advance(role, instant) {
+                // Who is in the way has begun a job of an earlier instant, or has it still to do.
+                assert!(parties[task].instant() < instant, "{task} is in the way of {at}");
+                blocked += 1;
+                continue;
+            }
+            assert_eq!(calendar.advance(role, instant), Ok(()), "once is enough");
+            parties[at].begun = true;
+            idle = 0;
+            continue;
+        }
+        match role {
+            Role::Writer => {
+                let number = parties[at].jobs + 1;
+                if number % 3 > 0 {
+                    assert!(write(&writer, &Stamped { sent_ns: 0, sequence: number, value: number * 10 }));
+                }
+                writer.complete();
+            }
+            Role::Reader(which) => {
+                let reader = &readers[which as usize];
+                let due = parties[0].by(instant);
+                let due = if which < shape.lower { due } else { due.saturating_sub(1) };
+                if !reader.is_ready() {
+                    assert!(which < shape.lower && parties[0].jobs < due);
+                    continue;
+                }
+                // Every third job leaves what was there.
+                let expected = (1..=due).rev().find(|number| number % 3 > 0);
+                for _ in 0..2 {
+                    let value = read(reader).expect("it is not overtaken").map(|stamped| stamped.value);
+                    assert_eq!(value, expected.map(|number| number * 10), "{at} at {instant}");
+                }
+                reader.complete();
+            }
+        }
+        parties[at].jobs += 1;
+        parties[at].begun = false;
+        idle = 0;
+    }
+    blocked
+}
+
+#[test]
+fn instants_decide_and_not_who_comes_when() {
+    let mut random = Random(0x5eed_f10d_0000_0001);
+    let mut blocked = 0;
+    for round in 0..400 {
+        let (lower, higher) = (random.below(4) as u32, random.below(4) as u32);
+        if lower + higher == 0 {
+            continue;
+        }
+        // As many as are counted, or as few as there can be.
+        let few = if higher > 0 { 3 } else { 2 };
+        let shape = match round % 4 {
+            0 => Shape::several_processors(lower, higher),
+            1 => Shape::one_processor(lower, higher),
+            _ => Shape { lower, higher, buffers: few },
+        };
+        blocked += run(shape, round % 8 < 4, 200, &mut random);
+    }
+    assert!(blocked > 10_000, "{blocked}");
+}

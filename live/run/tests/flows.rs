@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Synchronous flows, really booted, against an interpreter of the model: whoever is late, paused or stopped, every job
+//! reads what the model reads. Jobs are late on purpose, so nothing here rests on the machine being quiet; without the
+//! privilege to be real-time the same holds.
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, Mutex};
+
+use taut_boot::Posture;
+use taut_event::file::Run;
+use taut_event::{Count, Kind, Record};
+use taut_plan::{Flow, Input, Plan, digest};
+use taut_run::{
+    App, Component, Config, CountingAllocator, Error, Failure, Job, Observer, RECORDING, Reason, StateReader,
+    StateWriter, Task,
+};
+use taut_time::Duration;
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+/// One application at a time: they share the process's signals.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// What a block of the model gives, and in which job.
+type Value = [u64; 2];
+
+/// A block: a task, and a state of its name.
+#[derive(Clone, Copy)]
+struct Block {
+    name: &'static str,
+    period_ms: u64,
+    offset_ms: u64,
+    core: u32,
+    priority: u32,
+    /// Whom it reads, by position, and whether with a unit delay.
+    reads: &'static [(usize, bool)],
+    /// What else its table says.
+    more: &'static str,
+}
+
+const fn block(
+    name: &'static str,
+    (period_ms, offset_ms): (u64, u64),
+    (core, priority): (u32, u32),
+    reads: &'static [(usize, bool)],
+) -> Block {
+    Block { name, period_ms, offset_ms, core, priority, reads, more: "" }
+}
+
+/// Both ways between cores, with and without delays, faster and slower, out of phase.
+const BLOCKS: &[Block] = &[
+    block("sensor", (4, 0), (0, 60), &[(3, true), (4, true)]),
+    block("filter", (2, 0), (1, 60), &[(0, false), (2, true)]),
+    block("observer", (6, 2), (1, 50), &[(1, false), (4, true)]),
+    block("control", (4, 0), (0, 50), &[(0, false), (1, false)]),
+    block("plan", (12, 4), (0, 40), &[(3, false), (2, false), (0, false)]),
+    block("log", (8, 6), (1, 40), &[(0, false), (1, false), (2, false), (3, false), (4, false)]),
+];
+
+fn mixed(mut hash: u64, word: u64) -> u64 {
+    hash = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    hash ^ hash >> 29
+}
+
+/// What a job gives from what it has read; every third gives nothing.
+fn compute(at: usize, job: u64, read: &[Option<Value>]) -> Option<Value> {
+    let mut hash = mixed(at as u64 + 1, job);
+    for value in read {
+        hash = value.map_or(mixed(hash, 7), |[value, job]| mixed(mixed(hash, value), job));
+    }
+    (job % 3 != 2).then_some([hash | 1, job])
+}
+
+/// What every job reads in the model: all blocks that are due compute at an instant in no time, in an order of their
+/// direct dependencies; what is `held` does nothing.
+fn interpret(
+    blocks: &[Block],
+    until_ms: u64,
+    held: &HashSet<(usize, u64)>,
+) -> BTreeMap<(usize, u64), Vec<Option<Value>>> {
+    let mut order: Vec<usize> = Vec::new();
+    while order.len() < blocks.len() {
+        let is_next = |at: &usize| {
+            let mut direct = blocks[*at].reads.iter().filter(|(_, delayed)| !delayed);
+            !order.contains(at) && direct.all(|(of, _)| order.contains(of))
+        };
+        order.push((0..blocks.len()).find(is_next).expect("no circle"));
+    }
+    let mut output: Vec<Option<Value>> = vec![None; blocks.len()];
+    let mut delayed = output.clone();
+    let mut read = BTreeMap::new();
+    for now in 0..until_ms {
+        let due = |at: usize| {
+            now >= blocks[at].offset_ms && (now - blocks[at].offset_ms) % blocks[at].period_ms == 0
+        };
+        // Delays give what was there before anything computes.
+        (0..blocks.len()).filter(|at| due(*at)).for_each(|at| delayed[at] = output[at]);
+        for &at in order.iter().filter(|at| due(**at)) {
+            let job = (now - blocks[at].offset_ms) / blocks[at].period_ms;
+            if held.contains(&(at, job)) {
+                continue;
+            }
+            let from = |(of, late): &(usize, bool)| if *late { delayed[*of] } else { output[*of] };
+            let got: Vec<Option<Value>> = blocks[at].reads.iter().map(from).collect();
+            output[at] = compute(at, job, &got).or(output[at]);
+            read.insert((at, job), got);
+        }
+    }
+    read
+}
+
+fn manifest(blocks: &[Block], mechanism: &str, flow: &str) -> String {
+    let mut text = String::from(
+        "manifest = 1\n[app]\nname = \"flows\"\n[platform]\ncores = [0, 1]\nmemory = \"32MiB\"\n\
+         on-missing-privilege = \"degrade\"\n[payloads]\nWord = { type = \"u64\", len = 2 }\n",
+    );
+    if blocks.iter().any(|block| block.more.contains("service")) {
+        text += "[services.part]\npersistent = \"4KiB\"\n[tasks.hand]\nclass = \"best-effort\"\n";
+    }
+    for Block { name, period_ms, offset_ms, core, priority, more, .. } in blocks {
+        text += &format!(
+            "[tasks.{name}]\narrival = {{ periodic = \"{period_ms}ms\", offset = \"{offset_ms}ms\" }}\n\
+             deadline = \"{period_ms}ms\"\nwcet = {{ value = \"50us\", source = \"guess\" }}\ncore = {core}\n\
+             priority = {priority}\n{}\n",
+            if more.is_empty() { "on-overrun = \"run-on\"" } else { more }
+        );
+    }
+    for (at, Block { name, .. }) in blocks.iter().enumerate() {
+        let list = |wanted: Option<bool>| {
+            let reads = |block: &&Block| {
+                block
+                    .reads
+                    .iter()
+                    .any(|(of, delayed)| *of == at && wanted.is_none_or(|wanted| wanted == *delayed))
+            };
+            let names = blocks.iter().filter(reads).map(|block| format!("\"{}\"", block.name));
+            names.collect::<Vec<_>>().join(", ")
+        };
+        if list(None).is_empty() {
+            continue;
+        }
+        text += &format!(
+            "[channels.{name}]\nkind = \"state\"\nfrom = \"{name}\"\nto = [{}]\npayload = \"Word\"\n",
+            list(None)
+        );
+        if flow == "synchronous" {
+            text += &format!(
+                "flow = \"{flow}\"\ndelayed = [{}]\nmechanism = \"{mechanism}\"\n",
+                list(Some(true))
+            );
+        }
+    }
+    text
+}
+
+type Log = Arc<Mutex<Vec<(usize, u64, Vec<Option<Value>>)>>>;
+
+/// A block's task: reads, is late if it is told so, reads again, and writes.
+struct Computing<'p, F> {
+    at: usize,
+    readers: Vec<StateReader<'p, Value>>,
+    writer: Option<StateWriter<'p, Value>>,
+    /// Whether a job reads one value, however often.
+    steady: bool,
+    /// How long a job takes, in µs.
+    takes: F,
+    /// Room for all that it will read: nothing is allocated in jobs.
+    read: Vec<Option<Value>>,
+    jobs: Vec<u64>,
+    log: Log,
+}
+
+impl<F: Fn(u64) -> u64 + Send> Component for Computing<'_, F> {
+    fn finish(&mut self) -> Result<(), Box<dyn std::error::Error>> {
+        let width = self.readers.len();
+        let mut log = self.log.lock().unwrap();
+        for (i, job) in self.jobs.iter().enumerate() {
+            log.push((self.at, *job, self.read[i * width..(i + 1) * width].to_vec()));
+        }
+        Ok(())
+    }
+}
+
+impl<F: Fn(u64) -> u64 + Send> Task for Computing<'_, F> {
+    fn release(&mut self, job: &mut Job<'_>) -> Result<(), Failure> {
+        let first = self.read.len();
+        for reader in &mut self.readers {
+            self.read.push(reader.latest(job));
+        }
+        self.jobs.push(job.number());
+        let begun = job.now();
+        while job.now().since(begun) < Duration::from_us((self.takes)(job.number())) {}
+        // Whatever has been written meanwhile.
+        for (reader, before) in self.readers.iter_mut().zip(&self.read[first..]) {
+            let again = reader.latest(job);
+            assert!(!self.steady || again == *before, "a job reads one value: {before:?}, {again:?}");
+        }
+        if let (Some(value), Some(writer)) =
+            (compute(self.at, job.number(), &self.read[first..]), &mut self.writer)
+        {
+            // The last one counts.
+            writer.publish(job, [0, 0]).map_err(|_| Failure::Code(1))?;
+            writer.publish(job, value).map_err(|_| Failure::Code(1))?;
+        }
+        Ok(())
+    }
+}
+
+struct Quiet;
+
+impl Observer for Quiet {
+    fn posture(&mut self, _: &Posture) {}
+    fn removed_stale(&mut self, _: &str) {}
+    fn started(&mut self, _: &Plan, _: Option<Duration>) {}
+    fn stopping(&mut self, _: Reason) {}
+    fn stuck(&mut self, task: &str) {
+        panic!("{task} is stuck");
+    }
+    fn unfinished(&mut self, task: &str, error: &dyn std::error::Error) {
+        panic!("{task}: {error}");
+    }
+}
+
+struct Outcome {
+    plan: Plan,
+    records: Vec<Record>,
+    read: Vec<(usize, u64, Vec<Option<Value>>)>,
+}
+
+impl Outcome {
+    fn of(&self, kind: Kind) -> impl Iterator<Item = &Record> {
+        self.records.iter().filter(move |record| record.kind == kind)
+    }
+
+    /// Compares every value that was read with the model's; how many there were, and the least that a block read.
+    fn check(&self, blocks: &[Block], until_ms: u64) -> (usize, usize) {
+        let task = |at: usize| self.plan.task(blocks[at].name).unwrap() as u16;
+        let skipped: HashSet<(u16, u64)> =
+            self.of(Kind::Skip).map(|record| (record.subject, record.job)).collect();
+        let mut held = HashSet::new();
+        for at in 0..blocks.len() {
+            held.extend((0..until_ms).filter(|job| skipped.contains(&(task(at), *job))).map(|job| (at, job)));
+        }
+        let model = interpret(blocks, until_ms, &held);
+        for (at, job, read) in &self.read {
+            assert_eq!(Some(read), model.get(&(*at, *job)), "{}, job {job}", blocks[*at].name);
+        }
+        let jobs = |at: usize| self.read.iter().filter(|(of, ..)| *of == at).count();
+        (self.read.iter().map(|(.., read)| read.len()).sum(), (0..blocks.len()).map(jobs).min().unwrap())
+    }
+}
+
+const UNTIL_MS: u64 = 240;
+
+/// Runs the blocks; `takes` says how long a block's job lasts.
+fn run<F: Fn(u64) -> u64 + Send + 'static>(
+    blocks: &[Block],
+    manifest: String,
+    takes: impl Fn(usize) -> F,
+    hand: impl FnOnce(&mut taut_run::Context<'_>) + Send + 'static,
+) -> Outcome {
+    let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let folder = tempfile::tempdir().unwrap();
+    let source = taut_manifest::Source { name: "taut.toml".to_owned(), text: manifest.clone() };
+    let loaded = taut_manifest::load(&source, &[]);
+    let shown = taut_manifest::render(&loaded.diagnostics, &[&source], false, 100);
+    let model = loaded.model.unwrap_or_else(|| panic!("{shown}"));
+    let input = Input { path: "taut.toml".to_owned(), hash: digest(manifest.as_bytes()) };
+    let planned = Plan::make(&model, vec![input]);
+    assert!(planned.plan.proven, "{:#?}", planned.faults);
+    let plan = planned.plan;
+    std::fs::write(folder.path().join("taut.toml"), manifest).unwrap();
+    let lock = folder.path().join("taut.lock");
+    std::fs::write(&lock, plan.to_lock().unwrap()).unwrap();
+    let out = folder.path().join("out");
+    let duration = Some(Duration::from_ms(UNTIL_MS));
+    let config = Config { lock, out: Some(out.clone()), duration, spawned_ns: None };
+    let (log, steady) = (Log::default(), plan.channels[0].flow == Flow::Synchronous);
+    let ending = taut_run::run(&config, &mut Quiet, |app| {
+        for (at, block) in blocks.iter().enumerate() {
+            let parts = (takes(at), log.clone(), steady);
+            make(app, block, |create| computing(create, blocks, at, parts))?;
+        }
+        if blocks.iter().any(|block| block.more.contains("service")) {
+            app.best_effort("hand", |_| Ok(hand))?;
+        }
+        Ok(())
+    });
+    assert!(ending.unwrap().orderly);
+    let records = Run::from_bytes(&std::fs::read(out.join(RECORDING)).unwrap()).unwrap().records;
+    let read = std::mem::take(&mut *log.lock().unwrap());
+    Outcome { plan, records, read }
+}
+
+/// A block's task with its ends.
+fn computing<'p, F>(
+    create: &mut taut_run::Create<'_, 'p>,
+    blocks: &[Block],
+    at: usize,
+    (takes, log, steady): (F, Log, bool),
+) -> Result<Computing<'p, F>, Error> {
+    let reads = blocks[at].reads.iter();
+    let readers: Vec<StateReader<'p, Value>> =
+        reads.map(|(of, _)| create.state_reader(blocks[*of].name)).collect::<Result<_, Error>>()?;
+    let is_read = blocks.iter().any(|block| block.reads.iter().any(|(of, _)| *of == at));
+    let writer = if is_read { Some(create.state_writer(blocks[at].name)?) } else { None };
+    let jobs = UNTIL_MS as usize;
+    let (read, jobs) = (Vec::with_capacity(jobs * readers.len()), Vec::with_capacity(jobs));
+    Ok(Computing { at, readers, writer, steady, takes, read, jobs, log })
+}
+
+fn make<'p, T: Task + 'p>(
+    app: &mut App<'p>,
+    block: &Block,
+    create: impl FnOnce(&mut taut_run::Create<'_, 'p>) -> Result<T, Error>,
+) -> Result<(), Error> {
+    if block.more.contains("service") {
+        app.service("part", |service| service.task(block.name, create))
+    } else {
+        app.task(block.name, create)
+    }
+}
+
+#[test]
+fn all_read_what_the_model_reads() {
+    for mechanism in ["dbp", "tccp", "auto"] {
+        let outcome = run(BLOCKS, manifest(BLOCKS, mechanism, "synchronous"), |_| |_| 0, |_| ());
+        let (reads, jobs) = outcome.check(BLOCKS, UNTIL_MS);
+        assert!(reads > 300 && jobs > 10, "{mechanism}: {reads} {jobs}");
+        let heap: u64 = outcome
+            .of(Kind::Counted)
+            .filter(|record| record.job == Count::HeapUse as u64)
+            .map(|record| record.value)
+            .sum();
+        assert_eq!(heap, 0, "heap uses of real-time tasks behind release 0");
+    }
+}
+
+#[test]
+fn who_is_late_is_waited_for() {
+    // Each is late for several of its periods now and then, in turn; one core is late altogether.
+    let late = |at: usize| {
+        move |job: u64| match (job + at as u64 * 3) % 17 {
+            0 => BLOCKS[at].period_ms * 2_500,
+            1 => 900,
+            _ => 0,
+        }
+    };
+    for mechanism in ["dbp", "tccp"] {
+        let outcome = run(BLOCKS, manifest(BLOCKS, mechanism, "synchronous"), late, |_| ());
+        let (reads, jobs) = outcome.check(BLOCKS, UNTIL_MS);
+        assert!(reads > 100 && jobs > 3, "{mechanism}: {reads} {jobs}");
+        assert!(outcome.of(Kind::Miss).count() > 3, "they were late");
+    }
+}
+
+#[test]
+fn skipped_jobs_leave_what_was_there() {
+    let mut blocks = BLOCKS.to_vec();
+    for block in &mut blocks {
+        block.more = "on-overrun = \"skip-next\"";
+    }
+    let late = |at: usize| {
+        move |job: u64| if at % 2 == 0 && job % 9 == 4 { BLOCKS[at].period_ms * 2_300 } else { 0 }
+    };
+    let outcome = run(&blocks, manifest(&blocks, "auto", "synchronous"), late, |_| ());
+    let (reads, _) = outcome.check(&blocks, UNTIL_MS);
+    assert!(reads > 100, "{reads}");
+    assert!(outcome.of(Kind::Skip).count() > 5, "releases were dropped");
+}
+
+#[test]
+fn a_paused_block_gives_what_it_gave() {
+    let mut blocks = BLOCKS.to_vec();
+    blocks[0].more = "service = \"part\"\non-overrun = \"run-on\"";
+    let outcome = run(
+        &blocks,
+        manifest(&blocks, "dbp", "synchronous"),
+        |_| |_| 0,
+        |context| {
+            for round in 0..20 {
+                if !context.sleep(Duration::from_ms(10)) {
+                    return;
+                }
+                let control = context.control();
+                if round % 2 == 0 { control.pause("part").unwrap() } else { control.resume("part").unwrap() }
+            }
+        },
+    );
+    let (reads, _) = outcome.check(&blocks, UNTIL_MS);
+    assert!(reads > 200 && outcome.of(Kind::Skip).count() > 5, "{reads}");
+}
+
+#[test]
+fn a_stopped_block_gives_what_it_gave_last() {
+    // One that is read by others at once, and one that is read with a delay as well.
+    for (stopped, mechanism) in [(1, "tccp"), (2, "dbp")] {
+        let mut blocks = BLOCKS.to_vec();
+        blocks[stopped].more = "service = \"part\"\non-overrun = \"run-on\"";
+        let stop = |context: &mut taut_run::Context<'_>| {
+            if context.sleep(Duration::from_ms(80)) {
+                context.control().stop_service("part").unwrap();
+            }
+        };
+        let mut outcome = run(&blocks, manifest(&blocks, mechanism, "synchronous"), |_| |_| 0, stop);
+        // It does nothing from some job on.
+        let jobs = outcome.read.iter().filter(|(at, ..)| *at == stopped).map(|(_, job, _)| *job);
+        let first = jobs.max().map_or(0, |last| last + 1);
+        let like = *outcome.of(Kind::Release).next().unwrap();
+        let subject = outcome.plan.task(blocks[stopped].name).unwrap() as u16;
+        let skip = |job| Record { kind: Kind::Skip, subject, job, ..like };
+        outcome.records.extend((first..UNTIL_MS).map(skip));
+        let (reads, _) = outcome.check(&blocks, UNTIL_MS);
+        let others = outcome.read.iter().filter(|(at, ..)| *at != stopped).count();
+        assert!(
+            reads > 200 && first * blocks[stopped].period_ms < 200 && others > 150,
+            "{reads} {first} {others}"
+        );
+    }
+}
+
+/// The same blocks read something else where flows are not kept, or there would be nothing to see.
+#[test]
+fn the_newest_value_is_not_the_model() {
+    let lasting = |at: usize| move |_| if at == 0 { 1_000 } else { 0 };
+    let outcome = run(BLOCKS, manifest(BLOCKS, "auto", "newest"), lasting, |_| ());
+    let model = interpret(BLOCKS, UNTIL_MS, &HashSet::new());
+    let differ = outcome.read.iter().filter(|(at, job, read)| model.get(&(*at, *job)) != Some(read)).count();
+    assert!(differ > 20, "{differ}");
+}
