@@ -162,3 +162,32 @@ fn steps_are_as_documented() {
     macro_rules! each { ($($n:literal)*) => { $( dbp_takes::<$n>(); tccp_takes::<$n>(); )* } }
     each!(1 8 20 64 256 1000);
 }
+
+#[test]
+fn who_is_in_the_way_takes() {
+    let shape = Shape::several_processors(2, 1);
+    let mut memory = lines(dbp::bytes::<u64>(shape));
+    let (mut dispatcher, mut writer, readers) = dbp::group::<u64>(Memory::new(&mut memory), shape).unwrap();
+    let mut readers: Vec<_> = readers.collect();
+    // A load for each that was not seen complete, and for none that holds nothing.
+    dispatcher.activate_writer(0).unwrap();
+    writer.job().unwrap().write(&1);
+    assert_eq!(steps(|| assert_eq!(dispatcher.holder(), None)), NONE);
+    dispatcher.activate_reader(0, 0).unwrap();
+    dispatcher.activate_reader(1, 0).unwrap();
+    assert_eq!(steps(|| assert_eq!(dispatcher.holder(), Some(0))), Steps { loads: 1, ..NONE });
+    readers[0].job().unwrap().complete();
+    assert_eq!(steps(|| assert_eq!(dispatcher.holder(), Some(1))), Steps { loads: 2, ..NONE });
+    assert_eq!(steps(|| assert_eq!(dispatcher.holder(), Some(1))), Steps { loads: 1, ..NONE });
+
+    let shape = Shape { lower: 2, higher: 1, buffers: 2 };
+    let mut memory = lines(tccp::bytes::<u64>(shape));
+    let (mut dispatcher, mut writer, _readers) = tccp::group::<u64>(Memory::new(&mut memory), shape).unwrap();
+    assert_eq!(steps(|| assert_eq!(dispatcher.overtaken(), None)), Steps { loads: 3, ..NONE });
+    dispatcher.activate_writer(0).unwrap();
+    writer.job().unwrap().write(&1);
+    dispatcher.activate_reader(1, 0).unwrap();
+    dispatcher.activate_writer(1).unwrap();
+    writer.job().unwrap().write(&2);
+    assert_eq!(steps(|| assert_eq!(dispatcher.overtaken(), Some(1))), Steps { loads: 3, ..NONE });
+}

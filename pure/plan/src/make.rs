@@ -266,7 +266,14 @@ fn terms(model: &Model, seats: &Seats<'_>, seat: &Seat<'_>, bound: &Bound) -> Ve
         };
         Term { kind: kind.to_owned(), of, count: term.count, time: term.time }
     };
-    bound.terms.iter().map(term).collect()
+    let mut terms: Vec<Term> = bound.terms.iter().map(term).collect();
+    let switching = seat.task.waits.switching;
+    if let Some(own) = terms.iter_mut().find(|term| term.kind == "own" && !switching.is_zero()) {
+        own.time = own.time.saturating_sub(switching);
+        let of = Some(waits::SWITCHING.to_owned());
+        terms.insert(1, Term { kind: "overhead".to_owned(), of, count: None, time: switching });
+    }
+    terms
 }
 
 fn channel_plans(

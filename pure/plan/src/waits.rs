@@ -117,6 +117,9 @@ fn gcd(a: u128, b: u128) -> u128 {
     a
 }
 
+/// What comes to a job for its waits, as a term of its bound says it.
+pub(crate) const SWITCHING: &str = "waiting and waking";
+
 /// For whom a task waits longest, as a term of its bound says it; nobody if it does not, or if its release jitter is
 /// longer.
 pub(crate) fn whose(model: &Model, task: &RealTime) -> Option<String> {

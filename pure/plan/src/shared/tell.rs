@@ -161,7 +161,11 @@ pub(super) fn terms(
     let at = &seats.seats[seat];
     let overheads = model.platform().overheads;
     let most = |witness| called(model, seats, witness).map(|who| format!("most by {who}"));
-    let mut terms = vec![term("own", None, at.cost)];
+    let switching = at.task.waits.switching;
+    let mut terms = vec![
+        term("own", None, at.cost.saturating_sub(switching)),
+        term("overhead", Some(waits::SWITCHING), switching),
+    ];
     let kinds = ["spin", "blocking", "remote", "interference"];
     for (kind, (_, witness, time)) in kinds.into_iter().zip(parts(bound)) {
         terms.push(term(kind, most(witness).as_deref(), time));
@@ -212,7 +216,8 @@ pub(super) fn due(
     ];
     let probe = charged.probe[seat].saturating_sub(charged.once).checked_add(before).unwrap_or(before);
     // 2. What is its own, then what others cause.
-    add("own", None, at.cost);
+    add("own", None, at.cost.saturating_sub(at.task.waits.switching));
+    add("overhead", Some(waits::SWITCHING), at.task.waits.switching);
     add("spin", most(found.spins_for).as_deref(), found.spin);
     add("overhead", Some("locks"), charged.locks[seat]);
     add("overhead", Some("context switch"), charged.switches[seat]);

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The blocks of the model as tasks. When all have ended, every value that any of them read is compared with what the
+//! model reads: exits with 1 if one differs.
+
+#![allow(clippy::print_stdout, reason = "a program tells its user")]
+
+use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
+
+use taut::{
+    App, Component, CountingAllocator, Create, Duration, Error, Failure, Job, StateReader, StateWriter, Task,
+};
+use taut_drive::{BLOCKS, Block, Reads, Value, compare, compute};
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+taut::payload! {
+    /// What goes between blocks.
+    pub struct Signal {
+        /// The hash.
+        pub value: u64,
+        /// Which job of its block gave it, from 0.
+        pub job: u64,
+    }
+}
+
+/// What is kept of a run, for so long: more is not compared.
+const KEPT_MS: u64 = 20_000;
+/// Inputs that a block has at most.
+const INPUTS_MAX: usize = 6;
+/// A value could not be published, which nothing explains.
+const NOT_PUBLISHED: u32 = 1;
+
+/// What a job has read, as it is kept: its number, and its inputs twice.
+#[derive(Clone, Copy)]
+struct Kept {
+    job: u64,
+    read: [[Option<Value>; INPUTS_MAX]; 2],
+}
+
+/// What all blocks have read, once they have ended.
+static READ: Mutex<Vec<Reads>> = Mutex::new(Vec::new());
+
+struct Running<'p> {
+    at: usize,
+    block: &'static Block,
+    inputs: Vec<StateReader<'p, Signal>>,
+    output: Option<StateWriter<'p, Signal>>,
+    last: u64,
+    kept: &'p mut [Kept],
+    jobs: usize,
+}
+
+impl<'p> Running<'p> {
+    fn new(create: &mut Create<'_, 'p>, at: usize) -> Result<Self, Error> {
+        let block = &BLOCKS[at];
+        let inputs = block.reads.iter().map(|(signal, _)| create.state_reader(signal));
+        let inputs = inputs.collect::<Result<Vec<_>, Error>>()?;
+        let output = block.gives.map(|signal| create.state_writer(signal)).transpose()?;
+        let jobs = usize::try_from(KEPT_MS / block.period_ms).unwrap_or(0);
+        let kept = create.scope().slice(jobs, Kept { job: 0, read: [[None; INPUTS_MAX]; 2] })?;
+        Ok(Self { at, block, inputs, output, last: 0, kept, jobs: 0 })
+    }
+
+    fn read(&mut self, job: &mut Job<'_>) -> [Option<Value>; INPUTS_MAX] {
+        let mut read = [None; INPUTS_MAX];
+        for (value, input) in read.iter_mut().zip(&mut self.inputs) {
+            *value = input.latest(job).map(|signal| (signal.value, signal.job));
+        }
+        read
+    }
+}
+
+impl Component for Running<'_> {
+    fn finish(&mut self) -> Result<(), Box<dyn std::error::Error>> {
+        let inputs = self.inputs.len();
+        let mut all = READ.lock().unwrap_or_else(PoisonError::into_inner);
+        all.extend(self.kept[..self.jobs.min(self.kept.len())].iter().map(|kept| {
+            let [before, behind] = kept.read.map(|read| read[..inputs].to_vec());
+            Reads { block: self.at, job: kept.job, before, behind }
+        }));
+        Ok(())
+    }
+}
+
+impl Task for Running<'_> {
+    fn release(&mut self, job: &mut Job<'_>) -> Result<(), Failure> {
+        let before = self.read(job);
+        let begun = job.now();
+        while job.now().since(begun) < Duration::from_us(self.block.takes_us) {
+            std::hint::spin_loop();
+        }
+        let behind = self.read(job);
+        if let Some(kept) = self.kept.get_mut(self.jobs) {
+            *kept = Kept { job: job.number(), read: [before, behind] };
+        }
+        self.jobs += 1;
+        let read = before.into_iter().take(self.inputs.len());
+        self.last = compute(self.at, job.number(), self.last, read);
+        let signal = Signal { value: self.last, job: job.number() };
+        match &mut self.output {
+            Some(output) => output.publish(job, signal).map_err(|_| Failure::Code(NOT_PUBLISHED)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn set_up(app: &mut App<'_>) -> Result<(), Error> {
+    for (at, block) in BLOCKS.iter().enumerate() {
+        app.task(block.name, |create| Running::new(create, at))?;
+    }
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    let code = taut::start(set_up);
+    if code != ExitCode::SUCCESS {
+        return code;
+    }
+    let read = std::mem::take(&mut *READ.lock().unwrap_or_else(PoisonError::into_inner));
+    let comparison = compare(&read);
+    println!("{} values, read in {} jobs", comparison.reads, comparison.jobs);
+    match comparison.first {
+        None => {
+            println!("all are the model's");
+            ExitCode::SUCCESS
+        }
+        Some(first) => {
+            println!("{} are not the model's", comparison.different);
+            println!("{first}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The drive really runs, with the privilege to be real-time if there is one and without it, and what it reads is what
+//! the model reads. The same blocks without a flow read something else, which shows that the comparison sees it.
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+
+use taut_drive::BLOCKS;
+use taut_event::file::Run;
+use taut_manifest::{Source, load, render};
+use taut_plan::{ArrivalPlan, ClassPlan, Flow, Input, Plan, digest};
+
+/// One application at a time: they want the same CPUs.
+static TURN: Mutex<()> = Mutex::new(());
+
+fn manifest() -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("taut.toml")).unwrap()
+}
+
+/// The same application with the newest values.
+fn newest() -> String {
+    let lines = manifest();
+    let lines = lines.lines().filter(|line| !line.starts_with("delayed"));
+    lines.map(|line| line.replace("\"synchronous\"", "\"newest\"") + "\n").collect()
+}
+
+fn plan(manifest: &str) -> Plan {
+    let source = Source { name: "taut.toml".to_owned(), text: manifest.to_owned() };
+    let loaded = load(&source, &[]);
+    let shown = render(&loaded.diagnostics, &[&source], false, 100);
+    let model = loaded.model.unwrap_or_else(|| panic!("{shown}"));
+    let input = Input { path: "taut.toml".to_owned(), hash: digest(manifest.as_bytes()) };
+    let planned = Plan::make(&model, vec![input]);
+    assert!(planned.plan.proven, "{:#?}", planned.faults);
+    planned.plan
+}
+
+/// How it ended, and what it said.
+struct Outcome {
+    code: Option<i32>,
+    said: String,
+    /// Guarantees that were missing.
+    lost: usize,
+}
+
+fn run(manifest: &str, mut program: Command) -> Outcome {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("taut.toml"), manifest).unwrap();
+    let lock = folder.path().join("taut.lock");
+    std::fs::write(&lock, plan(manifest).to_lock().unwrap()).unwrap();
+    let out = folder.path().join("out");
+    program.env("TAUT_LOCK", lock).env("TAUT_OUT", &out).env("TAUT_FOR", "800ms");
+    let output = program.env("TAUT_RUNTIME_DIR", folder.path()).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let run = Run::from_bytes(&std::fs::read(out.join("run.taut")).unwrap()).unwrap();
+    let lost = run.machine.lines().filter(|line| line.starts_with("lost-")).count();
+    Outcome { code: output.status.code(), said, lost }
+}
+
+fn drive() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_taut-drive"))
+}
+
+/// The number in front of some words.
+fn number(said: &str, words: &str) -> u64 {
+    let line = said.lines().find(|line| line.contains(words)).unwrap_or_else(|| panic!("{said}"));
+    line.split(' ').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn the_manifest_has_the_model() {
+    let plan = plan(&manifest());
+    assert_eq!(plan.tasks.len(), BLOCKS.len());
+    for block in BLOCKS {
+        let ClassPlan::RealTime { arrival, .. } = &plan.tasks[plan.task(block.name).unwrap()].class else {
+            panic!()
+        };
+        let ArrivalPlan::Periodic { periodic, offset } = arrival else { panic!() };
+        assert_eq!((periodic.as_ns(), offset.as_ns()), (block.period_ms * 1_000_000, 0), "{}", block.name);
+        let reads = plan.channels.iter().filter_map(|channel| {
+            let reader = channel.readers.iter().find(|reader| reader.name == block.name)?;
+            Some((channel.name.as_str(), reader.delayed))
+        });
+        let mut reads: Vec<_> = reads.collect();
+        let mut model = block.reads.to_vec();
+        reads.sort_unstable();
+        model.sort_unstable();
+        assert_eq!(reads, model, "{}", block.name);
+        let gives = plan.channels.iter().find(|channel| channel.writer.name == block.name);
+        assert_eq!(gives.map(|channel| channel.name.as_str()), block.gives, "{}", block.name);
+    }
+    assert!(plan.channels.iter().all(|channel| channel.flow == Flow::Synchronous));
+    // Both are used.
+    let words: std::collections::BTreeSet<&str> =
+        plan.channels.iter().map(|channel| channel.mechanism.word()).collect();
+    assert_eq!(words.into_iter().collect::<Vec<_>>(), ["dbp", "tccp"]);
+}
+
+#[test]
+fn what_is_read_is_the_model() {
+    let outcome = run(&manifest(), drive());
+    assert_eq!(outcome.code, Some(0), "{}", outcome.said);
+    assert!(outcome.said.ends_with("all are the model's\n"), "{}", outcome.said);
+    assert!(number(&outcome.said, "values, read in") > 500, "{}", outcome.said);
+}
+
+#[test]
+fn without_privilege_as_well() {
+    let given_up = ["--bounding-set=-sys_nice", "--inh-caps=-sys_nice"];
+    let may = Command::new("setpriv").args(given_up).arg("true").output();
+    let mut program = drive();
+    // Who may not give it up has none; where there is no such command, the run above has shown what there is.
+    let without = may.is_ok_and(|output| output.status.success());
+    if without {
+        program = Command::new("setpriv");
+        program.args(given_up).arg(env!("CARGO_BIN_EXE_taut-drive"));
+    }
+    let outcome = run(&manifest(), program);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.said);
+    assert!(outcome.said.ends_with("all are the model's\n"), "{}", outcome.said);
+    assert!(outcome.lost > 0 || !without, "something is missing");
+}
+
+#[test]
+fn without_a_flow_it_is_not_the_model() {
+    // The control finds the reference that its instant has not computed yet: that takes 3 ms on the other core, and the
+    // control begins at once.
+    let outcome = run(&newest(), drive());
+    assert_eq!(outcome.code, Some(1), "{}", outcome.said);
+    let (different, all) =
+        (number(&outcome.said, "are not the model's"), number(&outcome.said, "values, read in"));
+    assert!(different > 100 && different < all, "{}", outcome.said);
+}
