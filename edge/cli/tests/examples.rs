@@ -124,6 +124,17 @@ fn choosing() {
 }
 
 #[test]
+fn flow() {
+    let shown = commands("docs/flow.md");
+    let manifest = std::fs::read_to_string(root().join("apps/drive/taut.toml")).unwrap();
+    // Two of its tables, whole.
+    for table in shown.split_inclusive("\n[").filter(|table| !table.trim().is_empty()) {
+        let table = table.trim_end_matches('[').trim();
+        assert!(manifest.contains(table), "{table}");
+    }
+}
+
+#[test]
 fn rosace() {
     example("rosace", "examples/rosace/taut.toml");
 }

@@ -13,6 +13,7 @@ use taut_time::Duration;
 use crate::proof::JOBS_ASKED_OFTEN;
 use crate::seats::Seats;
 use crate::timing::percent;
+use crate::waits;
 
 /// An analysis, or several of which the same is to be said.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +39,7 @@ pub(crate) fn by_core(model: &Model, seats: &Seats<'_>, seat: usize) -> Vec<Row>
     let Ok(core) = &seats.cores[at.core].analysis else {
         return vec![Row::new("all", "no answer: a cost with its overhead does not fit in 64 bits")];
     };
-    let [plain, long, phases] = responses(seats, seat, core);
+    let [plain, long, phases] = responses(model, seats, seat, core);
     let mut rows = vec![plain, long, phases];
     rows.extend(quick(model, seats, seat, core));
     let members = &seats.cores[at.core].members;
@@ -60,7 +61,7 @@ pub(crate) fn by_core(model: &Model, seats: &Seats<'_>, seat: usize) -> Vec<Row>
 }
 
 /// Response times: of one job at a time, of several, and with offsets.
-fn responses(seats: &Seats<'_>, seat: usize, core: &Core) -> [Row; 3] {
+fn responses(model: &Model, seats: &Seats<'_>, seat: usize, core: &Core) -> [Row; 3] {
     let at = &seats.seats[seat];
     let by_phases = matches!(at.in_phase, Some(Verdict::Schedulable(_)));
     let verdict = seats.verdict(seat);
@@ -98,7 +99,10 @@ fn responses(seats: &Seats<'_>, seat: usize, core: &Core) -> [Row; 3] {
         (Some(Verdict::NotShown(Why::Steps(n))), _) => format!("no answer: given up after {n} steps"),
         (Some(_), _) => "no answer".to_owned(),
         (None, _) if !core.has_phases() => {
-            "does not apply: fewer than two tasks of the core are periodic, so no phases are known".to_owned()
+            let mut here = seats.seats.iter().filter(|seat| seat.core == at.core);
+            let waits = here.any(|seat| waits::whose(model, seat.task).is_some());
+            let who = if waits { "are periodic and wait for nobody" } else { "are periodic" };
+            format!("does not apply: fewer than two tasks of the core {who}, so no phases are known")
         }
         (None, Ok(Verdict::Unschedulable(_))) => "does not help: a run misses the deadline".to_owned(),
         (None, Ok(Verdict::Schedulable(without))) if few => match core.response_in_phase(at.at) {

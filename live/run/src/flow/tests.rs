@@ -154,3 +154,52 @@ fn instants_decide_and_not_who_comes_when() {
     }
     assert!(blocked > 10_000, "{blocked}");
 }
+
+/// What a job of a task with one flow takes more than without: its activations, and its completion.
+#[test]
+#[ignore = "a figure, of an optimised build: cargo test --release -p taut-run --lib -- --ignored --nocapture"]
+#[allow(clippy::print_stdout, reason = "it is there to be read")]
+fn what_a_job_takes() {
+    const JOBS: u64 = 100_000;
+    let bells: Vec<taut_lock::Bell> = (0..2).map(|_| taut_lock::Bell::new()).collect();
+    let shape = Shape::several_processors(1, 0);
+    let mut lines: Vec<Line> = (0..64).map(|_| Line::new()).collect();
+    let (dispatcher, writer, mut readers) =
+        dbp::group::<Stamped<Value>>(Memory::new(&mut lines), shape).expect("it fits");
+    let member = |task| Member { task, next_ns: 0, period_ns: 1, gone: false };
+    let calendar = Calendar {
+        dispatcher: Dispatcher::Dbp(Box::new(dispatcher)),
+        writer: member(0),
+        readers: vec![member(1)],
+        written: 0,
+        left: None,
+    };
+    let group = Arc::new(taut_lock::Serial::new(calendar).expect("a mutex"));
+    let ends: [Arc<dyn End + '_>; 2] = [
+        Arc::new(Mutex::new(Writer::Dbp(writer))),
+        Arc::new(Mutex::new(Reader::Dbp(readers.next().expect("one")))),
+    ];
+    let roles = [Role::Writer, Role::Reader(0)];
+    let mut tasks: Vec<super::TaskFlows<'_>> = ends
+        .into_iter()
+        .zip(roles)
+        .enumerate()
+        .map(|(task, (end, role))| super::TaskFlows {
+            bells: &bells,
+            ringer: bells[task].ringer(),
+            joins: vec![(group.clone(), role)],
+            ends: vec![super::Hold { end, writer: 0 }],
+        })
+        .collect();
+    for round in 0..5 {
+        let (mut waits, before) = (0, taut_sys::clock::monotonic_ns());
+        for at in round * JOBS..(round + 1) * JOBS {
+            for task in &mut tasks {
+                assert_eq!(task.begin(at, &mut waits), Ok(()));
+                task.complete();
+            }
+        }
+        let per_job = (taut_sys::clock::monotonic_ns() - before) / (2 * JOBS);
+        println!("{per_job} ns per job");
+    }
+}
