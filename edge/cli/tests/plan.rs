@@ -96,7 +96,7 @@ fn what_cannot_be_had() {
     // Proven, and not executed.
     assert_eq!(taut(folder, "plan").0, Some(0));
     let (code, said) = taut(folder, "run");
-    assert!(code == Some(1) && said.contains("does not execute EDF on core 0"), "{said}");
+    assert!(code == Some(1) && said.contains("does not execute MSRP for channel `map`"), "{said}");
 }
 
 /// The runs of a plan with a locked state are runs with that lock.

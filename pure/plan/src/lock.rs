@@ -5,7 +5,7 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 
-use taut_model::{Locking, Overrun, Scheduler};
+use taut_model::{Flow, Locking, Overrun, Scheduler};
 
 use crate::{ArrivalPlan, ChannelPlan, ClassPlan, CorePlan, Plan, ResourcePlan, TaskPlan, text};
 
@@ -70,6 +70,16 @@ impl Plan {
             |task: &&TaskPlan| matches!(&task.class, ClassPlan::RealTime { cpu, .. } if *cpu == core.cpu);
         for task in self.tasks.iter().filter(here) {
             if let ClassPlan::RealTime { arrival, on_overrun, budget, .. } = &task.class {
+                let takes_part = |channel: &&ChannelPlan| {
+                    let reads = channel.readers.iter().any(|reader| reader.name == task.name);
+                    channel.flow == Flow::Synchronous && (reads || channel.writer.name == task.name)
+                };
+                if let Some(channel) = self.channels.iter().find(takes_part) {
+                    return Some(format!(
+                        "the synchronous flow `{}` on core {}, where a dispatcher decides",
+                        channel.name, core.cpu
+                    ));
+                }
                 let what = match (arrival, on_overrun, budget) {
                     (ArrivalPlan::Sporadic { .. }, ..) => "receiver",
                     (_, Overrun::Demote, _) => "demoted jobs of task",
