@@ -97,6 +97,7 @@ impl<P: Payload> QueueReader<'_, P> {
 }
 
 /// What writes a state.
+#[expect(clippy::large_enum_variant, reason = "made once, and never moved on a real-time path")]
 pub(crate) enum WritingEnd<'p, P: Payload> {
     /// Waits for nobody.
     Free(StateSlot<'p, P>),
