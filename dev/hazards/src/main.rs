@@ -2,69 +2,133 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! What goes wrong with an ordinary mutex, and does not with a ceiling: the scenarios of `examples/hazards`, played on
-//! threads of Linux as people write them.
+//! threads of Linux as people write them, and on a dispatched core.
 //!
 //! `cargo run --release -p taut-hazards -- [FOLDER]` plays all of them, writes what happened to FOLDER (`target/hazards`)
-//! as recorded runs, which `taut report` shows, and prints what became of the task that matters.
+//! as recorded runs, which `taut report` shows, and prints what became of the task that matters. It needs the privilege to
+//! be real-time.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people")]
 
 mod facts;
+mod ours;
 mod plain;
 mod scenario;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use facts::Facts;
 use plain::Mutex;
 use scenario::Scenario;
 use taut_event::{Record, file};
 
-/// A scenario, how it is played, and of whom the story is.
-const STORIES: &[(&str, Mutex, &str)] = &[
-    ("inversion", Mutex::Ordinary, "high"),
-    ("deadlock", Mutex::Ordinary, "urgent"),
-    ("chained-blocking", Mutex::Inheritance, "high"),
-    ("pathfinder", Mutex::Ordinary, "bus-distribution"),
+/// A scenario: its folder, the mutex that people take, and the task that is harmed.
+struct Story {
+    name: &'static str,
+    mutex: Mutex,
+    hero: &'static str,
+    /// Whether what was to be shown happened.
+    harm: fn(&Facts) -> bool,
+}
+
+const STORIES: [Story; 4] = [
+    Story {
+        name: "inversion",
+        mutex: Mutex::Ordinary,
+        hero: "high",
+        harm: |facts| facts.missed > 0 && !facts.strangers.is_empty(),
+    },
+    Story { name: "deadlock", mutex: Mutex::Ordinary, hero: "urgent", harm: |facts| facts.stuck > 0 },
+    Story {
+        name: "chained-blocking",
+        mutex: Mutex::Inheritance,
+        hero: "high",
+        harm: |facts| facts.waits_max == 3,
+    },
+    Story {
+        name: "pathfinder",
+        mutex: Mutex::Ordinary,
+        hero: "bus-distribution",
+        harm: |facts| facts.missed > 0 && !facts.strangers.is_empty(),
+    },
 ];
+
+/// Whether a task came to no harm: all of its jobs are done in time, and none waited once it had begun.
+fn unharmed(facts: &Facts) -> bool {
+    facts.completed > 0 && facts.stuck == 0 && facts.missed == 0 && facts.waits_max == 0
+}
 
 fn main() -> ExitCode {
     let folder = std::env::args_os().nth(1).map_or_else(|| PathBuf::from("target/hazards"), PathBuf::from);
-    match all(&folder) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::from(3)
+    let mut shown = true;
+    for story in &STORIES {
+        match play(story, Some(&folder)) {
+            Ok(played) => shown &= played.tell(),
+            Err(error) => {
+                eprintln!("{}: {error}", story.name);
+                return ExitCode::from(3);
+            }
         }
     }
+    ExitCode::from(u8::from(!shown))
 }
 
-fn all(folder: &Path) -> Result<(), String> {
+/// A story that was played both ways.
+struct Played<'s> {
+    story: &'s Story,
+    scenario: Scenario,
+    hero: usize,
+    with_mutex: Facts,
+    with_ceiling: Facts,
+}
+
+fn play<'s>(story: &'s Story, folder: Option<&Path>) -> Result<Played<'s>, String> {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/hazards");
-    for (name, mutex, hero) in STORIES {
-        let scenario = Scenario::read(&examples, name)?;
-        let records = plain::play(&scenario, *mutex, 1)?;
-        save(&folder.join(name).join(format!("{mutex:?}").to_lowercase()), &scenario, &records)?;
-        tell(&scenario, *mutex, hero, &records);
+    let scenario = Scenario::read(&examples, story.name)?;
+    let hero = scenario.players.iter().position(|player| player.name == story.hero);
+    let hero = hero.ok_or_else(|| format!("there is no task `{}`", story.hero))?;
+    let mutex = plain::play(&scenario, story.mutex, 1)?;
+    let ceiling = ours::play(&scenario, 1)?;
+    if let Some(folder) = folder {
+        save(&folder.join(story.name).join("mutex"), &scenario, &mutex)?;
+        save(&folder.join(story.name).join("ceiling"), &scenario, &ceiling)?;
     }
-    Ok(())
+    let [with_mutex, with_ceiling] = [mutex, ceiling].map(|records| facts::of(&scenario, &records, hero));
+    Ok(Played { story, scenario, hero, with_mutex, with_ceiling })
 }
 
-fn tell(scenario: &Scenario, mutex: Mutex, hero: &str, records: &[Record]) {
-    let Some(task) = scenario.players.iter().position(|player| player.name == *hero) else { return };
-    let facts = facts::of(scenario, records, task);
-    let ms = |ns: u64| format!("{}.{} ms", ns / 1_000_000, ns / 100_000 % 10);
-    let bound = scenario.bound_ns(task).map_or_else(|| "none".to_owned(), ms);
-    println!(
-        "{:<17} {:<12} {hero}: {} done, {} stuck, {} late, longest {}, proven {bound}; waited for {} in a job, strangers {:?}",
-        scenario.name,
-        format!("{mutex:?}"),
-        facts.completed,
-        facts.stuck,
-        facts.missed,
-        ms(facts.response_ns_max),
-        facts.waits_max,
-        facts.strangers.iter().map(|task| &scenario.players[*task].name).collect::<Vec<_>>()
-    );
+impl Played<'_> {
+    /// Says what happened; whether it is what was to be shown.
+    fn tell(&self) -> bool {
+        let ms = |ns: u64| format!("{}.{} ms", ns / 1_000_000, ns / 100_000 % 10);
+        let (name, hero) = (self.story.name, self.story.hero);
+        println!(
+            "{name}: `{hero}`, proven within {}",
+            self.scenario.bound_ns(self.hero).map_or_else(String::new, ms)
+        );
+        let mutex = match self.story.mutex {
+            Mutex::Ordinary => "ordinary mutex",
+            Mutex::Inheritance => "priority inheritance",
+        };
+        for (how, facts) in [(mutex, &self.with_mutex), ("ceiling", &self.with_ceiling)] {
+            let Facts { completed, stuck, missed, .. } = facts;
+            let longest = ms(facts.response_ns_max);
+            let mut line =
+                format!("  {how:<21} {completed} done, {missed} late, {stuck} for ever; longest {longest}");
+            if facts.waits_max > 0 {
+                line.push_str(&format!("; waited for {} others in a job", facts.waits_max));
+            }
+            for stranger in &facts.strangers {
+                line.push_str(&format!(", while `{}` ran", self.scenario.players[*stranger].name));
+            }
+            println!("{line}");
+        }
+        let shown = (self.story.harm)(&self.with_mutex) && unharmed(&self.with_ceiling);
+        if !shown {
+            println!("  that is not what was to be shown");
+        }
+        shown
+    }
 }
 
 fn save(folder: &Path, scenario: &Scenario, records: &[Record]) -> Result<(), String> {
@@ -75,4 +139,23 @@ fn save(folder: &Path, scenario: &Scenario, records: &[Record]) -> Result<(), St
     std::fs::create_dir_all(folder)
         .and_then(|()| std::fs::write(&path, bytes))
         .map_err(|error| format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Without the privilege to be real-time there is nothing that could be shown.
+    #[test]
+    fn each_harms_with_a_mutex_and_not_with_a_ceiling() {
+        for story in &STORIES {
+            match play(story, None) {
+                Ok(played) => {
+                    assert!((story.harm)(&played.with_mutex), "{}: {:?}", story.name, played.with_mutex);
+                    assert!(unharmed(&played.with_ceiling), "{}: {:?}", story.name, played.with_ceiling);
+                }
+                Err(error) => assert!(error.contains("sched_setscheduler"), "{}: {error}", story.name),
+            }
+        }
+    }
 }

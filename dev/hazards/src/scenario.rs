@@ -35,7 +35,6 @@ pub(crate) struct Player {
 /// A scenario.
 #[derive(Debug)]
 pub(crate) struct Scenario {
-    pub(crate) name: String,
     pub(crate) plan: Plan,
     /// In the plan's order of tasks.
     pub(crate) players: Vec<Player>,
@@ -57,7 +56,7 @@ impl Scenario {
         if !planned.plan.proven {
             return Err(format!("{name} is not proven, so there is nothing to be shown of it"));
         }
-        let mut scenario = Self { name: name.to_owned(), plan: planned.plan, players };
+        let mut scenario = Self { plan: planned.plan, players };
         scenario.seat();
         Ok(scenario)
     }

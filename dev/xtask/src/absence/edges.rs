@@ -66,7 +66,7 @@ pub(super) const ROOMS: &[Room] = &[
     edge("edge/py", &["time", "model", "manifest", "plan", "analysis", "sim", "exchange", "sweep"]),
     edge("apps/cochlear", &["taut"]),
     edge("apps/drive", &["taut"]),
-    edge("dev/hazards", &["time", "event", "model", "manifest", "plan", "sys", "lock"]),
+    edge("dev/hazards", &["time", "event", "model", "manifest", "plan", "sys", "lock", "exec"]),
     edge("dev/jitter", &["taut"]),
     edge("dev/oracle", &["time", "model", "analysis", "sim"]),
     edge("dev/papers", &["time", "model", "manifest", "policy", "analysis", "plan", "sweep", "sys"]),

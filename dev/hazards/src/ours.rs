@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The scenario on a dispatched core, under immediate ceilings.
+
+use std::time::Duration;
+
+use taut_event::{Kind, Record};
+use taut_exec::{Job, Level, Posture, Release, Resource, Rule, Setup, TaskSetup, Wanted};
+use taut_time::Instant;
+
+use crate::plain::{compute, within};
+use crate::scenario::{Scenario, Step};
+
+/// Records that a core has room for.
+const RECORDS: usize = 16_384;
+
+/// Plays so many cycles; what happened, in the order of the decisions.
+pub(crate) fn play(scenario: &Scenario, cycles: u64) -> Result<Vec<Record>, String> {
+    let mut setup = Setup::new();
+    let cpu = scenario.players.first().map_or(0, |player| player.cpu);
+    let core = setup.core(cpu, Rule::Immediate);
+    let mut drain = setup.record(core, Level::All, RECORDS);
+    let resources: Vec<Resource<()>> =
+        scenario.plan.resources.iter().map(|_| setup.resource(core, ())).collect();
+    for player in &scenario.players {
+        let period = taut_time::Duration::from_ns(player.period_ns);
+        let release = Release::Periodic { period, offset: taut_time::Duration::from_ns(player.offset_ns) };
+        let mut task = TaskSetup::new(&player.name, release)
+            .priority(player.priority.into())
+            .deadline(taut_time::Duration::from_ns(player.deadline_ns));
+        for step in &player.steps {
+            if let Step::Lock(resource) = step {
+                task = task.uses(&resources[*resource]);
+            }
+        }
+        let resources = resources.clone();
+        setup.task(core, task, move |job: &mut Job<'_>| perform(&player.steps, job, &resources));
+    }
+    let cycle = Duration::from_nanos(scenario.cycle_ns() * cycles);
+    let played = setup.run(Wanted::Strict, |exec| {
+        // Not a release more: those of the next cycle are at its beginning.
+        exec.wait(Some(cycle - Duration::from_millis(1)));
+        (exec.origin(), exec.posture())
+    });
+    let ((origin, posture), _) = played.map_err(|error| error.to_string())?;
+    debug_assert_eq!(posture, Posture::Strict);
+    let edge = |at, kind| Record { at, kind, cpu: 0, subject: 0, job: 0, value: 0 };
+    let mut records = vec![edge(origin, Kind::Begin)];
+    drain.drain(|record| records.push(record));
+    let last = records.iter().map(|record| record.at).max().unwrap_or(Instant::from_ns(0));
+    records.push(edge(last, Kind::End));
+    Ok(records)
+}
+
+/// Does what a job does, sections inside of sections.
+fn perform(steps: &[Step], job: &mut Job<'_>, resources: &[Resource<()>]) {
+    let mut at = 0;
+    while let Some(step) = steps.get(at) {
+        at += 1;
+        match *step {
+            Step::Run(ns) => compute(within(ns)),
+            Step::Unlock(_) => {}
+            Step::Lock(resource) => {
+                let end = steps[at..].iter().position(|step| *step == Step::Unlock(resource));
+                let inside = &steps[at..at + end.unwrap_or(0)];
+                let locked = job.lock(&resources[resource], |(), job| perform(inside, job, resources));
+                debug_assert_eq!(locked, Ok(()), "it is listed, and not held");
+                at += inside.len();
+            }
+        }
+    }
+}
