@@ -23,6 +23,20 @@ pub struct Limit {
     pub budget: Option<Duration>,
 }
 
+impl Limit {
+    /// What a manifest says.
+    pub fn of(overrun: taut_model::Overrun, budget: Option<Duration>) -> Self {
+        let overrun = match overrun {
+            taut_model::Overrun::RunOn => Overrun::RunOn,
+            taut_model::Overrun::SkipNext => Overrun::SkipNext,
+            taut_model::Overrun::KillJob => Overrun::KillJob,
+            taut_model::Overrun::StopApp => Overrun::StopApp,
+            taut_model::Overrun::Demote => Overrun::Demote,
+        };
+        Self { overrun, budget }
+    }
+}
+
 /// Of a task: its limit, and what its job has of it.
 #[derive(Clone, Debug)]
 struct Limited {
