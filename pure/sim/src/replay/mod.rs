@@ -24,7 +24,7 @@
 //! **Between cores** the order is that of the records' instants. Two requests for one resource whose instants are closer than
 //! [`Replay::slack`], or a request and the unlock before, may have come in either order, for a job reads the clock beside
 //! the step that decides: then they are taken in the order in which the resource was held. That is no licence for a
-//! holder beside another, or for one that went before its turn by more than that.
+//! holder beside another for longer than that, or for one that went before its turn.
 //!
 //! **What is not compared**: values, misses, and what a core decided after it lost records, ran out of a budget that demotes
 //! a job, or in a server; cores that share a resource with it end with it. Each core says how far it was compared.
@@ -128,7 +128,7 @@ impl<'a> Replay<'a> {
     /// What [`Replay::slack`] is if nobody says.
     pub const SLACK: Duration = Duration::from_us(5);
 
-    /// How close requests of several cores are that may have come in either order.
+    /// How close requests and unlocks of several cores are that may have come in either order.
     #[must_use]
     pub fn slack(self, slack: Duration) -> Self {
         Self { slack, ..self }

@@ -32,9 +32,14 @@ impl<S: Sink> Player<'_, S> {
         if lane.found.stop.is_some() { None } else { self.tape.items[core].get(lane.next).copied() }
     }
 
-    /// The request of another core that the next of this core may have come after, and did, as the resource shows.
+    /// What of another core the next of this core may have come after, and did, as the resource shows.
     fn before(&self, core: usize) -> Option<(usize, usize)> {
         let item = self.item(core)?;
+        if let What::Locked(resource) | What::Granted(resource) = item.what
+            && let Some(unlock) = self.unlock_of(resource, core, item.at)
+        {
+            return Some(unlock);
+        }
         let rank = self.tape.ranks.get(&(core, self.lanes[core].next));
         let (resource, rank) = match item.what {
             // One that waited has asked before.
@@ -48,15 +53,25 @@ impl<S: Sink> Player<'_, S> {
             }
             _ => return None,
         };
-        // Those that held it before this one, or hold it next; more than there are tasks do not wait.
+        // By priority, one that would be next and is not has come after the unlock.
+        if self.by_priority(resource)
+            && matches!(item.what, What::Suspend(_))
+            && let Some(&(next, place)) = self.tape.holds[resource].get(self.grants[resource])
+            && (next, place) != (core, self.lanes[core].next)
+            && let Some(next) = self.tape.items[next].get(place)
+            && self.set.tasks()[next.task].priority < self.set.tasks()[item.task].priority
+            && let Some(unlock) = self.unlock_of(resource, core, item.at)
+        {
+            return Some(unlock);
+        }
+        // Requests of those that held it before this one, or hold it next; more than there are tasks do not wait.
         let holds = self.tape.holds[resource].iter().take(rank).skip(self.grants[resource]);
         let mut holds = holds.take(self.granted.len()).copied();
         holds.find(|&(other, place)| {
             let Some(asks) = self.tape.items[other].get(place) else { return false };
             let waits = matches!(asks.what, What::Spin(_) | What::Suspend(_));
             // By priority, who came first says nothing of who goes first, but among equals.
-            let by_priority = self.rules.resources[resource] == GlobalRule::Mpcp;
-            let says_nothing = by_priority
+            let says_nothing = self.by_priority(resource)
                 && waits
                 && !matches!(item.what, What::Unlock(_))
                 && self.set.tasks()[asks.task].priority != self.set.tasks()[item.task].priority;
@@ -69,5 +84,23 @@ impl<S: Sink> Player<'_, S> {
                 // One that was granted at once came after the unlock.
                 && (waits || !matches!(item.what, What::Unlock(_)))
         })
+    }
+
+    fn by_priority(&self, resource: usize) -> bool {
+        self.rules.resources[resource] == GlobalRule::Mpcp
+    }
+
+    /// Where another core's holder gives a resource back: it may have done so before it looked at the clock.
+    fn unlock_of(&self, resource: usize, core: usize, at: u64) -> Option<(usize, usize)> {
+        let (task, _) = self.held[resource]?;
+        let other = self.set.tasks()[task].core;
+        if other == core || self.item(other).is_none() || self.first.iter().any(|(busy, _)| *busy == other) {
+            return None;
+        }
+        let from = self.lanes[other].next;
+        let close = |item: &&Item| item.at <= at.saturating_add(self.slack);
+        let mut items = self.tape.items[other][from..].iter().take_while(close);
+        let place = items.position(|item| item.task == task && item.what == What::Unlock(resource))?;
+        Some((other, from + place))
     }
 }
