@@ -59,11 +59,11 @@ pub(crate) fn rules(planned: &Planned, set: &TaskSet) -> Rules {
     for (rule, protocol) in rules.resources.iter_mut().zip(protocols().chain(states)) {
         *rule = global(protocol);
     }
-    // A floor goes for a whole core: where one is asked for, on all.
+    // A floor goes for a whole core: where one is asked for, on all. It counts from where dispatchers count.
     if protocols().any(|protocol| protocol == Locking::Dfp) {
         for (rule, core) in rules.cores.iter_mut().zip(&planned.plan.cores) {
             if core.scheduler == Scheduler::Edf {
-                *rule = CoreRule::Dfp { jitter: None };
+                *rule = CoreRule::DfpNext;
             }
         }
     }
