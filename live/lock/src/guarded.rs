@@ -232,7 +232,7 @@ impl<'m, T: Plain> Spin<'m, T> {
         parties: u32,
         which: u32,
         lives: Lives<'m>,
-        alive: &Alive,
+        alive: &'m Alive,
     ) -> Result<Self, LayoutError> {
         let (lock, slots) = cut::<T>(memory, parties)?;
         let party = spin::party(lock, parties, which, lives, alive)?;
@@ -256,7 +256,7 @@ impl<'m, T: Plain> Queued<'m, T> {
         parties: u32,
         which: u32,
         lives: Lives<'m>,
-        alive: &Alive,
+        alive: &'m Alive,
     ) -> Result<Self, LayoutError> {
         let (lock, slots) = cut::<T>(memory, parties)?;
         let party = queued::party(lock, parties, which, lives, alive)?;
@@ -295,13 +295,21 @@ mod tests {
         let lines = vec![Line::new(), Line::new()].into_boxed_slice();
         let lives = Lives::new(Memory::new(Box::leak(lines)), 2).unwrap();
         let (dying, alive) = (Alive::claim(lives, 0).unwrap(), Alive::claim(lives, 1).unwrap());
-        // SAFETY: zeros, and used as this alone.
-        let attach = |which, alive: &Alive, bytes| unsafe {
-            Queued::<[u32; 5]>::attach(memory(bytes), 2, which, lives, alive)
-        };
-        assert_eq!(attach(0, &alive, 256).err(), Some(LayoutError::TooSmall { needed: 512, given: 256 }));
-        let mut second = attach(1, &alive, bytes).unwrap();
-        let mut first = attach(0, &dying, bytes).unwrap();
+        fn attach<'m>(
+            memory: Memory<'m>,
+            which: u32,
+            lives: Lives<'m>,
+            alive: &'m Alive,
+        ) -> Result<Queued<'m, [u32; 5]>, LayoutError> {
+            // SAFETY: zeros, and used as this alone.
+            unsafe { Queued::attach(memory, 2, which, lives, alive) }
+        }
+        assert_eq!(
+            attach(memory(256), 0, lives, &alive).err(),
+            Some(LayoutError::TooSmall { needed: 512, given: 256 })
+        );
+        let mut second = attach(memory(bytes), 1, lives, &alive).unwrap();
+        let mut first = attach(memory(bytes), 0, lives, &dying).unwrap();
         first.set_priority(3);
         first.with(|value| value[4] = 9);
         // It dies inside, as far as the other can tell.

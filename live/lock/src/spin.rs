@@ -147,7 +147,7 @@ pub fn group(memory: Memory<'_>, parties: u32) -> Result<Parties<'_>, LayoutErro
 }
 
 /// Party `which` of a lock between processes, which nobody else may be: it is free, or whoever was it last is dead.
-/// The memory is zero, or has been used for this lock before.
+/// The memory is zero, or has been used for this lock before; `alive` is this process among these `lives`.
 ///
 /// # Errors
 ///
@@ -157,7 +157,7 @@ pub fn party<'m>(
     parties: u32,
     which: u32,
     lives: Lives<'m>,
-    alive: &Alive,
+    alive: &'m Alive,
 ) -> Result<Party<'m>, LayoutError> {
     fit(&memory, bytes(parties))?;
     let seats = Seats::new(memory.words(LINE_BYTES + 8, LINE_BYTES, parties as usize), lives);

@@ -47,7 +47,7 @@ fn die() {
 trait Lock: Sized {
     const NAME: &'static str;
 
-    fn attach(mapping: &Mapping, which: u32, alive: &Alive) -> Self;
+    fn attach(mapping: &Mapping, which: u32, alive: &'static Alive) -> Self;
 
     /// Whether it was had at once.
     fn ask(&mut self, priority: u32) -> Option<Entry>;
@@ -70,7 +70,7 @@ fn patience() -> Patience {
 impl Lock for Spun {
     const NAME: &'static str = "spin";
 
-    fn attach(mapping: &Mapping, which: u32, alive: &Alive) -> Self {
+    fn attach(mapping: &Mapping, which: u32, alive: &'static Alive) -> Self {
         spin::party(mapping.memory(0, LOCK), PARTIES, which, lives(mapping), alive).unwrap()
     }
 
@@ -90,7 +90,7 @@ impl Lock for Spun {
 impl Lock for Slept {
     const NAME: &'static str = "queued";
 
-    fn attach(mapping: &Mapping, which: u32, alive: &Alive) -> Self {
+    fn attach(mapping: &Mapping, which: u32, alive: &'static Alive) -> Self {
         queued::party(mapping.memory(0, LOCK), PARTIES, which, lives(mapping), alive).unwrap()
     }
 
@@ -141,11 +141,11 @@ fn process() {
 }
 
 fn play<L: Lock>(role: &str, mapping: &Mapping, n: u64, value: u64) {
-    let alive = Alive::claim(lives(mapping), 0).unwrap();
+    let alive = Box::leak(Box::new(Alive::claim(lives(mapping), 0).unwrap()));
     if role == "heir" {
         strike_at(n, die);
     }
-    let mut party = L::attach(mapping, 0, &alive);
+    let mut party = L::attach(mapping, 0, alive);
     if role == "turn" {
         strike_at(n, die);
     }
@@ -168,7 +168,7 @@ fn play<L: Lock>(role: &str, mapping: &Mapping, n: u64, value: u64) {
     party.leave();
     mapping.told(0).store(LEFT, Release);
     // Without a last word: a process that ends.
-    std::mem::forget((party, alive));
+    std::mem::forget(party);
 }
 
 fn until(what: &str, done: impl Fn() -> bool) {
@@ -184,7 +184,6 @@ struct Scene<L> {
     mapping: Mapping,
     second: L,
     third: L,
-    _alive: Alive,
 }
 
 /// What became of a process: where it was, and whether it died.
@@ -196,9 +195,9 @@ struct End {
 impl<L: Lock> Scene<L> {
     fn new() -> Self {
         let mapping = Mapping::create(LOCK + VALUE + life::bytes(2));
-        let alive = Alive::claim(lives(&mapping), 1).unwrap();
-        let (second, third) = (L::attach(&mapping, 1, &alive), L::attach(&mapping, 2, &alive));
-        Self { mapping, second, third, _alive: alive }
+        let alive = Box::leak(Box::new(Alive::claim(lives(&mapping), 1).unwrap()));
+        let (second, third) = (L::attach(&mapping, 1, alive), L::attach(&mapping, 2, alive));
+        Self { mapping, second, third }
     }
 
     fn start(&self, role: &str, n: u64, value: u64) -> process::Process {

@@ -209,16 +209,19 @@ impl Honest {
 }
 
 /// Lets parties 1 and 2 have turns while party 0's line is scribbled on.
-fn honest<P: Send>(attach: impl Fn(&Place, u32, &Alive) -> P, turn: impl Fn(&mut P, usize, &Honest) + Sync) {
+fn honest<P: Send>(
+    attach: impl Fn(&Place, u32, &'static Alive) -> P,
+    turn: impl Fn(&mut P, usize, &Honest) + Sync,
+) {
     let place = Place::new("line");
-    let alive = Alive::claim(place.lives(), 1).unwrap();
+    let alive = Box::leak(Box::new(Alive::claim(place.lives(), 1).unwrap()));
     let (honest, over) = (Honest::new(), AtomicBool::new(false));
     let run = |mut party: P, which| {
         while !over.load(Relaxed) {
             turn(&mut party, which, &honest);
         }
     };
-    let (first, second) = (attach(&place, 1, &alive), attach(&place, 2, &alive));
+    let (first, second) = (attach(&place, 1, alive), attach(&place, 2, alive));
     std::thread::scope(|scope| {
         let run = &run;
         scope.spawn(move || run(first, 0));
@@ -238,7 +241,7 @@ fn honest<P: Send>(attach: impl Fn(&Place, u32, &Alive) -> P, turn: impl Fn(&mut
 
 #[test]
 fn spin_beside_a_spoiled_line() {
-    let attach = |place: &Place, which, alive: &Alive| {
+    let attach = |place: &Place, which, alive: &'static Alive| {
         spin::party(place.lock(), PARTIES, which, place.lives(), alive).unwrap()
     };
     honest(attach, |party, which, honest| {
@@ -251,7 +254,7 @@ fn spin_beside_a_spoiled_line() {
 
 #[test]
 fn queued_beside_a_spoiled_line() {
-    let attach = |place: &Place, which, alive: &Alive| {
+    let attach = |place: &Place, which, alive: &'static Alive| {
         queued::party(place.lock(), PARTIES, which, place.lives(), alive).unwrap()
     };
     honest(attach, |party, which, honest| {

@@ -30,12 +30,12 @@ fn lives(mapping: &Mapping) -> Lives<'static> {
     Lives::new(mapping.memory(LOCK, life::bytes(PARTIES)), PARTIES).unwrap()
 }
 
-fn spun(mapping: &Mapping, which: u32, alive: &Alive) -> Spin<'static, Value> {
+fn spun<'a>(mapping: &Mapping, which: u32, alive: &'a Alive) -> Spin<'a, Value> {
     // SAFETY: the test uses it as this alone.
     unsafe { Spin::attach(mapping.memory(0, LOCK), PARTIES, which, lives(mapping), alive) }.unwrap()
 }
 
-fn slept(mapping: &Mapping, which: u32, alive: &Alive) -> Queued<'static, Value> {
+fn slept<'a>(mapping: &Mapping, which: u32, alive: &'a Alive) -> Queued<'a, Value> {
     // SAFETY: the test uses it as this alone.
     unsafe { Queued::attach(mapping.memory(0, LOCK), PARTIES, which, lives(mapping), alive) }.unwrap()
 }
@@ -103,11 +103,11 @@ fn start(mapping: &Mapping, role: &str, which: u32) -> Process {
 fn survive<P: Turns + Send>(
     role: &str,
     others: &[u32],
-    attach: impl Fn(&Mapping, u32, &Alive) -> Guarded<'static, P, Value>,
+    attach: impl Fn(&Mapping, u32, &'static Alive) -> Guarded<'static, P, Value>,
 ) {
     let mapping = Mapping::create(LOCK + life::bytes(PARTIES));
-    let alive = Alive::claim(lives(&mapping), 0).unwrap();
-    let mut end = attach(&mapping, 0, &alive);
+    let alive = Box::leak(Box::new(Alive::claim(lives(&mapping), 0).unwrap()));
+    let mut end = attach(&mapping, 0, alive);
     let (over, tells) = (AtomicBool::new(false), mapping.told(TOLD));
     let (had, deaths) = std::thread::scope(|scope| {
         let survivor = scope.spawn(|| {

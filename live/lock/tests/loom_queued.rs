@@ -128,6 +128,11 @@ fn who_withdraws_is_not_left_with_it() {
     });
 }
 
+/// A process for as long as the run.
+fn claim(lives: Lives<'static>, place: u32) -> &'static Alive {
+    Box::leak(Box::new(Alive::claim(lives, place).unwrap()))
+}
+
 /// Where a party dies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Death {
@@ -146,10 +151,11 @@ fn dies(death: Death, successor: bool) {
         let (holder, state, mark) = (memory.word(0), memory.word(LINE_BYTES), memory.word(locks));
         let waiting = memory.word(2 * LINE_BYTES);
         let lives = Lives::new(memory.again().split(locks).unwrap().1, 2).unwrap();
-        let (dying, alive) = (Alive::claim(lives, 0).unwrap(), Alive::claim(lives, 1).unwrap());
-        let attach = |which, alive: &Alive| queued::party(memory.again(), 3, which, lives, alive).unwrap();
-        let mut first = attach(0, &dying);
-        let (mut second, heir) = (attach(1, &alive), memory.again());
+        let (dying, alive) = (claim(lives, 0), claim(lives, 1));
+        let attach =
+            |which, alive: &'static Alive| queued::party(memory.again(), 3, which, lives, alive).unwrap();
+        let mut first = attach(0, dying);
+        let (mut second, heir) = (attach(1, alive), memory.again());
         let count = Count::new();
         let held = death != Death::Waiting;
         if held {
@@ -178,12 +184,12 @@ fn dies(death: Death, successor: bool) {
             if !successor {
                 return false;
             }
-            let alive = Alive::claim(lives, 0).unwrap();
-            let mut party = queued::party(heir, 3, 0, lives, &alive).unwrap();
+            let alive = claim(lives, 0);
+            let mut party = queued::party(heir, 3, 0, lives, alive).unwrap();
             let entry = take(&mut party, 1);
             other.up();
             party.release();
-            std::mem::forget((party, alive));
+            std::mem::forget(party);
             entry != Entry::Clean
         });
         let mut told = false;
@@ -193,7 +199,7 @@ fn dies(death: Death, successor: bool) {
         count.up();
         second.release();
         let heir_told = dying.join().unwrap();
-        let mut third = attach(2, &alive);
+        let mut third = attach(2, alive);
         let late = take(&mut third, 1) != Entry::Clean;
         let ups = 1 + u64::from(death == Death::Inside) + u64::from(successor);
         assert_eq!(count.up(), ups);

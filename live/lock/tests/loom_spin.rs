@@ -113,6 +113,11 @@ fn patience_ends() {
     });
 }
 
+/// A process for as long as the run.
+fn claim(lives: Lives<'static>, place: u32) -> &'static Alive {
+    Box::leak(Box::new(Alive::claim(lives, place).unwrap()))
+}
+
 /// Where a party dies: bits that it leaves in its word, and whether it has drawn a ticket.
 #[derive(Clone, Copy, Debug)]
 enum Death {
@@ -129,10 +134,11 @@ fn dies(death: Death, successor: bool) {
     explore(&name, Some(2), locks + life::bytes(2), move |memory| {
         let (word, tickets, mark) = (memory.word(LINE_BYTES), memory.word(0), memory.word(locks));
         let lives = Lives::new(memory.again().split(locks).unwrap().1, 2).unwrap();
-        let (dying, alive) = (Alive::claim(lives, 0).unwrap(), Alive::claim(lives, 1).unwrap());
-        let attach = |which, alive: &Alive| spin::party(memory.again(), 3, which, lives, alive).unwrap();
-        let mut first = attach(0, &dying);
-        let (mut second, heir) = (attach(1, &alive), memory.again());
+        let (dying, alive) = (claim(lives, 0), claim(lives, 1));
+        let attach =
+            |which, alive: &'static Alive| spin::party(memory.again(), 3, which, lives, alive).unwrap();
+        let mut first = attach(0, dying);
+        let (mut second, heir) = (attach(1, alive), memory.again());
         let count = Count::new();
         let held = matches!(death, Death::Inside);
         if held {
@@ -158,12 +164,12 @@ fn dies(death: Death, successor: bool) {
             }
             mark.fetch_and(!0xFFFF_FFFF, AcqRel);
             if successor {
-                let alive = Alive::claim(lives, 0).unwrap();
-                let mut party = spin::party(heir, 3, 0, lives, &alive).unwrap();
+                let alive = claim(lives, 0);
+                let mut party = spin::party(heir, 3, 0, lives, alive).unwrap();
                 let entry = party.enter(Patience::Endless).unwrap();
                 other.up();
                 party.leave();
-                std::mem::forget((party, alive));
+                std::mem::forget(party);
                 return entry != Entry::Clean;
             }
             false
@@ -172,7 +178,7 @@ fn dies(death: Death, successor: bool) {
         count.up();
         second.leave();
         let heir_told = dying.join().unwrap();
-        let mut third = attach(2, &alive);
+        let mut third = attach(2, alive);
         let late = third.enter(Patience::Endless).unwrap() != Entry::Clean;
         assert_eq!(count.up(), 1 + u64::from(held) + u64::from(successor));
         assert_eq!(u32::from(told) + u32::from(heir_told) + u32::from(late), u32::from(held), "told");

@@ -87,10 +87,15 @@ fn queued_of_four() {
     });
 }
 
+/// A process for as long as the run.
+fn claim(lives: Lives<'static>, place: u32) -> &'static Alive {
+    Box::leak(Box::new(Alive::claim(lives, place).unwrap()))
+}
+
 /// Party 0's process dies after some of its steps, inside or not, and another takes its place; the others go on, and are
 /// told once if it was inside.
 fn dies<P: Send + 'static>(
-    attach: impl Fn(Memory<'static>, u32, Lives<'static>, &Alive) -> P + Copy + Send + Sync + 'static,
+    attach: impl Fn(Memory<'static>, u32, Lives<'static>, &'static Alive) -> P + Copy + Send + Sync + 'static,
     take: impl Fn(&mut P) -> Entry + Copy + Send + Sync + 'static,
     leave: impl Fn(&mut P) + Copy + Send + Sync + 'static,
 ) {
@@ -98,9 +103,9 @@ fn dies<P: Send + 'static>(
     explore(locks + life::bytes(2), move |memory| {
         let mark = memory.word(locks);
         let lives = Lives::new(memory.again().split(locks).unwrap().1, 2).unwrap();
-        let (dying, alive) = (Alive::claim(lives, 0).unwrap(), Alive::claim(lives, 1).unwrap());
-        let others: Vec<_> = (1..3).map(|which| attach(memory.again(), which, lives, &alive)).collect();
-        let mut first = attach(memory.again(), 0, lives, &dying);
+        let (dying, alive) = (claim(lives, 0), claim(lives, 1));
+        let others: Vec<_> = (1..3).map(|which| attach(memory.again(), which, lives, alive)).collect();
+        let mut first = attach(memory.again(), 0, lives, dying);
         let (count, heir) = (Count::new(), memory.again());
         let start = |mut party: P, rounds: u64, count: Arc<Count>| {
             thread::spawn(move || {
@@ -124,12 +129,12 @@ fn dies<P: Send + 'static>(
             }
             std::mem::forget(first);
             mark.fetch_and(!0xFFFF_FFFF, shuttle::sync::atomic::Ordering::SeqCst);
-            let alive = Alive::claim(lives, 0).unwrap();
-            let mut party = attach(heir, 0, lives, &alive);
+            let alive = claim(lives, 0);
+            let mut party = attach(heir, 0, lives, alive);
             let told = u64::from(take(&mut party) != Entry::Clean);
             other.up();
             leave(&mut party);
-            std::mem::forget((party, alive));
+            std::mem::forget(party);
             told
         });
         let told =
