@@ -36,10 +36,10 @@
 //!
 //! | operation  | bound                                                                                              |
 //! |------------|----------------------------------------------------------------------------------------------------|
-//! | `request`  | 1 load, 1 exchange if it is free; else 4 or 6 exchanges, 2 stores and what `granted` takes          |
+//! | `request`  | 1 load, 1 exchange if it is free; else 3 to 6 exchanges, 2 stores and what `granted` takes          |
 //! | `granted`  | 1 load; 1 store more when it is; if nobody has it, or a dead one, what `release` takes more         |
 //! | `wait`     | sleeps until granted, or until the patience ends; between processes wakes after each [`TICK_NS`] and looks |
-//! | `release`  | 1 load, 1 exchange if nobody waits; else 2 N loads, 3 exchanges, and one futex wake if who is next sleeps; again for each that withdraws or comes meanwhile |
+//! | `release`  | 1 load, 1 exchange if nobody waits; else 2 N + 1 loads, 3 or 4 exchanges, and one futex wake if who is next sleeps; again for each that withdraws meanwhile. Between processes 2 loads more for each that waits |
 //! | `withdraw` | 1 load, 1 exchange                                                                                  |
 //!
 //! Who is next waits for no other section than those of more urgent ones, of equals that came before, and of the one that
@@ -74,7 +74,7 @@
 //!
 //! - O1 hold: Release of the exchanges by which a holder lets go ↔ Acquire of the loads and exchanges by which the next one
 //!   finds itself the holder.
-//! - O2 wait: Release of the store that says that a party waits, and AcqRel of its exchanges of the holder ↔ Acquire of the
+//! - O2 wait: Release of the store that says that a party waits, and AcqRel of the exchange of the holder that counts it ↔ Acquire of the
 //!   loads of who lets go, behind its own exchange or load of the holder.
 //! - O3 ring: AcqRel of the exchange of a gate behind that of the holder ↔ AcqRel of who is about to sleep, before it looks
 //!   once more.
@@ -279,8 +279,8 @@ impl<'m> Object<'m> {
         loop {
             let (party, state) = self.best(withdrew)?;
             let place = self.state(party);
-            // O2 wait
-            if state.is_next() || place.compare_exchange(state.0, state.next().0, AcqRel, Relaxed).is_ok() {
+            // Relaxed: it decides between withdrawing and being next, and no more.
+            if state.is_next() || place.compare_exchange(state.0, state.next().0, Relaxed, Relaxed).is_ok() {
                 return Some(party);
             }
             withdrew = withdrew.with(party);
@@ -379,7 +379,8 @@ impl Party<'_> {
         self.stage = Stage::Waits;
         // Once more if somebody who had looked before took the bit away; a hostile one could do so for ever.
         for _ in 0..8 {
-            object.holder.fetch_or(OTHERS, AcqRel); // O2 wait
+            // Relaxed: who lets go between this and the next finds that the word has changed, or is found by it.
+            object.holder.fetch_or(OTHERS, Relaxed);
             // O2 wait
             if Holder(object.holder.fetch_add(CHANGE, AcqRel)).others() {
                 break;
@@ -497,8 +498,8 @@ impl Party<'_> {
             Stage::Waits if !waits.is_next() => {}
             Stage::Waits | Stage::Holds => return Withdrawn::Next,
         }
-        // O2 wait
-        if state.compare_exchange(waits.0, State::out(self.taking).0, AcqRel, Relaxed).is_err() {
+        // Relaxed: as in `next`.
+        if state.compare_exchange(waits.0, State::out(self.taking).0, Relaxed, Relaxed).is_err() {
             return Withdrawn::Next;
         }
         self.stage = Stage::Out;
