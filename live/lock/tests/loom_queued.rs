@@ -95,6 +95,27 @@ fn the_most_urgent_goes_first() {
     });
 }
 
+/// One that once was urgent asks while the lock is let go: its priority is that of what it asks now.
+#[test]
+fn a_priority_is_that_of_the_request() {
+    explore("queued, priority", Some(2), queued::bytes(3), |memory| {
+        let mut parties = queued::group(memory, 3).unwrap();
+        let mut holder = parties.next().unwrap();
+        let (mut steady, mut once) = (parties.next().unwrap(), parties.next().unwrap());
+        take(&mut holder, 0);
+        assert_eq!((once.request(9), once.withdraw()), (Request::Waits, Withdrawn::Left));
+        assert_eq!(steady.request(5), Request::Waits);
+        let thread = thread::spawn(move || {
+            take(&mut once, 1);
+            once.release();
+        });
+        assert_eq!(holder.release(), Some(1));
+        steady.wait(Patience::Endless).unwrap();
+        steady.release();
+        thread.join().unwrap();
+    });
+}
+
 /// One asks, and withdraws while it is handed the lock: nobody is left behind.
 #[test]
 fn who_withdraws_is_not_left_with_it() {
