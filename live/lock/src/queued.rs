@@ -74,7 +74,7 @@
 //!
 //! - O1 hold: Release of the exchanges by which a holder lets go ↔ Acquire of the loads and exchanges by which the next one
 //!   finds itself the holder.
-//! - O2 wait: Release of the store that says that a party waits, and AcqRel of the exchange of the holder that counts it ↔ Acquire of the
+//! - O2 wait: Release of the store that says that a party waits, and of the exchange of the holder that counts it ↔ Acquire of the
 //!   loads of who lets go, behind its own exchange or load of the holder.
 //! - O3 ring: AcqRel of the exchange of a gate behind that of the holder ↔ AcqRel of who is about to sleep, before it looks
 //!   once more.
@@ -382,7 +382,7 @@ impl Party<'_> {
             // Relaxed: who lets go between this and the next finds that the word has changed, or is found by it.
             object.holder.fetch_or(OTHERS, Relaxed);
             // O2 wait
-            if Holder(object.holder.fetch_add(CHANGE, AcqRel)).others() {
+            if Holder(object.holder.fetch_add(CHANGE, Release)).others() {
                 break;
             }
         }
