@@ -51,6 +51,7 @@ pub(crate) fn dispatch(shared: &Shared, origin_ns: u64, stop: &(dyn Fn(u32) + Sy
             continue;
         };
         let now_ns = clock::monotonic_ns();
+        shared.tell_back(&mut inside, now_ns);
         let state = inside.state();
         // What was released by hand before the stop still counts.
         let stop_now = shared.stop.load(Ordering::Acquire);

@@ -6,6 +6,8 @@ use std::marker::PhantomData;
 use taut_sys::clock;
 use taut_time::Instant;
 
+use crate::across::Request;
+use crate::global::{Global, Parties};
 use crate::resource::Resource;
 use crate::setup::{LockError, TaskId};
 use crate::shared::Shared;
@@ -38,6 +40,8 @@ pub struct Job<'j> {
     task: u32,
     deadline_ns: u64,
     arrived: Arrived,
+    /// Sections that it is in.
+    depth: u32,
     stays: PhantomData<*mut ()>,
 }
 
@@ -49,7 +53,7 @@ impl<'j> Job<'j> {
         arrived: Arrived,
         deadline_ns: u64,
     ) -> Self {
-        Self { shared, worker, task, deadline_ns, arrived, stays: PhantomData }
+        Self { shared, worker, task, deadline_ns, arrived, depth: 0, stays: PhantomData }
     }
 
     /// The same job, for as long as this borrow: to be kept in something that is passed on.
@@ -106,8 +110,56 @@ impl<'j> Job<'j> {
         // - this job does not have it twice: the rule refuses that;
         // - what the last holder did to it is seen: both were inside of the core's state in between (S1).
         let value = unsafe { &mut *resource.cell.get() };
+        self.depth += 1;
         let result = section(value, self);
         drop(held);
+        self.depth -= 1;
+        Ok(result)
+    }
+
+    /// Runs `section` with what a resource of several cores holds, while nobody else has it: as [`Job::lock`], but the job
+    /// may wait here, spinning or away from its core, by the resource's protocol.
+    ///
+    /// *Real-time*: waits for sections of others alone, as many as the protocol's analysis says. At most
+    /// [`taut_lock::PARTIES_LIMIT`] steps more than those of the lock; system calls only where jobs sleep.
+    ///
+    /// # Errors
+    /// [`LockError`]: [`LockError::Nested`] inside of another section, [`LockError::Foreign`] if the task does not use it.
+    pub fn lock_global<T: Send, R>(
+        &mut self,
+        global: &Global<'_, T>,
+        section: impl FnOnce(&mut T, &mut Self) -> R,
+    ) -> Result<R, LockError> {
+        let inner = &*global.inner;
+        let user = inner.user(self.shared.brand, self.task).ok_or(LockError::Foreign)?;
+        if self.depth > 0 {
+            return Err(LockError::Nested);
+        }
+        let request = Request {
+            worker: self.worker,
+            task: self.task,
+            number: inner.number,
+            urgency: inner.urgency(user),
+            rank: inner.rank(user),
+        };
+        let party = user.party as usize;
+        match &inner.parties {
+            // SAFETY: the party of this core, touched by who is pinned on it; `spin` pins before it does, and no reference
+            // to it is left when it returns.
+            Parties::Spin(parties) => self.shared.spin(request, unsafe { &mut *parties[party].get() })?,
+            // SAFETY: the party of this task, whose one job this is.
+            Parties::Queued(parties) => {
+                self.shared.sleep_for(request, unsafe { &mut *parties[party].get() })?
+            }
+        }
+        self.depth += 1;
+        let held = HeldGlobal { shared: self.shared, request, parties: &inner.parties, party };
+        // SAFETY: we hold the lock until `held` is dropped, which is after the last use of the reference; not twice, for
+        // sections are not inside of others; what the last holder did is seen by the lock's own orderings.
+        let value = unsafe { &mut *inner.cell.get() };
+        let result = section(value, self);
+        drop(held);
+        self.depth -= 1;
         Ok(result)
     }
 
@@ -151,6 +203,29 @@ impl<'j> Job<'j> {
         let inside = self.shared.enter(self.worker, self.task);
         work();
         inside.leave();
+    }
+}
+
+/// A resource of several cores is held until this is dropped.
+struct HeldGlobal<'j, 'm> {
+    shared: &'j Shared,
+    request: Request,
+    parties: &'j Parties<'m>,
+    party: usize,
+}
+
+impl Drop for HeldGlobal<'_, '_> {
+    fn drop(&mut self) {
+        match self.parties {
+            // SAFETY: as where it was taken; we are still pinned.
+            Parties::Spin(parties) => {
+                self.shared.unspin(self.request, unsafe { &mut *parties[self.party].get() });
+            }
+            // SAFETY: as where it was taken.
+            Parties::Queued(parties) => {
+                self.shared.give_on(self.request, unsafe { &mut *parties[self.party].get() });
+            }
+        }
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) const WORKERS_MAX: usize = 90;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Worker {
     pub(crate) tid: i32,
-    /// 1 is the lowest.
+    /// 1 is the lowest; 0 is none.
     pub(crate) rung: u8,
     /// Its task; [`NONE`] if it is idle.
     pub(crate) task: u32,
@@ -90,6 +90,17 @@ impl Ladder {
         if self.real && self.workers[at as usize].rung <= self.top([at, leaving]) {
             let wanted = self.above([at, leaving]);
             self.set(at as usize, wanted);
+        }
+    }
+
+    /// A thread leaves the ladder, to sleep and to come back above all rungs.
+    pub(crate) fn go_above(&mut self, at: u32) {
+        let worker = &mut self.workers[at as usize];
+        worker.parked = true;
+        if self.real {
+            // On no rung: whatever it is lifted to, Linux is told.
+            worker.rung = 0;
+            let _ = thread::set_fifo_of(worker.tid, RETURNING);
         }
     }
 

@@ -33,9 +33,11 @@
 //! [`Setup::run`] starts a dispatcher and a pool of threads per core, and gives back what became of all jobs. How it
 //! works: docs/decisions/0016.
 
+mod across;
 mod dispatcher;
 mod exec;
 mod gate;
+mod global;
 mod job;
 mod ladder;
 mod log;
@@ -51,6 +53,7 @@ mod violation;
 mod worker;
 
 pub use exec::{Exec, Outcome, Reason};
+pub use global::{Global, Protocol};
 pub use job::{Job, Killed, Work};
 pub use log::Level;
 pub use resource::Resource;

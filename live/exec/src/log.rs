@@ -46,6 +46,13 @@ impl Log {
         }
     }
 
+    /// Of a lock that other cores use too; the value is how it is recorded.
+    pub(crate) fn across(&mut self, at: impl FnOnce() -> u64, kind: Kind, task: u32, job: u64, number: u32) {
+        if self.level >= Level::All {
+            self.put(at(), kind, task, job, number.into());
+        }
+    }
+
     fn put(&mut self, at: u64, kind: Kind, task: u32, job: u64, value: u64) {
         let subject = self.tasks[task as usize];
         let record = Record { at: Instant::from_ns(at), kind, cpu: self.cpu, subject, job, value };

@@ -23,6 +23,14 @@ pub(crate) struct Cell<T>(UnsafeCell<T>);
 unsafe impl<T: Send> Sync for Cell<T> {}
 
 impl<T> Cell<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(UnsafeCell::new(value))
+    }
+
+    pub(crate) fn into_inner(self) -> T {
+        self.0.into_inner()
+    }
+
     pub(crate) fn get(&self) -> *mut T {
         self.0.get()
     }
@@ -30,7 +38,7 @@ impl<T> Cell<T> {
 
 impl<T: Send> Resource<T> {
     pub(crate) fn new(brand: u64, index: u32, value: T) -> Self {
-        Self { cell: Arc::new(Cell(UnsafeCell::new(value))), brand, index }
+        Self { cell: Arc::new(Cell::new(value)), brand, index }
     }
 
     /// Its position on its core, as in records and errors.
@@ -40,7 +48,7 @@ impl<T: Send> Resource<T> {
 
     /// The value, if this is the last handle: no job can have it any more.
     pub fn into_value(self) -> Option<T> {
-        Arc::into_inner(self.cell).map(|cell| cell.0.into_inner())
+        Arc::into_inner(self.cell).map(Cell::into_inner)
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use taut_time::Duration;
 use taut_trace::{Drain, Recorder, ring};
 
+use crate::global::{Global, Protocol};
 use crate::job::Work;
 use crate::ladder::WORKERS_MAX;
 use crate::log::Level;
@@ -188,6 +189,8 @@ pub enum LockError {
     Foreign,
     /// The job has been told to end.
     Killed,
+    /// It is asked for inside of a section of one that several cores use, or the other way round.
+    Nested,
 }
 
 impl fmt::Display for LockError {
@@ -200,6 +203,9 @@ impl fmt::Display for LockError {
                 write!(f, "the job holds resource {resource} already: pass its value on")
             }
             Self::Foreign => f.write_str("it belongs to another core or executor: use one of this core"),
+            Self::Nested => f.write_str(
+                "a section of a resource of several cores has no other inside, nor around it: lock one after the other",
+            ),
             Self::Killed => f.write_str("the job was told to end by its overrun policy: return"),
         }
     }
@@ -227,6 +233,16 @@ pub enum SetupError {
         /// The task's name.
         task: String,
     },
+    /// A task uses a resource of several cores that has no party left for it.
+    Users {
+        /// The task's name.
+        task: String,
+    },
+    /// A task uses a resource for which it may be suspended, on a core whose rule does not bear that: [`Rule::Dfp`].
+    Suspends {
+        /// The core's CPU.
+        cpu: u16,
+    },
     /// Strict was wanted, and the system refused it.
     Posture(taut_sys::Error),
     /// A thread could not be started.
@@ -243,6 +259,15 @@ impl fmt::Display for SetupError {
             Self::ZeroTime { task } => write!(f, "period or deadline of `{task}` is 0: give it a time"),
             Self::ForeignResource { task } => {
                 write!(f, "`{task}` lists a resource of another core: local ones are of one core")
+            }
+            Self::Users { task } => {
+                write!(f, "`{task}` uses a resource of several cores that has no party left: make more")
+            }
+            Self::Suspends { cpu } => {
+                write!(
+                    f,
+                    "jobs of the core on CPU {cpu} may be suspended, which deadline floors do not bear: take SRP"
+                )
             }
             Self::Posture(error) => write!(f, "{error}: strict needs CAP_SYS_NICE, or take `Wanted::Best`"),
             Self::Thread(what) => f.write_str(what),
@@ -347,6 +372,41 @@ impl<'w> Setup<'w> {
         core.indices.push(self.tasks);
         self.tasks += 1;
         TaskId { brand: core.brand, task: core.tasks.len() as u32 - 1, index: self.tasks - 1 }
+    }
+
+    /// A resource that tasks of several cores share, on memory of its own: [`taut_lock::spin::bytes`] or
+    /// [`taut_lock::queued::bytes`] of as many `parties` as cores use it, with [`Protocol::Msrp`], or as tasks do.
+    ///
+    /// # Errors
+    /// [`LayoutError`](taut_lock::LayoutError) if there is no room.
+    pub fn global<'m, T: Send>(
+        &mut self,
+        protocol: Protocol,
+        memory: taut_lock::Memory<'m>,
+        parties: u32,
+        value: T,
+    ) -> Result<Global<'m, T>, taut_lock::LayoutError> {
+        let number = self.resources;
+        self.resources += 1;
+        Global::new(protocol, memory, parties, number, value)
+    }
+
+    /// Lets a task's jobs lock a resource of several cores.
+    ///
+    /// # Errors
+    /// [`SetupError::Users`] if it has more users than parties, [`SetupError::Suspends`] if jobs may be suspended for it and
+    /// the core's rule does not bear that, [`SetupError::ForeignResource`] if the task is of another set-up.
+    pub fn uses_global<T: Send>(&mut self, task: TaskId, global: &Global<'_, T>) -> Result<(), SetupError> {
+        let core = self.cores.iter().find(|core| core.brand == task.brand);
+        let Some((core, user)) = core.and_then(|core| Some((core, core.tasks.get(task.task as usize)?)))
+        else {
+            return Err(SetupError::ForeignResource { task: format!("{task:?}") });
+        };
+        if global.inner.suspends() && core.rule == Rule::Dfp {
+            return Err(SetupError::Suspends { cpu: core.cpu });
+        }
+        let added = global.inner.add(core.brand, task.task, user.priority);
+        added.map_err(|_| SetupError::Users { task: user.name.clone() })
     }
 
     /// Records what happens on a core, into a ring for at least `records` of 32 bytes. Whoever has the drain empties it

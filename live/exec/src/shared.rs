@@ -60,6 +60,10 @@ pub(crate) struct Shared {
     pub(crate) names: Box<[String]>,
     /// Of each task, whether it is released by hand.
     pub(crate) by_hand: Box<[bool]>,
+    /// Of each thread of the pool, whether it has come back with what other cores use, and the rule does not know.
+    pub(crate) back: Box<[AtomicBool]>,
+    /// Whether any has.
+    pub(crate) any_back: AtomicBool,
     /// Of each thread of the pool, once it has started.
     pub(crate) tids: Box<[AtomicI32]>,
     pub(crate) handler: Handler,
@@ -134,6 +138,7 @@ impl Shared {
     pub(crate) fn new(parts: Parts) -> Self {
         let Parts { state, strict, cpu, listed, words, brand, names, by_hand, handler, delay_ns } = parts;
         let tids = state.ladder.workers.iter().map(|_| AtomicI32::new(0)).collect();
+        let back = state.ladder.workers.iter().map(|_| AtomicBool::new(false)).collect();
         Self {
             mark: Mark::new(),
             strict,
@@ -151,6 +156,8 @@ impl Shared {
             brand,
             names,
             by_hand,
+            back,
+            any_back: AtomicBool::new(false),
             tids,
             handler,
             delay_ns,
@@ -269,6 +276,21 @@ impl Shared {
         inside
     }
 
+    /// One that comes back from a sleep for what other cores use goes inside; `None` if the dispatcher will tell of it.
+    pub(crate) fn enter_back(&self, task: u32) -> Option<Inside<'_>> {
+        if !self.strict {
+            return Some(self.lock());
+        }
+        match self.mark.enter_or_note() {
+            Ok(true) => {}
+            Ok(false) => return None,
+            Err(intruder) => self.found(task, Found::Inside(intruder)),
+        }
+        let inside = Inside { shared: self };
+        self.on_cpu(task);
+        Some(inside)
+    }
+
     /// The dispatcher goes inside; `None` if it will be called.
     pub(crate) fn visit(&self) -> Option<Inside<'_>> {
         if !self.strict {
@@ -334,7 +356,7 @@ impl Shared {
     }
 
     /// Sleeps in the middle of a job until it is the chosen one.
-    fn park(&self, me: u32) {
+    pub(crate) fn park(&self, me: u32) {
         self.gates[me as usize].wait();
         if self.strict {
             self.arrive().leave();
@@ -408,6 +430,10 @@ impl Shared {
             Err(Misuse::Again) => {
                 inside.leave();
                 return Err(LockError::Held { resource });
+            }
+            Err(Misuse::State) => {
+                inside.leave();
+                return Err(LockError::Nested);
             }
             Err(misuse) => self.found(task, Found::Refused(misuse)),
         }

@@ -70,6 +70,10 @@ pub(crate) struct Task {
     /// What its job waits for.
     pub(crate) wants: u32,
     pub(crate) killed: bool,
+    /// Whether it spins for or holds what other cores use.
+    across: bool,
+    /// What it has been suspended for, and where it stands when it has it.
+    away: (u32, u64),
     pub(crate) outcome: TaskOutcome,
 }
 
@@ -92,6 +96,8 @@ impl Task {
             used_ns,
             wants,
             killed,
+            across: false,
+            away: (NONE, 0),
             outcome,
         }
     }
@@ -322,6 +328,40 @@ impl State {
         (self.current, self.chosen) = (NONE, NONE);
     }
 
+    /// A job spins for or holds what other cores use, or no longer.
+    pub(crate) fn hold_across(&mut self, task: u32, holds: bool) {
+        self.tasks[task as usize].across = holds;
+        self.attend();
+    }
+
+    fn attend(&mut self) {
+        let special = |task: &Task| task.killed || task.across;
+        self.attention = self.careful || self.tasks.get(self.chosen as usize).is_some_and(special);
+    }
+
+    /// Records what a job does with what other cores use.
+    pub(crate) fn log_across(&mut self, kind: Kind, task: u32, number: u32, at: impl FnOnce() -> u64) {
+        let job = self.tasks[task as usize].job.number;
+        self.log.across(at, kind, task, job, number);
+    }
+
+    /// What runs, which the rule has suspended, sleeps for what other cores use.
+    pub(crate) fn go_away(&mut self, worker: u32, rank: u64, number: u32, now_ns: u64) {
+        self.account(now_ns);
+        self.tasks[self.chosen as usize].away = (number, rank);
+        self.ladder.go_above(worker);
+        (self.current, self.chosen) = (NONE, NONE);
+    }
+
+    /// A job that is away has been given what it sleeps for.
+    pub(crate) fn granted(&mut self, task: u32, now_ns: u64) -> Result<(), Misuse> {
+        let slot = &mut self.tasks[task as usize];
+        let (number, rank) = slot.away;
+        slot.across = true;
+        self.log_across(Kind::Granted, task, number, || now_ns);
+        self.rule.boost(task as usize, rank)
+    }
+
     /// Charges who ran.
     fn account(&mut self, now_ns: u64) {
         if let Some(task) = self.tasks.get_mut(self.chosen as usize) {
@@ -354,8 +394,7 @@ impl State {
             self.log.job(now_ns, Kind::Preempt, self.chosen, was.job.number, 0);
         }
         self.chosen = chosen;
-        let killed = self.tasks.get(chosen as usize).is_some_and(|task| task.killed);
-        self.attention = killed || self.careful;
+        self.attend();
         let Some(task) = self.tasks.get_mut(chosen as usize) else {
             self.current = NONE;
             return Next::Below;

@@ -28,6 +28,7 @@
 //! | operation     | bound                                                                                      |
 //! |---------------|--------------------------------------------------------------------------------------------|
 //! | `enter`       | 2 loads, 1 store                                                                           |
+//! | `enter_or_note` | 1 exchange, then 1 load or 1 store                                                       |
 //! | `leave`       | 1 store, 1 load                                                                            |
 //! | `enter_above` | 2 stores, 1 load, 1 fence                                                                |
 //! | `leave_above`, `hand_down` | 1 store, 2 stores                                                             |
@@ -70,6 +71,10 @@
 //!
 //! A note is taken away by nobody but the one above, the next time it looks. So a caller of `leave` that is preempted
 //! before it looks at `above` may call once in vain, and never erases another's note.
+//!
+//! *One that comes back.* A thread that the others of the job side cannot preempt, but which may find them in the middle of a
+//! section, takes the mark by an exchange, so that it and a thread that the one above has just started do not both take
+//! themselves for its owner. If it finds the mark, its note stays until that section ends, or the one above has looked.
 //!
 //! *A thread that is moved.* Let a job find itself on processor c behind its `enter`. At that instant it runs there, so
 //! nobody else of c does; no other is inside, for of those that are on c each would have left before it let this one
@@ -173,6 +178,26 @@ impl Mark {
         self.above.load(Relaxed) != 0
     }
 
+    /// As [`Mark::enter`], for one that the others of the job side may be in the middle of a section below, and that only
+    /// the one above preempts: if the mark is set, it leaves a note instead, and whoever takes the mark off is told to call.
+    /// An exchange, so that a mark that is set at the same time for a started thread is not taken for its own.
+    ///
+    /// # Errors
+    /// [`Intruder`].
+    pub fn enter_or_note(&self) -> Result<bool, Intruder> {
+        // O1 down (Acquire): what the last section did.
+        if self.mark.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
+            self.above.store(NOTE, Relaxed);
+            return Ok(false);
+        }
+        self.light();
+        // O2 up (Acquire): what the last visit from above did.
+        if self.above.load(Acquire) == INSIDE {
+            return Err(Intruder::Above);
+        }
+        Ok(true)
+    }
+
     /// Whether a section of the job side has begun, as one of it sees it.
     pub fn is_set(&self) -> bool {
         self.mark.load(Relaxed) != 0
@@ -250,6 +275,15 @@ mod tests {
         mark.hand_down();
         assert!(!mark.enter_above(|| ()));
         assert!(mark.leave());
+        assert!(mark.enter_above(|| ()));
+        assert_eq!(mark.enter_or_note(), Err(Intruder::Above));
+        mark.hand_down();
+        assert_eq!(mark.enter_or_note(), Ok(false));
+        assert!(mark.leave(), "its note");
+        assert!(mark.enter_above(|| ()));
+        mark.leave_above();
+        assert_eq!(mark.enter_or_note(), Ok(true));
+        assert!(!mark.leave());
     }
 }
 

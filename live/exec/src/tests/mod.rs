@@ -4,6 +4,7 @@
 //! On real threads: strict where that may be had, loose always. No test looks at how long anything took, for the machine
 //! may stall at any time.
 
+mod across;
 mod appendix;
 mod behaviour;
 mod late;

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! How a core's jobs ask for what other cores have: pinned while they spin, or away while they sleep.
+//!
+//! ```text
+//! G1  Who waits asleep is suspended to its core's rule, and stands at the priority above all rungs: it is there before
+//!     the core is given away, so that nothing keeps it from going to sleep, and from coming back.
+//! G2  Who comes back says so, and takes the mark by an exchange: then it tells the rule itself. If the mark is set, it
+//!     leaves a note; whoever takes the mark off calls the dispatcher, which tells the rule. One of the two does, for
+//!     what was said is taken back by an exchange.
+//! ```
+
+use std::sync::atomic::Ordering;
+
+use taut_event::Kind;
+use taut_policy::Scheduler;
+use taut_sys::clock;
+
+use crate::global::Asks;
+use crate::setup::LockError;
+use crate::shared::{Inside, Shared};
+use crate::state::{Caller, Next};
+
+/// A job that asks, and for what.
+#[derive(Clone, Copy)]
+pub(crate) struct Request {
+    pub(crate) worker: u32,
+    pub(crate) task: u32,
+    /// How the resource is recorded.
+    pub(crate) number: u32,
+    pub(crate) urgency: u32,
+    pub(crate) rank: u64,
+}
+
+impl Shared {
+    /// Takes a resource for which jobs spin.
+    pub(crate) fn spin(&self, request: Request, party: &mut impl Asks) -> Result<(), LockError> {
+        let Request { worker, task, number, .. } = request;
+        let mut inside = self.enter(worker, task);
+        let state = inside.state();
+        if state.tasks[task as usize].killed {
+            inside.leave();
+            return Err(LockError::Killed);
+        }
+        self.held(task, state.rule.pin());
+        state.hold_across(task, true);
+        let granted = party.ask(0);
+        let kind = if granted { Kind::Locked } else { Kind::Spin };
+        state.log_across(kind, task, number, clock::monotonic_ns);
+        inside.leave();
+        if !granted {
+            party.have();
+            let mut inside = self.enter(worker, task);
+            inside.state().log_across(Kind::Locked, task, number, clock::monotonic_ns);
+            inside.leave();
+        }
+        Ok(())
+    }
+
+    /// Gives it back.
+    pub(crate) fn unspin(&self, request: Request, party: &mut impl Asks) {
+        let Request { worker, task, number, .. } = request;
+        party.let_go();
+        let mut inside = self.enter(worker, task);
+        let state = inside.state();
+        state.log_across(Kind::Unlock, task, number, clock::monotonic_ns);
+        self.held(task, state.rule.unpin());
+        state.hold_across(task, false);
+        self.decided(inside, worker);
+    }
+
+    /// Takes a resource for which jobs sleep.
+    pub(crate) fn sleep_for(&self, request: Request, party: &mut impl Asks) -> Result<(), LockError> {
+        let Request { worker, task, number, urgency, rank } = request;
+        let mut inside = self.enter(worker, task);
+        let state = inside.state();
+        if state.tasks[task as usize].killed {
+            inside.leave();
+            return Err(LockError::Killed);
+        }
+        if party.ask(urgency) {
+            self.held(task, state.rule.boost(task as usize, rank));
+            state.hold_across(task, true);
+            state.log_across(Kind::Locked, task, number, clock::monotonic_ns);
+            self.decided(inside, worker);
+            return Ok(());
+        }
+        let now_ns = clock::monotonic_ns();
+        self.held(task, state.rule.suspend());
+        state.log_across(Kind::Suspend, task, number, || now_ns);
+        state.go_away(worker, rank, number, now_ns);
+        let chosen = state.rule.decide();
+        match state.settle(chosen, Caller::Waiting(worker), now_ns, self.strict) {
+            // It runs when we sleep (G1).
+            Next::Wake(other) => inside.wake(other),
+            Next::Same | Next::Here | Next::Below => inside.leave(),
+        }
+        party.have();
+        self.come_back(worker, task);
+        Ok(())
+    }
+
+    /// Gives it back.
+    pub(crate) fn give_on(&self, request: Request, party: &mut impl Asks) {
+        let Request { worker, task, number, .. } = request;
+        party.let_go();
+        let mut inside = self.enter(worker, task);
+        let state = inside.state();
+        state.log_across(Kind::Unlock, task, number, clock::monotonic_ns);
+        self.held(task, state.rule.unboost());
+        state.hold_across(task, false);
+        self.decided(inside, worker);
+    }
+
+    /// Has been granted what it slept for, and goes on when it is chosen.
+    fn come_back(&self, worker: u32, task: u32) {
+        let back = &self.back[worker as usize];
+        back.store(true, Ordering::Release);
+        self.any_back.store(true, Ordering::Release);
+        let Some(mut inside) = self.enter_back(task) else { return self.park(worker) };
+        if !back.swap(false, Ordering::Acquire) {
+            // The dispatcher was quicker.
+            inside.leave();
+            return self.park(worker);
+        }
+        let now_ns = clock::monotonic_ns();
+        let state = inside.state();
+        self.held(task, state.granted(task, now_ns));
+        let chosen = state.rule.decide();
+        match state.settle(chosen, Caller::Waiting(worker), now_ns, self.strict) {
+            Next::Wake(other) if other == worker => return inside.leave(),
+            Next::Wake(other) => inside.wake(other),
+            Next::Same | Next::Here | Next::Below => inside.leave(),
+        }
+        self.park(worker);
+    }
+
+    /// The dispatcher tells of those that found the mark when they came back.
+    pub(crate) fn tell_back(&self, inside: &mut Inside<'_>, now_ns: u64) {
+        if !self.any_back.load(Ordering::Relaxed) || !self.any_back.swap(false, Ordering::Acquire) {
+            return;
+        }
+        for (worker, back) in self.back.iter().enumerate() {
+            if back.swap(false, Ordering::Acquire) {
+                let state = inside.state();
+                let task = state.ladder.workers[worker].task;
+                self.held(task, state.granted(task, now_ns));
+            }
+        }
+    }
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Resources that two cores share. Each core's ladder and rule are checked at every decision.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration as Time;
+
+use taut_event::Kind;
+use taut_lock::{Line, Memory};
+use taut_sys::thread;
+use taut_time::Duration;
+
+use super::{Canary, Random, alone, busy, drained, postures};
+use crate::{Job, Level, LockError, Protocol, Release, Rule, Setup, SetupError, TaskSetup, Wanted};
+
+const PARTIES: u32 = 8;
+
+fn lines() -> [Line; 9] {
+    [const { Line::new() }; 9]
+}
+
+/// Tasks on two cores that lock two global resources and a local one each; whether what they had was whole, and what was
+/// recorded.
+fn run(protocol: Protocol, rule: Rule, wanted: Wanted, seed: u64) -> Vec<Kind> {
+    let mut random = Random(seed);
+    let (torn, done) = (AtomicU64::new(0), AtomicU64::new(0));
+    let (mut first, mut second) = (lines(), lines());
+    let cpus = thread::affinity().unwrap();
+    let mut setup = Setup::new();
+    let globals = [&mut first, &mut second]
+        .map(|lines| setup.global(protocol, Memory::new(lines), PARTIES, Canary::default()).unwrap());
+    let mut drains = Vec::new();
+    for cpu in &cpus[..2] {
+        let core = setup.core(*cpu, rule);
+        let local = setup.resource(core, Canary::default());
+        for at in 0..3 {
+            let period = Duration::from_us(400 + 300 * random.below(5));
+            let task = TaskSetup::new("t", Release::Periodic { period, offset: Duration::ZERO });
+            let task = task.priority(1 + random.below(5) as u32).uses(&local);
+            let order = [0, 1].map(|_| random.below(2) as usize);
+            let lengths = [0, 1, 2].map(|_| random.below(20_000));
+            let (globals_, local) = (globals.clone(), local.clone());
+            let (torn, done) = (&torn, &done);
+            let task = setup.task(core, task, move |job: &mut Job<'_>| {
+                let tell = |whole: bool| torn.fetch_add(u64::from(!whole), Ordering::Relaxed);
+                let me = u64::from(*cpu) * 8 + at;
+                for which in order {
+                    busy(lengths[2]);
+                    let whole = job.lock_global(&globals_[which], |canary, job| {
+                        let inner = job.lock(&local, |_, _| ());
+                        assert_eq!(inner, Err(LockError::Nested));
+                        canary.change(me, || busy(lengths[which]))
+                    });
+                    tell(whole.unwrap());
+                    let whole = job.lock(&local, |canary, job| {
+                        assert_eq!(job.lock_global(&globals_[0], |_, _| ()), Err(LockError::Nested));
+                        canary.change(me, || busy(2_000))
+                    });
+                    tell(whole.unwrap());
+                }
+                done.fetch_add(1, Ordering::Relaxed);
+            });
+            globals.iter().for_each(|global| setup.uses_global(task, global).unwrap());
+        }
+        drains.push(setup.record(core, Level::All, 1 << 16));
+    }
+    let (_, outcome) = setup
+        .run(wanted, |exec| {
+            exec.wait(Some(Time::from_millis(60)));
+            for _ in 0..1000 {
+                if done.load(Ordering::Relaxed) >= 30 {
+                    break;
+                }
+                exec.wait(Some(Time::from_millis(10)));
+            }
+        })
+        .unwrap();
+    for task in outcome.tasks {
+        assert_eq!(task.completed, task.released, "{task:?}");
+    }
+    assert_eq!(torn.into_inner(), 0, "sections were not alone");
+    drains.iter_mut().flat_map(drained).map(|record| record.kind).collect()
+}
+
+#[test]
+fn two_cores_share() {
+    let _alone = alone();
+    if thread::affinity().unwrap().len() < 2 {
+        return;
+    }
+    for wanted in postures() {
+        for protocol in [Protocol::Msrp, Protocol::Mpcp, Protocol::Fmlp] {
+            for rule in [Rule::Immediate, Rule::Srp, Rule::Original] {
+                let kinds: Vec<_> = (1..4).flat_map(|seed| run(protocol, rule, wanted, seed)).collect();
+                let count = |kind: Kind| kinds.iter().filter(|other| **other == kind).count();
+                let line = [Kind::Locked, Kind::Spin, Kind::Suspend, Kind::Granted].map(count);
+                println!("{wanted:?} {protocol:?} {rule:?}: locked, spun, away, back {line:?}");
+                assert!(line[0] > 0);
+                if protocol == Protocol::Msrp {
+                    assert_eq!(line[3], 0);
+                } else {
+                    assert!(line[1] == 0 && line[3] > 0, "nobody waited");
+                }
+            }
+        }
+    }
+}
+
+/// Who waits asleep lets its core go on, and is before all its jobs when it has the resource.
+#[test]
+fn who_waits_asleep_lets_others_run() {
+    let _alone = alone();
+    let cpus = thread::affinity().unwrap();
+    if cpus.len() < 2 {
+        return;
+    }
+    for wanted in postures() {
+        let (held, others, over) = (AtomicBool::new(false), AtomicU64::new(0), AtomicBool::new(false));
+        let mut memory = lines();
+        let mut setup = Setup::new();
+        let global = setup.global(Protocol::Mpcp, Memory::new(&mut memory), PARTIES, ()).unwrap();
+        let (here, there) = (setup.core(cpus[0], Rule::Immediate), setup.core(cpus[1], Rule::Immediate));
+        let (held, others, over) = (&held, &others, &over);
+        let hand = |name: &str, priority| TaskSetup::new(name, Release::ByHand).priority(priority);
+        let below = setup.task(here, hand("below", 1), |_: &mut Job<'_>| {
+            others.fetch_add(1, Ordering::SeqCst);
+        });
+        let theirs = global.clone();
+        let holder = setup.task(there, hand("holder", 1), move |job: &mut Job<'_>| {
+            job.lock_global(&theirs, |(), _| {
+                held.store(true, Ordering::SeqCst);
+                // Until the job below the waiting one has run.
+                while others.load(Ordering::SeqCst) == 0 {
+                    std::thread::yield_now();
+                }
+            })
+            .unwrap();
+        });
+        let ours = global.clone();
+        let waiter = setup.task(here, hand("waiter", 2), move |job: &mut Job<'_>| {
+            job.release(below).unwrap();
+            assert_eq!(others.load(Ordering::SeqCst), 0, "less urgent");
+            job.lock_global(&ours, |(), _| assert_eq!(others.load(Ordering::SeqCst), 1)).unwrap();
+            over.store(true, Ordering::SeqCst);
+        });
+        for task in [holder, waiter] {
+            setup.uses_global(task, &global).unwrap();
+        }
+        setup
+            .run(wanted, |exec| {
+                let until = |flag: &AtomicBool| {
+                    while !flag.load(Ordering::SeqCst) {
+                        std::thread::sleep(Time::from_millis(1));
+                    }
+                };
+                exec.release(holder).unwrap();
+                until(held);
+                exec.release(waiter).unwrap();
+                until(over);
+            })
+            .unwrap();
+    }
+}
+
+#[test]
+fn global_resources_that_cannot_be_used_are_told() {
+    let mut memory = lines();
+    let mut setup = Setup::new();
+    let global = setup.global(Protocol::Mpcp, Memory::new(&mut memory), 1, ()).unwrap();
+    let (floors, srp) = (setup.core(0, Rule::Dfp), setup.core(1, Rule::Srp));
+    let mut task = |core, name| setup.task(core, TaskSetup::new(name, Release::ByHand), |_: &mut Job<'_>| {});
+    let (a, b, c) = (task(floors, "a"), task(srp, "b"), task(srp, "c"));
+    assert_eq!(setup.uses_global(a, &global), Err(SetupError::Suspends { cpu: 0 }));
+    assert_eq!(setup.uses_global(b, &global), Ok(()));
+    assert_eq!(setup.uses_global(c, &global), Err(SetupError::Users { task: "c".to_owned() }));
+    let mut other = Setup::new();
+    assert!(matches!(other.uses_global(b, &global), Err(SetupError::ForeignResource { .. })));
+}
