@@ -142,18 +142,11 @@ impl<'j> Job<'j> {
             urgency: inner.urgency(user),
             rank: inner.rank(user),
         };
-        let party = user.party as usize;
-        match &inner.parties {
-            // SAFETY: the party of this core, touched by who is pinned on it; `spin` pins before it does, and no reference
-            // to it is left when it returns.
-            Parties::Spin(parties) => self.shared.spin(request, unsafe { &mut *parties[party].get() })?,
-            // SAFETY: the party of this task, whose one job this is.
-            Parties::Queued(parties) => {
-                self.shared.sleep_for(request, unsafe { &mut *parties[party].get() })?
-            }
-        }
+        let held =
+            Asking { shared: self.shared, request, parties: &inner.parties, party: user.party as usize };
+        held.take()?;
+        let held = Holding(held);
         self.depth += 1;
-        let held = HeldGlobal { shared: self.shared, request, parties: &inner.parties, party };
         // SAFETY: we hold the lock until `held` is dropped, which is after the last use of the reference; not twice, for
         // sections are not inside of others; what the last holder did is seen by the lock's own orderings.
         let value = unsafe { &mut *inner.cell.get() };
@@ -206,26 +199,53 @@ impl<'j> Job<'j> {
     }
 }
 
-/// A resource of several cores is held until this is dropped.
-struct HeldGlobal<'j, 'm> {
+/// A job that asks for a resource of several cores, or has it.
+struct Asking<'j, 'm> {
     shared: &'j Shared,
     request: Request,
     parties: &'j Parties<'m>,
     party: usize,
 }
 
-impl Drop for HeldGlobal<'_, '_> {
-    fn drop(&mut self) {
+impl Asking<'_, '_> {
+    fn take(&self) -> Result<(), LockError> {
         match self.parties {
-            // SAFETY: as where it was taken; we are still pinned.
             Parties::Spin(parties) => {
-                self.shared.unspin(self.request, unsafe { &mut *parties[self.party].get() });
+                // SAFETY: the party of this core, touched by who is pinned on it: `spin` pins before it does, and no
+                // reference is left when it returns.
+                let party = unsafe { &mut *parties[self.party].get() };
+                self.shared.spin(self.request, party)
             }
-            // SAFETY: as where it was taken.
             Parties::Queued(parties) => {
-                self.shared.give_on(self.request, unsafe { &mut *parties[self.party].get() });
+                // SAFETY: the party of this task, whose one job this is; no reference is left when it returns.
+                let party = unsafe { &mut *parties[self.party].get() };
+                self.shared.sleep_for(self.request, party)
             }
         }
+    }
+
+    fn give(&self) {
+        match self.parties {
+            Parties::Spin(parties) => {
+                // SAFETY: as in `take`; pinned until it has let go.
+                let party = unsafe { &mut *parties[self.party].get() };
+                self.shared.unspin(self.request, party);
+            }
+            Parties::Queued(parties) => {
+                // SAFETY: as in `take`.
+                let party = unsafe { &mut *parties[self.party].get() };
+                self.shared.give_on(self.request, party);
+            }
+        }
+    }
+}
+
+/// A resource of several cores is held until this is dropped.
+struct Holding<'j, 'm>(Asking<'j, 'm>);
+
+impl Drop for Holding<'_, '_> {
+    fn drop(&mut self) {
+        self.0.give();
     }
 }
 
