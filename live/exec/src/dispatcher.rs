@@ -6,13 +6,16 @@
 
 use std::sync::atomic::Ordering;
 
+use taut_lock::{Listener, Rings};
 use taut_policy::Scheduler;
 use taut_sys::clock;
+use taut_sys::futex::{self, WORDS_MAX};
 use taut_sys::timer::Timer;
 
 use crate::ladder::NONE;
-use crate::shared::Shared;
+use crate::shared::{Inside, Shared};
 use crate::state::{Caller, NEVER, Next};
+use crate::worker::Works;
 
 /// Timers for the release after the next, in turns: when a sleep for the next begins, the kernel has it in its queue
 /// already, and need not program its clock.
@@ -34,9 +37,54 @@ impl Ahead {
     }
 }
 
+/// The bells of a core's tasks.
+#[derive(Debug)]
+pub(crate) struct Bells<'w> {
+    /// For which task, and how often it had rung when the task was last asked.
+    bells: Vec<(u32, Listener<'w>, Option<Rings>)>,
+}
+
+impl<'w> Bells<'w> {
+    pub(crate) fn new(bells: Vec<(u32, Listener<'w>)>) -> Self {
+        Self { bells: bells.into_iter().map(|(task, bell)| (task, bell, None)).collect() }
+    }
+
+    /// Asks the tasks whose bells have rung. One that has a job is asked when that is complete.
+    fn answer(&mut self, shared: &Shared, works: &Works<'_>, inside: &mut Inside<'_>, now_ns: u64) {
+        for (task, bell, answered) in &mut self.bells {
+            let rings = bell.rings();
+            if answered.replace(rings) != Some(rings) {
+                shared.held(*task, works.poll(inside, *task, true, now_ns));
+            }
+        }
+    }
+
+    /// Sleeps until called, until one rings, or until an instant.
+    fn sleep(&self, shared: &Shared, calls: u32, until_ns: u64) {
+        if self.bells.is_empty() {
+            return shared.sleep(calls, until_ns);
+        }
+        let mut words = [shared.awaited(calls); WORDS_MAX];
+        for (word, (_, bell, answered)) in words[1..].iter_mut().zip(&self.bells) {
+            // It has rung meanwhile.
+            let Some(awaited) = answered.and_then(|rings| bell.awaited(rings)) else { return };
+            *word = awaited;
+        }
+        let until = (until_ns != NEVER).then_some(until_ns);
+        // Every reason to return is one to look again.
+        let _ = futex::wait_any(&words[..=self.bells.len()], until);
+    }
+}
+
 /// The dispatcher of a core, until it has been stopped and all jobs are complete. `stop` is for a task whose overrun stops
 /// everything.
-pub(crate) fn dispatch(shared: &Shared, origin_ns: u64, stop: &(dyn Fn(u32) + Sync)) {
+pub(crate) fn dispatch(
+    shared: &Shared,
+    works: &Works<'_>,
+    bells: &mut Bells<'_>,
+    origin_ns: u64,
+    stop: &(dyn Fn(u32) + Sync),
+) {
     let timers = if shared.strict { Timer::new().ok().zip(Timer::new().ok()) } else { None };
     let mut ahead = timers.map(|(one, other)| Ahead { timers: [one, other], armed_ns: 0, turn: 0 });
     begin(shared, origin_ns);
@@ -66,6 +114,8 @@ pub(crate) fn dispatch(shared: &Shared, origin_ns: u64, stop: &(dyn Fn(u32) + Sy
         }
         state.stopping |= stop_now;
         shared.held(NONE, state.tell(now_ns));
+        bells.answer(shared, works, &mut inside, now_ns);
+        let state = inside.state();
         let chosen = state.rule.decide();
         let next = state.settle(chosen, Caller::Above, now_ns, shared.strict);
         let (first, second) = state.next_two();
@@ -81,7 +131,7 @@ pub(crate) fn dispatch(shared: &Shared, origin_ns: u64, stop: &(dyn Fn(u32) + Sy
         if over {
             break;
         }
-        shared.sleep(calls, first);
+        bells.sleep(shared, calls, first);
     }
     shared.quit.store(true, Ordering::Release);
     for gate in &shared.gates {

@@ -20,6 +20,15 @@ use crate::state::Arrived;
 pub trait Work: Send {
     /// One job. A panic stops the executor, and [`Setup::run`](crate::Setup::run) gives it on.
     fn run(&mut self, job: &mut Job<'_>);
+
+    /// Of a task with [`Release::Polled`](crate::Release::Polled): whether there is something to do, and since when it has
+    /// been. It keeps what it found for the job that is released then. Asked by the dispatcher, after a bell of the task
+    /// has rung, and when a job of it is complete; only while the task has no job. An instant to come puts the release off
+    /// until then. *Real-time*: must be bounded, and neither block nor lock.
+    fn poll(&mut self, now_ns: u64) -> Option<u64> {
+        let _ = now_ns;
+        None
+    }
 }
 
 impl<F: FnMut(&mut Job<'_>) + Send> Work for F {

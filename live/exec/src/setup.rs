@@ -6,6 +6,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use taut_lock::Listener;
 use taut_time::Duration;
 use taut_trace::{Drain, Recorder, ring};
 
@@ -27,6 +28,8 @@ pub enum Release {
         /// From release 0 on.
         offset: Duration,
     },
+    /// When its work finds something to do: see [`Work::poll`], and [`Setup::bell`].
+    Polled,
     /// By [`Job::release`](crate::Job::release) and [`Exec::release`](crate::Exec::release).
     ByHand,
 }
@@ -105,7 +108,7 @@ impl TaskSetup {
     pub(crate) fn relative(&self) -> Duration {
         self.deadline.unwrap_or(match self.release {
             Release::Periodic { period, .. } => period,
-            Release::ByHand => Duration::MAX,
+            Release::ByHand | Release::Polled => Duration::MAX,
         })
     }
 }
@@ -233,6 +236,11 @@ pub enum SetupError {
         /// The task's name.
         task: String,
     },
+    /// A core has more bells than a thread can wait for: 127.
+    Bells {
+        /// The core's CPU.
+        cpu: u16,
+    },
     /// A task uses a resource of several cores that has no party left for it.
     Users {
         /// The task's name.
@@ -260,6 +268,9 @@ impl fmt::Display for SetupError {
             Self::ForeignResource { task } => {
                 write!(f, "`{task}` lists a resource of another core: local ones are of one core")
             }
+            Self::Bells { cpu } => {
+                write!(f, "the core on CPU {cpu} has more than 127 bells: move tasks elsewhere")
+            }
             Self::Users { task } => {
                 write!(f, "`{task}` uses a resource of several cores that has no party left: make more")
             }
@@ -286,6 +297,8 @@ pub(crate) struct CoreSetup<'w> {
     /// Of each task, its position among all.
     pub(crate) indices: Vec<usize>,
     pub(crate) works: Vec<Box<dyn Work + 'w>>,
+    /// For which bells the dispatcher listens, and for which task.
+    pub(crate) bells: Vec<(u32, Listener<'w>)>,
     /// How each resource is recorded.
     pub(crate) resources: Vec<u32>,
     pub(crate) recorder: Option<(Recorder, Level)>,
@@ -342,6 +355,7 @@ impl<'w> Setup<'w> {
             tasks: Vec::new(),
             indices: Vec::new(),
             works: Vec::new(),
+            bells: Vec::new(),
             resources: Vec::new(),
             recorder: None,
             #[cfg(test)]
@@ -372,6 +386,20 @@ impl<'w> Setup<'w> {
         core.indices.push(self.tasks);
         self.tasks += 1;
         TaskId { brand: core.brand, task: core.tasks.len() as u32 - 1, index: self.tasks - 1 }
+    }
+
+    /// A bell that tells of something to do for a task with [`Release::Polled`]; it may have several.
+    ///
+    /// # Errors
+    /// [`SetupError::Bells`] if a core has too many, [`SetupError::ForeignResource`] if the task is of another set-up.
+    pub fn bell(&mut self, task: TaskId, bell: Listener<'w>) -> Result<(), SetupError> {
+        let core = self.cores.iter_mut().find(|core| core.brand == task.brand);
+        let core = core.ok_or(SetupError::ForeignResource { task: format!("{task:?}") })?;
+        if core.bells.len() + 1 >= taut_sys::futex::WORDS_MAX {
+            return Err(SetupError::Bells { cpu: core.cpu });
+        }
+        core.bells.push((task.task, bell));
+        Ok(())
     }
 
     /// A resource that tasks of several cores share, on memory of its own: [`taut_lock::spin::bytes`] or
@@ -434,7 +462,7 @@ impl<'w> Setup<'w> {
             for task in &core.tasks {
                 let period = match task.release {
                     Release::Periodic { period, .. } => period,
-                    Release::ByHand => Duration::MAX,
+                    Release::ByHand | Release::Polled => Duration::MAX,
                 };
                 if period.is_zero() || task.relative().is_zero() {
                     return Err(SetupError::ZeroTime { task: task.name.clone() });

@@ -184,6 +184,11 @@ impl Shared {
         self.call.load(Ordering::Acquire)
     }
 
+    /// That sleep, for a dispatcher that waits for bells as well.
+    pub(crate) fn awaited(&self, calls: u32) -> futex::Awaited<'_> {
+        futex::Awaited::new(&self.call, calls, false)
+    }
+
     /// The dispatcher's sleep: until it is called again, or until an instant.
     pub(crate) fn sleep(&self, calls: u32, until_ns: u64) {
         let until = (until_ns != crate::state::NEVER).then_some(until_ns);

@@ -9,7 +9,7 @@ use std::thread::Builder;
 
 use taut_sys::{clock, futex, signals, thread};
 
-use crate::dispatcher::dispatch;
+use crate::dispatcher::{Bells, dispatch};
 use crate::exec::{Control, Exec, Outcome, Reason};
 use crate::ladder::Ladder;
 use crate::log::{Level, Log};
@@ -125,9 +125,10 @@ impl Setup<'_> {
             }
         };
         let is_strict = posture == Posture::Strict;
-        let (mut shareds, mut bodies) = (Vec::new(), Vec::new());
+        let (mut shareds, mut bodies, mut bells) = (Vec::new(), Vec::new(), Vec::new());
         for core in &mut self.cores {
             bodies.push(Works::new(std::mem::take(&mut core.works)));
+            bells.push(Bells::new(std::mem::take(&mut core.bells)));
             #[cfg(test)]
             self.fault.put_in(core);
             shareds.push(core.build(is_strict, self.handler, self.delay_ns)?);
@@ -143,7 +144,7 @@ impl Setup<'_> {
         let result = std::thread::scope(|threads| {
             let off = CalledOff(&start);
             let mut count = 0;
-            for (at, (shared, works)) in shareds.iter().zip(&bodies).enumerate() {
+            for (at, ((shared, works), bells)) in shareds.iter().zip(&bodies).zip(&mut bells).enumerate() {
                 let priorities = Ladder::new(shared.gates.len(), is_strict).priorities();
                 let station = |priority| is_strict.then_some((shared.cpu, priority));
                 // The highest first: so they go on, after a SIGSTOP, in the order of their rungs.
@@ -164,7 +165,7 @@ impl Setup<'_> {
                 let station = station(DISPATCHER);
                 let spawned = builder("dispatch", shared.cpu).spawn_scoped(threads, move || {
                     if let Some(origin_ns) = start.at_station(station) {
-                        dispatch(shared, origin_ns, &|task| {
+                        dispatch(shared, works, bells, origin_ns, &|task| {
                             control.overrun(indices[task as usize]);
                             stop_all(all);
                         });

@@ -70,6 +70,8 @@ pub(crate) struct Task {
     /// What its job waits for.
     pub(crate) wants: u32,
     pub(crate) killed: bool,
+    /// Whether the calendar has its next release, which is polled.
+    put_off: bool,
     /// Whether it spins for or holds what other cores use.
     across: bool,
     /// What it has been suspended for, and where it stands when it has it.
@@ -96,6 +98,7 @@ impl Task {
             used_ns,
             wants,
             killed,
+            put_off: false,
             across: false,
             away: (NONE, 0),
             outcome,
@@ -150,11 +153,15 @@ pub(crate) struct State {
     /// Whether there are releases that no calendar knows.
     pub(crate) untimed: bool,
     told_ns: u64,
+    /// The same before the visit of the dispatcher that is in progress, or was the last.
+    told_before_ns: u64,
     /// When who runs was chosen.
     since_ns: u64,
     /// Jobs that the rule knows of.
     pub(crate) open: u32,
     pub(crate) stopping: bool,
+    /// Whether the thread that is about to run its next job calls the dispatcher before.
+    pub(crate) call: bool,
     /// A task whose overrun stops everything.
     pub(crate) stopped_by: u32,
 }
@@ -182,9 +189,11 @@ impl State {
             calendar,
             untimed,
             told_ns: 0,
+            told_before_ns: 0,
             since_ns: 0,
             open: 0,
             stopping: false,
+            call: false,
             stopped_by: NONE,
         }
     }
@@ -224,7 +233,7 @@ impl State {
 
     /// Tells the rule of all releases that are due.
     pub(crate) fn tell(&mut self, now_ns: u64) -> Result<(), Misuse> {
-        self.told_ns = now_ns;
+        self.told_before_ns = std::mem::replace(&mut self.told_ns, now_ns);
         if !self.stopping {
             for _ in 0..TOLD_MAX {
                 let Some((task, at)) = self.calendar.first().filter(|(_, at)| *at <= now_ns) else { break };
@@ -232,6 +241,7 @@ impl State {
                 if let Release::Periodic { period, .. } = self.tasks[task].release {
                     self.calendar.insert(task, at.saturating_add(period.as_ns()), End::Back)?;
                 }
+                self.tasks[task].put_off = false;
                 self.release(task as u32, at, now_ns)?;
             }
         }
@@ -275,6 +285,32 @@ impl State {
             return Ok(());
         }
         self.open(task, arrived)
+    }
+
+    /// Whether its work may be asked if there is something to do: it has no job, and none is put off.
+    pub(crate) fn is_to_be_asked(&self, task: u32) -> bool {
+        let slot = &self.tasks[task as usize];
+        slot.release == Release::Polled && !slot.active && !slot.put_off && !self.stopping
+    }
+
+    /// Its work has something to do, since or from an instant on. Whether that is to come, so that it is in the calendar.
+    pub(crate) fn found(
+        &mut self,
+        task: u32,
+        arrival_ns: u64,
+        above: bool,
+        now_ns: u64,
+    ) -> Result<bool, Misuse> {
+        if arrival_ns <= now_ns {
+            // Not before what locks have counted on: see `crate::rule`.
+            let least_ns = if above { self.told_before_ns } else { self.told_ns };
+            self.release(task, arrival_ns.max(least_ns), now_ns)?;
+            return Ok(false);
+        }
+        self.tasks[task as usize].put_off = true;
+        self.calendar.insert(task as usize, arrival_ns, End::Back)?;
+        self.refloor();
+        Ok(true)
     }
 
     /// The rule is told of a job of a task that has no other.

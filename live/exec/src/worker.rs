@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
-use taut_policy::Scheduler;
+use taut_policy::{Misuse, Scheduler};
 use taut_sys::clock;
 
 use crate::job::{Job, Work};
@@ -30,6 +30,28 @@ unsafe impl Sync for Works<'_> {}
 impl<'w> Works<'w> {
     pub(crate) fn new(works: Vec<Box<dyn Work + 'w>>) -> Self {
         Self { works: works.into_iter().map(UnsafeCell::new).collect(), panic: Mutex::new(None) }
+    }
+
+    /// Asks a task's work whether there is something to do, if the task is one to ask; and tells the rule. Whether that
+    /// put a release into the calendar. `above`: the dispatcher asks, which has told all that was due at `now_ns`.
+    pub(crate) fn poll(
+        &self,
+        inside: &mut Inside<'_>,
+        task: u32,
+        above: bool,
+        now_ns: u64,
+    ) -> Result<bool, Misuse> {
+        let state = inside.state();
+        if !state.is_to_be_asked(task) {
+            return Ok(false);
+        }
+        // SAFETY: the task has no job, and cannot get one before we leave the core's state, inside of which we are; so
+        // nobody has its work, and what the last job did comes before.
+        let work = unsafe { &mut *self.works[task as usize].get() };
+        match work.poll(now_ns) {
+            Some(arrival_ns) => state.found(task, arrival_ns, above, now_ns),
+            None => Ok(false),
+        }
     }
 }
 
@@ -62,7 +84,11 @@ fn run<'c>(
     let task = state.ladder.workers[me as usize].task;
     let slot = &state.tasks[task as usize];
     let mut job = Job::new(shared, me, task, slot.job, slot.deadline_ns);
+    let call = std::mem::take(&mut state.call);
     inside.leave();
+    if call {
+        shared.call();
+    }
     // SAFETY: the task's job is ours until it is complete (see `Works`).
     let body = unsafe { &mut *works.works[task as usize].get() };
     // What a panic leaves behind is not run again: everything stops, and the panic goes on in the caller.
@@ -77,19 +103,24 @@ fn run<'c>(
     let now_ns = clock::monotonic_ns();
     let state = inside.state();
     shared.held(task, state.complete(me, now_ns));
-    let over = state.stopping && state.open == 0;
+    let put_off = shared.held(task, works.poll(&mut inside, task, false, now_ns));
+    let state = inside.state();
+    // The dispatcher has something to wait for, or nothing any more.
+    let call = put_off || state.stopping && state.open == 0;
     let chosen = state.rule.decide();
     match state.settle(chosen, Caller::Done(me), now_ns, shared.strict) {
         Next::Here => {
             if shared.strict {
                 state.started(me, now_ns);
             }
+            // When this thread has left to run its next job.
+            state.call = call;
             return Some(inside);
         }
         Next::Wake(worker) => inside.wake(worker),
         Next::Same | Next::Below => inside.leave(),
     }
-    if over {
+    if call {
         shared.call();
     }
     None

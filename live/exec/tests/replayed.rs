@@ -5,7 +5,7 @@
 //!
 //! Loose everywhere; strict where fixed priorities may be had, and said if not. Nothing here looks at how long anything
 //! took. `REPLAYED_SETS` and `REPLAYED_MS` make it longer.
-#![allow(clippy::unwrap_used, reason = "test code")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "test code")]
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration as Time;

@@ -191,6 +191,17 @@ impl Listener<'_> {
         }
     }
 
+    /// What a thread that waits for several words hands to [`futex::wait_any`]; `None` if it has rung since `rings`. As
+    /// [`Listener::wait`] before it sleeps.
+    pub fn awaited(&self, rings: Rings) -> Option<futex::Awaited<'_>> {
+        let asleep = rings.0 | ASLEEP;
+        // O1 ring: a failing exchange has seen it.
+        match self.word.compare_exchange(rings.0, asleep, Ordering::Relaxed, Ordering::Acquire) {
+            Err(word) if word != asleep => None,
+            _ => Some(futex::Awaited::new(self.word, asleep, true)),
+        }
+    }
+
     /// Calls `look` until it finds something, asleep in between; `None` if the deadline passes before.
     pub fn until<T>(&self, deadline_ns: Option<u64>, mut look: impl FnMut() -> Option<T>) -> Option<T> {
         loop {
@@ -263,6 +274,11 @@ mod tests {
         bell.ringer().ring();
         assert_eq!(listener.wait(rings, None), Woken::Rung);
         assert_ne!(listener.rings(), rings);
+        assert!(listener.awaited(rings).is_none());
+        let words = [listener.awaited(listener.rings()).unwrap()];
+        assert_eq!(futex::wait_any(&words, soon()), Ok(futex::Waited::TimedOut));
+        assert!(bell.ringer().ring());
+        assert_eq!(futex::wait_any(&words, None), Ok(futex::Waited::Changed));
     }
 
     #[test]

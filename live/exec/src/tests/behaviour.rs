@@ -8,12 +8,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration as Time;
 
 use taut_event::Kind;
+use taut_lock::Bell;
 use taut_sys::clock;
 use taut_time::Duration;
 
 use super::{alone, busy, cpu, drained, postures};
 use crate::{
     BACKLOG_MAX, Job, Level, LockError, Overrun, Reason, Release, Rule, Setup, SetupError, TaskSetup, Wanted,
+    Work,
 };
 
 fn every(us: u64) -> Release {
@@ -194,6 +196,73 @@ fn a_panic_gives_back_what_is_held_and_goes_on_in_the_caller() {
         }));
         assert_eq!(caught.unwrap_err().downcast_ref::<&str>(), Some(&"on purpose"));
         assert!(held.into_inner(), "who was kept out got it");
+    }
+}
+
+/// Takes numbers as they come, one a job.
+struct Taker<'q> {
+    /// Below this they are there.
+    there: &'q AtomicU64,
+    next: u64,
+    found: Option<u64>,
+    taken: &'q AtomicU64,
+    /// How much later than it is found each job may be released.
+    later_ns: u64,
+}
+
+impl Work for Taker<'_> {
+    fn run(&mut self, _: &mut Job<'_>) {
+        let found = self.found.take().unwrap();
+        assert_eq!(self.taken.fetch_add(1, Ordering::Relaxed), found);
+    }
+
+    fn poll(&mut self, now_ns: u64) -> Option<u64> {
+        assert_eq!(self.found, None, "it has a job, or one put off");
+        if self.next == self.there.load(Ordering::Acquire) {
+            return None;
+        }
+        self.found = Some(self.next);
+        self.next += 1;
+        Some(now_ns + self.later_ns)
+    }
+}
+
+#[test]
+fn a_bell_releases_jobs() {
+    const NUMBERS: u64 = 200;
+    let _alone = alone();
+    for wanted in postures() {
+        for later_ns in [0, 50_000] {
+            let (there, taken, bell) = (AtomicU64::new(0), AtomicU64::new(0), Bell::new());
+            let mut setup = Setup::new();
+            let core = setup.core(cpu(), Rule::Dfp);
+            let taker = Taker { there: &there, next: 0, found: None, taken: &taken, later_ns };
+            let task = setup.task(core, TaskSetup::new("taker", Release::Polled), taker);
+            setup.task(core, TaskSetup::new("other", every(700)), |_: &mut Job<'_>| busy(10_000));
+            setup.bell(task, bell.listener()).unwrap();
+            // One that never rings.
+            let silent = Bell::new();
+            setup.bell(task, silent.listener()).unwrap();
+            let (_, outcome) = setup
+                .run(wanted, |_| {
+                    let mut ringer = bell.ringer();
+                    for number in 0..NUMBERS {
+                        there.store(number + 1, Ordering::Release);
+                        if number % 3 != 1 {
+                            ringer.ring();
+                        }
+                        if number % 16 == 0 {
+                            std::thread::sleep(Time::from_millis(1));
+                        }
+                    }
+                    ringer.ring();
+                    while taken.load(Ordering::Relaxed) < NUMBERS {
+                        std::thread::sleep(Time::from_millis(1));
+                    }
+                })
+                .unwrap();
+            assert_eq!(outcome.tasks[task.index()].completed, NUMBERS);
+        }
     }
 }
 
