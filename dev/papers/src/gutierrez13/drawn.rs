@@ -3,8 +3,9 @@
 
 //! Figures 6, 7 and 8: for each test two charts in ns as in the paper, and the same two in instructions.
 
-use super::measured::{Measured, Unit};
+use super::measured::{Measured, Unit, spread};
 use super::rules::Variant;
+use super::threads::{Activations, OTHERS, VARIANTS};
 use super::trials::Test;
 use crate::figure::{Axis, Body, Figure, Line, Mark, Panel, Stroke, Style, line};
 
@@ -46,12 +47,22 @@ pub(super) fn figure(measured: &Measured, test: Test) -> Figure {
             panels.push(panel(measured, (test, unit, label), from, to));
         }
     }
+    if test == Test::Activation
+        && let Ok(threads) = &measured.threads
+    {
+        panels.extend([(0, 10), (10, 100)].map(|(from, to)| on_threads(threads, from, to)));
+    }
     let mut legend: Vec<_> =
         Variant::ALL.iter().map(|variant| (variant.name().to_owned(), style(*variant, false))).collect();
+    if test == Test::Activation && measured.threads.is_ok() {
+        legend.push(("a bare loop, on threads".into(), line(5, Stroke::Dashed, Mark::None)));
+    }
     if test == Test::Pair {
         legend.push(("without a look at the clock".into(), line(5, Stroke::Dotted, Mark::None)));
     }
-    let clock = if test == Test::Pair {
+    let clock = if test == Test::Activation {
+        "Instructions are those of the rule alone. On threads: from the instant of a release to the job's first instruction."
+    } else if test == Test::Pair {
         "In ns, a lock of DFP reads the clock unless dotted; in instructions the clock is not counted."
     } else {
         "Instructions are those of the rule alone, with the call and the return."
@@ -83,6 +94,27 @@ fn panel(measured: &Measured, (test, unit, label): (Test, Unit, &str), from: u32
         },
         x: Axis::linear("other ready tasks", from.into(), to.into(), if to == 10 { 1.0 } else { 10.0 }),
         y: Axis::from_zero(&format!("{name} of {label}"), most),
+        body: Body::Lines(lines),
+    }
+}
+
+/// Test C with threads, in us.
+fn on_threads(threads: &Activations, from: u32, to: u32) -> Panel {
+    let here = || OTHERS.into_iter().filter(|others| (from..=to).contains(others));
+    let of = |variant: Variant| {
+        let at = |others: u32| threads.dispatched.get(&(variant, others)).map(|rounds| spread(rounds)[1]);
+        let points = here().filter_map(|others| Some((f64::from(others), at(others)?)));
+        Line { style: style(variant, false), points: points.collect() }
+    };
+    let mut lines: Vec<_> = VARIANTS.map(of).into();
+    let bare = spread(&threads.bare)[1];
+    let ends = [from, to].map(|others| (f64::from(others), bare));
+    lines.push(Line { style: line(5, Stroke::Dashed, Mark::None), points: ends.into() });
+    let most = lines.iter().flat_map(|line| &line.points).map(|point| point.1).fold(0.0, f64::max);
+    Panel {
+        title: format!("us on threads, {}", if to == 10 { "up to 10 others" } else { "10 to 89 others" }),
+        x: Axis::linear("other ready tasks", from.into(), to.into(), if to == 10 { 1.0 } else { 10.0 }),
+        y: Axis::from_zero("us of a release", most),
         body: Body::Lines(lines),
     }
 }

@@ -5,6 +5,7 @@
 
 use super::counts::Counts;
 use super::rules::Variant;
+use super::threads::Activations;
 use super::trials::{Cell, OTHERS, Test, Times, cells};
 
 /// All of a run.
@@ -13,6 +14,8 @@ pub(super) struct Measured {
     pub(super) times: Times,
     /// Why not, if instructions could not be counted.
     pub(super) counts: Result<Counts, String>,
+    /// Test C on threads; why not, if it could not be run.
+    pub(super) threads: Result<Activations, String>,
 }
 
 /// How an operation is measured.
@@ -119,6 +122,10 @@ impl Measured {
                 variant.word()
             );
         }
+        for ((variant, others), rounds) in self.threads.iter().flat_map(|threads| &threads.dispatched) {
+            let [least, middle, most] = spread(rounds).map(|us| 1e3 * us);
+            text += &format!("c_threads,{},{others},,{middle:.0},{least:.0},{most:.0}\n", variant.word());
+        }
         text
     }
 }
@@ -137,7 +144,7 @@ pub(super) mod tests {
         let figure = |(variant, test, others): Cell| of(variant, test, f64::from(others));
         let times = cells().map(|cell| (cell, [1.0, 0.9, 1.1].map(|part| part * figure(cell)).to_vec()));
         let counts = cells().map(|cell| (cell, figure(cell))).collect();
-        Measured { times: times.collect(), counts: Ok(counts) }
+        Measured { times: times.collect(), counts: Ok(counts), threads: Err("not asked for".into()) }
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //!
 //! | figure | measured | shown |
 //! |---|---|---|
-//! | 6, 7, 8: Tests A, B, C | `rules`, `trials` in ns, `counts` in instructions | `drawn`, `shapes` |
+//! | 6, 7, 8: Tests A, B, C | `rules`, `trials` in ns, `counts` in instructions; C also on threads, `threads` | `drawn`, `shapes` |
 //! | 9, 10: Appendix A | `appendix`, `from_head` | the same |
 //! | Table 1 | `sizes` | the same |
 
@@ -17,6 +17,7 @@ mod measured;
 mod rules;
 mod shapes;
 mod sizes;
+mod threads;
 mod trials;
 
 pub(crate) use counts::{COMMAND, everything};
@@ -37,6 +38,9 @@ const PAGE: &str = include_str!("../../pages/papers-004.md.in");
 /// What is worth recording; a look is shorter.
 const EFFORT: Effort = Effort { rounds: 21, pairs: 2_000, samples: 300 };
 
+/// The same of Test C on threads.
+const THREADS: threads::Effort = threads::Effort { rounds: 3, releases: 150 };
+
 /// What is asked for.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Wish {
@@ -55,7 +59,11 @@ pub(crate) fn run(wish: &Wish) -> Result<(), String> {
         return Ok(());
     };
     let output = Output::new(folder.clone())?;
-    let measured = Measured { times: trials::times(&EFFORT)?, counts: counts::counts(folder) };
+    let measured = Measured {
+        times: trials::times(&EFFORT)?,
+        counts: counts::counts(folder),
+        threads: threads::activations(&THREADS),
+    };
     written(&output, &measured, &EFFORT)
 }
 
@@ -76,6 +84,7 @@ fn written(output: &Output, measured: &Measured, effort: &Effort) -> Result<(), 
         output.figure(&format!("papers-004-{name}"), &drawn::figure(measured, test))?;
         values.set(&format!("table {name}"), numbers(measured, test));
     }
+    values.set("threads", on_threads(&measured.threads));
     output.text("papers-004.csv", &measured.csv())?;
     output.figure("papers-004-fig9", &appendix::tell(&mut values)?)?;
     let findings = shapes::findings(measured);
@@ -113,6 +122,26 @@ fn numbers(measured: &Measured, test: Test) -> String {
     table(&rows)
 }
 
+/// Test C on threads, in us.
+fn on_threads(threads: &Result<threads::Activations, String>) -> String {
+    let threads = match threads {
+        Ok(threads) => threads,
+        Err(why) => return format!("It could not be run here: {}.", why.trim()),
+    };
+    let told = |rounds: &[f64]| {
+        let [least, middle, most] = spread(rounds);
+        format!("{middle:.1} [{least:.1}, {most:.1}]")
+    };
+    let mut rows = vec![["other ready tasks", "SRP, ours", "DFP, ours"].map(str::to_owned).to_vec()];
+    for others in [0, 1, 3, 7, 10, 50, 89] {
+        let of =
+            |variant| threads.dispatched.get(&(variant, others)).map_or("-".into(), |rounds| told(rounds));
+        let times = threads::VARIANTS.map(of);
+        rows.push(std::iter::once(others.to_string()).chain(times).collect());
+    }
+    format!("us; a bare loop that sleeps until each release: {}.\n\n{}", told(&threads.bare), table(&rows))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,10 +154,15 @@ mod tests {
         let effort = Effort { rounds: 2, pairs: 20, samples: 8 };
         let times = trials::times(&effort).expect("rules do what they must");
         assert_eq!(times_told(&times)["rows"].as_array().map(Vec::len), Some(20 * 18));
-        let measured = Measured { times, counts: Err("not asked for".into()) };
+        let threads = threads::Activations {
+            dispatched: [((Variant::Srp, 3), vec![20.0, 21.5])].into(),
+            bare: vec![15.0],
+        };
+        let measured = Measured { times, counts: Err("not asked for".into()), threads: Ok(threads) };
         written(&output, &measured, &effort).expect("every place has its value");
         let page = std::fs::read_to_string(folder.path().join("papers-004.md")).expect("written");
         assert!(page.contains("could not be counted here: not asked for.") && !page.contains("{{"), "{page}");
+        assert!(page.contains("| 3 | 21.5 [20.0, 21.5] | - |"), "{page}");
         for name in ["papers-004-fig6.svg", "papers-004-fig9.svg", "papers-004.csv"] {
             assert!(folder.path().join(name).exists(), "{name}");
         }

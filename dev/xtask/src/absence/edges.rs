@@ -69,7 +69,7 @@ pub(super) const ROOMS: &[Room] = &[
     edge("dev/hazards", &["time", "event", "model", "manifest", "plan", "sys", "lock", "exec"]),
     edge("dev/jitter", &["taut"]),
     edge("dev/oracle", &["time", "model", "analysis", "sim"]),
-    edge("dev/papers", &["time", "model", "manifest", "policy", "analysis", "plan", "sweep", "sys"]),
+    edge("dev/papers", &["time", "model", "manifest", "policy", "analysis", "plan", "sweep", "sys", "exec"]),
     edge(PEERS, &["time", "policy", "share", "sys", "lock", "exec"]),
     edge("dev/xtask", &["event", "sys"]),
 ];
