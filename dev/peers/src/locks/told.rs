@@ -72,24 +72,30 @@ pub(super) fn markdown(rows: &[Rounds], facts: &[(String, String)]) -> String {
             continue;
         }
         let peer = of_trial.iter().copied().find(|row| row.name == beside);
-        let _ = writeln!(
-            text,
-            "\n## {heading}\n\nIn {what}.\n\n| | p50 | p99 | {} | {} |\n|---|---:|---:|---:|---:|",
-            if beside.is_empty() { String::new() } else { format!("over {beside}") },
-            if trial == "handed" { "over a bare line" } else { "" }
-        );
+        let has = |figure: &str| of_trial.iter().any(|row| !row.each(figure).is_empty());
+        // Columns of which there is something to say.
+        let p99 = has("p99").then_some("p99".to_owned());
+        let over_peer = peer.map(|peer| (format!("over {}", peer.name), peer));
+        let over_line = (trial == "handed").then_some("over a bare line".to_owned());
+        let heads = [
+            Some("p50".to_owned()),
+            p99.clone(),
+            over_peer.as_ref().map(|(head, _)| head.clone()),
+            over_line.clone(),
+        ];
+        let heads: Vec<String> = heads.into_iter().flatten().collect();
+        let _ = writeln!(text, "\n## {heading}\n\nIn {what}.\n");
+        let _ = writeln!(text, "| | {} |\n|---|{}", heads.join(" | "), "---:|".repeat(heads.len()));
         for row in of_trial {
             let name = if row.ours { format!("**{}**", row.name) } else { row.name.to_owned() };
-            let over_peer = peer.map_or_else(Vec::new, |peer| row.over(peer));
-            let over_line = if trial == "handed" { row.over_line() } else { Vec::new() };
-            let _ = writeln!(
-                text,
-                "| {name} | {} | {} | {} | {} |",
-                shown(&row.each("ns")),
-                shown(&row.each("p99")),
-                shown(&over_peer),
-                shown(&over_line)
-            );
+            let cells = [
+                Some(shown(&row.each("ns"))),
+                p99.as_ref().map(|_| shown(&row.each("p99"))),
+                over_peer.as_ref().map(|(_, peer)| shown(&row.over(peer))),
+                over_line.as_ref().map(|_| shown(&row.over_line())),
+            ];
+            let cells: Vec<String> = cells.into_iter().flatten().collect();
+            let _ = writeln!(text, "| {name} | {} |", cells.join(" | "));
         }
     }
     text
@@ -166,8 +172,8 @@ mod tests {
         for line in [
             "- cpu: one",
             "- note: ticket, handed: 1 of 3 rounds without a figure: it was busy",
-            "| **SRP** | 5.00 [4.00, 6.00] | - | 1.50 [1.00, 2.00] | - |",
-            "| ticket | 250 [200, 300] | - | - | 2.50 [2.00, 3.00] |",
+            "| **SRP** | 5.00 [4.00, 6.00] | 1.50 [1.00, 2.00] |",
+            "| ticket | 250 [200, 300] | 2.50 [2.00, 3.00] |",
         ] {
             assert!(page.contains(line), "{line} is not in\n{page}");
         }
