@@ -95,7 +95,7 @@ fn interpret(
     let mut read = BTreeMap::new();
     for now in 0..until_ms {
         let due = |at: usize| {
-            now >= blocks[at].offset_ms && (now - blocks[at].offset_ms) % blocks[at].period_ms == 0
+            now >= blocks[at].offset_ms && (now - blocks[at].offset_ms).is_multiple_of(blocks[at].period_ms)
         };
         // Delays give what was there before anything computes.
         (0..blocks.len()).filter(|at| due(*at)).for_each(|at| delayed[at] = output[at]);
@@ -365,7 +365,7 @@ fn skipped_jobs_leave_what_was_there() {
         block.more = "on-overrun = \"skip-next\"";
     }
     let late = |at: usize| {
-        move |job: u64| if at % 2 == 0 && job % 9 == 4 { BLOCKS[at].period_ms * 2_300 } else { 0 }
+        move |job: u64| if at.is_multiple_of(2) && job % 9 == 4 { BLOCKS[at].period_ms * 2_300 } else { 0 }
     };
     let outcome = run(&blocks, manifest(&blocks, "auto", "synchronous"), late, |_| ());
     let (reads, _) = outcome.check(&blocks, UNTIL_MS);
