@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use taut_boot::Maps;
 use taut_boot::thread::Station;
 use taut_lock::Bell;
+use taut_lock::Listener;
 use taut_plan::{ArrivalPlan, ClassPlan, Plan};
 use taut_scope::Scope;
 
@@ -54,6 +55,8 @@ pub(crate) enum Code<'p> {
         timing: Timing,
         /// Known once all ends are handed out.
         flows: Option<TaskFlows<'p>>,
+        /// What releases it, if a channel does.
+        bell: Option<Listener<'p>>,
     },
     BestEffort(Box<dyn FnOnce(&mut Context<'_>) + Send + 'p>),
 }
@@ -163,7 +166,7 @@ impl<'p> App<'p> {
         let timing = self.timing(task).filter(|timing| timing.trigger.is_none());
         let timing = timing.ok_or_else(|| no_such("periodic task", name))?;
         let code = create(&mut Create::new(self, task))?;
-        self.add_real_time(task, timing, Box::new(PeriodicBody::new(code)))
+        self.add_real_time(task, timing, Box::new(PeriodicBody::new(code)), None)
     }
 
     fn add_receiver<P: Payload + 'p, R: Receiver<P> + 'p>(
@@ -180,10 +183,18 @@ impl<'p> App<'p> {
         let (ring, bell, channel) = create_ends.trigger::<P>(&trigger)?;
         let trusted = !self.plan.channels[channel].writer.client;
         let channel = position(channel);
-        self.add_real_time(task, timing, Box::new(ReceiverBody::new(code, ring, bell, channel, trusted)))
+        let wakes = Some(bell.clone());
+        let body = Box::new(ReceiverBody::new(code, ring, bell, channel, trusted));
+        self.add_real_time(task, timing, body, wakes)
     }
 
-    fn add_real_time(&mut self, task: usize, timing: Timing, body: Box<dyn Body + 'p>) -> Result<(), Error> {
+    fn add_real_time(
+        &mut self,
+        task: usize,
+        timing: Timing,
+        body: Box<dyn Body + 'p>,
+        bell: Option<Listener<'p>>,
+    ) -> Result<(), Error> {
         let ClassPlan::RealTime { cpu, priority, release, .. } = &self.plan.tasks[task].class else {
             return Err(no_such("real-time task", &self.plan.tasks[task].name));
         };
@@ -191,7 +202,8 @@ impl<'p> App<'p> {
         // SAFETY:
         // - the planner gives every scope a region of its own, and `find` lets each task be made once
         let scope = unsafe { self.maps.scope(*release, &self.plan.tasks[task].name)? };
-        self.parts.push(Part { task, code: Code::RealTime { body, scope, station, timing, flows: None } });
+        self.parts
+            .push(Part { task, code: Code::RealTime { body, scope, station, timing, flows: None, bell } });
         Ok(())
     }
 

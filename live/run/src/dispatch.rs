@@ -9,6 +9,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use taut_exec::{CoreId, Level, Release, Resource, Rule, Setup, TaskSetup, Work};
+use taut_lock::Listener;
 use taut_plan::{ArrivalPlan, ClassPlan, Locking, Mechanism, Overrun, Plan, ResourcePlan, Scheduler};
 use taut_trace::Drain;
 
@@ -150,7 +151,7 @@ impl Dispatch {
     }
 
     /// The set-up with its tasks.
-    pub(crate) fn into_setup<'w>(self, plan: &Plan, seats: &'w mut [Seat<'_>]) -> Setup<'w> {
+    pub(crate) fn into_setup<'w>(self, plan: &Plan, seats: &'w mut [Seat<'_>]) -> Result<Setup<'w>, Error> {
         let Self { cores, resources, guards, .. } = &self;
         let by_cpu = |cpu: u16| plan.cores.iter().position(|core| core.cpu == cpu).and_then(|at| cores[at]);
         let mut tasks = Vec::new();
@@ -164,7 +165,7 @@ impl Dispatch {
                 ArrivalPlan::Periodic { periodic, offset } => {
                     Release::Periodic { period: *periodic, offset: *offset }
                 }
-                ArrivalPlan::Sporadic { .. } => Release::ByHand,
+                ArrivalPlan::Sporadic { .. } => Release::Polled,
             };
             let mut setup = TaskSetup::new(&task.name, release)
                 .priority((*priority).into())
@@ -187,9 +188,13 @@ impl Dispatch {
         }
         let mut setup: Setup<'w> = self.setup;
         for (core, task, seat) in tasks {
-            setup.task(core, task, seat);
+            let bell = seat.bell.clone();
+            let task = setup.task(core, task, seat);
+            if let Some(bell) = bell {
+                setup.bell(task, bell).map_err(Error::Executor)?;
+            }
         }
-        setup
+        Ok(setup)
     }
 }
 
@@ -216,14 +221,22 @@ pub(crate) struct Seat<'p> {
     pub(crate) task: usize,
     pub(crate) body: Box<dyn Body + 'p>,
     pub(crate) stage: Stage<'p>,
+    /// What releases it, if a channel does.
+    bell: Option<Listener<'p>>,
     control: &'p Control,
     over: bool,
     panicked: bool,
 }
 
 impl<'p> Seat<'p> {
-    pub(crate) fn new(task: usize, body: Box<dyn Body + 'p>, stage: Stage<'p>, control: &'p Control) -> Self {
-        Self { task, body, stage, control, over: false, panicked: false }
+    pub(crate) fn new(
+        task: usize,
+        body: Box<dyn Body + 'p>,
+        stage: Stage<'p>,
+        bell: Option<Listener<'p>>,
+        control: &'p Control,
+    ) -> Self {
+        Self { task, body, stage, bell, control, over: false, panicked: false }
     }
 
     /// After the executor has ended, on the main thread.
@@ -239,6 +252,10 @@ impl<'p> Seat<'p> {
 }
 
 impl Work for &mut Seat<'_> {
+    fn poll(&mut self, now_ns: u64) -> Option<u64> {
+        if self.over { None } else { self.body.poll(&self.stage, now_ns) }
+    }
+
     fn run(&mut self, job: &mut taut_exec::Job<'_>) {
         if self.over {
             return;

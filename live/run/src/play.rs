@@ -11,7 +11,7 @@ use std::thread::{Builder, Scope as ThreadScope, ScopedJoinHandle};
 use taut_boot::thread::{STACK_BYTES, Station, take_station};
 use taut_boot::{Gate, Guarantee, Maps, Posture};
 use taut_event::{Kind, Record};
-use taut_exec::{Exec, Wanted};
+use taut_exec::{Exec, Setup, Wanted};
 use taut_plan::{ClassPlan, Plan};
 use taut_scope::Scope;
 use taut_sys::{clock, interrupt, signals, thread};
@@ -85,13 +85,13 @@ impl<'p> Play<'p> {
             let scribe = scribe(position(task));
             match code {
                 Code::BestEffort(run) => extras.push((task, run, scribe)),
-                Code::RealTime { mut body, scope, timing, .. } if dispatch.has(self.plan, task) => {
+                Code::RealTime { mut body, scope, timing, bell, .. } if dispatch.has(self.plan, task) => {
                     body.start();
                     // Dispatched jobs are told when they arrive.
                     let stage = Stage::new(scope, scribe, self.control, timing, 0);
-                    seats.push(Seat::new(task, body, stage, self.control));
+                    seats.push(Seat::new(task, body, stage, bell, self.control));
                 }
-                Code::RealTime { body, scope, station, timing, flows } => {
+                Code::RealTime { body, scope, station, timing, flows, .. } => {
                     actors.push((task, Actor { body, scope, station, timing, flows, scribe }));
                 }
             }
@@ -146,13 +146,16 @@ impl<'p> Play<'p> {
                 played(None)
             } else {
                 let setup = dispatch.into_setup(self.plan, &mut seats);
-                match setup.run(self.wanted(), |executor| played(Some(executor))) {
+                let run = |setup: Setup<'_>| {
+                    setup.run(self.wanted(), |executor| played(Some(executor))).map_err(Error::Executor)
+                };
+                match setup.and_then(run) {
                     Ok((watched, _)) => watched,
                     Err(error) => {
                         self.control.stop();
                         gate.call_off();
                         joins.into_iter().for_each(|(_, join)| drop(join.join()));
-                        return Err(Error::Executor(error));
+                        return Err(error);
                     }
                 }
             };

@@ -38,6 +38,11 @@ pub(crate) trait Body: Send {
     fn start(&mut self);
     /// On a thread of its own that Linux schedules: from release 0 to the end.
     fn run(&mut self, stage: &mut Stage<'_>);
+    /// Where a dispatcher decides, of a task that a channel releases: takes a value if there is one, and says since when its
+    /// job is due. Only while there is no job.
+    fn poll(&mut self, _stage: &Stage<'_>, _now_ns: u64) -> Option<u64> {
+        None
+    }
     /// Where a dispatcher decides: one job; `false` if there is to be no other.
     fn once(&mut self, stage: &mut Stage<'_>, job: &mut taut_exec::Job<'_>) -> bool;
     /// After the last job; of [`Body::run`] a part.
@@ -367,6 +372,10 @@ pub(crate) struct ReceiverBody<'p, P: Payload, R> {
     channel: u16,
     /// Whether the writer is of this process: its stamps and its rings mean what they say.
     trusted: bool,
+    /// Where a dispatcher decides: before that no job is due.
+    earliest_ns: u64,
+    /// And the value that the next job has.
+    taken: Option<Stamped<P>>,
 }
 
 impl<'p, P: Payload, R: Receiver<P>> ReceiverBody<'p, P, R> {
@@ -377,7 +386,7 @@ impl<'p, P: Payload, R: Receiver<P>> ReceiverBody<'p, P, R> {
         channel: u16,
         trusted: bool,
     ) -> Self {
-        Self { receiver, ring, bell, channel, trusted }
+        Self { receiver, ring, bell, channel, trusted, earliest_ns: 0, taken: None }
     }
 
     /// The next value, not before `earliest_ns`; `None` if the application stops.
@@ -446,9 +455,31 @@ impl<P: Payload, R: Receiver<P>> Body for ReceiverBody<'_, P, R> {
         self.stop();
     }
 
-    fn once(&mut self, _: &mut Stage<'_>, _: &mut taut_exec::Job<'_>) -> bool {
-        // The planner has no receiver on a dispatched core; see `Plan::not_executed`.
-        false
+    fn poll(&mut self, stage: &Stage<'_>, now_ns: u64) -> Option<u64> {
+        let stamped = self.ring.pop().ok().flatten()?;
+        let arrival_ns = if self.trusted { stamped.sent_ns.min(now_ns) } else { now_ns };
+        let release_ns = arrival_ns.max(self.earliest_ns);
+        self.earliest_ns = release_ns.saturating_add(stage.timing.period_ns);
+        self.taken = Some(stamped);
+        Some(release_ns)
+    }
+
+    fn once(&mut self, stage: &mut Stage<'_>, job: &mut taut_exec::Job<'_>) -> bool {
+        let Some(Stamped { sent_ns, sequence, value }) = self.taken.take() else { return true };
+        match stage.follow(&mut self.receiver) {
+            None => return false,
+            Some(false) => {}
+            Some(true) => {
+                let (receiver, channel) = (&mut self.receiver, self.channel);
+                stage.dispatched(job, |job| {
+                    let now_ns = clock::monotonic_ns();
+                    let latency_ns = now_ns.saturating_sub(sent_ns);
+                    job.scribe.other(now_ns, Kind::Receive, channel, sequence, latency_ns);
+                    receiver.receive(job, value)
+                });
+            }
+        }
+        true
     }
 
     fn stop(&mut self) {

@@ -250,3 +250,60 @@ fn late_jobs_end_where_they_lock() {
     assert!(outcome.of_task(Kind::Overrun, 0).len() as u64 >= KILLED.load(Ordering::Relaxed));
     assert!(outcome.of_task(Kind::Complete, 0).len() > 20);
 }
+
+/// Takes what comes, and counts.
+struct Taker;
+
+impl taut_run::Component for Taker {}
+
+static TAKEN: AtomicU64 = AtomicU64::new(0);
+
+impl taut_run::Receiver<u64> for Taker {
+    fn receive(&mut self, _: &mut taut_run::Job<'_>, value: u64) -> Result<(), Failure> {
+        // Every value, in order.
+        assert_eq!(TAKEN.fetch_add(1, Ordering::Relaxed), value);
+        Ok(())
+    }
+}
+
+#[test]
+fn a_channel_releases_a_receiver() {
+    let tables = r#"
+executor = "dispatched"
+[payloads]
+Count = { type = "u64" }
+[tasks.sends]
+arrival = { periodic = "2ms" }
+deadline = "2ms"
+wcet = { value = "100us", source = "guess" }
+[tasks.takes]
+arrival = { sporadic = "1ms", trigger = "counts" }
+deadline = "1ms"
+wcet = { value = "100us", source = "guess" }
+[channels.counts]
+kind = "queue"
+from = "sends"
+to = "takes"
+payload = "Count"
+"#;
+    let outcome = run(tables, Some(Duration::from_ms(200)), |app| {
+        app.task("sends", |create| {
+            let mut counts = create.queue_writer::<u64>("counts")?;
+            let mut next = 0;
+            Ok(each(move |job| {
+                counts.send(job, next).map_err(|_| Failure::Code(1))?;
+                next += 1;
+                Ok(())
+            }))
+        })?;
+        app.receiver::<u64, _>("takes", |_| Ok(Taker))
+    });
+    assert!(outcome.ending.as_ref().unwrap().orderly);
+    let taken = TAKEN.load(Ordering::Relaxed);
+    assert!(taken > 50, "{taken}");
+    assert!(outcome.of(Kind::Failed).is_empty());
+    assert_eq!(outcome.of_task(Kind::Complete, 1).len() as u64, taken);
+    // Not closer together than they may be.
+    let releases: Vec<u64> = outcome.of_task(Kind::Release, 1).iter().map(|r| r.at.as_ns()).collect();
+    assert!(releases.windows(2).all(|pair| pair[1] - pair[0] >= 1_000_000), "{releases:?}");
+}

@@ -80,8 +80,14 @@ impl Plan {
                         channel.name, core.cpu
                     ));
                 }
+                // A client may ring without end, which nobody counts with there.
+                let by_client = |trigger: &String| {
+                    self.channels.iter().any(|channel| channel.name == *trigger && channel.writer.client)
+                };
                 let what = match (arrival, on_overrun, budget) {
-                    (ArrivalPlan::Sporadic { .. }, ..) => "receiver",
+                    (ArrivalPlan::Sporadic { trigger, .. }, ..) if by_client(trigger) => {
+                        "a client's channel that releases task"
+                    }
                     (_, Overrun::Demote, _) => "demoted jobs of task",
                     (.., Some(_)) => "the budget of task",
                     _ => continue,

@@ -52,7 +52,7 @@ pub(super) const ROOMS: &[Room] = &[
     room("live/boot", &["plan", "sys", "segment", "share", "scope"], &[]),
     room(
         "live/run",
-        &["time", "event", "plan", "sys", "segment", "lock", "share", "scope", "trace", "boot"],
+        &["time", "event", "plan", "sys", "segment", "lock", "exec", "share", "scope", "trace", "boot"],
         &["zerocopy"],
     ),
     edge("edge/taut", &["time", "plan", "segment", "scope", "boot", "run"]),
