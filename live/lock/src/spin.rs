@@ -109,9 +109,14 @@
 //! - `tests/loom_spin.rs`: every execution of 2 and 3 parties, with deaths; without the state of choosing it fails
 //! - `tests/shuttle.rs`, `tests/stress.rs`: longer runs, of threads also under the thread sanitizer
 //! - `tests/steps.rs`: the bounds above; `tests/deaths.rs`: a death at each step; `tests/hostile.rs`: a process scribbles
-//! - `tests/conformance.rs`: the order of `taut_policy::Msrp`
+//! - `tests/kills.rs`: processes killed at any moment; `tests/conformance.rs`: the order of `taut_policy::Msrp`
+//! - `benches/hand_over.rs`: what it costs, beside a word's way to and fro
 //!
-//! Not covered: 2⁵³ tickets.
+//! `tests/loom_spin.rs`: 2 parties once each, without preemption bound, 14 812 executions; 2 + 1 times with bound 2, 6 882; 3
+//! parties with bound 2, 32 391, where a patience of 1 look ends their spinning; a death at each of four places with a
+//! successor, bound 2, 3 215 to 4 589.
+//!
+//! Not covered: 2⁵³ tickets; three parties that spin without end in one model.
 
 use std::sync::atomic::compiler_fence;
 
