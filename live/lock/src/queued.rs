@@ -517,7 +517,8 @@ impl Party<'_> {
             return None;
         }
         self.stage = Stage::Out;
-        let word = Holder(self.object.holder.load(Acquire)); // O2 wait
+        // Relaxed: where others wait, it is looked at again.
+        let word = Holder(self.object.holder.load(Relaxed));
         // O1 hold
         let free =
             |word: Holder| self.object.holder.compare_exchange(word.0, word.free().0, Release, Relaxed);
@@ -555,7 +556,7 @@ impl Party<'_> {
     fn hand_over(&self, next: u32) {
         let object = &self.object;
         // O1 hold: others may ask meanwhile, which changes other bits.
-        object.holder.fetch_add(hand_over(self.which, next), AcqRel);
+        object.holder.fetch_add(hand_over(self.which, next), Release);
         // O3 ring
         if object.ring(next).fetch_add(2, AcqRel) & 1 != 0 {
             object.gates.wake(next);
