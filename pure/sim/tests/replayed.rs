@@ -26,7 +26,9 @@ fn recorded(seed: u64, steps: u64) -> (Case, Vec<Record>) {
 
 fn replay(case: &Case, records: &[Record], slack: u64) -> Replayed {
     let cores: Vec<usize> = (0..case.set.cores().len()).collect();
-    let replay = Replay::new(&case.set, &case.rules).slack(Duration::from_ns(slack)).dispatched(&cores);
+    let slack = Duration::from_ns(slack);
+    let replay = Replay::new(&case.set, &case.rules).slack(slack).patience(slack).overlap(slack);
+    let replay = replay.dispatched(&cores);
     replay.run(records, &mut ()).expect("well-formed")
 }
 
@@ -138,7 +140,9 @@ fn slack_is_no_licence() {
             continue;
         }
         records[at].kind = Kind::Locked;
-        let replayed = replay(&case, &records, slack);
+        let replay =
+            Replay::new(&case.set, &case.rules).slack(Duration::from_ns(slack)).overlap(Duration::ZERO);
+        let replayed = replay.run(&records, &mut ()).expect("well-formed");
         let place = replayed.difference.as_ref().map(|found| found.recorded.0);
         assert!(place.is_some(), "seed {seed}: {}", told(&replayed));
         found += 1;

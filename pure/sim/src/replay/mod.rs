@@ -22,9 +22,10 @@
 //! later by what the machine took; [`CoreReplay::late_max`] has the most of it.
 //!
 //! **Between cores** the order is that of the records' instants. Two requests for one resource whose instants are closer than
-//! [`Replay::slack`], or a request and the unlock before, may have come in either order, for a job reads the clock beside
-//! the step that decides: then they are taken in the order in which the resource was held. That is no licence for a
-//! holder beside another for longer than that, or for one that went before its turn.
+//! [`Replay::slack`] may have come in either order, for a job reads the clock beside the step that decides: then they are
+//! taken in the order in which the resource was held. So may a request and the unlock before, within
+//! [`Replay::patience`]. That is no licence for a holder beside another, but for [`Replay::overlap`], or for one that went
+//! before its turn.
 //!
 //! **What is not compared**: values, misses, and what a core decided after it lost records, ran out of a budget that demotes
 //! a job, or in a server; cores that share a resource with it end with it. Each core says how far it was compared.
@@ -54,6 +55,8 @@ pub struct Replay<'a> {
     set: &'a TaskSet,
     rules: &'a Rules,
     slack: Duration,
+    patience: Duration,
+    overlap: Duration,
     demoting: bool,
     dispatched: &'a [usize],
     except: &'a [usize],
@@ -122,16 +125,33 @@ pub enum Why {
 impl<'a> Replay<'a> {
     /// Of a set under rules.
     pub fn new(set: &'a TaskSet, rules: &'a Rules) -> Self {
-        Self { set, rules, slack: Self::SLACK, demoting: false, dispatched: &[], except: &[] }
+        let (slack, patience, overlap) = (Self::SLACK, Self::SLACK, Self::OVERLAP);
+        Self { set, rules, slack, patience, overlap, demoting: false, dispatched: &[], except: &[] }
     }
 
     /// What [`Replay::slack`] is if nobody says.
-    pub const SLACK: Duration = Duration::from_us(5);
+    pub const SLACK: Duration = Duration::from_ms(1);
+    /// What [`Replay::overlap`] is if nobody says.
+    pub const OVERLAP: Duration = Duration::from_us(5);
 
-    /// How close requests and unlocks of several cores are that may have come in either order.
+    /// How close requests of several cores for a resource are that may have come in either order: a thread looks at the
+    /// clock beside the step that decides, and its core may be taken from it in between. Whatever it is, one holds it.
     #[must_use]
     pub fn slack(self, slack: Duration) -> Self {
         Self { slack, ..self }
+    }
+
+    /// How long after it has recorded an unlock a thread may take to let others have the resource; [`Replay::SLACK`] if
+    /// nobody says. Who asks until then and waits is no difference. A thread that is not real-time may take long.
+    #[must_use]
+    pub fn patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// How long two may seem to hold a resource, as the one that gave it back looked at the clock after that.
+    #[must_use]
+    pub fn overlap(self, overlap: Duration) -> Self {
+        Self { overlap, ..self }
     }
 
     /// Whether a job that has used up its budget goes on with less urgency. If not, that is no more than a note.

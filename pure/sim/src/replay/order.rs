@@ -47,10 +47,6 @@ impl<S: Sink> Player<'_, S> {
             What::Spin(resource) | What::Suspend(resource) => {
                 (resource, rank.copied().unwrap_or(self.tape.sure[resource]))
             }
-            What::Unlock(resource) => {
-                let sure = self.grants[resource] < self.tape.sure[resource];
-                (resource, if sure { self.grants[resource] + 1 } else { usize::MAX })
-            }
             _ => return None,
         };
         // By priority, one that would be next and is not has come after the unlock.
@@ -73,7 +69,6 @@ impl<S: Sink> Player<'_, S> {
             // By priority, who came first says nothing of who goes first, but among equals.
             let says_nothing = self.by_priority(resource)
                 && waits
-                && !matches!(item.what, What::Unlock(_))
                 && self.set.tasks()[asks.task].priority != self.set.tasks()[item.task].priority;
             other != core
                 && !says_nothing
@@ -81,8 +76,26 @@ impl<S: Sink> Player<'_, S> {
                 && self.item(other).is_some()
                 && asks.at <= item.at.saturating_add(self.slack)
                 && !self.first.iter().any(|(busy, _)| *busy == other)
-                // One that was granted at once came after the unlock.
-                && (waits || !matches!(item.what, What::Unlock(_)))
+        })
+    }
+
+    /// Whether who holds a resource next has still to ask for it, and will wait: then it is let go after that, however
+    /// much later than was recorded.
+    pub(super) fn is_kept(&self, core: usize, resource: usize, at: u64) -> bool {
+        let until = at.saturating_add(self.patience);
+        let holds = self.tape.holds[resource].iter().skip(self.grants[resource]);
+        let sure = self.grants[resource] < self.tape.sure[resource];
+        let mut next = holds.take(if sure { 1 } else { usize::MAX });
+        let asked = |&&(other, place): &&(usize, usize)| self.lanes[other].next > place;
+        if next.clone().any(|hold| asked(&hold)) {
+            return false;
+        }
+        next.any(|&(other, place)| {
+            let asks = self.tape.items[other].get(place);
+            let waits = asks.is_some_and(|asks| {
+                asks.at <= until && matches!(asks.what, What::Spin(_) | What::Suspend(_))
+            });
+            other != core && waits && self.lanes[other].next <= place && self.item(other).is_some()
         })
     }
 
@@ -98,7 +111,7 @@ impl<S: Sink> Player<'_, S> {
             return None;
         }
         let from = self.lanes[other].next;
-        let close = |item: &&Item| item.at <= at.saturating_add(self.slack);
+        let close = |item: &&Item| item.at <= at.saturating_add(self.overlap);
         let mut items = self.tape.items[other][from..].iter().take_while(close);
         let place = items.position(|item| item.task == task && item.what == What::Unlock(resource))?;
         Some((other, from + place))

@@ -23,6 +23,8 @@ pub(super) struct Player<'a, S> {
     pub(super) simulation: Simulation,
     pub(super) tape: &'a Tape,
     pub(super) slack: u64,
+    pub(super) patience: u64,
+    pub(super) overlap: u64,
     pub(super) lanes: Vec<Lane>,
     /// Per task, how many of its arrivals were told or dropped.
     pub(super) arrived: Vec<usize>,
@@ -30,6 +32,8 @@ pub(super) struct Player<'a, S> {
     pub(super) granted: Vec<Option<usize>>,
     /// Per resource, as simulated: task, job, and which hold it is.
     pub(super) held: Vec<Option<(usize, u64)>>,
+    /// Per resource, who gave it back, and others may not have it yet.
+    pub(super) kept: Vec<Option<usize>>,
     /// Per resource, how many were granted it.
     pub(super) grants: Vec<usize>,
     /// Cores that go first until a place of theirs, the last one first.
@@ -106,10 +110,13 @@ pub(super) fn play(
         rules: replay.rules,
         simulation,
         slack: replay.slack.as_ns(),
+        patience: replay.patience.as_ns(),
+        overlap: replay.overlap.as_ns(),
         lanes: (0..tape.items.len()).map(|_| Lane::default()).collect(),
         arrived: tape.arrived.clone(),
         granted: vec![None; tasks],
         held: vec![None; resources],
+        kept: vec![None; resources],
         grants: vec![0; resources],
         first: Vec::new(),
         looked: tape.looked.clone(),
@@ -243,6 +250,10 @@ impl<S: Sink> Player<'_, S> {
                 Act::Request(resource)
             }
             What::Spin(resource) | What::Suspend(resource) => Act::Request(resource),
+            What::Unlock(resource) if self.is_kept(core, resource, at) => {
+                self.kept[resource] = Some(task);
+                Act::UnlockAndKeep(resource)
+            }
             What::Unlock(resource) => Act::Unlock(resource),
             What::Complete => Act::Complete,
             What::Start | What::Preempt | What::Resume => return Err(Refused::By(None)),
@@ -250,8 +261,25 @@ impl<S: Sink> Player<'_, S> {
         if !self.simulation.executes(task, job) {
             return Err(Refused::By(None));
         }
+        let kept = if let Act::Request(resource) = act { self.kept[resource].take() } else { None };
+        let own = kept.is_some_and(|giver| self.set.tasks()[giver].core == core);
+        if own {
+            self.let_go(core, act, kept, at)?;
+        }
         self.run(core, at, |run, sink| run.act(at, task, act, sink))?;
+        if !own {
+            self.let_go(core, act, kept, at)?;
+        }
         Ok(true)
+    }
+
+    /// Others may have what was given back before.
+    fn let_go(&mut self, core: usize, act: Act, kept: Option<usize>, at: u64) -> Result<(), Refused> {
+        if let (Act::Request(resource), Some(giver)) = (act, kept) {
+            self.reordered += 1;
+            self.run(core, at, |run, sink| run.lets_go(at, giver, resource, sink))?;
+        }
+        Ok(())
     }
 
     fn deliver(&mut self, core: usize, item: Item, resource: usize) -> Result<bool, Refused> {

@@ -53,14 +53,25 @@ impl Simulation {
                     refused(rule.unboost(), task)?;
                 }
             }
-            if guard != Guard::Local {
-                let party = self.party(task);
-                let next = refused(self.state.globals[resource].release(party), task)?;
-                if let Some(next) = next {
-                    self.granted(next, resource, guard, moment)?;
-                }
+            if guard != Guard::Local && self.state.keeps != Some(resource) {
+                self.let_go(task, resource, guard, moment)?;
             }
             self.step(task, moment.scenario);
+        }
+    }
+
+    /// Others may have a global resource from now on.
+    pub(super) fn let_go(
+        &mut self,
+        task: usize,
+        resource: usize,
+        guard: Guard,
+        moment: &mut Moment<'_, impl Sink>,
+    ) -> Result<(), Halt> {
+        let party = self.party(task);
+        match refused(self.state.globals[resource].release(party), task)? {
+            Some(next) => self.granted(next, resource, guard, moment),
+            None => Ok(()),
         }
     }
 

@@ -20,6 +20,8 @@ use crate::{End, Fault, Rules, Scenario, Sink, Start};
 pub(crate) enum Act {
     Request(usize),
     Unlock(usize),
+    /// Of a global resource, which others may have after [`Simulation::lets_go`] alone.
+    UnlockAndKeep(usize),
     Complete,
 }
 
@@ -98,11 +100,14 @@ impl Simulation {
         let guard = |resource: usize| self.guards.get(resource).copied().ok_or(End::Misuse { task });
         let (what, resource) = match act {
             Act::Request(resource) => (What::Lock(guard(resource)?), resource),
-            Act::Unlock(resource) => (What::Unlock(guard(resource)?), resource),
+            Act::Unlock(resource) | Act::UnlockAndKeep(resource) => {
+                (What::Unlock(guard(resource)?), resource)
+            }
             Act::Complete => (What::End, 0),
         };
         self.ops[begin as usize + 1] = Op { what, resource: resource as u32, time: 0 };
         self.state.live[task].at = begin;
+        self.state.keeps = if let Act::UnlockAndKeep(resource) = act { Some(resource) } else { None };
         self.at(now, sink, |run, moment| {
             let core = run.fixed[task].core as usize;
             run.ended(core, moment)?;
@@ -111,6 +116,21 @@ impl Simulation {
                 _ => Ok(()),
             }
         })
+    }
+
+    /// Others may have what a task gave back.
+    ///
+    /// # Errors
+    /// What the rule refuses.
+    pub(crate) fn lets_go(
+        &mut self,
+        now: u64,
+        task: usize,
+        resource: usize,
+        sink: &mut impl Sink,
+    ) -> Result<(), Halt> {
+        let guard = self.guards.get(resource).copied().ok_or(End::Misuse { task })?;
+        self.at(now, sink, |run, moment| run.let_go(task, resource, guard, moment))
     }
 
     /// A core is told that a job of its own was granted what it waits for. Gives whether it was.

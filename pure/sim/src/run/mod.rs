@@ -89,6 +89,8 @@ struct State {
     open: u64,
     /// Per task, how much more than it may its job executes at its end.
     excess: Vec<u64>,
+    /// A resource that others may not have yet when it is given back.
+    keeps: Option<usize>,
     /// Per task, what it was granted and its core has not been told; empty where cores are told at once.
     on_the_way: Vec<Option<(Grant, usize, Guard)>>,
     outcome: Outcome,
@@ -198,6 +200,7 @@ impl Simulation {
             random: Random::new(0),
             open: 0,
             excess: vec![0; count],
+            keeps: None,
             on_the_way: Vec::new(),
             outcome: Outcome {
                 tasks: vec![TaskOutcome::default(); count],
