@@ -301,6 +301,16 @@ mod tests {
         assert!(Locks::of("{}").is_err());
     }
 
+    /// Rows have the names by which they are asked for.
+    #[test]
+    fn the_recorded_run_has_what_the_bars_need() {
+        let tree = Tree::here().unwrap();
+        let locks = Locks::of(&tree.read("docs/measured/locks.json")).unwrap();
+        let rows = sections(&locks);
+        assert_eq!(rows.len(), 19);
+        assert!(rows.iter().all(|row| row.value().is_some()), "{}", super::super::row::table(&rows));
+    }
+
     #[test]
     fn lines_and_levels_are_told_apart() {
         let row = |rule: &str, others: f64, ns: f64| json!({ "test": "b", "rule": rule, "others": others, "ns": [ns, ns] });
