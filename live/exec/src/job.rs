@@ -112,7 +112,9 @@ impl<'j> Job<'j> {
             return Err(LockError::NotListed { task: self.task, resource: index });
         }
         self.shared.acquire(self.worker, self.task, index)?;
-        let held = Held { shared: self.shared, worker: self.worker, task: self.task, index };
+        let Self { shared, worker, task, .. } = *self;
+        // For a panic; else we give it back ourselves, which is shorter.
+        let held = Held { shared, worker, task, index };
         // SAFETY:
         // - we hold it: the rule of its core (brand) has granted it to this job, and to no other until `held` is dropped,
         //   which is after the last use of the reference;
@@ -121,8 +123,9 @@ impl<'j> Job<'j> {
         let value = unsafe { &mut *resource.cell.get() };
         self.depth += 1;
         let result = section(value, self);
-        drop(held);
+        std::mem::forget(held);
         self.depth -= 1;
+        shared.give_back(worker, task, index);
         Ok(result)
     }
 
@@ -267,7 +270,7 @@ struct Held<'j> {
 }
 
 impl Drop for Held<'_> {
-    #[inline]
+    #[cold]
     fn drop(&mut self) {
         self.shared.give_back(self.worker, self.task, self.index);
     }

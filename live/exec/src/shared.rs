@@ -104,6 +104,16 @@ impl Inside<'_> {
         unsafe { &mut *self.shared.cell.get() }
     }
 
+    /// Ends it, where the core is strict.
+    #[inline(always)]
+    fn leave_strict(self) {
+        let shared = self.shared;
+        std::mem::forget(self);
+        if shared.mark.leave() {
+            shared.call();
+        }
+    }
+
     /// Ends it.
     #[inline(always)]
     pub(crate) fn leave(self) {
@@ -225,9 +235,11 @@ impl Shared {
     /// Goes inside, as the thread `me` of the pool in the middle of its job.
     #[inline(always)]
     pub(crate) fn enter(&self, me: u32, task: u32) -> Inside<'_> {
-        if !self.strict {
-            return self.enter_loose(me);
-        }
+        if self.strict { self.enter_strict(me, task) } else { self.enter_loose(me) }
+    }
+
+    #[inline(always)]
+    fn enter_strict(&self, me: u32, task: u32) -> Inside<'_> {
         if let Err(intruder) = self.mark.enter() {
             self.found(task, Found::Inside(intruder));
         }
@@ -374,16 +386,26 @@ impl Shared {
     /// does; under [`crate::Rule::Original`] it may have to wait.
     #[inline(always)]
     pub(crate) fn acquire(&self, me: u32, task: u32, resource: u32) -> Result<(), LockError> {
-        let mut inside = self.enter(me, task);
+        if !self.strict {
+            return self.acquire_loose(me, task, resource);
+        }
+        let mut inside = self.enter_strict(me, task);
         let state = inside.state();
         if !state.attention {
             let now = Instant::from_ns(state.floor_ns);
             // In no band: nothing of other cores is held here.
             if state.rule.local_mut().lock(now, resource as usize) == Ok(Answer::Granted) {
-                inside.leave();
+                inside.leave_strict();
                 return Ok(());
             }
         }
+        self.acquire_with_care(inside, me, task, resource)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn acquire_loose(&self, me: u32, task: u32, resource: u32) -> Result<(), LockError> {
+        let inside = self.enter_loose(me);
         self.acquire_with_care(inside, me, task, resource)
     }
 
@@ -449,16 +471,32 @@ impl Shared {
     /// its place.
     #[inline(always)]
     pub(crate) fn give_back(&self, me: u32, task: u32, resource: u32) {
-        let mut inside = self.enter(me, task);
+        if !self.strict {
+            return self.give_back_loose(me, task, resource);
+        }
+        let mut inside = self.enter_strict(me, task);
         let state = inside.state();
         if state.attention {
             return self.give_back_with_care(inside, me, task, resource);
         }
         match state.rule.local_mut().unlock_and_decide(resource as usize) {
-            Ok(Some(chosen)) if chosen == state.chosen as usize => inside.leave(),
-            Ok(_) => self.decided(inside, me),
+            Ok(Some(chosen)) if chosen == state.chosen as usize => inside.leave_strict(),
+            Ok(_) => self.decided_anew(inside, me),
             Err(misuse) => self.found(task, Found::Refused(misuse)),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn give_back_loose(&self, me: u32, task: u32, resource: u32) {
+        let inside = self.enter_loose(me);
+        self.give_back_with_care(inside, me, task, resource);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn decided_anew(&self, inside: Inside<'_>, me: u32) {
+        self.decided(inside, me);
     }
 
     #[cold]
