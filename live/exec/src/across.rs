@@ -17,10 +17,10 @@ use taut_event::Kind;
 use taut_policy::Scheduler;
 use taut_sys::clock;
 
+use crate::error::LockError;
 use crate::global::Asks;
-use crate::setup::LockError;
+use crate::settle::{Caller, Next};
 use crate::shared::{Inside, Shared};
-use crate::state::{Caller, Next};
 
 /// A job that asks, and for what.
 #[derive(Clone, Copy)]

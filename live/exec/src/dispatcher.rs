@@ -13,8 +13,9 @@ use taut_sys::futex::{self, WORDS_MAX};
 use taut_sys::timer::Timer;
 
 use crate::ladder::NONE;
+use crate::settle::{Caller, Next};
 use crate::shared::{Inside, Shared};
-use crate::state::{Caller, NEVER, Next};
+use crate::state::NEVER;
 use crate::worker::Works;
 
 /// Timers for the release after the next, in turns: when a sleep for the next begins, the kernel has it in its queue

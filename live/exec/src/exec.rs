@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use taut_sys::{clock, futex};
 use taut_time::Instant;
 
-use crate::setup::{LockError, Posture, TaskId};
+use crate::error::{LockError, Posture};
+use crate::jobs::TaskOutcome;
 use crate::shared::Shared;
 use crate::start::stop_all;
-use crate::state::TaskOutcome;
+use crate::task::TaskId;
 
 /// Why everything stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,11 +7,12 @@ use taut_sys::clock;
 use taut_time::Instant;
 
 use crate::across::Request;
+use crate::error::LockError;
 use crate::global::{Global, Parties};
+use crate::jobs::Arrived;
 use crate::resource::Resource;
-use crate::setup::{LockError, TaskId};
 use crate::shared::Shared;
-use crate::state::Arrived;
+use crate::task::TaskId;
 
 /// What a task does in each job.
 ///

@@ -35,29 +35,37 @@
 
 mod across;
 mod dispatcher;
+mod error;
 mod exec;
 mod gate;
 mod global;
 mod job;
+mod jobs;
 mod ladder;
+mod local;
 mod log;
 mod resource;
 mod rule;
+mod settle;
 mod setup;
 mod shared;
 mod start;
 mod state;
+mod task;
 #[cfg(test)]
 mod tests;
 mod violation;
 mod worker;
 
+pub use error::{LockError, Posture, SetupError, Wanted};
 pub use exec::{Exec, Outcome, Reason};
 pub use global::{Global, Protocol};
 pub use job::{Job, Killed, Work};
+pub use jobs::TaskOutcome;
 pub use log::Level;
 pub use resource::Resource;
 pub use rule::Rule;
-pub use setup::{CoreId, LockError, Overrun, Posture, Release, Setup, SetupError, TaskId, TaskSetup, Wanted};
-pub use state::{BACKLOG_MAX, TaskOutcome};
+pub use setup::Setup;
+pub use state::BACKLOG_MAX;
+pub use task::{CoreId, Overrun, Release, TaskId, TaskSetup};
 pub use violation::{Found, Handler, Violation};

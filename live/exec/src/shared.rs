@@ -19,17 +19,16 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 
-use taut_event::Kind;
 use taut_lock::mark::Mark;
-use taut_policy::{Answer, Locking, Misuse, Scheduler};
+use taut_policy::{Misuse, Scheduler};
 use taut_sys::cpu::CpuReader;
 use taut_sys::{clock, futex};
-use taut_time::Instant;
 
 use crate::gate::{Gate, Latch};
 use crate::ladder::NONE;
-use crate::setup::{LockError, TaskId};
-use crate::state::{Caller, Next, State};
+use crate::settle::{Caller, Next};
+use crate::state::State;
+use crate::task::TaskId;
 use crate::violation::{Found, Handler, Violation};
 
 /// A core.
@@ -106,7 +105,7 @@ impl Inside<'_> {
 
     /// Ends it, where the core is strict.
     #[inline(always)]
-    fn leave_strict(self) {
+    pub(crate) fn leave_strict(self) {
         let shared = self.shared;
         std::mem::forget(self);
         if shared.mark.leave() {
@@ -220,7 +219,7 @@ impl Shared {
     /// One that a job found. Best effort, for whoever is inside may go on at the same time: names do not change.
     #[cold]
     #[inline(never)]
-    fn found(&self, task: u32, found: Found) -> ! {
+    pub(crate) fn found(&self, task: u32, found: Found) -> ! {
         let name = |task: u32| self.names.get(task as usize).map(String::as_str);
         // SAFETY: a plain integer that nobody borrows; the process ends whatever it is.
         let chosen = unsafe { std::ptr::addr_of!((*self.cell.get()).chosen).read_volatile() };
@@ -239,7 +238,7 @@ impl Shared {
     }
 
     #[inline(always)]
-    fn enter_strict(&self, me: u32, task: u32) -> Inside<'_> {
+    pub(crate) fn enter_strict(&self, me: u32, task: u32) -> Inside<'_> {
         if let Err(intruder) = self.mark.enter() {
             self.found(task, Found::Inside(intruder));
         }
@@ -261,7 +260,7 @@ impl Shared {
 
     /// Waits until the rule runs `me`.
     #[cold]
-    fn enter_loose(&self, me: u32) -> Inside<'_> {
+    pub(crate) fn enter_loose(&self, me: u32) -> Inside<'_> {
         loop {
             let mut inside = self.lock();
             let state = inside.state();
@@ -352,7 +351,7 @@ impl Shared {
     /// As [`Shared::decided`], where another one was chosen.
     #[cold]
     #[inline(never)]
-    fn switch(&self, mut inside: Inside<'_>, chosen: Option<usize>, caller: Caller, me: u32) {
+    pub(crate) fn switch(&self, mut inside: Inside<'_>, chosen: Option<usize>, caller: Caller, me: u32) {
         let state = inside.state();
         let next = state.settle(chosen, caller, clock::monotonic_ns(), self.strict);
         match next {
@@ -380,136 +379,5 @@ impl Shared {
         } else {
             self.enter_loose(me).leave();
         }
-    }
-
-    /// Takes a local resource for the job that runs. Wait-free, 4 loads and 2 stores of the core's words, and what the rule
-    /// does; under [`crate::Rule::Original`] it may have to wait.
-    #[inline(always)]
-    pub(crate) fn acquire(&self, me: u32, task: u32, resource: u32) -> Result<(), LockError> {
-        if !self.strict {
-            return self.acquire_loose(me, task, resource);
-        }
-        let mut inside = self.enter_strict(me, task);
-        let state = inside.state();
-        if !state.attention {
-            let now = Instant::from_ns(state.floor_ns);
-            // In no band: nothing of other cores is held here.
-            if state.rule.local_mut().lock(now, resource as usize) == Ok(Answer::Granted) {
-                inside.leave_strict();
-                return Ok(());
-            }
-        }
-        self.acquire_with_care(inside, me, task, resource)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn acquire_loose(&self, me: u32, task: u32, resource: u32) -> Result<(), LockError> {
-        let inside = self.enter_loose(me);
-        self.acquire_with_care(inside, me, task, resource)
-    }
-
-    /// A local rule that lets nobody wait has changed nothing if it has not granted it, so it may be asked again.
-    #[cold]
-    #[inline(never)]
-    fn acquire_with_care(
-        &self,
-        mut inside: Inside<'_>,
-        me: u32,
-        task: u32,
-        resource: u32,
-    ) -> Result<(), LockError> {
-        let state = inside.state();
-        let slot = &state.tasks[task as usize];
-        let number = slot.job.number;
-        if slot.killed {
-            inside.leave();
-            return Err(LockError::Killed);
-        }
-        let answer = state.rule.lock(Instant::from_ns(state.floor_ns), resource as usize);
-        if answer == Ok(Answer::Granted) {
-            state.log.lock(clock::monotonic_ns, Kind::Locked, task, number, resource);
-            inside.leave();
-            return Ok(());
-        }
-        self.not_granted(inside, answer, me, task, resource)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn not_granted(
-        &self,
-        mut inside: Inside<'_>,
-        answer: Result<Answer, Misuse>,
-        me: u32,
-        task: u32,
-        resource: u32,
-    ) -> Result<(), LockError> {
-        match answer {
-            Ok(Answer::Granted) => inside.leave(),
-            Ok(Answer::Waits) => {
-                let state = inside.state();
-                state.wait(me, resource, clock::monotonic_ns());
-                let chosen = state.rule.decide();
-                self.switch(inside, chosen, Caller::Waiting(me), me);
-            }
-            Ok(Answer::Broken) => self.found(task, Found::Broken { resource }),
-            Err(Misuse::Again) => {
-                inside.leave();
-                return Err(LockError::Held { resource });
-            }
-            Err(Misuse::State) => {
-                inside.leave();
-                return Err(LockError::Nested);
-            }
-            Err(misuse) => self.found(task, Found::Refused(misuse)),
-        }
-        Ok(())
-    }
-
-    /// Gives back the resource that the job that runs took last. Wait-free as [`Shared::acquire`]; another job may go on in
-    /// its place.
-    #[inline(always)]
-    pub(crate) fn give_back(&self, me: u32, task: u32, resource: u32) {
-        if !self.strict {
-            return self.give_back_loose(me, task, resource);
-        }
-        let mut inside = self.enter_strict(me, task);
-        let state = inside.state();
-        if state.attention {
-            return self.give_back_with_care(inside, me, task, resource);
-        }
-        match state.rule.local_mut().unlock_and_decide(resource as usize) {
-            Ok(Some(chosen)) if chosen == state.chosen as usize => inside.leave_strict(),
-            Ok(_) => self.decided_anew(inside, me),
-            Err(misuse) => self.found(task, Found::Refused(misuse)),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn give_back_loose(&self, me: u32, task: u32, resource: u32) {
-        let inside = self.enter_loose(me);
-        self.give_back_with_care(inside, me, task, resource);
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn decided_anew(&self, inside: Inside<'_>, me: u32) {
-        self.decided(inside, me);
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn give_back_with_care(&self, mut inside: Inside<'_>, me: u32, task: u32, resource: u32) {
-        let state = inside.state();
-        self.held(task, state.rule.unlock(resource as usize));
-        let number = state.tasks[task as usize].job.number;
-        state.log.lock(clock::monotonic_ns, Kind::Unlock, task, number, resource);
-        #[cfg(test)]
-        if self.deaf {
-            return inside.leave();
-        }
-        self.decided(inside, me);
     }
 }

@@ -10,13 +10,15 @@ use std::thread::Builder;
 use taut_sys::{clock, futex, signals, thread};
 
 use crate::dispatcher::{Bells, dispatch};
+use crate::error::{Posture, SetupError, Wanted};
 use crate::exec::{Control, Exec, Outcome, Reason};
+use crate::jobs::Task;
 use crate::ladder::Ladder;
 use crate::log::{Level, Log};
 use crate::rule::queue;
-use crate::setup::{CoreSetup, Posture, Setup, SetupError, Wanted};
+use crate::setup::{CoreSetup, Setup};
 use crate::shared::{Parts, Shared};
-use crate::state::{State, Task};
+use crate::state::State;
 use crate::worker::{Works, work};
 
 /// The dispatcher's priority.

@@ -11,10 +11,11 @@ use taut_policy::queue::{End, ReadyQueue};
 use taut_policy::{Misuse, Scheduler};
 use taut_time::Instant;
 
+use crate::jobs::{Arrived, Task};
 use crate::ladder::{Ladder, NONE};
 use crate::log::{Level, Log};
 use crate::rule::{AnyCore, AnyLocal, Queue};
-use crate::setup::{Overrun, Release};
+use crate::task::{Overrun, Release};
 
 /// Jobs of a task that may wait behind one that is not complete; those that come then are dropped.
 pub const BACKLOG_MAX: usize = 8;
@@ -22,115 +23,6 @@ pub const BACKLOG_MAX: usize = 8;
 const TOLD_MAX: u32 = 128;
 /// No release.
 pub(crate) const NEVER: u64 = u64::MAX;
-
-/// A job that has been released.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Arrived {
-    pub(crate) number: u64,
-    pub(crate) arrival_ns: u64,
-}
-
-/// What became of a task's jobs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TaskOutcome {
-    /// Jobs that were released, those included that wait behind others.
-    pub released: u64,
-    /// Jobs that are done, killed ones included.
-    pub completed: u64,
-    /// Jobs that were done after their deadline.
-    pub missed: u64,
-    /// Releases that were dropped, or skipped by the overrun policy.
-    pub skipped: u64,
-    /// Jobs that were told to end early.
-    pub killed: u64,
-    /// The longest time from arrival to completion, ns.
-    pub response_max_ns: u64,
-    /// The longest time from arrival to the instant at which the rule was told, ns.
-    pub lateness_max_ns: u64,
-}
-
-/// A task.
-#[derive(Debug)]
-pub(crate) struct Task {
-    pub(crate) release: Release,
-    pub(crate) deadline_ns: u64,
-    pub(crate) overrun: Overrun,
-    /// Which release is next.
-    next: u64,
-    /// Whether the rule knows of a job of it.
-    active: bool,
-    /// Who runs it; [`NONE`] until it has begun.
-    pub(crate) worker: u32,
-    pub(crate) job: Arrived,
-    behind: [Arrived; BACKLOG_MAX],
-    first: u8,
-    waiting: u8,
-    /// Of its job, until `since_ns` of the state.
-    used_ns: u64,
-    /// What its job waits for.
-    pub(crate) wants: u32,
-    pub(crate) killed: bool,
-    /// Whether the calendar has its next release, which is polled.
-    put_off: bool,
-    /// Whether it spins for or holds what other cores use.
-    across: bool,
-    /// What it has been suspended for, and where it stands when it has it.
-    away: (u32, u64),
-    pub(crate) outcome: TaskOutcome,
-}
-
-impl Task {
-    pub(crate) fn new(release: Release, deadline_ns: u64, overrun: Overrun) -> Self {
-        let (next, active, worker, job) = (0, false, NONE, Arrived::default());
-        let (behind, first, waiting) = ([job; BACKLOG_MAX], 0, 0);
-        let (used_ns, wants, killed, outcome) = (0, NONE, false, TaskOutcome::default());
-        Self {
-            release,
-            deadline_ns,
-            overrun,
-            next,
-            active,
-            worker,
-            job,
-            behind,
-            first,
-            waiting,
-            used_ns,
-            wants,
-            killed,
-            put_off: false,
-            across: false,
-            away: (NONE, 0),
-            outcome,
-        }
-    }
-}
-
-/// Who asks who runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Caller {
-    /// The dispatcher, above all.
-    Above,
-    /// A thread in the middle of its job.
-    Running(u32),
-    /// One whose job is complete.
-    Done(u32),
-    /// One whose job waits, which has been parked.
-    Waiting(u32),
-}
-
-/// What the caller does about it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Next {
-    /// Nothing: who ran, runs.
-    Same,
-    /// It begins the job that it has been given.
-    Here,
-    /// It wakes this thread.
-    Wake(u32),
-    /// It gets out of the way, by going to its gate: Linux goes on with who is below. The dispatcher always does.
-    Below,
-}
 
 /// All of it.
 #[derive(Debug)]
@@ -370,7 +262,7 @@ impl State {
         self.attend();
     }
 
-    fn attend(&mut self) {
+    pub(crate) fn attend(&mut self) {
         let special = |task: &Task| task.killed || task.across;
         self.attention = self.careful || self.tasks.get(self.chosen as usize).is_some_and(special);
     }
@@ -399,104 +291,10 @@ impl State {
     }
 
     /// Charges who ran.
-    fn account(&mut self, now_ns: u64) {
+    pub(crate) fn account(&mut self, now_ns: u64) {
         if let Some(task) = self.tasks.get_mut(self.chosen as usize) {
             task.used_ns += now_ns.saturating_sub(self.since_ns);
         }
         self.since_ns = now_ns;
-    }
-
-    /// The rule has chosen; what the caller has to do. `begins` says that jobs record their start themselves.
-    pub(crate) fn settle(
-        &mut self,
-        chosen: Option<usize>,
-        caller: Caller,
-        now_ns: u64,
-        begins: bool,
-    ) -> Next {
-        let next = self.place(chosen, caller, now_ns, begins);
-        #[cfg(test)]
-        assert_eq!(self.check(), Ok(()), "{caller:?} {next:?}");
-        next
-    }
-
-    fn place(&mut self, chosen: Option<usize>, caller: Caller, now_ns: u64, begins: bool) -> Next {
-        let chosen = chosen.map_or(NONE, |task| task as u32);
-        if chosen == self.chosen && chosen != NONE {
-            return Next::Same;
-        }
-        self.account(now_ns);
-        if let Some(was) = self.tasks.get(self.chosen as usize) {
-            self.log.job(now_ns, Kind::Preempt, self.chosen, was.job.number, 0);
-        }
-        self.chosen = chosen;
-        self.attend();
-        let Some(task) = self.tasks.get_mut(chosen as usize) else {
-            self.current = NONE;
-            return Next::Below;
-        };
-        if task.worker == NONE {
-            let (at, next) = match caller {
-                // It was the highest, and is.
-                Caller::Done(me) => {
-                    self.ladder.workers[me as usize].task = chosen;
-                    (me, Next::Here)
-                }
-                _ => {
-                    let at = self.ladder.take(chosen);
-                    (at, Next::Wake(at))
-                }
-            };
-            (task.worker, self.current) = (at, at);
-            if !begins {
-                self.log.job(now_ns, Kind::Start, chosen, task.job.number, 0);
-            }
-            return next;
-        }
-        let at = task.worker;
-        self.current = at;
-        self.log.job(now_ns, Kind::Resume, chosen, task.job.number, 0);
-        if task.wants != NONE {
-            let resource = std::mem::replace(&mut task.wants, NONE);
-            self.log.lock(|| now_ns, Kind::Locked, chosen, task.job.number, resource);
-        }
-        if self.ladder.workers[at as usize].parked {
-            let leaving = match caller {
-                Caller::Above | Caller::Running(_) => NONE,
-                Caller::Done(me) | Caller::Waiting(me) => me,
-            };
-            self.ladder.raise(at, leaving);
-            self.ladder.workers[at as usize].parked = false;
-            return Next::Wake(at);
-        }
-        let leaving = match caller {
-            Caller::Above => NONE,
-            Caller::Done(me) | Caller::Waiting(me) => me,
-            Caller::Running(me) => {
-                self.ladder.workers[me as usize].parked = true;
-                me
-            }
-        };
-        self.ladder.raise(at, leaving);
-        Next::Below
-    }
-
-    /// The job that a thread has been given has begun.
-    pub(crate) fn started(&mut self, worker: u32, now_ns: u64) {
-        let task = self.ladder.workers[worker as usize].task;
-        let number = self.tasks[task as usize].job.number;
-        self.log.job(now_ns, Kind::Start, task, number, 0);
-    }
-
-    /// All that must hold outside of sections; for tests.
-    #[cfg(test)]
-    pub(crate) fn check(&self) -> Result<(), &'static str> {
-        taut_policy::Locking::check_state(&self.rule)?;
-        self.ladder.check(self.current)?;
-        let worker = self.tasks.get(self.chosen as usize).map_or(NONE, |task| task.worker);
-        if worker != self.current {
-            return Err("the current thread is not that of the chosen task");
-        }
-        Ok(())
     }
 }

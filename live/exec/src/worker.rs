@@ -13,8 +13,8 @@ use taut_policy::{Misuse, Scheduler};
 use taut_sys::clock;
 
 use crate::job::{Job, Work};
+use crate::settle::{Caller, Next};
 use crate::shared::{Inside, Shared};
-use crate::state::{Caller, Next};
 
 /// What a core's tasks do, by task.
 pub(crate) struct Works<'w> {

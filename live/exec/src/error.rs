@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use std::fmt;
+
+use crate::ladder::WORKERS_MAX;
+
+/// Whether Linux keeps to the rule, or the jobs themselves do at their next call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Only as [`Posture::Strict`].
+    Strict,
+    /// Only as [`Posture::Loose`].
+    Loose,
+    /// Strictly if that can be had.
+    Best,
+}
+
+/// How it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Posture {
+    /// Threads are pinned and have fixed priorities: who is chosen runs at once, alone on its core.
+    Strict,
+    /// Threads are ordinary ones: who is not chosen stops at its next lock, unlock or completion. The decisions are the
+    /// same, and locks exclude; times are not kept.
+    Loose {
+        /// What was missing for strict; `None` if loose was asked for.
+        why: Option<taut_sys::Error>,
+    },
+}
+
+impl fmt::Display for Posture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Strict => f.write_str("strict: fixed priorities on pinned threads"),
+            Self::Loose { why: None } => f.write_str("loose, as asked for: jobs give way at their next call"),
+            Self::Loose { why: Some(why) } => {
+                write!(
+                    f,
+                    "loose: jobs give way at their next call, for {why}; needs CAP_SYS_NICE, or rtprio 98"
+                )
+            }
+        }
+    }
+}
+
+/// Why a resource was not had. Nothing has happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockError {
+    /// The task does not list it, so no ceiling or floor counts with the task: add it by [`TaskSetup::uses`](crate::TaskSetup::uses).
+    NotListed {
+        /// The task's position on its core.
+        task: u32,
+        /// The resource's.
+        resource: u32,
+    },
+    /// The job holds it already.
+    Held {
+        /// The resource's position on its core.
+        resource: u32,
+    },
+    /// It is none of this core.
+    Foreign,
+    /// The job has been told to end.
+    Killed,
+    /// It is asked for inside of a section of one that several cores use, or the other way round.
+    Nested,
+}
+
+impl fmt::Display for LockError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotListed { task, resource } => {
+                write!(f, "task {task} does not list resource {resource}: add it with `TaskSetup::uses`")
+            }
+            Self::Held { resource } => {
+                write!(f, "the job holds resource {resource} already: pass its value on")
+            }
+            Self::Foreign => f.write_str("it belongs to another core or executor: use one of this core"),
+            Self::Nested => f.write_str(
+                "a section of a resource of several cores has no other inside, nor around it: lock one after the other",
+            ),
+            Self::Killed => f.write_str("the job was told to end by its overrun policy: return"),
+        }
+    }
+}
+
+impl std::error::Error for LockError {}
+
+/// Why a set-up was not started. Nothing runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SetupError {
+    /// Two cores have the same CPU.
+    SameCpu(u16),
+    /// More tasks than a core can have begun at once: 90.
+    TooManyTasks {
+        /// The core's CPU.
+        cpu: u16,
+    },
+    /// A task's period or deadline is 0.
+    ZeroTime {
+        /// The task's name.
+        task: String,
+    },
+    /// A task lists a resource of another core, or set-up.
+    ForeignResource {
+        /// The task's name.
+        task: String,
+    },
+    /// A core has more bells than a thread can wait for: 127.
+    Bells {
+        /// The core's CPU.
+        cpu: u16,
+    },
+    /// A task uses a resource of several cores that has no party left for it.
+    Users {
+        /// The task's name.
+        task: String,
+    },
+    /// A task uses a resource for which it may be suspended, on a core whose rule does not bear that: [`Rule::Dfp`](crate::Rule::Dfp).
+    Suspends {
+        /// The core's CPU.
+        cpu: u16,
+    },
+    /// Strict was wanted, and the system refused it.
+    Posture(taut_sys::Error),
+    /// A thread could not be started.
+    Thread(String),
+}
+
+impl fmt::Display for SetupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SameCpu(cpu) => write!(f, "two cores have CPU {cpu}: give each its own"),
+            Self::TooManyTasks { cpu } => {
+                write!(f, "the core on CPU {cpu} has more than {WORKERS_MAX} tasks: move some elsewhere")
+            }
+            Self::ZeroTime { task } => write!(f, "period or deadline of `{task}` is 0: give it a time"),
+            Self::ForeignResource { task } => {
+                write!(f, "`{task}` lists a resource of another core: local ones are of one core")
+            }
+            Self::Bells { cpu } => {
+                write!(f, "the core on CPU {cpu} has more than 127 bells: move tasks elsewhere")
+            }
+            Self::Users { task } => {
+                write!(f, "`{task}` uses a resource of several cores that has no party left: make more")
+            }
+            Self::Suspends { cpu } => {
+                write!(
+                    f,
+                    "jobs of the core on CPU {cpu} may be suspended, which deadline floors do not bear: take SRP"
+                )
+            }
+            Self::Posture(error) => write!(f, "{error}: strict needs CAP_SYS_NICE, or take `Wanted::Best`"),
+            Self::Thread(what) => f.write_str(what),
+        }
+    }
+}
+
+impl std::error::Error for SetupError {}

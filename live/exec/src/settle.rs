@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! From what the rule has chosen to what each thread does.
+
+use taut_event::Kind;
+
+use crate::ladder::NONE;
+use crate::state::State;
+
+/// Who asks who runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Caller {
+    /// The dispatcher, above all.
+    Above,
+    /// A thread in the middle of its job.
+    Running(u32),
+    /// One whose job is complete.
+    Done(u32),
+    /// One whose job waits, which has been parked.
+    Waiting(u32),
+}
+
+/// What the caller does about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Nothing: who ran, runs.
+    Same,
+    /// It begins the job that it has been given.
+    Here,
+    /// It wakes this thread.
+    Wake(u32),
+    /// It gets out of the way, by going to its gate: Linux goes on with who is below. The dispatcher always does.
+    Below,
+}
+
+impl State {
+    /// The rule has chosen; what the caller has to do. `begins` says that jobs record their start themselves.
+    pub(crate) fn settle(
+        &mut self,
+        chosen: Option<usize>,
+        caller: Caller,
+        now_ns: u64,
+        begins: bool,
+    ) -> Next {
+        let next = self.place(chosen, caller, now_ns, begins);
+        #[cfg(test)]
+        assert_eq!(self.check(), Ok(()), "{caller:?} {next:?}");
+        next
+    }
+
+    fn place(&mut self, chosen: Option<usize>, caller: Caller, now_ns: u64, begins: bool) -> Next {
+        let chosen = chosen.map_or(NONE, |task| task as u32);
+        if chosen == self.chosen && chosen != NONE {
+            return Next::Same;
+        }
+        self.account(now_ns);
+        if let Some(was) = self.tasks.get(self.chosen as usize) {
+            self.log.job(now_ns, Kind::Preempt, self.chosen, was.job.number, 0);
+        }
+        self.chosen = chosen;
+        self.attend();
+        let Some(task) = self.tasks.get_mut(chosen as usize) else {
+            self.current = NONE;
+            return Next::Below;
+        };
+        if task.worker == NONE {
+            let (at, next) = match caller {
+                // It was the highest, and is.
+                Caller::Done(me) => {
+                    self.ladder.workers[me as usize].task = chosen;
+                    (me, Next::Here)
+                }
+                _ => {
+                    let at = self.ladder.take(chosen);
+                    (at, Next::Wake(at))
+                }
+            };
+            (task.worker, self.current) = (at, at);
+            if !begins {
+                self.log.job(now_ns, Kind::Start, chosen, task.job.number, 0);
+            }
+            return next;
+        }
+        let at = task.worker;
+        self.current = at;
+        self.log.job(now_ns, Kind::Resume, chosen, task.job.number, 0);
+        if task.wants != NONE {
+            let resource = std::mem::replace(&mut task.wants, NONE);
+            self.log.lock(|| now_ns, Kind::Locked, chosen, task.job.number, resource);
+        }
+        if self.ladder.workers[at as usize].parked {
+            let leaving = match caller {
+                Caller::Above | Caller::Running(_) => NONE,
+                Caller::Done(me) | Caller::Waiting(me) => me,
+            };
+            self.ladder.raise(at, leaving);
+            self.ladder.workers[at as usize].parked = false;
+            return Next::Wake(at);
+        }
+        let leaving = match caller {
+            Caller::Above => NONE,
+            Caller::Done(me) | Caller::Waiting(me) => me,
+            Caller::Running(me) => {
+                self.ladder.workers[me as usize].parked = true;
+                me
+            }
+        };
+        self.ladder.raise(at, leaving);
+        Next::Below
+    }
+
+    /// The job that a thread has been given has begun.
+    pub(crate) fn started(&mut self, worker: u32, now_ns: u64) {
+        let task = self.ladder.workers[worker as usize].task;
+        let number = self.tasks[task as usize].job.number;
+        self.log.job(now_ns, Kind::Start, task, number, 0);
+    }
+
+    /// All that must hold outside of sections; for tests.
+    #[cfg(test)]
+    pub(crate) fn check(&self) -> Result<(), &'static str> {
+        taut_policy::Locking::check_state(&self.rule)?;
+        self.ladder.check(self.current)?;
+        let worker = self.tasks.get(self.chosen as usize).map_or(NONE, |task| task.worker);
+        if worker != self.current {
+            return Err("the current thread is not that of the chosen task");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use taut_time::Duration;
+
+use crate::resource::Resource;
+
+/// When jobs of a task are released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Release {
+    /// Every `period`, for the first time `offset` after release 0.
+    Periodic {
+        /// More than 0.
+        period: Duration,
+        /// From release 0 on.
+        offset: Duration,
+    },
+    /// When its work finds something to do: see [`Work::poll`](crate::Work::poll), and [`Setup::bell`](crate::Setup::bell).
+    Polled,
+    /// By [`Job::release`](crate::Job::release) and [`Exec::release`](crate::Exec::release).
+    ByHand,
+}
+
+/// What happens when a job is released while the one before it is not complete.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Overrun {
+    /// It waits behind it; when [`BACKLOG_MAX`](crate::BACKLOG_MAX) wait already, it is dropped.
+    #[default]
+    RunOn = 0,
+    /// It is dropped.
+    SkipNext = 1,
+    /// It waits, and everything stops: [`Exec::wait`](crate::Exec::wait) tells.
+    StopApp = 3,
+    /// It waits, and the one before it is told to end at its next lock or
+    /// [`Job::checkpoint`](crate::Job::checkpoint).
+    KillJob = 2,
+}
+
+/// A task of a core.
+#[derive(Clone, Debug)]
+pub struct TaskSetup {
+    pub(crate) name: String,
+    pub(crate) priority: u32,
+    pub(crate) deadline: Option<Duration>,
+    pub(crate) release: Release,
+    pub(crate) overrun: Overrun,
+    pub(crate) uses: Vec<(u64, u32)>,
+    pub(crate) recorded_as: Option<u16>,
+}
+
+impl TaskSetup {
+    /// A task without resources at priority 1, due before its next release; by hand: never late.
+    pub fn new(name: &str, release: Release) -> Self {
+        let name = name.to_owned();
+        let (overrun, uses, recorded_as) = (Overrun::RunOn, Vec::new(), None);
+        Self { name, priority: 1, deadline: None, release, overrun, uses, recorded_as }
+    }
+
+    /// Its priority under rules that have such; larger is more urgent.
+    #[must_use]
+    pub fn priority(mut self, priority: u32) -> Self {
+        self.priority = priority;
+        self
+    }
+
+    /// Its relative deadline, from the arrival.
+    #[must_use]
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = Some(deadline);
+        self
+    }
+
+    /// What happens when it overruns.
+    #[must_use]
+    pub fn overrun(mut self, overrun: Overrun) -> Self {
+        self.overrun = overrun;
+        self
+    }
+
+    /// A resource that its jobs may lock.
+    #[must_use]
+    pub fn uses<T>(mut self, resource: &Resource<T>) -> Self {
+        self.uses.push((resource.brand, resource.index));
+        self
+    }
+
+    /// The subject of its records, in place of its position among all tasks of the set-up.
+    #[must_use]
+    pub fn recorded_as(mut self, subject: u16) -> Self {
+        self.recorded_as = Some(subject);
+        self
+    }
+
+    pub(crate) fn relative(&self) -> Duration {
+        self.deadline.unwrap_or(match self.release {
+            Release::Periodic { period, .. } => period,
+            Release::ByHand | Release::Polled => Duration::MAX,
+        })
+    }
+}
+
+/// A core of a set-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CoreId(pub(crate) usize);
+
+/// A task of a set-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskId {
+    pub(crate) brand: u64,
+    /// On its core.
+    pub(crate) task: u32,
+    /// Among all.
+    pub(crate) index: usize,
+}
+
+impl TaskId {
+    /// Its position among all tasks of the set-up: of [`Outcome::tasks`](crate::Outcome::tasks).
+    pub fn index(self) -> usize {
+        self.index
+    }
+}
