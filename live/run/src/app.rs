@@ -47,6 +47,7 @@ pub(crate) struct Part<'p> {
     pub(crate) code: Code<'p>,
 }
 
+#[expect(clippy::large_enum_variant, reason = "few, and before release 0")]
 pub(crate) enum Code<'p> {
     RealTime {
         body: Box<dyn Body + 'p>,
