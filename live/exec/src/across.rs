@@ -61,10 +61,11 @@ impl Shared {
     /// Gives it back.
     pub(crate) fn unspin(&self, request: Request, party: &mut impl Asks) {
         let Request { worker, task, number, .. } = request;
-        party.let_go();
         let mut inside = self.enter(worker, task);
         let state = inside.state();
+        // Before others may have it, and in one section with it: what is recorded and told comes in the order of the lock.
         state.log_across(Kind::Unlock, task, number, clock::monotonic_ns);
+        party.let_go();
         self.held(task, state.rule.unpin());
         state.hold_across(task, false);
         self.decided(inside, worker);
@@ -104,10 +105,11 @@ impl Shared {
     /// Gives it back.
     pub(crate) fn give_on(&self, request: Request, party: &mut impl Asks) {
         let Request { worker, task, number, .. } = request;
-        party.let_go();
         let mut inside = self.enter(worker, task);
         let state = inside.state();
+        // Before others may have it, and in one section with it: what is recorded and told comes in the order of the lock.
         state.log_across(Kind::Unlock, task, number, clock::monotonic_ns);
+        party.let_go();
         self.held(task, state.rule.unboost());
         state.hold_across(task, false);
         self.decided(inside, worker);
