@@ -46,8 +46,8 @@ pub(crate) fn bench(arguments: &Bench) -> Result<Outcome, Failure> {
     // Both as in a run; without them the figures are worse, and true of a run without them.
     let _ = memory::lock_all();
     let _awake = machine::dma_latency_hold();
-    let figures = measure(&cores, &online, arguments.duration.as_ns())?;
     let permille = arguments.quantile;
+    let figures = measure(&cores, &online, arguments.duration.as_ns(), permille)?;
     let overlay = overlay(&figures, permille);
     match arguments.format {
         Format::Json => println!("{}", json(&figures, permille)),
@@ -60,8 +60,8 @@ pub(crate) fn bench(arguments: &Bench) -> Result<Outcome, Failure> {
     Ok(Outcome::Yes)
 }
 
-/// The worst core's of each figure. `time_ns` is for a core.
-fn measure(cores: &[u16], online: &[u16], time_ns: u64) -> Result<Vec<Figure>, Failure> {
+/// The worst core's of each figure, at that quantile. `time_ns` is for a core.
+fn measure(cores: &[u16], online: &[u16], time_ns: u64, permille: u32) -> Result<Vec<Figure>, Failure> {
     // Two figures are measured by sleeping, and take all the time.
     let count = (time_ns / 2).saturating_mul(RELEASES_PER_SECOND) / 1_000_000_000;
     let count = usize::try_from(count).unwrap_or(usize::MAX).max(100);
@@ -81,7 +81,7 @@ fn measure(cores: &[u16], online: &[u16], time_ns: u64) -> Result<Vec<Figure>, F
             let figure = Figure { key, what, core, spread, less_ns };
             match worst.get_mut(at) {
                 None => worst.push(figure),
-                Some(before) if before.value_ns(999) < figure.value_ns(999) => *before = figure,
+                Some(before) if before.value_ns(permille) < figure.value_ns(permille) => *before = figure,
                 Some(_) => {}
             }
         }

@@ -24,7 +24,7 @@ pub enum Kind {
     Overrun = 6,
     /// A release that the overrun policy or a pause dropped. Subject: task; value: 0.
     Skip = 7,
-    /// A job returned an error. Subject: task; value: the application's code.
+    /// A job returned an error. Subject: task; value: the application's code, 2³² − 1 if it was refused a resource.
     Failed = 8,
     /// A job asked its release scope for more than was left. Subject: task; value: bytes asked for.
     ScopeExceeded = 9,
