@@ -30,7 +30,8 @@ pub(crate) struct Request {
     /// How the resource is recorded.
     pub(crate) number: u32,
     pub(crate) urgency: u32,
-    pub(crate) rank: u64,
+    /// `None`: by when it asks.
+    pub(crate) rank: Option<u64>,
 }
 
 impl Shared {
@@ -80,6 +81,9 @@ impl Shared {
             inside.leave();
             return Err(LockError::Killed);
         }
+        // Inside, so that ranks by the clock come in the order of the requests.
+        let now_ns = clock::monotonic_ns();
+        let rank = rank.unwrap_or(now_ns);
         if party.ask(urgency) {
             self.held(task, state.rule.boost(task as usize, rank));
             state.hold_across(task, true);
@@ -87,7 +91,6 @@ impl Shared {
             self.decided(inside, worker);
             return Ok(());
         }
-        let now_ns = clock::monotonic_ns();
         self.held(task, state.rule.suspend());
         state.log_across(Kind::Suspend, task, number, || now_ns);
         state.go_away(worker, rank, number, now_ns);

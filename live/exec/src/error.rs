@@ -47,11 +47,12 @@ impl fmt::Display for Posture {
 /// Why a resource was not had. Nothing has happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockError {
-    /// The task does not list it, so no ceiling or floor counts with the task: add it by [`TaskSetup::uses`](crate::TaskSetup::uses).
+    /// The task does not list it, so no ceiling or floor counts with the task: add it by [`TaskSetup::uses`](crate::TaskSetup::uses),
+    /// or by [`Setup::uses_global`](crate::Setup::uses_global) if several cores use it.
     NotListed {
         /// The task's position on its core.
         task: u32,
-        /// The resource's.
+        /// The resource's; if several cores use it, how it is recorded.
         resource: u32,
     },
     /// The job holds it already.
@@ -71,7 +72,7 @@ impl fmt::Display for LockError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotListed { task, resource } => {
-                write!(f, "task {task} does not list resource {resource}: add it with `TaskSetup::uses`")
+                write!(f, "task {task} does not list resource {resource}: say that it uses it")
             }
             Self::Held { resource } => {
                 write!(f, "the job holds resource {resource} already: pass its value on")

@@ -9,8 +9,8 @@ use std::sync::{Arc, OnceLock};
 
 use taut_lock::queued::{self, Request};
 use taut_lock::{LayoutError, Memory, spin};
-use taut_sys::clock;
 
+use crate::owned::Lines;
 use crate::resource::Cell;
 
 /// How tasks wait for a resource of several cores.
@@ -49,6 +49,8 @@ pub(crate) struct Inner<'m, T> {
     /// How it is recorded.
     pub(crate) number: u32,
     pub(crate) cell: Cell<T>,
+    /// The lock's memory, if it is our own: behind the parties, which go before it.
+    _lines: Option<Lines>,
 }
 
 // SAFETY: the value as in `Resource`: by who holds the lock; a party by its owner, which is one job at a time: of a core
@@ -83,6 +85,7 @@ impl<'m, T: Send> Global<'m, T> {
         parties: u32,
         number: u32,
         value: T,
+        lines: Option<Lines>,
     ) -> Result<Self, LayoutError> {
         let made = match protocol {
             Protocol::Msrp => Parties::Spin(spin::group(memory, parties)?.map(UnsafeCell::new).collect()),
@@ -92,7 +95,7 @@ impl<'m, T: Send> Global<'m, T> {
         };
         let users = (0..taut_lock::PARTIES_LIMIT).map(|_| OnceLock::new()).collect();
         let cell = Cell::new(value);
-        Ok(Self { inner: Arc::new(Inner { parties: made, users, protocol, number, cell }) })
+        Ok(Self { inner: Arc::new(Inner { parties: made, users, protocol, number, cell, _lines: lines }) })
     }
 
     /// The value, if this is the last handle: no job can have it any more.
@@ -134,13 +137,11 @@ impl<T> Inner<'_, T> {
         self.all().find(|user| user.brand == brand && user.task == task)
     }
 
-    /// Where a holder stands among the boosted of its core: smaller runs first.
-    pub(crate) fn rank(&self, user: &User) -> u64 {
-        if self.protocol == Protocol::Fmlp {
-            return clock::monotonic_ns();
-        }
+    /// Where a holder stands among the boosted of its core: smaller runs first. `None`: by when it asks.
+    pub(crate) fn rank(&self, user: &User) -> Option<u64> {
         let elsewhere = self.all().filter(|other| other.brand != user.brand);
-        u64::from(u32::MAX - elsewhere.map(|other| other.priority).max().unwrap_or(0))
+        let most_urgent = elsewhere.map(|other| other.priority).max().unwrap_or(0);
+        (self.protocol != Protocol::Fmlp).then(|| u64::from(u32::MAX - most_urgent))
     }
 
     /// How urgent it is among those that wait.

@@ -137,14 +137,16 @@ impl<'j> Job<'j> {
     /// [`taut_lock::PARTIES_LIMIT`] steps more than those of the lock; system calls only where jobs sleep.
     ///
     /// # Errors
-    /// [`LockError`]: [`LockError::Nested`] inside of another section, [`LockError::Foreign`] if the task does not use it.
+    /// [`LockError`]: [`LockError::Nested`] inside of another section, [`LockError::NotListed`] if the task does not use it.
     pub fn lock_global<T: Send, R>(
         &mut self,
         global: &Global<'_, T>,
         section: impl FnOnce(&mut T, &mut Self) -> R,
     ) -> Result<R, LockError> {
         let inner = &*global.inner;
-        let user = inner.user(self.shared.brand, self.task).ok_or(LockError::Foreign)?;
+        let user = inner.user(self.shared.brand, self.task);
+        let not_listed = LockError::NotListed { task: self.task, resource: inner.number };
+        let user = user.ok_or(not_listed)?;
         if self.depth > 0 {
             return Err(LockError::Nested);
         }

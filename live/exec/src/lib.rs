@@ -44,6 +44,7 @@ mod jobs;
 mod ladder;
 mod local;
 mod log;
+mod owned;
 mod resource;
 mod rule;
 mod settle;

@@ -148,7 +148,21 @@ impl<'w> Setup<'w> {
     ) -> Result<Global<'m, T>, taut_lock::LayoutError> {
         let number = self.resources;
         self.resources += 1;
-        Global::new(protocol, memory, parties, number, value)
+        Global::new(protocol, memory, parties, number, value, None)
+    }
+
+    /// As [`Setup::global`], on memory that lives as long as its last handle, with the number by which it is recorded.
+    ///
+    /// # Errors
+    /// [`LayoutError`](taut_lock::LayoutError) of so many parties.
+    pub fn global_recorded_as<T: Send>(
+        &mut self,
+        protocol: Protocol,
+        parties: u32,
+        number: u32,
+        value: T,
+    ) -> Result<Global<'static, T>, taut_lock::LayoutError> {
+        Global::owned(protocol, parties, number, value)
     }
 
     /// Lets a task's jobs lock a resource of several cores.

@@ -79,10 +79,10 @@ impl<'p> App<'p> {
         service_scopes: &'p [Scope<'p>],
         task_scopes: &'p [Scope<'p>],
         bells: &'p [Bell],
-    ) -> Self {
-        let (parts, dispatch, taken) = (Vec::new(), Dispatch::new(plan), HashSet::new());
+    ) -> Result<Self, Error> {
+        let (parts, dispatch, taken) = (Vec::new(), Dispatch::new(plan)?, HashSet::new());
         let flows = Flows::new(bells);
-        Self { plan, maps, control, service_scopes, task_scopes, parts, dispatch, flows, taken }
+        Ok(Self { plan, maps, control, service_scopes, task_scopes, parts, dispatch, flows, taken })
     }
 
     /// Steers the application while it runs; may be handed to any thread.

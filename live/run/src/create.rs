@@ -3,7 +3,6 @@
 
 //! Making a task: its memory and its ends of channels, each handed out once and to its own party only.
 
-use taut_exec::Resource;
 use taut_lock::{Bell, Listener};
 use taut_plan::{ChannelPlan, Kind};
 use taut_scope::Scope;
@@ -14,6 +13,7 @@ use crate::endpoint::{QueueReader, QueueWriter, ReadingEnd, StateReader, StateWr
 use crate::flow::Flows;
 use crate::locked::Locked;
 use crate::payload::Stamped;
+use crate::resource::Resource;
 use crate::state::{Shape, StateSlot, StateView};
 use crate::{Error, Payload};
 

@@ -3,19 +3,19 @@
 
 //! Cores on which a dispatcher decides: their resources, and their tasks as its works.
 
-use std::any::Any;
 use std::collections::HashMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use taut_exec::{CoreId, Level, Release, Resource, Rule, Setup, TaskSetup, Work};
+use taut_exec::{CoreId, Level, Protocol, Release, Rule, Setup, TaskSetup, Work};
 use taut_lock::Listener;
-use taut_plan::{ArrivalPlan, ClassPlan, Locking, Mechanism, Overrun, Plan, ResourcePlan, Scheduler};
+use taut_plan::{ArrivalPlan, ChannelPlan, ClassPlan, Locking, Overrun, Plan, ResourcePlan, Scheduler};
 use taut_trace::Drain;
 
 use crate::Error;
 use crate::app::{no_such, position};
 use crate::control::{Control, Reason};
+use crate::resource::{Guard, Resource};
 use crate::stage::{Body, Stage};
 
 /// Records of a dispatched core's ring: four times a thread's.
@@ -28,16 +28,9 @@ pub(crate) struct Dispatch {
     cores: Vec<Option<CoreId>>,
     drains: Vec<Drain>,
     /// By position in the plan, once the application has made it.
-    resources: Vec<Option<Made>>,
+    resources: Vec<Option<Box<dyn Guard>>>,
     /// Of each state under a lock, by its channel's position.
     guards: HashMap<usize, Resource<()>>,
-}
-
-/// A resource that the application has made.
-struct Made {
-    /// A `Resource<T>`.
-    handle: Box<dyn Any>,
-    list: Box<dyn Fn(TaskSetup) -> TaskSetup>,
 }
 
 impl fmt::Debug for Dispatch {
@@ -47,7 +40,7 @@ impl fmt::Debug for Dispatch {
 }
 
 impl Dispatch {
-    pub(crate) fn new(plan: &Plan) -> Self {
+    pub(crate) fn new(plan: &Plan) -> Result<Self, Error> {
         let mut setup = Setup::new();
         let mut drains = Vec::new();
         let cores: Vec<_> = plan
@@ -76,16 +69,44 @@ impl Dispatch {
             resources: plan.resources.iter().map(|_| None).collect(),
             guards: HashMap::new(),
         };
-        for (at, channel) in plan.channels.iter().enumerate() {
-            if channel.mechanism == Mechanism::Srp
-                && let Some(core) = dispatch.core_of(plan, &channel.writer.name)
-            {
-                // Behind the manifest's.
-                let number = u32::from(position(plan.resources.len() + at));
-                dispatch.guards.insert(at, dispatch.setup.resource_recorded_as(core, number, ()));
-            }
+        // Behind the manifest's, in the order of the channels.
+        let states = plan.channels.iter().enumerate();
+        let states = states.filter_map(|(at, channel)| Some((at, channel, channel.mechanism.locking()?)));
+        for (number, (at, channel, protocol)) in (plan.resources.len()..).zip(states) {
+            let guard = dispatch.guard_of(plan, (&channel.name, number), protocol, &users(channel), ())?;
+            dispatch.guards.insert(at, guard);
         }
-        dispatch
+        Ok(dispatch)
+    }
+
+    /// What guards something that these tasks use by a protocol, and is recorded by that number.
+    fn guard_of<T: Send>(
+        &mut self,
+        plan: &Plan,
+        (name, number): (&str, usize),
+        protocol: Locking,
+        users: &[&str],
+        value: T,
+    ) -> Result<Resource<T>, Error> {
+        let number = position(number).into();
+        let (protocol, parties) = match protocol {
+            Locking::Srp | Locking::Dfp => {
+                let core = users.first().and_then(|user| self.core_of(plan, user));
+                let core = core.ok_or_else(|| no_such("dispatched core for resource", name))?;
+                return Ok(self.setup.resource_recorded_as(core, number, value).into());
+            }
+            Locking::Msrp => {
+                let mut cpus: Vec<_> = users.iter().map(|user| on_cpu(plan, user)).collect();
+                cpus.sort_unstable();
+                cpus.dedup();
+                (Protocol::Msrp, cpus.len())
+            }
+            Locking::Mpcp => (Protocol::Mpcp, users.len()),
+            Locking::FmlpPlus => (Protocol::Fmlp, users.len()),
+        };
+        let parties = position(parties).into();
+        let global = self.setup.global_recorded_as(protocol, parties, number, value);
+        Ok(global.map_err(|error| Error::Lock(name.to_owned(), error))?.into())
     }
 
     /// The core that a task is on, if it is dispatched.
@@ -111,12 +132,10 @@ impl Dispatch {
         if self.resources[at].is_some() {
             return Err(Error::Twice(format!("resource `{name}`")));
         }
-        let first = plan.resources[at].users.first().map_or("", String::as_str);
-        let core = self.core_of(plan, first).ok_or_else(|| no_such("dispatched core for resource", name))?;
-        let handle = self.setup.resource_recorded_as(core, position(at).into(), value);
-        let listed = handle.clone();
-        let list = Box::new(move |task: TaskSetup| task.uses(&listed));
-        self.resources[at] = Some(Made { handle: Box::new(handle), list });
+        let of = &plan.resources[at];
+        let users: Vec<&str> = of.users.iter().map(String::as_str).collect();
+        let resource = self.guard_of(plan, (name, at), of.protocol, &users, value)?;
+        self.resources[at] = Some(Box::new(resource));
         Ok(())
     }
 
@@ -135,7 +154,7 @@ impl Dispatch {
             return Err(Error::NotUser { resource: name.to_owned(), of, by: task.to_owned() });
         }
         let made = self.resources[at].as_ref().ok_or_else(|| Error::NotMade(name.to_owned()))?;
-        let handle = made.handle.downcast_ref::<Resource<T>>();
+        let handle = made.any().downcast_ref::<Resource<T>>();
         handle.cloned().ok_or_else(|| Error::OtherType(name.to_owned()))
     }
 
@@ -152,7 +171,7 @@ impl Dispatch {
 
     /// The set-up with its tasks.
     pub(crate) fn into_setup<'w>(self, plan: &Plan, seats: &'w mut [Seat<'_>]) -> Result<Setup<'w>, Error> {
-        let Self { cores, resources, guards, .. } = &self;
+        let Self { setup, cores, resources, guards, .. } = self;
         let by_cpu = |cpu: u16| plan.cores.iter().position(|core| core.cpu == cpu).and_then(|at| cores[at]);
         let mut tasks = Vec::new();
         for seat in seats {
@@ -167,35 +186,41 @@ impl Dispatch {
                 }
                 ArrivalPlan::Sporadic { .. } => Release::Polled,
             };
-            let mut setup = TaskSetup::new(&task.name, release)
+            let own = TaskSetup::new(&task.name, release)
                 .priority((*priority).into())
                 .deadline(*deadline)
                 .overrun(overrun(*on_overrun))
                 .recorded_as(position(seat.task));
-            for (resource, made) in plan.resources.iter().zip(resources) {
-                if let Some(made) = made.as_ref().filter(|_| resource.users.contains(&task.name)) {
-                    setup = (made.list)(setup);
+            let mut used: Vec<&dyn Guard> = Vec::new();
+            for (resource, made) in plan.resources.iter().zip(&resources) {
+                let made = made.as_deref().filter(|_| resource.users.contains(&task.name));
+                used.extend(made);
+            }
+            for (channel, guard) in &guards {
+                if users(&plan.channels[*channel]).contains(&task.name.as_str()) {
+                    used.push(guard);
                 }
             }
-            for (channel, guard) in guards {
-                let channel = &plan.channels[*channel];
-                let reads = channel.readers.iter().any(|reader| reader.name == task.name);
-                if reads || channel.writer.name == task.name {
-                    setup = setup.uses(guard);
-                }
-            }
-            tasks.push((core, setup, seat));
+            let own = used.iter().fold(own, |own, guard| guard.listed(own));
+            tasks.push((core, own, used, seat));
         }
-        let mut setup: Setup<'w> = self.setup;
-        for (core, task, seat) in tasks {
+        let mut setup: Setup<'w> = setup;
+        for (core, task, used, seat) in tasks {
             let bell = seat.bell.clone();
             let task = setup.task(core, task, seat);
+            used.iter().try_for_each(|guard| guard.joined(&mut setup, task)).map_err(Error::Executor)?;
             if let Some(bell) = bell {
                 setup.bell(task, bell).map_err(Error::Executor)?;
             }
         }
         Ok(setup)
     }
+}
+
+/// The tasks that use a state under a lock.
+fn users(channel: &ChannelPlan) -> Vec<&str> {
+    let readers = channel.readers.iter().map(|reader| reader.name.as_str());
+    std::iter::once(channel.writer.name.as_str()).chain(readers).collect()
 }
 
 /// The CPU of a real-time task.

@@ -59,6 +59,8 @@ pub enum Error {
     NotMade(String),
     /// A resource holds another type than the one that was asked for.
     OtherType(String),
+    /// A lock of several cores cannot be made: of a resource or a state, by its name.
+    Lock(String, taut_lock::LayoutError),
     /// The executor does not start.
     Executor(taut_exec::SetupError),
     /// A thing of which there is one was asked for twice.
@@ -103,6 +105,7 @@ impl fmt::Display for Error {
             Self::OtherType(resource) => {
                 write!(f, "resource `{resource}` was made with another type than it is asked for")
             }
+            Self::Lock(name, error) => write!(f, "no lock for `{name}`: {error}"),
             Self::Executor(error) => error.fmt(f),
             Self::Twice(what) => write!(f, "{what} is asked for twice; there is only one"),
             Self::Unused(what) => write!(f, "{what} is in the manifest, but the code does not use it"),

@@ -4,11 +4,13 @@
 use std::fmt;
 
 use taut_event::{Kind, Record};
-use taut_exec::{LockError, Resource};
+use taut_exec::LockError;
 use taut_scope::{Exceeded, Scope};
 use taut_sys::{clock, thread};
 use taut_time::Instant;
 use taut_trace::Recorder;
+
+use crate::resource::Resource;
 
 /// Why a job did not do what it should. The job ends; its task goes on with the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,9 +83,7 @@ pub trait Caller: sealed::Caller {}
 impl<T: sealed::Caller> Caller for T {}
 
 pub(crate) mod sealed {
-    use taut_exec::Resource;
-
-    use super::Scribe;
+    use super::{Resource, Scribe};
 
     pub trait Caller {
         /// Whether a value that does not fit is lost: a job cannot wait and try again.
@@ -136,11 +136,13 @@ impl<'j> Job<'j> {
     /// Runs `section` with what a resource of the manifest holds, while no other job has it. Locks end in reverse order by
     /// construction, also when `section` panics.
     ///
-    /// *Real-time*: no system call, unless another job goes on meanwhile by the core's rule; waits for nobody if the
-    /// resource is of one core.
+    /// *Real-time*: if tasks of one core use it, it waits for nobody, and makes no system call unless another job goes on
+    /// meanwhile by the core's rule. If tasks of several cores do, it waits for their sections: it spins, or is suspended,
+    /// as the plan says and its bounds count.
     ///
     /// # Errors
-    /// [`LockError`]; then nothing has happened, and `section` was not called.
+    /// [`LockError`]; then nothing has happened, and `section` was not called. [`LockError::Nested`] if it is of several
+    /// cores, inside of another section.
     pub fn lock<T: Send, R>(
         &mut self,
         resource: &Resource<T>,
@@ -149,7 +151,7 @@ impl<'j> Job<'j> {
         let Self { inner, number, release_ns, deadline_ns, scope, scribe } = self;
         // Without a dispatcher the plan has no resources.
         let inner = inner.as_mut().ok_or(LockError::Foreign)?;
-        inner.lock(resource, |value, inner| {
+        resource.lock(inner, |value, inner| {
             let (number, release_ns, deadline_ns) = (*number, *release_ns, *deadline_ns);
             let inner = Some(inner.lent());
             section(value, &mut Job { inner, number, release_ns, deadline_ns, scope, scribe })
@@ -198,6 +200,6 @@ impl sealed::Caller for Job<'_> {
     }
 
     fn locked<R>(&mut self, resource: &Resource<()>, section: impl FnOnce() -> R) -> Option<R> {
-        self.inner.as_mut()?.lock(resource, |(), _| section()).ok()
+        resource.lock(self.inner.as_mut()?, |(), _| section()).ok()
     }
 }

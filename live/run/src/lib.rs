@@ -25,6 +25,7 @@ mod locked;
 mod payload;
 mod play;
 mod probe;
+mod resource;
 mod stage;
 mod state;
 mod supervisor;
@@ -42,8 +43,9 @@ pub use job::{Caller, Failure, Job};
 pub use payload::Payload;
 pub use supervisor::{Config, Ending, Observer, RECORDING, run};
 
-/// What a job can lock, and why it could not.
-pub use taut_exec::{LockError, Resource};
+pub use resource::Resource;
+/// Why a job could not lock.
+pub use taut_exec::LockError;
 /// The crate that payloads are derived with.
 pub use zerocopy;
 

@@ -7,11 +7,10 @@ use std::marker::PhantomData;
 use std::mem::{align_of, size_of};
 use std::ptr::NonNull;
 
-use taut_exec::Resource;
-
 use crate::Payload;
 use crate::job::sealed::Caller;
 use crate::payload::Stamped;
+use crate::resource::Resource;
 
 /// An end of it: any party's, for a lock knows no sides.
 pub(crate) struct Locked<'p, P: Payload> {

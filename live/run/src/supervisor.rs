@@ -95,7 +95,7 @@ pub fn run(
     let control = Control::new(&plan);
     let (service_scopes, task_scopes) = scopes(&plan, &maps)?;
     let bells = flow::bells(&plan);
-    let mut app = App::new(&plan, &maps, &control, &service_scopes, &task_scopes, &bells);
+    let mut app = App::new(&plan, &maps, &control, &service_scopes, &task_scopes, &bells)?;
     setup(&mut app)?;
     app.check_complete()?;
     let (parts, dispatch) = app.into_parts()?;

@@ -7,7 +7,8 @@
 //! Equation    service   persistent scope + Σ tasks of it
 //!             task      persistent scope + release scope
 //!             channel   Mechanism::bytes(payload + stamp, slots, claims) + a line if it releases a task
-//!             runtime   (tasks + cores) · (stack + ring)
+//!             runtime   (tasks + cores) · (stack + ring), and locks between cores
+//!             lock      a line, and one for each party: each core that spins for it, each task that is suspended
 //! Assumes     A1 nothing is allocated after boot: a scope and a channel are as large as they ever get
 //! Verdict     exact: it is what is mapped, alignment included
 //! Cost        one pass
@@ -85,6 +86,14 @@ pub fn runtime(model: &Model) -> Result<Size, Overflow> {
     let threads = threads.checked_mul(STACK_BYTES + RING_BYTES).ok_or(Overflow)?;
     let dispatchers = dispatchers.checked_mul(STACK_BYTES + 4 * RING_BYTES).ok_or(Overflow)?;
     sum([threads, dispatchers]).map(Size::from_bytes)
+}
+
+/// The words of a lock between cores, beside what it guards.
+///
+/// # Errors
+/// [`Overflow`].
+pub fn lock(parties: u64) -> Result<u64, Overflow> {
+    parties.checked_add(1).and_then(|lines| lines.checked_mul(LINE_BYTES)).ok_or(Overflow)
 }
 
 /// A sum of bytes.

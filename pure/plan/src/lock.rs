@@ -48,18 +48,25 @@ const HEAD: &str = "\
 ";
 
 impl Plan {
+    /// The most tasks that a lock between cores can have.
+    pub const LOCK_USERS_MAX: usize = 64;
+
     /// What is proven in it and cannot be executed by this version; none if all of it can.
     pub fn not_executed(&self) -> Option<String> {
         if let Some(server) = self.servers.first() {
             return Some(format!("server `{}`", server.name));
         }
-        let local = |protocol: Locking| matches!(protocol, Locking::Srp | Locking::Dfp);
-        if let Some(resource) = self.resources.iter().find(|resource| !local(resource.protocol)) {
-            return Some(format!("{} for resource `{}`", resource.protocol.paper_name(), resource.name));
-        }
-        let global = |channel: &&ChannelPlan| channel.mechanism.locking().is_some_and(|lock| !local(lock));
-        if let Some(channel) = self.channels.iter().find(global) {
-            return Some(format!("{} for channel `{}`", channel.mechanism.paper_name(), channel.name));
+        let locks = self.resources.iter().map(|of| ("resource", &of.name, of.protocol, of.users.len()));
+        let states = self.channels.iter().filter_map(|channel| {
+            let protocol = channel.mechanism.locking()?;
+            Some(("state", &channel.name, protocol, channel.readers.len() + 1))
+        });
+        let local = |protocol| matches!(protocol, Locking::Srp | Locking::Dfp);
+        let many =
+            |(.., protocol, users): &(_, _, Locking, usize)| !local(*protocol) && *users > Self::LOCK_USERS_MAX;
+        if let Some((what, name, protocol, users)) = locks.chain(states).find(many) {
+            let (most, protocol) = (Self::LOCK_USERS_MAX, protocol.paper_name());
+            return Some(format!("{protocol} for {what} `{name}` with {users} users, more than {most}"));
         }
         self.cores.iter().filter(|core| core.dispatched.is_some()).find_map(|core| self.not_dispatched(core))
     }

@@ -63,7 +63,8 @@ impl Plan {
         let known = chains::Known { model, places: &places, promises: &promises };
         let chains: Vec<_> =
             chains.map(|(at, chain)| chains::follow(&known, at, chain, &mut faults)).collect();
-        let (map, memory) = memory(model, &channels, &mut faults);
+        let locks = Shared::locks(shared.as_ref(), &seats);
+        let (map, memory) = memory(model, &channels, locks, &mut faults);
         let shown = served && chains.iter().all(ChainPlan::kept);
         let platform = model.platform();
         let cores = seats.cores.iter().zip(&platform.cores).enumerate().map(|(at, (core, &cpu))| CorePlan {
@@ -109,10 +110,15 @@ impl Plan {
     }
 }
 
-/// The map and its sums; an empty one, with a fault, if they do not fit in 64 bits.
-pub(crate) fn memory(model: &Model, channels: &[Realisation], faults: &mut Vec<Fault>) -> (Map, MemoryPlan) {
+/// The map and its sums, with the bytes of locks between cores; an empty one, with a fault, if they do not fit in 64 bits.
+pub(crate) fn memory(
+    model: &Model,
+    channels: &[Realisation],
+    locks: u64,
+    faults: &mut Vec<Fault>,
+) -> (Map, MemoryPlan) {
     let found = map::lay_out(model, channels)
-        .and_then(|map| map::totals(model, &map, faults).map(|memory| (map, memory)));
+        .and_then(|map| map::totals(model, &map, locks, faults).map(|memory| (map, memory)));
     found.unwrap_or_else(|_| {
         let place = Place::value("platform.memory");
         let message = "the memory map does not fit in 64 bits";

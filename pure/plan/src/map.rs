@@ -87,9 +87,14 @@ pub(crate) fn releases(model: &Model, id: ChannelId, channel: &Channel) -> bool 
         .any(|reader| matches!(reader, Party::Task(task) if model.trigger(*task) == Some(id)))
 }
 
-/// Sums up, and compares with what the platform gives.
-pub(crate) fn totals(model: &Model, map: &Map, faults: &mut Vec<Fault>) -> Result<MemoryPlan, Overflow> {
-    let runtime = memory::runtime(model)?;
+/// Sums up, and compares with what the platform gives. `locks` are bytes of those between cores.
+pub(crate) fn totals(
+    model: &Model,
+    map: &Map,
+    locks: u64,
+    faults: &mut Vec<Fault>,
+) -> Result<MemoryPlan, Overflow> {
+    let runtime = Size::from_bytes(memory::sum([memory::runtime(model)?.as_bytes(), locks])?);
     let total = memory::sum([map.process, map.segment, runtime.as_bytes()])?;
     let limit = model.platform().memory;
     let (process, segment) = (Size::from_bytes(map.process), Size::from_bytes(map.segment));

@@ -64,5 +64,36 @@ fn every_core_that_locks() {
             vec![SectionDraft { resource: "bus".into(), longest: time("100us"), count: 1 }];
     }
     assert_eq!(reasons(&draft), [some("task `left` locks `bus`"), some("task `right` locks `bus`")]);
-    assert_eq!(plan(&draft).plan.not_executed().as_deref(), Some("MSRP for resource `bus`"));
+    assert_eq!(plan(&draft).plan.not_executed(), None);
+}
+
+/// The lock's words are counted, and there are as many as can be.
+#[test]
+fn locks_between_cores() {
+    let with = |protocol, tasks: usize| {
+        let mut draft = empty(&[0, 1]);
+        draft.platform.memory = drafts::size("256MiB");
+        draft.resources.push(Shared { name: "bus".into(), protocol });
+        let user = |at: usize| {
+            let longest = time("1us");
+            periodic(&format!("t{at}"), "1s", "1s", "100us").with(|task| {
+                task.core = Some(at as u16 % 2);
+                task.sections = vec![SectionDraft { resource: "bus".into(), longest, count: 1 }];
+            })
+        };
+        draft.tasks = (0..tasks).map(user).collect();
+        let plan = plan(&draft).plan;
+        let mut without = draft.clone();
+        without.tasks.iter_mut().skip(1).for_each(|task| drafts::real_time(task).sections.clear());
+        without.resources[0].protocol = None;
+        let alone = drafts::plan(&without).plan.memory.runtime.as_bytes();
+        (plan.memory.runtime.as_bytes() - alone, plan.not_executed())
+    };
+    use taut_model::Locking::{FmlpPlus, Mpcp, Msrp};
+    assert_eq!(with(Some(Msrp), 5), (3 * 128, None), "a line for each core, and one");
+    assert_eq!(with(Some(Mpcp), 5), (6 * 128, None), "for each task");
+    assert_eq!(with(Some(FmlpPlus), 3).0, 4 * 128);
+    assert_eq!(with(None, 64).1, None);
+    let told = with(None, 65).1;
+    assert_eq!(told.as_deref(), Some("MSRP for resource `bus` with 65 users, more than 64"));
 }

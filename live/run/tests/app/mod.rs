@@ -67,7 +67,8 @@ impl Outcome {
 }
 
 pub fn plan(tables: &str) -> (Plan, String) {
-    let cores = if tables.contains("core = 1000") { "[0, 1000]" } else { "[0]" };
+    let cores = [("core = 1000", "[0, 1000]"), ("core = 1", "[0, 1]")];
+    let cores = cores.iter().find(|(core, _)| tables.contains(core)).map_or("[0]", |(_, cores)| cores);
     let text = format!(
         "manifest = 1\n[app]\nname = \"test\"\n[platform]\ncores = {cores}\nmemory = \"32MiB\"\n\
          on-missing-privilege = \"degrade\"\n{tables}"
@@ -77,7 +78,11 @@ pub fn plan(tables: &str) -> (Plan, String) {
     let shown = taut_manifest::render(&loaded.diagnostics, &[&source], false, 100);
     let model = loaded.model.unwrap_or_else(|| panic!("{shown}"));
     let input = Input { path: "taut.toml".to_owned(), hash: digest(text.as_bytes()) };
-    (Plan::make(&model, vec![input]).plan, text)
+    let planned = Plan::make(&model, vec![input]);
+    if !planned.plan.proven {
+        println!("not proven: {:#?}", planned.faults);
+    }
+    (planned.plan, text)
 }
 
 pub fn run(

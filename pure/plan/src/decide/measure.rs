@@ -10,6 +10,7 @@ use crate::chains::{self, Known, Places};
 use crate::flow::{self, Realisation};
 use crate::make::memory;
 use crate::proof::{Effort, Proof};
+use crate::shared::Shared;
 use crate::timing::percent;
 use crate::waits;
 use crate::{ChainPlan, flow::Promises};
@@ -41,7 +42,8 @@ impl Measure {
         let proof = Proof::find(model, Effort::Quick, &mut faults);
         let channels = model.channel_ids().map(|id| flow::realise(model, id, &proof.promises, &mut faults));
         let channels: Vec<Realisation> = channels.collect();
-        let (map, _) = memory(model, &channels, &mut faults);
+        let locks = Shared::locks(proof.shared.as_ref(), &proof.seats);
+        let (map, _) = memory(model, &channels, locks, &mut faults);
         let places = Places::of(model, &proof.seats);
         let known = Known { model, places: &places, promises: &proof.promises };
         let mut ignored = Vec::new();

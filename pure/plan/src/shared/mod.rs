@@ -15,6 +15,7 @@ mod protocols;
 mod tell;
 mod work;
 
+use taut_analysis::memory;
 use taut_analysis::multi::Status;
 use taut_model::{Fault, Locking, Model, ResourceId, Scheduler};
 use taut_time::Duration;
@@ -90,6 +91,24 @@ impl Shared {
         };
         let protocols = model.resources().iter().enumerate().map(reason).collect();
         Some(Self { protocols, test, answer })
+    }
+
+    /// Bytes of the locks between cores; none if nothing is shared.
+    pub(crate) fn locks(shared: Option<&Self>, seats: &Seats<'_>) -> u64 {
+        let bytes = |(at, (protocol, _)): (usize, &(Locking, String))| {
+            let mut cores: Vec<usize> = choose::users(seats, at).map(|seat| seat.core).collect();
+            let tasks = cores.len();
+            cores.sort_unstable();
+            cores.dedup();
+            let parties = match protocol {
+                Locking::Msrp => cores.len(),
+                Locking::Mpcp | Locking::FmlpPlus => tasks,
+                Locking::Srp | Locking::Dfp => return 0,
+            };
+            memory::lock(parties as u64).unwrap_or(u64::MAX)
+        };
+        let protocols = shared.into_iter().flat_map(|shared| shared.protocols.iter().enumerate());
+        protocols.map(bytes).fold(0, u64::saturating_add)
     }
 
     /// R of a seat, if it is proven. Under EDF it is D where no less is known.
