@@ -271,7 +271,8 @@ pub(crate) struct Replay {
     /// A recorded run (run.taut), the folder that has it, or an application's folder.
     #[arg(default_value = ".")]
     pub(crate) path: PathBuf,
-    /// How close requests of several cores for one resource are that may have come in either order, with a unit.
+    /// How close requests of several cores for one resource are that may have come in either order, or in either order with
+    /// an unlock, with a unit. A run without real-time privilege needs more.
     #[arg(long, value_name = "DURATION", default_value_t = taut_sim::replay::Replay::SLACK)]
     pub(crate) slack: Duration,
     /// What to print.

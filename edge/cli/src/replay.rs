@@ -31,6 +31,7 @@ pub(crate) fn replay(arguments: &arguments::Replay) -> Result<Outcome, Failure> 
         |class: &ClassPlan| matches!(class, ClassPlan::RealTime { on_overrun: Overrun::Demote, .. });
     let replay = Replay::new(&staged.set, &staged.rules)
         .slack(arguments.slack)
+        .patience(arguments.slack)
         .demoting(plan.tasks.iter().any(|task| demotes(&task.class)))
         .dispatched(&staged.dispatched)
         .except(&staged.served);

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Applications that really ran, and what `taut replay` and `taut report` say of their recordings. With the privilege to
+//! be real-time or without it: the decisions are the same.
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+
+use taut_boot::Posture;
+use taut_plan::{Input, Plan, digest};
+use taut_run::{App, Component, Config, Error, Failure, Job, Observer, Reason, Task};
+use taut_time::Duration;
+
+/// One application at a time: they share the process's signals.
+static TURN: Mutex<()> = Mutex::new(());
+
+struct Quiet;
+
+impl Observer for Quiet {
+    fn posture(&mut self, _: &Posture) {}
+    fn removed_stale(&mut self, _: &str) {}
+    fn started(&mut self, _: &Plan, _: Option<Duration>) {}
+    fn stopping(&mut self, _: Reason) {}
+    fn stuck(&mut self, task: &str) {
+        panic!("{task} is stuck");
+    }
+    fn unfinished(&mut self, task: &str, error: &dyn std::error::Error) {
+        panic!("{task}: {error}");
+    }
+}
+
+struct Each<F>(F);
+
+impl<F: Send> Component for Each<F> {}
+
+impl<F: FnMut(&mut Job<'_>) -> Result<(), Failure> + Send> Task for Each<F> {
+    fn release(&mut self, job: &mut Job<'_>) -> Result<(), Failure> {
+        (self.0)(job)
+    }
+}
+
+/// Runs an application for 300 ms; the folder of its recording.
+fn ran(
+    manifest: &str,
+    setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>,
+) -> (tempfile::TempDir, Plan) {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = tempfile::tempdir().unwrap();
+    let source = taut_manifest::Source { name: "taut.toml".to_owned(), text: manifest.to_owned() };
+    let loaded = taut_manifest::load(&source, &[]);
+    let shown = taut_manifest::render(&loaded.diagnostics, &[&source], false, 100);
+    let model = loaded.model.unwrap_or_else(|| panic!("{shown}"));
+    let input = Input { path: "taut.toml".to_owned(), hash: digest(manifest.as_bytes()) };
+    let planned = Plan::make(&model, vec![input]);
+    assert!(planned.plan.proven, "{:#?}", planned.faults);
+    std::fs::write(folder.path().join("taut.toml"), manifest).unwrap();
+    let lock = folder.path().join("taut.lock");
+    std::fs::write(&lock, planned.plan.to_lock().unwrap()).unwrap();
+    let (out, duration) = (Some(folder.path().to_owned()), Some(Duration::from_ms(300)));
+    let ending = taut_run::run(&Config { lock, out, duration, spawned_ns: None }, &mut Quiet, setup);
+    assert!(ending.unwrap().orderly);
+    (folder, planned.plan)
+}
+
+fn taut(folder: &Path, line: &str) -> (Option<i32>, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_taut"))
+        .args(line.split_whitespace())
+        .current_dir(folder)
+        .env("NO_COLOR", "1")
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout) + &text(output.stderr))
+}
+
+/// Every decision of the run is what the simulator says. What is not compared, as records were lost on a busy machine, is
+/// told, and no difference.
+fn is_replayed(folder: &Path) {
+    let (code, said) = taut(folder, "replay run.taut --slack 200ms");
+    let lost = said.contains("records were lost");
+    assert!(code == Some(0) && said.contains(": equal: ") || lost && !said.contains("DIFFERS"), "{code:?}\n{said}");
+}
+
+fn spend(job: &Job<'_>, micros: u64) {
+    let begun = job.now();
+    while job.now().since(begun) < Duration::from_us(micros) {}
+}
+
+/// Tasks, their cores and periods.
+const TASKS: [(&str, u32, u64); 4] =
+    [("left", 0, 2_000), ("slow", 0, 5_100), ("right", 1, 2_100), ("far", 1, 3_700)];
+
+fn manifest(scheduler: &str, tables: &str, of_task: &str) -> String {
+    let task = |(name, core, period_us): (&str, u32, u64)| {
+        format!(
+            "[tasks.{name}]\narrival = {{ periodic = \"{period_us}us\" }}\ndeadline = \"{period_us}us\"\n\
+             wcet = {{ value = \"50us\", source = \"guess\" }}\ncore = {core}\non-overrun = \"run-on\"\n{of_task}"
+        )
+    };
+    format!(
+        "manifest = 1\n[app]\nname = \"buses\"\n[platform]\ncores = [0, 1]\nmemory = \"32MiB\"\nscheduler = \"{scheduler}\"\n\
+         on-missing-privilege = \"degrade\"\n[platform.overheads]\nlock = \"1us\"\nkernel-blocking = \"5us\"\nrelease = \"5us\"\n\
+         {tables}{}",
+        TASKS.map(task).concat()
+    )
+}
+
+#[test]
+fn locks_between_cores() {
+    for (scheduler, protocol, told) in
+        [("fp", "msrp", "MSRP"), ("fp", "mpcp", "MPCP"), ("fp", "fmlp-plus", "FMLP+"), ("edf", "msrp", "MSRP")]
+    {
+        let tables = format!(
+            "[resources.own]\n[resources.bus]\nprotocol = \"{protocol}\"\n[payloads]\nPose = {{ type = \"u64\", len = 100 }}\n\
+             [channels.pose]\nkind = \"state\"\nfrom = \"slow\"\nto = \"far\"\npayload = \"Pose\"\n{}",
+            if protocol == "fmlp-plus" { "" } else { "mechanism = \"msrp\"\n" }
+        );
+        // The state's lock is the first one, `own` is of core 0.
+        let bus = "{ resource = \"bus\", longest = \"20us\" }";
+        let both = format!("sections = [{bus}, {{ resource = \"own\", longest = \"5us\" }}]\n");
+        let one = format!("sections = [{bus}]\n");
+        let manifest = manifest(scheduler, &tables, "");
+        let manifest = manifest.replace("core = 0\n", &format!("core = 0\n{both}"));
+        let manifest = manifest.replace("core = 1\n", &format!("core = 1\n{one}"));
+        let (folder, _) = ran(&manifest, |app| {
+            app.resource("own", ())?;
+            app.resource("bus", ())?;
+            for (name, core, _) in TASKS {
+                app.task(name, |create| {
+                    let bus = create.resource::<()>("bus")?;
+                    let own = if core == 0 { Some(create.resource::<()>("own")?) } else { None };
+                    let mut writes = (name == "slow").then(|| create.state_writer::<[u64; 100]>("pose")).transpose()?;
+                    let mut reads = (name == "far").then(|| create.state_reader::<[u64; 100]>("pose")).transpose()?;
+                    Ok(Each(move |job: &mut Job<'_>| {
+                        spend(job, 100);
+                        job.lock(&bus, |(), job| spend(job, 150))?;
+                        if let Some(own) = &own {
+                            job.lock(own, |(), job| spend(job, 20))?;
+                        }
+                        if let Some(writes) = &mut writes {
+                            writes.publish(job, [job.number(); 100]).map_err(|_| Failure::Code(1))?;
+                        }
+                        reads.as_mut().map(|reads| reads.latest(job));
+                        Ok(())
+                    }))
+                })?;
+            }
+            Ok(())
+        });
+        is_replayed(folder.path());
+        // Some job is late, as a rule: they take longer than they may.
+        let (code, said) = taut(folder.path(), "report run.taut");
+        assert!(matches!(code, Some(0 | 1)), "{said}");
+        let row = |name: &str| said.lines().find(|line| line.trim_start().starts_with(name)).unwrap_or_default();
+        assert!(row("bus ").contains(told), "{said}");
+        println!("{said}");
+    }
+}
