@@ -6,15 +6,14 @@
 
 use std::sync::atomic::Ordering;
 
-use taut_lock::{Listener, Rings};
 use taut_policy::Scheduler;
 use taut_sys::clock;
-use taut_sys::futex::{self, WORDS_MAX};
 use taut_sys::timer::Timer;
 
+use crate::bells::Bells;
 use crate::ladder::NONE;
 use crate::settle::{Caller, Next};
-use crate::shared::{Inside, Shared};
+use crate::shared::Shared;
 use crate::state::NEVER;
 use crate::worker::Works;
 
@@ -35,45 +34,6 @@ impl Ahead {
             // Without it a release is later by some microseconds.
             let _ = self.timers[self.turn].arm(at_ns);
         }
-    }
-}
-
-/// The bells of a core's tasks.
-#[derive(Debug)]
-pub(crate) struct Bells<'w> {
-    /// For which task, and how often it had rung when the task was last asked.
-    bells: Vec<(u32, Listener<'w>, Option<Rings>)>,
-}
-
-impl<'w> Bells<'w> {
-    pub(crate) fn new(bells: Vec<(u32, Listener<'w>)>) -> Self {
-        Self { bells: bells.into_iter().map(|(task, bell)| (task, bell, None)).collect() }
-    }
-
-    /// Asks the tasks whose bells have rung. One that has a job is asked when that is complete.
-    fn answer(&mut self, shared: &Shared, works: &Works<'_>, inside: &mut Inside<'_>, now_ns: u64) {
-        for (task, bell, answered) in &mut self.bells {
-            let rings = bell.rings();
-            if answered.replace(rings) != Some(rings) {
-                shared.held(*task, works.poll(inside, *task, true, now_ns));
-            }
-        }
-    }
-
-    /// Sleeps until called, until one rings, or until an instant.
-    fn sleep(&self, shared: &Shared, calls: u32, until_ns: u64) {
-        if self.bells.is_empty() {
-            return shared.sleep(calls, until_ns);
-        }
-        let mut words = [shared.awaited(calls); WORDS_MAX];
-        for (word, (_, bell, answered)) in words[1..].iter_mut().zip(&self.bells) {
-            // It has rung meanwhile.
-            let Some(awaited) = answered.and_then(|rings| bell.awaited(rings)) else { return };
-            *word = awaited;
-        }
-        let until = (until_ns != NEVER).then_some(until_ns);
-        // Every reason to return is one to look again.
-        let _ = futex::wait_any(&words[..=self.bells.len()], until);
     }
 }
 
@@ -100,6 +60,7 @@ pub(crate) fn dispatch(
             continue;
         };
         let now_ns = clock::monotonic_ns();
+        bells.look();
         shared.tell_back(&mut inside, now_ns);
         let state = inside.state();
         // What was released by hand before the stop still counts.
@@ -114,8 +75,10 @@ pub(crate) fn dispatch(
             }
         }
         state.stopping |= stop_now;
+        state.end_ns = shared.end_ns.load(Ordering::Relaxed);
         shared.held(NONE, state.tell(now_ns));
         bells.answer(shared, works, &mut inside, now_ns);
+        let waits = shared.held(NONE, works.admit_all(&mut inside, now_ns));
         let state = inside.state();
         let chosen = state.rule.decide();
         let next = state.settle(chosen, Caller::Above, now_ns, shared.strict);
@@ -132,7 +95,7 @@ pub(crate) fn dispatch(
         if over {
             break;
         }
-        bells.sleep(shared, calls, first);
+        bells.sleep(shared, calls, (first, now_ns), waits);
     }
     shared.quit.store(true, Ordering::Release);
     for gate in &shared.gates {

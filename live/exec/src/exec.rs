@@ -104,6 +104,12 @@ impl Exec<'_> {
         self.control.reason()
     }
 
+    /// What the calendar releases at or after an instant is not released any more. To be said before that instant; nothing
+    /// stops by this.
+    pub fn end_at(&self, end: Instant) {
+        self.cores.iter().for_each(|core| core.end_ns.store(end.as_ns(), Ordering::Relaxed));
+    }
+
     /// Stops it: nothing is released any more, and what waits behind another job is dropped. Returns at once; that all jobs
     /// are complete is what [`Setup::run`](crate::Setup::run) waits for.
     pub fn stop(&self) {

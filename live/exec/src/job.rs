@@ -30,6 +30,16 @@ pub trait Work: Send {
         let _ = now_ns;
         None
     }
+
+    /// Of a task that is [`TaskSetup::admitted`](crate::TaskSetup::admitted): whether its release `next`, counted from 0, may
+    /// begin a job, if it `begins` one. Those before it of which nothing was heard were dropped, and it may have to do
+    /// something in their place before. `false` puts it off: asked again whenever the dispatcher looks, at the latest when one
+    /// of [`Setup::admission_bell`](crate::Setup::admission_bell) has rung. Only while the task has no job. *Real-time*: must be
+    /// bounded, and not wait for a job.
+    fn admit(&mut self, next: u64, begins: bool) -> bool {
+        let _ = (next, begins);
+        true
+    }
 }
 
 impl<F: FnMut(&mut Job<'_>) + Send> Work for F {

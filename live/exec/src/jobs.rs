@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
+use crate::admission::Admission;
 use crate::ladder::NONE;
 use crate::state::BACKLOG_MAX;
 use crate::task::{Overrun, Release};
@@ -54,6 +55,7 @@ pub(crate) struct Task {
     pub(crate) killed: bool,
     /// Whether the calendar has its next release, which is polled.
     pub(crate) put_off: bool,
+    pub(crate) admission: Admission,
     /// Whether it spins for or holds what other cores use.
     pub(crate) across: bool,
     /// What it has been suspended for, and where it stands when it has it.
@@ -81,6 +83,7 @@ impl Task {
             wants,
             killed,
             put_off: false,
+            admission: Admission::default(),
             across: false,
             away: (NONE, 0),
             outcome,

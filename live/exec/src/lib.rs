@@ -34,6 +34,8 @@
 //! works: docs/decisions/0016.
 
 mod across;
+mod admission;
+mod bells;
 mod dispatcher;
 mod error;
 mod exec;

@@ -10,6 +10,7 @@ use taut_lock::Listener;
 use taut_time::Duration;
 use taut_trace::{Drain, Recorder, ring};
 
+use crate::bells::Bells;
 use crate::error::SetupError;
 use crate::global::{Global, Protocol};
 use crate::job::Work;
@@ -29,8 +30,8 @@ pub(crate) struct CoreSetup<'w> {
     /// Of each task, its position among all.
     pub(crate) indices: Vec<usize>,
     pub(crate) works: Vec<Box<dyn Work + 'w>>,
-    /// For which bells the dispatcher listens, and for which task.
-    pub(crate) bells: Vec<(u32, Listener<'w>)>,
+    /// For which bells the dispatcher listens.
+    pub(crate) bells: Bells<'w>,
     /// How each resource is recorded.
     pub(crate) resources: Vec<u32>,
     pub(crate) recorder: Option<(Recorder, Level)>,
@@ -87,7 +88,7 @@ impl<'w> Setup<'w> {
             tasks: Vec::new(),
             indices: Vec::new(),
             works: Vec::new(),
-            bells: Vec::new(),
+            bells: Bells::default(),
             resources: Vec::new(),
             recorder: None,
             #[cfg(test)]
@@ -125,13 +126,33 @@ impl<'w> Setup<'w> {
     /// # Errors
     /// [`SetupError::Bells`] if a core has too many, [`SetupError::ForeignResource`] if the task is of another set-up.
     pub fn bell(&mut self, task: TaskId, bell: Listener<'w>) -> Result<(), SetupError> {
+        self.bell_apart(task, bell, Duration::ZERO)
+    }
+
+    /// As [`Setup::bell`], of one that may ring without end, in vain: the dispatcher listens to it again `apart` after it has
+    /// answered a ring, so it is woken by it once in that time at most, and once by the end of that.
+    ///
+    /// # Errors
+    /// As [`Setup::bell`].
+    pub fn bell_apart(
+        &mut self,
+        task: TaskId,
+        bell: Listener<'w>,
+        apart: Duration,
+    ) -> Result<(), SetupError> {
         let core = self.cores.iter_mut().find(|core| core.brand == task.brand);
         let core = core.ok_or(SetupError::ForeignResource { task: format!("{task:?}") })?;
-        if core.bells.len() + 1 >= taut_sys::futex::WORDS_MAX {
-            return Err(SetupError::Bells { cpu: core.cpu });
-        }
-        core.bells.push((task.task, bell));
-        Ok(())
+        let added = core.bells.add(task.task, bell, apart.as_ns());
+        added.ok_or(SetupError::Bells { cpu: core.cpu })
+    }
+
+    /// A bell behind which tasks of a core may be admitted that were not before: [`Work::admit`].
+    ///
+    /// # Errors
+    /// [`SetupError::Bells`] if the core has too many.
+    pub fn admission_bell(&mut self, core: CoreId, bell: Listener<'w>) -> Result<(), SetupError> {
+        let core = &mut self.cores[core.0];
+        core.bells.add_admission(bell).ok_or(SetupError::Bells { cpu: core.cpu })
     }
 
     /// A resource that tasks of several cores share, on memory of its own: [`taut_lock::spin::bytes`] or

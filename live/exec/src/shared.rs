@@ -17,7 +17,7 @@
 //! and two jobs do not hold it at once, since the state's rule has one holder, which it gives to the one that runs.
 
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 use taut_lock::mark::Mark;
 use taut_policy::{Misuse, Scheduler};
@@ -49,6 +49,8 @@ pub(crate) struct Shared {
     pub(crate) quit: AtomicBool,
     /// Nothing is released any more.
     pub(crate) stop: AtomicBool,
+    /// The calendar's releases from this instant on are not told.
+    pub(crate) end_ns: AtomicU64,
     /// Releases by hand that the dispatcher has not seen, per task.
     pub(crate) triggers: Box<[AtomicU32]>,
     /// Of each task, a bit per resource that it may lock.
@@ -160,6 +162,7 @@ impl Shared {
             call: AtomicU32::new(0),
             quit: AtomicBool::new(false),
             stop: AtomicBool::new(false),
+            end_ns: AtomicU64::new(crate::state::NEVER),
             listed,
             words,
             brand,

@@ -9,7 +9,7 @@ use std::thread::Builder;
 
 use taut_sys::{clock, futex, signals, thread};
 
-use crate::dispatcher::{Bells, dispatch};
+use crate::dispatcher::dispatch;
 use crate::error::{Posture, SetupError, Wanted};
 use crate::exec::{Control, Exec, Outcome, Reason};
 use crate::jobs::Task;
@@ -130,7 +130,7 @@ impl Setup<'_> {
         let (mut shareds, mut bodies, mut bells) = (Vec::new(), Vec::new(), Vec::new());
         for core in &mut self.cores {
             bodies.push(Works::new(std::mem::take(&mut core.works)));
-            bells.push(Bells::new(std::mem::take(&mut core.bells)));
+            bells.push(std::mem::take(&mut core.bells));
             #[cfg(test)]
             self.fault.put_in(core);
             shareds.push(core.build(is_strict, self.handler, self.delay_ns)?);
@@ -212,8 +212,11 @@ impl CoreSetup<'_> {
         let made = self.attributes().rule(self.rule);
         // Everything was made for as many as there are.
         let rule = made.map_err(|misuse| SetupError::Thread(format!("CPU {}: {misuse}", self.cpu)))?;
-        let tasks =
-            self.tasks.iter().map(|task| Task::new(task.release, task.relative().as_ns(), task.overrun));
+        let tasks = self.tasks.iter().map(|task| {
+            let mut slot = Task::new(task.release, task.relative().as_ns(), task.overrun);
+            slot.admission.asked = task.admitted;
+            slot
+        });
         let (recorder, level) =
             self.recorder.take().map_or((None, Level::None), |(to, level)| (Some(to), level));
         let log = Log {

@@ -44,6 +44,8 @@ pub(crate) struct State {
     calendar: Queue,
     /// Whether there are releases that no calendar knows.
     pub(crate) untimed: bool,
+    /// Whether there are tasks whose jobs have to be admitted.
+    pub(crate) admits: bool,
     told_ns: u64,
     /// The same before the visit of the dispatcher that is in progress, or was the last.
     told_before_ns: u64,
@@ -52,6 +54,8 @@ pub(crate) struct State {
     /// Jobs that the rule knows of.
     pub(crate) open: u32,
     pub(crate) stopping: bool,
+    /// The calendar's releases from this instant on are not told.
+    pub(crate) end_ns: u64,
     /// Whether the thread that is about to run its next job calls the dispatcher before.
     pub(crate) call: bool,
     /// A task whose overrun stops everything.
@@ -68,6 +72,7 @@ impl State {
     ) -> Self {
         let careful = log.level == Level::All || matches!(rule.local_mut(), AnyLocal::Original(_));
         let untimed = tasks.iter().any(|task| !matches!(task.release, Release::Periodic { .. }));
+        let admits = tasks.iter().any(|task| task.admission.asked);
         Self {
             rule,
             tasks,
@@ -80,11 +85,13 @@ impl State {
             floor_ns: NEVER,
             calendar,
             untimed,
+            admits,
             told_ns: 0,
             told_before_ns: 0,
             since_ns: 0,
             open: 0,
             stopping: false,
+            end_ns: NEVER,
             call: false,
             stopped_by: NONE,
         }
@@ -102,14 +109,17 @@ impl State {
         self.refloor();
     }
 
-    fn refloor(&mut self) {
-        let first = self.calendar.first().map_or(NEVER, |(_, at)| at);
+    pub(crate) fn refloor(&mut self) {
+        let first = self.calendar.first().map_or(NEVER, |(_, at)| at).min(self.first_waiting());
         self.floor_ns = if self.untimed { first.min(self.told_ns) } else { first };
     }
 
     /// The next release of the calendar, and the one after it.
     pub(crate) fn next_two(&mut self) -> (u64, u64) {
         if self.stopping {
+            return (NEVER, NEVER);
+        }
+        if self.calendar.first().is_some_and(|(_, first)| first >= self.end_ns) {
             return (NEVER, NEVER);
         }
         let Some((task, first)) = self.calendar.take_first() else { return (NEVER, NEVER) };
@@ -128,7 +138,8 @@ impl State {
         self.told_before_ns = std::mem::replace(&mut self.told_ns, now_ns);
         if !self.stopping {
             for _ in 0..TOLD_MAX {
-                let Some((task, at)) = self.calendar.first().filter(|(_, at)| *at <= now_ns) else { break };
+                let due = |at: u64| at <= now_ns && at < self.end_ns;
+                let Some((task, at)) = self.calendar.first().filter(|(_, at)| due(*at)) else { break };
                 self.calendar.take_first();
                 if let Release::Periodic { period, .. } = self.tasks[task].release {
                     self.calendar.insert(task, at.saturating_add(period.as_ns()), End::Back)?;
@@ -149,8 +160,9 @@ impl State {
         let late = now_ns.saturating_sub(arrival_ns);
         slot.outcome.lateness_max_ns = slot.outcome.lateness_max_ns.max(late);
         let mut skip = self.stopping;
-        if slot.active {
-            let (policy, running) = (slot.overrun, slot.job.number);
+        let asked = slot.admission.asked;
+        if let Some(running) = slot.unfinished() {
+            let policy = slot.overrun;
             self.log.job(now_ns, Kind::Overrun, task, running, policy as u64);
             match policy {
                 Overrun::RunOn => {}
@@ -163,14 +175,23 @@ impl State {
             }
             skip |= usize::from(slot.waiting) == BACKLOG_MAX;
         }
+        if asked {
+            self.note_release(task, arrived, skip);
+        }
+        let slot = &mut self.tasks[task as usize];
         if skip {
             slot.outcome.skipped += 1;
+            if asked {
+                return Ok(());
+            }
             self.log.job(arrival_ns, Kind::Skip, task, arrived.number, 0);
             return Ok(());
         }
         slot.outcome.released += 1;
-        self.log.job(arrival_ns, Kind::Release, task, arrived.number, late);
-        if slot.active {
+        if !asked {
+            self.log.job(arrival_ns, Kind::Release, task, arrived.number, late);
+        }
+        if slot.active || asked {
             let place = (usize::from(slot.first) + usize::from(slot.waiting)) % BACKLOG_MAX;
             slot.behind[place] = arrived;
             slot.waiting += 1;
@@ -206,7 +227,7 @@ impl State {
     }
 
     /// The rule is told of a job of a task that has no other.
-    fn open(&mut self, task: u32, arrived: Arrived) -> Result<(), Misuse> {
+    pub(crate) fn open(&mut self, task: u32, arrived: Arrived) -> Result<(), Misuse> {
         let slot = &mut self.tasks[task as usize];
         (slot.job, slot.active, slot.used_ns, slot.killed) = (arrived, true, 0, false);
         self.open += 1;
@@ -231,10 +252,11 @@ impl State {
             slot.outcome.missed += 1;
             self.log.job(now_ns, Kind::Miss, task, slot.job.number, response);
         }
-        while slot.waiting > 0 {
-            let arrived = slot.behind[usize::from(slot.first)];
-            slot.first = (slot.first + 1) % BACKLOG_MAX as u8;
-            slot.waiting -= 1;
+        if slot.admission.asked {
+            // Whoever completes it asks for the next.
+            return Ok(());
+        }
+        while let Some(arrived) = slot.take_waiting() {
             if !self.stopping {
                 return self.open(task, arrived);
             }

@@ -47,6 +47,7 @@ pub struct TaskSetup {
     pub(crate) overrun: Overrun,
     pub(crate) uses: Vec<(u64, u32)>,
     pub(crate) recorded_as: Option<u16>,
+    pub(crate) admitted: bool,
 }
 
 impl TaskSetup {
@@ -54,7 +55,7 @@ impl TaskSetup {
     pub fn new(name: &str, release: Release) -> Self {
         let name = name.to_owned();
         let (overrun, uses, recorded_as) = (Overrun::RunOn, Vec::new(), None);
-        Self { name, priority: 1, deadline: None, release, overrun, uses, recorded_as }
+        Self { name, priority: 1, deadline: None, release, overrun, uses, recorded_as, admitted: false }
     }
 
     /// Its priority under rules that have such; larger is more urgent.
@@ -89,6 +90,13 @@ impl TaskSetup {
     #[must_use]
     pub fn recorded_as(mut self, subject: u16) -> Self {
         self.recorded_as = Some(subject);
+        self
+    }
+
+    /// Its jobs begin when its work lets them: [`Work::admit`](crate::Work::admit). For tasks with [`Release::Periodic`].
+    #[must_use]
+    pub fn admitted(mut self) -> Self {
+        self.admitted = true;
         self
     }
 

@@ -18,7 +18,7 @@ use crate::shared::{Inside, Shared};
 
 /// What a core's tasks do, by task.
 pub(crate) struct Works<'w> {
-    works: Box<[UnsafeCell<Box<dyn Work + 'w>>]>,
+    pub(crate) works: Box<[UnsafeCell<Box<dyn Work + 'w>>]>,
     /// The first panic of a job.
     pub(crate) panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
@@ -104,9 +104,10 @@ fn run<'c>(
     let state = inside.state();
     shared.held(task, state.complete(me, now_ns));
     let put_off = shared.held(task, works.poll(&mut inside, task, false, now_ns));
+    let waits = shared.held(task, works.admit(&mut inside, task, now_ns));
     let state = inside.state();
     // The dispatcher has something to wait for, or nothing any more.
-    let call = put_off || state.stopping && state.open == 0;
+    let call = put_off || waits || state.stopping && state.open == 0;
     let chosen = state.rule.decide();
     match state.settle(chosen, Caller::Done(me), now_ns, shared.strict) {
         Next::Here => {

@@ -182,7 +182,7 @@ impl<'p> App<'p> {
         let mut create_ends = Create::new(self, task);
         let code = create(&mut create_ends)?;
         let (ring, bell, channel) = create_ends.trigger::<P>(&trigger)?;
-        let trusted = !self.plan.channels[channel].writer.client;
+        let trusted = !timing.by_client;
         let channel = position(channel);
         let wakes = Some(bell.clone());
         let body = Box::new(ReceiverBody::new(code, ring, bell, channel, trusted));
@@ -238,7 +238,10 @@ impl<'p> App<'p> {
         };
         let on_overrun = *on_overrun;
         let deadline_ns = deadline.as_ns();
-        Some(Timing { task: position(task), service, period_ns, offset_ns, deadline_ns, on_overrun, trigger })
+        let by_client = trigger.as_ref().and_then(|trigger| self.plan.channel(trigger));
+        let by_client = by_client.is_some_and(|channel| self.plan.channels[channel].writer.client);
+        let task = position(task);
+        Some(Timing { task, service, period_ns, offset_ns, deadline_ns, on_overrun, trigger, by_client })
     }
 
     /// Checks that the code uses all that the manifest names: what is planned and unused would make the proof

@@ -3,13 +3,14 @@
 
 //! Cores on which a dispatcher decides: their resources, and their tasks as its works.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use taut_exec::{CoreId, Level, Protocol, Release, Rule, Setup, TaskSetup, Work};
 use taut_lock::Listener;
-use taut_plan::{ArrivalPlan, ChannelPlan, ClassPlan, Locking, Overrun, Plan, ResourcePlan, Scheduler};
+use taut_plan::{ArrivalPlan, ChannelPlan, ClassPlan, Flow, Locking, Overrun, Plan, ResourcePlan, Scheduler};
+use taut_time::Duration;
 use taut_trace::Drain;
 
 use crate::Error;
@@ -174,6 +175,8 @@ impl Dispatch {
         let Self { setup, cores, resources, guards, .. } = self;
         let by_cpu = |cpu: u16| plan.cores.iter().position(|core| core.cpu == cpu).and_then(|at| cores[at]);
         let mut tasks = Vec::new();
+        // What rings behind jobs that others wait for, by CPU.
+        let mut heard = BTreeMap::new();
         for seat in seats {
             let task = &plan.tasks[seat.task];
             let ClassPlan::RealTime { cpu, priority, arrival, deadline, on_overrun, .. } = &task.class else {
@@ -202,22 +205,37 @@ impl Dispatch {
                 }
             }
             let own = used.iter().fold(own, |own, guard| guard.listed(own));
+            let others = in_flows(plan, &task.name);
+            heard.extend(others.iter().filter_map(|other| Some(((*cpu, *other), seat.stage.listener(*other)?))));
+            let own = if others.is_empty() { own } else { own.admitted() };
             tasks.push((core, own, used, seat));
         }
         let mut setup: Setup<'w> = setup;
         for (core, task, used, seat) in tasks {
-            let bell = seat.bell.clone();
+            let bell = seat.bell.clone().map(|bell| (bell, seat.apart()));
             let task = setup.task(core, task, seat);
             used.iter().try_for_each(|guard| guard.joined(&mut setup, task)).map_err(Error::Executor)?;
-            if let Some(bell) = bell {
-                setup.bell(task, bell).map_err(Error::Executor)?;
+            if let Some((bell, apart)) = bell {
+                setup.bell_apart(task, bell, apart).map_err(Error::Executor)?;
+            }
+        }
+        for ((cpu, _), bell) in heard {
+            if let Some(core) = by_cpu(cpu) {
+                setup.admission_bell(core, bell).map_err(Error::Executor)?;
             }
         }
         Ok(setup)
     }
 }
 
-/// The tasks that use a state under a lock.
+/// The tasks at the synchronous flows that a task takes part in, itself among them; none if it does not.
+fn in_flows(plan: &Plan, task: &str) -> BTreeSet<usize> {
+    let flows = plan.channels.iter().filter(|channel| channel.flow == Flow::Synchronous);
+    let members = flows.map(users).filter(|members| members.contains(&task));
+    members.flatten().filter_map(|member| plan.task(member)).collect()
+}
+
+/// The tasks that use a state.
 fn users(channel: &ChannelPlan) -> Vec<&str> {
     let readers = channel.readers.iter().map(|reader| reader.name.as_str());
     std::iter::once(channel.writer.name.as_str()).chain(readers).collect()
@@ -264,6 +282,12 @@ impl<'p> Seat<'p> {
         Self { task, body, stage, bell, control, over: false, panicked: false }
     }
 
+    /// For how long nobody listens to what releases it when that has rung: a client may ring without end.
+    fn apart(&self) -> Duration {
+        let client = self.stage.timing.by_client;
+        if client { Duration::from_ns(self.stage.timing.period_ns) } else { Duration::ZERO }
+    }
+
     /// After the executor has ended, on the main thread.
     pub(crate) fn end(&mut self) -> Result<(), Box<dyn std::error::Error>> {
         if self.panicked {
@@ -279,6 +303,10 @@ impl<'p> Seat<'p> {
 impl Work for &mut Seat<'_> {
     fn poll(&mut self, now_ns: u64) -> Option<u64> {
         if self.over { None } else { self.body.poll(&self.stage, now_ns) }
+    }
+
+    fn admit(&mut self, next: u64, begins: bool) -> bool {
+        self.over || self.stage.admit(next, begins)
     }
 
     fn run(&mut self, job: &mut taut_exec::Job<'_>) {

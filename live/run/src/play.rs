@@ -85,10 +85,12 @@ impl<'p> Play<'p> {
             let scribe = scribe(position(task));
             match code {
                 Code::BestEffort(run) => extras.push((task, run, scribe)),
-                Code::RealTime { mut body, scope, timing, bell, .. } if dispatch.has(self.plan, task) => {
+                Code::RealTime { mut body, scope, timing, flows, bell, .. }
+                    if dispatch.has(self.plan, task) =>
+                {
                     body.start();
                     // Dispatched jobs are told when they arrive.
-                    let stage = Stage::new(scope, scribe, self.control, timing, 0);
+                    let stage = Stage::new(scope, scribe, self.control, timing, 0).with(flows);
                     seats.push(Seat::new(task, body, stage, bell, self.control));
                 }
                 Code::RealTime { body, scope, station, timing, flows, .. } => {
@@ -123,6 +125,9 @@ impl<'p> Play<'p> {
                 let origin_ns = executor.map_or_else(soon, |executor| executor.origin().as_ns());
                 let end_ns = config.duration.map(|duration| origin_ns.saturating_add(duration.as_ns()));
                 self.control.end_at(end_ns.unwrap_or(u64::MAX));
+                if let Some((executor, end_ns)) = executor.zip(end_ns) {
+                    executor.end_at(Instant::from_ns(end_ns));
+                }
                 gate.open(origin_ns);
                 for ((task, run, scribe), hand) in extras.into_iter().zip(&best_effort) {
                     if let Err(error) = self.spawn_best_effort(threads, task, run, scribe, hand) {

@@ -30,6 +30,8 @@ pub(crate) struct Timing {
     pub(crate) deadline_ns: u64,
     pub(crate) on_overrun: Overrun,
     pub(crate) trigger: Option<String>,
+    /// Whether a client writes to what releases it.
+    pub(crate) by_client: bool,
 }
 
 /// The code of a real-time task.
@@ -60,6 +62,8 @@ pub(crate) struct Stage<'s> {
     pub(crate) origin_ns: u64,
     state: State,
     flows: Option<TaskFlows<'s>>,
+    /// Where a dispatcher decides: releases before this one have been activated.
+    activated: u64,
     /// How often the thread gave its core up on purpose.
     waits: u64,
     /// Of dispatched jobs, which share threads.
@@ -74,8 +78,8 @@ impl<'s> Stage<'s> {
         timing: Timing,
         origin_ns: u64,
     ) -> Self {
-        let (state, flows) = (State::Running, None);
-        Self { scope, scribe, control, timing, origin_ns, state, flows, waits: 0, heap_uses: 0 }
+        let (state, flows, activated) = (State::Running, None, 0);
+        Self { scope, scribe, control, timing, origin_ns, state, flows, activated, waits: 0, heap_uses: 0 }
     }
 
     /// The same with the flows that the task takes part in.
@@ -137,6 +141,43 @@ impl<'s> Stage<'s> {
                 // Before it looks once more.
                 _ => behind = Some((task, flows.listener(task).rings())),
             }
+        }
+    }
+
+    /// Where a dispatcher decides: activates the releases before `next` that were dropped, whose jobs do nothing, and `next`
+    /// itself if it `begins` a job. `false` if somebody is in the way, or if there is more to do than one look should take.
+    pub(crate) fn admit(&mut self, next: u64, begins: bool) -> bool {
+        /// Releases that one look activates; its own bell asks for another.
+        const LOOK_MAX: u32 = 16;
+        let Some(flows) = &mut self.flows else { return true };
+        let at_ns = |number: u64| {
+            let behind_ns = number.saturating_mul(self.timing.period_ns);
+            self.timing.offset_ns.saturating_add(behind_ns)
+        };
+        for _ in 0..LOOK_MAX {
+            if self.activated >= next.saturating_add(begins.into()) {
+                return true;
+            }
+            if flows.begin(at_ns(self.activated), &mut self.waits).is_err() {
+                return false;
+            }
+            if self.activated < next {
+                flows.complete();
+            }
+            self.activated += 1;
+        }
+        self.activated >= next.saturating_add(begins.into())
+    }
+
+    /// What rings when a job of a task is complete that takes part in the same flows.
+    pub(crate) fn listener(&self, task: usize) -> Option<Listener<'s>> {
+        self.flows.as_ref().map(|flows| flows.listener(task))
+    }
+
+    /// The task's jobs do nothing from now on.
+    fn retire(&mut self) {
+        if let Some(flows) = &mut self.flows {
+            flows.retire();
         }
     }
 
@@ -298,9 +339,7 @@ impl<T: Task> Body for PeriodicBody<T> {
         while stage.sleep_until(due_ns) {
             match stage.follow(&mut self.task) {
                 None => {
-                    if let Some(flows) = &mut stage.flows {
-                        flows.retire();
-                    }
+                    stage.retire();
                     break;
                 }
                 Some(false) => {
@@ -348,10 +387,14 @@ impl<T: Task> Body for PeriodicBody<T> {
 
     fn once(&mut self, stage: &mut Stage<'_>, job: &mut taut_exec::Job<'_>) -> bool {
         match stage.follow(&mut self.task) {
-            None => return false,
+            None => {
+                stage.retire();
+                return false;
+            }
             Some(false) => {}
             Some(true) => stage.dispatched(job, |job| self.task.release(job)),
         }
+        stage.complete();
         true
     }
 

@@ -113,13 +113,22 @@ fn interpret(
     read
 }
 
-fn manifest(blocks: &[Block], mechanism: &str, flow: &str) -> String {
-    let mut text = String::from(
+/// Who decides: Linux, a dispatcher on each core, or one on the first core alone.
+const EXECUTORS: [&str; 3] = ["native", "dispatched", "mixed"];
+
+fn manifest(blocks: &[Block], mechanism: &str, (flow, executor): (&str, &str)) -> String {
+    let all = if executor == "dispatched" { "executor = \"dispatched\"\n" } else { "" };
+    let mut text = format!(
         "manifest = 1\n[app]\nname = \"flows\"\n[platform]\ncores = [0, 1]\nmemory = \"32MiB\"\n\
-         on-missing-privilege = \"degrade\"\n[payloads]\nWord = { type = \"u64\", len = 2 }\n",
+         on-missing-privilege = \"degrade\"\n{all}[payloads]\nWord = {{ type = \"u64\", len = 2 }}\n",
     );
     if blocks.iter().any(|block| block.more.contains("service")) {
         text += "[services.part]\npersistent = \"4KiB\"\n[tasks.hand]\nclass = \"best-effort\"\n";
+    }
+    if executor == "mixed" {
+        // Has nothing to do with the others.
+        text += "[tasks.ended]\narrival = { periodic = \"10ms\" }\ndeadline = \"10ms\"\n\
+                 wcet = { value = \"50us\", source = \"guess\" }\ncore = 0\npriority = 1\non-overrun = \"kill-job\"\n";
     }
     for Block { name, period_ms, offset_ms, core, priority, more, .. } in blocks {
         text += &format!(
@@ -210,6 +219,16 @@ impl<F: Fn(u64) -> u64 + Send> Task for Computing<'_, F> {
     }
 }
 
+struct Idle;
+
+impl Component for Idle {}
+
+impl Task for Idle {
+    fn release(&mut self, _: &mut Job<'_>) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
 struct Quiet;
 
 impl Observer for Quiet {
@@ -242,8 +261,16 @@ impl Outcome {
         let skipped: HashSet<(u16, u64)> =
             self.of(Kind::Skip).map(|record| (record.subject, record.job)).collect();
         let mut held = HashSet::new();
+        // A dispatched job whose service is paused runs, and does nothing.
+        let read: HashSet<(usize, u64)> = self.read.iter().map(|(at, job, _)| (*at, *job)).collect();
+        let complete: HashSet<(u16, u64)> =
+            self.of(Kind::Complete).map(|record| (record.subject, record.job)).collect();
         for at in 0..blocks.len() {
-            held.extend((0..until_ms).filter(|job| skipped.contains(&(task(at), *job))).map(|job| (at, job)));
+            let nothing = |job: &u64| {
+                let of = (task(at), *job);
+                skipped.contains(&of) || complete.contains(&of) && !read.contains(&(at, *job))
+            };
+            held.extend((0..until_ms).filter(nothing).map(|job| (at, job)));
         }
         let model = interpret(blocks, until_ms, &held);
         for (at, job, read) in &self.read {
@@ -288,6 +315,9 @@ fn run<F: Fn(u64) -> u64 + Send + 'static>(
         if blocks.iter().any(|block| block.more.contains("service")) {
             app.best_effort("hand", |_| Ok(hand))?;
         }
+        if plan.task("ended").is_some() {
+            app.task("ended", |_| Ok(Idle))?;
+        }
         Ok(())
     });
     assert!(ending.unwrap().orderly);
@@ -327,10 +357,15 @@ fn make<'p, T: Task + 'p>(
 
 #[test]
 fn all_read_what_the_model_reads() {
-    for mechanism in ["dbp", "tccp", "auto"] {
-        let outcome = run(BLOCKS, manifest(BLOCKS, mechanism, "synchronous"), |_| |_| 0, |_| ());
+    for (mechanism, executor) in
+        ["dbp", "tccp", "auto"].iter().flat_map(|one| EXECUTORS.map(|executor| (*one, executor)))
+    {
+        let outcome =
+            run(BLOCKS, manifest(BLOCKS, mechanism, ("synchronous", executor)), |_| |_| 0, |_| ());
+        let dispatched: Vec<bool> = outcome.plan.cores.iter().map(|core| core.dispatched.is_some()).collect();
+        assert_eq!(dispatched, [executor != "native", executor == "dispatched"]);
         let (reads, jobs) = outcome.check(BLOCKS, UNTIL_MS);
-        assert!(reads > 100 && jobs > 2, "{mechanism}: {reads} {jobs}");
+        assert!(reads > 100 && jobs > 2, "{mechanism}, {executor}: {reads} {jobs}");
         let heap: u64 = outcome
             .of(Kind::Counted)
             .filter(|record| record.job == Count::HeapUse as u64)
@@ -350,10 +385,12 @@ fn who_is_late_is_waited_for() {
             _ => 0,
         }
     };
-    for mechanism in ["dbp", "tccp"] {
-        let outcome = run(BLOCKS, manifest(BLOCKS, mechanism, "synchronous"), late, |_| ());
+    for (mechanism, executor) in
+        ["dbp", "tccp"].iter().flat_map(|one| EXECUTORS.map(|executor| (*one, executor)))
+    {
+        let outcome = run(BLOCKS, manifest(BLOCKS, mechanism, ("synchronous", executor)), late, |_| ());
         let (reads, jobs) = outcome.check(BLOCKS, UNTIL_MS);
-        assert!(reads > 60 && jobs > 1, "{mechanism}: {reads} {jobs}");
+        assert!(reads > 60 && jobs > 1, "{mechanism}, {executor}: {reads} {jobs}");
         assert!(outcome.of(Kind::Miss).count() > 3, "they were late");
     }
 }
@@ -367,38 +404,49 @@ fn skipped_jobs_leave_what_was_there() {
     let late = |at: usize| {
         move |job: u64| if at.is_multiple_of(2) && job % 9 == 4 { BLOCKS[at].period_ms * 2_300 } else { 0 }
     };
-    let outcome = run(&blocks, manifest(&blocks, "auto", "synchronous"), late, |_| ());
-    let (reads, _) = outcome.check(&blocks, UNTIL_MS);
-    assert!(reads > 100, "{reads}");
-    assert!(outcome.of(Kind::Skip).count() > 5, "releases were dropped");
+    for executor in EXECUTORS {
+        let outcome = run(&blocks, manifest(&blocks, "auto", ("synchronous", executor)), late, |_| ());
+        let (reads, _) = outcome.check(&blocks, UNTIL_MS);
+        assert!(reads > 100, "{executor}: {reads}");
+        assert!(outcome.of(Kind::Skip).count() > 5, "{executor}: releases were dropped");
+    }
 }
 
 #[test]
 fn a_paused_block_gives_what_it_gave() {
     let mut blocks = BLOCKS.to_vec();
     blocks[0].more = "service = \"part\"\non-overrun = \"run-on\"";
-    let outcome = run(
-        &blocks,
-        manifest(&blocks, "dbp", "synchronous"),
-        |_| |_| 0,
-        |context| {
-            for round in 0..20 {
-                if !context.sleep(Duration::from_ms(10)) {
-                    return;
+    for executor in EXECUTORS {
+        let outcome = run(
+            &blocks,
+            manifest(&blocks, "dbp", ("synchronous", executor)),
+            |_| |_| 0,
+            |context| {
+                for round in 0..20 {
+                    if !context.sleep(Duration::from_ms(10)) {
+                        return;
+                    }
+                    let control = context.control();
+                    if round % 2 == 0 {
+                        control.pause("part").unwrap()
+                    } else {
+                        control.resume("part").unwrap()
+                    }
                 }
-                let control = context.control();
-                if round % 2 == 0 { control.pause("part").unwrap() } else { control.resume("part").unwrap() }
-            }
-        },
-    );
-    let (reads, _) = outcome.check(&blocks, UNTIL_MS);
-    assert!(reads > 100 && outcome.of(Kind::Skip).count() > 2, "{reads}");
+            },
+        );
+        let (reads, _) = outcome.check(&blocks, UNTIL_MS);
+        let own = outcome.read.iter().filter(|(at, ..)| *at == 0).count();
+        assert!(reads > 100 && own < 50, "{executor}: {reads} {own}");
+    }
 }
 
 #[test]
 fn a_stopped_block_gives_what_it_gave_last() {
     // One that is read by others at once, and one that is read with a delay as well.
-    for (stopped, mechanism) in [(1, "tccp"), (2, "dbp")] {
+    for (stopped, mechanism, executor) in
+        [(1, "tccp"), (2, "dbp")].iter().flat_map(|(at, one)| EXECUTORS.map(|executor| (*at, *one, executor)))
+    {
         let mut blocks = BLOCKS.to_vec();
         blocks[stopped].more = "service = \"part\"\non-overrun = \"run-on\"";
         let stop = |context: &mut taut_run::Context<'_>| {
@@ -406,7 +454,8 @@ fn a_stopped_block_gives_what_it_gave_last() {
                 context.control().stop_service("part").unwrap();
             }
         };
-        let mut outcome = run(&blocks, manifest(&blocks, mechanism, "synchronous"), |_| |_| 0, stop);
+        let manifest = manifest(&blocks, mechanism, ("synchronous", executor));
+        let mut outcome = run(&blocks, manifest, |_| |_| 0, stop);
         // It does nothing from some job on.
         let jobs = outcome.read.iter().filter(|(at, ..)| *at == stopped).map(|(_, job, _)| *job);
         let first = jobs.max().map_or(0, |last| last + 1);
@@ -421,7 +470,7 @@ fn a_stopped_block_gives_what_it_gave_last() {
         let behind =
             outcome.read.iter().filter(|(at, job, _)| *at != stopped && instant(*at, *job) > last + 24);
         let behind = behind.count();
-        assert!(reads > 100 && last < 200 && behind > 10, "{reads} {last} {behind}");
+        assert!(reads > 100 && last < 200 && behind > 10, "{executor}: {reads} {last} {behind}");
     }
 }
 
@@ -429,8 +478,11 @@ fn a_stopped_block_gives_what_it_gave_last() {
 #[test]
 fn the_newest_value_is_not_the_model() {
     let lasting = |at: usize| move |_| if at == 0 { 1_000 } else { 0 };
-    let outcome = run(BLOCKS, manifest(BLOCKS, "auto", "newest"), lasting, |_| ());
-    let model = interpret(BLOCKS, UNTIL_MS, &HashSet::new());
-    let differ = outcome.read.iter().filter(|(at, job, read)| model.get(&(*at, *job)) != Some(read)).count();
-    assert!(differ > 20, "{differ}");
+    for executor in EXECUTORS {
+        let outcome = run(BLOCKS, manifest(BLOCKS, "auto", ("newest", executor)), lasting, |_| ());
+        let model = interpret(BLOCKS, UNTIL_MS, &HashSet::new());
+        let differs = |(at, job, read): &&(usize, u64, _)| model.get(&(*at, *job)) != Some(read);
+        let differ = outcome.read.iter().filter(differs).count();
+        assert!(differ > 20, "{executor}: {differ}");
+    }
 }

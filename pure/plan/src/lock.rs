@@ -5,9 +5,9 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 
-use taut_model::{Flow, Locking, Overrun, Scheduler};
+use taut_model::{Locking, Overrun, Scheduler};
 
-use crate::{ArrivalPlan, ChannelPlan, ClassPlan, CorePlan, Plan, ResourcePlan, TaskPlan, text};
+use crate::{ClassPlan, CorePlan, Plan, ResourcePlan, TaskPlan, text};
 
 /// The digest of a text, as [`crate::Input::hash`] holds it.
 pub fn digest(bytes: &[u8]) -> String {
@@ -76,27 +76,10 @@ impl Plan {
         let here =
             |task: &&TaskPlan| matches!(&task.class, ClassPlan::RealTime { cpu, .. } if *cpu == core.cpu);
         for task in self.tasks.iter().filter(here) {
-            if let ClassPlan::RealTime { arrival, on_overrun, budget, .. } = &task.class {
-                let takes_part = |channel: &&ChannelPlan| {
-                    let reads = channel.readers.iter().any(|reader| reader.name == task.name);
-                    channel.flow == Flow::Synchronous && (reads || channel.writer.name == task.name)
-                };
-                if let Some(channel) = self.channels.iter().find(takes_part) {
-                    return Some(format!(
-                        "the synchronous flow `{}` on core {}, where a dispatcher decides",
-                        channel.name, core.cpu
-                    ));
-                }
-                // A client may ring without end, which nobody counts with there.
-                let by_client = |trigger: &String| {
-                    self.channels.iter().any(|channel| channel.name == *trigger && channel.writer.client)
-                };
-                let what = match (arrival, on_overrun, budget) {
-                    (ArrivalPlan::Sporadic { trigger, .. }, ..) if by_client(trigger) => {
-                        "a client's channel that releases task"
-                    }
-                    (_, Overrun::Demote, _) => "demoted jobs of task",
-                    (.., Some(_)) => "the budget of task",
+            if let ClassPlan::RealTime { on_overrun, budget, .. } = &task.class {
+                let what = match (on_overrun, budget) {
+                    (Overrun::Demote, _) => "demoted jobs of task",
+                    (_, Some(_)) => "the budget of task",
                     _ => continue,
                 };
                 return Some(format!(
