@@ -62,6 +62,8 @@ pub struct Job<'j> {
     arrived: Arrived,
     /// Sections that it is in.
     depth: u32,
+    /// The first 64 resources of the core, a bit for each that the task lists.
+    listed: u64,
     stays: PhantomData<*mut ()>,
 }
 
@@ -73,7 +75,8 @@ impl<'j> Job<'j> {
         arrived: Arrived,
         deadline_ns: u64,
     ) -> Self {
-        Self { shared, worker, task, deadline_ns, arrived, depth: 0, stays: PhantomData }
+        let listed = shared.listed.get(shared.words * task as usize).copied().unwrap_or(0);
+        Self { shared, worker, task, deadline_ns, arrived, depth: 0, listed, stays: PhantomData }
     }
 
     /// The same job, for as long as this borrow: to be kept in something that is passed on.
@@ -118,9 +121,8 @@ impl<'j> Job<'j> {
         if resource.brand != self.shared.brand {
             return Err(LockError::Foreign);
         }
-        let word = self.shared.words * self.task as usize + index as usize / 64;
-        if self.shared.listed[word] & 1 << (index % 64) == 0 {
-            return Err(LockError::NotListed { task: self.task, resource: index });
+        if self.listed & resource.bit == 0 {
+            self.look_up(index)?;
         }
         self.shared.acquire(self.worker, self.task, index)?;
         let Self { shared, worker, task, .. } = *self;
@@ -138,6 +140,15 @@ impl<'j> Job<'j> {
         self.depth -= 1;
         shared.give_back(worker, task, index);
         Ok(result)
+    }
+
+    /// That the task lists a resource which is not among the first ones.
+    #[cold]
+    #[inline(never)]
+    fn look_up(&self, index: u32) -> Result<(), LockError> {
+        let word = self.shared.words * self.task as usize + index as usize / 64;
+        let listed = self.shared.listed.get(word).is_some_and(|word| word & 1 << (index % 64) != 0);
+        if listed { Ok(()) } else { Err(LockError::NotListed { task: self.task, resource: index }) }
     }
 
     /// Runs `section` with what a resource of several cores holds, while nobody else has it: as [`Job::lock`], but the job

@@ -14,24 +14,23 @@ use crate::shared::{Inside, Shared};
 use crate::violation::Found;
 
 impl Shared {
-    /// Takes a local resource for the job that runs. Wait-free, 4 loads and 2 stores of the core's words, and what the rule
+    /// Takes a local resource for the job that runs. Wait-free, 5 loads and 2 stores of the core's words, and what the rule
     /// does; under [`crate::Rule::Original`] it may have to wait.
     #[inline(always)]
     pub(crate) fn acquire(&self, me: u32, task: u32, resource: u32) -> Result<(), LockError> {
-        if !self.strict {
+        let Some(mut inside) = self.enter_short(task) else {
             return self.acquire_loose(me, task, resource);
-        }
-        let mut inside = self.enter_strict(me, task);
+        };
         let state = inside.state();
-        if !state.attention {
-            let now = Instant::from_ns(state.floor_ns);
-            // In no band: nothing of other cores is held here.
-            if state.rule.local_mut().lock(now, resource as usize) == Ok(Answer::Granted) {
-                inside.leave_strict();
-                return Ok(());
-            }
+        // In no band: nothing of other cores is held here.
+        if state.pass == me
+            && self.is_here()
+            && state.rule.local_mut().lock_short(Instant::from_ns(state.floor_ns), resource as usize)
+        {
+            inside.leave_strict();
+            return Ok(());
         }
-        self.acquire_with_care(inside, me, task, resource)
+        self.acquire_checked(inside, me, task, resource)
     }
 
     #[cold]
@@ -41,9 +40,20 @@ impl Shared {
         self.acquire_with_care(inside, me, task, resource)
     }
 
-    /// A local rule that lets nobody wait has changed nothing if it has not granted it, so it may be asked again.
     #[cold]
     #[inline(never)]
+    fn acquire_checked(
+        &self,
+        mut inside: Inside<'_>,
+        me: u32,
+        task: u32,
+        resource: u32,
+    ) -> Result<(), LockError> {
+        self.check(&mut inside, me, task);
+        self.acquire_with_care(inside, me, task, resource)
+    }
+
+    /// A local rule that lets nobody wait has changed nothing if it has not granted it, so it may be asked again.
     fn acquire_with_care(
         &self,
         mut inside: Inside<'_>,
@@ -103,17 +113,16 @@ impl Shared {
     /// its place.
     #[inline(always)]
     pub(crate) fn give_back(&self, me: u32, task: u32, resource: u32) {
-        if !self.strict {
+        let Some(mut inside) = self.enter_short(task) else {
             return self.give_back_loose(me, task, resource);
-        }
-        let mut inside = self.enter_strict(me, task);
+        };
         let state = inside.state();
-        if state.attention {
-            return self.give_back_with_care(inside, me, task, resource);
+        if state.pass != me || !self.is_here() {
+            return self.give_back_checked(inside, me, task, resource);
         }
-        match state.rule.local_mut().unlock_and_decide(resource as usize) {
-            Ok(Some(chosen)) if chosen == state.chosen as usize => inside.leave_strict(),
-            Ok(_) => self.decided_anew(inside, me),
+        match state.rule.local_mut().unlock_short(resource as usize) {
+            Ok(true) => inside.leave_strict(),
+            Ok(false) => self.decided_anew(inside, me),
             Err(misuse) => self.found(task, Found::Refused(misuse)),
         }
     }
@@ -127,12 +136,17 @@ impl Shared {
 
     #[cold]
     #[inline(never)]
-    fn decided_anew(&self, inside: Inside<'_>, me: u32) {
-        self.decided(inside, me);
+    fn give_back_checked(&self, mut inside: Inside<'_>, me: u32, task: u32, resource: u32) {
+        self.check(&mut inside, me, task);
+        self.give_back_with_care(inside, me, task, resource);
     }
 
     #[cold]
     #[inline(never)]
+    fn decided_anew(&self, inside: Inside<'_>, me: u32) {
+        self.decided(inside, me);
+    }
+
     fn give_back_with_care(&self, mut inside: Inside<'_>, me: u32, task: u32, resource: u32) {
         let state = inside.state();
         self.held(task, state.rule.unlock(resource as usize));

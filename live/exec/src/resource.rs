@@ -13,6 +13,8 @@ pub struct Resource<T> {
     pub(crate) brand: u64,
     /// Its position on its core.
     pub(crate) index: u32,
+    /// Its bit of the first word of a task's list; 0 if it stands in another.
+    pub(crate) bit: u64,
 }
 
 /// What is guarded.
@@ -38,7 +40,8 @@ impl<T> Cell<T> {
 
 impl<T: Send> Resource<T> {
     pub(crate) fn new(brand: u64, index: u32, value: T) -> Self {
-        Self { cell: Arc::new(Cell::new(value)), brand, index }
+        let bit = 1_u64.checked_shl(index).unwrap_or(0);
+        Self { cell: Arc::new(Cell::new(value)), brand, index, bit }
     }
 
     /// Its position on its core, as in records and errors.
@@ -54,7 +57,7 @@ impl<T: Send> Resource<T> {
 
 impl<T> Clone for Resource<T> {
     fn clone(&self) -> Self {
-        Self { cell: Arc::clone(&self.cell), brand: self.brand, index: self.index }
+        Self { cell: Arc::clone(&self.cell), brand: self.brand, index: self.index, bit: self.bit }
     }
 }
 

@@ -27,12 +27,8 @@
 //! So the dispatcher may be late by any time without a lock losing its meaning. `late` in `src/tests` injects it. A clock
 //! in place of N fails there.
 
-use taut_policy::ceiling::{Immediate, ImmediateResource, Original, OriginalResource};
-use taut_policy::queue::{Heap, HeapSlot};
-use taut_policy::{
-    Answer, Core, Dfp, DfpResource, Locking, Misuse, Scheduler, Slot, Srp, SrpResource, SrpTask,
-};
-use taut_time::{Duration, Instant};
+use taut_policy::{AnyCore, AnyLocal, LocalRule, Misuse};
+use taut_time::Duration;
 
 /// Who runs on a core, and how its resources are guarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,28 +42,6 @@ pub enum Rule {
     /// Earliest deadline first, deadline floors.
     Dfp,
 }
-
-pub(crate) type Queue = Heap<Box<[HeapSlot]>>;
-
-pub(crate) fn places<T: Clone>(empty: T, count: usize) -> Box<[T]> {
-    vec![empty; count].into()
-}
-
-pub(crate) fn queue(count: usize) -> Queue {
-    Heap::new(places(HeapSlot::EMPTY, count))
-}
-
-/// A core's local rule.
-#[derive(Clone, Debug)]
-pub(crate) enum AnyLocal {
-    Immediate(Immediate<Queue, Box<[Slot]>, Box<[ImmediateResource]>>),
-    Original(Original<Queue, Box<[Slot]>, Box<[OriginalResource]>>),
-    Srp(Srp<Queue, Box<[SrpTask]>, Box<[SrpResource]>>),
-    Dfp(Dfp<Queue, Box<[Slot]>, Box<[DfpResource]>>),
-}
-
-/// A core with its bands.
-pub(crate) type AnyCore = Core<AnyLocal, Queue, Box<[Slot]>>;
 
 /// What a rule is made of.
 #[derive(Clone, Debug, Default)]
@@ -86,102 +60,13 @@ impl Attributes {
     /// A fresh rule for them.
     pub(crate) fn rule(&self, rule: Rule) -> Result<AnyCore, Misuse> {
         let Self { priorities, deadlines, ceilings, floors } = self;
-        let (count, resources) = (priorities.len(), ceilings.len());
-        let (slots, ready) = (places(Slot::EMPTY, count), queue(count));
-        let local = match rule {
-            Rule::Immediate => {
-                let resources = places(ImmediateResource::EMPTY, resources);
-                AnyLocal::Immediate(Immediate::new(ready, slots, priorities, resources, ceilings)?)
-            }
-            Rule::Original => {
-                let resources = places(OriginalResource::EMPTY, resources);
-                AnyLocal::Original(Original::new(ready, slots, priorities, resources, ceilings)?)
-            }
-            Rule::Srp => {
-                let tasks = places(SrpTask::EMPTY, count);
-                let resources = places(SrpResource::EMPTY, resources);
-                AnyLocal::Srp(Srp::new(ready, tasks, deadlines, resources, floors)?)
-            }
-            Rule::Dfp => {
-                let resources = places(DfpResource::EMPTY, resources);
-                AnyLocal::Dfp(Dfp::new(ready, slots, deadlines, resources, floors, Duration::ZERO)?)
-            }
+        let rule = match rule {
+            Rule::Immediate => LocalRule::Immediate,
+            Rule::Original => LocalRule::Original,
+            Rule::Srp => LocalRule::Srp,
+            // Floors count from the next release.
+            Rule::Dfp => LocalRule::Dfp { jitter: Duration::ZERO },
         };
-        Core::new(local, queue(count), places(Slot::EMPTY, count), count)
-    }
-}
-
-/// Calls the rule that there is.
-macro_rules! each {
-    ($self:ident, $rule:ident => $call:expr) => {
-        match $self {
-            Self::Immediate($rule) => $call,
-            Self::Original($rule) => $call,
-            Self::Srp($rule) => $call,
-            Self::Dfp($rule) => $call,
-        }
-    };
-}
-
-impl AnyLocal {
-    /// Gives back, and says who runs then.
-    #[inline(always)]
-    pub(crate) fn unlock_and_decide(&mut self, resource: usize) -> Result<Option<usize>, Misuse> {
-        each!(self, rule => {
-            rule.unlock(resource)?;
-            Ok(rule.decide())
-        })
-    }
-}
-
-impl Scheduler for AnyLocal {
-    fn release(&mut self, task: usize, arrival: Instant) -> Result<(), Misuse> {
-        each!(self, rule => rule.release(task, arrival))
-    }
-
-    fn suspend(&mut self) -> Result<usize, Misuse> {
-        each!(self, rule => rule.suspend())
-    }
-
-    fn resume(&mut self, task: usize) -> Result<(), Misuse> {
-        each!(self, rule => rule.resume(task))
-    }
-
-    fn complete(&mut self) -> Result<usize, Misuse> {
-        each!(self, rule => rule.complete())
-    }
-
-    fn retire(&mut self, task: usize) -> Result<(), Misuse> {
-        each!(self, rule => rule.retire(task))
-    }
-
-    #[inline(always)]
-    fn decide(&mut self) -> Option<usize> {
-        each!(self, rule => rule.decide())
-    }
-
-    #[inline]
-    fn running(&self) -> Option<usize> {
-        each!(self, rule => rule.running())
-    }
-}
-
-impl Locking for AnyLocal {
-    #[inline(always)]
-    fn lock(&mut self, now: Instant, resource: usize) -> Result<Answer, Misuse> {
-        each!(self, rule => rule.lock(now, resource))
-    }
-
-    #[inline(always)]
-    fn unlock(&mut self, resource: usize) -> Result<(), Misuse> {
-        each!(self, rule => rule.unlock(resource))
-    }
-
-    fn holder(&self, resource: usize) -> Option<usize> {
-        each!(self, rule => rule.holder(resource))
-    }
-
-    fn check_state(&self) -> Result<(), &'static str> {
-        each!(self, rule => rule.check_state())
+        AnyLocal::core(rule, taut_policy::Attributes { priorities, deadlines, ceilings, floors })
     }
 }

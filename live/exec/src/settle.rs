@@ -44,6 +44,7 @@ impl State {
         begins: bool,
     ) -> Next {
         let next = self.place(chosen, caller, now_ns, begins);
+        self.attend();
         #[cfg(test)]
         assert_eq!(self.check(), Ok(()), "{caller:?} {next:?}");
         next
@@ -59,7 +60,6 @@ impl State {
             self.log.job(now_ns, Kind::Preempt, self.chosen, was.job.number, 0);
         }
         self.chosen = chosen;
-        self.attend();
         let Some(task) = self.tasks.get_mut(chosen as usize) else {
             self.current = NONE;
             return Next::Below;
@@ -125,6 +125,9 @@ impl State {
         let worker = self.tasks.get(self.chosen as usize).map_or(NONE, |task| task.worker);
         if worker != self.current {
             return Err("the current thread is not that of the chosen task");
+        }
+        if self.pass != NONE && self.pass != self.current {
+            return Err("another thread than the current one may lock");
         }
         Ok(())
     }

@@ -151,7 +151,7 @@ impl Shared {
         let tids = state.ladder.workers.iter().map(|_| AtomicI32::new(0)).collect();
         let back = state.ladder.workers.iter().map(|_| AtomicBool::new(false)).collect();
         Self {
-            mark: Mark::new(),
+            mark: if strict { Mark::new() } else { Mark::set() },
             strict,
             cpu,
             reader: CpuReader::new(),
@@ -235,25 +235,49 @@ impl Shared {
     }
 
     /// Goes inside, as the thread `me` of the pool in the middle of its job.
-    #[inline(always)]
     pub(crate) fn enter(&self, me: u32, task: u32) -> Inside<'_> {
         if self.strict { self.enter_strict(me, task) } else { self.enter_loose(me) }
     }
 
-    #[inline(always)]
-    pub(crate) fn enter_strict(&self, me: u32, task: u32) -> Inside<'_> {
+    fn enter_strict(&self, me: u32, task: u32) -> Inside<'_> {
         if let Err(intruder) = self.mark.enter() {
             self.found(task, Found::Inside(intruder));
         }
         let mut inside = Inside { shared: self };
+        self.check(&mut inside, me, task);
+        inside
+    }
+
+    /// Goes inside where the core is strict. Whoever comes in like this looks at the pass and at the processor before
+    /// anything is changed, or calls [`Shared::check`].
+    #[inline(always)]
+    pub(crate) fn enter_short(&self, task: u32) -> Option<Inside<'_>> {
+        match self.mark.enter() {
+            Ok(()) => Some(Inside { shared: self }),
+            Err(intruder) => {
+                // Where it is not, the mark is always set.
+                if self.strict {
+                    self.found(task, Found::Inside(intruder));
+                }
+                None
+            }
+        }
+    }
+
+    /// That who has come in is the one whom the rule runs, and where it should be.
+    pub(crate) fn check(&self, inside: &mut Inside<'_>, me: u32, task: u32) {
         if inside.state().current != me {
             self.found(task, Found::NotChosen);
         }
         self.on_cpu(task);
-        inside
     }
 
+    /// Whether this is the core's processor.
     #[inline(always)]
+    pub(crate) fn is_here(&self) -> bool {
+        self.reader.now() == self.cpu
+    }
+
     fn on_cpu(&self, task: u32) {
         let cpu = self.reader.now();
         if cpu != self.cpu {

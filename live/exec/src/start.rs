@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread::Builder;
 
+use taut_policy::any_queue;
 use taut_sys::{clock, futex, signals, thread};
 
 use crate::dispatcher::dispatch;
@@ -15,7 +16,6 @@ use crate::exec::{Control, Exec, Outcome, Reason};
 use crate::jobs::Task;
 use crate::ladder::Ladder;
 use crate::log::{Level, Log};
-use crate::rule::queue;
 use crate::setup::{CoreSetup, Setup};
 use crate::shared::{Parts, Shared};
 use crate::state::State;
@@ -227,7 +227,7 @@ impl CoreSetup<'_> {
             resources: self.resources.clone().into(),
         };
         let count = self.tasks.len();
-        let state = State::new(rule, tasks.collect(), queue(count), Ladder::new(count, strict), log);
+        let state = State::new(rule, tasks.collect(), any_queue(count), Ladder::new(count, strict), log);
         let by_hand = |task: &crate::TaskSetup| task.release == crate::Release::ByHand;
         let (words, listed) = self.listed();
         Ok(Shared::new(Parts {

@@ -8,13 +8,12 @@
 
 use taut_event::Kind;
 use taut_policy::queue::{End, ReadyQueue};
-use taut_policy::{Misuse, Scheduler};
+use taut_policy::{AnyCore, AnyLocal, AnyQueue, Misuse, Scheduler};
 use taut_time::Instant;
 
 use crate::jobs::{Arrived, Task};
 use crate::ladder::{Ladder, NONE};
 use crate::log::{Level, Log};
-use crate::rule::{AnyCore, AnyLocal, Queue};
 use crate::task::{Overrun, Release};
 
 /// Jobs of a task that may wait behind one that is not complete; those that come then are dropped.
@@ -35,13 +34,14 @@ pub(crate) struct State {
     pub(crate) current: u32,
     /// Its task.
     pub(crate) chosen: u32,
-    /// Whether a lock of the chosen job needs more than the local rule's word: the job is killed, or `careful`.
-    pub(crate) attention: bool,
-    /// Whether any lock does: they are recorded, or jobs may have to wait.
+    /// The thread that is to run, if a lock of it needs no more than the local rule's word; else [`NONE`]: the job is
+    /// killed, or holds what other cores use, or `careful`.
+    pub(crate) pass: u32,
+    /// Whether any lock needs more: they are recorded, or jobs may have to wait.
     careful: bool,
     /// The next arrival that has not been told is not before this: see [`crate::rule`].
     pub(crate) floor_ns: u64,
-    calendar: Queue,
+    calendar: AnyQueue,
     /// Whether there are releases that no calendar knows.
     pub(crate) untimed: bool,
     /// Whether there are tasks whose jobs have to be admitted.
@@ -64,13 +64,13 @@ pub(crate) struct State {
 
 impl State {
     pub(crate) fn new(
-        mut rule: AnyCore,
+        rule: AnyCore,
         tasks: Box<[Task]>,
-        calendar: Queue,
+        calendar: AnyQueue,
         ladder: Ladder,
         log: Log,
     ) -> Self {
-        let careful = log.level == Level::All || matches!(rule.local_mut(), AnyLocal::Original(_));
+        let careful = log.level == Level::All || matches!(rule.local(), AnyLocal::Original(_));
         let untimed = tasks.iter().any(|task| !matches!(task.release, Release::Periodic { .. }));
         let admits = tasks.iter().any(|task| task.admission.asked);
         Self {
@@ -80,7 +80,7 @@ impl State {
             log,
             current: NONE,
             chosen: NONE,
-            attention: careful,
+            pass: NONE,
             careful,
             floor_ns: NEVER,
             calendar,
@@ -169,7 +169,9 @@ impl State {
                 Overrun::SkipNext => skip = true,
                 Overrun::KillJob => {
                     slot.killed = true;
-                    self.attention |= task == self.chosen;
+                    if task == self.chosen {
+                        self.pass = NONE;
+                    }
                 }
                 Overrun::StopApp => self.stopped_by = task,
             }
@@ -284,9 +286,11 @@ impl State {
         self.attend();
     }
 
+    /// Who is to run or what is special about it has changed.
     pub(crate) fn attend(&mut self) {
         let special = |task: &Task| task.killed || task.across;
-        self.attention = self.careful || self.tasks.get(self.chosen as usize).is_some_and(special);
+        let care = self.careful || self.tasks.get(self.chosen as usize).is_some_and(special);
+        self.pass = if care { NONE } else { self.current };
     }
 
     /// Records what a job does with what other cores use.

@@ -145,6 +145,11 @@ impl Mark {
         }
     }
 
+    /// Set, for good: for threads that are kept apart by something else. Whoever tries to enter is told, and looks there.
+    pub fn set() -> Self {
+        Self { mark: AtomicU32::new(1), ..Self::new() }
+    }
+
     /// Begins a section of the job side.
     ///
     /// # Errors

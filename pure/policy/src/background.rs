@@ -115,7 +115,7 @@ mod tests {
 
     use super::*;
     use crate::queue::{Heap, HeapSlot, List, Node};
-    use crate::{Answer, Locking, Srp, SrpResource, SrpTask};
+    use crate::{Answer, LocalResource, Locking, Srp, SrpTask};
 
     /// A demoted job locks in the background; a less urgent one that comes meanwhile waits for the one section, and a
     /// more urgent one that does not use the resource does not.
@@ -123,7 +123,7 @@ mod tests {
     fn a_demoted_job_may_lock() {
         let ready = Heap::new([HeapSlot::EMPTY; 3]);
         let relative = [30, 20, 40].map(Duration::from_ns);
-        let resources = [SrpResource::EMPTY; 1];
+        let resources = [LocalResource::EMPTY; 1];
         let mut rule =
             Srp::new(ready, [SrpTask::EMPTY; 3], &relative, resources, &relative[..1]).expect("fits");
         let mut background = Background::new(List::new([Node::EMPTY; 3]));

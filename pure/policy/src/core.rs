@@ -13,14 +13,14 @@
 use taut_time::Instant;
 
 use crate::queue::ReadyQueue;
-use crate::ranked::{Ranked, State};
+use crate::ranked::{NoResources, Ranked, State};
 use crate::{Answer, Locking, Misuse, Scheduler, Slot, Store};
 
 /// A local rule with the bands above it.
 #[derive(Clone, Debug)]
 pub struct Core<L, Q, S> {
     local: L,
-    boosted: Ranked<Q, S>,
+    boosted: Ranked<Q, S, NoResources>,
     pinned: bool,
     /// What runs waited for a resource that it has just given back: to the local rule it is suspended until the next
     /// decision.
@@ -34,7 +34,7 @@ impl<L: Locking, Q: ReadyQueue, S: Store<Slot>> Core<L, Q, S> {
     /// # Errors
     /// [`Misuse::Task`] if queue or slots have no place for `tasks`.
     pub fn new(local: L, boosted: Q, slots: S, tasks: usize) -> Result<Self, Misuse> {
-        let boosted = Ranked::new(boosted, slots, core::iter::repeat_n(0, tasks))?;
+        let boosted = Ranked::new(boosted, slots, core::iter::repeat_n(0, tasks), [], core::iter::empty())?;
         Ok(Self { local, boosted, pinned: false, returns: false, running: None })
     }
 
@@ -59,7 +59,7 @@ impl<L: Locking, Q: ReadyQueue, S: Store<Slot>> Core<L, Q, S> {
     /// Whether what runs holds a resource that boosts it.
     #[inline]
     pub fn is_boosted(&self) -> bool {
-        self.running.is_some() && self.running == self.boosted.running
+        self.running.is_some() && self.running == self.boosted.running()
     }
 
     /// Nothing preempts what runs from now on: it asks for a resource for which tasks spin.
@@ -205,7 +205,7 @@ impl<L: Locking, Q: ReadyQueue, S: Store<Slot>> Locking for Core<L, Q, S> {
             return if self.running.is_some() { Ok(()) } else { Err("nothing runs and it is pinned") };
         }
         self.boosted.check()?;
-        if self.boosted.running.is_some() {
+        if self.boosted.running().is_some() {
             return Ok(());
         }
         if self.running != self.local.running() {

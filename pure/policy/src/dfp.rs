@@ -40,30 +40,17 @@
 use taut_time::{Duration, Instant};
 
 use crate::queue::ReadyQueue;
-use crate::ranked::{ByRank, Held, Ranked};
-use crate::{Answer, Locking, Misuse, Slot, Store};
-
-/// A resource: its floor, and who holds it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DfpResource {
-    floor: u64,
-    held: Held,
-}
-
-impl DfpResource {
-    /// No resource yet.
-    pub const EMPTY: Self = Self { floor: u64::MAX, held: Held::FREE };
-}
+use crate::ranked::{ByRank, Ranked};
+use crate::{Answer, LocalResource, Locking, Misuse, Slot, Store};
 
 /// EDF with deadline floors.
 #[derive(Clone, Debug)]
 pub struct Dfp<Q, S, R> {
-    ranked: Ranked<Q, S>,
-    resources: R,
+    ranked: Ranked<Q, S, R>,
     jitter: u64,
 }
 
-impl<Q: ReadyQueue, S: Store<Slot>, R: Store<DfpResource>> Dfp<Q, S, R> {
+impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Dfp<Q, S, R> {
     /// A task per relative deadline, a resource per floor, and J: 0 if `now` of [`Locking::lock`] is the next release
     /// and not a clock's. The queue must take any rank.
     ///
@@ -74,32 +61,35 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<DfpResource>> Dfp<Q, S, R> {
         ready: Q,
         slots: S,
         deadlines: &[Duration],
-        mut resources: R,
+        resources: R,
         floors: &[Duration],
         jitter: Duration,
     ) -> Result<Self, Misuse> {
         if ready.ranks() < u64::MAX {
             return Err(Misuse::Rank);
         }
-        let places = resources.as_mut();
-        places.fill(DfpResource::EMPTY);
-        for (resource, floor) in floors.iter().enumerate() {
-            places.get_mut(resource).ok_or(Misuse::Resource)?.floor = floor.as_ns();
-        }
         let bases = deadlines.iter().map(|deadline| deadline.as_ns());
-        Ok(Self { ranked: Ranked::new(ready, slots, bases)?, resources, jitter: jitter.as_ns() })
+        let limits = floors.iter().map(|floor| floor.as_ns());
+        Ok(Self { ranked: Ranked::new(ready, slots, bases, resources, limits)?, jitter: jitter.as_ns() })
+    }
+
+    /// Whether what runs goes on, so that [`decide`](crate::Scheduler::decide) need not be asked.
+    #[inline]
+    pub(crate) fn goes_on(&self) -> bool {
+        self.ranked.sections.goes_on()
     }
 }
 
-impl<Q: ReadyQueue, S: Store<Slot>, R: Store<DfpResource>> ByRank for Dfp<Q, S, R> {
+impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> ByRank for Dfp<Q, S, R> {
     type Ready = Q;
     type Slots = S;
+    type Resources = R;
 
-    fn ranked(&self) -> &Ranked<Q, S> {
+    fn ranked(&self) -> &Ranked<Q, S, R> {
         &self.ranked
     }
 
-    fn ranked_mut(&mut self) -> &mut Ranked<Q, S> {
+    fn ranked_mut(&mut self) -> &mut Ranked<Q, S, R> {
         &mut self.ranked
     }
 
@@ -108,32 +98,28 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<DfpResource>> ByRank for Dfp<Q, S, 
     }
 }
 
-impl<Q: ReadyQueue, S: Store<Slot>, R: Store<DfpResource>> Locking for Dfp<Q, S, R> {
+impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Locking for Dfp<Q, S, R> {
     #[inline]
     fn lock(&mut self, now: Instant, resource: usize) -> Result<Answer, Misuse> {
-        let task = self.ranked.runner()?;
-        let place = self.resources.as_mut().get_mut(resource).ok_or(Misuse::Resource)?;
+        let (now, jitter) = (now.as_ns(), self.jitter);
         // Rounded down where it does not fit: earlier is safe.
-        let floor = now.as_ns().saturating_add(place.floor).saturating_sub(self.jitter);
-        self.ranked.take(task, &mut place.held, floor)
+        self.ranked.sections.lock(resource, |floor| now.saturating_add(floor).saturating_sub(jitter))
     }
 
     #[inline]
     fn unlock(&mut self, resource: usize) -> Result<(), Misuse> {
-        let task = self.ranked.runner()?;
-        let place = self.resources.as_mut().get_mut(resource).ok_or(Misuse::Resource)?;
-        self.ranked.give_back(task, &mut place.held)
+        self.ranked.sections.unlock(resource)
     }
 
     fn holder(&self, resource: usize) -> Option<usize> {
-        self.resources.as_ref().get(resource)?.held.holder()
+        self.ranked.sections.holder(resource)
     }
 
     fn check_state(&self) -> Result<(), &'static str> {
         self.ranked.check()?;
-        for place in self.resources.as_ref() {
-            let Some(holder) = place.held.holder() else { continue };
-            if self.ranked.slot(holder).rank > place.held.before {
+        for place in self.ranked.sections.resources() {
+            let Some(holder) = place.holder() else { continue };
+            if self.ranked.rank(holder) > place.before() {
                 return Err("a lock has made a deadline later");
             }
         }

@@ -6,13 +6,13 @@
 use taut_time::{Duration, Instant};
 
 use crate::queue::ReadyQueue;
-use crate::ranked::{ByRank, Ranked};
+use crate::ranked::{ByRank, NoResources, Ranked};
 use crate::{Misuse, Slot, Store};
 
 /// The ready job of the earliest absolute deadline runs; FIFO among equals.
 #[derive(Clone, Debug)]
 pub struct Edf<Q, S> {
-    ranked: Ranked<Q, S>,
+    ranked: Ranked<Q, S, NoResources>,
 }
 
 impl<Q: ReadyQueue, S: Store<Slot>> Edf<Q, S> {
@@ -26,19 +26,20 @@ impl<Q: ReadyQueue, S: Store<Slot>> Edf<Q, S> {
             return Err(Misuse::Rank);
         }
         let bases = deadlines.iter().map(|deadline| deadline.as_ns());
-        Ok(Self { ranked: Ranked::new(ready, slots, bases)? })
+        Ok(Self { ranked: Ranked::new(ready, slots, bases, [], core::iter::empty())? })
     }
 }
 
 impl<Q: ReadyQueue, S: Store<Slot>> ByRank for Edf<Q, S> {
     type Ready = Q;
     type Slots = S;
+    type Resources = NoResources;
 
-    fn ranked(&self) -> &Ranked<Q, S> {
+    fn ranked(&self) -> &Ranked<Q, S, NoResources> {
         &self.ranked
     }
 
-    fn ranked_mut(&mut self) -> &mut Ranked<Q, S> {
+    fn ranked_mut(&mut self) -> &mut Ranked<Q, S, NoResources> {
         &mut self.ranked
     }
 

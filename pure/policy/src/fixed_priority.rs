@@ -6,13 +6,13 @@
 use taut_time::Instant;
 
 use crate::queue::ReadyQueue;
-use crate::ranked::{ByRank, Ranked};
+use crate::ranked::{ByRank, NoResources, Ranked};
 use crate::{Misuse, Slot, Store};
 
 /// The most urgent ready task runs; FIFO among equals, and who was preempted goes before them, as SCHED_FIFO has it.
 #[derive(Clone, Debug)]
 pub struct FixedPriority<Q, S> {
-    ranked: Ranked<Q, S>,
+    ranked: Ranked<Q, S, NoResources>,
 }
 
 impl<Q: ReadyQueue, S: Store<Slot>> FixedPriority<Q, S> {
@@ -26,19 +26,20 @@ impl<Q: ReadyQueue, S: Store<Slot>> FixedPriority<Q, S> {
         if bases.clone().any(|rank| rank >= ready.ranks()) {
             return Err(Misuse::Rank);
         }
-        Ok(Self { ranked: Ranked::new(ready, slots, bases)? })
+        Ok(Self { ranked: Ranked::new(ready, slots, bases, [], core::iter::empty())? })
     }
 }
 
 impl<Q: ReadyQueue, S: Store<Slot>> ByRank for FixedPriority<Q, S> {
     type Ready = Q;
     type Slots = S;
+    type Resources = NoResources;
 
-    fn ranked(&self) -> &Ranked<Q, S> {
+    fn ranked(&self) -> &Ranked<Q, S, NoResources> {
         &self.ranked
     }
 
-    fn ranked_mut(&mut self) -> &mut Ranked<Q, S> {
+    fn ranked_mut(&mut self) -> &mut Ranked<Q, S, NoResources> {
         &mut self.ranked
     }
 

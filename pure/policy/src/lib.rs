@@ -32,6 +32,8 @@
 //! | [`Mpcp`] | suspended | priority | boosted to a ceiling |
 //! | [`FmlpLong`] | suspended | FIFO | boosted, by order of request |
 //!
+//! [`AnyLocal`] is one of the local rules, chosen when it is set up.
+//!
 //! | beside a rule | |
 //! |---|---|
 //! | [`server::Served`] | servers of requests, each a task to the rule |
@@ -46,6 +48,9 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), no_std)]
 
+extern crate alloc;
+
+mod any;
 mod background;
 mod budget;
 pub mod ceiling;
@@ -61,15 +66,17 @@ mod msrp;
 pub mod queue;
 mod ranked;
 mod rule;
+mod sections;
 pub mod server;
 mod srp;
 mod srp_list;
 mod store;
 
 pub use crate::core::Core;
+pub use any::{AnyCore, AnyLocal, AnyQueue, Attributes, LocalRule, queue as any_queue};
 pub use background::Background;
 pub use budget::{Budget, Overrun, Remedy, Trouble};
-pub use dfp::{Dfp, DfpResource};
+pub use dfp::Dfp;
 pub use dfp_queue::{DfpQueue, DfpQueueResource, DfpQueueTask};
 pub use edf::Edf;
 pub use fifo::Waiter;
@@ -79,6 +86,7 @@ pub use mpcp::Mpcp;
 pub use msrp::Msrp;
 pub use ranked::Slot;
 pub use rule::{Answer, Global, Grant, Locking, Misuse, Party, Request, Scheduler};
-pub use srp::{Srp, SrpResource, SrpTask};
+pub use sections::LocalResource;
+pub use srp::{Srp, SrpTask};
 pub use srp_list::{SrpList, SrpListResource, SrpListTask};
 pub use store::Store;

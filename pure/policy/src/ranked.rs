@@ -4,18 +4,19 @@
 use taut_time::Instant;
 
 use crate::queue::{End, ReadyQueue};
-use crate::{Answer, Misuse, Scheduler, Store};
+use crate::sections::{Last, Sections};
+use crate::{LocalResource, Misuse, Scheduler, Store};
 
 /// What a rule knows of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
     /// What the rule starts from: a rank under fixed priority, the relative deadline under EDF.
     pub(crate) base: u64,
-    /// Where it stands now.
+    /// Where it stands, while it does not run.
     pub(crate) rank: u64,
     pub(crate) state: State,
-    /// How many resources it holds.
-    pub(crate) held: u32,
+    /// What it took last, while it does not run.
+    last: Last,
     /// By the rule.
     pub(crate) aux: u32,
 }
@@ -33,19 +34,29 @@ pub(crate) enum State {
 
 impl Slot {
     /// No task yet.
-    pub const EMPTY: Self = Self { base: 0, rank: 0, state: State::Idle, held: 0, aux: u32::MAX };
+    pub const EMPTY: Self = Self { base: 0, rank: 0, state: State::Idle, last: Last::NOTHING, aux: u32::MAX };
 }
 
-/// What all rules share in which the ready task of least rank runs, and an equal one does not preempt.
+/// Of rules without locks.
+pub(crate) type NoResources = [LocalResource; 0];
+
+/// What all rules share in which the ready task of least rank runs, and an equal one does not preempt. Where what runs
+/// stands is the bar of the sections.
 #[derive(Clone, Debug)]
-pub(crate) struct Ranked<Q, S> {
+pub(crate) struct Ranked<Q, S, R> {
     pub(crate) ready: Q,
     pub(crate) slots: S,
-    pub(crate) running: Option<usize>,
+    pub(crate) sections: Sections<R>,
 }
 
-impl<Q: ReadyQueue, S: Store<Slot>> Ranked<Q, S> {
-    pub(crate) fn new(ready: Q, mut slots: S, bases: impl Iterator<Item = u64>) -> Result<Self, Misuse> {
+impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Ranked<Q, S, R> {
+    pub(crate) fn new(
+        ready: Q,
+        mut slots: S,
+        bases: impl Iterator<Item = u64>,
+        resources: R,
+        limits: impl Iterator<Item = u64>,
+    ) -> Result<Self, Misuse> {
         let capacity = ready.capacity();
         let places = slots.as_mut();
         places.fill(Slot::EMPTY);
@@ -53,7 +64,12 @@ impl<Q: ReadyQueue, S: Store<Slot>> Ranked<Q, S> {
             let slot = places.get_mut(task).filter(|_| task < capacity).ok_or(Misuse::Task)?;
             *slot = Slot { base, rank: base, ..Slot::EMPTY };
         }
-        Ok(Self { ready, slots, running: None })
+        Ok(Self { ready, slots, sections: Sections::new(resources, limits)? })
+    }
+
+    #[inline]
+    pub(crate) fn running(&self) -> Option<usize> {
+        self.sections.running()
     }
 
     #[inline]
@@ -64,6 +80,11 @@ impl<Q: ReadyQueue, S: Store<Slot>> Ranked<Q, S> {
     #[inline]
     pub(crate) fn slot_mut(&mut self, task: usize) -> &mut Slot {
         &mut self.slots.as_mut()[task]
+    }
+
+    /// Where a task stands now.
+    pub(crate) fn rank(&self, task: usize) -> u64 {
+        if self.running() == Some(task) { self.sections.bar } else { self.slot(task).rank }
     }
 
     /// The task's slot if it exists and is in a state.
@@ -78,19 +99,28 @@ impl<Q: ReadyQueue, S: Store<Slot>> Ranked<Q, S> {
         self.ready.insert(task, rank, End::Back)?;
         let slot = self.slot_mut(task);
         (slot.rank, slot.state) = (rank, State::Ready);
+        self.sections.ask_anew();
         Ok(())
     }
 
     /// What runs leaves.
     pub(crate) fn leave(&mut self, to: State) -> Result<usize, Misuse> {
-        let task = self.running.ok_or(Misuse::State)?;
-        let slot = self.slot_mut(task);
-        if slot.held > 0 && to != State::Blocked {
+        let task = self.sections.runner()?;
+        if self.sections.holds() {
             return Err(Misuse::Holding);
         }
-        slot.state = to;
-        self.running = None;
+        self.stop();
+        self.slot_mut(task).state = to;
         Ok(task)
+    }
+
+    /// What runs does so no longer: what it is and holds is kept in its slot.
+    pub(crate) fn stop(&mut self) -> Option<usize> {
+        let task = self.running()?;
+        let (rank, last) = (self.sections.bar, self.sections.stop());
+        let slot = self.slot_mut(task);
+        (slot.rank, slot.last) = (rank, last);
+        Some(task)
     }
 
     pub(crate) fn retire(&mut self, task: usize) -> Result<(), Misuse> {
@@ -99,71 +129,44 @@ impl<Q: ReadyQueue, S: Store<Slot>> Ranked<Q, S> {
         Ok(())
     }
 
-    /// A resource that the task takes, which runs: from now on it stands at `rank` at least.
-    #[inline]
-    pub(crate) fn take(&mut self, task: usize, held: &mut Held, rank: u64) -> Result<Answer, Misuse> {
-        match held.holder() {
-            Some(holder) if holder == task => return Err(Misuse::Again),
-            Some(_) => return Ok(Answer::Broken),
-            None => {}
-        }
-        let slot = self.slot_mut(task);
-        slot.held += 1;
-        *held = Held { holder: task as u32, depth: slot.held, before: slot.rank };
-        slot.rank = slot.rank.min(rank);
-        Ok(Answer::Granted)
-    }
-
-    /// The task, which runs, gives it back, and stands where it stood before.
-    #[inline]
-    pub(crate) fn give_back(&mut self, task: usize, held: &mut Held) -> Result<(), Misuse> {
-        let slot = self.slot_mut(task);
-        if held.holder() != Some(task) || held.depth != slot.held {
-            return Err(Misuse::NotHolder);
-        }
-        slot.rank = held.before;
-        slot.held -= 1;
-        *held = Held::FREE;
-        Ok(())
-    }
-
-    /// The task that runs, to lock or unlock.
-    #[inline]
-    pub(crate) fn runner(&self) -> Result<usize, Misuse> {
-        self.running.ok_or(Misuse::State)
-    }
-
     #[inline]
     pub(crate) fn decide(&mut self) -> Option<usize> {
-        let Some((first, rank)) = self.ready.first() else { return self.running };
-        if self.running.is_some_and(|running| rank >= self.slot(running).rank) {
-            return self.running;
+        if self.sections.goes_on() { self.running() } else { self.decide_anew() }
+    }
+
+    #[inline(never)]
+    fn decide_anew(&mut self) -> Option<usize> {
+        if let Some((first, rank)) = self.ready.first()
+            && (self.running().is_none() || rank < self.sections.bar)
+        {
+            self.take_over(first, rank);
         }
-        self.take_over(first)
+        self.sections.decided(self.ready.first().map_or(u64::MAX, |(_, rank)| rank));
+        self.running()
     }
 
     /// The first that is ready runs in place of who runs.
-    #[inline(never)]
-    fn take_over(&mut self, first: usize) -> Option<usize> {
+    fn take_over(&mut self, first: usize, rank: u64) {
         self.ready.take_first();
-        if let Some(running) = self.running {
+        if let Some(running) = self.stop() {
             let own = self.slot(running).rank;
             // It came out of this queue, so there is room, and its rank was accepted or is a ceiling's.
             let _ = self.ready.insert(running, own, End::Front);
         }
-        self.running = Some(first);
-        self.running
+        let last = self.slot(first).last;
+        self.sections.start(first, last);
+        self.sections.bar = rank;
     }
 
     /// Nothing that is ready goes before what runs.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         let ready = |task| self.slot(task).state == State::Ready;
-        match (self.running, self.ready.first()) {
+        let first = self.ready.first().map(|(_, rank)| rank);
+        self.sections.check_next(first)?;
+        match (self.running(), first) {
             (None, Some(_)) => Err("a task is ready and none runs"),
             (Some(running), _) if !ready(running) => Err("what runs is not ready"),
-            (Some(running), Some((_, rank))) if rank < self.slot(running).rank => {
-                Err("a task is ready before what runs")
-            }
+            (Some(_), Some(rank)) if rank < self.sections.bar => Err("a task is ready before what runs"),
             _ => Ok(()),
         }
     }
@@ -173,10 +176,11 @@ impl<Q: ReadyQueue, S: Store<Slot>> Ranked<Q, S> {
 pub(crate) trait ByRank {
     type Ready: ReadyQueue;
     type Slots: Store<Slot>;
+    type Resources: Store<LocalResource>;
 
-    fn ranked(&self) -> &Ranked<Self::Ready, Self::Slots>;
+    fn ranked(&self) -> &Ranked<Self::Ready, Self::Slots, Self::Resources>;
 
-    fn ranked_mut(&mut self) -> &mut Ranked<Self::Ready, Self::Slots>;
+    fn ranked_mut(&mut self) -> &mut Ranked<Self::Ready, Self::Slots, Self::Resources>;
 
     /// Where a job stands that arrives now, by its task's base.
     fn rank(base: u64, arrival: Instant) -> u64;
@@ -218,24 +222,6 @@ impl<B: ByRank> Scheduler for B {
     }
 
     fn running(&self) -> Option<usize> {
-        self.ranked().running
-    }
-}
-
-/// A resource of one core under a rule that moves its holder's rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Held {
-    pub(crate) holder: u32,
-    /// Which one of its holder's it is, counted from 1.
-    pub(crate) depth: u32,
-    /// The holder's rank before.
-    pub(crate) before: u64,
-}
-
-impl Held {
-    pub(crate) const FREE: Self = Self { holder: u32::MAX, depth: 0, before: 0 };
-
-    pub(crate) fn holder(&self) -> Option<usize> {
-        (self.holder != u32::MAX).then_some(self.holder as usize)
+        self.ranked().running()
     }
 }

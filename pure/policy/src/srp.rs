@@ -24,7 +24,8 @@
 use taut_time::{Duration, Instant};
 
 use crate::queue::{End, ReadyQueue};
-use crate::{Answer, Locking, Misuse, Scheduler, Store};
+use crate::sections::{Last, Sections};
+use crate::{Answer, LocalResource, Locking, Misuse, Scheduler, Store};
 
 /// What the rule knows of a task, and a place of the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +33,8 @@ pub struct SrpTask {
     relative: u64,
     absolute: u64,
     state: State,
-    held: u32,
+    /// What it took last, while it does not run.
+    last: Last,
     /// The task at this height of the stack.
     stacked: u32,
 }
@@ -47,30 +49,13 @@ enum State {
 
 impl SrpTask {
     /// No task yet.
-    pub const EMPTY: Self =
-        Self { relative: u64::MAX, absolute: u64::MAX, state: State::Idle, held: 0, stacked: u32::MAX };
-}
-
-/// A resource: its ceiling, and who holds it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SrpResource {
-    ceiling: u64,
-    holder: u32,
-    /// The system ceiling before.
-    before: u64,
-    /// Which one of all that are held it is, counted from 1.
-    depth: u32,
-}
-
-const NONE: u32 = u32::MAX;
-
-impl SrpResource {
-    /// No resource yet.
-    pub const EMPTY: Self = Self { ceiling: u64::MAX, holder: NONE, before: u64::MAX, depth: 0 };
-
-    fn holder(&self) -> Option<usize> {
-        (self.holder != NONE).then_some(self.holder as usize)
-    }
+    pub const EMPTY: Self = Self {
+        relative: u64::MAX,
+        absolute: u64::MAX,
+        state: State::Idle,
+        last: Last::NOTHING,
+        stacked: u32::MAX,
+    };
 }
 
 /// EDF with the stack resource policy.
@@ -78,17 +63,13 @@ impl SrpResource {
 pub struct Srp<Q, S, R> {
     unstarted: Q,
     tasks: S,
-    resources: R,
+    /// The bar is the system ceiling: the least relative deadline among the users of what is held.
+    sections: Sections<R>,
     /// Jobs on the stack.
     height: usize,
-    /// The least relative deadline among the users of what is held.
-    ceiling: u64,
-    /// Resources that are held.
-    held: u32,
-    running: Option<usize>,
 }
 
-impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<SrpResource>> Srp<Q, S, R> {
+impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<LocalResource>> Srp<Q, S, R> {
     /// A task per relative deadline, and a resource per least relative deadline of its users. The queue must take any
     /// rank.
     ///
@@ -99,7 +80,7 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<SrpResource>> Srp<Q, S, R> {
         unstarted: Q,
         mut tasks: S,
         deadlines: &[Duration],
-        mut resources: R,
+        resources: R,
         ceilings: &[Duration],
     ) -> Result<Self, Misuse> {
         if unstarted.ranks() < u64::MAX {
@@ -110,12 +91,8 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<SrpResource>> Srp<Q, S, R> {
         for (task, deadline) in deadlines.iter().enumerate() {
             slots.get_mut(task).filter(|_| task < capacity).ok_or(Misuse::Task)?.relative = deadline.as_ns();
         }
-        let places = resources.as_mut();
-        places.fill(SrpResource::EMPTY);
-        for (resource, ceiling) in ceilings.iter().enumerate() {
-            places.get_mut(resource).ok_or(Misuse::Resource)?.ceiling = ceiling.as_ns();
-        }
-        Ok(Self { unstarted, tasks, resources, height: 0, ceiling: u64::MAX, held: 0, running: None })
+        let sections = Sections::new(resources, ceilings.iter().map(|ceiling| ceiling.as_ns()))?;
+        Ok(Self { unstarted, tasks, sections, height: 0 })
     }
 
     /// Jobs that have not started, to look at.
@@ -124,7 +101,7 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<SrpResource>> Srp<Q, S, R> {
     }
 
     /// Jobs that have started, the last one first: what runs, whom it preempted, and so on.
-    pub fn started(&self) -> impl Iterator<Item = usize> {
+    pub fn started(&self) -> impl Iterator<Item = usize> + Clone {
         self.tasks.as_ref()[..self.height].iter().rev().map(|slot| slot.stacked as usize)
     }
 
@@ -146,35 +123,65 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<SrpResource>> Srp<Q, S, R> {
         let deadline = deadline(slot);
         self.unstarted.insert(task, deadline, End::Back)?;
         (slot.absolute, slot.state) = (deadline, State::Waiting);
+        self.sections.ask_anew();
         Ok(())
     }
 
-    /// The first of the heap begins.
+    /// Whether what runs goes on, so that [`Scheduler::decide`] need not be asked.
+    #[inline]
+    pub(crate) fn goes_on(&self) -> bool {
+        self.sections.goes_on()
+    }
+
+    /// The first of the heap, unless it is due no sooner than the top of the stack: a ceiling alone keeps it out.
+    fn sooner(&self) -> Option<usize> {
+        let (task, deadline) = self.unstarted.first()?;
+        self.top().is_none_or(|top| deadline < self.task(top).absolute).then_some(task)
+    }
+
     #[inline(never)]
+    fn decide_anew(&mut self) -> Option<usize> {
+        // One start at most: a second would have to be before the first, which was first of the heap.
+        if let Some(task) = self.sooner()
+            && (self.height == 0 || self.task(task).relative < self.sections.bar)
+        {
+            self.start(task);
+        }
+        let top = self.top()?;
+        if self.sections.running().is_none() {
+            self.sections.start(top, self.task(top).last);
+        }
+        self.sections.decided(self.sooner().map_or(u64::MAX, |task| self.task(task).relative));
+        Some(top)
+    }
+
+    /// The first of the heap goes to the top of the stack.
     fn start(&mut self, task: usize) {
         self.unstarted.take_first();
+        if let Some(running) = self.sections.running() {
+            self.tasks.as_mut()[running].last = self.sections.stop();
+        }
         let slots = self.tasks.as_mut();
         slots[task].state = State::Started;
         slots[self.height].stacked = task as u32;
         self.height += 1;
-        self.running = Some(task);
     }
 
     /// What runs, which is the top of the stack, leaves.
     fn leave(&mut self, to: State) -> Result<usize, Misuse> {
-        let task = self.running.ok_or(Misuse::State)?;
-        let slot = &mut self.tasks.as_mut()[task];
-        if slot.held > 0 {
+        let task = self.sections.runner()?;
+        if self.sections.holds() {
             return Err(Misuse::Holding);
         }
-        slot.state = to;
+        let last = self.sections.stop();
+        let slot = &mut self.tasks.as_mut()[task];
+        (slot.state, slot.last) = (to, last);
         self.height -= 1;
-        self.running = None;
         Ok(task)
     }
 }
 
-impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<SrpResource>> Scheduler for Srp<Q, S, R> {
+impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<LocalResource>> Scheduler for Srp<Q, S, R> {
     fn release(&mut self, task: usize, arrival: Instant) -> Result<(), Misuse> {
         self.wait(task, State::Idle, |slot| arrival.as_ns().saturating_add(slot.relative))
     }
@@ -202,80 +209,48 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<SrpResource>> Scheduler for Srp<
 
     #[inline]
     fn decide(&mut self) -> Option<usize> {
-        let top = self.top();
-        self.running = top;
-        // One start at most: a second would have to be before the first, which was first of the heap.
-        if let Some((task, deadline)) = self.unstarted.first() {
-            let starts = top.is_none_or(|top| {
-                deadline < self.task(top).absolute && self.task(task).relative < self.ceiling
-            });
-            if starts {
-                self.start(task);
-            }
-        }
-        self.running
+        if self.sections.goes_on() { self.sections.running() } else { self.decide_anew() }
     }
 
+    #[inline]
     fn running(&self) -> Option<usize> {
-        self.running
+        self.sections.running()
     }
 }
 
-impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<SrpResource>> Locking for Srp<Q, S, R> {
+impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<LocalResource>> Locking for Srp<Q, S, R> {
     #[inline]
     fn lock(&mut self, _: Instant, resource: usize) -> Result<Answer, Misuse> {
-        let task = self.running.ok_or(Misuse::State)?;
-        let place = self.resources.as_mut().get_mut(resource).ok_or(Misuse::Resource)?;
-        match place.holder() {
-            Some(holder) if holder == task => return Err(Misuse::Again),
-            Some(_) => return Ok(Answer::Broken),
-            None => {}
-        }
-        self.held += 1;
-        self.tasks.as_mut()[task].held += 1;
-        (place.holder, place.before, place.depth) = (task as u32, self.ceiling, self.held);
-        self.ceiling = self.ceiling.min(place.ceiling);
-        Ok(Answer::Granted)
+        self.sections.lock(resource, |ceiling| ceiling)
     }
 
     #[inline]
     fn unlock(&mut self, resource: usize) -> Result<(), Misuse> {
-        let task = self.running.ok_or(Misuse::State)?;
-        let place = self.resources.as_mut().get_mut(resource).ok_or(Misuse::Resource)?;
-        if place.holder() != Some(task) || place.depth != self.held {
-            return Err(Misuse::NotHolder);
-        }
-        self.ceiling = place.before;
-        place.holder = NONE;
-        self.held -= 1;
-        self.tasks.as_mut()[task].held -= 1;
-        Ok(())
+        self.sections.unlock(resource)
     }
 
     fn holder(&self, resource: usize) -> Option<usize> {
-        self.resources.as_ref().get(resource)?.holder()
+        self.sections.holder(resource)
     }
 
     fn check_state(&self) -> Result<(), &'static str> {
-        let held = self.resources.as_ref().iter().filter(|place| place.holder != NONE);
-        if held.clone().map(|place| place.ceiling).min().unwrap_or(u64::MAX) != self.ceiling {
+        let held = self.sections.resources().iter().filter(|place| place.holder().is_some());
+        if held.clone().map(|place| place.limit).min().unwrap_or(u64::MAX) != self.sections.bar {
             return Err("the system ceiling is not that of what is held");
         }
         for place in held {
-            let above = self.tasks.as_ref()[..self.height].iter().rev().map(|slot| slot.stacked);
-            for task in above.take_while(|task| *task != place.holder) {
-                if self.task(task as usize).relative >= place.ceiling {
-                    return Err("a job has started that the ceiling should keep out");
-                }
+            let above = self.started().take_while(|task| Some(*task) != place.holder());
+            if above.map(|task| self.task(task).relative).any(|relative| relative >= place.limit) {
+                return Err("a job has started that the ceiling should keep out");
             }
         }
-        let stack = self.tasks.as_ref()[..self.height].iter().map(|slot| self.task(slot.stacked as usize));
-        if stack.clone().zip(stack.skip(1)).any(|(below, above)| above.absolute >= below.absolute) {
+        let stack = self.started().map(|task| self.task(task).absolute);
+        if stack.clone().zip(stack.skip(1)).any(|(above, below)| above >= below) {
             return Err("the stack is not in order of deadlines");
         }
-        if self.running != self.top() {
+        if self.sections.running() != self.top() {
             return Err("what runs is not the top of the stack");
         }
-        Ok(())
+        self.sections.check_next(self.sooner().map(|task| self.task(task).relative))
     }
 }

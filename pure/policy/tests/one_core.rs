@@ -6,7 +6,7 @@
 mod units;
 
 use proptest::prelude::*;
-use taut_policy::{Answer, Dfp, DfpResource, Locking, Scheduler, Slot};
+use taut_policy::{Answer, Dfp, LocalResource, Locking, Scheduler, Slot};
 use taut_time::{Duration, Instant};
 use units::{
     Job, Lock, RESOURCES, Run, TASKS, Unlock, deadlines, dfp, dfp_next, dfp_queue, dfp_with, heap, immediate,
@@ -66,7 +66,7 @@ fn release_jitter_breaks_a_floor_without_it() {
 #[test]
 fn arrival_in_the_tick_of_the_lock_waits() {
     let jobs = [job(0, 20, &inside(0, 3)), job(0, 10, &[])];
-    let (slots, resources) = ([Slot::EMPTY; TASKS], [DfpResource::EMPTY; RESOURCES]);
+    let (slots, resources) = ([Slot::EMPTY; TASKS], [LocalResource::EMPTY; RESOURCES]);
     let floors = [ns(10)];
     let mut rule =
         Dfp::new(heap(), slots, &deadlines(&jobs), resources, &floors, Duration::ZERO).expect("fits");

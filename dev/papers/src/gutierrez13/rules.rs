@@ -5,8 +5,8 @@
 
 use taut_policy::queue::{Heap, HeapSlot, List, Node};
 use taut_policy::{
-    Dfp, DfpQueue, DfpQueueResource, DfpQueueTask, DfpResource, Locking, Misuse, Scheduler, Slot, Srp,
-    SrpList, SrpListResource, SrpListTask, SrpResource, SrpTask,
+    Dfp, DfpQueue, DfpQueueResource, DfpQueueTask, LocalResource, Locking, Misuse, Scheduler, Slot, Srp,
+    SrpList, SrpListResource, SrpListTask, SrpTask,
 };
 use taut_time::{Duration, Instant};
 
@@ -84,7 +84,7 @@ pub(super) fn made<W: With>(
         Variant::DfpHeap => work.with(dfp_queue(heap(tasks), deadlines, floors)?),
         Variant::Srp => work.with(srp(deadlines, floors)?),
         Variant::Dfp => {
-            let (slots, places) = (of(Slot::EMPTY, tasks), of(DfpResource::EMPTY, resources));
+            let (slots, places) = (of(Slot::EMPTY, tasks), of(LocalResource::EMPTY, resources));
             work.with(Dfp::new(heap(tasks), slots, deadlines, places, floors, Duration::ZERO)?)
         }
     })
@@ -120,10 +120,10 @@ pub(super) fn dfp_queue<Q: taut_policy::queue::ReadyQueue>(
     DfpQueue::new(queue, tasks, deadlines, of(DfpQueueResource::EMPTY, floors.len()), floors)
 }
 
-pub(super) type OurSrp = Srp<Heap<Places<HeapSlot>>, Places<SrpTask>, Places<SrpResource>>;
+pub(super) type OurSrp = Srp<Heap<Places<HeapSlot>>, Places<SrpTask>, Places<LocalResource>>;
 
 pub(super) fn srp(deadlines: &[Duration], ceilings: &[Duration]) -> Result<OurSrp, Misuse> {
-    let (tasks, resources) = (of(SrpTask::EMPTY, deadlines.len()), of(SrpResource::EMPTY, ceilings.len()));
+    let (tasks, resources) = (of(SrpTask::EMPTY, deadlines.len()), of(LocalResource::EMPTY, ceilings.len()));
     Srp::new(heap(deadlines.len()), tasks, deadlines, resources, ceilings)
 }
 

@@ -49,7 +49,7 @@ const DFP: Source = Source {
 const SHARED: &str = include_str!("../../../../pure/policy/src/ranked.rs");
 
 /// What any mutex has: who holds it, and how deep inside of others.
-const OF_ANY_MUTEX: [&str; 3] = ["holder", "depth", "held"];
+const OF_ANY_MUTEX: [&str; 3] = ["holder", "depth", "below"];
 /// What EDF has of a task.
 const OF_ANY_TASK: [&str; 4] = ["relative", "absolute", "state", "held"];
 

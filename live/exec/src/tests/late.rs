@@ -5,13 +5,13 @@
 
 use std::time::Duration as Time;
 
-use taut_policy::{Answer, Locking, Scheduler};
+use taut_policy::{Answer, AnyCore, Locking, Scheduler};
 use taut_time::{Duration, Instant};
 
 use super::random::run;
 use super::{Fault, alone, postures};
 use crate::Rule;
-use crate::rule::{AnyCore, Attributes};
+use crate::rule::Attributes;
 
 #[test]
 fn late_releases_break_no_lock() {

@@ -6,11 +6,11 @@
 use std::collections::VecDeque;
 
 use taut_event::{Kind, Record};
-use taut_policy::{Answer, Locking, Scheduler};
+use taut_policy::{Answer, AnyCore, Locking, Scheduler};
 use taut_time::{Duration, Instant};
 
 use crate::Rule;
-use crate::rule::{AnyCore, Attributes};
+use crate::rule::Attributes;
 
 /// What a replay has seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -15,29 +15,16 @@ use taut_time::Instant;
 
 use super::ranks;
 use crate::queue::ReadyQueue;
-use crate::ranked::{ByRank, Held, Ranked};
-use crate::{Answer, Locking, Misuse, Slot, Store};
-
-/// A resource: its ceiling and who holds it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ImmediateResource {
-    ceiling: u64,
-    held: Held,
-}
-
-impl ImmediateResource {
-    /// No resource yet.
-    pub const EMPTY: Self = Self { ceiling: u64::MAX, held: Held::FREE };
-}
+use crate::ranked::{ByRank, Ranked};
+use crate::{Answer, LocalResource, Locking, Misuse, Slot, Store};
 
 /// Fixed priority with immediate ceilings.
 #[derive(Clone, Debug)]
 pub struct Immediate<Q, S, R> {
-    ranked: Ranked<Q, S>,
-    resources: R,
+    ranked: Ranked<Q, S, R>,
 }
 
-impl<Q: ReadyQueue, S: Store<Slot>, R: Store<ImmediateResource>> Immediate<Q, S, R> {
+impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Immediate<Q, S, R> {
     /// A task per priority and a resource per ceiling, larger = more urgent.
     ///
     /// # Errors
@@ -47,29 +34,32 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<ImmediateResource>> Immediate<Q, S,
         ready: Q,
         slots: S,
         priorities: &[u32],
-        mut resources: R,
+        resources: R,
         ceilings: &[u32],
     ) -> Result<Self, Misuse> {
         let top = ranks(&ready, priorities, ceilings)?;
-        let places = resources.as_mut();
-        places.fill(ImmediateResource::EMPTY);
-        for (at, ceiling) in ceilings.iter().enumerate() {
-            places.get_mut(at).ok_or(Misuse::Resource)?.ceiling = u64::from(top - ceiling);
-        }
         let bases = priorities.iter().map(|priority| u64::from(top - priority));
-        Ok(Self { ranked: Ranked::new(ready, slots, bases)?, resources })
+        let limits = ceilings.iter().map(|ceiling| u64::from(top - ceiling));
+        Ok(Self { ranked: Ranked::new(ready, slots, bases, resources, limits)? })
+    }
+
+    /// Whether what runs goes on, so that [`decide`](crate::Scheduler::decide) need not be asked.
+    #[inline]
+    pub(crate) fn goes_on(&self) -> bool {
+        self.ranked.sections.goes_on()
     }
 }
 
-impl<Q: ReadyQueue, S: Store<Slot>, R: Store<ImmediateResource>> ByRank for Immediate<Q, S, R> {
+impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> ByRank for Immediate<Q, S, R> {
     type Ready = Q;
     type Slots = S;
+    type Resources = R;
 
-    fn ranked(&self) -> &Ranked<Q, S> {
+    fn ranked(&self) -> &Ranked<Q, S, R> {
         &self.ranked
     }
 
-    fn ranked_mut(&mut self) -> &mut Ranked<Q, S> {
+    fn ranked_mut(&mut self) -> &mut Ranked<Q, S, R> {
         &mut self.ranked
     }
 
@@ -78,36 +68,32 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<ImmediateResource>> ByRank for Imme
     }
 }
 
-impl<Q: ReadyQueue, S: Store<Slot>, R: Store<ImmediateResource>> Locking for Immediate<Q, S, R> {
+impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Locking for Immediate<Q, S, R> {
     #[inline]
     fn lock(&mut self, _: Instant, resource: usize) -> Result<Answer, Misuse> {
-        let task = self.ranked.runner()?;
-        let place = self.resources.as_mut().get_mut(resource).ok_or(Misuse::Resource)?;
-        self.ranked.take(task, &mut place.held, place.ceiling)
+        self.ranked.sections.lock(resource, |ceiling| ceiling)
     }
 
     #[inline]
     fn unlock(&mut self, resource: usize) -> Result<(), Misuse> {
-        let task = self.ranked.runner()?;
-        let place = self.resources.as_mut().get_mut(resource).ok_or(Misuse::Resource)?;
-        self.ranked.give_back(task, &mut place.held)
+        self.ranked.sections.unlock(resource)
     }
 
     fn holder(&self, resource: usize) -> Option<usize> {
-        self.resources.as_ref().get(resource)?.held.holder()
+        self.ranked.sections.holder(resource)
     }
 
     fn check_state(&self) -> Result<(), &'static str> {
         self.ranked.check()?;
-        for place in self.resources.as_ref() {
-            let Some(holder) = place.held.holder() else { continue };
-            if self.ranked.slot(holder).rank > place.ceiling {
+        for place in self.ranked.sections.resources() {
+            let Some(holder) = place.holder() else { continue };
+            if self.ranked.rank(holder) > place.limit {
                 return Err("a holder is below the ceiling");
             }
             if self
                 .ranked
-                .running
-                .is_some_and(|task| task != holder && self.ranked.slot(task).rank >= place.ceiling)
+                .running()
+                .is_some_and(|task| task != holder && self.ranked.rank(task) >= place.limit)
             {
                 return Err("a task runs that the ceiling should keep out");
             }

@@ -10,8 +10,8 @@
 mod immediate;
 mod original;
 
-pub use immediate::{Immediate, ImmediateResource};
-pub use original::{Original, OriginalResource};
+pub use immediate::Immediate;
+pub use original::Original;
 
 use crate::Misuse;
 use crate::queue::ReadyQueue;

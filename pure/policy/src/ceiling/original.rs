@@ -19,31 +19,18 @@ use taut_time::Instant;
 
 use super::ranks;
 use crate::queue::{End, ReadyQueue};
-use crate::ranked::{ByRank, Held, Ranked, State};
-use crate::{Answer, Locking, Misuse, Slot, Store};
-
-/// A resource: its ceiling and who holds it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OriginalResource {
-    ceiling: u64,
-    held: Held,
-}
-
-impl OriginalResource {
-    /// No resource yet.
-    pub const EMPTY: Self = Self { ceiling: u64::MAX, held: Held::FREE };
-}
+use crate::ranked::{ByRank, Ranked, State};
+use crate::{Answer, LocalResource, Locking, Misuse, Slot, Store};
 
 /// Fixed priority with the priority ceiling protocol.
 #[derive(Clone, Debug)]
 pub struct Original<Q, S, R> {
-    ranked: Ranked<Q, S>,
-    resources: R,
+    ranked: Ranked<Q, S, R>,
 }
 
 const NOTHING: u32 = u32::MAX;
 
-impl<Q: ReadyQueue, S: Store<Slot>, R: Store<OriginalResource>> Original<Q, S, R> {
+impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Original<Q, S, R> {
     /// A task per priority and a resource per ceiling, larger = more urgent.
     ///
     /// # Errors
@@ -53,38 +40,34 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<OriginalResource>> Original<Q, S, R
         ready: Q,
         slots: S,
         priorities: &[u32],
-        mut resources: R,
+        resources: R,
         ceilings: &[u32],
     ) -> Result<Self, Misuse> {
         let top = ranks(&ready, priorities, ceilings)?;
-        let places = resources.as_mut();
-        places.fill(OriginalResource::EMPTY);
-        for (at, ceiling) in ceilings.iter().enumerate() {
-            places.get_mut(at).ok_or(Misuse::Resource)?.ceiling = u64::from(top - ceiling);
-        }
         let bases = priorities.iter().map(|priority| u64::from(top - priority));
-        Ok(Self { ranked: Ranked::new(ready, slots, bases)?, resources })
+        let limits = ceilings.iter().map(|ceiling| u64::from(top - ceiling));
+        Ok(Self { ranked: Ranked::new(ready, slots, bases, resources, limits)? })
     }
 
     /// Who is in the way of a task that asks for a resource: the holder of the highest ceiling among those that others
     /// hold, unless the task is above it.
     fn obstacle(&self, task: usize) -> Option<usize> {
-        let others = |place: &&OriginalResource| place.held.holder().is_some_and(|holder| holder != task);
-        let highest = self.resources.as_ref().iter().filter(others).min_by_key(|place| place.ceiling)?;
-        if self.ranked.slot(task).rank < highest.ceiling { None } else { highest.held.holder() }
+        let others = |place: &&LocalResource| place.holder().is_some_and(|holder| holder != task);
+        let resources = self.ranked.sections.resources().iter();
+        let highest = resources.filter(others).min_by_key(|place| place.limit)?;
+        if self.ranked.rank(task) < highest.limit { None } else { highest.holder() }
     }
 
-    fn take(&mut self, task: usize, resource: usize) {
-        let slot = self.ranked.slot_mut(task);
-        slot.held += 1;
-        slot.aux = NOTHING;
-        self.resources.as_mut()[resource].held = Held { holder: task as u32, depth: slot.held, before: 0 };
+    /// What runs takes a resource, and stands where it stood.
+    fn take(&mut self, task: usize, resource: usize) -> Result<Answer, Misuse> {
+        self.ranked.slot_mut(task).aux = NOTHING;
+        self.ranked.sections.lock(resource, |_| u64::MAX)
     }
 
     /// What runs waits for `resource` because of `holder`, who inherits. A holder that is in the way waits for nobody
     /// itself ([Sha 1990]: no transitive blocking); where ceilings are not true it may, and then inherits all the same.
     fn wait(&mut self, task: usize, resource: usize, holder: usize) {
-        self.ranked.running = None;
+        self.ranked.stop();
         let slot = self.ranked.slot_mut(task);
         (slot.state, slot.aux) = (State::Blocked, resource as u32);
         let rank = slot.rank;
@@ -99,15 +82,16 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<OriginalResource>> Original<Q, S, R
     }
 }
 
-impl<Q: ReadyQueue, S: Store<Slot>, R: Store<OriginalResource>> ByRank for Original<Q, S, R> {
+impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> ByRank for Original<Q, S, R> {
     type Ready = Q;
     type Slots = S;
+    type Resources = R;
 
-    fn ranked(&self) -> &Ranked<Q, S> {
+    fn ranked(&self) -> &Ranked<Q, S, R> {
         &self.ranked
     }
 
-    fn ranked_mut(&mut self) -> &mut Ranked<Q, S> {
+    fn ranked_mut(&mut self) -> &mut Ranked<Q, S, R> {
         &mut self.ranked
     }
 
@@ -125,7 +109,8 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<OriginalResource>> ByRank for Origi
             }
             match self.obstacle(task) {
                 None => {
-                    self.take(task, wanted as usize);
+                    // Nobody else holds it, nor does this task, which waited for it.
+                    let _ = self.take(task, wanted as usize);
                     return Some(task);
                 }
                 Some(holder) => self.wait(task, wanted as usize, holder),
@@ -134,20 +119,16 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<OriginalResource>> ByRank for Origi
     }
 }
 
-impl<Q: ReadyQueue, S: Store<Slot>, R: Store<OriginalResource>> Locking for Original<Q, S, R> {
+impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Locking for Original<Q, S, R> {
     #[inline]
     fn lock(&mut self, _: Instant, resource: usize) -> Result<Answer, Misuse> {
-        let task = self.ranked.runner()?;
-        let place = self.resources.as_ref().get(resource).ok_or(Misuse::Resource)?;
-        if place.held.holder() == Some(task) {
+        let task = self.ranked.sections.runner()?;
+        let place = self.ranked.sections.resources().get(resource).ok_or(Misuse::Resource)?;
+        if place.holder() == Some(task) {
             return Err(Misuse::Again);
         }
         match self.obstacle(task) {
-            None if place.held.holder().is_some() => Ok(Answer::Broken),
-            None => {
-                self.take(task, resource);
-                Ok(Answer::Granted)
-            }
+            None => self.take(task, resource),
             Some(holder) => {
                 self.wait(task, resource, holder);
                 Ok(Answer::Waits)
@@ -157,15 +138,10 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<OriginalResource>> Locking for Orig
 
     #[inline]
     fn unlock(&mut self, resource: usize) -> Result<(), Misuse> {
-        let task = self.ranked.runner()?;
-        let place = self.resources.as_mut().get_mut(resource).ok_or(Misuse::Resource)?;
-        let slot = self.ranked.slot_mut(task);
-        if place.held.holder() != Some(task) || place.held.depth != slot.held {
-            return Err(Misuse::NotHolder);
-        }
-        slot.held -= 1;
-        slot.rank = slot.base;
-        place.held = Held::FREE;
+        self.ranked.sections.unlock(resource)?;
+        let task = self.ranked.sections.runner()?;
+        self.ranked.sections.bar = self.ranked.slot(task).base;
+        self.ranked.sections.ask_anew();
         // Those that still cannot go on find out when they are chosen, and lend their priority again.
         for waiting in 0..self.ranked.slots.as_ref().len() {
             let slot = self.ranked.slot_mut(waiting);
@@ -179,7 +155,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<OriginalResource>> Locking for Orig
     }
 
     fn holder(&self, resource: usize) -> Option<usize> {
-        self.resources.as_ref().get(resource)?.held.holder()
+        self.ranked.sections.holder(resource)
     }
 
     fn check_state(&self) -> Result<(), &'static str> {
@@ -188,7 +164,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<OriginalResource>> Locking for Orig
         for (task, slot) in slots.iter().enumerate().filter(|(_, slot)| slot.state == State::Blocked) {
             match self.obstacle(task) {
                 None => return Err("a task waits that nothing is in the way of"),
-                Some(holder) if slots[holder].rank > slot.rank => {
+                Some(holder) if self.ranked.rank(holder) > slot.rank => {
                     return Err("a holder is below one that waits for it");
                 }
                 Some(_) => {}

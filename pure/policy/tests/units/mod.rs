@@ -4,11 +4,11 @@
 //! Jobs on one core, unit by unit, with every invariant asserted after each step.
 #![allow(dead_code, unreachable_pub, unused_imports, reason = "each test file uses its part")]
 
-use taut_policy::ceiling::{Immediate, ImmediateResource, Original, OriginalResource};
+use taut_policy::ceiling::{Immediate, Original};
 use taut_policy::queue::{Heap, HeapSlot, List, Node};
 use taut_policy::{
-    Answer, Dfp, DfpQueue, DfpQueueResource, DfpQueueTask, DfpResource, Locking, Slot, Srp, SrpList,
-    SrpListResource, SrpListTask, SrpResource, SrpTask,
+    Answer, Dfp, DfpQueue, DfpQueueResource, DfpQueueTask, LocalResource, Locking, Slot, Srp, SrpList,
+    SrpListResource, SrpListTask, SrpTask,
 };
 use taut_time::{Duration, Instant};
 
@@ -144,7 +144,7 @@ pub fn heap() -> Heap<[HeapSlot; TASKS]> {
 }
 
 pub fn srp(jobs: &[Job]) -> Ran {
-    let (tasks, resources) = ([SrpTask::EMPTY; TASKS], [SrpResource::EMPTY; RESOURCES]);
+    let (tasks, resources) = ([SrpTask::EMPTY; TASKS], [LocalResource::EMPTY; RESOURCES]);
     run(&mut Srp::new(heap(), tasks, &deadlines(jobs), resources, &floors(jobs)).expect("fits"), jobs, true)
 }
 
@@ -159,14 +159,14 @@ pub fn srp_list(jobs: &[Job]) -> Ran {
 }
 
 pub fn dfp_with(jobs: &[Job], jitter: u64) -> Ran {
-    let (slots, resources) = ([Slot::EMPTY; TASKS], [DfpResource::EMPTY; RESOURCES]);
+    let (slots, resources) = ([Slot::EMPTY; TASKS], [LocalResource::EMPTY; RESOURCES]);
     let rule = Dfp::new(heap(), slots, &deadlines(jobs), resources, &floors(jobs), ns(jitter));
     run(&mut rule.expect("fits"), jobs, true)
 }
 
 /// Floors from the next release that the rule has not been told of.
 pub fn dfp_next(jobs: &[Job]) -> Ran {
-    let (slots, resources) = ([Slot::EMPTY; TASKS], [DfpResource::EMPTY; RESOURCES]);
+    let (slots, resources) = ([Slot::EMPTY; TASKS], [LocalResource::EMPTY; RESOURCES]);
     let rule = Dfp::new(heap(), slots, &deadlines(jobs), resources, &floors(jobs), Duration::ZERO);
     let next = |now| {
         let untold = jobs.iter().filter(|job| job.told > now).map(|job| job.arrival);
@@ -199,7 +199,7 @@ pub fn priorities(jobs: &[Job]) -> (Vec<u32>, Vec<u32>) {
 }
 
 pub fn immediate(jobs: &[Job]) -> Ran {
-    let ((own, ceilings), resources) = (priorities(jobs), [ImmediateResource::EMPTY; RESOURCES]);
+    let ((own, ceilings), resources) = (priorities(jobs), [LocalResource::EMPTY; RESOURCES]);
     run(
         &mut Immediate::new(heap(), [Slot::EMPTY; TASKS], &own, resources, &ceilings).expect("fits"),
         jobs,
@@ -208,7 +208,7 @@ pub fn immediate(jobs: &[Job]) -> Ran {
 }
 
 pub fn original(jobs: &[Job]) -> Ran {
-    let ((own, ceilings), resources) = (priorities(jobs), [OriginalResource::EMPTY; RESOURCES]);
+    let ((own, ceilings), resources) = (priorities(jobs), [LocalResource::EMPTY; RESOURCES]);
     let list = List::new([Node::EMPTY; TASKS]);
     run(&mut Original::new(list, [Slot::EMPTY; TASKS], &own, resources, &ceilings).expect("fits"), jobs, true)
 }

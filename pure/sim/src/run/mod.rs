@@ -15,10 +15,10 @@ mod limits;
 pub use limits::Limit;
 
 use taut_model::{SetTask, TaskSet};
-use taut_policy::{Grant, Misuse, Party};
+use taut_policy::{AnyCore, Grant, Misuse, Party};
 use taut_time::Instant;
 
-use crate::any::{self, AnyCore, AnyGlobal, Users};
+use crate::any::{self, AnyGlobal, Users};
 use crate::arrivals::{self, Source};
 use crate::calendar::{Calendar, NEVER};
 use crate::event::Watched;

@@ -4,11 +4,11 @@
 //! The rules, set up as an executor does: by itself, from the set.
 
 use taut_model::TaskSet;
-use taut_policy::ceiling::{Immediate, ImmediateResource, Original, OriginalResource};
+use taut_policy::ceiling::{Immediate, Original};
 use taut_policy::queue::{Heap, HeapSlot};
 use taut_policy::{
-    Core, Dfp, DfpResource, FmlpLong, Global, Grant, Locking, Misuse, Mpcp, Msrp, Party, Request, Slot, Srp,
-    SrpResource, SrpTask, Waiter,
+    Core, Dfp, FmlpLong, Global, Grant, LocalResource, Locking, Misuse, Mpcp, Msrp, Party, Request, Slot,
+    Srp, SrpTask, Waiter,
 };
 use taut_sim::{CoreRule, GlobalRule, Rules};
 use taut_time::{Duration, Instant};
@@ -63,25 +63,25 @@ pub(super) fn core(set: &TaskSet, rules: &Rules, core: usize) -> Box<dyn Bands> 
     }
     match rules.cores[core] {
         CoreRule::Immediate => {
-            let held = vec![ImmediateResource::EMPTY; resources];
+            let held = vec![LocalResource::EMPTY; resources];
             boxed(Immediate::new(queue(), slots(), &priorities, held, &ceilings), queue(), slots())
         }
         CoreRule::Original => {
-            let held = vec![OriginalResource::EMPTY; resources];
+            let held = vec![LocalResource::EMPTY; resources];
             boxed(Original::new(queue(), slots(), &priorities, held, &ceilings), queue(), slots())
         }
         CoreRule::Srp => {
-            let held = vec![SrpResource::EMPTY; resources];
+            let held = vec![LocalResource::EMPTY; resources];
             let tasks = vec![SrpTask::EMPTY; count];
             boxed(Srp::new(queue(), tasks, &deadlines, held, &floors), queue(), slots())
         }
         CoreRule::Dfp { jitter } => {
-            let held = vec![DfpResource::EMPTY; resources];
+            let held = vec![LocalResource::EMPTY; resources];
             let jitter = jitter.expect("given");
             boxed(Dfp::new(queue(), slots(), &deadlines, held, &floors, jitter), queue(), slots())
         }
         CoreRule::DfpNext => {
-            let held = vec![DfpResource::EMPTY; resources];
+            let held = vec![LocalResource::EMPTY; resources];
             let rule = Dfp::new(queue(), slots(), &deadlines, held, &floors, Duration::ZERO);
             boxed(rule, queue(), slots())
         }
