@@ -20,6 +20,7 @@ pub type AnyQueue = Heap<Box<[HeapSlot]>>;
 
 type Slots = Box<[Slot]>;
 type Resources = Box<[LocalResource]>;
+type OneList = SrpList<Box<[Node]>, Box<[SrpListTask]>, Box<[SrpListResource]>>;
 
 /// A local rule, not knowing which.
 #[derive(Clone, Debug)]
@@ -33,7 +34,7 @@ pub enum AnyLocal {
     /// [`Srp`].
     Srp(Srp<AnyQueue, Box<[SrpTask]>, Resources>),
     /// [`SrpList`].
-    SrpList(SrpList<Box<[Node]>, Box<[SrpListTask]>, Box<[SrpListResource]>>),
+    SrpList(OneList),
     /// [`Dfp`].
     Dfp(Dfp<AnyQueue, Slots, Resources>),
 }

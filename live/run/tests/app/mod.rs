@@ -79,9 +79,7 @@ pub fn plan(tables: &str) -> (Plan, String) {
     let model = loaded.model.unwrap_or_else(|| panic!("{shown}"));
     let input = Input { path: "taut.toml".to_owned(), hash: digest(text.as_bytes()) };
     let planned = Plan::make(&model, vec![input]);
-    if !planned.plan.proven {
-        println!("not proven: {:#?}", planned.faults);
-    }
+    assert!(planned.plan.proven, "{:#?}", planned.faults);
     (planned.plan, text)
 }
 
