@@ -21,6 +21,13 @@ fn manifest() -> String {
     std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("taut.toml")).unwrap()
 }
 
+/// The same application, with a dispatcher on both cores.
+fn dispatched(manifest: &str) -> String {
+    let manifest = manifest.replacen("[platform]\n", "[platform]\nexecutor = \"dispatched\"\n", 1);
+    assert!(plan(&manifest).cores.iter().all(|core| core.dispatched.is_some()));
+    manifest
+}
+
 /// The same application with the newest values.
 fn newest() -> String {
     let lines = manifest();
@@ -57,6 +64,7 @@ fn run(manifest: &str, mut program: Command) -> Outcome {
     program.env("TAUT_LOCK", lock).env("TAUT_OUT", &out).env("TAUT_FOR", "800ms");
     let output = program.env("TAUT_RUNTIME_DIR", folder.path()).output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
+    print!("{}", String::from_utf8_lossy(&output.stderr));
     let run = Run::from_bytes(&std::fs::read(out.join("run.taut")).unwrap()).unwrap();
     let lost = run.machine.lines().filter(|line| line.starts_with("lost-")).count();
     Outcome { code: output.status.code(), said, lost }
@@ -103,36 +111,42 @@ fn the_manifest_has_the_model() {
 
 #[test]
 fn what_is_read_is_the_model() {
-    let outcome = run(&manifest(), drive());
-    assert_eq!(outcome.code, Some(0), "{}", outcome.said);
-    assert!(outcome.said.ends_with("all are the model's\n"), "{}", outcome.said);
-    assert!(number(&outcome.said, "values, read in") > 200, "{}", outcome.said);
+    for manifest in [manifest(), dispatched(&manifest())] {
+        let outcome = run(&manifest, drive());
+        assert_eq!(outcome.code, Some(0), "{}", outcome.said);
+        assert!(outcome.said.ends_with("all are the model's\n"), "{}", outcome.said);
+        assert!(number(&outcome.said, "values, read in") > 200, "{}", outcome.said);
+    }
 }
 
 #[test]
 fn without_privilege_as_well() {
     let given_up = ["--bounding-set=-sys_nice", "--inh-caps=-sys_nice"];
     let may = Command::new("setpriv").args(given_up).arg("true").output();
-    let mut program = drive();
     // Who may not give it up has none; where there is no such command, the run above has shown what there is.
     let without = may.is_ok_and(|output| output.status.success());
-    if without {
-        program = Command::new("setpriv");
-        program.args(given_up).arg(env!("CARGO_BIN_EXE_taut-drive"));
+    for manifest in [manifest(), dispatched(&manifest())] {
+        let mut program = drive();
+        if without {
+            program = Command::new("setpriv");
+            program.args(given_up).arg(env!("CARGO_BIN_EXE_taut-drive"));
+        }
+        let outcome = run(&manifest, program);
+        assert_eq!(outcome.code, Some(0), "{}", outcome.said);
+        assert!(outcome.said.ends_with("all are the model's\n"), "{}", outcome.said);
+        assert!(outcome.lost > 0 || !without, "something is missing");
     }
-    let outcome = run(&manifest(), program);
-    assert_eq!(outcome.code, Some(0), "{}", outcome.said);
-    assert!(outcome.said.ends_with("all are the model's\n"), "{}", outcome.said);
-    assert!(outcome.lost > 0 || !without, "something is missing");
 }
 
 #[test]
 fn without_a_flow_it_is_not_the_model() {
     // The control finds the reference that its instant has not computed yet: that takes 3 ms on the other core, and the
     // control begins at once.
-    let outcome = run(&newest(), drive());
-    assert_eq!(outcome.code, Some(1), "{}", outcome.said);
-    let (different, all) =
-        (number(&outcome.said, "are not the model's"), number(&outcome.said, "values, read in"));
-    assert!(different > 20 && different < all, "{}", outcome.said);
+    for manifest in [newest(), dispatched(&newest())] {
+        let outcome = run(&manifest, drive());
+        assert_eq!(outcome.code, Some(1), "{}", outcome.said);
+        let (different, all) =
+            (number(&outcome.said, "are not the model's"), number(&outcome.said, "values, read in"));
+        assert!(different > 20 && different < all, "{}", outcome.said);
+    }
 }

@@ -10,14 +10,14 @@
 //! A3  What waits is counted in the floor: nothing is told later that arrived before it.
 //! ```
 //!
-//! The work is asked whenever the dispatcher looks, and when a job of the task is complete. While something waits, the
-//! dispatcher listens to the bells of [`Setup::admission_bell`](crate::Setup::admission_bell).
+//! The dispatcher asks the works, between two visits of the core's state: so that a work may wait for a short lock, which
+//! nobody may inside, and so that nobody else asks. Whoever completes a job behind which another waits calls it. While
+//! something waits, it listens to the bells of [`Setup::admission_bell`](crate::Setup::admission_bell).
 
 use taut_event::Kind;
 use taut_policy::Misuse;
 
 use crate::jobs::{Arrived, Task};
-use crate::shared::Inside;
 use crate::state::{BACKLOG_MAX, NEVER, State};
 use crate::task::Release;
 use crate::worker::Works;
@@ -40,6 +40,11 @@ impl Task {
     pub(crate) fn unfinished(&self) -> Option<u64> {
         let waits = || (self.waiting > 0).then(|| self.behind[usize::from(self.first)].number);
         if self.active { Some(self.job.number) } else { waits() }
+    }
+
+    /// Whether its work is to be asked, when it has no job.
+    pub(crate) fn is_open(&self) -> bool {
+        self.admission.asked && (self.waiting > 0 || self.admission.dropped)
     }
 
     /// Takes the first of those that wait.
@@ -131,27 +136,61 @@ impl State {
     }
 }
 
-impl Works<'_> {
-    /// Asks a task's work what it is to be asked; whether it is to be asked again.
-    pub(crate) fn admit(&self, inside: &mut Inside<'_>, task: u32, now_ns: u64) -> Result<bool, Misuse> {
-        let Some((next, begins)) = inside.state().at_admission(task, now_ns) else { return Ok(false) };
-        // SAFETY: as in `poll`: the task has no job, and cannot get one before we leave the core's state.
-        let work = unsafe { &mut *self.works[task as usize].get() };
-        if !work.admit(next, begins) {
-            return Ok(true);
-        }
-        inside.state().admitted(task, now_ns)?;
-        Ok(false)
+/// What the works of a core are asked, by its dispatcher alone.
+#[derive(Debug)]
+pub(crate) struct Admissions {
+    asked: Vec<Asked>,
+}
+
+/// What a work is asked, and whether it has admitted it.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    task: u32,
+    next: u64,
+    begins: bool,
+    admitted: bool,
+}
+
+impl Admissions {
+    /// Room for all that so many tasks can be asked.
+    pub(crate) fn new(tasks: usize) -> Self {
+        Self { asked: Vec::with_capacity(tasks) }
     }
 
-    /// The dispatcher asks all that are to be asked; whether some are to be asked again.
-    pub(crate) fn admit_all(&self, inside: &mut Inside<'_>, now_ns: u64) -> Result<bool, Misuse> {
-        let mut again = false;
-        if inside.state().admits {
-            for task in 0..self.works.len() as u32 {
-                again |= self.admit(inside, task, now_ns)?;
+    /// Tells the rule of what was admitted, and notes what is to be asked next.
+    pub(crate) fn tell(&mut self, state: &mut State, now_ns: u64) -> Result<(), Misuse> {
+        for asked in self.asked.drain(..).filter(|asked| asked.admitted) {
+            state.admitted(asked.task, now_ns)?;
+        }
+        Ok(())
+    }
+
+    /// Notes what is to be asked, when all that was admitted has been told.
+    pub(crate) fn note(&mut self, state: &mut State, now_ns: u64) {
+        if !state.admits {
+            return;
+        }
+        for task in 0..state.tasks.len() as u32 {
+            if let Some((next, begins)) = state.at_admission(task, now_ns) {
+                // As many as there is room for.
+                self.asked.push(Asked { task, next, begins, admitted: false });
             }
         }
-        Ok(again)
+    }
+
+    /// Asks, outside of the core's state, for a work may wait for a lock; whether there is something to tell.
+    pub(crate) fn ask(&mut self, works: &Works<'_>) -> bool {
+        for asked in &mut self.asked {
+            // SAFETY: the task has no job, and gets none before we tell of it; so nobody else has its work, and what the
+            // last job did came before the visit in which this was noted.
+            let work = unsafe { &mut *works.works[asked.task as usize].get() };
+            asked.admitted = work.admit(asked.next, asked.begins);
+        }
+        self.asked.iter().any(|asked| asked.admitted)
+    }
+
+    /// Whether something waits.
+    pub(crate) fn wait(&self) -> bool {
+        !self.asked.is_empty()
     }
 }

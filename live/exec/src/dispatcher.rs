@@ -10,6 +10,7 @@ use taut_policy::Scheduler;
 use taut_sys::clock;
 use taut_sys::timer::Timer;
 
+use crate::admission::Admissions;
 use crate::bells::Bells;
 use crate::ladder::NONE;
 use crate::settle::{Caller, Next};
@@ -48,6 +49,7 @@ pub(crate) fn dispatch(
 ) {
     let timers = if shared.strict { Timer::new().ok().zip(Timer::new().ok()) } else { None };
     let mut ahead = timers.map(|(one, other)| Ahead { timers: [one, other], armed_ns: 0, turn: 0 });
+    let mut admissions = Admissions::new(works.works.len());
     begin(shared, origin_ns);
     loop {
         let calls = shared.calls();
@@ -63,6 +65,7 @@ pub(crate) fn dispatch(
         bells.look();
         shared.tell_back(&mut inside, now_ns);
         let state = inside.state();
+        shared.held(NONE, admissions.tell(state, now_ns));
         // What was released by hand before the stop still counts.
         let stop_now = shared.stop.load(Ordering::Acquire);
         if state.untimed {
@@ -78,8 +81,8 @@ pub(crate) fn dispatch(
         state.end_ns = shared.end_ns.load(Ordering::Relaxed);
         shared.held(NONE, state.tell(now_ns));
         bells.answer(shared, works, &mut inside, now_ns);
-        let waits = shared.held(NONE, works.admit_all(&mut inside, now_ns));
         let state = inside.state();
+        admissions.note(state, now_ns);
         let chosen = state.rule.decide();
         let next = state.settle(chosen, Caller::Above, now_ns, shared.strict);
         let (first, second) = state.next_two();
@@ -95,7 +98,9 @@ pub(crate) fn dispatch(
         if over {
             break;
         }
-        bells.sleep(shared, calls, (first, now_ns), waits);
+        if !admissions.ask(works) {
+            bells.sleep(shared, calls, (first, now_ns), admissions.wait());
+        }
     }
     shared.quit.store(true, Ordering::Release);
     for gate in &shared.gates {

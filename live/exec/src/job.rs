@@ -35,7 +35,7 @@ pub trait Work: Send {
     /// begin a job, if it `begins` one. Those before it of which nothing was heard were dropped, and it may have to do
     /// something in their place before. `false` puts it off: asked again whenever the dispatcher looks, at the latest when one
     /// of [`Setup::admission_bell`](crate::Setup::admission_bell) has rung. Only while the task has no job. *Real-time*: must be
-    /// bounded, and not wait for a job.
+    /// bounded; it may wait for a lock that others have for a short time, and for nothing else.
     fn admit(&mut self, next: u64, begins: bool) -> bool {
         let _ = (next, begins);
         true

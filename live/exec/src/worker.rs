@@ -104,8 +104,8 @@ fn run<'c>(
     let state = inside.state();
     shared.held(task, state.complete(me, now_ns));
     let put_off = shared.held(task, works.poll(&mut inside, task, false, now_ns));
-    let waits = shared.held(task, works.admit(&mut inside, task, now_ns));
     let state = inside.state();
+    let waits = state.tasks[task as usize].is_open();
     // The dispatcher has something to wait for, or nothing any more.
     let call = put_off || waits || state.stopping && state.open == 0;
     let chosen = state.rule.decide();

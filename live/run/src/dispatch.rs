@@ -306,6 +306,9 @@ impl Work for &mut Seat<'_> {
     }
 
     fn admit(&mut self, next: u64, begins: bool) -> bool {
+        if self.over {
+            self.stage.retire();
+        }
         self.over || self.stage.admit(next, begins)
     }
 

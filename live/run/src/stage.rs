@@ -64,6 +64,7 @@ pub(crate) struct Stage<'s> {
     flows: Option<TaskFlows<'s>>,
     /// Where a dispatcher decides: releases before this one have been activated.
     activated: u64,
+    retired: bool,
     /// How often the thread gave its core up on purpose.
     waits: u64,
     /// Of dispatched jobs, which share threads.
@@ -78,8 +79,20 @@ impl<'s> Stage<'s> {
         timing: Timing,
         origin_ns: u64,
     ) -> Self {
-        let (state, flows, activated) = (State::Running, None, 0);
-        Self { scope, scribe, control, timing, origin_ns, state, flows, activated, waits: 0, heap_uses: 0 }
+        let (state, flows) = (State::Running, None);
+        Self {
+            scope,
+            scribe,
+            control,
+            timing,
+            origin_ns,
+            state,
+            flows,
+            activated: 0,
+            retired: false,
+            waits: 0,
+            heap_uses: 0,
+        }
     }
 
     /// The same with the flows that the task takes part in.
@@ -175,8 +188,10 @@ impl<'s> Stage<'s> {
     }
 
     /// The task's jobs do nothing from now on.
-    fn retire(&mut self) {
-        if let Some(flows) = &mut self.flows {
+    pub(crate) fn retire(&mut self) {
+        if !std::mem::replace(&mut self.retired, true)
+            && let Some(flows) = &mut self.flows
+        {
             flows.retire();
         }
     }
@@ -387,8 +402,9 @@ impl<T: Task> Body for PeriodicBody<T> {
 
     fn once(&mut self, stage: &mut Stage<'_>, job: &mut taut_exec::Job<'_>) -> bool {
         match stage.follow(&mut self.task) {
+            // It retires from its flows at its next release: that may take a lock.
             None => {
-                stage.retire();
+                stage.complete();
                 return false;
             }
             Some(false) => {}
