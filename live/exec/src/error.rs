@@ -72,7 +72,7 @@ impl fmt::Display for LockError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotListed { task, resource } => {
-                write!(f, "task {task} does not list resource {resource}: say that it uses it")
+                write!(f, "task {task} does not list resource {resource}: add it with `TaskSetup::uses`, or `Setup::uses_global`")
             }
             Self::Held { resource } => {
                 write!(f, "the job holds resource {resource} already: pass its value on")

@@ -5,6 +5,7 @@
 //! may stall at any time.
 
 mod across;
+mod admission;
 mod appendix;
 mod behaviour;
 mod late;

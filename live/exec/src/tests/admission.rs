@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Jobs that have to be admitted, and bells that ring too often.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration as Time;
+
+use taut_event::Kind;
+use taut_lock::Bell;
+use taut_time::{Duration, Instant};
+
+use super::{Canary, Random, alone, busy, cpu, drained, postures};
+use crate::{Job, Level, Overrun, Release, Resource, Rule, Setup, TaskSetup, Wanted, Work};
+
+fn every(us: u64) -> Release {
+    Release::Periodic { period: Duration::from_us(us), offset: Duration::ZERO }
+}
+
+/// Lets releases through one by one, as far as it may.
+struct Doorkeeper<'a> {
+    may: &'a AtomicU64,
+    /// Releases that it has heard of: admitted, or passed over.
+    heard: u64,
+    ran: &'a AtomicU64,
+    passed: &'a AtomicU64,
+    bus: Resource<Canary>,
+    work_ns: u64,
+}
+
+impl Work for Doorkeeper<'_> {
+    fn run(&mut self, job: &mut Job<'_>) {
+        assert_eq!(job.number() + 1, self.heard, "the one that was admitted last");
+        assert!(self.may.load(Ordering::Acquire) > job.number());
+        self.ran.fetch_add(1, Ordering::Relaxed);
+        let whole = job.lock(&self.bus, |canary, _| canary.change(1, || busy(20_000))).unwrap();
+        assert!(whole, "two had it at once");
+        busy(self.work_ns);
+    }
+
+    fn admit(&mut self, next: u64, begins: bool) -> bool {
+        assert!(self.heard <= next, "{} {next}", self.heard);
+        while self.heard < next + u64::from(begins) {
+            if self.may.load(Ordering::Acquire) <= self.heard {
+                return false;
+            }
+            self.passed.fetch_add(u64::from(self.heard < next), Ordering::Relaxed);
+            self.heard += 1;
+        }
+        true
+    }
+}
+
+fn admit(wanted: Wanted, rule: Rule, overrun: Overrun, seed: u64) {
+    let (may, ran, passed, bell) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0), Bell::new());
+    let mut setup = Setup::new();
+    let core = setup.core(cpu(), rule);
+    let bus = setup.resource(core, Canary::default());
+    let mut drain = setup.record(core, Level::All, 1 << 14);
+    let urgent = TaskSetup::new("urgent", every(1_000)).priority(2).overrun(overrun).uses(&bus).admitted();
+    let work_ns = if overrun == Overrun::SkipNext { 900_000 } else { 50_000 };
+    let keeper =
+        Doorkeeper { may: &may, heard: 0, ran: &ran, passed: &passed, bus: bus.clone(), work_ns };
+    let urgent = setup.task(core, urgent, keeper);
+    let slow = TaskSetup::new("slow", every(3_000)).overrun(Overrun::SkipNext).uses(&bus);
+    setup.task(core, slow, move |job: &mut Job<'_>| {
+        let whole = job.lock(&bus, |canary, _| canary.change(2, || busy(700_000))).unwrap();
+        assert!(whole, "two had it at once");
+    });
+    setup.admission_bell(core, bell.listener()).unwrap();
+    let (_, outcome) = setup
+        .run(wanted, |exec| {
+            let (mut ringer, mut random) = (bell.ringer(), Random(seed));
+            exec.end_at(Instant::from_ns(exec.origin().as_ns() + 60_000_000));
+            for _ in 0..60 {
+                // Behind what has arrived, by up to some releases, and then before it.
+                std::thread::sleep(Time::from_micros(random.below(2_500)));
+                may.fetch_add(random.below(4), Ordering::Release);
+                ringer.ring();
+            }
+            may.store(u64::MAX, Ordering::Release);
+            ringer.ring();
+            while ran.load(Ordering::Relaxed) + passed.load(Ordering::Relaxed) < 60 {
+                std::thread::sleep(Time::from_millis(1));
+            }
+        })
+        .unwrap();
+    let of = outcome.tasks[urgent.index()];
+    let (ran, passed) = (ran.into_inner(), passed.into_inner());
+    assert_eq!((of.completed, of.skipped, ran + passed), (ran, passed, 60), "of 60 ms, each is heard of once");
+    assert!(overrun != Overrun::SkipNext || passed > 0, "{of:?}");
+    // In order, each when it was admitted or passed over.
+    let records = drained(&mut drain);
+    let told = records.iter().filter(|record| matches!(record.kind, Kind::Release | Kind::Skip));
+    let told: Vec<u64> = told.filter(|record| record.subject == 0).map(|record| record.job).collect();
+    assert!(told.iter().copied().eq(0..60), "{told:?}");
+}
+
+/// Under floors, what waits is due by its release: who locks meanwhile must heed it, or both would have the resource.
+#[test]
+fn releases_wait_until_they_are_admitted() {
+    let _alone = alone();
+    for wanted in postures() {
+        for (seed, rule) in [Rule::Immediate, Rule::Srp, Rule::Dfp].into_iter().enumerate() {
+            for overrun in [Overrun::SkipNext, Overrun::RunOn] {
+                admit(wanted, rule, overrun, seed as u64);
+            }
+        }
+    }
+}
+
+/// What waits when all stops is dropped.
+#[test]
+fn nobody_waits_for_ever() {
+    struct Never;
+    impl Work for Never {
+        fn run(&mut self, _: &mut Job<'_>) {
+            unreachable!("it is not admitted");
+        }
+        fn admit(&mut self, _: u64, _: bool) -> bool {
+            false
+        }
+    }
+    let _alone = alone();
+    for wanted in postures() {
+        let mut setup = Setup::new();
+        let core = setup.core(cpu(), Rule::Srp);
+        let never = setup.task(core, TaskSetup::new("never", every(500)).admitted(), Never);
+        let (_, outcome) = setup.run(wanted, |exec| exec.wait(Some(Time::from_millis(40)))).unwrap();
+        let of = outcome.tasks[never.index()];
+        assert!(of.released == 0 && of.completed == 0 && of.skipped > 0, "{of:?}");
+    }
+}
+
+/// One that looks for a value, and never finds one.
+struct Fooled<'a>(&'a AtomicU64);
+
+impl Work for Fooled<'_> {
+    fn run(&mut self, _: &mut Job<'_>) {
+        unreachable!("there is nothing");
+    }
+
+    fn poll(&mut self, _: u64) -> Option<u64> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        None
+    }
+}
+
+#[test]
+fn who_rings_without_end_is_not_heard_without_end() {
+    let _alone = alone();
+    for wanted in postures() {
+        for apart_ms in [0, 5] {
+            let (looked, stop, bell) = (AtomicU64::new(0), AtomicBool::new(false), Bell::new());
+            let mut setup = Setup::new();
+            let core = setup.core(cpu(), Rule::Srp);
+            let fooled = setup.task(core, TaskSetup::new("fooled", Release::Polled), Fooled(&looked));
+            setup.bell_apart(fooled, bell.listener(), Duration::from_ms(apart_ms)).unwrap();
+            let mut rings = 0_u64;
+            let begun = std::time::Instant::now();
+            setup
+                .run(wanted, |exec| {
+                    std::thread::scope(|threads| {
+                        threads.spawn(|| {
+                            let mut ringer = bell.ringer();
+                            while !stop.load(Ordering::Relaxed) {
+                                ringer.ring();
+                                rings += 1;
+                                busy(20_000);
+                            }
+                        });
+                        exec.wait(Some(Time::from_millis(60)));
+                        stop.store(true, Ordering::Relaxed);
+                    });
+                })
+                .unwrap();
+            let looked = looked.into_inner();
+            if apart_ms == 0 {
+                assert!(looked > 25, "{looked} of {rings}: every one is answered");
+            } else {
+                let most = begun.elapsed().as_millis() as u64 / apart_ms + 2;
+                assert!((2..=most).contains(&looked), "{looked} of {rings}, {most} at most");
+            }
+        }
+    }
+}
