@@ -51,6 +51,11 @@ impl<'w> Bells<'w> {
         (self.tasks.len() + self.admission.len() + 1 < WORDS_MAX).then_some(())
     }
 
+    /// Nobody is asked before an instant.
+    pub(crate) fn begin_at(&mut self, origin_ns: u64) {
+        self.tasks.iter_mut().for_each(|bell| bell.deaf_ns = origin_ns);
+    }
+
     /// Before the dispatcher asks who may be admitted.
     pub(crate) fn look(&mut self) {
         self.admission.iter_mut().for_each(|(bell, looked)| *looked = Some(bell.rings()));

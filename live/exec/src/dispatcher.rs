@@ -51,6 +51,7 @@ pub(crate) fn dispatch(
     let mut ahead = timers.map(|(one, other)| Ahead { timers: [one, other], armed_ns: 0, turn: 0 });
     let mut admissions = Admissions::new(works.works.len());
     begin(shared, origin_ns);
+    bells.begin_at(origin_ns);
     loop {
         let calls = shared.calls();
         if shared.delay_ns > 0 {

@@ -525,6 +525,9 @@ impl<P: Payload, R: Receiver<P>> Body for ReceiverBody<'_, P, R> {
 
     fn once(&mut self, stage: &mut Stage<'_>, job: &mut taut_exec::Job<'_>) -> bool {
         let Some(Stamped { sent_ns, sequence, value }) = self.taken.take() else { return true };
+        // It may have arrived later than was asked for.
+        let next_ns = job.arrival().as_ns().saturating_add(stage.timing.period_ns);
+        self.earliest_ns = self.earliest_ns.max(next_ns);
         match stage.follow(&mut self.receiver) {
             None => return false,
             Some(false) => {}
