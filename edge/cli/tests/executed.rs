@@ -10,6 +10,8 @@ use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
 use taut_boot::Posture;
+use taut_event::Kind;
+use taut_event::file::Run;
 use taut_plan::{Input, Plan, digest};
 use taut_run::{App, Component, Config, Error, Failure, Job, Observer, Reason, Task};
 use taut_time::Duration;
@@ -81,7 +83,10 @@ fn taut(folder: &Path, line: &str) -> (Option<i32>, String) {
 fn is_replayed(folder: &Path) {
     let (code, said) = taut(folder, "replay run.taut --slack 200ms");
     let lost = said.contains("records were lost");
-    assert!(code == Some(0) && said.contains(": equal: ") || lost && !said.contains("DIFFERS"), "{code:?}\n{said}");
+    assert!(
+        code == Some(0) && said.contains(": equal: ") || lost && !said.contains("DIFFERS"),
+        "{code:?}\n{said}"
+    );
 }
 
 fn spend(job: &Job<'_>, micros: u64) {
@@ -110,9 +115,12 @@ fn manifest(scheduler: &str, tables: &str, of_task: &str) -> String {
 
 #[test]
 fn locks_between_cores() {
-    for (scheduler, protocol, told) in
-        [("fp", "msrp", "MSRP"), ("fp", "mpcp", "MPCP"), ("fp", "fmlp-plus", "FMLP+"), ("edf", "msrp", "MSRP")]
-    {
+    for (scheduler, protocol, told) in [
+        ("fp", "msrp", "MSRP"),
+        ("fp", "mpcp", "MPCP"),
+        ("fp", "fmlp-plus", "FMLP+"),
+        ("edf", "msrp", "MSRP"),
+    ] {
         let tables = format!(
             "[resources.own]\n[resources.bus]\nprotocol = \"{protocol}\"\n[payloads]\nPose = {{ type = \"u64\", len = 100 }}\n\
              [channels.pose]\nkind = \"state\"\nfrom = \"slow\"\nto = \"far\"\npayload = \"Pose\"\n{}",
@@ -132,8 +140,10 @@ fn locks_between_cores() {
                 app.task(name, |create| {
                     let bus = create.resource::<()>("bus")?;
                     let own = if core == 0 { Some(create.resource::<()>("own")?) } else { None };
-                    let mut writes = (name == "slow").then(|| create.state_writer::<[u64; 100]>("pose")).transpose()?;
-                    let mut reads = (name == "far").then(|| create.state_reader::<[u64; 100]>("pose")).transpose()?;
+                    let mut writes =
+                        (name == "slow").then(|| create.state_writer::<[u64; 100]>("pose")).transpose()?;
+                    let mut reads =
+                        (name == "far").then(|| create.state_reader::<[u64; 100]>("pose")).transpose()?;
                     Ok(Each(move |job: &mut Job<'_>| {
                         spend(job, 100);
                         job.lock(&bus, |(), job| spend(job, 150))?;
@@ -154,8 +164,70 @@ fn locks_between_cores() {
         // Some job is late, as a rule: they take longer than they may.
         let (code, said) = taut(folder.path(), "report run.taut");
         assert!(matches!(code, Some(0 | 1)), "{said}");
-        let row = |name: &str| said.lines().find(|line| line.trim_start().starts_with(name)).unwrap_or_default();
+        let row =
+            |name: &str| said.lines().find(|line| line.trim_start().starts_with(name)).unwrap_or_default();
         assert!(row("bus ").contains(told), "{said}");
-        println!("{said}");
+    }
+}
+
+/// Jobs that begin when what they read is there, some of them late and some dropped: the rule is told of them when they do.
+#[test]
+fn synchronous_flows() {
+    for (scheduler, overrun) in
+        [("fp", "run-on"), ("fp", "skip-next"), ("edf", "run-on"), ("edf", "skip-next")]
+    {
+        let flow = |from: &str, to: &str, delayed: &str| {
+            format!(
+                "[channels.{from}]\nkind = \"state\"\nfrom = \"{from}\"\nto = [{to}]\npayload = \"Pose\"\n\
+                 flow = \"synchronous\"\ndelayed = [{delayed}]\n"
+            )
+        };
+        let tables = format!(
+            "[payloads]\nPose = {{ type = \"u64\", len = 10 }}\n{}{}",
+            flow("left", "\"slow\", \"right\", \"far\"", "\"slow\""),
+            flow("right", "\"far\"", "")
+        );
+        let manifest = manifest(scheduler, &tables, "").replace("run-on", overrun);
+        let manifest =
+            manifest.replacen("[platform.overheads]", "executor = \"dispatched\"\n[platform.overheads]", 1);
+        let (folder, plan) = ran(&manifest, |app| {
+            for (name, ..) in TASKS {
+                app.task(name, |create| {
+                    let from: &[&str] = match name {
+                        "slow" | "right" => &["left"],
+                        "far" => &["left", "right"],
+                        _ => &[],
+                    };
+                    let mut reads = Vec::new();
+                    for from in from {
+                        reads.push(create.state_reader::<[u64; 10]>(from)?);
+                    }
+                    let writes = matches!(name, "left" | "right");
+                    let mut writes = writes.then(|| create.state_writer::<[u64; 10]>(name)).transpose()?;
+                    Ok(Each(move |job: &mut Job<'_>| {
+                        for from in &mut reads {
+                            let _ = from.latest(job);
+                        }
+                        // Late now and then, also for several periods.
+                        spend(job, if job.number() % 11 == 5 { 5_000 } else { 100 });
+                        if let Some(writes) = &mut writes {
+                            writes.publish(job, [job.number(); 10]).map_err(|_| Failure::Code(1))?;
+                        }
+                        Ok(())
+                    }))
+                })?;
+            }
+            Ok(())
+        });
+        assert!(plan.cores.iter().all(|core| core.dispatched.is_some()));
+        is_replayed(folder.path());
+        let run = Run::from_bytes(&std::fs::read(folder.path().join("run.taut")).unwrap()).unwrap();
+        let told = |task: &str, kind| {
+            let subject = plan.task(task).unwrap() as u16;
+            run.records.iter().filter(move |record| record.kind == kind && record.subject == subject)
+        };
+        // They waited, and some were dropped.
+        assert!(told("far", Kind::Release).any(|record| record.value > 1_000_000));
+        assert_eq!(told("left", Kind::Skip).count() > 5, overrun == "skip-next");
     }
 }

@@ -206,7 +206,9 @@ impl Dispatch {
             }
             let own = used.iter().fold(own, |own, guard| guard.listed(own));
             let others = in_flows(plan, &task.name);
-            heard.extend(others.iter().filter_map(|other| Some(((*cpu, *other), seat.stage.listener(*other)?))));
+            heard.extend(
+                others.iter().filter_map(|other| Some(((*cpu, *other), seat.stage.listener(*other)?))),
+            );
             let own = if others.is_empty() { own } else { own.admitted() };
             tasks.push((core, own, used, seat));
         }

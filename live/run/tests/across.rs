@@ -16,7 +16,8 @@ use taut_run::{App, Create, Error, Failure, Job, LockError, Reason, Resource};
 use taut_time::Duration;
 
 /// The periods are such that sections meet. Jobs take longer than their manifest says, and may: nobody looks at times here.
-const TASKS: [(&str, u32, u64); 4] = [("left", 0, 2_000), ("slow", 0, 5_100), ("right", 1, 2_100), ("far", 1, 3_700)];
+const TASKS: [(&str, u32, u64); 4] =
+    [("left", 0, 2_000), ("slow", 0, 5_100), ("right", 1, 2_100), ("far", 1, 3_700)];
 
 fn tables(scheduler: &str, tables: &str, of_task: &str) -> String {
     let task = |(name, core, period_us): (&str, u32, u64)| {
@@ -137,9 +138,7 @@ fn states() {
         let outcome = run(&pose(mechanism), Some(Duration::from_ms(300)), |app| {
             app.task("far", |create| {
                 let mut pose = create.state_writer::<[u64; 500]>("pose")?;
-                Ok(each(move |job| {
-                    pose.publish(job, [job.number() + 1; 500]).map_err(|_| Failure::Code(1))
-                }))
+                Ok(each(move |job| pose.publish(job, [job.number() + 1; 500]).map_err(|_| Failure::Code(1))))
             })?;
             for name in ["left", "slow", "right"] {
                 app.task(name, |create| {

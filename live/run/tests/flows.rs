@@ -360,8 +360,7 @@ fn all_read_what_the_model_reads() {
     for (mechanism, executor) in
         ["dbp", "tccp", "auto"].iter().flat_map(|one| EXECUTORS.map(|executor| (*one, executor)))
     {
-        let outcome =
-            run(BLOCKS, manifest(BLOCKS, mechanism, ("synchronous", executor)), |_| |_| 0, |_| ());
+        let outcome = run(BLOCKS, manifest(BLOCKS, mechanism, ("synchronous", executor)), |_| |_| 0, |_| ());
         let dispatched: Vec<bool> = outcome.plan.cores.iter().map(|core| core.dispatched.is_some()).collect();
         assert_eq!(dispatched, [executor != "native", executor == "dispatched"]);
         let (reads, jobs) = outcome.check(BLOCKS, UNTIL_MS);

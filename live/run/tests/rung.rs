@@ -123,7 +123,11 @@ fn rung() {
         let releases: Vec<u64> = outcome.of_task(Kind::Release, 1).iter().map(|r| r.at.as_ns()).collect();
         assert!(releases.len() > 10 && rings > 500, "{executor}: {} {rings}", releases.len());
         assert!(releases.windows(2).all(|pair| pair[1] - pair[0] >= 5_000_000), "{executor}: {releases:?}");
-        assert_eq!(TAKEN.load(Ordering::Relaxed), outcome.of_task(Kind::Complete, 1).len() as u64, "{executor}");
+        assert_eq!(
+            TAKEN.load(Ordering::Relaxed),
+            outcome.of_task(Kind::Complete, 1).len() as u64,
+            "{executor}"
+        );
         // The other one goes on.
         assert!(outcome.of_task(Kind::Complete, 0).len() > 50, "{executor}");
     }

@@ -62,8 +62,9 @@ impl Plan {
             Some(("state", &channel.name, protocol, channel.readers.len() + 1))
         });
         let local = |protocol| matches!(protocol, Locking::Srp | Locking::Dfp);
-        let many =
-            |(.., protocol, users): &(_, _, Locking, usize)| !local(*protocol) && *users > Self::LOCK_USERS_MAX;
+        let many = |(.., protocol, users): &(_, _, Locking, usize)| {
+            !local(*protocol) && *users > Self::LOCK_USERS_MAX
+        };
         if let Some((what, name, protocol, users)) = locks.chain(states).find(many) {
             let (most, protocol) = (Self::LOCK_USERS_MAX, protocol.paper_name());
             return Some(format!("{protocol} for {what} `{name}` with {users} users, more than {most}"));

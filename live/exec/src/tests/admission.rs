@@ -59,8 +59,7 @@ fn admit(wanted: Wanted, rule: Rule, overrun: Overrun, seed: u64) {
     let mut drain = setup.record(core, Level::All, 1 << 14);
     let urgent = TaskSetup::new("urgent", every(1_000)).priority(2).overrun(overrun).uses(&bus).admitted();
     let work_ns = if overrun == Overrun::SkipNext { 900_000 } else { 50_000 };
-    let keeper =
-        Doorkeeper { may: &may, heard: 0, ran: &ran, passed: &passed, bus: bus.clone(), work_ns };
+    let keeper = Doorkeeper { may: &may, heard: 0, ran: &ran, passed: &passed, bus: bus.clone(), work_ns };
     let urgent = setup.task(core, urgent, keeper);
     let slow = TaskSetup::new("slow", every(3_000)).overrun(Overrun::SkipNext).uses(&bus);
     setup.task(core, slow, move |job: &mut Job<'_>| {
@@ -87,7 +86,11 @@ fn admit(wanted: Wanted, rule: Rule, overrun: Overrun, seed: u64) {
         .unwrap();
     let of = outcome.tasks[urgent.index()];
     let (ran, passed) = (ran.into_inner(), passed.into_inner());
-    assert_eq!((of.completed, of.skipped, ran + passed), (ran, passed, 60), "of 60 ms, each is heard of once");
+    assert_eq!(
+        (of.completed, of.skipped, ran + passed),
+        (ran, passed, 60),
+        "of 60 ms, each is heard of once"
+    );
     assert!(overrun != Overrun::SkipNext || passed > 0, "{of:?}");
     // In order, each when it was admitted or passed over.
     let records = drained(&mut drain);
