@@ -135,6 +135,16 @@ fn flow() {
 }
 
 #[test]
+fn locks() {
+    let shown = commands("docs/locks.md");
+    let manifest = std::fs::read_to_string(root().join("examples/buses/taut.toml")).unwrap();
+    for table in shown.split_inclusive("\n[").filter(|table| !table.trim().is_empty()) {
+        let table = table.trim_end_matches('[').trim();
+        assert!(manifest.contains(table), "{table}");
+    }
+}
+
+#[test]
 fn rosace() {
     example("rosace", "examples/rosace/taut.toml");
 }

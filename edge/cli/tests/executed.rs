@@ -170,6 +170,50 @@ fn locks_between_cores() {
     }
 }
 
+/// What docs/locks.md reads aloud.
+#[test]
+fn the_example() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/buses/taut.toml");
+    let manifest = std::fs::read_to_string(path).unwrap();
+    let (folder, plan) = ran(&manifest, |app| {
+        app.resource("bus", 0_u64)?;
+        app.resource("store", 0_u64)?;
+        for (name, resource, micros) in [
+            ("sense", "bus", 10),
+            ("control", "bus", 15),
+            ("record", "store", 800),
+            ("upload", "store", 1_500),
+        ] {
+            app.task(name, |create| {
+                let used = create.resource::<u64>(resource)?;
+                let writes = name == "sense";
+                let mut writes = writes.then(|| create.state_writer::<[f64; 12]>("pose")).transpose()?;
+                let reads = matches!(name, "control" | "record");
+                let mut reads = reads.then(|| create.state_reader::<[f64; 12]>("pose")).transpose()?;
+                Ok(Each(move |job: &mut Job<'_>| {
+                    if let Some(writes) = &mut writes {
+                        writes.publish(job, [1.0; 12]).map_err(|_| Failure::Code(1))?;
+                    }
+                    let _ = reads.as_mut().and_then(|reads| reads.latest(job));
+                    job.lock(&used, |count, job| {
+                        *count += 1;
+                        spend(job, micros);
+                    })?;
+                    Ok(())
+                }))
+            })?;
+        }
+        Ok(())
+    });
+    assert_eq!(plan.resources.len(), 2);
+    is_replayed(folder.path());
+    let (_, said) = taut(folder.path(), "report run.taut");
+    for (name, protocol) in [("bus ", "MSRP"), ("store", "MPCP"), ("pose", "MSRP")] {
+        let row = said.lines().find(|line| line.starts_with(name)).unwrap_or_default();
+        assert!(row.contains(protocol), "{said}");
+    }
+}
+
 /// Jobs that begin when what they read is there, some of them late and some dropped: the rule is told of them when they do.
 #[test]
 fn synchronous_flows() {

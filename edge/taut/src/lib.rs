@@ -36,8 +36,8 @@ pub use client::{AttachError, Client, ClientReader, ClientWriter, Liveness, Reme
 pub use start::start;
 pub use taut_run::{
     App, Busy, Caller, Component, Context, Control, CountingAllocator, Create, Error, Failure, Full, Job,
-    Overtaken, Payload, QueueReader, QueueWriter, Receiver, Service, State, StateReader, StateWriter, Task,
-    Unknown, payload_with, zerocopy,
+    LockError, Overtaken, Payload, QueueReader, QueueWriter, Receiver, Resource, Service, State, StateReader,
+    StateWriter, Task, Unknown, payload_with, zerocopy,
 };
 pub use taut_scope::{Exceeded, Scope};
 pub use taut_time::{Duration, Instant};
@@ -93,3 +93,8 @@ macro_rules! main {
         }
     };
 }
+
+// What that page shows of code is a test here.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/locks.md")]
+mod locks {}

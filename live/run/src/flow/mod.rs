@@ -12,7 +12,7 @@
 //! | when it is released no more   | [`TaskFlows::retire`] | takes it out of the order                                |
 //!
 //! `begin` never waits. Who is told of a task in the way tries again when that one has rung; a thread of its own sleeps
-//! on the bell, a dispatcher would not release the job before. A release without a job, because its service is paused or
+//! on the bell, a dispatcher tells its rule of the job when it may begin. A release without a job, because its service is paused or
 //! a late job took its place, is a job that does nothing: the value of its writer stays as it was.
 //!
 //! Files: [`calendar`] for the order of activations, [`ends`] for what a task reads and writes.
