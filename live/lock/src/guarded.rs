@@ -5,11 +5,12 @@
 
 use std::cell::UnsafeCell;
 
-use taut_atomic::{Memory, Slots};
+use taut_atomic::Memory;
 use taut_share::Plain;
 
-use crate::global::{Entry, LayoutError, Patience, Stuck, fit};
+use crate::global::{Entry, LayoutError, Patience, Stuck};
 use crate::life::{Alive, Lives};
+use crate::place::Place;
 use crate::{queued, spin};
 
 /// A value behind a lock that is spun for: the end of one party.
@@ -66,7 +67,7 @@ pub struct Guarded<'m, P, T> {
 enum Value<'m, T> {
     Own(&'m UnsafeCell<T>),
     /// In the memory behind the lock.
-    Shared(Slots<'m>),
+    Shared(Place<'m, T>),
 }
 
 // SAFETY: what moves with it is the right to use the value, by one thread at a time.
@@ -166,9 +167,9 @@ impl<P: Turns, T> Guarded<'_, P, T> {
         match &self.value {
             // SAFETY: all that have this value are parties of one lock (`guard`), and this one is inside.
             Value::Own(value) => work(unsafe { &mut *value.get() }, entry),
-            // SAFETY: place 0 of 1, and a T fits, any bits of which are one and without padding (`attach`); exclusive: all
-            // that use it are parties of one lock, whose processes keep to it (callers of `attach`), and this one is inside.
-            Value::Shared(slots) => unsafe { slots.lend_mut(0, |value| work(value, entry)) },
+            // SAFETY: all that use it are parties of one lock, whose processes keep to it (callers of `attach`), and this one
+            // is inside.
+            Value::Shared(place) => unsafe { place.with(|value| work(value, entry)) },
         }
     }
 }
@@ -202,20 +203,6 @@ fn own<T>(value: &mut T) -> &UnsafeCell<T> {
     unsafe { &*std::ptr::from_mut(value).cast::<UnsafeCell<T>>() }
 }
 
-/// Bytes of a lock of so many parties and a value that processes share.
-pub const fn shared_bytes<T: Plain>(parties: u32) -> usize {
-    spin::bytes(parties) + size_of::<T>().next_multiple_of(taut_atomic::LINE_BYTES)
-}
-
-/// Cuts the memory of a lock and a value.
-fn cut<T: Plain>(memory: Memory<'_>, parties: u32) -> Result<(Memory<'_>, Slots<'_>), LayoutError> {
-    const { assert!(align_of::<T>() <= 8 && !T::VARYING, "a value of one size, aligned to at most 8 bytes") };
-    let (needed, given) = (shared_bytes::<T>(parties), memory.bytes());
-    fit(&memory, needed)?;
-    let (lock, value) = memory.split(spin::bytes(parties)).ok_or(LayoutError::TooSmall { needed, given })?;
-    Ok((lock, value.slots(0, size_of::<T>().next_multiple_of(8), 1)))
-}
-
 impl<'m, T: Plain> Spin<'m, T> {
     /// Party `which` of a lock between processes, with its value behind it: zeros before the first change.
     ///
@@ -234,9 +221,9 @@ impl<'m, T: Plain> Spin<'m, T> {
         lives: Lives<'m>,
         alive: &'m Alive,
     ) -> Result<Self, LayoutError> {
-        let (lock, slots) = cut::<T>(memory, parties)?;
+        let (lock, place) = Place::cut(memory, parties)?;
         let party = spin::party(lock, parties, which, lives, alive)?;
-        Ok(Self { party, value: Value::Shared(slots) })
+        Ok(Self { party, value: Value::Shared(place) })
     }
 }
 
@@ -258,9 +245,9 @@ impl<'m, T: Plain> Queued<'m, T> {
         lives: Lives<'m>,
         alive: &'m Alive,
     ) -> Result<Self, LayoutError> {
-        let (lock, slots) = cut::<T>(memory, parties)?;
+        let (lock, place) = Place::cut(memory, parties)?;
         let party = queued::party(lock, parties, which, lives, alive)?;
-        Ok(Self { party: Asking { party, priority: 0 }, value: Value::Shared(slots) })
+        Ok(Self { party: Asking { party, priority: 0 }, value: Value::Shared(place) })
     }
 }
 
@@ -269,6 +256,7 @@ mod tests {
     use taut_atomic::{LINE_BYTES, Line};
 
     use super::*;
+    use crate::shared_bytes;
 
     #[test]
     fn a_panic_gives_the_lock_back() {

@@ -23,6 +23,8 @@ mod global;
 mod guarded;
 pub mod life;
 pub mod mark;
+#[cfg(not(any(loom, shuttle)))]
+mod place;
 pub mod queued;
 mod serial;
 pub mod spin;
@@ -31,7 +33,10 @@ mod watch;
 pub use bell::{Bell, Listener, Ringer, Rings, Woken};
 pub use global::{Entry, LayoutError, PARTIES_LIMIT, Patience, Stuck};
 #[cfg(not(any(loom, shuttle)))]
-pub use guarded::{Asking, Guarded, Queued, Spin, Turns, shared_bytes};
+pub use guarded::{Asking, Guarded, Queued, Spin, Turns};
+#[cfg(not(any(loom, shuttle)))]
+pub use place::{Place, shared_bytes};
 pub use serial::{Serial, Taken};
 pub use taut_atomic::{LINE_BYTES, Line, Memory};
+pub use taut_share::Plain;
 pub use watch::{Ring, Watch};

@@ -90,7 +90,7 @@ use taut_atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use taut_atomic::{AtomicU64, LINE_BYTES, Memory, Words};
 use taut_sys::life::{DIED, OWNER};
 
-use crate::global::{LayoutError, fit};
+use crate::global::{LayoutError, PARTIES_LIMIT, fit};
 
 /// The most places.
 pub const LIMIT: u32 = 1024;
@@ -216,6 +216,20 @@ impl<'m> Seats<'m> {
 
     pub(crate) fn new(seats: Words<'m>, lives: Lives<'m>) -> Self {
         Self { shared: Some((seats, lives)) }
+    }
+
+    /// Those of a lock of so many bytes and parties, in whose lines they stand.
+    pub(crate) fn behind(
+        memory: &Memory<'m>,
+        bytes: usize,
+        parties: u32,
+        lives: Lives<'m>,
+    ) -> Result<Self, LayoutError> {
+        if parties == 0 || parties > PARTIES_LIMIT {
+            return Err(LayoutError::Parties);
+        }
+        fit(memory, bytes)?;
+        Ok(Self::new(memory.words(LINE_BYTES + 8, LINE_BYTES, parties as usize), lives))
     }
 
     /// Sits down as party `which`.

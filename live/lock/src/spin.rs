@@ -118,6 +118,7 @@
 //!
 //! Not covered: 2⁵³ tickets; three parties that spin without end in one model.
 
+use std::ops::Range;
 use std::sync::atomic::compiler_fence;
 
 use taut_atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
@@ -164,16 +165,24 @@ pub fn party<'m>(
     lives: Lives<'m>,
     alive: &'m Alive,
 ) -> Result<Party<'m>, LayoutError> {
-    fit(&memory, bytes(parties))?;
-    let seats = Seats::new(memory.words(LINE_BYTES + 8, LINE_BYTES, parties as usize), lives);
-    let object = Object::new(&memory, parties, seats)?;
-    if which >= parties {
-        return Err(LayoutError::Parties);
-    }
-    let taking = seats.take(which, alive)?;
-    let mut party = Party::new(object, which, taking);
-    party.inherit();
-    Ok(party)
+    Object::between(&memory, parties, lives)?.sit(which, alive)
+}
+
+/// Several parties of a lock between processes, as [`party`], of one process: those that have this number from the first
+/// on, each by itself.
+///
+/// # Errors
+///
+/// As [`party`].
+pub fn seats<'m>(
+    memory: Memory<'m>,
+    parties: u32,
+    which: Range<u32>,
+    lives: Lives<'m>,
+    alive: &'m Alive,
+) -> Result<impl Iterator<Item = Result<Party<'m>, LayoutError>>, LayoutError> {
+    let object = Object::between(&memory, parties, lives)?;
+    Ok(which.map(move |which| object.sit(which, alive)))
 }
 
 #[derive(Clone, Copy)]
@@ -191,6 +200,17 @@ impl<'m> Object<'m> {
         fit(memory, bytes(parties))?;
         let words = memory.words(LINE_BYTES, LINE_BYTES, parties as usize);
         Ok(Self { tickets: memory.word(0), words, seats })
+    }
+
+    fn between(memory: &Memory<'m>, parties: u32, lives: Lives<'m>) -> Result<Self, LayoutError> {
+        Self::new(memory, parties, Seats::behind(memory, bytes(parties), parties, lives)?)
+    }
+
+    fn sit(self, which: u32, alive: &Alive) -> Result<Party<'m>, LayoutError> {
+        let taking = self.seats.take(which, alive)?;
+        let mut party = Party::new(self, which, taking);
+        party.inherit();
+        Ok(party)
     }
 
     fn words(&self) -> impl Iterator<Item = &'m AtomicU64> {

@@ -8,6 +8,7 @@
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
 mod payload;
+#[path = "../../share/tests/process/mod.rs"]
 mod process;
 
 use std::os::unix::process::ExitStatusExt;
@@ -59,7 +60,7 @@ trait Lock: Sized {
 }
 
 fn lives(mapping: &Mapping) -> Lives<'static> {
-    Lives::new(mapping.memory(LOCK + VALUE, life::bytes(2)), 2).unwrap()
+    Lives::new(mapping.part(LOCK + VALUE, life::bytes(2)), 2).unwrap()
 }
 
 /// Long enough for a machine that does other things: nothing here should need it.
@@ -71,7 +72,7 @@ impl Lock for Spun {
     const NAME: &'static str = "spin";
 
     fn attach(mapping: &Mapping, which: u32, alive: &'static Alive) -> Self {
-        spin::party(mapping.memory(0, LOCK), PARTIES, which, lives(mapping), alive).unwrap()
+        spin::party(mapping.part(0, LOCK), PARTIES, which, lives(mapping), alive).unwrap()
     }
 
     fn ask(&mut self, _: u32) -> Option<Entry> {
@@ -91,7 +92,7 @@ impl Lock for Slept {
     const NAME: &'static str = "queued";
 
     fn attach(mapping: &Mapping, which: u32, alive: &'static Alive) -> Self {
-        queued::party(mapping.memory(0, LOCK), PARTIES, which, lives(mapping), alive).unwrap()
+        queued::party(mapping.part(0, LOCK), PARTIES, which, lives(mapping), alive).unwrap()
     }
 
     fn ask(&mut self, priority: u32) -> Option<Entry> {
@@ -114,7 +115,7 @@ impl Lock for Slept {
 fn inside(mapping: &Mapping, entry: Entry, value: u64) {
     mapping.told(0).store(INSIDE, Release);
     mapping.told(TOLD).store(u64::from(entry != Entry::Clean), Release);
-    let slots = mapping.memory(LOCK, VALUE).slots(0, N * 8, 1);
+    let slots = mapping.part(LOCK, VALUE).slots(0, N * 8, 1);
     // SAFETY: inside, a place of N words; exclusive: the lock is ours.
     unsafe { slots.write(0, &marked::<N>(value)) };
     mapping.told(0).store(LETS_GO, Release);
@@ -122,7 +123,7 @@ fn inside(mapping: &Mapping, entry: Entry, value: u64) {
 
 /// Whether the value is of one piece.
 fn is_whole(mapping: &Mapping) -> bool {
-    let slots = mapping.memory(LOCK, VALUE).slots(0, N * 8, 1);
+    let slots = mapping.part(LOCK, VALUE).slots(0, N * 8, 1);
     // SAFETY: inside, a place of N words; exclusive: the lock is ours.
     let value = unsafe { slots.read::<[u64; N]>(0) };
     value == [0; N] || (0..1000).any(|number| value == marked(number))

@@ -7,6 +7,7 @@
 #![cfg(not(any(loom, shuttle, miri)))]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
+#[path = "../../share/tests/process/mod.rs"]
 mod process;
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -78,11 +79,11 @@ impl Place {
     }
 
     fn lock(&self) -> Memory<'static> {
-        self.mapping.memory(LINE_BYTES, LOCK)
+        self.mapping.part(LINE_BYTES, LOCK)
     }
 
     fn lives(&self) -> Lives<'static> {
-        Lives::new(self.mapping.memory(LINE_BYTES + LOCK, LIVES), 2).unwrap()
+        Lives::new(self.mapping.part(LINE_BYTES + LOCK, LIVES), 2).unwrap()
     }
 
     /// Again and again, until the time is over and enough was seen.

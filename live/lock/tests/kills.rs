@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
 
 mod payload;
+#[path = "../../share/tests/process/mod.rs"]
 mod process;
 
 use std::sync::atomic::AtomicBool;
@@ -27,17 +28,17 @@ type Value = [u64; N];
 const LOCK: usize = shared_bytes::<Value>(PARTIES);
 
 fn lives(mapping: &Mapping) -> Lives<'static> {
-    Lives::new(mapping.memory(LOCK, life::bytes(PARTIES)), PARTIES).unwrap()
+    Lives::new(mapping.part(LOCK, life::bytes(PARTIES)), PARTIES).unwrap()
 }
 
 fn spun<'a>(mapping: &Mapping, which: u32, alive: &'a Alive) -> Spin<'a, Value> {
     // SAFETY: the test uses it as this alone.
-    unsafe { Spin::attach(mapping.memory(0, LOCK), PARTIES, which, lives(mapping), alive) }.unwrap()
+    unsafe { Spin::attach(mapping.part(0, LOCK), PARTIES, which, lives(mapping), alive) }.unwrap()
 }
 
 fn slept<'a>(mapping: &Mapping, which: u32, alive: &'a Alive) -> Queued<'a, Value> {
     // SAFETY: the test uses it as this alone.
-    unsafe { Queued::attach(mapping.memory(0, LOCK), PARTIES, which, lives(mapping), alive) }.unwrap()
+    unsafe { Queued::attach(mapping.part(0, LOCK), PARTIES, which, lives(mapping), alive) }.unwrap()
 }
 
 /// One more, in many steps; whether a death was told.

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! A file in /dev/shm that this test and processes which it starts map. A process is this test binary again, told
-//! by its environment to be one.
+//! by its environment to be one. For the tests of all crates whose objects processes share.
 #![allow(dead_code, reason = "each test binary uses its part of this module")]
 
 use std::fs::{File, OpenOptions};
@@ -12,16 +12,17 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use taut_share::{LINE_BYTES, Memory};
+use taut_atomic::{LINE_BYTES, Memory};
 
 /// Where the processes find their orders: role, path, and a number, by spaces.
-const ORDERS: &str = "TAUT_SHARE_TEST_PROCESS";
+const ORDERS: &str = "TAUT_TEST_PROCESS";
 
 /// What runs a binary of this target where the kernel does not: an emulator. Cargo's runner is for the tests alone,
 /// not for what they start.
 const RUNNER: &str = "TAUT_TEST_RUNNER";
 
-/// A shared mapping: lines for objects, and behind them one line of words in which a process tells this test.
+/// A shared mapping, which stays for as long as the process: lines for objects, and behind them one line of words in which
+/// processes tell each other.
 pub(crate) struct Mapping {
     start: NonNull<u8>,
     bytes: usize,
@@ -29,12 +30,17 @@ pub(crate) struct Mapping {
     owner: bool,
 }
 
+// SAFETY: it stays for the process, and what is reached through it is atomic, or a `Memory`.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
 impl Mapping {
     /// A new file of zeros with room for `bytes` of objects.
     pub(crate) fn create(bytes: usize) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = PathBuf::from(format!("/dev/shm/taut-share-test-{}-{number}", std::process::id()));
+        let path = PathBuf::from(format!("/dev/shm/taut-test-{}-{number}", std::process::id()));
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path).unwrap();
         file.set_len((bytes.next_multiple_of(LINE_BYTES) + LINE_BYTES) as u64).unwrap();
         Self::map(&file, path, true)
@@ -57,10 +63,15 @@ impl Mapping {
     }
 
     /// The objects' part.
-    pub(crate) fn memory<'m>(&self) -> Memory<'m> {
-        // SAFETY: mapped at a page, of that length, while self lives, which is longer than the ends do; the tests attach
-        // only ends that may be.
-        unsafe { Memory::from_raw(self.start, self.bytes - LINE_BYTES) }
+    pub(crate) fn memory(&self) -> Memory<'static> {
+        self.part(0, self.bytes - LINE_BYTES)
+    }
+
+    /// `bytes` of the objects' part from an offset on.
+    pub(crate) fn part(&self, offset: usize, bytes: usize) -> Memory<'static> {
+        assert!(offset.is_multiple_of(LINE_BYTES) && offset + bytes <= self.bytes - LINE_BYTES);
+        // SAFETY: mapped at a page, for ever, and inside; the tests attach only ends that may be.
+        unsafe { Memory::from_raw(self.start.add(offset), bytes) }
     }
 
     /// The objects' part as words, to look at and to spoil.
@@ -96,8 +107,6 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: mapped by us; no end outlives the borrow of self.
-        unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
         if self.owner {
             let _ = std::fs::remove_file(&self.path);
         }

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! A value behind a lock, in memory that processes share.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use taut_atomic::Ordering::Relaxed;
+use taut_atomic::{AtomicU64, LINE_BYTES, Memory, Slots};
+use taut_share::Plain;
+
+use crate::global::{LayoutError, fit};
+use crate::spin;
+
+/// Bytes of a lock of so many parties and a value that processes share.
+pub const fn shared_bytes<T: Plain>(parties: u32) -> usize {
+    spin::bytes(parties) + (stride::<T>() + 8).next_multiple_of(LINE_BYTES)
+}
+
+/// Of a value; the word behind it says if it is whole.
+const fn stride<T>() -> usize {
+    size_of::<T>().next_multiple_of(8)
+}
+
+/// Where such a value stands, and whether it is whole.
+///
+/// That it is not is a note in the memory itself: it stays until somebody says that the value is whole again, however many
+/// hold the lock before, and whoever dies meanwhile.
+pub struct Place<'m, T> {
+    slots: Slots<'m>,
+    /// The party that left it half changed, from 1; 0: it is whole.
+    torn: &'m AtomicU64,
+    value: PhantomData<T>,
+}
+
+impl<'m, T: Plain> Place<'m, T> {
+    /// Cuts memory into that of a lock, and a value behind it: zeros before the first change.
+    ///
+    /// # Errors
+    ///
+    /// [`LayoutError::TooSmall`].
+    pub fn cut(memory: Memory<'m>, parties: u32) -> Result<(Memory<'m>, Self), LayoutError> {
+        const { assert!(align_of::<T>() <= 8 && !T::VARYING, "a value of one size, aligned to at most 8 bytes") };
+        let (needed, given) = (shared_bytes::<T>(parties), memory.bytes());
+        fit(&memory, needed)?;
+        let cut = memory.split(spin::bytes(parties));
+        let (lock, behind) = cut.ok_or(LayoutError::TooSmall { needed, given })?;
+        let (slots, torn) = (behind.slots(0, stride::<T>(), 1), behind.word(stride::<T>()));
+        Ok((lock, Self { slots, torn, value: PhantomData }))
+    }
+}
+
+impl<T> Place<'_, T> {
+    /// Lets `work` have the value where it lies.
+    ///
+    /// # Safety
+    ///
+    /// The caller is a party of the lock before it, and inside; what stands there is a `T`, or zeros; and all processes
+    /// that can write there keep to the lock.
+    #[inline]
+    pub unsafe fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
+        // SAFETY: place 0 of 1, and a T fits, any bits of which are one and without padding (`cut`); exclusive: all that use
+        // it are parties of one lock, and the caller is inside.
+        unsafe { self.slots.lend_mut(0, work) }
+    }
+
+    /// The party that left the value half changed, if it is not whole. For who is inside; 1 load.
+    #[inline]
+    pub fn torn_by(&self) -> Option<u32> {
+        // Relaxed, here and below: it is read and written by who is inside, and ordered by the lock. A spoiled one is cut.
+        (self.torn.load(Relaxed) as u32).checked_sub(1)
+    }
+
+    /// Says that a party has left the value half changed. For who is inside; 1 store.
+    pub fn tear(&self, party: u32) {
+        self.torn.store(u64::from(party) + 1, Relaxed);
+    }
+
+    /// Says that the value is whole again. For who is inside; 1 store.
+    pub fn mend(&self) {
+        self.torn.store(0, Relaxed);
+    }
+}
+
+impl<T> fmt::Debug for Place<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Place").finish_non_exhaustive()
+    }
+}
