@@ -114,6 +114,7 @@ fn tests() -> Vec<Step> {
         ),
         built_with("steps", "taut-share", "--test steps* --test deaths* --test hostile* --test fuzzed"),
         built_with("steps", "taut-lock", "--test steps* --test deaths* --test hostile*"),
+        built_with("steps", "taut-exec", "--test deaths*"),
     ]
 }
 

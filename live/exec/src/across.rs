@@ -14,6 +14,7 @@
 use std::sync::atomic::Ordering;
 
 use taut_event::Kind;
+use taut_lock::Entry;
 use taut_policy::Scheduler;
 use taut_sys::clock;
 
@@ -36,7 +37,7 @@ pub(crate) struct Request {
 
 impl Shared {
     /// Takes a resource for which jobs spin.
-    pub(crate) fn spin(&self, request: Request, party: &mut impl Asks) -> Result<(), LockError> {
+    pub(crate) fn spin(&self, request: Request, party: &mut impl Asks) -> Result<Entry, LockError> {
         let Request { worker, task, number, .. } = request;
         let mut inside = self.enter(worker, task);
         let state = inside.state();
@@ -47,16 +48,17 @@ impl Shared {
         self.held(task, state.rule.pin());
         state.hold_across(task, true);
         let granted = party.ask(0);
-        let kind = if granted { Kind::Locked } else { Kind::Spin };
+        let kind = if granted.is_some() { Kind::Locked } else { Kind::Spin };
         state.log_across(kind, task, number, clock::monotonic_ns);
         inside.leave();
-        if !granted {
-            party.have();
-            let mut inside = self.enter(worker, task);
-            inside.state().log_across(Kind::Locked, task, number, clock::monotonic_ns);
-            inside.leave();
+        if let Some(entry) = granted {
+            return Ok(entry);
         }
-        Ok(())
+        let entry = party.have();
+        let mut inside = self.enter(worker, task);
+        inside.state().log_across(Kind::Locked, task, number, clock::monotonic_ns);
+        inside.leave();
+        Ok(entry)
     }
 
     /// Gives it back.
@@ -73,7 +75,7 @@ impl Shared {
     }
 
     /// Takes a resource for which jobs sleep.
-    pub(crate) fn sleep_for(&self, request: Request, party: &mut impl Asks) -> Result<(), LockError> {
+    pub(crate) fn sleep_for(&self, request: Request, party: &mut impl Asks) -> Result<Entry, LockError> {
         let Request { worker, task, number, urgency, rank } = request;
         let mut inside = self.enter(worker, task);
         let state = inside.state();
@@ -84,12 +86,12 @@ impl Shared {
         // Inside, so that ranks by the clock come in the order of the requests.
         let now_ns = clock::monotonic_ns();
         let rank = rank.unwrap_or(now_ns);
-        if party.ask(urgency) {
+        if let Some(entry) = party.ask(urgency) {
             self.held(task, state.rule.boost(task as usize, rank));
             state.hold_across(task, true);
             state.log_across(Kind::Locked, task, number, clock::monotonic_ns);
             self.decided(inside, worker);
-            return Ok(());
+            return Ok(entry);
         }
         self.held(task, state.rule.suspend());
         state.log_across(Kind::Suspend, task, number, || now_ns);
@@ -100,9 +102,9 @@ impl Shared {
             Next::Wake(other) => inside.wake(other),
             Next::Same | Next::Here | Next::Below => inside.leave(),
         }
-        party.have();
+        let entry = party.have();
         self.come_back(worker, task);
-        Ok(())
+        Ok(entry)
     }
 
     /// Gives it back.

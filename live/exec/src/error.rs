@@ -66,6 +66,11 @@ pub enum LockError {
     Killed,
     /// It is asked for inside of a section of one that several cores use, or the other way round.
     Nested,
+    /// A process died, or a job of it panicked, in the middle of a change of the value, and nobody has repaired it since.
+    OwnerDied {
+        /// Which party of the lock it was.
+        party: u32,
+    },
 }
 
 impl fmt::Display for LockError {
@@ -80,6 +85,10 @@ impl fmt::Display for LockError {
             Self::Foreign => f.write_str("it belongs to another core or executor: use one of this core"),
             Self::Nested => f.write_str(
                 "a section of a resource of several cores has no other inside, nor around it: lock one after the other",
+            ),
+            Self::OwnerDied { party } => write!(
+                f,
+                "party {party} died in the middle of a change: repair the value with `Job::recover`"
             ),
             Self::Killed => f.write_str("the job was told to end by its overrun policy: return"),
         }

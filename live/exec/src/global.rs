@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use taut_lock::queued::{self, Request};
-use taut_lock::{LayoutError, Memory, spin};
+use taut_lock::{Entry, LayoutError, Memory, Place, spin};
 
 use crate::owned::Lines;
 use crate::resource::Cell;
@@ -48,13 +48,26 @@ pub(crate) struct Inner<'m, T> {
     protocol: Protocol,
     /// How it is recorded.
     pub(crate) number: u32,
-    pub(crate) cell: Cell<T>,
+    value: Value<'m, T>,
     /// The lock's memory, if it is our own: behind the parties, which go before it.
     _lines: Option<Lines>,
 }
 
-// SAFETY: the value as in `Resource`: by who holds the lock; a party by its owner, which is one job at a time: of a core
-// that which is pinned, from before it asks until after it let go; else the one job that its task has.
+/// Where the value is.
+pub(crate) enum Value<'m, T> {
+    Own(Cell<T>),
+    /// In the memory behind the lock.
+    Between {
+        place: Place<'m, T>,
+        /// The lock's number of the first of the parties.
+        first_seat: u32,
+        /// The largest priority of its users in other processes.
+        priority_elsewhere: u32,
+    },
+}
+
+// SAFETY: the value as in `Resource`, and as in `Place`: by who holds the lock; a party by its owner, which is one job at a
+// time: of a core that which is pinned, from before it asks until after it let go; else the one job that its task has.
 unsafe impl<T: Send> Sync for Inner<'_, T> {}
 // SAFETY: nothing in it belongs to a thread.
 unsafe impl<T: Send> Send for Inner<'_, T> {}
@@ -93,18 +106,69 @@ impl<'m, T: Send> Global<'m, T> {
                 Parties::Queued(queued::group(memory, parties)?.map(UnsafeCell::new).collect())
             }
         };
-        let users = (0..taut_lock::PARTIES_LIMIT).map(|_| OnceLock::new()).collect();
-        let cell = Cell::new(value);
-        Ok(Self { inner: Arc::new(Inner { parties: made, users, protocol, number, cell, _lines: lines }) })
+        Ok(Self::made(protocol, made, number, Value::Own(Cell::new(value)), lines))
     }
 
-    /// The value, if this is the last handle: no job can have it any more.
+    pub(crate) fn made(
+        protocol: Protocol,
+        parties: Parties<'m>,
+        number: u32,
+        value: Value<'m, T>,
+        lines: Option<Lines>,
+    ) -> Self {
+        let users = (0..taut_lock::PARTIES_LIMIT).map(|_| OnceLock::new()).collect();
+        Self { inner: Arc::new(Inner { parties, users, protocol, number, value, _lines: lines }) }
+    }
+
+    /// The value, if this is the last handle: no job can have it any more. `None` if it is of several processes.
     pub fn into_value(self) -> Option<T> {
-        Arc::into_inner(self.inner).map(|inner| inner.cell.into_inner())
+        match Arc::into_inner(self.inner)?.value {
+            Value::Own(cell) => Some(cell.into_inner()),
+            Value::Between { .. } => None,
+        }
     }
 }
 
 impl<T> Inner<'_, T> {
+    /// Lets `work` have the value.
+    ///
+    /// # Safety
+    /// The caller holds the lock, and does not have the value yet.
+    #[inline]
+    pub(crate) unsafe fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
+        match &self.value {
+            // SAFETY: the caller's first duty, and its second.
+            Value::Own(cell) => work(unsafe { &mut *cell.get() }),
+            // SAFETY: inside (caller); all processes keep to it, and it is a T (`global_between`).
+            Value::Between { place, .. } => unsafe { place.with(work) },
+        }
+    }
+
+    /// Which party has left the value half changed, if it is not whole. For who holds the lock, as the next two.
+    pub(crate) fn torn_by(&self) -> Option<u32> {
+        if let Value::Between { place, .. } = &self.value { place.torn_by() } else { None }
+    }
+
+    /// `party` by the lock's number.
+    pub(crate) fn tear(&self, party: u32) {
+        if let Value::Between { place, .. } = &self.value {
+            place.tear(party);
+        }
+    }
+
+    /// `party` by its position among those of this process.
+    pub(crate) fn tear_own(&self, party: u32) {
+        if let Value::Between { place, first_seat, .. } = &self.value {
+            place.tear(first_seat + party);
+        }
+    }
+
+    pub(crate) fn mend(&self) {
+        if let Value::Between { place, .. } = &self.value {
+            place.mend();
+        }
+    }
+
     fn all(&self) -> impl Iterator<Item = &User> {
         self.users.iter().map_while(OnceLock::get)
     }
@@ -137,10 +201,14 @@ impl<T> Inner<'_, T> {
         self.all().find(|user| user.brand == brand && user.task == task)
     }
 
+    fn priority_elsewhere(&self) -> u32 {
+        if let Value::Between { priority_elsewhere, .. } = self.value { priority_elsewhere } else { 0 }
+    }
+
     /// Where a holder stands among the boosted of its core: smaller runs first. `None`: by when it asks.
     pub(crate) fn rank(&self, user: &User) -> Option<u64> {
         let elsewhere = self.all().filter(|other| other.brand != user.brand);
-        let most_urgent = elsewhere.map(|other| other.priority).max().unwrap_or(0);
+        let most_urgent = elsewhere.map(|other| other.priority).fold(self.priority_elsewhere(), u32::max);
         (self.protocol != Protocol::Fmlp).then(|| u64::from(u32::MAX - most_urgent))
     }
 
@@ -152,22 +220,25 @@ impl<T> Inner<'_, T> {
 
 /// A party, as the executor uses it.
 pub(crate) trait Asks {
-    /// Asks; whether it has it at once.
-    fn ask(&mut self, urgency: u32) -> bool;
+    /// Asks; how it has it, if at once.
+    fn ask(&mut self, urgency: u32) -> Option<Entry>;
     /// Waits until it has it: spins, or sleeps.
-    fn have(&mut self);
+    fn have(&mut self) -> Entry;
     /// Lets go, and wakes who is next.
     fn let_go(&mut self);
 }
 
 impl Asks for spin::Party<'_> {
-    fn ask(&mut self, _: u32) -> bool {
+    fn ask(&mut self, _: u32) -> Option<Entry> {
         self.request();
-        self.granted().is_some()
+        self.granted()
     }
 
-    fn have(&mut self) {
-        while self.granted().is_none() {
+    fn have(&mut self) -> Entry {
+        loop {
+            if let Some(entry) = self.granted() {
+                return entry;
+            }
             std::hint::spin_loop();
         }
     }
@@ -178,13 +249,20 @@ impl Asks for spin::Party<'_> {
 }
 
 impl Asks for queued::Party<'_> {
-    fn ask(&mut self, urgency: u32) -> bool {
-        matches!(self.request(urgency), Request::Granted(_))
+    fn ask(&mut self, urgency: u32) -> Option<Entry> {
+        match self.request(urgency) {
+            Request::Granted(entry) => Some(entry),
+            Request::Waits => None,
+        }
     }
 
-    fn have(&mut self) {
-        // Without an end to the patience it is not refused.
-        while self.wait(taut_lock::Patience::Endless).is_err() {}
+    fn have(&mut self) -> Entry {
+        loop {
+            // Without an end to the patience it is not refused.
+            if let Ok(entry) = self.wait(taut_lock::Patience::Endless) {
+                return entry;
+            }
+        }
     }
 
     fn let_go(&mut self) {

@@ -6,9 +6,7 @@ use std::marker::PhantomData;
 use taut_sys::clock;
 use taut_time::Instant;
 
-use crate::across::Request;
 use crate::error::LockError;
-use crate::global::{Global, Parties};
 use crate::jobs::Arrived;
 use crate::resource::Resource;
 use crate::shared::Shared;
@@ -55,13 +53,13 @@ pub struct Killed;
 /// One instance of a task, while it runs. It cannot leave its thread.
 #[derive(Debug)]
 pub struct Job<'j> {
-    shared: &'j Shared,
-    worker: u32,
-    task: u32,
+    pub(crate) shared: &'j Shared,
+    pub(crate) worker: u32,
+    pub(crate) task: u32,
     deadline_ns: u64,
     arrived: Arrived,
     /// Sections that it is in.
-    depth: u32,
+    pub(crate) depth: u32,
     /// The first 64 resources of the core, a bit for each that the task lists.
     listed: u64,
     stays: PhantomData<*mut ()>,
@@ -151,47 +149,6 @@ impl<'j> Job<'j> {
         if listed { Ok(()) } else { Err(LockError::NotListed { task: self.task, resource: index }) }
     }
 
-    /// Runs `section` with what a resource of several cores holds, while nobody else has it: as [`Job::lock`], but the job
-    /// may wait here, spinning or away from its core, by the resource's protocol.
-    ///
-    /// *Real-time*: waits for sections of others alone, as many as the protocol's analysis says. At most
-    /// [`taut_lock::PARTIES_LIMIT`] steps more than those of the lock; system calls only where jobs sleep.
-    ///
-    /// # Errors
-    /// [`LockError`]: [`LockError::Nested`] inside of another section, [`LockError::NotListed`] if the task does not use it.
-    pub fn lock_global<T: Send, R>(
-        &mut self,
-        global: &Global<'_, T>,
-        section: impl FnOnce(&mut T, &mut Self) -> R,
-    ) -> Result<R, LockError> {
-        let inner = &*global.inner;
-        let user = inner.user(self.shared.brand, self.task);
-        let not_listed = LockError::NotListed { task: self.task, resource: inner.number };
-        let user = user.ok_or(not_listed)?;
-        if self.depth > 0 {
-            return Err(LockError::Nested);
-        }
-        let request = Request {
-            worker: self.worker,
-            task: self.task,
-            number: inner.number,
-            urgency: inner.urgency(user),
-            rank: inner.rank(user),
-        };
-        let held =
-            Asking { shared: self.shared, request, parties: &inner.parties, party: user.party as usize };
-        held.take()?;
-        let held = Holding(held);
-        self.depth += 1;
-        // SAFETY: we hold the lock until `held` is dropped, which is after the last use of the reference; not twice, for
-        // sections are not inside of others; what the last holder did is seen by the lock's own orderings.
-        let value = unsafe { &mut *inner.cell.get() };
-        let result = section(value, self);
-        drop(held);
-        self.depth -= 1;
-        Ok(result)
-    }
-
     /// A point at which the job may end early: it should if this is an error. Locks are such points too.
     ///
     /// *Real-time*: as a lock.
@@ -232,56 +189,6 @@ impl<'j> Job<'j> {
         let inside = self.shared.enter(self.worker, self.task);
         work();
         inside.leave();
-    }
-}
-
-/// A job that asks for a resource of several cores, or has it.
-struct Asking<'j, 'm> {
-    shared: &'j Shared,
-    request: Request,
-    parties: &'j Parties<'m>,
-    party: usize,
-}
-
-impl Asking<'_, '_> {
-    fn take(&self) -> Result<(), LockError> {
-        match self.parties {
-            Parties::Spin(parties) => {
-                // SAFETY: the party of this core, touched by who is pinned on it: `spin` pins before it does, and no
-                // reference is left when it returns.
-                let party = unsafe { &mut *parties[self.party].get() };
-                self.shared.spin(self.request, party)
-            }
-            Parties::Queued(parties) => {
-                // SAFETY: the party of this task, whose one job this is; no reference is left when it returns.
-                let party = unsafe { &mut *parties[self.party].get() };
-                self.shared.sleep_for(self.request, party)
-            }
-        }
-    }
-
-    fn give(&self) {
-        match self.parties {
-            Parties::Spin(parties) => {
-                // SAFETY: as in `take`; pinned until it has let go.
-                let party = unsafe { &mut *parties[self.party].get() };
-                self.shared.unspin(self.request, party);
-            }
-            Parties::Queued(parties) => {
-                // SAFETY: as in `take`.
-                let party = unsafe { &mut *parties[self.party].get() };
-                self.shared.give_on(self.request, party);
-            }
-        }
-    }
-}
-
-/// A resource of several cores is held until this is dropped.
-struct Holding<'j, 'm>(Asking<'j, 'm>);
-
-impl Drop for Holding<'_, '_> {
-    fn drop(&mut self) {
-        self.0.give();
     }
 }
 

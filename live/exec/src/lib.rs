@@ -36,11 +36,13 @@
 mod across;
 mod admission;
 mod bells;
+mod between;
 mod dispatcher;
 mod error;
 mod exec;
 mod gate;
 mod global;
+mod held;
 mod job;
 mod jobs;
 mod ladder;
@@ -60,6 +62,7 @@ mod tests;
 mod violation;
 mod worker;
 
+pub use between::Between;
 pub use error::{LockError, Posture, SetupError, Wanted};
 pub use exec::{Exec, Outcome, Reason};
 pub use global::{Global, Protocol};

@@ -99,9 +99,13 @@ impl<'w> Setup<'w> {
 
     /// A resource that tasks of one core share. It is recorded as its position among all of the set-up.
     pub fn resource<T: Send>(&mut self, core: CoreId, value: T) -> Resource<T> {
-        let number = self.resources;
-        self.resources += 1;
+        let number = self.next_resource();
         self.resource_recorded_as(core, number, value)
+    }
+
+    pub(crate) fn next_resource(&mut self) -> u32 {
+        self.resources += 1;
+        self.resources - 1
     }
 
     /// As [`Setup::resource`], with the number by which it is recorded.
@@ -167,8 +171,7 @@ impl<'w> Setup<'w> {
         parties: u32,
         value: T,
     ) -> Result<Global<'m, T>, taut_lock::LayoutError> {
-        let number = self.resources;
-        self.resources += 1;
+        let number = self.next_resource();
         Global::new(protocol, memory, parties, number, value, None)
     }
 

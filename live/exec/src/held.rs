@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! A job with a resource of several cores: asked for, held, given back.
+
+use taut_lock::Entry;
+
+use crate::across::Request;
+use crate::error::LockError;
+use crate::global::{Global, Inner, Parties};
+use crate::job::Job;
+use crate::shared::Shared;
+
+impl Job<'_> {
+    /// Runs `section` with what a resource of several cores holds, while nobody else has it: as [`Job::lock`], but the job
+    /// may wait here, spinning or away from its core, by the resource's protocol.
+    ///
+    /// *Real-time*: waits for sections of others alone, as many as the protocol's analysis says. At most
+    /// [`taut_lock::PARTIES_LIMIT`] steps more than those of the lock; system calls only where jobs sleep.
+    ///
+    /// # Errors
+    /// [`LockError`]: [`LockError::Nested`] inside of another section, [`LockError::NotListed`] if the task does not use it,
+    /// [`LockError::OwnerDied`] if the value was left half changed: see [`Job::recover`].
+    pub fn lock_global<T: Send, R>(
+        &mut self,
+        global: &Global<'_, T>,
+        section: impl FnOnce(&mut T, &mut Self) -> R,
+    ) -> Result<R, LockError> {
+        let held = self.hold(&global.inner)?;
+        if let Some(party) = held.asking.inner.torn_by() {
+            // It has changed nothing.
+            held.give_back();
+            return Err(LockError::OwnerDied { party });
+        }
+        Ok(self.inside(held, section))
+    }
+
+    /// As [`Job::lock_global`], also if a process died in the middle of a change: then `section` gets the party that this
+    /// was, and a value of which any part may be the old one or the new one. It makes it whole; what it leaves counts as
+    /// whole when it returns, and not if it panics or its process dies. `None` if the value is whole.
+    ///
+    /// *Real-time*: as [`Job::lock_global`].
+    ///
+    /// # Errors
+    /// As [`Job::lock_global`], but for [`LockError::OwnerDied`].
+    pub fn recover<T: Send, R>(
+        &mut self,
+        global: &Global<'_, T>,
+        section: impl FnOnce(&mut T, Option<u32>, &mut Self) -> R,
+    ) -> Result<R, LockError> {
+        let held = self.hold(&global.inner)?;
+        let torn = held.asking.inner.torn_by();
+        Ok(self.inside(held, |value, job| {
+            let result = section(value, torn, job);
+            if torn.is_some() {
+                global.inner.mend();
+            }
+            result
+        }))
+    }
+
+    /// Asks, and waits.
+    fn hold<'h, 'm, T>(&self, inner: &'h Inner<'m, T>) -> Result<Holding<'h, 'm, T>, LockError>
+    where
+        Self: 'h,
+    {
+        let user = inner.user(self.shared.brand, self.task);
+        let not_listed = LockError::NotListed { task: self.task, resource: inner.number };
+        let user = user.ok_or(not_listed)?;
+        if self.depth > 0 {
+            return Err(LockError::Nested);
+        }
+        let request = Request {
+            worker: self.worker,
+            task: self.task,
+            number: inner.number,
+            urgency: inner.urgency(user),
+            rank: inner.rank(user),
+        };
+        let asking = Asking { shared: self.shared, request, inner, party: user.party };
+        let entry = asking.take()?;
+        let held = Holding { asking };
+        if let Entry::OwnerDied(party) = entry {
+            inner.tear(party);
+        }
+        Ok(held)
+    }
+
+    fn inside<T, R>(&mut self, held: Holding<'_, '_, T>, section: impl FnOnce(&mut T, &mut Self) -> R) -> R {
+        self.depth += 1;
+        // SAFETY: we hold the lock until `held` is given back or dropped, which is after the last use of the reference; not
+        // twice, for sections are not inside of others; what the last holder did is seen by the lock's own orderings.
+        let result = unsafe { held.asking.inner.with(|value| section(value, self)) };
+        held.give_back();
+        self.depth -= 1;
+        result
+    }
+}
+
+/// A job that asks for a resource of several cores, or has it.
+struct Asking<'h, 'm, T> {
+    shared: &'h Shared,
+    request: Request,
+    inner: &'h Inner<'m, T>,
+    /// Its position among those of this process.
+    party: u32,
+}
+
+impl<T> Asking<'_, '_, T> {
+    fn take(&self) -> Result<Entry, LockError> {
+        match &self.inner.parties {
+            Parties::Spin(parties) => {
+                // SAFETY: the party of this core, touched by who is pinned on it: `spin` pins before it does, and no
+                // reference is left when it returns.
+                let party = unsafe { &mut *parties[self.party as usize].get() };
+                self.shared.spin(self.request, party)
+            }
+            Parties::Queued(parties) => {
+                // SAFETY: the party of this task, whose one job this is; no reference is left when it returns.
+                let party = unsafe { &mut *parties[self.party as usize].get() };
+                self.shared.sleep_for(self.request, party)
+            }
+        }
+    }
+
+    fn give(&self) {
+        match &self.inner.parties {
+            Parties::Spin(parties) => {
+                // SAFETY: as in `take`; pinned until it has let go.
+                let party = unsafe { &mut *parties[self.party as usize].get() };
+                self.shared.unspin(self.request, party);
+            }
+            Parties::Queued(parties) => {
+                // SAFETY: as in `take`.
+                let party = unsafe { &mut *parties[self.party as usize].get() };
+                self.shared.give_on(self.request, party);
+            }
+        }
+    }
+}
+
+/// A resource of several cores is held.
+struct Holding<'h, 'm, T> {
+    asking: Asking<'h, 'm, T>,
+}
+
+impl<T> Holding<'_, '_, T> {
+    fn give_back(self) {
+        self.asking.give();
+        std::mem::forget(self);
+    }
+}
+
+impl<T> Drop for Holding<'_, '_, T> {
+    /// The section panics: where other processes go on with the value, they are told as if this one had died.
+    #[cold]
+    fn drop(&mut self) {
+        let Asking { inner, party, .. } = self.asking;
+        inner.tear_own(party);
+        self.asking.give();
+    }
+}

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Resources of several processes, each with an executor of its own, of which some are killed at any moment. Strict where
+//! fixed priorities may be had and each process has a CPU; else loose. What is here takes no look at how long anything
+//! takes, but to say that something does not come. Deaths at every step: `tests/deaths.rs`.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
+
+#[path = "../../share/tests/process/mod.rs"]
+mod process;
+
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::{Duration as Time, Instant};
+
+use process::{Mapping, Process, orders};
+use taut_exec::{Between, Global, Job, LockError, Protocol, Release, Rule, Setup, TaskSetup, Wanted};
+use taut_lock::life::{Alive, Lives};
+use taut_lock::{LayoutError, life, queued, shared_bytes};
+use taut_time::Duration;
+
+const PARTIES: u32 = 4;
+/// Words of the value: long enough for a death inside to be likely.
+const N: usize = 300;
+type Value = [u64; N];
+const LOCK: usize = shared_bytes::<Value>(PARTIES);
+/// A second table of lives, which not all know, is behind the first.
+const LIVES: usize = life::bytes(2);
+/// Word of what is told: how often a job was inside; and how often one was told of a death.
+const HAD: usize = 0;
+const TOLD: usize = 1;
+
+const PROTOCOLS: [(&str, Protocol); 3] =
+    [("Msrp", Protocol::Msrp), ("Mpcp", Protocol::Mpcp), ("Fmlp", Protocol::Fmlp)];
+
+fn mapping() -> &'static Mapping {
+    Box::leak(Box::new(Mapping::create(LOCK + 2 * LIVES)))
+}
+
+fn lives(mapping: &Mapping, table: usize) -> Lives<'static> {
+    Lives::new(mapping.part(LOCK + table * LIVES, LIVES), 2).unwrap()
+}
+
+fn claimed(lives: Lives<'static>, place: u32) -> &'static Alive {
+    Box::leak(Box::new(Alive::claim(lives, place).unwrap()))
+}
+
+fn attach(
+    setup: &mut Setup<'_>,
+    protocol: Protocol,
+    mapping: &Mapping,
+    seats: Range<u32>,
+    (lives, alive): (Lives<'static>, &'static Alive),
+) -> Result<Global<'static, Value>, LayoutError> {
+    let between = Between { parties: PARTIES, seats, priority_elsewhere: 4, lives, alive };
+    // SAFETY: zeros, or what the tests' processes left, and used as this alone.
+    unsafe { setup.global_between(protocol, mapping.part(0, LOCK), between) }
+}
+
+fn every(us: u64) -> Release {
+    Release::Periodic { period: Duration::from_us(us), offset: Duration::ZERO }
+}
+
+/// Strict, if each process can have a CPU of its own, the first or the last; and which.
+fn posture(last: bool) -> (Wanted, u16) {
+    let cpus = taut_sys::thread::affinity().unwrap();
+    let cpu = if last { cpus[cpus.len() - 1] } else { cpus[0] };
+    (if cpus.len() > 1 { Wanted::Best } else { Wanted::Loose }, cpu)
+}
+
+/// A job that counts one on, a word at a time and for so long in between; and repairs what is half changed.
+fn counts(job: &mut Job<'_>, global: &Global<'_, Value>, mapping: &Mapping, ns: u64) {
+    let section = |value: &mut Value, torn: Option<u32>, _: &mut Job<'_>| {
+        assert!(torn.is_some() || value.iter().all(|word| *word == value[0]), "torn, and nobody was told");
+        let next = value[0] + 1;
+        let (first, second) = value.split_at_mut(N / 2);
+        first.iter_mut().for_each(|word| *std::hint::black_box(word) = next);
+        let end = taut_sys::clock::monotonic_ns() + ns;
+        while taut_sys::clock::monotonic_ns() < end {
+            std::hint::spin_loop();
+        }
+        second.iter_mut().for_each(|word| *std::hint::black_box(word) = next);
+        mapping.told(TOLD).fetch_add(u64::from(torn.is_some()), Relaxed);
+    };
+    match job.lock_global(global, |value, job| section(value, None, job)) {
+        Ok(()) => {}
+        Err(LockError::OwnerDied { .. }) => job.recover(global, section).unwrap(),
+        Err(other) => panic!("{other}"),
+    }
+}
+
+/// The started processes: protocol and role.
+#[test]
+fn process() {
+    let Some((role, mapping, number)) = orders() else { return };
+    let mapping: &'static Mapping = Box::leak(Box::new(mapping));
+    let (name, role) = role.split_once('-').unwrap();
+    let protocol = PROTOCOLS.iter().find(|(other, _)| *other == name).unwrap().1;
+    let table = usize::from(role == "unknown");
+    let lives = lives(mapping, table);
+    // Two that do not know of each other have the same place, each in its own table.
+    let alive = claimed(lives, u32::from(role == "counts"));
+    let mut setup = Setup::new();
+    let seats = if role == "counts" || role == "unknown" { 2..4 } else { 0..2 };
+    let global = attach(&mut setup, protocol, mapping, seats, (lives, alive)).unwrap();
+    let (wanted, cpu) = if role == "counts" { posture(true) } else { (Wanted::Loose, 0) };
+    let core = setup.core(cpu, Rule::Immediate);
+    for at in 0..2 {
+        let (theirs, role) = (global.clone(), role.to_owned());
+        let task = TaskSetup::new("t", every(300 + 400 * at)).priority(1 + at as u32);
+        let task = setup.task(core, task, move |job: &mut Job<'_>| match role.as_str() {
+            "keeps" | "unknown" => job
+                .lock_global(&theirs, |_, _| {
+                    mapping.told(HAD).fetch_add(1, SeqCst);
+                    std::thread::sleep(Time::from_secs(number));
+                })
+                .unwrap(),
+            _ => {
+                counts(job, &theirs, mapping, 60_000);
+                mapping.told(HAD).fetch_add(1, SeqCst);
+            }
+        });
+        setup.uses_global(task, &global).unwrap();
+    }
+    setup.run(wanted, |exec| exec.wait(None)).unwrap();
+}
+
+/// Whether it comes within a time that is long enough for whatever else the machine does.
+fn comes(limit: Time, done: impl Fn() -> bool) -> bool {
+    let limit = Instant::now() + limit;
+    while !done() {
+        if Instant::now() > limit {
+            return false;
+        }
+        std::thread::sleep(Time::from_micros(200));
+    }
+    true
+}
+
+const LONG: Time = Time::from_secs(20);
+
+fn start(mapping: &Mapping, role: &str) -> Process {
+    let had = mapping.told(HAD).load(SeqCst);
+    let process = mapping.start(role, 1000);
+    assert!(comes(LONG, || mapping.told(HAD).load(SeqCst) > had), "{role} does not get anywhere");
+    process
+}
+
+#[test]
+fn those_who_live_go_on() {
+    for (name, protocol) in PROTOCOLS {
+        let mapping = mapping();
+        let own = (lives(mapping, 0), claimed(lives(mapping, 0), 0));
+        let mut setup = Setup::new();
+        let global = attach(&mut setup, protocol, mapping, 0..2, own).unwrap();
+        let (wanted, cpu) = posture(false);
+        let core = setup.core(cpu, Rule::Srp);
+        let had = [AtomicU64::new(0), AtomicU64::new(0)];
+        for (at, had) in had.iter().enumerate() {
+            let ours = global.clone();
+            let task = TaskSetup::new("survivor", every(350 + 450 * at as u64)).priority(1 + at as u32);
+            let task = setup.task(core, task, move |job: &mut Job<'_>| {
+                counts(job, &ours, mapping, 0);
+                had.fetch_add(1, SeqCst);
+            });
+            setup.uses_global(task, &global).unwrap();
+        }
+        let (mut deaths, told) = (0, mapping.told(TOLD));
+        let (posture, _) = setup
+            .run(wanted, |exec| {
+                let limit = Instant::now() + LONG;
+                // On until one has died inside, which is seldom where processors are few or busy.
+                while deaths < 15 || (told.load(Relaxed) == 0 && Instant::now() < limit) {
+                    let process = start(mapping, &format!("{name}-counts"));
+                    std::thread::sleep(Time::from_micros(deaths * 7919 % 1500));
+                    process.kill();
+                    deaths += 1;
+                    let before = had.each_ref().map(|had| had.load(SeqCst));
+                    let go_on = || had.iter().zip(before).all(|(had, before)| had.load(SeqCst) > before);
+                    assert!(comes(LONG, go_on), "{name}: they stand still");
+                }
+                exec.posture()
+            })
+            .unwrap();
+        let told = told.load(Relaxed);
+        println!("{name}, {posture}: {had:?} jobs; {told} of {deaths} died inside");
+        assert!(told > 0 && told <= deaths, "{name}: {told} of {deaths}");
+    }
+}
+
+/// One who does not know of the dead one's life waits for it for ever: what looks for that above finds it.
+#[test]
+fn without_its_life_a_death_is_not_seen() {
+    for (name, _) in [PROTOCOLS[0], PROTOCOLS[1]] {
+        for knows in [true, false] {
+            let mapping = mapping();
+            let dying = start(mapping, &format!("{name}-keeps"));
+            let waits = mapping.start(&format!("{name}-{}", if knows { "counts" } else { "unknown" }), 0);
+            let limit = if knows { LONG } else { Time::from_millis(300) };
+            std::thread::sleep(Time::from_millis(50));
+            assert_eq!(mapping.told(HAD).load(SeqCst), 1, "{name}: two have it");
+            dying.kill();
+            let goes_on = comes(limit, || mapping.told(HAD).load(SeqCst) > 1);
+            assert_eq!(goes_on, knows, "{name}: nobody could know that it died");
+            waits.kill();
+        }
+    }
+}
+
+#[test]
+fn a_seat_has_one_process() {
+    for (_, protocol) in PROTOCOLS {
+        let mapping = mapping();
+        let lives = lives(mapping, 0);
+        let (one, other) = ((lives, claimed(lives, 0)), (lives, claimed(lives, 1)));
+        let mut setup = Setup::new();
+        let first = attach(&mut setup, protocol, mapping, 0..2, one).unwrap();
+        let refused = attach(&mut setup, protocol, mapping, 1..3, other).err();
+        assert_eq!(refused, Some(LayoutError::Taken));
+        assert_eq!(attach(&mut setup, protocol, mapping, 3..5, other).err(), Some(LayoutError::Parties));
+        // What was had before it was refused has been given back.
+        let second = attach(&mut setup, protocol, mapping, 2..4, other).unwrap();
+        drop(first);
+        let first = attach(&mut setup, protocol, mapping, 0..2, other).unwrap();
+        assert!(first.into_value().is_none() && second.into_value().is_none(), "it is not of one process");
+    }
+}
+
+/// The others have the value still that the panic left half changed: they are told as of a death.
+#[test]
+fn a_panic_leaves_the_value_to_be_repaired() {
+    for (_, protocol) in PROTOCOLS {
+        let mapping = mapping();
+        let own = (lives(mapping, 0), claimed(lives(mapping, 0), 0));
+        let run = |work: &(dyn Fn(&mut Job<'_>, &Global<'static, Value>) + Sync)| {
+            let done = &AtomicBool::new(false);
+            let mut setup = Setup::new();
+            let global = attach(&mut setup, protocol, mapping, 1..2, own).unwrap();
+            let core = setup.core(0, Rule::Srp);
+            let ours = global.clone();
+            let task = setup.task(core, TaskSetup::new("t", Release::ByHand), move |job: &mut Job<'_>| {
+                work(job, &ours);
+                done.store(true, SeqCst);
+            });
+            setup.uses_global(task, &global).unwrap();
+            setup
+                .run(Wanted::Loose, |exec| {
+                    exec.release(task).unwrap();
+                    comes(LONG, || done.load(SeqCst) || exec.wait(Some(Time::ZERO)).is_some())
+                })
+                .unwrap();
+        };
+        let panics = || run(&|job, global| job.lock_global(global, |_, _| panic!("inside")).unwrap());
+        assert!(catch_unwind(AssertUnwindSafe(panics)).is_err());
+        run(&|job, global| {
+            let told = Err(LockError::OwnerDied { party: 1 });
+            assert_eq!(job.lock_global(global, |_, _| ()), told);
+            assert_eq!(job.lock_global(global, |_, _| ()), told, "nobody has repaired it");
+            assert_eq!(job.recover(global, |_, torn, _| torn), Ok(Some(1)));
+            assert_eq!(job.recover(global, |_, torn, _| torn), Ok(None));
+            assert_eq!(job.lock_global(global, |_, _| ()), Ok(()));
+        });
+    }
+    // Who waits asleep looks as often as this.
+    const { assert!(queued::TICK_NS <= 1_000_000) };
+}
