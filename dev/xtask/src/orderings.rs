@@ -4,7 +4,8 @@
 //! Protocol files: the headings of their template, and memory orderings that are labelled at both ends.
 //!
 //! A protocol file declares each pair in its head, `//! ... O1 publish: Release in write ↔ Acquire in read`, and
-//! carries the label `// O1 publish` where the code does it. Grep then shows both ends of every pair.
+//! carries the label `// O1 publish` where the code does it. Grep then shows both ends of every pair. The code may go on in
+//! files of the folder of the same name, which have no such head.
 
 use crate::absence::source::{Texts, lines_with, shipped};
 use crate::tree::{Finding, Tree};
@@ -16,8 +17,8 @@ const ROOMS: &[&str] = &[
     "live/lock/src/bell.rs",
     "live/lock/src/life.rs",
     "live/lock/src/mark.rs",
-    "live/lock/src/queued.rs",
-    "live/lock/src/spin.rs",
+    "live/lock/src/queued",
+    "live/lock/src/spin",
 ];
 
 /// The headings of a protocol file, in order.
@@ -54,13 +55,48 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
 }
 
 fn check_room(tree: &Tree, room: &str) -> Vec<Finding> {
-    let sources = tree.files(|path| path.starts_with(room) && path.ends_with(".rs"));
-    let sources = sources.into_iter().map(|path| (tree.read(&path), path));
-    let protocols: Vec<_> = sources.filter(|(source, _)| is_protocol(source)).collect();
+    let paths = tree.files(|path| path.starts_with(room) && path.ends_with(".rs"));
+    check_files(room, paths.into_iter().map(|path| (tree.read(&path), path)).collect())
+}
+
+fn check_files(room: &str, sources: Vec<(String, String)>) -> Vec<Finding> {
+    // Those with a head, each with its parts.
+    let (wholes, rest): (Vec<_>, Vec<_>) =
+        sources.into_iter().partition(|(source, _)| !pairs(source).is_empty());
+    let mut protocols: Vec<_> = wholes.into_iter().map(|whole| vec![whole]).collect();
+    for (source, path) in rest {
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let whole = protocols.iter_mut().find(|files| files[0].1.strip_suffix(".rs") == Some(folder));
+        match whole {
+            Some(files) => files.push((source, path)),
+            None if is_protocol(&source) => protocols.push(vec![(source, path)]),
+            None => {}
+        }
+    }
+    protocols.retain(|files| files.iter().any(|(source, _)| is_protocol(source)));
     if protocols.is_empty() {
         return vec![Finding::at(room, 0, "holds no protocol: this rule looks in the wrong place")];
     }
-    protocols.iter().flat_map(|(source, path)| check_protocol(path, source)).collect()
+    protocols.iter().flat_map(|files| check_whole(files)).collect()
+}
+
+/// A protocol as one text; what is found is told of the file that it stands in.
+fn check_whole(files: &[(String, String)]) -> Vec<Finding> {
+    let ends = |text: &str| if text.ends_with('\n') { "" } else { "\n" };
+    let text: String = files.iter().flat_map(|(source, _)| [source.as_str(), ends(source)]).collect();
+    let mut findings = check_protocol(&files[0].1, &text);
+    for finding in &mut findings {
+        let mut before = 0;
+        for (source, path) in files {
+            let lines = source.lines().count();
+            if (before + 1..=before + lines).contains(&finding.line) {
+                (finding.path, finding.line) = (path.clone(), finding.line - before);
+                break;
+            }
+            before += lines;
+        }
+    }
+    findings
 }
 
 /// A file that orders memory is a protocol file, whatever its head says.
@@ -278,6 +314,29 @@ fn read() {
             let found = findings(&head, CODE);
             assert!(found.iter().any(|f| f.contains(&format!("lacks `{heading}`"))), "{heading}: {found:?}");
         }
+    }
+
+    #[test]
+    fn a_folder_belongs_to_its_file() {
+        let file = |source: String, path: &str| (source, path.to_owned());
+        let (first, second) = CODE.split_at(CODE.find("fn read").unwrap());
+        let check = |second: &str, path: &str| -> Vec<String> {
+            let files = vec![file(format!("{HEAD}{first}"), "r/p.rs"), file(second.to_owned(), path)];
+            check_files("r", files).into_iter().map(|finding| finding.to_string()).collect()
+        };
+        let second = format!("//! The other end.\n\n{second}");
+        assert_eq!(check(&second, "r/p/end.rs"), [""; 0]);
+        let far = format!("{second}fn f() {{\n\n    w.load(Acquire);\n}}\n");
+        assert_eq!(
+            check(&far, "r/p/end.rs"),
+            ["r/p/end.rs:12: orders memory, but carries no label (`// O1 name`)"]
+        );
+        let alone = check(&second, "r/q/end.rs");
+        assert!(alone.iter().any(|found| found.starts_with("r/q/end.rs: the head lacks")), "{alone:?}");
+        assert!(
+            alone.iter().any(|found| found.starts_with("r/p.rs:8: `O1 publish` stands at 1")),
+            "{alone:?}"
+        );
     }
 
     #[test]

@@ -90,7 +90,7 @@ use taut_atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use taut_atomic::{AtomicU64, LINE_BYTES, Memory, Words};
 use taut_sys::life::{DIED, OWNER};
 
-use crate::global::{LayoutError, PARTIES_LIMIT, fit};
+use crate::global::{LayoutError, PARTIES_LIMIT, fit, lines};
 
 /// The most places.
 pub const LIMIT: u32 = 1024;
@@ -214,22 +214,22 @@ impl Taking {
 impl<'m> Seats<'m> {
     pub(crate) const IMMORTAL: Self = Self { shared: None };
 
-    pub(crate) fn new(seats: Words<'m>, lives: Lives<'m>) -> Self {
+    fn new(seats: Words<'m>, lives: Lives<'m>) -> Self {
         Self { shared: Some((seats, lives)) }
     }
 
-    /// Those of a lock of so many bytes and parties, in whose lines they stand.
-    pub(crate) fn behind(
+    /// Those of a lock of so many parties, each in its party's line: of several processes, or of this one alone.
+    pub(crate) fn of(
         memory: &Memory<'m>,
-        bytes: usize,
         parties: u32,
-        lives: Lives<'m>,
+        lives: Option<Lives<'m>>,
     ) -> Result<Self, LayoutError> {
         if parties == 0 || parties > PARTIES_LIMIT {
             return Err(LayoutError::Parties);
         }
-        fit(memory, bytes)?;
-        Ok(Self::new(memory.words(LINE_BYTES + 8, LINE_BYTES, parties as usize), lives))
+        fit(memory, lines(parties))?;
+        let seats = || memory.words(LINE_BYTES + 8, LINE_BYTES, parties as usize);
+        Ok(lives.map_or(Self::IMMORTAL, |lives| Self::new(seats(), lives)))
     }
 
     /// Sits down as party `which`.

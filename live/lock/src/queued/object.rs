@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The lock's words, and what is done to them whoever does it.
+
+use taut_atomic::Ordering::{Acquire, Relaxed};
+use taut_atomic::{AtomicU64, LINE_BYTES, Memory, Words};
+
+use super::word::{Holder, State};
+use crate::gate::Gates;
+use crate::global::{LayoutError, Set};
+use crate::life::{Lives, Seats};
+
+#[derive(Clone, Copy)]
+pub(super) struct Object<'m> {
+    pub(super) holder: &'m AtomicU64,
+    pub(super) tickets: &'m AtomicU64,
+    pub(super) states: Words<'m>,
+    pub(super) priorities: Words<'m>,
+    pub(super) rings: Words<'m>,
+    pub(super) gates: Gates<'m>,
+    pub(super) seats: Seats<'m>,
+}
+
+impl<'m> Object<'m> {
+    /// Of parties that can die, if there are `lives`.
+    pub(super) fn new(
+        memory: &Memory<'m>,
+        parties: u32,
+        lives: Option<Lives<'m>>,
+    ) -> Result<Self, LayoutError> {
+        let seats = Seats::of(memory, parties, lives)?;
+        let words = |offset| memory.words(LINE_BYTES + offset, LINE_BYTES, parties as usize);
+        Ok(Self {
+            holder: memory.word(0),
+            tickets: memory.word(8),
+            states: words(0),
+            priorities: words(16),
+            rings: words(24),
+            gates: Gates::new(words(24), seats.are_mortal()),
+            seats,
+        })
+    }
+
+    pub(super) fn state(&self, party: u32) -> &'m AtomicU64 {
+        // SAFETY: parties are counted from 0 (`group`, `party`, `Set::below`), and there are as many of each word.
+        unsafe { self.states.at(party as usize) }
+    }
+
+    pub(super) fn priority(&self, party: u32) -> &'m AtomicU64 {
+        // SAFETY: as in `state`.
+        unsafe { self.priorities.at(party as usize) }
+    }
+
+    pub(super) fn ring(&self, party: u32) -> &'m AtomicU64 {
+        // SAFETY: as in `state`.
+        unsafe { self.rings.at(party as usize) }
+    }
+
+    pub(super) fn all(&self) -> Set {
+        Set::below(self.states.count())
+    }
+
+    /// Whether the holder, if there is one, is dead; then also whether it was inside. `word` was loaded before.
+    #[cold]
+    pub(super) fn died(&self, word: Holder) -> Option<Holder> {
+        let party = word.party().filter(|party| self.seats.is_empty(*party))?;
+        let state = self.states.get(party as usize)?.load(Acquire); // O4 mark
+        Some(if State(state).is_out() { word.torn_by(party) } else { word })
+    }
+
+    /// Of those that wait, the most urgent one that came first, and what it had said; but not one of `except`.
+    pub(super) fn best(&self, except: Set) -> Option<(u32, State)> {
+        let mut best: Option<(u32, State, u64)> = None;
+        for party in self.all().minus(except).iter() {
+            let state = State(self.state(party).load(Acquire)); // O2 wait
+            if state.is_out() {
+                continue;
+            }
+            if self.seats.is_gone(party, state.taking()) {
+                // Or it is another's by now, who has said what is true.
+                let _ = self.state(party).compare_exchange(
+                    state.0,
+                    State::out(state.taking()).0,
+                    Relaxed,
+                    Relaxed,
+                );
+                continue;
+            }
+            let priority = self.priority(party).load(Relaxed);
+            let goes_first = best.is_none_or(|(_, other, highest)| {
+                priority > highest || priority == highest && is_before(state.ticket(), other.ticket())
+            });
+            if goes_first {
+                best = Some((party, state, priority));
+            }
+        }
+        best.map(|(party, state, _)| (party, state))
+    }
+
+    /// Makes the best one next. Those that withdraw meanwhile have no claim.
+    pub(super) fn next(&self) -> Option<u32> {
+        let mut withdrew = Set::NONE;
+        loop {
+            let (party, state) = self.best(withdrew)?;
+            let place = self.state(party);
+            // Relaxed: it decides between withdrawing and being next, and no more.
+            if state.is_next() || place.compare_exchange(state.0, state.next().0, Relaxed, Relaxed).is_ok() {
+                return Some(party);
+            }
+            withdrew = withdrew.with(party);
+        }
+    }
+}
+
+/// Whether a ticket was drawn before another one: both are of parties that wait, so not far from each other.
+fn is_before(one: u64, other: u64) -> bool {
+    one.wrapping_sub(other) << (64 - State::TICKET_BITS) >> 63 == 1
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use taut_atomic::{LINE_BYTES, Line};
+
+use super::*;
+use crate::global::{Entry, Patience, Stuck, now};
+
+const CLEAN: Request = Request::Granted(Entry::Clean);
+
+fn parties<const N: usize>(lines: &mut [Line]) -> [Party<'_>; N] {
+    let mut parties = group(Memory::new(lines), N as u32).expect("room");
+    std::array::from_fn(|_| parties.next().expect("as many"))
+}
+
+#[test]
+fn by_priority_then_first_come() {
+    let mut lines = [const { Line::new() }; 6];
+    let [mut a, mut b, mut c, mut d, mut e] = parties(&mut lines);
+    assert_eq!(a.request(1), CLEAN);
+    for (party, priority) in [(&mut b, 5), (&mut c, 9), (&mut d, 5), (&mut e, 3)] {
+        assert_eq!(party.request(priority), Request::Waits);
+        assert_eq!((party.granted(), party.is_inside()), (None, false));
+    }
+    for (holder, next) in [(a, 2), (c, 1), (b, 3), (d, 4)] {
+        let mut holder = holder;
+        if holder.which() != 0 {
+            assert_eq!(holder.granted(), Some(Entry::Clean));
+        }
+        assert_eq!(holder.release(), Some(next));
+        assert_eq!((holder.release(), holder.granted()), (None, None), "it has it no more");
+    }
+    assert_eq!((e.wait(Patience::Endless), e.release()), (Ok(Entry::Clean), None));
+    assert_eq!(e.request(0), CLEAN);
+}
+
+#[test]
+fn patience_ends_and_who_withdraws_is_passed() {
+    let mut lines = [const { Line::new() }; 4];
+    let [mut a, mut b, mut c] = parties(&mut lines);
+    assert_eq!(a.request(1), CLEAN);
+    assert_eq!(b.wait(Patience::Endless), Err(Stuck { party: 0 }), "it has not asked");
+    assert_eq!((b.request(9), c.request(1)), (Request::Waits, Request::Waits));
+    let soon = Patience::Until(now() + 2_000_000);
+    assert_eq!(b.wait(soon), Err(Stuck { party: 0 }));
+    assert_eq!((b.withdraw(), a.withdraw()), (Withdrawn::Left, Withdrawn::Next));
+    assert_eq!(a.release(), Some(2));
+    assert_eq!(c.withdraw(), Withdrawn::Next);
+    assert_eq!(c.wait(Patience::Looks(0)), Ok(Entry::Clean));
+    assert_eq!(b.request(1), Request::Waits);
+    assert_eq!(b.wait(Patience::Looks(2)), Err(Stuck { party: 2 }));
+    assert_eq!((b.request(1), b.withdraw(), c.release()), (Request::Waits, Withdrawn::Left, None));
+    assert_eq!(b.request(1), CLEAN);
+}
+
+#[test]
+fn who_is_dropped_gives_back_what_it_had_or_wanted() {
+    let mut lines = [const { Line::new() }; 4];
+    let [mut a, mut b, mut c] = parties(&mut lines);
+    assert_eq!((a.request(1), b.request(1), c.request(1)), (CLEAN, Request::Waits, Request::Waits));
+    drop(a);
+    drop(b);
+    assert_eq!(c.granted(), Some(Entry::Clean));
+}
+
+#[test]
+fn the_dead_are_replaced_and_told_of_if_inside() {
+    for (inside, heir_first) in [(false, false), (false, true), (true, false), (true, true)] {
+        let bytes = bytes(3);
+        let lines = (0..bytes / LINE_BYTES).map(|_| Line::new()).collect::<Box<[Line]>>();
+        let start = std::ptr::NonNull::from(Box::leak(lines)).cast();
+        // SAFETY: leaked, aligned, of that length; used by parties of one lock alone.
+        let memory = || unsafe { Memory::from_raw(start, bytes) };
+        let lines = vec![Line::new(), Line::new()].into_boxed_slice();
+        let lives = Lives::new(Memory::new(Box::leak(lines)), 2).unwrap();
+        let (dying, alive) = (Alive::claim(lives, 0).unwrap(), Alive::claim(lives, 1).unwrap());
+        let mut first = party(memory(), 3, 0, lives, &dying).unwrap();
+        let mut second = party(memory(), 3, 1, lives, &alive).unwrap();
+        let mut third = party(memory(), 3, 2, lives, &alive).unwrap();
+        if inside {
+            assert_eq!(first.request(1), CLEAN);
+        } else {
+            assert_eq!((third.request(1), first.request(2)), (CLEAN, Request::Waits));
+            assert_eq!(third.release(), Some(0));
+        }
+        assert_eq!((second.request(1), third.request(2)), (Request::Waits, Request::Waits));
+        assert_eq!(second.wait(Patience::Looks(3)), Err(Stuck { party: 0 }));
+        assert_eq!(second.request(1), Request::Waits);
+        std::mem::forget(first);
+        drop(dying);
+        let told = if inside { Entry::OwnerDied(0) } else { Entry::Clean };
+        let heir = heir_first.then(|| party(memory(), 3, 0, lives, &alive).unwrap());
+        assert_eq!(second.granted(), None, "the other one is more urgent");
+        assert_eq!(third.wait(Patience::Endless), Ok(told));
+        assert_eq!(third.release(), Some(1));
+        assert_eq!(second.wait(Patience::Endless), Ok(Entry::Clean));
+        drop(heir);
+    }
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use taut_atomic::{LINE_BYTES, Line};
+
+use super::*;
+use crate::PARTIES_LIMIT;
+use crate::global::{Entry, Patience, Stuck};
+
+/// Memory of a lock and of two processes, both of which are this one.
+fn shared(parties: u32) -> (impl Fn() -> Memory<'static>, Lives<'static>) {
+    let bytes = bytes(parties);
+    let lines = (0..bytes / LINE_BYTES).map(|_| Line::new()).collect::<Box<[Line]>>();
+    let start = std::ptr::NonNull::from(Box::leak(lines)).cast();
+    // SAFETY: leaked, aligned, of that length; used by parties of one lock alone.
+    let memory = move || unsafe { Memory::from_raw(start, bytes) };
+    let lines = vec![Line::new(), Line::new()].into_boxed_slice();
+    (memory, Lives::new(Memory::new(Box::leak(lines)), 2).expect("room"))
+}
+
+#[test]
+fn one_at_a_time() {
+    let mut lines = [const { Line::new() }; 4];
+    let mut parties = group(Memory::new(&mut lines), 3).unwrap().collect::<Vec<_>>();
+    for round in 0..3 {
+        assert_eq!(parties[round].enter(Patience::Endless), Ok(Entry::Clean));
+        assert_eq!(parties[round].enter(Patience::Endless), Ok(Entry::Clean), "it has it");
+        for other in (0..3).filter(|other| *other != round) {
+            let stuck = Stuck { party: round as u32 };
+            assert_eq!(parties[other].enter(Patience::Looks(50)), Err(stuck));
+            assert_eq!(parties[other].enter(Patience::Until(0)), Err(stuck));
+            parties[other].leave();
+            assert!(!parties[other].is_inside());
+        }
+        assert!(parties[round].is_inside());
+        parties[round].leave();
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let refused = |lines: &mut [Line], parties| group(Memory::new(lines), parties).err();
+    let mut lines = [const { Line::new() }; 2];
+    assert_eq!(refused(&mut lines, 0), Some(LayoutError::Parties));
+    assert_eq!(refused(&mut lines, PARTIES_LIMIT + 1), Some(LayoutError::Parties));
+    assert_eq!(refused(&mut lines, 2), Some(LayoutError::TooSmall { needed: 384, given: 256 }));
+    let (memory, lives) = shared(2);
+    let alive = Alive::claim(lives, 0).unwrap();
+    assert_eq!(party(memory(), 2, 2, lives, &alive).err(), Some(LayoutError::Parties));
+    let first = party(memory(), 2, 0, lives, &alive).unwrap();
+    assert_eq!(party(memory(), 2, 0, lives, &alive).err(), Some(LayoutError::Taken));
+    drop(first);
+    assert!(party(memory(), 2, 0, lives, &alive).is_ok());
+}
+
+#[test]
+fn a_death_inside_is_told_once() {
+    for successor in [false, true] {
+        let (memory, lives) = shared(3);
+        let (dying, alive) = (Alive::claim(lives, 0).unwrap(), Alive::claim(lives, 1).unwrap());
+        let mut first = party(memory(), 3, 0, lives, &dying).unwrap();
+        let mut second = party(memory(), 3, 1, lives, &alive).unwrap();
+        let mut third = party(memory(), 3, 2, lives, &alive).unwrap();
+        first.enter(Patience::Endless).unwrap();
+        assert_eq!(second.enter(Patience::Looks(100)), Err(Stuck { party: 0 }));
+        // It dies inside, as far as the others can tell.
+        std::mem::forget(first);
+        drop(dying);
+        let mut heir = successor.then(|| party(memory(), 3, 0, lives, &alive).unwrap());
+        assert_eq!(second.enter(Patience::Looks(100)), Ok(Entry::OwnerDied(0)));
+        assert_eq!(third.enter(Patience::Looks(100)), Err(Stuck { party: 1 }));
+        second.leave();
+        assert_eq!(third.enter(Patience::Endless), Ok(Entry::Clean));
+        third.leave();
+        if let Some(heir) = &mut heir {
+            assert_eq!(heir.enter(Patience::Endless), Ok(Entry::Clean));
+        }
+    }
+}
+
+#[test]
+fn the_heir_itself_is_told() {
+    let (memory, lives) = shared(2);
+    let (dying, alive) = (Alive::claim(lives, 0).unwrap(), Alive::claim(lives, 1).unwrap());
+    let mut first = party(memory(), 2, 0, lives, &dying).unwrap();
+    first.enter(Patience::Endless).unwrap();
+    std::mem::forget(first);
+    drop(dying);
+    // One comes and goes without having asked; the next one asks.
+    drop(party(memory(), 2, 0, lives, &alive).unwrap());
+    let mut heir = party(memory(), 2, 0, lives, &alive).unwrap();
+    assert_eq!(heir.enter(Patience::Endless), Ok(Entry::OwnerDied(0)));
+    heir.leave();
+    assert_eq!(heir.enter(Patience::Endless), Ok(Entry::Clean));
+}
