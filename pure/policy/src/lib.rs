@@ -51,6 +51,7 @@
 extern crate alloc;
 
 mod any;
+mod attribute;
 mod background;
 mod budget;
 pub mod ceiling;
@@ -74,6 +75,7 @@ mod store;
 
 pub use crate::core::Core;
 pub use any::{AnyCore, AnyLocal, AnyQueue, Attributes, LocalRule, queue as any_queue};
+pub use attribute::Attribute;
 pub use background::Background;
 pub use budget::{Budget, Overrun, Remedy, Trouble};
 pub use dfp::Dfp;

@@ -82,6 +82,18 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Ranked<Q, S, R> {
         &mut self.slots.as_mut()[task]
     }
 
+    /// What a task's jobs start from.
+    pub(crate) fn base(&self, task: usize) -> Result<u64, Misuse> {
+        self.slots.as_ref().get(task).map(|slot| slot.base).ok_or(Misuse::Task)
+    }
+
+    /// Changes it, of a task without a job.
+    pub(crate) fn set_base(&mut self, task: usize, base: u64) -> Result<(), Misuse> {
+        self.in_state(task, State::Idle)?;
+        self.slot_mut(task).base = base;
+        Ok(())
+    }
+
     /// Where a task stands now.
     pub(crate) fn rank(&self, task: usize) -> u64 {
         if self.running() == Some(task) { self.sections.bar } else { self.slot(task).rank }

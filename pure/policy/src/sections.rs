@@ -160,6 +160,21 @@ impl<R: Store<LocalResource>> Sections<R> {
         }
     }
 
+    /// A resource's own limit.
+    pub(crate) fn limit(&self, resource: usize) -> Result<u64, Misuse> {
+        self.resources().get(resource).map(|place| place.limit).ok_or(Misuse::Resource)
+    }
+
+    /// Changes it, if nobody holds the resource.
+    pub(crate) fn set_limit(&mut self, resource: usize, limit: u64) -> Result<(), Misuse> {
+        let place = self.resources.as_mut().get_mut(resource).ok_or(Misuse::Resource)?;
+        if place.holder != NONE {
+            return Err(Misuse::Holding);
+        }
+        place.limit = limit;
+        Ok(())
+    }
+
     pub(crate) fn holder(&self, resource: usize) -> Option<usize> {
         self.resources().get(resource)?.holder()
     }

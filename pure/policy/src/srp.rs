@@ -95,6 +95,29 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<LocalResource>> Srp<Q, S, R> {
         Ok(Self { unstarted, tasks, sections, height: 0 })
     }
 
+    /// A task's relative deadline.
+    pub(crate) fn base(&self, task: usize) -> Result<u64, Misuse> {
+        self.tasks.as_ref().get(task).map(|slot| slot.relative).ok_or(Misuse::Task)
+    }
+
+    /// Changes it, of a task without a job.
+    pub(crate) fn set_base(&mut self, task: usize, relative: u64) -> Result<(), Misuse> {
+        let slot = self.tasks.as_mut().get_mut(task).ok_or(Misuse::Task)?;
+        if slot.state != State::Idle {
+            return Err(Misuse::State);
+        }
+        slot.relative = relative;
+        Ok(())
+    }
+
+    pub(crate) fn sections(&self) -> &Sections<R> {
+        &self.sections
+    }
+
+    pub(crate) fn sections_mut(&mut self) -> &mut Sections<R> {
+        &mut self.sections
+    }
+
     /// Jobs that have not started, to look at.
     pub fn unstarted(&self) -> &Q {
         &self.unstarted

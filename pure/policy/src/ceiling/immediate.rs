@@ -22,6 +22,8 @@ use crate::{Answer, LocalResource, Locking, Misuse, Slot, Store};
 #[derive(Clone, Debug)]
 pub struct Immediate<Q, S, R> {
     ranked: Ranked<Q, S, R>,
+    /// The priority from which ranks count.
+    pub(crate) top: u32,
 }
 
 impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Immediate<Q, S, R> {
@@ -40,7 +42,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Immediate<Q, S, R> 
         let top = ranks(&ready, priorities, ceilings)?;
         let bases = priorities.iter().map(|priority| u64::from(top - priority));
         let limits = ceilings.iter().map(|ceiling| u64::from(top - ceiling));
-        Ok(Self { ranked: Ranked::new(ready, slots, bases, resources, limits)? })
+        Ok(Self { ranked: Ranked::new(ready, slots, bases, resources, limits)?, top })
     }
 
     /// Whether what runs goes on, so that [`decide`](crate::Scheduler::decide) need not be asked.

@@ -16,8 +16,12 @@ pub use original::Original;
 use crate::Misuse;
 use crate::queue::ReadyQueue;
 
-/// Ranks of priorities and of ceilings, counted from the largest of both.
+/// The priority from which ranks of priorities and of ceilings count: of a queue that takes any the largest that there is,
+/// so that each may be changed to it; else the largest of those given.
 fn ranks<Q: ReadyQueue>(ready: &Q, priorities: &[u32], ceilings: &[u32]) -> Result<u32, Misuse> {
+    if ready.ranks() > u32::MAX.into() {
+        return Ok(u32::MAX);
+    }
     let all = || priorities.iter().chain(ceilings).copied();
     let top = all().max().unwrap_or(0);
     let fits = all().all(|priority| u64::from(top - priority) < ready.ranks());

@@ -26,6 +26,8 @@ use crate::{Answer, LocalResource, Locking, Misuse, Slot, Store};
 #[derive(Clone, Debug)]
 pub struct Original<Q, S, R> {
     ranked: Ranked<Q, S, R>,
+    /// The priority from which ranks count.
+    pub(crate) top: u32,
 }
 
 const NOTHING: u32 = u32::MAX;
@@ -46,7 +48,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Original<Q, S, R> {
         let top = ranks(&ready, priorities, ceilings)?;
         let bases = priorities.iter().map(|priority| u64::from(top - priority));
         let limits = ceilings.iter().map(|ceiling| u64::from(top - ceiling));
-        Ok(Self { ranked: Ranked::new(ready, slots, bases, resources, limits)? })
+        Ok(Self { ranked: Ranked::new(ready, slots, bases, resources, limits)?, top })
     }
 
     /// Who is in the way of a task that asks for a resource: the holder of the highest ceiling among those that others
