@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `001` | \[Huang02\]: the space of state messages |
 //! | `002` | \[Han14\]: mechanisms for shared resources on several cores |
+//! | `002-overheads` | the same: what they cost in time |
 //! | `004` | \[Gutierrez13\]: what SRP and DFP cost |
 //! | `examples` | surrogates of the systems of \[Han14\], as manifests |
 //! | `speed` | how good selections are and how long they take, for bars |
@@ -14,12 +15,15 @@
 // A tool for people at a terminal: it prints.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod callgrind;
 mod draw;
 mod figure;
+mod fit;
 mod gutierrez13;
 mod han14;
 mod huang02;
 mod output;
+mod overheads;
 mod page;
 mod speed;
 mod surrogate;
@@ -44,6 +48,12 @@ enum Task {
     /// Mechanisms for shared resources: Figures 14 to 20
     #[command(name = "002")]
     Mechanisms(han14::Wish),
+    /// What mechanisms for shared resources cost in time: Tables I to III, Figures 5 to 13
+    #[command(name = "002-overheads")]
+    Overheads(overheads::Wish),
+    /// What `002-overheads` has valgrind count
+    #[command(name = overheads::COMMAND, hide = true)]
+    CountedCalls,
     /// What SRP and DFP cost: Figures 6 to 10 and Table 1
     #[command(name = "004")]
     Locks(gutierrez13::Wish),
@@ -69,6 +79,8 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Speed(wish) => speed::run(&wish),
         Task::Mechanisms(wish) => han14::run(&wish),
+        Task::Overheads(wish) => overheads::run(&wish),
+        Task::CountedCalls => overheads::everything(),
         Task::Locks(wish) => gutierrez13::run(&wish),
         Task::Counted => gutierrez13::everything(),
         Task::Examples { root } => surrogate::examples::write(&root),

@@ -18,8 +18,8 @@ const RECORD: &str = "docs/measured";
 /// What is run.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Papers {
-    /// Which paper: 001 (space of state messages), 002 (mechanisms for shared resources) or 004 (what SRP and DFP cost);
-    /// or `examples`, the surrogates of 002 as manifests
+    /// Which paper: 001 (space of state messages), 002 (mechanisms for shared resources), 002-overheads (what those cost in
+    /// time) or 004 (what SRP and DFP cost); or `examples`, the surrogates of 002 as manifests
     #[arg(value_enum)]
     which: Which,
     /// Write pages and figures to docs/measured
@@ -48,6 +48,8 @@ enum Which {
     Space,
     #[value(name = "002")]
     Mechanisms,
+    #[value(name = "002-overheads")]
+    Overheads,
     #[value(name = "004")]
     Locks,
     Examples,
@@ -83,6 +85,7 @@ impl Papers {
             |name: &str, path: PathBuf| arguments.extend([name.to_owned(), path.display().to_string()]);
         match self.which {
             Which::Space => path("--out", out("001")),
+            Which::Overheads => path("--out", out("002-overheads")),
             Which::Locks => path("--out", out("004")),
             Which::Examples => path("--root", tree.root().to_owned()),
             Which::Mechanisms => {
@@ -124,6 +127,8 @@ mod tests {
         wish.which = Which::Locks;
         let said = wish.arguments(&tree).join(" ");
         assert!(said.starts_with("004 --out ") && said.ends_with("docs/measured"), "{said}");
+        wish.which = Which::Overheads;
+        assert_eq!(wish.arguments(&tree)[..2], ["002-overheads", "--out"]);
         wish.which = Which::Examples;
         assert_eq!(wish.arguments(&tree)[..2], ["examples", "--root"]);
     }

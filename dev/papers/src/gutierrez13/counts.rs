@@ -5,16 +5,15 @@
 //! their own for what is counted, and one after each of which the counts so far are written down.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::hint::black_box;
 use std::path::Path;
-use std::process::Command;
 
 use taut_policy::{Locking, Misuse};
 use taut_time::Instant;
 
 use super::rules::{Scene, Variant, With};
 use super::trials::{Cell, OTHERS, Test, complete, lock, release, unlock};
+use crate::callgrind;
 
 /// Operations of each.
 pub(super) const TIMES: u32 = 500;
@@ -97,41 +96,13 @@ impl With for Counted<'_> {
 /// # Errors
 /// No valgrind, or what it said.
 pub(super) fn counts(folder: &Path) -> Result<Counts, String> {
-    let said = |error: std::io::Error| error.to_string();
-    let folder = folder.join("counted");
-    if folder.exists() {
-        fs::remove_dir_all(&folder).map_err(said)?;
-    }
-    fs::create_dir_all(&folder).map_err(said)?;
-    let program = std::env::current_exe().map_err(said)?;
-    let toggles = ["lock_once", "unlock_once", "release_once"]
-        .map(|function| format!("--toggle-collect=*counts::{function}*"));
-    let out = Command::new("valgrind")
-        .arg("--tool=callgrind")
-        .arg(format!("--callgrind-out-file={}/out", folder.display()))
-        .args(toggles)
-        .arg("--dump-after=*counts::counted_so_far*")
-        .arg(program)
-        .arg(COMMAND)
-        .output()
-        .map_err(|error| format!("valgrind: {error}"))?;
-    if !out.status.success() {
-        return Err(format!("valgrind {}: {}", out.status, String::from_utf8_lossy(&out.stderr)));
-    }
-    let mut totals = Vec::new();
-    for part in 1..=Variant::ALL.len() * OTHERS.len() * PARTS as usize {
-        let path = folder.join(format!("out.{part}"));
-        let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-        totals.push(total(&text).ok_or_else(|| format!("{} says no total", path.display()))?);
-    }
-    let _ = fs::remove_dir_all(&folder);
-    Ok(by_cell(&totals))
-}
-
-/// What a file of callgrind's says that was counted in all.
-fn total(text: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix("totals:"))?;
-    line.trim().parse().ok()
+    let counted = callgrind::Counted {
+        command: COMMAND,
+        inside: &["counts::lock_once", "counts::unlock_once", "counts::release_once"],
+        behind: "counts::counted_so_far",
+        parts: Variant::ALL.len() * OTHERS.len() * PARTS as usize,
+    };
+    Ok(by_cell(&callgrind::totals(folder, counted)?))
 }
 
 fn by_cell(totals: &[u64]) -> Counts {
@@ -156,12 +127,6 @@ mod tests {
     #[test]
     fn what_is_counted_runs() {
         assert_eq!(everything(), Ok(()));
-    }
-
-    #[test]
-    fn totals_are_read() {
-        assert_eq!(total("version: 1\nsummary: 12\n\ntotals: 345\n"), Some(345));
-        assert_eq!(total("version: 1\n"), None);
     }
 
     #[test]

@@ -3,11 +3,12 @@
 
 //! Figures 6, 7 and 8: for each test two charts in ns as in the paper, and the same two in instructions.
 
-use super::measured::{Measured, Unit, spread};
+use super::measured::{Measured, Unit};
 use super::rules::Variant;
 use super::threads::{Activations, OTHERS, VARIANTS};
 use super::trials::Test;
 use crate::figure::{Axis, Body, Figure, Line, Mark, Panel, Stroke, Style, line};
+use crate::fit::spread;
 
 fn style(variant: Variant, without_clock: bool) -> Style {
     let (colour, mark) = match variant {

@@ -7,6 +7,7 @@ use super::counts::Counts;
 use super::rules::Variant;
 use super::threads::Activations;
 use super::trials::{Cell, OTHERS, Test, Times, cells};
+use crate::fit::{fit, spread};
 
 /// All of a run.
 #[derive(Clone, Debug)]
@@ -31,36 +32,6 @@ impl Unit {
             Self::Instructions => "instructions",
             Self::Ns => "ns",
         }
-    }
-}
-
-/// A straight line through points, and the share of their variance that it explains.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Fit {
-    pub(super) slope: f64,
-    pub(super) explains: f64,
-}
-
-/// The line of least squares. Of points that do not differ in y it explains all.
-pub(super) fn fit(points: &[(f64, f64)]) -> Fit {
-    let count = points.len().max(1) as f64;
-    let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
-    let (x, y) = (mean(|point| point.0), mean(|point| point.1));
-    let sum =
-        |of: &dyn Fn(f64, f64) -> f64| points.iter().map(|point| of(point.0 - x, point.1 - y)).sum::<f64>();
-    let (xx, xy, yy) = (sum(&|dx, _| dx * dx), sum(&|dx, dy| dx * dy), sum(&|_, dy| dy * dy));
-    let slope = if xx == 0.0 { 0.0 } else { xy / xx };
-    Fit { slope, explains: if yy == 0.0 { 1.0 } else { slope * xy / yy } }
-}
-
-/// Least, middle and largest.
-pub(super) fn spread(values: &[f64]) -> [f64; 3] {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    match sorted[..] {
-        [] => [f64::NAN; 3],
-        [first, .., last] => [first, sorted[sorted.len() / 2], last],
-        [only] => [only; 3],
     }
 }
 
@@ -148,15 +119,6 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_line_through_points() {
-        let line = fit(&[(0.0, 1.0), (1.0, 3.0), (2.0, 5.0)]);
-        assert!((line.slope - 2.0).abs() < 1e-12 && (line.explains - 1.0).abs() < 1e-12, "{line:?}");
-        let level = fit(&[(0.0, 1.0), (1.0, -1.0), (2.0, 1.0)]);
-        assert!(level.slope.abs() < 1e-12 && level.explains.abs() < 1e-12, "{level:?}");
-        assert_eq!(fit(&[(1.0, 4.0), (2.0, 4.0)]), Fit { slope: 0.0, explains: 1.0 });
-    }
-
-    #[test]
     fn rows_and_slopes() {
         let measured = by(|_, _, others| 10.0 + 2.0 * others);
         let slopes = measured.slopes_ns(Variant::SrpList, Test::Unlock);
@@ -166,6 +128,5 @@ pub(super) mod tests {
         let csv = measured.csv();
         assert!(csv.contains("\nb,srp_list,10,30.0,30.00,27.00,33.00\n"), "{csv}");
         assert_eq!(csv.lines().count(), 1 + 20 * 18);
-        assert_eq!(spread(&[3.0, 1.0, 2.0]), [1.0, 2.0, 3.0]);
     }
 }

@@ -27,9 +27,10 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 
-use self::measured::{Measured, spread};
+use self::measured::Measured;
 use self::rules::Variant;
 use self::trials::{Effort, OTHERS, Test};
+use crate::fit::spread;
 use crate::output::Output;
 use crate::page::{Values, table};
 

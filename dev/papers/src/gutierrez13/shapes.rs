@@ -3,9 +3,10 @@
 
 //! What the paper says of its charts, looked for in ours.
 
-use super::measured::{Measured, Unit, between, fit, spread};
+use super::measured::{Measured, Unit, between};
 use super::rules::Variant::{self, Dfp, DfpHeap, DfpList, Srp, SrpList};
 use super::trials::Test::{self, Activation, Pair, PairWithoutClock, Unlock};
+use crate::fit::{fit, spread};
 use crate::page::table;
 
 /// Something that is said of a chart.

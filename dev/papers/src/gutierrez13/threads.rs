@@ -14,8 +14,8 @@ use taut_exec::{Job, Release, Rule, Setup, TaskId, TaskSetup, Wanted};
 use taut_sys::{clock, thread};
 use taut_time::Duration;
 
-use super::measured::spread;
 use super::rules::Variant;
+use crate::fit::spread;
 
 /// Ready tasks beside the short one: as many as a core can have begun at once at most.
 pub(super) const OTHERS: [u32; 20] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 20, 30, 40, 50, 60, 70, 80, 85, 89];

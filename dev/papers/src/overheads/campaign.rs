@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! All runs: each system under each mechanism in both modes, one after the other, so that a drift of the machine falls on
+//! all alike.
+
+use taut_exec::Wanted;
+use taut_sys::thread;
+
+use super::mechanism::Mechanism;
+use super::meter::{Sample, clock_ns};
+use super::part::{Ground, parts};
+use super::system::{Scheme, System};
+use super::{dispatched, native};
+
+/// Who schedules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Mode {
+    Dispatched,
+    Native,
+}
+
+impl Mode {
+    pub(super) const ALL: [Self; 2] = [Self::Dispatched, Self::Native];
+
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Dispatched => "dispatched",
+            Self::Native => "native",
+        }
+    }
+}
+
+/// How much is run.
+#[derive(Clone, Debug)]
+pub(super) struct Effort {
+    /// Numbers of objects.
+    pub(super) objects: Vec<usize>,
+    /// Systems of each number and scheme.
+    pub(super) systems: u64,
+    /// Timer periods of a run.
+    pub(super) ticks: u64,
+    pub(super) wanted: Wanted,
+}
+
+/// What was run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Key {
+    pub(super) mode: Mode,
+    pub(super) mechanism: Mechanism,
+    pub(super) scheme: Scheme,
+    pub(super) objects: usize,
+    pub(super) which: u64,
+}
+
+/// And what came of it.
+#[derive(Clone, Debug)]
+pub(super) struct Run {
+    pub(super) key: Key,
+    pub(super) ticks: u64,
+    pub(super) samples: Vec<Sample>,
+    pub(super) refused: u64,
+}
+
+/// Runs all of it.
+///
+/// # Errors
+/// Fewer than two processors, no privilege for fixed priorities, or what an object says.
+pub(super) fn runs(effort: &Effort) -> Result<Vec<Run>, String> {
+    let cpus = thread::affinity().map_err(|error| error.to_string())?;
+    let &[first, second, ..] = &cpus[..] else { return Err("there is only one processor".into()) };
+    let _hold = taut_sys::machine::dma_latency_hold();
+    let clock_ns = clock_ns();
+    let mut runs = Vec::new();
+    for which in 0..effort.systems {
+        for scheme in Scheme::ALL {
+            for &objects in &effort.objects {
+                let system = System::drawn(scheme, objects, which)?;
+                for mechanism in Mechanism::ALL {
+                    for mode in Mode::ALL {
+                        let key = Key { mode, mechanism, scheme, objects, which };
+                        runs.push(run(&system, key, effort, ([first, second], clock_ns))?);
+                    }
+                }
+            }
+        }
+    }
+    Ok(runs)
+}
+
+fn run(system: &System, key: Key, effort: &Effort, (cpus, clock_ns): ([u16; 2], u64)) -> Result<Run, String> {
+    let Key { mode, mechanism, .. } = key;
+    let mut ground = Ground::new(system, mechanism);
+    let (steps, flows) = ground.stand(system, mechanism, mode == Mode::Native)?;
+    let mut parts = parts(system, steps, &flows, clock_ns);
+    match mode {
+        Mode::Dispatched => {
+            dispatched::run(system, mechanism, &mut parts, (cpus, effort.wanted, effort.ticks))?;
+        }
+        Mode::Native => native::run(system, mechanism, &mut parts, (cpus, effort.ticks))?,
+    }
+    let refused = parts.iter().map(|part| part.meter.refused).sum();
+    let samples = parts.iter().flat_map(|part| part.meter.samples.iter().copied()).collect();
+    Ok(Run { key, ticks: effort.ticks, samples, refused })
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! A system as threads that Linux schedules, each at its priority, which are to this what Trampoline is to the paper: what
+//! changes who may run is a call of the kernel.
+//!
+//! `taut` itself gives tasks with locks to a dispatcher. The locks here are what threads have without one:
+//!
+//! | | before | lock | behind |
+//! |---|---|---|---|
+//! | local | priority to the ceiling | mutex, which nobody else can have | priority back |
+//! | MSRP | priority above all jobs of the core | `taut_lock::spin` | priority back |
+//! | MPCP | priority to that of the resource | `taut_lock::queued` | priority back |
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration as Time;
+
+use taut_atomic::{LINE_BYTES, Line, Memory};
+use taut_lock::{Queued, Spin, queued, spin};
+use taut_sys::{clock, thread};
+
+use super::mechanism::Mechanism;
+use super::part::{Locks, Part, Value};
+use super::system::{BYTES_MAX, Object, System, TICK_NS};
+
+/// A task's own priority is above this.
+const OWN: u8 = 5;
+/// Who holds what others sleep for, is above all jobs, in the order of the most urgent of the other core's users.
+const BOOSTED: u8 = 48;
+/// Who spins, or holds what others spin for.
+const PINNED: u8 = 96;
+
+/// A task's way to an object.
+enum End<'m> {
+    None,
+    Local { ceiling: u8, value: &'m Mutex<Value> },
+    Spin(Spin<'m, Value>),
+    Queued { ceiling: u8, end: Queued<'m, Value> },
+}
+
+struct OfThread<'m> {
+    own: u8,
+    /// By object.
+    ends: Vec<End<'m>>,
+}
+
+impl OfThread<'_> {
+    fn raised<R>(own: u8, to: u8, work: impl FnOnce() -> R) -> Option<R> {
+        thread::set_fifo(to).ok()?;
+        let result = work();
+        thread::set_fifo(own).ok()?;
+        Some(result)
+    }
+}
+
+impl Locks for OfThread<'_> {
+    #[inline]
+    fn locked(&mut self, object: usize, section: impl FnOnce(&mut Value)) -> bool {
+        let own = self.own;
+        let done = match &mut self.ends[object] {
+            End::None => None,
+            End::Local { ceiling, value } => Self::raised(own, *ceiling, || {
+                let Ok(mut value) = value.lock() else { return };
+                section(&mut value);
+            }),
+            End::Spin(end) => Self::raised(own, PINNED, || end.with(section)),
+            End::Queued { ceiling, end } => Self::raised(own, *ceiling, || end.with(section)),
+        };
+        done.is_some()
+    }
+}
+
+fn own(priority: u32) -> u8 {
+    OWN + u8::try_from(priority).unwrap_or(u8::MAX).min(BOOSTED - OWN - 1)
+}
+
+/// The priority of the most urgent one.
+fn highest(system: &System, users: impl Iterator<Item = usize>) -> u32 {
+    users.map(|user| system.tasks[user].priority).max().unwrap_or(0)
+}
+
+/// What each of its users has of an object.
+fn ends<'m>(
+    system: &System,
+    object: &Object,
+    mechanism: Mechanism,
+    (lines, value, local): (&'m mut [Line], &'m mut Value, &'m Mutex<Value>),
+) -> Result<Vec<(usize, End<'m>)>, String> {
+    let core = |user: usize| system.tasks[user].core;
+    let parties = object.users().count() as u32;
+    let memory = Memory::new(lines);
+    if object.is_local(&system.tasks) {
+        let ceiling = own(highest(system, object.users()));
+        return Ok(object.users().map(|user| (user, End::Local { ceiling, value: local })).collect());
+    }
+    let said = |error: taut_lock::LayoutError| error.to_string();
+    if mechanism == Mechanism::Msrp {
+        let ends = spin::group(memory, parties).map_err(said)?.guard(value);
+        return Ok(object.users().zip(ends.map(End::Spin)).collect());
+    }
+    let ends = queued::group(memory, parties).map_err(said)?.guard(value);
+    let end = |(user, mut end): (usize, Queued<'m, Value>)| {
+        end.set_priority(system.tasks[user].priority);
+        let others = highest(system, object.users().filter(|other| core(*other) != core(user)));
+        let ceiling = BOOSTED + u8::try_from(others).unwrap_or(u8::MAX).min(PINNED - BOOSTED - 1);
+        (user, End::Queued { ceiling, end })
+    };
+    Ok(object.users().zip(ends).map(end).collect())
+}
+
+/// Runs them for as many timer periods.
+///
+/// # Errors
+/// What keeps it from running here.
+pub(super) fn run(
+    system: &System,
+    mechanism: Mechanism,
+    parts: &mut [Part<'_, '_>],
+    (cpus, ticks): ([u16; 2], u64),
+) -> Result<(), String> {
+    let lines = |object: &Object| {
+        let parties = object.users().count() as u32;
+        let bytes = spin::bytes(parties).max(queued::bytes(parties));
+        (0..bytes.div_ceil(LINE_BYTES)).map(|_| Line::new()).collect()
+    };
+    let mut room: Vec<Vec<Line>> = system.objects.iter().map(lines).collect();
+    let mut values = vec![[0; BYTES_MAX]; system.objects.len()];
+    let locals: Vec<Mutex<Value>> = system.objects.iter().map(|_| Mutex::new([0; BYTES_MAX])).collect();
+    let of_thread = |task: &super::system::Task| OfThread {
+        own: own(task.priority),
+        ends: system.objects.iter().map(|_| End::None).collect(),
+    };
+    let mut threads: Vec<OfThread<'_>> = system.tasks.iter().map(of_thread).collect();
+    let stands = room.iter_mut().zip(&mut values).zip(&locals);
+    for (at, (object, ((lines, value), local))) in system.objects.iter().zip(stands).enumerate() {
+        for (user, end) in ends(system, object, mechanism, (lines, value, local))? {
+            threads[user].ends[at] = end;
+        }
+    }
+    let (ready, origin) = (AtomicU32::new(0), AtomicU64::new(0));
+    let count = parts.len() as u32;
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = parts
+            .iter_mut()
+            .zip(threads)
+            .map(|(part, mut locks)| {
+                let (ready, origin) = (&ready, &origin);
+                scope.spawn(move || {
+                    let stationed = thread::set_affinity(&[cpus[part.task.core]])
+                        .and_then(|()| thread::timer_slack(1))
+                        .and_then(|()| thread::set_fifo(locks.own));
+                    ready.fetch_add(1, Ordering::Release);
+                    let origin_ns = loop {
+                        match origin.load(Ordering::Acquire) {
+                            0 => std::thread::sleep(Time::from_millis(1)),
+                            origin_ns => break origin_ns,
+                        }
+                    };
+                    stationed?;
+                    part.meter.origin_ns = origin_ns;
+                    for tick in (0..ticks).step_by(part.task.ticks as usize) {
+                        clock::sleep_until(origin_ns + tick * TICK_NS);
+                        part.job(tick, &mut locks);
+                    }
+                    taut_sys::Result::Ok(())
+                })
+            })
+            .collect();
+        while ready.load(Ordering::Acquire) < count {
+            std::thread::sleep(Time::from_millis(1));
+        }
+        origin.store(clock::monotonic_ns() + 10_000_000, Ordering::Release);
+        for thread in threads {
+            thread.join().map_err(|_| "a thread panicked".to_owned())?.map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    })
+}
