@@ -5,6 +5,7 @@
 //! all alike.
 
 use taut_exec::Wanted;
+use taut_lock::Bell;
 use taut_sys::thread;
 
 use super::mechanism::Mechanism;
@@ -91,13 +92,15 @@ pub(super) fn runs(effort: &Effort) -> Result<Vec<Run>, String> {
 fn run(system: &System, key: Key, effort: &Effort, (cpus, clock_ns): ([u16; 2], u64)) -> Result<Run, String> {
     let Key { mode, mechanism, .. } = key;
     let mut ground = Ground::new(system, mechanism);
-    let (steps, flows) = ground.stand(system, mechanism, mode == Mode::Native)?;
-    let mut parts = parts(system, steps, &flows, clock_ns);
+    let (steps, flows) = ground.stand(system, mechanism)?;
+    let bells: Vec<Bell> = system.tasks.iter().map(|_| Bell::new()).collect();
+    let mut parts = parts(system, steps, (&flows, &bells), clock_ns);
     match mode {
         Mode::Dispatched => {
-            dispatched::run(system, mechanism, &mut parts, (cpus, effort.wanted, effort.ticks))?;
+            let how = (cpus, effort.wanted, effort.ticks);
+            dispatched::run(system, mechanism, (&mut parts, &bells), how)?;
         }
-        Mode::Native => native::run(system, mechanism, &mut parts, (cpus, effort.ticks))?,
+        Mode::Native => native::run(system, mechanism, (&mut parts, &bells), (cpus, effort.ticks))?,
     }
     let refused = parts.iter().map(|part| part.meter.refused).sum();
     let samples = parts.iter().flat_map(|part| part.meter.samples.iter().copied()).collect();

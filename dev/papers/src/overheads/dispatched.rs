@@ -3,14 +3,16 @@
 
 //! A system on two dispatched cores, which are to this what Erika is to the paper.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration as Time;
 
 use taut_atomic::{LINE_BYTES, Line, Memory};
-use taut_exec::{Global, Job, Protocol, Release, Resource, Rule, Setup, TaskSetup, Wanted};
-use taut_lock::{queued, spin};
+use taut_exec::{Global, Job, Protocol, Release, Resource, Rule, Setup, TaskSetup, Wanted, Work};
+use taut_lock::{Bell, queued, spin};
 use taut_time::Duration;
 
 use super::mechanism::Mechanism;
+use super::meter::{Call, now};
 use super::part::{Locks, Part, Value};
 use super::system::{BYTES_MAX, System, TICK_NS, TICKS};
 
@@ -37,6 +39,36 @@ impl Locks for OfJob<'_, '_, '_> {
     }
 }
 
+/// What a task does.
+struct OfTask<'w, 'f, 'p, 'm> {
+    part: &'w mut Part<'f, 'p>,
+    handles: &'w [Handle<'m>],
+    origin_ns: &'w AtomicU64,
+    ticks: u64,
+}
+
+impl Work for OfTask<'_, '_, '_, '_> {
+    fn run(&mut self, job: &mut Job<'_>) {
+        self.part.meter.origin_ns = self.origin_ns.load(Ordering::Relaxed);
+        if job.number() * self.part.task.ticks < self.ticks {
+            self.part.job(&mut OfJob { job, handles: self.handles });
+        }
+    }
+
+    /// As `taut run` does: activations at the release; the job when what it reads is there.
+    fn admit(&mut self, next: u64, begins: bool) -> bool {
+        self.part.meter.origin_ns = self.origin_ns.load(Ordering::Relaxed);
+        self.part.activate(next * self.part.task.ticks);
+        if !begins {
+            return true;
+        }
+        let begin = now();
+        let Some((_, touch)) = self.part.missing() else { return true };
+        self.part.meter.took(Call::Wait, touch, &[(begin, now())]);
+        false
+    }
+}
+
 /// Runs them for as many timer periods.
 ///
 /// # Errors
@@ -44,7 +76,7 @@ impl Locks for OfJob<'_, '_, '_> {
 pub(super) fn run(
     system: &System,
     mechanism: Mechanism,
-    parts: &mut [Part<'_, '_>],
+    (parts, bells): (&mut [Part<'_, '_>], &[Bell]),
     (cpus, wanted, ticks): ([u16; 2], Wanted, u64),
 ) -> Result<(), String> {
     let protocol = if mechanism == Mechanism::Msrp { Protocol::Msrp } else { Protocol::Mpcp };
@@ -54,7 +86,7 @@ pub(super) fn run(
     let room = |users: usize| (0..room(parties(users)).div_ceil(LINE_BYTES)).map(|_| Line::new()).collect();
     let mut lines: Vec<Vec<Line>> =
         system.objects.iter().map(|object| room(object.users().count())).collect();
-    let mut handles = Vec::new();
+    let (mut handles, origin_ns) = (Vec::new(), AtomicU64::new(0));
     let mut setup = Setup::new();
     let cores = cpus.map(|cpu| setup.core(cpu, Rule::Immediate));
     for (object, lines) in system.objects.iter().zip(&mut lines).filter(|_| mechanism.is_lock()) {
@@ -66,7 +98,7 @@ pub(super) fn run(
             Handle::Global(made.map_err(|error| error.to_string())?)
         });
     }
-    let handles = &handles[..];
+    let (handles, origin_ns) = (&handles[..], &origin_ns);
     for (at, part) in parts.iter_mut().enumerate() {
         let task = part.task.clone();
         let release =
@@ -81,17 +113,27 @@ pub(super) fn run(
                 }
             }
         }
-        let id = setup.task(cores[task.core], made, move |job: &mut Job<'_>| {
-            let tick = job.number() * task.ticks;
-            part.meter.origin_ns = job.arrival().as_ns() - tick * TICK_NS;
-            if tick < ticks {
-                part.job(tick, &mut OfJob { job, handles });
-            }
-        });
+        if !part.flows.is_empty() {
+            made = made.admitted();
+        }
+        let id = setup.task(cores[task.core], made, OfTask { part, handles, origin_ns, ticks });
         for global in uses {
             setup.uses_global(id, global).map_err(|error| error.to_string())?;
         }
     }
-    let ran = setup.run(wanted, |exec| exec.wait(Some(Time::from_nanos(ticks.min(TICKS) * TICK_NS))));
+    for (writer, bell) in bells.iter().enumerate().filter(|_| mechanism.preserves()) {
+        // On the writer's core as well: its job may have to be admitted itself.
+        let written = || system.objects.iter().filter(|object| object.writer == writer);
+        let reads = |core: usize| {
+            written().flat_map(|object| &object.readers).any(|&reader| system.tasks[reader].core == core)
+        };
+        for (_, core) in cores.iter().enumerate().filter(|(at, _)| reads(*at)) {
+            setup.admission_bell(*core, bell.listener()).map_err(|error| error.to_string())?;
+        }
+    }
+    let ran = setup.run(wanted, |exec| {
+        origin_ns.store(exec.origin().as_ns(), Ordering::Relaxed);
+        exec.wait(Some(Time::from_nanos(ticks.min(TICKS) * TICK_NS)))
+    });
     ran.map(drop).map_err(|error| error.to_string())
 }

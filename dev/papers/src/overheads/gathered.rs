@@ -28,6 +28,8 @@ pub(super) struct Period {
     pub(super) largest_us: f64,
     /// What activations have of the average.
     pub(super) activations_us: f64,
+    /// The same of waiting for writers and telling readers.
+    pub(super) events_us: f64,
 }
 
 /// All of it; times are sorted.
@@ -72,7 +74,7 @@ impl Gathered {
             for sample in run.samples.iter().filter(|sample| sample.call != Call::Access) {
                 let ns = gathered.overhead(run, sample);
                 gathered.calls.entry((mode, mechanism, sample.call)).or_default().push(ns);
-                let finds = if mechanism >= Mechanism::FlowDbp { Call::ActivateWriter } else { Call::Write };
+                let finds = if mechanism.preserves() { Call::ActivateWriter } else { Call::Write };
                 if sample.call == finds {
                     let key = (mode, mechanism, sample.touch.readers);
                     gathered.by_readers.entry(key).or_default().push(ns);
@@ -105,7 +107,7 @@ impl Gathered {
         let (mode, mechanism) = (run.key.mode, run.key.mechanism);
         let mut most = BTreeMap::new();
         let mut ticks = vec![0.0; run.ticks as usize];
-        let mut activations_us = 0.0;
+        let (mut activations_us, mut events_us) = (0.0, 0.0);
         for sample in run.samples.iter().filter(|sample| sample.call != Call::Access) {
             let most = most
                 .entry(sample.call)
@@ -114,15 +116,22 @@ impl Gathered {
             if let Some(tick) = ticks.get_mut(sample.tick as usize) {
                 let us = self.overhead(run, sample).min(*most) / 1e3;
                 *tick += us;
-                if matches!(sample.call, Call::ActivateWriter | Call::ActivateReader) {
-                    activations_us += us;
+                match sample.call {
+                    Call::ActivateWriter | Call::ActivateReader => activations_us += us,
+                    Call::Wait | Call::Tell => events_us += us,
+                    _ => {}
                 }
             }
         }
         let largest_us = ticks.iter().copied().fold(0.0, f64::max);
         let count = ticks.len().max(1) as f64;
         let average_us = ticks.iter().sum::<f64>() / count;
-        Period { average_us, largest_us, activations_us: activations_us / count }
+        Period {
+            average_us,
+            largest_us,
+            activations_us: activations_us / count,
+            events_us: events_us / count,
+        }
     }
 
     /// Means over the systems of a point; NaN if there are none.
@@ -213,8 +222,14 @@ pub(super) mod tests {
         let copies = run(Mechanism::Tccp, &[(Call::Write, true, 1, 900)]);
         let gathered = Gathered::new(&[locks, copies]);
         let of = |mechanism| gathered.periods[&(Mode::Native, mechanism, Scheme::Light, 1)][0];
-        assert_eq!(of(Mechanism::Msrp), Period { average_us: 1.75, largest_us: 2.0, activations_us: 0.0 });
-        assert_eq!(of(Mechanism::Tccp), Period { average_us: 0.3, largest_us: 0.6, activations_us: 0.0 });
+        assert_eq!(
+            of(Mechanism::Msrp),
+            Period { average_us: 1.75, largest_us: 2.0, activations_us: 0.0, events_us: 0.0 }
+        );
+        assert_eq!(
+            of(Mechanism::Tccp),
+            Period { average_us: 0.3, largest_us: 0.6, activations_us: 0.0, events_us: 0.0 }
+        );
         assert_eq!(gathered.refused, (2, 7));
         assert!(
             gathered.csv().contains("\nnative,WF-TCCP,light,1,1,0.300,0.300,0.300,0.60,0.60\n"),

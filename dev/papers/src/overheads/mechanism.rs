@@ -4,10 +4,8 @@
 //! What objects are under each mechanism without locks: their ends, as one access of a job each.
 
 use taut_atomic::{LINE_BYTES, Line, Memory};
-use taut_lock::{Listener, Ringer};
 use taut_share::state::flow::Shape;
 use taut_share::state::{chen, dbp, tccp};
-use taut_sys::clock;
 
 use super::flows::{Dispatcher, Flow, Member};
 use super::meter::{Call, Meter, Touch, now};
@@ -43,19 +41,38 @@ impl Mechanism {
         matches!(self, Self::Msrp | Self::Mpcp)
     }
 
+    /// Whether what a job reads is fixed when it is activated.
+    pub(super) fn preserves(self) -> bool {
+        matches!(self, Self::FlowDbp | Self::FlowTccp)
+    }
+
     /// Whether an access copies the value, so that it cannot be told from the rest of the call while it runs.
     pub(super) fn copies(self) -> bool {
         matches!(self, Self::Tccp | Self::FlowTccp)
     }
 }
 
-/// One access of a job.
-pub(super) type Access<'m> = Box<dyn FnMut(&mut Meter) + Send + 'm>;
+/// One access of each job of a task.
+pub(super) trait Access: Send {
+    /// Does it.
+    fn run(&mut self, meter: &mut Meter);
+
+    /// Whether what it reads is there: the job of its writer is complete.
+    fn is_ready(&mut self) -> bool {
+        true
+    }
+}
+
+impl<F: FnMut(&mut Meter) + Send> Access for F {
+    fn run(&mut self, meter: &mut Meter) {
+        self(meter);
+    }
+}
 
 /// An object's ends: of its writer, and of its readers in the order of [`Object::in_flow`].
 pub(super) struct Ends<'m> {
-    pub(super) writer: Access<'m>,
-    pub(super) readers: Vec<Access<'m>>,
+    pub(super) writer: Box<dyn Access + 'm>,
+    pub(super) readers: Vec<Box<dyn Access + 'm>>,
     /// Where activations are made, if the flow is preserved.
     pub(super) flow: Option<Flow<'m>>,
 }
@@ -67,9 +84,6 @@ pub(super) struct Seen<'s> {
     pub(super) object: &'s Object,
     pub(super) tasks: &'s [Task],
 }
-
-/// How long a job waits for its writer's at most; it goes without the value then.
-const PATIENCE_NS: u64 = 2_000_000;
 
 impl Seen<'_> {
     /// The access of one of its users.
@@ -116,12 +130,12 @@ impl Seen<'_> {
         }
     }
 
-    fn ends<'m, const N: usize>(&self, memory: Memory<'m>, bell: Bell<'m>) -> Result<Ends<'m>, String> {
+    fn ends<'m, const N: usize>(&self, memory: Memory<'m>) -> Result<Ends<'m>, String> {
         let made = match self.mechanism {
             Mechanism::Dbp => self.chen::<N>(memory),
             Mechanism::Tccp => self.newest::<N>(memory),
-            Mechanism::FlowDbp => self.dbp::<N>(memory, bell),
-            _ => self.tccp::<N>(memory, bell),
+            Mechanism::FlowDbp => self.dbp::<N>(memory),
+            _ => self.tccp::<N>(memory),
         };
         made.map_err(|error| error.to_string())
     }
@@ -144,9 +158,9 @@ impl Seen<'_> {
             });
             around(meter, Call::Write, touch, [begin, from, to, now()]);
         };
-        let read = |(mut reader, touch): (chen::Reader<'m, [u8; N]>, Touch)| -> Access<'m> {
+        let read = |(mut reader, touch): (chen::Reader<'m, [u8; N]>, Touch)| -> Box<dyn Access + 'm> {
             let mut value = [0_u8; N];
-            Box::new(move |meter| {
+            Box::new(move |meter: &mut Meter| {
                 let begin = now();
                 let seen = reader.read_with(|place| {
                     let from = now();
@@ -174,8 +188,8 @@ impl Seen<'_> {
             writer.write(&value);
             meter.took(Call::Write, touch, &[(begin, now())]);
         };
-        let read = |(mut reader, touch): (tccp::Reader<'m, [u8; N]>, Touch)| -> Access<'m> {
-            Box::new(move |meter| {
+        let read = |(mut reader, touch): (tccp::Reader<'m, [u8; N]>, Touch)| -> Box<dyn Access + 'm> {
+            Box::new(move |meter: &mut Meter| {
                 let begin = now();
                 let read = std::hint::black_box(reader.read_newest());
                 let end = now();
@@ -190,15 +204,10 @@ impl Seen<'_> {
         Ok(Ends { writer: Box::new(write), readers, flow: None })
     }
 
-    fn dbp<'m, const N: usize>(
-        &self,
-        memory: Memory<'m>,
-        bell: Bell<'m>,
-    ) -> Result<Ends<'m>, taut_share::LayoutError> {
+    fn dbp<'m, const N: usize>(&self, memory: Memory<'m>) -> Result<Ends<'m>, taut_share::LayoutError> {
         let (dispatcher, mut writer, readers) = dbp::group::<[u8; N]>(memory, self.shape())?;
         let touch = self.touch(self.object.writer);
         let mut value = [0_u8; N];
-        let (mut ringer, listener) = bell;
         let write = move |meter: &mut Meter| {
             value[0] = value[0].wrapping_add(1);
             let begin = now();
@@ -210,33 +219,9 @@ impl Seen<'_> {
             });
             job.complete();
             around(meter, Call::Write, touch, [begin, from, to, now()]);
-            tell(meter, touch, &mut ringer);
         };
-        let read = |(mut reader, touch): (dbp::Reader<'m, [u8; N]>, Touch)| -> Access<'m> {
-            let mut value = [0_u8; N];
-            let listener = listener.clone();
-            Box::new(move |meter| {
-                let mut begin = now();
-                let Some(mut job) = reader.job() else { return };
-                if !job.is_ready() {
-                    if !wait(meter, touch, listener.as_ref(), || job.is_ready()) {
-                        meter.refused += 1;
-                        return;
-                    }
-                    begin = now();
-                }
-                let seen = job.read_with(|place| {
-                    let from = now();
-                    value = *place;
-                    (from, now())
-                });
-                job.complete();
-                let end = now();
-                std::hint::black_box(&value);
-                if let Ok(Some((from, to))) = seen {
-                    around(meter, Call::Read, touch, [begin, from, to, end]);
-                }
-            })
+        let read = |(reader, touch)| -> Box<dyn Access + 'm> {
+            Box::new(DbpReader { reader, touch, value: [0_u8; N] })
         };
         let readers = readers.zip(self.readers()).map(read).collect();
         Ok(Ends {
@@ -246,15 +231,10 @@ impl Seen<'_> {
         })
     }
 
-    fn tccp<'m, const N: usize>(
-        &self,
-        memory: Memory<'m>,
-        bell: Bell<'m>,
-    ) -> Result<Ends<'m>, taut_share::LayoutError> {
+    fn tccp<'m, const N: usize>(&self, memory: Memory<'m>) -> Result<Ends<'m>, taut_share::LayoutError> {
         let (dispatcher, mut writer, readers) = tccp::group::<[u8; N]>(memory, self.shape())?;
         let touch = self.touch(self.object.writer);
         let mut value = [0_u8; N];
-        let (mut ringer, listener) = bell;
         let write = move |meter: &mut Meter| {
             value[0] = value[0].wrapping_add(1);
             let begin = now();
@@ -262,30 +242,8 @@ impl Seen<'_> {
             job.write(&value);
             job.complete();
             meter.took(Call::Write, touch, &[(begin, now())]);
-            tell(meter, touch, &mut ringer);
         };
-        let read = |(mut reader, touch): (tccp::Reader<'m, [u8; N]>, Touch)| -> Access<'m> {
-            let listener = listener.clone();
-            Box::new(move |meter| {
-                let mut begin = now();
-                let Some(mut job) = reader.job() else { return };
-                if !job.is_ready() {
-                    if !wait(meter, touch, listener.as_ref(), || job.is_ready()) {
-                        meter.refused += 1;
-                        return;
-                    }
-                    begin = now();
-                }
-                let read = std::hint::black_box(job.read());
-                job.complete();
-                let end = now();
-                match read {
-                    Ok(Some(_)) => meter.took(Call::Read, touch, &[(begin, end)]),
-                    Ok(None) => {}
-                    Err(_) => meter.refused += 1,
-                }
-            })
-        };
+        let read = |(reader, touch)| -> Box<dyn Access + 'm> { Box::new(TccpReader::<N> { reader, touch }) };
         let readers = readers.zip(self.readers()).map(read).collect();
         Ok(Ends {
             writer: Box::new(write),
@@ -306,9 +264,6 @@ impl Seen<'_> {
     }
 }
 
-/// Who rings when a flow's value is there, and who listens: threads that may sleep. Others spin.
-pub(super) type Bell<'m> = (Option<Ringer<'m>>, Option<Listener<'m>>);
-
 /// A call with an access in its middle.
 #[inline]
 fn around(meter: &mut Meter, call: Call, touch: Touch, [begin, from, to, end]: [u64; 4]) {
@@ -316,35 +271,68 @@ fn around(meter: &mut Meter, call: Call, touch: Touch, [begin, from, to, end]: [
     meter.took(Call::Access, touch, &[(from, to)]);
 }
 
-fn tell(meter: &mut Meter, touch: Touch, ringer: &mut Option<Ringer<'_>>) {
-    if let Some(ringer) = ringer {
+/// The end of a reader of a flow.
+struct DbpReader<'m, const N: usize> {
+    reader: dbp::Reader<'m, [u8; N]>,
+    touch: Touch,
+    value: [u8; N],
+}
+
+impl<const N: usize> Access for DbpReader<'_, N> {
+    fn run(&mut self, meter: &mut Meter) {
         let begin = now();
-        ringer.ring();
-        meter.took(Call::Tell, touch, &[(begin, now())]);
+        let Some(mut job) = self.reader.job() else { return };
+        let seen = job.read_with(|place| {
+            let from = now();
+            self.value = *place;
+            (from, now())
+        });
+        job.complete();
+        let end = now();
+        std::hint::black_box(&self.value);
+        match seen {
+            Ok(Some((from, to))) => around(meter, Call::Read, self.touch, [begin, from, to, end]),
+            Ok(None) => {}
+            Err(_) => meter.refused += 1,
+        }
+    }
+
+    fn is_ready(&mut self) -> bool {
+        self.reader.job().is_none_or(|mut job| {
+            let ready = job.is_ready();
+            job.go_on();
+            ready
+        })
     }
 }
 
-/// Waits for a value; `false` if it does not come. What the thread slept is no time of its own.
-#[cold]
-fn wait(
-    meter: &mut Meter,
+/// The same by time.
+struct TccpReader<'m, const N: usize> {
+    reader: tccp::Reader<'m, [u8; N]>,
     touch: Touch,
-    listener: Option<&Listener<'_>>,
-    mut ready: impl FnMut() -> bool,
-) -> bool {
-    let until = now() + PATIENCE_NS;
-    let Some(listener) = listener else {
-        while !ready() && now() < until {
-            std::hint::spin_loop();
+}
+
+impl<const N: usize> Access for TccpReader<'_, N> {
+    fn run(&mut self, meter: &mut Meter) {
+        let begin = now();
+        let Some(mut job) = self.reader.job() else { return };
+        let read = std::hint::black_box(job.read());
+        job.complete();
+        let end = now();
+        match read {
+            Ok(Some(_)) => meter.took(Call::Read, self.touch, &[(begin, end)]),
+            Ok(None) => {}
+            Err(_) => meter.refused += 1,
         }
-        return ready();
-    };
-    let (at, begin) = (now(), clock::thread_cpu_ns());
-    let looked = clock::thread_cpu_ns();
-    let there = listener.until(Some(until), || ready().then_some(())).is_some();
-    let spent = (clock::thread_cpu_ns() - looked).saturating_sub(looked - begin);
-    meter.spent(Call::Wait, touch, at, spent);
-    there
+    }
+
+    fn is_ready(&mut self) -> bool {
+        self.reader.job().is_none_or(|mut job| {
+            let ready = job.is_ready();
+            job.go_on();
+            ready
+        })
+    }
 }
 
 /// Calls what is made for values of a size.
@@ -372,7 +360,7 @@ pub(super) fn lines(seen: Seen<'_>) -> Vec<Line> {
 ///
 /// # Errors
 /// What the object says.
-pub(super) fn ends<'m>(seen: Seen<'_>, lines: &'m mut [Line], bell: Bell<'m>) -> Result<Ends<'m>, String> {
+pub(super) fn ends<'m>(seen: Seen<'_>, lines: &'m mut [Line]) -> Result<Ends<'m>, String> {
     let memory = Memory::new(lines);
-    of_size!(seen.object.bytes, seen.ends(memory, bell))
+    of_size!(seen.object.bytes, seen.ends(memory))
 }

@@ -17,10 +17,11 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration as Time;
 
 use taut_atomic::{LINE_BYTES, Line, Memory};
-use taut_lock::{Queued, Spin, queued, spin};
+use taut_lock::{Bell, Queued, Spin, queued, spin};
 use taut_sys::{clock, thread};
 
 use super::mechanism::Mechanism;
+use super::meter::{Call, now};
 use super::part::{Locks, Part, Value};
 use super::system::{BYTES_MAX, Object, System, TICK_NS};
 
@@ -109,6 +110,25 @@ fn ends<'m>(
     Ok(object.users().zip(ends).map(end).collect())
 }
 
+/// How long a job waits for its writers' at most; it goes without the value then.
+const PATIENCE_NS: u64 = 2_000_000;
+
+/// Sleeps until what the job reads is there. Only the processor time of that is its own.
+fn wait(part: &mut Part<'_, '_>, bells: &[Bell]) {
+    let until = now() + PATIENCE_NS;
+    while let Some((writer, touch)) = part.missing() {
+        let (at, begin) = (now(), clock::thread_cpu_ns());
+        let looked = clock::thread_cpu_ns();
+        let there = || part.missing().is_none_or(|(other, _)| other != writer).then_some(());
+        let came = bells[writer].listener().until(Some(until), there).is_some();
+        let spent = (clock::thread_cpu_ns() - looked).saturating_sub(looked - begin);
+        part.meter.spent(Call::Wait, touch, at, spent);
+        if !came {
+            return;
+        }
+    }
+}
+
 /// Runs them for as many timer periods.
 ///
 /// # Errors
@@ -116,7 +136,7 @@ fn ends<'m>(
 pub(super) fn run(
     system: &System,
     mechanism: Mechanism,
-    parts: &mut [Part<'_, '_>],
+    (parts, bells): (&mut [Part<'_, '_>], &[Bell]),
     (cpus, ticks): ([u16; 2], u64),
 ) -> Result<(), String> {
     let lines = |object: &Object| {
@@ -161,7 +181,9 @@ pub(super) fn run(
                     part.meter.origin_ns = origin_ns;
                     for tick in (0..ticks).step_by(part.task.ticks as usize) {
                         clock::sleep_until(origin_ns + tick * TICK_NS);
-                        part.job(tick, &mut locks);
+                        part.activate(tick);
+                        wait(part, bells);
+                        part.job(&mut locks);
                     }
                     taut_sys::Result::Ok(())
                 })

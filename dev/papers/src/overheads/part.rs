@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a job does, the same in each mode: it takes part in its flows, computes, and accesses in between.
+//! What a task does, the same in each mode: it takes part in its flows, computes, and accesses in between.
 
-use taut_lock::{Bell, Line, Serial};
+use taut_lock::{Bell, Line, Ringer, Serial};
 use taut_sys::clock;
 
 use super::flows::Flow;
@@ -26,7 +26,7 @@ pub(super) trait Locks {
 /// One access of each job.
 pub(super) enum Step<'m> {
     Lock { object: usize, local: bool, touch: Touch },
-    Free(Access<'m>),
+    Free { writer: usize, access: Box<dyn Access + 'm>, touch: Touch },
 }
 
 /// A task's part of a run.
@@ -36,13 +36,15 @@ pub(super) struct Part<'f, 'm> {
     /// What it takes part in.
     pub(super) flows: Vec<&'f Serial<Flow<'m>>>,
     pub(super) meter: Meter,
+    /// Rung at the end of its jobs, if others wait for what they write.
+    ringer: Option<(Ringer<'f>, Touch)>,
+    /// The first timer period of which the activations have not been made.
+    next: u64,
 }
 
-/// A run's memory, behind which its parts stand.
-#[derive(Default)]
+/// A run's memory, on which its parts stand.
 pub(super) struct Ground {
     lines: Vec<Vec<Line>>,
-    bells: Vec<Bell>,
 }
 
 /// What stands on it beside the ends.
@@ -53,10 +55,10 @@ impl Ground {
     pub(super) fn new(system: &System, mechanism: Mechanism) -> Self {
         let seen = |object| Seen { mechanism, object, tasks: &system.tasks };
         let lines = system.objects.iter().map(|object| mechanism::lines(seen(object))).collect();
-        Self { lines, bells: system.objects.iter().map(|_| Bell::new()).collect() }
+        Self { lines }
     }
 
-    /// The accesses of each task, and the flows of each object if they are preserved. Who `sleeps` may wait asleep.
+    /// The accesses of each task, and the flows of each object if they are preserved.
     ///
     /// # Errors
     /// What an object says.
@@ -64,13 +66,10 @@ impl Ground {
         &'m mut self,
         system: &System,
         mechanism: Mechanism,
-        sleeps: bool,
     ) -> Result<(Vec<Vec<Step<'m>>>, Flows<'m>), String> {
         let mut steps: Vec<Vec<Step<'m>>> = system.tasks.iter().map(|_| Vec::new()).collect();
         let mut flows = Vec::new();
-        for (at, ((object, lines), bell)) in
-            system.objects.iter().zip(&mut self.lines).zip(&self.bells).enumerate()
-        {
+        for (at, (object, lines)) in system.objects.iter().zip(&mut self.lines).enumerate() {
             let seen = Seen { mechanism, object, tasks: &system.tasks };
             if mechanism.is_lock() {
                 let local = object.is_local(&system.tasks);
@@ -78,14 +77,11 @@ impl Ground {
                 object.users().for_each(|user| steps[user].push(lock(user)));
                 continue;
             }
-            let bell = if sleeps { (Some(bell.ringer()), Some(bell.listener())) } else { (None, None) };
-            let made = mechanism::ends(seen, lines, bell)?;
-            steps[object.writer].push(Step::Free(made.writer));
-            let readers = object.in_flow(&system.tasks).0;
-            readers
-                .into_iter()
-                .zip(made.readers)
-                .for_each(|(user, access)| steps[user].push(Step::Free(access)));
+            let made = mechanism::ends(seen, lines)?;
+            let users = std::iter::once(object.writer).chain(object.in_flow(&system.tasks).0);
+            for (user, access) in users.zip(std::iter::once(made.writer).chain(made.readers)) {
+                steps[user].push(Step::Free { writer: object.writer, access, touch: seen.touch(user) });
+            }
             if let Some(flow) = made.flow {
                 flows.push(Serial::new(flow).map_err(|error| error.to_string())?);
             }
@@ -98,7 +94,7 @@ impl Ground {
 pub(super) fn parts<'f, 'm>(
     system: &System,
     steps: Vec<Vec<Step<'m>>>,
-    flows: &'f [Serial<Flow<'m>>],
+    (flows, bells): (&'f [Serial<Flow<'m>>], &'f [Bell]),
     clock_ns: u64,
 ) -> Vec<Part<'f, 'm>> {
     let is_of = |object: &Object, task: usize| object.users().any(|user| user == task);
@@ -110,22 +106,31 @@ pub(super) fn parts<'f, 'm>(
             .filter(|(object, _)| is_of(object, at))
             .map(|(_, flow)| flow)
             .collect();
-        // Three of each access; of each flow a turn, and the activations of all if this task is always the first.
-        let each = 3 * steps.len() + flows.len();
+        // Three of each access; of each flow a turn, a wait and a ring, and the activations of all if this task is always the first.
+        let each = 3 * steps.len() + 3 * flows.len();
         let others =
             |object: &Object| object.users().map(|user| TICKS / system.tasks[user].ticks + 1).sum::<u64>();
         let activations: u64 = system.objects.iter().filter(|object| is_of(object, at)).map(others).sum();
         let activations = if flows.is_empty() { 0 } else { activations as usize };
         let room = each * (TICKS / task.ticks + 1) as usize + activations;
-        Part { task: task.clone(), steps, flows, meter: Meter::new(room, clock_ns) }
+        let writes = steps.iter().find_map(|step| match step {
+            Step::Free { touch, .. } if touch.write && !flows.is_empty() => Some(*touch),
+            _ => None,
+        });
+        let ringer = writes.map(|touch| (bells[at].ringer(), touch));
+        Part { task: task.clone(), steps, flows, meter: Meter::new(room, clock_ns), ringer, next: 0 }
     };
     system.tasks.iter().zip(steps).enumerate().map(part).collect()
 }
 
 impl Part<'_, '_> {
-    /// A job that is released in a timer period.
-    pub(super) fn job(&mut self, tick: u64, locks: &mut impl Locks) {
-        let Self { task, steps, flows, meter } = self;
+    /// Makes the activations of a release in all of its flows, and what comes before; once.
+    pub(super) fn activate(&mut self, tick: u64) {
+        if tick < self.next {
+            return;
+        }
+        self.next = tick + 1;
+        let Self { flows, meter, .. } = self;
         for flow in flows {
             let begin = now();
             let Ok(taken) = flow.lock() else { continue };
@@ -137,15 +142,33 @@ impl Part<'_, '_> {
             drop(taken);
             meter.took(Call::Turn, touch, &[(begin, from), (to, now())]);
         }
+    }
+
+    /// Of what the job that is activated reads, the writer of the first value that is not there.
+    pub(super) fn missing(&mut self) -> Option<(usize, Touch)> {
+        self.steps.iter_mut().find_map(|step| match step {
+            Step::Free { writer, access, touch } => (!access.is_ready()).then_some((*writer, *touch)),
+            Step::Lock { .. } => None,
+        })
+    }
+
+    /// A job.
+    pub(super) fn job(&mut self, locks: &mut impl Locks) {
+        let Self { task, steps, meter, ringer, .. } = self;
         let share = task.cost_ns / (steps.len() as u64 + 1);
         for step in steps {
             compute(share);
             match step {
-                Step::Free(access) => access(meter),
+                Step::Free { access, .. } => access.run(meter),
                 Step::Lock { object, local, touch } => locked(locks, *object, *local, *touch, meter),
             }
         }
         compute(share);
+        if let Some((ringer, touch)) = ringer {
+            let begin = now();
+            ringer.ring();
+            meter.took(Call::Tell, *touch, &[(begin, now())]);
+        }
     }
 }
 

@@ -107,7 +107,7 @@ pub(super) fn figure(gathered: &Gathered, mode: Mode) -> Figure {
     ];
     let panel = |title: &str, now: Call, at_release: Call| {
         let of = |(mechanism, colour, stroke): (Mechanism, usize, Stroke)| {
-            let call = if mechanism >= Mechanism::FlowDbp { at_release } else { now };
+            let call = if mechanism.preserves() { at_release } else { now };
             let times = gathered.calls.get(&(mode, mechanism, call)).map_or(&[][..], Vec::as_slice);
             let parts = (0..=100_u8).map(|percent| f64::from(percent) / 100.0);
             let points = parts.map(|part| (at(times, part), part)).filter(|point| point.0.is_finite());

@@ -87,6 +87,7 @@ mod tests {
             average_us: objects,
             largest_us: 2.0 * objects,
             activations_us: 0.0,
+            events_us: 0.0,
         });
         let drawn = figure(&gathered, Mode::Native, &[Mechanism::Dbp, Mechanism::FlowDbp], "title");
         let lines = drawn.panels.iter().map(|panel| match &panel.body {
