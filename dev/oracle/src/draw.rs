@@ -51,7 +51,7 @@ impl Draw {
     }
 
     /// Cuts `whole` into `parts`, each cut as likely as any other.
-    fn cut(&mut self, whole: u64, parts: usize) -> Vec<u64> {
+    pub(crate) fn cut(&mut self, whole: u64, parts: usize) -> Vec<u64> {
         let mut cuts: Vec<u64> = (1..parts).map(|_| self.pick(0, whole)).collect();
         cuts.push(whole);
         cuts.sort_unstable();
@@ -59,6 +59,9 @@ impl Draw {
         cuts.iter().map(|&cut| cut - std::mem::replace(&mut before, cut)).collect()
     }
 }
+
+/// Periods in ms as people choose them.
+const LISTED: [u64; 7] = [1, 2, 5, 10, 20, 50, 100];
 
 /// What a set shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +79,8 @@ pub(crate) struct Wish {
     pub(crate) tasks: u64,
     /// On each core, at least.
     pub(crate) tasks_least: u64,
+    /// Periods are below 1 ms doubled so often.
+    pub(crate) octaves: u64,
     /// Of a core, in percent.
     pub(crate) load: (u64, u64),
     pub(crate) shares: Shares,
@@ -97,7 +102,19 @@ pub(crate) fn wish(draw: &mut Draw) -> Wish {
     let cores = draw.pick(if shares == Shares::Global { 2 } else { 1 }, 4) as usize;
     let load = if draw.chance(25) { (90, 100) } else { (30, 95) };
     let (global, placed, phased) = (draw.pick(1, 4), draw.chance(25), draw.chance(20));
-    Wish { cores, tasks: 6, tasks_least: 1, load, shares, global, local: (0, 2), uses: 40, placed, phased }
+    Wish {
+        cores,
+        tasks: 6,
+        tasks_least: 1,
+        octaves: 7,
+        load,
+        shares,
+        global,
+        local: (0, 2),
+        uses: 40,
+        placed,
+        phased,
+    }
 }
 
 /// The tasks and how many resources they share.
@@ -120,9 +137,9 @@ pub(crate) fn tasks(draw: &mut Draw, wish: &Wish) -> (Vec<SetTask>, usize) {
         // 2. The load in parts of a hundred thousand, to the tasks.
         for share in draw.cut(load * 1000, count) {
             let period = if listed {
-                draw.of(&[1, 2, 5, 10, 20, 50, 100]) * 1000
+                draw.of(&LISTED[..wish.octaves.min(7) as usize]) * 1000
             } else {
-                let octave = draw.pick(0, 6);
+                let octave = draw.pick(0, wish.octaves - 1);
                 draw.pick(1000 << octave, 2000 << octave)
             };
             let cost = (period * share / 100_000).max(1);

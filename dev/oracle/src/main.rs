@@ -7,6 +7,7 @@
 //! `speed` measures analyses and runs.
 //! `campaign` draws sets, analyses them with everything that is sound for them, and runs them.
 //! `hunt` draws the same sets, and searches for runs that exceed what is claimed of them.
+//! `execute` draws sets that are schedulable on this machine, executes them on threads, and simulates what was recorded.
 #![forbid(unsafe_code)]
 // A tool for people at a terminal: it prints.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
@@ -16,6 +17,7 @@ mod case;
 mod claims;
 mod compare;
 mod draw;
+mod executed;
 mod hunt;
 mod served;
 mod speed;
@@ -82,6 +84,31 @@ enum Task {
         #[arg(long, value_name = "ANALYSIS", value_parser = clap::builder::PossibleValuesParser::new(hunted()), num_args = 0..=1)]
         canary: Option<Option<String>>,
     },
+    /// Execute random sets on threads; fails if one is not what is simulated, or passes a bound that counts with what was
+    /// measured of this machine
+    Execute {
+        /// How many
+        #[arg(long, default_value_t = 200)]
+        sets: u64,
+        /// Of the first set; each next one has the next
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// Stop after so long, wherever it is
+        #[arg(long)]
+        seconds: Option<u64>,
+        /// How long each set runs, in ms
+        #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(10..=10_000))]
+        time: u64,
+        /// Ordinary threads that keep the machine busy meanwhile
+        #[arg(long, default_value_t = 0)]
+        load: usize,
+        /// Keep what was found in this file, and go on from it
+        #[arg(long, value_name = "FILE")]
+        state: Option<PathBuf>,
+        /// Do this wrong on purpose, and fail if that is not caught; without a name each in turn
+        #[arg(long, value_name = "WHAT", value_parser = clap::builder::PossibleValuesParser::new(executed::CANARIES), num_args = 0..=1)]
+        canary: Option<Option<String>>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -112,6 +139,26 @@ fn main() -> ExitCode {
                 None => run(None),
                 Some(Some(name)) => run(Some(name)),
                 Some(None) => hunted().iter().try_fold(true, |all, name| Ok(all & run(Some(name))?)),
+            }
+        }
+        Task::Execute { sets, seed, seconds, time, load, state, canary } => {
+            let run = |canary: Option<&str>| {
+                executed::run(&executed::Settings {
+                    sets,
+                    seed,
+                    limit: seconds.map(Duration::from_secs),
+                    time: Duration::from_millis(time),
+                    load,
+                    state: state.as_deref(),
+                    canary,
+                })
+            };
+            match &canary {
+                None => run(None),
+                Some(Some(name)) => run(Some(name)),
+                Some(None) => {
+                    executed::CANARIES.iter().try_fold(true, |all, name| Ok(all & run(Some(name))?))
+                }
             }
         }
     };

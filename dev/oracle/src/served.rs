@@ -38,6 +38,7 @@ const CORE: Wish = Wish {
     cores: 1,
     tasks: 5,
     tasks_least: 1,
+    octaves: 7,
     load: (10, 70),
     shares: Shares::Nothing,
     global: 0,

@@ -95,11 +95,17 @@ enum Task {
     Exchange,
     /// The Python package: wheel, tests, types and notebook, in environments of its own below target/
     Python,
-    /// The long forms of the tests, again and again for a time
+    /// The long forms of the tests, again and again for a time; or one of them
     Soak {
+        /// `execute`: random sets on threads, analysed, executed and simulated, beside a load
+        #[arg(value_parser = ["execute"])]
+        name: Option<String>,
         /// How long
         #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=1440))]
         minutes: u64,
+        /// Ordinary threads that keep the machine busy beside `execute`; as many as processors if nobody says
+        #[arg(long, requires = "name")]
+        load: Option<usize>,
     },
 }
 
@@ -135,7 +141,8 @@ fn main() -> ExitCode {
         Task::Drivers => closing(&tree, &drivers::steps()),
         Task::Exchange => closing(&tree, &exchange::steps()),
         Task::Python => closing(&tree, &python::steps()),
-        Task::Soak { minutes } => suite::soak(&tree, minutes),
+        Task::Soak { name: None, minutes, .. } => suite::soak(&tree, minutes),
+        Task::Soak { name: Some(_), minutes, load } => oracle::soak(&tree, minutes, load),
     }
 }
 

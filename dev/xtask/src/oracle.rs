@@ -25,6 +25,11 @@ const SECONDS_LONG: &str = "900";
 const HUNT: &str = "5";
 const HUNT_WEAK: &str = "30";
 const HUNT_LONG: &str = "600";
+/// Sets that every change executes, and those in which a mistake on purpose must be found.
+const EXECUTED: &str = "200";
+const EXECUTED_WRONG: &str = "60";
+/// Seconds between two looks at what the machine adds, in the long form.
+const EXECUTED_ROUND: u64 = 300;
 
 /// The program, with these arguments.
 pub(crate) fn program(tree: &Tree, arguments: &[&str]) -> Command {
@@ -68,7 +73,44 @@ pub(crate) fn steps() -> Vec<Step> {
             let weak = ["hunt", "--seconds", HUNT_WEAK, "--seed", "1", "--canary"];
             Outcome::of(program(tree, &weak).run())
         }),
+        Step::new("executed", |tree| {
+            Outcome::of(program(tree, &["execute", "--sets", EXECUTED, "--seed", "1"]).run())
+        }),
+        Step::new("executed with canaries", |tree| {
+            let wrong = ["execute", "--sets", EXECUTED_WRONG, "--seed", "1", "--canary"];
+            Outcome::of(program(tree, &wrong).run())
+        }),
     ]
+}
+
+/// Executes random sets for some minutes in view, beside ordinary threads that are busy: as many as processors if nobody
+/// says. What was found is kept, and the next one goes on from there. First, that what is wrong is found.
+pub(crate) fn soak(tree: &Tree, minutes: u64, load: Option<usize>) -> ExitCode {
+    let kept = tree.target().join("soak");
+    let state = kept.join("execute.json");
+    if let Err(error) = std::fs::create_dir_all(&kept) {
+        eprintln!("{}: {error}", kept.display());
+        return ExitCode::from(3);
+    }
+    let all = || std::thread::available_parallelism().map_or(1, usize::from);
+    let load = load.unwrap_or_else(all).to_string();
+    let state = state.to_string_lossy().into_owned();
+    let wrong = program(tree, &["execute", "--sets", EXECUTED_WRONG, "--load", &load, "--canary"]);
+    if wrong.show() != End::Code(0) {
+        return ExitCode::FAILURE;
+    }
+    let mut left = minutes * 60;
+    while left > 0 {
+        let round = left.min(EXECUTED_ROUND);
+        left -= round;
+        let (seconds, most) = (round.to_string(), u64::MAX.to_string());
+        let long = ["execute", "--sets", &most, "--seconds", &seconds, "--load", &load, "--state", &state];
+        if program(tree, &long).show() != End::Code(0) {
+            return ExitCode::FAILURE;
+        }
+    }
+    println!("kept in {state}");
+    ExitCode::SUCCESS
 }
 
 /// The long form, elsewhere each round.

@@ -125,6 +125,14 @@ pub(crate) fn of_seed(seed: u64, canary: Option<&str>) -> Result<Vec<Claimed>, S
     Ok(all)
 }
 
+/// What is claimed of a set by its cores' scheduler.
+pub(crate) fn of(set: &TaskSet, shares: Shares) -> Result<Vec<Protocol>, String> {
+    match set.cores().first() {
+        Some(Scheduler::Edf) => edf::protocols(set, shares, None),
+        _ => fixed::protocols(set, shares, None),
+    }
+}
+
 /// Whether a task of a core begins at a given offset.
 fn is_phased(set: &TaskSet, core: usize) -> bool {
     set.on_core(core).any(|at| matches!(set.tasks()[at].arrivals, Arrivals::Phased(_)))

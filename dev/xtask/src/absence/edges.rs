@@ -68,7 +68,7 @@ pub(super) const ROOMS: &[Room] = &[
     edge("apps/drive", &["taut"]),
     edge("dev/hazards", &["time", "event", "model", "manifest", "plan", "sys", "lock", "exec"]),
     edge("dev/jitter", &["taut"]),
-    edge("dev/oracle", &["time", "model", "analysis", "sim"]),
+    edge("dev/oracle", &["time", "event", "model", "analysis", "sim", "sys", "gauge", "lock", "exec"]),
     edge("dev/papers", &["time", "model", "manifest", "policy", "analysis", "plan", "sweep", "sys", "exec"]),
     edge(PEERS, &["time", "policy", "share", "sys", "lock", "exec"]),
     edge("dev/xtask", &["event", "sys"]),

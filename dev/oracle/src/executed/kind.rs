@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What is executed: rules of cores, and of the resources that several share.
+
+use taut_model::{Scheduler, TaskSet};
+use taut_sim::{CoreRule, GlobalRule, Rules};
+use taut_time::Duration;
+
+use super::charge::{Overheads, charged};
+use crate::claims;
+use crate::draw::{self, Draw, Shares, Wish};
+
+/// A row of the table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kind {
+    pub(crate) name: &'static str,
+    scheduler: Scheduler,
+    shares: Shares,
+    core: CoreRule,
+    /// Of every other resource, from the first one on, and of the rest.
+    global: [GlobalRule; 2],
+    /// The one analysis whose bounds are looked at, or all but that.
+    by: By,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum By {
+    All,
+    Only(&'static str),
+    But(&'static str),
+}
+
+const fn kind(name: &'static str, core: CoreRule, shares: Shares, global: [GlobalRule; 2], by: By) -> Kind {
+    let scheduler = match core {
+        CoreRule::Immediate | CoreRule::Original => Scheduler::FixedPriority,
+        _ => Scheduler::Edf,
+    };
+    Kind { name, scheduler, shares, core, global, by }
+}
+
+use CoreRule::{DfpNext, Immediate, Original, Srp};
+use GlobalRule::{FmlpLong, Mpcp, Msrp};
+
+const FMLP: &str = "multi::fmlp07";
+
+/// All of them.
+pub(crate) const KINDS: [Kind; 14] = [
+    kind("fixed priority", Immediate, Shares::Nothing, [Msrp; 2], By::All),
+    kind("immediate ceilings", Immediate, Shares::Local, [Msrp; 2], By::All),
+    kind("original ceilings", Original, Shares::Local, [Msrp; 2], By::All),
+    kind("EDF", Srp, Shares::Nothing, [Msrp; 2], By::All),
+    kind("SRP", Srp, Shares::Local, [Msrp; 2], By::All),
+    kind("DFP", DfpNext, Shares::Local, [Msrp; 2], By::All),
+    kind("MSRP", Immediate, Shares::Global, [Msrp; 2], By::But(FMLP)),
+    kind("MPCP", Immediate, Shares::Global, [Mpcp; 2], By::All),
+    kind("MPCP, original ceilings", Original, Shares::Global, [Mpcp; 2], By::All),
+    kind("FMLP short", Immediate, Shares::Global, [Msrp; 2], By::Only(FMLP)),
+    kind("FMLP long", Immediate, Shares::Global, [FmlpLong; 2], By::All),
+    kind("FMLP short and long", Immediate, Shares::Global, [FmlpLong, Msrp], By::All),
+    kind("MPCP and MSRP", Immediate, Shares::Global, [Mpcp, Msrp], By::All),
+    kind("EDF, MSRP", Srp, Shares::Global, [Msrp; 2], By::All),
+];
+
+/// A set that has been analysed and accepted.
+pub(crate) struct Proven {
+    pub(crate) set: TaskSet,
+    pub(crate) rules: Rules,
+    /// Of each task, from the arrival.
+    pub(crate) bounds: Vec<Duration>,
+}
+
+/// Sets that are drawn until one is accepted.
+const DRAWN_MAX: u64 = 40;
+
+impl Kind {
+    pub(crate) fn cores(&self) -> usize {
+        if self.shares == Shares::Global { 2 } else { 1 }
+    }
+
+    /// Whether ceilings or floors of a core decide.
+    pub(crate) fn has_local(&self) -> bool {
+        self.shares == Shares::Local
+    }
+
+    /// Whether cores share something.
+    pub(crate) fn has_global(&self) -> bool {
+        self.shares == Shares::Global
+    }
+
+    /// Draws sets until one is accepted with what the machine adds; none if that takes too long. Less and less load is
+    /// asked for.
+    pub(crate) fn proven(&self, draw: &mut Draw, add: &Overheads) -> Result<Option<Proven>, String> {
+        for tried in 0..DRAWN_MAX {
+            let load = (20, 70_u64.saturating_sub(tried));
+            let (global, placed) = (draw.pick(1, 4), draw.chance(25));
+            let (cores, shares) = (self.cores(), self.shares);
+            let wish = Wish {
+                cores,
+                tasks: 5,
+                tasks_least: 2,
+                octaves: 5,
+                load,
+                shares,
+                global,
+                local: (0, 2),
+                uses: 50,
+                placed,
+                phased: false,
+            };
+            let (tasks, resources) = draw::tasks(draw, &wish);
+            let set = draw::set(cores, self.scheduler, &tasks, resources)?;
+            let rule = |at: usize| self.global[at % 2];
+            let rules =
+                Rules { cores: vec![self.core; cores], resources: (0..resources).map(rule).collect() };
+            let Some(longer) = charged(&set, |at| rule(at) != Msrp, add) else { continue };
+            let late = |task: &taut_model::SetTask| task.jitter >= task.deadline;
+            if (0..cores).any(|core| is_full(&longer, core)) || longer.tasks().iter().any(late) {
+                continue;
+            }
+            if let Some(bounds) = self.bounds(&longer, &rules)? {
+                return Ok(Some(Proven { set, rules, bounds }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The least bound of each task, if the set is accepted by an analysis of this kind.
+    fn bounds(&self, set: &TaskSet, rules: &Rules) -> Result<Option<Vec<Duration>>, String> {
+        let same = |analysed: &CoreRule| match (analysed, self.core) {
+            (CoreRule::Dfp { .. }, DfpNext) => true,
+            (analysed, core) => *analysed == core,
+        };
+        let protocols = claims::of(set, self.shares)?;
+        let fits = |one: &&claims::Protocol| {
+            one.rules.cores.iter().all(same) && (!self.has_global() || one.rules.resources == rules.resources)
+        };
+        let protocol = protocols.iter().find(fits).ok_or("nothing is claimed of what is executed")?;
+        let counts = |claim: &&claims::Claim| match self.by {
+            By::All => true,
+            By::Only(name) => claim.name == name,
+            By::But(name) => claim.name != name,
+        };
+        let accepting: Vec<_> =
+            protocol.claims.iter().filter(counts).filter(|claim| claim.accepted).collect();
+        if accepting.is_empty() {
+            return Ok(None);
+        }
+        let least = |task| accepting.iter().filter_map(|claim| claim.limit(set, task)).min();
+        Ok((0..set.tasks().len()).map(least).collect())
+    }
+}
+
+/// Whether nothing would be left of a core.
+fn is_full(set: &TaskSet, core: usize) -> bool {
+    let share = |at: usize| {
+        let parts = u128::from(set.cost(at).as_ns()) * 1_000_000;
+        parts.div_ceil(u128::from(set.tasks()[at].period.as_ns()))
+    };
+    set.on_core(core).map(share).sum::<u128>() >= 1_000_000
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What this machine adds to every job, measured before sets are analysed.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration as Time;
+
+use taut_exec::{Job, Level, Release, Rule, Setup, TaskSetup, Wanted};
+use taut_gauge::{Spread, releases, releases_beside_calls, switches};
+use taut_sys::{clock, thread};
+use taut_time::Duration;
+
+use super::charge::Overheads;
+use super::others;
+use super::probe::{Seen, watch};
+
+/// Samples of what takes a millisecond each.
+const FEW: usize = 500;
+/// Samples of what takes microseconds.
+const MANY: usize = 10_000;
+/// Of a thousand samples, how many are not above an overhead. Those that are come from the machine: see
+/// [`super::silence`].
+const PERMILLE: u32 = 950;
+/// The same of what interrupts, which a job that computes for long meets often.
+const PERMILLE_OFTEN: u32 = 800;
+/// How often a job that measures interrupts is released, and for how long it computes.
+const LONG: Duration = Duration::from_ms(5);
+const COMPUTES_NS: u64 = 3_000_000;
+/// How long that takes in all.
+const TIME: Time = Time::from_millis(250);
+
+/// How often it is measured again if others have real-time threads.
+const AGAIN: usize = 5;
+
+/// The worst of the first `cores` processors.
+pub(crate) fn overheads(cores: usize) -> Result<Overheads, String> {
+    let mut found = once(cores)?;
+    for _ in 0..AGAIN {
+        if !others::are_here() {
+            break;
+        }
+        found = once(cores)?;
+    }
+    Ok(found)
+}
+
+fn once(cores: usize) -> Result<Overheads, String> {
+    let told = |error: taut_sys::Error| format!("cannot measure: {error}");
+    let cpus = thread::affinity().map_err(told)?;
+    let mut worst = Overheads::default();
+    for &cpu in cpus.iter().take(cores) {
+        let idle = releases(cpu, FEW).map_err(told)?;
+        let beside = releases_beside_calls(cpu, FEW).map_err(told)?;
+        let switched = switches(cpu, MANY).map_err(told)?;
+        let (locks, reads) = sections(cpu)?;
+        let most = |value: &mut u64, ns: u64| *value = (*value).max(ns);
+        most(&mut worst.release_ns, idle.quantile(PERMILLE));
+        most(&mut worst.kernel_ns, beside.quantile(PERMILLE).saturating_sub(idle.median()));
+        most(&mut worst.switch_ns, switched.quantile(PERMILLE));
+        most(&mut worst.lock_ns, locks.quantile(PERMILLE));
+        most(&mut worst.read_ns, reads.quantile(PERMILLE));
+        most(&mut worst.visit_ns, interrupts(cpu, Interrupt::Dispatcher)?.quantile(PERMILLE_OFTEN));
+        most(&mut worst.look_ns, interrupts(cpu, Interrupt::Probe)?.quantile(PERMILLE_OFTEN));
+    }
+    Ok(worst)
+}
+
+/// What jobs of a task have found, when all are complete.
+fn found<T: Send>(samples: &Mutex<Vec<T>>) -> Vec<T> {
+    std::mem::take(&mut *samples.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn spread(samples: Vec<u64>, what: &str) -> Result<Spread, String> {
+    Spread::of(samples).ok_or_else(|| format!("cannot measure {what}: no job came to it"))
+}
+
+/// Sections with nothing in them, recorded; and looks at the clocks as jobs make them.
+fn sections(cpu: u16) -> Result<(Spread, Spread), String> {
+    let samples = Arc::new(Mutex::new(Vec::with_capacity(MANY)));
+    let mut setup = Setup::new();
+    let core = setup.core(cpu, Rule::Srp);
+    let resource = setup.resource(core, ());
+    let _drain = setup.record(core, Level::All, 1 << 16);
+    let period = Release::Periodic { period: Duration::from_ms(2), offset: Duration::ZERO };
+    let (own, kept) = (resource.clone(), Arc::clone(&samples));
+    setup.task(core, TaskSetup::new("sections", period).uses(&resource), move |job: &mut Job<'_>| {
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        for _ in 0..200 {
+            let begin = clock::monotonic_ns();
+            let _ = job.lock(&own, |(), _| ());
+            let between = clock::monotonic_ns();
+            std::hint::black_box(clock::thread_cpu_ns());
+            kept.push((between - begin, clock::monotonic_ns() - between));
+        }
+    });
+    let wait = setup.run(Wanted::Strict, |exec| exec.wait(Some(Time::from_millis(50))));
+    wait.map_err(|error| error.to_string())?;
+    let (locks, reads) = found(&samples).into_iter().unzip();
+    Ok((spread(locks, "a section")?, spread(reads, "a look at the clock")?))
+}
+
+/// Who interrupts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Interrupt {
+    /// Tells of the release of a job that waits, every millisecond.
+    Dispatcher,
+    Probe,
+}
+
+/// How long a job that computes is away while it is interrupted, once in a millisecond or less.
+fn interrupts(cpu: u16, by: Interrupt) -> Result<Spread, String> {
+    let samples = Arc::new(Mutex::new(Vec::with_capacity(MANY)));
+    let mut setup = Setup::new();
+    let core = setup.core(cpu, Rule::Immediate);
+    let _drain = setup.record(core, Level::All, 1 << 16);
+    let kept = Arc::clone(&samples);
+    let long = Release::Periodic { period: LONG, offset: Duration::ZERO };
+    setup.task(core, TaskSetup::new("long", long).priority(2), move |_: &mut Job<'_>| {
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let begin = clock::monotonic_ns();
+        // The longest in each millisecond: that of its interrupt.
+        let (mut before, mut longest) = (begin, [0_u64; (COMPUTES_NS / 1_000_000) as usize]);
+        while before - begin < COMPUTES_NS {
+            let now = clock::monotonic_ns();
+            if let Some(longest) = longest.get_mut(((before - begin) / 1_000_000) as usize) {
+                *longest = (*longest).max(now - before);
+            }
+            before = now;
+        }
+        kept.extend(longest);
+    });
+    if by == Interrupt::Dispatcher {
+        for at in 0..5 {
+            let offset = Duration::from_us(500 + 1_000 * at);
+            let often = Release::Periodic { period: LONG, offset };
+            setup.task(core, TaskSetup::new("often", often), |_: &mut Job<'_>| ());
+        }
+    }
+    let (seen, stop) = (Seen::new(), AtomicBool::new(by != Interrupt::Probe));
+    let run = setup.run(Wanted::Strict, |exec| {
+        std::thread::scope(|scope| {
+            scope.spawn(|| watch(cpu, 0, &[], &seen, &stop));
+            exec.wait(Some(TIME));
+            stop.store(true, Ordering::Relaxed);
+        });
+    });
+    run.map_err(|error| error.to_string())?;
+    spread(found(&samples), "an interrupt")
+}

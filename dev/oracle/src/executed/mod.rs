@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Analysed = simulated = executed: random sets, accepted by an analysis that counts with what was measured of this machine
+//! in the same run; executed on threads; and what was recorded is simulated again.
+//!
+//! A set fails if the events that were recorded are not those of the simulation, if a job is lost, if two jobs are in a
+//! section at once, or if a response is above its bound by more than the machine is seen to have stalled meanwhile
+//! ([`silence`]). A set that does not come to its end lost a wake-up.
+
+mod charge;
+mod judge;
+mod kind;
+mod load;
+mod measured;
+mod others;
+mod probe;
+mod silence;
+mod threads;
+
+use std::path::Path;
+use std::time::{Duration as Wall, Instant};
+
+use serde::{Deserialize, Serialize};
+use taut_event::Kind as Event;
+use taut_exec::Posture;
+use taut_sim::replay::{Names, Replay};
+use taut_sys::{machine, memory, thread};
+use taut_time::Duration;
+
+use self::charge::Overheads;
+use self::judge::Judged;
+use self::kind::{KINDS, Kind, Proven};
+use self::load::{Load, Watchdog};
+use self::threads::{Fault, Wish};
+use crate::draw::Draw;
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings<'a> {
+    /// How many sets.
+    pub(crate) sets: u64,
+    /// Of the first set; each next one has the next.
+    pub(crate) seed: u64,
+    /// When to stop, wherever it is.
+    pub(crate) limit: Option<Wall>,
+    /// How long each set runs.
+    pub(crate) time: Wall,
+    /// Ordinary threads that keep the machine busy.
+    pub(crate) load: usize,
+    /// Where to go on, and where what was found is kept.
+    pub(crate) state: Option<&'a Path>,
+    /// A mistake on purpose.
+    pub(crate) canary: Option<&'a str>,
+}
+
+/// The mistakes that there are.
+pub(crate) const CANARIES: [&str; 3] = ["bounds", "ceilings", "exclusion"];
+
+/// What came of a kind over all sets.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Row {
+    sets: u64,
+    jobs: u64,
+    events: u64,
+    /// Sets whose events are those of the simulation.
+    equal: u64,
+    /// Sets that ran beside real-time threads of others.
+    disturbed: u64,
+    kept: u64,
+    excused: u64,
+    exceeded: u64,
+    /// Sections in which somebody was beside another.
+    beside: u64,
+    /// Jobs that were released and did not complete.
+    lost: u64,
+    nearest: u64,
+}
+
+/// All that was found, and where to go on.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Found {
+    next_seed: u64,
+    seconds: f64,
+    /// Sets that no draw made schedulable.
+    refused: u64,
+    /// Sets that did not come to their end.
+    stuck: u64,
+    rows: Vec<Row>,
+    told: Vec<String>,
+}
+
+/// Failures that are told; the others are counted.
+const TOLD: usize = 40;
+/// Of these, of one set.
+const TOLD_OF_SET: usize = 2;
+
+/// Runs it and prints what came of it; whether nothing failed or, with a canary, something did.
+pub(crate) fn run(settings: &Settings<'_>) -> Result<bool, String> {
+    let begin = Instant::now();
+    // Both as in a run of an application.
+    let _ = memory::lock_all();
+    let _awake = machine::dma_latency_hold();
+    let cores = thread::affinity().map_err(|error| error.to_string())?.len().min(2);
+    let add = match measured::overheads(cores) {
+        Ok(add) => add,
+        Err(why) => {
+            println!("nothing was executed: {why}\n  to get it: run as root, or with CAP_SYS_NICE");
+            return Ok(true);
+        }
+    };
+    println!(
+        "overheads: release {}, kernel {}, context switch {}, lock {}, look at the clock {}, dispatcher {}, probe {}",
+        time(add.release_ns),
+        time(add.kernel_ns),
+        time(add.switch_ns),
+        time(add.lock_ns),
+        time(add.read_ns),
+        time(add.visit_ns),
+        time(add.look_ns)
+    );
+    let mut found = settings.state.map(read).transpose()?.flatten().unwrap_or_default();
+    found.next_seed = found.next_seed.max(settings.seed);
+    found.rows.resize(KINDS.len(), Row::default());
+    let before = found.seconds;
+    let _load = Load::new(settings.load);
+    let watchdog = Watchdog::new();
+    let mut caught = false;
+    for _ in 0..settings.sets {
+        if caught || settings.limit.is_some_and(|limit| begin.elapsed() >= limit) {
+            break;
+        }
+        let seed = found.next_seed;
+        found.next_seed += 1;
+        let at = (seed % KINDS.len() as u64) as usize;
+        let kind = &KINDS[at];
+        if kind.cores() > cores || !concerns(settings.canary, kind) {
+            continue;
+        }
+        let mut draw = Draw::new(seed);
+        match kind.proven(&mut draw, &add).map_err(|why| format!("seed {seed}: {why}"))? {
+            None => found.refused += 1,
+            Some(mut proven) => {
+                if settings.canary == Some("bounds") {
+                    let half = |bound: &mut Duration| *bound = Duration::from_ns(bound.as_ns() / 2);
+                    proven.bounds.iter_mut().for_each(half);
+                }
+                // Kept as such until it has ended.
+                found.stuck += 1;
+                keep(settings, &found)?;
+                watchdog.begins(seed, settings.time);
+                let failed = one(kind, &proven, settings, &add, &mut draw, &mut found.rows[at]);
+                watchdog.ended();
+                found.stuck -= 1;
+                let failed = failed.map_err(|why| format!("seed {seed}, {}: {why}", kind.name))?;
+                caught = settings.canary.is_some() && !failed.is_empty();
+                let more = failed.len().saturating_sub(TOLD_OF_SET);
+                let more = (more > 0).then(|| format!("and {more} more"));
+                let told = failed.into_iter().take(TOLD_OF_SET).chain(more);
+                let told = told.map(|what| format!("seed {seed}, {}: {what}", kind.name));
+                found.told.extend(told.take(TOLD.saturating_sub(found.told.len())));
+            }
+        }
+        found.seconds = before + begin.elapsed().as_secs_f64();
+        keep(settings, &found)?;
+    }
+    let whole = print(&found);
+    Ok(match settings.canary {
+        None => whole,
+        Some(name) => {
+            println!("{name}, wrong on purpose, was {}", if caught { "caught" } else { "NOT caught" });
+            caught
+        }
+    })
+}
+
+fn concerns(canary: Option<&str>, kind: &Kind) -> bool {
+    match canary {
+        Some("ceilings") => kind.has_local(),
+        Some("exclusion") => kind.has_global(),
+        _ => true,
+    }
+}
+
+/// Executes a set; what failed, in words.
+fn one(
+    kind: &Kind,
+    proven: &Proven,
+    settings: &Settings<'_>,
+    add: &Overheads,
+    draw: &mut Draw,
+    row: &mut Row,
+) -> Result<Vec<String>, String> {
+    let fault = match settings.canary {
+        Some("ceilings") => Fault::Split,
+        Some("exclusion") => Fault::Unlocked,
+        _ => Fault::None,
+    };
+    let Proven { set, rules, bounds } = proven;
+    let wish = Wish { time: settings.time, fault };
+    let ran = threads::run(set, rules, wish, draw)?;
+    if ran.posture != Posture::Strict {
+        return Err(format!("it ran {}", ran.posture));
+    }
+    let mut failed = Vec::new();
+    // 1. What was decided is what is simulated.
+    let slack = Duration::from_ms(100);
+    let replay = Replay::new(set, rules).slack(slack).patience(Duration::from_s(1));
+    let replayed = replay.run(&ran.records, &mut ()).map_err(|flaw| flaw.to_string())?;
+    let jobs: u64 = replayed.cores.iter().map(|core| core.jobs).sum();
+    let dispatched = ran.records.iter().any(|record| record.kind == Event::Complete);
+    if replayed.is_equal() && replayed.pending.is_empty() && (jobs == ran.completed || !dispatched) {
+        row.equal += 1;
+    } else if let Some(difference) = &replayed.difference {
+        let tasks: Vec<String> = set.tasks().iter().map(|task| task.name.clone()).collect();
+        let resources: Vec<String> = set.resources().iter().map(|resource| resource.name.clone()).collect();
+        let names = Names { tasks: &tasks, resources: &resources, begin: ran.records[0].at };
+        failed.push(format!("it is not what is simulated:\n{}", difference.table(&names)));
+    } else {
+        failed.push(format!(
+            "{jobs} of {} jobs were compared: {:?} {:?}",
+            ran.completed, replayed.cores, replayed.pending
+        ));
+    }
+    // 2. Nobody was lost, and nobody was beside another.
+    let lost = ran.released.saturating_sub(ran.completed);
+    for (count, what) in [
+        (lost, "jobs are lost"),
+        (ran.beside, "sections were not alone"),
+        (ran.refused, "locks were refused"),
+    ] {
+        if count > 0 {
+            failed.push(format!("{count} {what}"));
+        }
+    }
+    // 3. Bounds are kept.
+    let of_core = |(core, signs): (usize, &Vec<_>)| {
+        let here = |record: &&taut_event::Record| {
+            set.tasks().get(usize::from(record.subject)).is_some_and(|task| task.core == core)
+        };
+        silence::stalls(ran.records[1..].iter().filter(here), signs, add)
+    };
+    let stalls: Vec<_> = ran.signs.iter().enumerate().map(of_core).collect();
+    // Beside others' real-time threads no bound is kept, and none is judged.
+    row.disturbed += u64::from(ran.disturbed);
+    let judged = if ran.disturbed {
+        Judged::default()
+    } else {
+        judge::judge(set, bounds, &ran.records, &stalls, kind.has_global())
+    };
+    row.sets += 1;
+    row.jobs += ran.completed;
+    row.events += replayed.events();
+    row.kept += judged.kept;
+    row.excused += judged.excused;
+    row.exceeded += judged.exceeded.len() as u64;
+    row.beside += ran.beside;
+    row.lost += lost;
+    row.nearest = row.nearest.max(judged.nearest);
+    failed.extend(judged.exceeded);
+    Ok(failed)
+}
+
+/// Prints the table and the failures; whether there are none.
+fn print(found: &Found) -> bool {
+    println!(
+        "{:<24} {:>6} {:>8} {:>9} {:>6} {:>9} {:>9} {:>7} {:>8} {:>8}",
+        "executed",
+        "sets",
+        "jobs",
+        "events",
+        "equal",
+        "disturbed",
+        "in bound",
+        "excused",
+        "exceeded",
+        "nearest"
+    );
+    let mut all = Row::default();
+    for (kind, row) in KINDS.iter().zip(&found.rows).filter(|(_, row)| row.sets > 0) {
+        line(kind.name, row);
+        all.sets += row.sets;
+        all.jobs += row.jobs;
+        all.events += row.events;
+        all.equal += row.equal;
+        all.disturbed += row.disturbed;
+        all.kept += row.kept;
+        all.excused += row.excused;
+        all.exceeded += row.exceeded;
+        all.beside += row.beside;
+        all.lost += row.lost;
+        all.nearest = all.nearest.max(row.nearest);
+    }
+    line("all", &all);
+    for line in &found.told {
+        println!("{line}");
+    }
+    println!(
+        "{} sets, {:.1} s, next seed {}: {} not as simulated, {} responses above their bound ({} more by stalls that were seen, none judged in {} sets beside real-time threads of others), {} lost wake-ups, {} jobs lost, {} violations of mutual exclusion; {} times no set was schedulable",
+        all.sets,
+        found.seconds,
+        found.next_seed,
+        all.sets - all.equal,
+        all.exceeded,
+        all.excused,
+        all.disturbed,
+        found.stuck,
+        all.lost,
+        all.beside,
+        found.refused,
+    );
+    all.sets > 0 && found.stuck == 0 && found.told.is_empty()
+}
+
+fn line(name: &str, row: &Row) {
+    println!(
+        "{name:<24} {:>6} {:>8} {:>9} {:>6} {:>9} {:>9} {:>7} {:>8} {:>6.1} %",
+        row.sets,
+        row.jobs,
+        row.events,
+        row.equal,
+        row.disturbed,
+        row.kept,
+        row.excused,
+        row.exceeded,
+        row.nearest as f64 / 10.0
+    );
+}
+
+fn time(ns: u64) -> String {
+    Duration::from_ns(ns).to_string()
+}
+
+fn read(path: &Path) -> Result<Option<Found>, String> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => {
+            serde_json::from_str(&text).map(Some).map_err(|error| format!("{}: {error}", path.display()))
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(format!("{}: {error}", path.display())),
+    }
+}
+
+/// Beside it first, so that one who is killed leaves what was there.
+fn keep(settings: &Settings<'_>, found: &Found) -> Result<(), String> {
+    let Some(path) = settings.state else { return Ok(()) };
+    let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let text = serde_json::to_string(found).map_err(|error| told(&error))?;
+    let new = path.with_extension("new");
+    std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, path)).map_err(|error| told(&error))
+}

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! A set on real threads, its jobs executing as long as the set says, with the probe beside.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration as Time;
+
+use taut_event::{Kind, Record};
+use taut_exec::{Global, Job, Level, Posture, Protocol, Release, Resource, Rule, Setup, TaskSetup, Wanted};
+use taut_lock::{Line, Memory};
+use taut_model::{Body, Segment, TaskSet};
+use taut_sim::{CoreRule, GlobalRule, Rules};
+use taut_sys::thread;
+use taut_time::Duration;
+
+use super::others;
+use super::probe::{Seen, Sign, watch};
+use crate::draw::Draw;
+
+/// Most tasks that use a resource of several cores.
+const PARTIES: u32 = 16;
+/// Lines of memory of such a resource.
+const LINES: usize = PARTIES as usize + 1;
+/// Between two looks for real-time threads of others.
+const LOOKS: Time = Time::from_millis(10);
+/// Records of a core.
+const RECORDS: usize = 1 << 16;
+
+/// A mistake on purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    None,
+    /// Each local resource is two for the executor, used by every other task: no ceiling knows of all users.
+    Split,
+    /// Sections of resources of several cores are not locked at all, and recorded nowhere.
+    Unlocked,
+}
+
+/// A part of a job.
+#[derive(Clone, Debug)]
+enum Part {
+    Spin(u64),
+    Section(usize, Vec<Part>),
+}
+
+/// What became of a run.
+pub(crate) struct Ran {
+    pub(crate) records: Vec<Record>,
+    pub(crate) posture: Posture,
+    pub(crate) released: u64,
+    pub(crate) completed: u64,
+    /// How often somebody was in a section beside another.
+    pub(crate) beside: u64,
+    /// Whether others had real-time threads meanwhile.
+    pub(crate) disturbed: bool,
+    /// How often a lock was refused.
+    pub(crate) refused: u64,
+    /// Signs of life, by core.
+    pub(crate) signs: Vec<Vec<Sign>>,
+}
+
+/// Who is in a section: nobody is 0.
+#[derive(Debug, Default)]
+struct Inside(AtomicU64);
+
+impl Inside {
+    /// Comes in; whether nobody was.
+    fn enter(&self, me: u64) -> bool {
+        self.0.swap(me + 1, Ordering::Relaxed) == 0
+    }
+
+    /// Goes out; whether nobody came in meanwhile.
+    fn leave(&self, me: u64) -> bool {
+        self.0.swap(0, Ordering::Relaxed) == me + 1
+    }
+}
+
+/// How a job gets a resource.
+#[derive(Clone)]
+enum Guard<'m> {
+    Local(Resource<()>),
+    Global(Global<'m, ()>),
+    Nothing,
+}
+
+/// What the jobs of a task need.
+struct Needs<'m> {
+    task: usize,
+    guards: Vec<Guard<'m>>,
+    inside: Arc<Vec<Inside>>,
+    seen: Arc<Seen>,
+    beside: Arc<AtomicU64>,
+    refused: Arc<AtomicU64>,
+}
+
+impl Needs<'_> {
+    fn execute(&self, parts: &[Part], job: &mut Job<'_>) {
+        for part in parts {
+            match part {
+                Part::Spin(ns) => self.seen.spin(*ns),
+                Part::Section(resource, inside) => {
+                    let done = match &self.guards[*resource] {
+                        Guard::Local(guard) => {
+                            job.lock(guard, |(), job| self.section(*resource, inside, job)).is_ok()
+                        }
+                        Guard::Global(guard) => {
+                            job.lock_global(guard, |(), job| self.section(*resource, inside, job)).is_ok()
+                        }
+                        Guard::Nothing => {
+                            self.section(*resource, inside, job);
+                            true
+                        }
+                    };
+                    if !done {
+                        self.refused.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            }
+        }
+    }
+
+    fn section(&self, resource: usize, parts: &[Part], job: &mut Job<'_>) {
+        let me = self.task as u64;
+        let alone = self.inside[resource].enter(me);
+        self.execute(parts, job);
+        if !(self.inside[resource].leave(me) && alone) {
+            self.beside.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// What a job of a task does; where sections have no places they get some.
+fn program(draw: &mut Draw, body: &Body) -> Vec<Part> {
+    fn of(segments: &[Segment]) -> Vec<Part> {
+        let part = |segment: &Segment| match segment {
+            Segment::Normal(time) => Part::Spin(time.as_ns()),
+            Segment::Section { resource, inside } => Part::Section(*resource, of(inside)),
+        };
+        let parts = segments.iter().map(part);
+        parts.filter(|part| !matches!(part, Part::Spin(0))).collect()
+    }
+    match body {
+        Body::Segments(segments) => of(segments),
+        Body::Anywhere { cost, requests } => {
+            let mut sections: Vec<Part> = Vec::new();
+            let mut rest = cost.as_ns();
+            for request in requests {
+                for _ in 0..request.count {
+                    let length = request.length.as_ns();
+                    rest = rest.saturating_sub(length);
+                    let place = draw.pick(0, sections.len() as u64) as usize;
+                    sections.insert(place, Part::Section(request.resource, vec![Part::Spin(length)]));
+                }
+            }
+            // What is not in sections comes before all, so that the parts are no more than were charged for.
+            let mut all = vec![Part::Spin(0); 1 + sections.len()];
+            let mut gaps: Vec<u64> = draw.cut(rest, sections.len() + 1);
+            // Parts of a microsecond and less are looks at the clock and nothing else.
+            for at in 1..gaps.len() {
+                if gaps[at] < 1_000 {
+                    gaps[0] += std::mem::take(&mut gaps[at]);
+                }
+            }
+            for (part, ns) in all.iter_mut().zip(&gaps) {
+                *part = Part::Spin(*ns);
+            }
+            let mut parts = vec![all.remove(0)];
+            for (section, gap) in sections.into_iter().zip(all) {
+                parts.extend([section, gap]);
+            }
+            parts.retain(|part| !matches!(part, Part::Spin(0)));
+            parts
+        }
+    }
+}
+
+/// The executor's rule of a core.
+fn rule(core: CoreRule) -> Result<Rule, String> {
+    match core {
+        CoreRule::Immediate => Ok(Rule::Immediate),
+        CoreRule::Original => Ok(Rule::Original),
+        CoreRule::Srp => Ok(Rule::Srp),
+        CoreRule::DfpNext => Ok(Rule::Dfp),
+        CoreRule::SrpList | CoreRule::Dfp { .. } => Err(format!("no core executes {core:?}")),
+    }
+}
+
+fn protocol(global: GlobalRule) -> Protocol {
+    match global {
+        GlobalRule::Msrp => Protocol::Msrp,
+        GlobalRule::Mpcp => Protocol::Mpcp,
+        GlobalRule::FmlpLong => Protocol::Fmlp,
+    }
+}
+
+/// How a run is made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wish {
+    pub(crate) time: Time,
+    pub(crate) fault: Fault,
+}
+
+/// Runs a set. The same draw gives the same jobs.
+pub(crate) fn run(set: &TaskSet, rules: &Rules, wish: Wish, draw: &mut Draw) -> Result<Ran, String> {
+    let told = |error: &dyn std::fmt::Display| error.to_string();
+    let cpus = thread::affinity().map_err(|error| told(&error))?;
+    let count = set.resources().len();
+    let mut lines: Vec<[Line; LINES]> = (0..count).map(|_| [const { Line::new() }; LINES]).collect();
+    let mut setup = Setup::new();
+    let mut cores = Vec::new();
+    for (core, rule_) in rules.cores.iter().enumerate() {
+        let cpu = *cpus.get(core).ok_or("fewer processors than cores")?;
+        cores.push(setup.core(cpu, rule(*rule_)?));
+    }
+    let mut drains: Vec<_> = cores.iter().map(|core| setup.record(*core, Level::All, RECORDS)).collect();
+    let inside: Arc<Vec<Inside>> = Arc::new((0..count).map(|_| Inside::default()).collect());
+    let seen: Vec<Arc<Seen>> = cores.iter().map(|_| Arc::new(Seen::new())).collect();
+    let (beside, refused) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    // 1. Resources, each recorded as its position; of a split one there are two.
+    let mut guards: Vec<[Guard<'_>; 2]> = Vec::new();
+    for (at, lines) in lines.iter_mut().enumerate() {
+        if set.is_local(at) {
+            let core = set.users(at).next().map_or(0, |user| set.tasks()[user].core);
+            let one = Guard::Local(setup.resource(cores[core], ()));
+            let other = match wish.fault {
+                Fault::Split => Guard::Local(setup.resource_recorded_as(cores[core], at as u32, ())),
+                Fault::None | Fault::Unlocked => one.clone(),
+            };
+            guards.push([one, other]);
+        } else {
+            let kind = protocol(rules.resources[at]);
+            let global = setup.global(kind, Memory::new(lines), PARTIES, ()).map_err(|error| told(&error))?;
+            let guard = if wish.fault == Fault::Unlocked { Guard::Nothing } else { Guard::Global(global) };
+            guards.push([guard.clone(), guard]);
+        }
+    }
+    // 2. Tasks.
+    let mut calendars = vec![Vec::new(); cores.len()];
+    for (at, task) in set.tasks().iter().enumerate() {
+        let offset = match task.arrivals {
+            taut_model::Arrivals::Phased(offset) => offset,
+            _ => Duration::from_ns(draw.pick(0, task.period.as_ns() - 1)),
+        };
+        calendars[task.core].push((offset.as_ns(), task.period.as_ns()));
+        let release = Release::Periodic { period: task.period, offset };
+        let mut own = TaskSetup::new(&task.name, release).priority(task.priority).deadline(task.deadline);
+        let mine: Vec<Guard<'_>> = guards.iter().map(|pair| pair[at % 2].clone()).collect();
+        let used: Vec<usize> = set.requests(at).iter().map(|request| request.resource).collect();
+        for resource in &used {
+            if let Guard::Local(guard) = &mine[*resource] {
+                own = own.uses(guard);
+            }
+        }
+        let parts = program(draw, &task.body);
+        let needs = Needs {
+            task: at,
+            guards: mine.clone(),
+            inside: Arc::clone(&inside),
+            seen: Arc::clone(&seen[task.core]),
+            beside: Arc::clone(&beside),
+            refused: Arc::clone(&refused),
+        };
+        let id = setup.task(cores[task.core], own, move |job: &mut Job<'_>| needs.execute(&parts, job));
+        for resource in &used {
+            if let Guard::Global(guard) = &mine[*resource] {
+                setup.uses_global(id, guard).map_err(|error| told(&error))?;
+            }
+        }
+    }
+    // 3. The run, with a probe on each core.
+    let (stop, mut disturbed) = (AtomicBool::new(false), false);
+    let run = setup.run(Wanted::Best, |exec| {
+        let origin_ns = exec.origin().as_ns();
+        std::thread::scope(|scope| {
+            let probes: Vec<_> = cpus
+                .iter()
+                .zip(&calendars)
+                .zip(&seen)
+                .map(|((cpu, calendar), seen)| {
+                    let stop = &stop;
+                    scope.spawn(move || watch(*cpu, origin_ns, calendar, seen, stop))
+                })
+                .collect();
+            let end = std::time::Instant::now() + wish.time;
+            while std::time::Instant::now() < end {
+                disturbed |= others::are_here();
+                exec.wait(Some(LOOKS.min(end.saturating_duration_since(std::time::Instant::now()))));
+            }
+            disturbed |= others::are_here();
+            exec.stop();
+            // Jobs that have begun end meanwhile.
+            std::thread::sleep(Time::from_millis(2));
+            stop.store(true, Ordering::Relaxed);
+            // One that could not look excuses nothing.
+            probes.into_iter().for_each(|probe| drop(probe.join()));
+        });
+        exec.origin()
+    });
+    let (origin, outcome) = run.map_err(|error| told(&error))?;
+    let begin = Record { at: origin, kind: Kind::Begin, cpu: 0, subject: 0, job: 0, value: 0 };
+    let mut records = vec![begin];
+    for drain in &mut drains {
+        drain.drain(|record| records.push(record));
+    }
+    Ok(Ran {
+        records,
+        posture: outcome.posture,
+        released: outcome.tasks.iter().map(|task| task.released).sum(),
+        completed: outcome.tasks.iter().map(|task| task.completed).sum(),
+        beside: beside.load(Ordering::Relaxed),
+        disturbed,
+        refused: refused.load(Ordering::Relaxed),
+        signs: seen.iter().map(|seen| seen.signs()).collect(),
+    })
+}
