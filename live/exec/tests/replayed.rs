@@ -4,7 +4,7 @@
 //! Same code, same schedule: random sets on threads, recorded, and replayed by the simulator event by event.
 //!
 //! Loose everywhere; strict where fixed priorities may be had, and said if not. Nothing here looks at how long anything
-//! took. `REPLAYED_SETS` and `REPLAYED_MS` make it longer.
+//! took. `REPLAYED_SETS` and `REPLAYED_MS` make it longer, and `TAUT_LOOSE` leaves the strict runs out.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "test code")]
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -347,6 +347,10 @@ fn what_threads_did_is_what_is_simulated() {
     for (wanted, cores) in
         [(Wanted::Loose, 1), (Wanted::Loose, cpus), (Wanted::Best, 1), (Wanted::Best, cpus)]
     {
+        // Strict runs are exclusive by priorities, which checkers of threads do not know.
+        if wanted == Wanted::Best && std::env::var_os("TAUT_LOOSE").is_some() {
+            continue;
+        }
         let Some(seen) = campaign(wanted, cores, sets, 1 + 1_000 * cores as u64) else { continue };
         println!("{wanted:?}, {cores} cores: {seen:?}");
         assert!(seen.events > 20 * sets && seen.preempted > 0, "{seen:?}");

@@ -49,8 +49,12 @@ pub(super) fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The postures that can be had here.
+/// The postures that can be had here. `TAUT_LOOSE` asks for the one alone whose exclusion checkers of threads understand:
+/// strictly it comes from priorities, which they do not know.
 pub(super) fn postures() -> Vec<Wanted> {
+    if std::env::var_os("TAUT_LOOSE").is_some() {
+        return vec![Wanted::Loose];
+    }
     let mut setup = Setup::new();
     setup.core(cpu(), crate::Rule::Srp);
     let (posture, _) = setup.run(Wanted::Best, |exec| exec.posture()).unwrap();
