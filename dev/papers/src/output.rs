@@ -21,8 +21,13 @@ impl Output {
 
     /// Writes a file.
     pub(crate) fn text(&self, name: &str, text: &str) -> Result<(), String> {
+        self.bytes(name, text.as_bytes())
+    }
+
+    /// Writes a file that is no text.
+    pub(crate) fn bytes(&self, name: &str, bytes: &[u8]) -> Result<(), String> {
         let path = self.folder.join(name);
-        fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+        fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))?;
         println!("wrote {}", path.display());
         Ok(())
     }

@@ -34,7 +34,7 @@ pub(crate) struct Papers {
     /// 002: only the rows of one part, as in 2/4
     #[arg(long)]
     shard: Option<String>,
-    /// 002: only these figures, as in fig15,fig16
+    /// 002: only these figures, as in fig15,fig16; 004: only `appendix`
     #[arg(long)]
     only: Option<String>,
     /// 002: other systems
@@ -86,7 +86,10 @@ impl Papers {
         match self.which {
             Which::Space => path("--out", out("001")),
             Which::Overheads => path("--out", out("002-overheads")),
-            Which::Locks => path("--out", out("004")),
+            Which::Locks => {
+                path("--out", out("004"));
+                arguments.extend(self.only.iter().flat_map(|only| ["--only".to_owned(), only.clone()]));
+            }
             Which::Examples => path("--root", tree.root().to_owned()),
             Which::Mechanisms => {
                 let rows = if self.long { "002-long-rows" } else { "002-rows" };
@@ -127,6 +130,8 @@ mod tests {
         wish.which = Which::Locks;
         let said = wish.arguments(&tree).join(" ");
         assert!(said.starts_with("004 --out ") && said.ends_with("docs/measured"), "{said}");
+        wish.only = Some("appendix".into());
+        assert!(wish.arguments(&tree).join(" ").ends_with("docs/measured --only appendix"));
         wish.which = Which::Overheads;
         assert_eq!(wish.arguments(&tree)[..2], ["002-overheads", "--out"]);
         wish.which = Which::Examples;

@@ -6,7 +6,7 @@
 //! | figure | measured | shown |
 //! |---|---|---|
 //! | 6, 7, 8: Tests A, B, C | `rules`, `trials` in ns, `counts` in instructions; C also on threads, `threads` | `drawn`, `shapes` |
-//! | 9, 10: Appendix A | `appendix`, `from_head` | the same |
+//! | 9, 10: Appendix A | `appendix`, `from_head`; on threads `recorded` | the same |
 //! | Table 1 | `sizes` | the same |
 
 mod appendix;
@@ -14,6 +14,7 @@ mod counts;
 mod drawn;
 mod from_head;
 mod measured;
+mod recorded;
 mod rules;
 mod shapes;
 mod sizes;
@@ -24,7 +25,7 @@ pub(crate) use counts::{COMMAND, everything};
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use self::measured::Measured;
@@ -51,6 +52,15 @@ pub(crate) struct Wish {
     /// Only print times, of all rounds, as JSON
     #[arg(long)]
     json: bool,
+    /// Only Appendix A on threads
+    #[arg(long)]
+    only: Option<Only>,
+}
+
+/// A part of it.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Only {
+    Appendix,
 }
 
 /// Measures, and writes or prints.
@@ -60,6 +70,16 @@ pub(crate) fn run(wish: &Wish) -> Result<(), String> {
         return Ok(());
     };
     let output = Output::new(folder.clone())?;
+    if let Err(why) = recorded::written(&output) {
+        // What else there is needs no privilege.
+        if wish.only.is_some() {
+            return Err(why);
+        }
+        println!("Appendix A is not run on threads: {why}");
+    }
+    if wish.only.is_some() {
+        return Ok(());
+    }
     let measured = Measured {
         times: trials::times(&EFFORT)?,
         counts: counts::counts(folder),

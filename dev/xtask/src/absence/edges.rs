@@ -69,7 +69,13 @@ pub(super) const ROOMS: &[Room] = &[
     edge("dev/hazards", &["time", "event", "model", "manifest", "plan", "sys", "lock", "exec"]),
     edge("dev/jitter", &["taut"]),
     edge("dev/oracle", &["time", "event", "model", "analysis", "sim", "sys", "gauge", "lock", "exec"]),
-    edge("dev/papers", &["time", "model", "manifest", "policy", "analysis", "plan", "sweep", "sys", "exec"]),
+    edge(
+        "dev/papers",
+        &[
+            "time", "event", "model", "manifest", "policy", "analysis", "plan", "report", "sweep", "atomic",
+            "share", "sys", "lock", "exec",
+        ],
+    ),
     edge(PEERS, &["time", "policy", "share", "sys", "lock", "exec"]),
     edge("dev/xtask", &["event", "sys"]),
 ];
