@@ -35,7 +35,8 @@ struct Core {
     busy_ns: u64,
 }
 
-/// Holds responses against bounds. Where cores are `shared`, they wait for each other, and a stall of any of them counts.
+/// Holds responses against bounds. Where cores are `shared`, they wait for each other: then a stall of any of them counts,
+/// from when nothing was under way on all of them.
 pub(crate) fn judge(
     set: &TaskSet,
     bounds: &[Duration],
@@ -44,6 +45,11 @@ pub(crate) fn judge(
     shared: bool,
 ) -> Judged {
     let mut cores: Vec<Core> = set.cores().iter().map(|_| Core::default()).collect();
+    // Core by core as they come; the first instant at which anybody knew, where they are one.
+    let mut records: Vec<&Record> = records.iter().collect();
+    if shared {
+        records.sort_by_key(|record| record.at);
+    }
     // Millionths of each core that nobody uses; of the fullest, where they are shared.
     let mut free: Vec<u64> = (0..set.cores().len()).map(|core| unused(set, core)).collect();
     if shared {
@@ -54,7 +60,7 @@ pub(crate) fn judge(
     for record in records {
         let task = usize::from(record.subject);
         let Some(at) = set.tasks().get(task).map(|task| task.core) else { continue };
-        let core = &mut cores[at];
+        let core = &mut cores[if shared { 0 } else { at }];
         match record.kind {
             Kind::Release => {
                 let arrival_ns = record.at.as_ns();
@@ -84,7 +90,7 @@ pub(crate) fn judge(
                 } else {
                     let busy_ns = end_ns - core.busy_ns;
                     judged.exceeded.push(format!(
-                        "job {} of task {task} took {response_ns} ns, and the bound is {bound_ns} ns; in the {busy_ns} ns since its core was idle the machine stalled for {stalled_ns} ns",
+                        "job {} of task {task} took {response_ns} ns, and the bound is {bound_ns} ns; in the {busy_ns} ns since nothing was under way the machine stalled for {stalled_ns} ns",
                         record.job
                     ));
                 }

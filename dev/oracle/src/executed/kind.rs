@@ -3,7 +3,7 @@
 
 //! What is executed: rules of cores, and of the resources that several share.
 
-use taut_model::{Scheduler, TaskSet};
+use taut_model::{Arrivals, Scheduler, TaskSet};
 use taut_sim::{CoreRule, GlobalRule, Rules};
 use taut_time::Duration;
 
@@ -108,7 +108,9 @@ impl Kind {
                 placed,
                 phased: false,
             };
-            let (tasks, resources) = draw::tasks(draw, &wish);
+            let (mut tasks, resources) = draw::tasks(draw, &wish);
+            // A calendar releases them: so a floor counts from there.
+            tasks.iter_mut().for_each(|task| task.arrivals = Arrivals::Periodic);
             let set = draw::set(cores, self.scheduler, &tasks, resources)?;
             let rule = |at: usize| self.global[at % 2];
             let rules =

@@ -25,13 +25,14 @@ use serde::{Deserialize, Serialize};
 use taut_event::Kind as Event;
 use taut_exec::Posture;
 use taut_sim::replay::{Names, Replay};
-use taut_sys::{machine, memory, thread};
+use taut_sys::{clock, machine, memory, thread};
 use taut_time::Duration;
 
 use self::charge::Overheads;
 use self::judge::Judged;
 use self::kind::{KINDS, Kind, Proven};
 use self::load::{Load, Watchdog};
+use self::others::Others;
 use self::threads::{Fault, Wish};
 use crate::draw::Draw;
 
@@ -124,7 +125,7 @@ pub(crate) fn run(settings: &Settings<'_>) -> Result<bool, String> {
     found.rows.resize(KINDS.len(), Row::default());
     let before = found.seconds;
     let _load = Load::new(settings.load);
-    let watchdog = Watchdog::new();
+    let (watchdog, others) = (Watchdog::new(), Others::new());
     let mut caught = false;
     for _ in 0..settings.sets {
         if caught || settings.limit.is_some_and(|limit| begin.elapsed() >= limit) {
@@ -149,7 +150,7 @@ pub(crate) fn run(settings: &Settings<'_>) -> Result<bool, String> {
                 found.stuck += 1;
                 keep(settings, &found)?;
                 watchdog.begins(seed, settings.time);
-                let failed = one(kind, &proven, settings, &add, &mut draw, &mut found.rows[at]);
+                let failed = one(kind, &proven, settings, &add, &others, &mut draw, &mut found.rows[at]);
                 watchdog.ended();
                 found.stuck -= 1;
                 let failed = failed.map_err(|why| format!("seed {seed}, {}: {why}", kind.name))?;
@@ -188,6 +189,7 @@ fn one(
     proven: &Proven,
     settings: &Settings<'_>,
     add: &Overheads,
+    others: &Others,
     draw: &mut Draw,
     row: &mut Row,
 ) -> Result<Vec<String>, String> {
@@ -198,6 +200,7 @@ fn one(
     };
     let Proven { set, rules, bounds } = proven;
     let wish = Wish { time: settings.time, fault };
+    let begin_ns = clock::monotonic_ns();
     let ran = threads::run(set, rules, wish, draw)?;
     if ran.posture != Posture::Strict {
         return Err(format!("it ran {}", ran.posture));
@@ -241,13 +244,12 @@ fn one(
         silence::stalls(ran.records[1..].iter().filter(here), signs, add)
     };
     let stalls: Vec<_> = ran.signs.iter().enumerate().map(of_core).collect();
+    let mut judged = judge::judge(set, bounds, &ran.records, &stalls, kind.has_global());
     // Beside others' real-time threads no bound is kept, and none is judged.
-    row.disturbed += u64::from(ran.disturbed);
-    let judged = if ran.disturbed {
-        Judged::default()
-    } else {
-        judge::judge(set, bounds, &ran.records, &stalls, kind.has_global())
-    };
+    if others.since(begin_ns) || (!judged.exceeded.is_empty() && others.about(begin_ns)) {
+        judged = Judged::default();
+        row.disturbed += 1;
+    }
     row.sets += 1;
     row.jobs += ran.completed;
     row.events += replayed.events();

@@ -5,6 +5,57 @@
 //! the probe, above them all, is on time.
 
 use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration as Time;
+
+use taut_sys::clock;
+
+/// Between two looks.
+const EVERY: Time = Time::from_millis(15);
+/// One that was seen so long before or after a set, or less, may have been there meanwhile: who looks is an ordinary
+/// thread, and the first to wait for them.
+const NEAR_NS: u64 = 1_000_000_000;
+
+/// Looks for them as long as the process lives.
+pub(crate) struct Others {
+    /// When there were some for the last time; 0 if never.
+    last_ns: Arc<AtomicU64>,
+}
+
+impl Others {
+    pub(crate) fn new() -> Self {
+        let last_ns = Arc::new(AtomicU64::new(0));
+        let seen = Arc::clone(&last_ns);
+        std::thread::spawn(move || {
+            loop {
+                if are_here() {
+                    seen.store(clock::monotonic_ns(), Ordering::Relaxed);
+                }
+                std::thread::sleep(EVERY);
+            }
+        });
+        Self { last_ns }
+    }
+
+    /// Whether there were some, from a while before an instant until now.
+    pub(crate) fn since(&self, begin_ns: u64) -> bool {
+        let last_ns = self.last_ns.load(Ordering::Relaxed);
+        last_ns > 0 && last_ns + NEAR_NS >= begin_ns
+    }
+
+    /// The same, and for a while from now on.
+    pub(crate) fn about(&self, begin_ns: u64) -> bool {
+        let end_ns = clock::monotonic_ns() + NEAR_NS;
+        while !self.since(begin_ns) {
+            if clock::monotonic_ns() >= end_ns {
+                return false;
+            }
+            std::thread::sleep(EVERY);
+        }
+        true
+    }
+}
 
 /// Of the flags of a task: it is the kernel's own.
 const OF_THE_KERNEL: u64 = 0x0020_0000;

@@ -15,7 +15,6 @@ use taut_sim::{CoreRule, GlobalRule, Rules};
 use taut_sys::thread;
 use taut_time::Duration;
 
-use super::others;
 use super::probe::{Seen, Sign, watch};
 use crate::draw::Draw;
 
@@ -23,8 +22,6 @@ use crate::draw::Draw;
 const PARTIES: u32 = 16;
 /// Lines of memory of such a resource.
 const LINES: usize = PARTIES as usize + 1;
-/// Between two looks for real-time threads of others.
-const LOOKS: Time = Time::from_millis(10);
 /// Records of a core.
 const RECORDS: usize = 1 << 16;
 
@@ -53,8 +50,6 @@ pub(crate) struct Ran {
     pub(crate) completed: u64,
     /// How often somebody was in a section beside another.
     pub(crate) beside: u64,
-    /// Whether others had real-time threads meanwhile.
-    pub(crate) disturbed: bool,
     /// How often a lock was refused.
     pub(crate) refused: u64,
     /// Signs of life, by core.
@@ -270,7 +265,7 @@ pub(crate) fn run(set: &TaskSet, rules: &Rules, wish: Wish, draw: &mut Draw) -> 
         }
     }
     // 3. The run, with a probe on each core.
-    let (stop, mut disturbed) = (AtomicBool::new(false), false);
+    let stop = AtomicBool::new(false);
     let run = setup.run(Wanted::Best, |exec| {
         let origin_ns = exec.origin().as_ns();
         std::thread::scope(|scope| {
@@ -283,12 +278,7 @@ pub(crate) fn run(set: &TaskSet, rules: &Rules, wish: Wish, draw: &mut Draw) -> 
                     scope.spawn(move || watch(*cpu, origin_ns, calendar, seen, stop))
                 })
                 .collect();
-            let end = std::time::Instant::now() + wish.time;
-            while std::time::Instant::now() < end {
-                disturbed |= others::are_here();
-                exec.wait(Some(LOOKS.min(end.saturating_duration_since(std::time::Instant::now()))));
-            }
-            disturbed |= others::are_here();
+            exec.wait(Some(wish.time));
             exec.stop();
             // Jobs that have begun end meanwhile.
             std::thread::sleep(Time::from_millis(2));
@@ -310,7 +300,6 @@ pub(crate) fn run(set: &TaskSet, rules: &Rules, wish: Wish, draw: &mut Draw) -> 
         released: outcome.tasks.iter().map(|task| task.released).sum(),
         completed: outcome.tasks.iter().map(|task| task.completed).sum(),
         beside: beside.load(Ordering::Relaxed),
-        disturbed,
         refused: refused.load(Ordering::Relaxed),
         signs: seen.iter().map(|seen| seen.signs()).collect(),
     })
