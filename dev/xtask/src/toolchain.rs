@@ -75,6 +75,10 @@ pub(crate) const ANDROID: Component = Component {
 pub(crate) const PARALLEL: Component =
     Component { probe: &["parallel", "--version"], from: Source::Packages, names: &["parallel"] };
 
+/// What shows system calls.
+pub(crate) const STRACE: Component =
+    Component { probe: &["strace", "--version"], from: Source::Packages, names: &["strace"] };
+
 /// What runs a workload as a JSON file says.
 pub(crate) const RT_APP: Component =
     Component { probe: &["rt-app", "--help"], from: Source::Packages, names: &["rt-app"] };

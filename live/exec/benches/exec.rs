@@ -4,7 +4,7 @@
 //! What the executor costs, in one run: `cargo bench -p taut-exec --bench exec`. Needs the privilege for SCHED_FIFO.
 //!
 //! Each row names the two events between which it measures. `--quick` takes a tenth of the samples; `locks`, `ready`,
-//! `releases` and `switches` name parts.
+//! `releases` and `switches` name parts. `calls` measures nothing: it is for `strace`, between looks at the thread's clock.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints, and may fail")]
 
 use std::hint::black_box;
@@ -246,12 +246,37 @@ fn completions(count: usize) -> Vec<f64> {
     baton.costs()
 }
 
+const TRACED: u32 = 1_000_000;
+
+/// Between two looks at the thread's clock, which are system calls: locks that nobody else wants; between two more, one with
+/// a system call inside. Nothing else is released: who traces stops threads, and another job must not run meanwhile.
+fn calls(rule: Rule) {
+    one_job(rule, |setup, core| {
+        let resource = setup.resource(core, 0_u64);
+        let ours = resource.clone();
+        setup.task(core, hand("locks", 1).uses(&resource), move |job: &mut Job<'_>| {
+            black_box(clock::thread_cpu_ns());
+            for _ in 0..TRACED {
+                job.lock(black_box(&ours), |value, _| *value += 1).unwrap();
+            }
+            black_box(clock::thread_cpu_ns());
+            black_box(clock::thread_cpu_ns());
+            job.lock(&ours, |_, _| black_box(thread::affinity()).map(drop)).unwrap().unwrap();
+            black_box(clock::thread_cpu_ns());
+        })
+    });
+}
+
 fn main() {
     let arguments: Vec<_> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     let quick = arguments.iter().any(|argument| argument == "--quick");
     let names: Vec<_> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
     let asked = |name: &str| names.is_empty() || names.iter().any(|asked| *asked == name);
     let scale = if quick { 1 } else { 10 };
+    if names.iter().any(|name| *name == "calls") {
+        RULES.into_iter().for_each(calls);
+        return;
+    }
     let _awake = machine::dma_latency_hold().ok();
     for (name, value) in machine::machine_facts() {
         println!("{name} = {value}");

@@ -6,12 +6,12 @@
 //!
 //! Three programs measure, each round by round with what it is held against in the same round: `taut-peers locks` locks
 //! and releases beside others', `taut-papers 004` the rules with 0 to 100 ready tasks, and [`release`] a task of `taut`
-//! beside a bare loop.
+//! beside a bare loop. A fourth is traced: [`calls`].
 
 use serde_json::Value;
 
-use super::observed;
 use super::row::{Held, Row};
+use super::{calls, observed};
 use crate::bench::release;
 use crate::command::Command;
 use crate::peers;
@@ -35,6 +35,7 @@ pub(super) fn measure(tree: &Tree) -> Vec<Row> {
     };
     rows.extend(shapes(&papers(tree)));
     rows.push(native(tree));
+    rows.extend(calls::measure(tree));
     rows
 }
 

@@ -3,6 +3,7 @@
 
 //! Bars: promises in numbers, measured anew on this machine. Each set has a name.
 
+mod calls;
 mod choose;
 mod execute;
 mod first;
