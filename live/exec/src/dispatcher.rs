@@ -65,6 +65,11 @@ pub(crate) fn dispatch(
         let now_ns = clock::monotonic_ns();
         bells.look();
         shared.tell_back(&mut inside, now_ns);
+        let mut resumed = None;
+        let answered = shared.desk.answer(|question| {
+            resumed = question.resumed();
+            shared.answer(inside.state(), question)
+        });
         let state = inside.state();
         shared.held(NONE, admissions.tell(state, now_ns));
         // What was released by hand before the stop still counts.
@@ -82,6 +87,10 @@ pub(crate) fn dispatch(
         state.end_ns = shared.end_ns.load(Ordering::Relaxed);
         shared.held(NONE, state.tell(now_ns));
         bells.answer(shared, works, &mut inside, now_ns);
+        if let Some(task) = resumed {
+            // Its bells may have rung meanwhile.
+            shared.held(task, works.poll(&mut inside, task, true, now_ns));
+        }
         let state = inside.state();
         admissions.note(state, now_ns);
         let chosen = state.rule.decide();
@@ -93,6 +102,9 @@ pub(crate) fn dispatch(
         if let Some(ahead) = &mut ahead {
             ahead.arm(second);
         }
+        if answered {
+            shared.desk.wake();
+        }
         if stopped_by != NONE {
             stop(stopped_by);
         }
@@ -103,6 +115,7 @@ pub(crate) fn dispatch(
             bells.sleep(shared, calls, (first, now_ns), admissions.wait());
         }
     }
+    shared.desk.close();
     shared.quit.store(true, Ordering::Release);
     for gate in &shared.gates {
         gate.open();

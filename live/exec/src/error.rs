@@ -117,6 +117,23 @@ pub enum SetupError {
         /// The task's name.
         task: String,
     },
+    /// A ceiling or floor was stated that is less urgent than a task which uses the resource.
+    Ceiling {
+        /// The task's name.
+        task: String,
+        /// How the resource is recorded.
+        resource: u32,
+    },
+    /// The task uses a resource of several cores, where its priority stands already.
+    Shares {
+        /// The task's name.
+        task: String,
+    },
+    /// A priority was given where the rule goes by deadlines, or the other way round.
+    Attribute {
+        /// The core's CPU.
+        cpu: u16,
+    },
     /// A core has more bells than a thread can wait for: 127.
     Bells {
         /// The core's CPU.
@@ -149,6 +166,17 @@ impl fmt::Display for SetupError {
             Self::ForeignResource { task } => {
                 write!(f, "`{task}` lists a resource of another core: local ones are of one core")
             }
+            Self::Ceiling { task, resource } => write!(
+                f,
+                "the ceiling stated for resource {resource} is below `{task}`, which uses it: raise it, or leave it out"
+            ),
+            Self::Shares { task } => {
+                write!(f, "`{task}` uses a resource of several cores by its priority: state that before")
+            }
+            Self::Attribute { cpu } => write!(
+                f,
+                "the core on CPU {cpu} has no such attribute: fixed priorities go by priorities, EDF by deadlines"
+            ),
             Self::Bells { cpu } => {
                 write!(f, "the core on CPU {cpu} has more than 127 bells: move tasks elsewhere")
             }

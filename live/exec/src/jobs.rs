@@ -53,6 +53,8 @@ pub(crate) struct Task {
     /// What its job waits for.
     pub(crate) wants: u32,
     pub(crate) killed: bool,
+    /// Its releases are dropped.
+    pub(crate) paused: bool,
     /// Whether the calendar has its next release, which is polled.
     pub(crate) put_off: bool,
     pub(crate) admission: Admission,
@@ -82,6 +84,7 @@ impl Task {
             used_ns,
             wants,
             killed,
+            paused: false,
             put_off: false,
             admission: Admission::default(),
             across: false,

@@ -27,6 +27,8 @@ pub(crate) struct Log {
     pub(crate) tasks: Box<[u16]>,
     /// How each of its resources is recorded.
     pub(crate) resources: Box<[u32]>,
+    /// Ceilings that are stated, to be recorded before anything else: resource and value.
+    pub(crate) stated: Box<[(u32, u64)]>,
 }
 
 impl Log {
@@ -53,8 +55,26 @@ impl Log {
         }
     }
 
+    /// Before anything else.
+    pub(crate) fn begin(&mut self, at: u64) {
+        for (resource, value) in std::mem::take(&mut self.stated) {
+            self.ceiling(at, resource, value);
+        }
+    }
+
+    /// A ceiling or floor is this from now on.
+    pub(crate) fn ceiling(&mut self, at: u64, resource: u32, value: u64) {
+        if self.level >= Level::Jobs {
+            let subject = u16::try_from(self.resources[resource as usize]).unwrap_or(u16::MAX);
+            self.put_as(at, Kind::Ceiling, subject, 0, value);
+        }
+    }
+
     fn put(&mut self, at: u64, kind: Kind, task: u32, job: u64, value: u64) {
-        let subject = self.tasks[task as usize];
+        self.put_as(at, kind, self.tasks[task as usize], job, value);
+    }
+
+    fn put_as(&mut self, at: u64, kind: Kind, subject: u16, job: u64, value: u64) {
         let record = Record { at: Instant::from_ns(at), kind, cpu: self.cpu, subject, job, value };
         if let Some(recorder) = &mut self.recorder {
             recorder.record(record);

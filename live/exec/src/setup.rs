@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use taut_lock::Listener;
+use taut_policy::Attribute;
 use taut_time::Duration;
 use taut_trace::{Drain, Recorder, ring};
 
@@ -17,7 +18,7 @@ use crate::job::Work;
 use crate::ladder::WORKERS_MAX;
 use crate::log::Level;
 use crate::resource::Resource;
-use crate::rule::{Attributes, Rule};
+use crate::rule::Rule;
 use crate::task::{CoreId, Release, TaskId, TaskSetup};
 use crate::violation::{self, Handler};
 
@@ -34,6 +35,8 @@ pub(crate) struct CoreSetup<'w> {
     pub(crate) bells: Bells<'w>,
     /// How each resource is recorded.
     pub(crate) resources: Vec<u32>,
+    /// Ceilings that are stated; as many as resources, or fewer.
+    pub(crate) stated: Vec<Option<Attribute>>,
     pub(crate) recorder: Option<(Recorder, Level)>,
     /// A mistake on purpose.
     #[cfg(test)]
@@ -90,6 +93,7 @@ impl<'w> Setup<'w> {
             works: Vec::new(),
             bells: Bells::default(),
             resources: Vec::new(),
+            stated: Vec::new(),
             recorder: None,
             #[cfg(test)]
             no_ceilings: false,
@@ -195,16 +199,18 @@ impl<'w> Setup<'w> {
     /// [`SetupError::Users`] if it has more users than parties, [`SetupError::Suspends`] if jobs may be suspended for it and
     /// the core's rule does not bear that, [`SetupError::ForeignResource`] if the task is of another set-up.
     pub fn uses_global<T: Send>(&mut self, task: TaskId, global: &Global<'_, T>) -> Result<(), SetupError> {
-        let core = self.cores.iter().find(|core| core.brand == task.brand);
-        let Some((core, user)) = core.and_then(|core| Some((core, core.tasks.get(task.task as usize)?)))
-        else {
+        let core = self.cores.iter_mut().find(|core| core.brand == task.brand);
+        let Some(core) = core.filter(|core| core.tasks.len() > task.task as usize) else {
             return Err(SetupError::ForeignResource { task: format!("{task:?}") });
         };
         if global.inner.suspends() && core.rule == Rule::Dfp {
             return Err(SetupError::Suspends { cpu: core.cpu });
         }
+        let user = &mut core.tasks[task.task as usize];
         let added = global.inner.add(core.brand, task.task, user.priority);
-        added.map_err(|_| SetupError::Users { task: user.name.clone() })
+        added.map_err(|_| SetupError::Users { task: user.name.clone() })?;
+        user.shares = true;
+        Ok(())
     }
 
     /// Records what happens on a core, into a ring for at least `records` of 32 bytes. Whoever has the drain empties it
@@ -241,34 +247,13 @@ impl<'w> Setup<'w> {
                     return Err(SetupError::ForeignResource { task: task.name.clone() });
                 }
             }
+            core.check_stated()?;
         }
         Ok(())
     }
 }
 
 impl CoreSetup<'_> {
-    /// What its rule is made of: ceilings and floors are those of the users.
-    pub(crate) fn attributes(&self) -> Attributes {
-        let mut attributes = Attributes {
-            priorities: self.tasks.iter().map(|task| task.priority).collect(),
-            deadlines: self.tasks.iter().map(TaskSetup::relative).collect(),
-            ceilings: vec![0; self.resources.len()],
-            floors: vec![Duration::MAX; self.resources.len()],
-        };
-        #[cfg(test)]
-        if self.no_ceilings {
-            return attributes;
-        }
-        for task in &self.tasks {
-            for (_, resource) in &task.uses {
-                let at = *resource as usize;
-                attributes.ceilings[at] = attributes.ceilings[at].max(task.priority);
-                attributes.floors[at] = attributes.floors[at].min(task.relative());
-            }
-        }
-        attributes
-    }
-
     /// Words of bits per task, and of each task a bit per resource that it lists.
     pub(crate) fn listed(&self) -> (usize, Box<[u64]>) {
         let words = self.resources.len().div_ceil(64).max(1);

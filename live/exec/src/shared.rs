@@ -24,6 +24,7 @@ use taut_policy::{Misuse, Scheduler};
 use taut_sys::cpu::CpuReader;
 use taut_sys::{clock, futex};
 
+use crate::desk::Desk;
 use crate::gate::{Gate, Latch};
 use crate::ladder::NONE;
 use crate::settle::{Caller, Next};
@@ -56,6 +57,12 @@ pub(crate) struct Shared {
     /// Of each task, a bit per resource that it may lock.
     pub(crate) listed: Box<[u64]>,
     pub(crate) words: usize,
+    /// How many resources there are.
+    pub(crate) resources: u32,
+    /// Of each task, whether it uses a resource of several cores.
+    pub(crate) shares: Box<[bool]>,
+    /// What is asked from outside.
+    pub(crate) desk: Desk,
     /// Unlike any other core's of this process.
     pub(crate) brand: u64,
     pub(crate) names: Box<[String]>,
@@ -85,6 +92,8 @@ pub(crate) struct Parts {
     pub(crate) cpu: u32,
     pub(crate) listed: Box<[u64]>,
     pub(crate) words: usize,
+    pub(crate) resources: u32,
+    pub(crate) shares: Box<[bool]>,
     pub(crate) brand: u64,
     pub(crate) names: Box<[String]>,
     pub(crate) by_hand: Box<[bool]>,
@@ -147,7 +156,8 @@ impl Drop for Inside<'_> {
 
 impl Shared {
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { state, strict, cpu, listed, words, brand, names, by_hand, handler, delay_ns } = parts;
+        let Parts { state, strict, cpu, listed, words, resources, shares, .. } = parts;
+        let Parts { brand, names, by_hand, handler, delay_ns, .. } = parts;
         let tids = state.ladder.workers.iter().map(|_| AtomicI32::new(0)).collect();
         let back = state.ladder.workers.iter().map(|_| AtomicBool::new(false)).collect();
         Self {
@@ -165,6 +175,9 @@ impl Shared {
             end_ns: AtomicU64::new(crate::state::NEVER),
             listed,
             words,
+            resources,
+            shares,
+            desk: Desk::default(),
             brand,
             names,
             by_hand,

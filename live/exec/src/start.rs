@@ -225,6 +225,7 @@ impl CoreSetup<'_> {
             cpu: u8::try_from(self.cpu).unwrap_or(u8::MAX),
             tasks: self.subjects(),
             resources: self.resources.clone().into(),
+            stated: self.stated_values(),
         };
         let count = self.tasks.len();
         let state = State::new(rule, tasks.collect(), any_queue(count), Ladder::new(count, strict), log);
@@ -236,6 +237,8 @@ impl CoreSetup<'_> {
             cpu: self.cpu.into(),
             listed,
             words,
+            resources: self.resources.len() as u32,
+            shares: self.tasks.iter().map(|task| task.shares).collect(),
             brand: self.brand,
             names: self.names(),
             by_hand: self.tasks.iter().map(by_hand).collect(),

@@ -100,6 +100,7 @@ impl State {
     /// Puts the first releases into the calendar.
     pub(crate) fn begin_at(&mut self, origin_ns: u64) {
         self.told_ns = origin_ns.saturating_sub(1);
+        self.log.begin(self.told_ns);
         for at in 0..self.tasks.len() {
             if let Release::Periodic { offset, .. } = self.tasks[at].release {
                 // It is empty, and has a place for every task.
@@ -159,9 +160,10 @@ impl State {
         slot.next += 1;
         let late = now_ns.saturating_sub(arrival_ns);
         slot.outcome.lateness_max_ns = slot.outcome.lateness_max_ns.max(late);
-        let mut skip = self.stopping;
+        let mut skip = self.stopping || slot.paused;
         let asked = slot.admission.asked;
-        if let Some(running) = slot.unfinished() {
+        // What a pause drops is no overrun.
+        if let Some(running) = slot.unfinished().filter(|_| !slot.paused) {
             let policy = slot.overrun;
             self.log.job(now_ns, Kind::Overrun, task, running, policy as u64);
             match policy {
@@ -205,7 +207,7 @@ impl State {
     /// Whether its work may be asked if there is something to do: it has no job, and none is put off.
     pub(crate) fn is_to_be_asked(&self, task: u32) -> bool {
         let slot = &self.tasks[task as usize];
-        slot.release == Release::Polled && !slot.active && !slot.put_off && !self.stopping
+        slot.release == Release::Polled && !slot.active && !slot.put_off && !slot.paused && !self.stopping
     }
 
     /// Its work has something to do, since or from an instant on. Whether that is to come, so that it is in the calendar.

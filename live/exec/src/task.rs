@@ -47,6 +47,8 @@ pub struct TaskSetup {
     pub(crate) overrun: Overrun,
     pub(crate) uses: Vec<(u64, u32)>,
     pub(crate) recorded_as: Option<u16>,
+    /// Whether it uses a resource of several cores.
+    pub(crate) shares: bool,
     pub(crate) admitted: bool,
 }
 
@@ -55,7 +57,8 @@ impl TaskSetup {
     pub fn new(name: &str, release: Release) -> Self {
         let name = name.to_owned();
         let (overrun, uses, recorded_as) = (Overrun::RunOn, Vec::new(), None);
-        Self { name, priority: 1, deadline: None, release, overrun, uses, recorded_as, admitted: false }
+        let (shares, admitted) = (false, false);
+        Self { name, priority: 1, deadline: None, release, overrun, uses, recorded_as, shares, admitted }
     }
 
     /// Its priority under rules that have such; larger is more urgent.

@@ -64,6 +64,11 @@ pub enum Kind {
     Exhausted = 26,
     /// The budget of a server is what it is from now on. Subject: server; value: the budget (ns).
     Budget = 27,
+    /// A task's level is another one from its next job on. Subject: task; value: a priority, or a relative deadline (ns).
+    Level = 28,
+    /// A resource's ceiling or floor is another one from the next lock on. Subject: resource; value: a priority, or a
+    /// relative deadline (ns).
+    Ceiling = 29,
 }
 
 /// What a [`Kind::Counted`] record counts, in its job field.
@@ -90,7 +95,7 @@ impl Count {
 }
 
 impl Kind {
-    const ALL: [Self; 27] = [
+    const ALL: [Self; 29] = [
         Self::Begin,
         Self::Release,
         Self::Start,
@@ -118,6 +123,8 @@ impl Kind {
         Self::Granted,
         Self::Exhausted,
         Self::Budget,
+        Self::Level,
+        Self::Ceiling,
     ];
 
     /// The kind with that number, if there is one.
@@ -196,6 +203,6 @@ mod tests {
             assert_eq!(Record::from_bytes(&record.to_bytes()), Some(record));
         }
         assert_eq!(Record::from_bytes(&[0; 32]), None);
-        assert_eq!(Kind::from_number(28), None);
+        assert_eq!(Kind::from_number(30), None);
     }
 }

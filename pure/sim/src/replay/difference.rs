@@ -78,6 +78,10 @@ impl Names<'_> {
             Told::Spin => format!("{job} spins for {}", resource()),
             Told::Suspend => format!("{job} waits for {}", resource()),
             Told::Complete => format!("{job} is complete"),
+            Told::Level => format!("{job} has the level {}", record.value),
+            Told::Ceiling => {
+                format!("{} has the ceiling {}", self.resource(record.subject.into()), record.value)
+            }
             other => format!("{job}: {other:?}"),
         }
     }

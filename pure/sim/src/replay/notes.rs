@@ -38,6 +38,7 @@ impl Tape {
                 }
                 match item.what {
                     What::Told(_) => drop(told.insert((item.task, item.job))),
+                    What::Level(_) | What::Ceiling(..) => {}
                     What::Skip(_) | What::Looked | What::Nothing | What::End(_) => {}
                     _ if told.contains(&(item.task, item.job)) => {}
                     _ => orphan = place + 1,
@@ -68,7 +69,11 @@ impl Tape {
             for (core, cut) in cut.into_iter().enumerate().filter(|(_, cut)| *cut > 0) {
                 let all = cut == self.items[core].len();
                 let last = self.items[core][cut - 1];
+                let mut changes = Vec::new();
                 for item in self.items[core].drain(..cut) {
+                    if matches!(item.what, What::Level(_) | What::Ceiling(..)) {
+                        changes.push(item);
+                    }
                     if matches!(item.what, What::Told(_) | What::Skip(_)) {
                         self.arrived[item.task] += 1;
                     }
@@ -76,7 +81,9 @@ impl Tape {
                         self.looked[core] = item.at;
                     }
                 }
-                self.before[core] = cut as u64;
+                self.before[core] = (cut - changes.len()) as u64;
+                // What was changed before is so still.
+                self.items[core].splice(..0, changes);
                 if all {
                     self.items[core].push(Item { what: What::End(Why::NoBeginning), ..last });
                 }

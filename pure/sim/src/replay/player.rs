@@ -185,6 +185,14 @@ impl<S: Sink> Player<'_, S> {
                 self.look(core, item.at);
                 return Ok(());
             }
+            What::Level(to) => {
+                let set = self.simulation.set_level(item.task, to);
+                return set.map_err(|end| self.differs(core, item, Some(end), records));
+            }
+            What::Ceiling(resource, to) => {
+                let set = self.simulation.set_ceiling(item.task, resource, to);
+                return set.map_err(|end| self.differs(core, item, Some(end), records));
+            }
             What::Nothing => return Ok(()),
             _ => {}
         }
@@ -234,7 +242,9 @@ impl<S: Sink> Player<'_, S> {
                     Ok(true)
                 };
             }
-            What::Skip(_) | What::Looked | What::Nothing => return Ok(false),
+            What::Skip(_) | What::Looked | What::Nothing | What::Level(_) | What::Ceiling(..) => {
+                return Ok(false);
+            }
             What::End(why) => return Err(Refused::Stop(why)),
             What::Granted(resource) => {
                 self.granted[task] = Some(resource);
@@ -366,6 +376,7 @@ fn same(item: Item, event: &Event) -> bool {
         What::Start => event.kind == Kind::Start,
         What::Preempt => event.kind == Kind::Preempt,
         What::Resume => event.kind == Kind::Resume,
+        What::Level(_) | What::Ceiling(..) => false,
         What::Skip(_) | What::Looked | What::Nothing | What::End(_) => false,
     };
     kind && (item.task, item.job) == (event.task, event.job)

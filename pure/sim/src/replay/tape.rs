@@ -93,6 +93,10 @@ pub(super) enum What {
     Start,
     Preempt,
     Resume,
+    /// Its level is this from now on.
+    Level(u64),
+    /// The ceiling or floor of a resource of its core is this from now on.
+    Ceiling(usize, u64),
     /// Its core has looked at its calendar.
     Looked,
     /// It says nothing that was not said before.
@@ -177,7 +181,17 @@ impl Tape {
                 let uses = users[position].contains(&task);
                 if uses { Ok(position) } else { Err(wrong(Flaw::Undeclared(task, position))) }
             };
-            let task = usize::from(record.subject);
+            let subject = usize::from(record.subject);
+            // What nobody uses keeps nobody out.
+            let first = |resource: usize| users.get(resource).map(|users| users.first().copied());
+            let task = match record.kind {
+                Kind::Ceiling => match first(subject) {
+                    Some(Some(user)) => user,
+                    Some(None) => continue,
+                    None => return Err(wrong(Flaw::Resource(subject as u64))),
+                },
+                _ => subject,
+            };
             let timed =
                 |task: usize| set.tasks().get(task).is_some_and(|task| task.arrivals != Arrivals::Sporadic);
             let time = record.at.as_ns();
@@ -204,6 +218,8 @@ impl Tape {
                 Kind::Suspend => What::Suspend(resource(task)?),
                 Kind::Granted => What::Granted(resource(task)?),
                 Kind::Complete => What::Complete,
+                Kind::Level => What::Level(record.value),
+                Kind::Ceiling => What::Ceiling(subject, record.value),
                 Kind::Lost => What::End(Why::Lost(record.value)),
                 Kind::Exhausted if demoting => What::End(Why::Demoted(task)),
                 _ => continue,

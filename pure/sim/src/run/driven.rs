@@ -8,9 +8,10 @@
 //! takes.
 
 use taut_model::TaskSet;
+use taut_policy::Attribute;
 use taut_time::Duration;
 
-use super::{Arrived, Guard, Halt, Moment, Simulation, State};
+use super::{Arrived, Fixed, Guard, Halt, Moment, Simulation, State};
 use crate::calendar::NEVER;
 use crate::program::{Op, What};
 use crate::{End, Fault, Rules, Scenario, Sink, Start};
@@ -39,6 +40,14 @@ pub(crate) struct Seat {
 const AGES: u64 = 1 << 62;
 /// Instants of a run are before this.
 pub(crate) const END_OF_TIME: u64 = 1 << 62;
+
+/// A number as an attribute of the same kind.
+fn like(was: Attribute, to: u64) -> Option<Attribute> {
+    Some(match was {
+        Attribute::Priority(_) => Attribute::Priority(u32::try_from(to).ok()?),
+        Attribute::Deadline(_) => Attribute::Deadline(Duration::from_ns(to)),
+    })
+}
 
 impl Simulation {
     /// Sets up a run that something else drives.
@@ -116,6 +125,36 @@ impl Simulation {
                 _ => Ok(()),
             }
         })
+    }
+
+    /// A task's level is another one from its next job on: a priority, or a relative deadline in ns.
+    ///
+    /// # Errors
+    /// What the rule refuses: it has a job.
+    pub(crate) fn set_level(&mut self, task: usize, to: u64) -> Result<(), Halt> {
+        let Fixed { core, local, .. } = self.fixed[task];
+        let refused = |_| End::Misuse { task };
+        let rule = self.state.cores[core as usize].local_mut();
+        let was = rule.level(local as usize).map_err(refused)?;
+        let to = like(was, to).ok_or(End::Misuse { task })?;
+        rule.set_level(local as usize, to).map_err(refused)?;
+        match to {
+            Attribute::Priority(priority) => self.fixed[task].priority = priority,
+            Attribute::Deadline(deadline) => self.fixed[task].deadline = deadline.as_ns(),
+        }
+        Ok(())
+    }
+
+    /// The ceiling or floor of a resource that a task uses is another one from the next lock on.
+    ///
+    /// # Errors
+    /// What the rule refuses: it is held.
+    pub(crate) fn set_ceiling(&mut self, task: usize, resource: usize, to: u64) -> Result<(), Halt> {
+        let refused = |_| End::Misuse { task };
+        let rule = self.state.cores[self.fixed[task].core as usize].local_mut();
+        let was = rule.ceiling(resource).map_err(refused)?;
+        let to = like(was, to).ok_or(End::Misuse { task })?;
+        rule.set_ceiling(resource, to).map_err(refused)
     }
 
     /// Others may have what a task gave back.

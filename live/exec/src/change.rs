@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Levels, ceilings and floors, read and changed while a core is in use; and releases, paused.
+//!
+//! ```text
+//! C1  Of each resource the ceiling is at least as urgent as the level of each task that lists it.
+//! C2  A ceiling changes only while nobody holds the resource, and to one that keeps C1. So it may be raised, and lowered as
+//!     far as its users' levels let it be.
+//! C3  A level changes only while the task has no job, nor one that waits behind another, and to one that keeps C1.
+//! ```
+//!
+//! **Why the locks keep their meaning.** At any instant, what is held has the ceiling that it had at its lock (C2). A user
+//! with a job has the level that it had when that was released (C3), and one without has some level; by C1 neither is above
+//! the ceiling. So what the rule promises of ceilings that were always so, it promises here: see `taut_policy::Attribute`.
+//!
+//! **Why nobody need be asked who runs.** Levels of those that are ready, and ceilings of what is held, are what the last
+//! decision was made from, and none of these changes.
+//!
+//! **Deadline floors.** A user that is told of later arrives at a ≥ N (see [`crate::rule`]), and is due at a + D with the D
+//! that it has then, where D ≥ F by C1; F is that of the lock by C2.
+//!
+//! **Records.** A change is recorded before anything that comes of it, so a replay makes it at the same place.
+
+use std::fmt;
+
+use taut_event::Kind;
+use taut_policy::{Attribute, Locking, Misuse};
+use taut_sys::clock;
+
+use crate::exec::Exec;
+use crate::job::Job;
+use crate::resource::Resource;
+use crate::shared::Shared;
+use crate::state::State;
+use crate::task::TaskId;
+
+/// Why an attribute was neither read nor changed. Nothing has happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeError {
+    /// Task or resource are of no core of this executor; of a job, of another core than its own.
+    Foreign,
+    /// The core's rule goes by priorities and a deadline was given, or the other way round; or a deadline of 0.
+    Kind,
+    /// The task has a job, or one waits behind another.
+    Active {
+        /// Its position on its core.
+        task: u32,
+    },
+    /// A job holds the resource.
+    Held {
+        /// Its position on its core.
+        resource: u32,
+        /// Whose job: the task's position.
+        task: u32,
+    },
+    /// The ceiling, or floor, of a resource would be less urgent than the level of a task that lists it.
+    Ceiling {
+        /// Its position on its core.
+        resource: u32,
+        /// The task's.
+        task: u32,
+    },
+    /// By its priority the task stands among those that use a resource of several cores.
+    Global {
+        /// Its position on its core.
+        task: u32,
+    },
+    /// The core has stopped.
+    Stopped,
+}
+
+impl fmt::Display for ChangeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Foreign => f.write_str("it belongs to another core or executor: use one of this one"),
+            Self::Kind => f.write_str(
+                "no such attribute: fixed priorities go by priorities, EDF by relative deadlines of more than 0",
+            ),
+            Self::Active { task } => {
+                write!(f, "task {task} has a job: pause it, and try again when that is complete")
+            }
+            Self::Held { resource, task } => {
+                write!(f, "task {task} holds resource {resource}: try again when it has given it back")
+            }
+            Self::Ceiling { resource, task } => write!(
+                f,
+                "the ceiling of resource {resource} would be below task {task}, which uses it: raise the ceiling first"
+            ),
+            Self::Global { task } => write!(
+                f,
+                "task {task} uses a resource of several cores, where others count with its priority: keep it"
+            ),
+            Self::Stopped => f.write_str("the core has stopped"),
+        }
+    }
+}
+
+impl std::error::Error for ChangeError {}
+
+/// What is asked of a core; tasks and resources by their positions there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Question {
+    Level(u32),
+    SetLevel(u32, Attribute),
+    Ceiling(u32),
+    SetCeiling(u32, Attribute),
+    Pause(u32, bool),
+}
+
+impl Question {
+    /// The task that is resumed by it.
+    pub(crate) fn resumed(self) -> Option<u32> {
+        if let Self::Pause(task, false) = self { Some(task) } else { None }
+    }
+}
+
+/// The attribute as it is, or was set to; of a pause none.
+pub(crate) type Answer = Result<Option<Attribute>, ChangeError>;
+
+/// As an answer that is there.
+fn read(answer: Answer) -> Result<Attribute, ChangeError> {
+    answer?.ok_or(ChangeError::Stopped)
+}
+
+impl Shared {
+    /// Answers, inside of the state. As many steps as tasks or resources.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn answer(&self, state: &mut State, question: Question) -> Answer {
+        match question {
+            Question::Level(task) => state.rule.local().level(task as usize).map(Some).map_err(why),
+            Question::Ceiling(resource) => {
+                state.rule.local().ceiling(resource as usize).map(Some).map_err(why)
+            }
+            Question::SetLevel(task, to) => self.set_level(state, task, to).map(|()| Some(to)),
+            Question::SetCeiling(resource, to) => self.set_ceiling(state, resource, to).map(|()| Some(to)),
+            Question::Pause(task, paused) => {
+                state.tasks[task as usize].paused = paused;
+                Ok(None)
+            }
+        }
+    }
+
+    fn set_level(&self, state: &mut State, task: u32, to: Attribute) -> Result<(), ChangeError> {
+        let slot = &state.tasks[task as usize];
+        if slot.active || slot.waiting > 0 {
+            return Err(ChangeError::Active { task });
+        }
+        match to {
+            Attribute::Priority(_) if self.shares[task as usize] => return Err(ChangeError::Global { task }),
+            Attribute::Deadline(deadline) if deadline.is_zero() => return Err(ChangeError::Kind),
+            _ => {}
+        }
+        let was = state.rule.local().level(task as usize).map_err(why)?;
+        if std::mem::discriminant(&was) != std::mem::discriminant(&to) {
+            return Err(ChangeError::Kind);
+        }
+        for resource in (0..self.resources).filter(|resource| self.lists(task, *resource)) {
+            let ceiling = state.rule.local().ceiling(resource as usize).map_err(why)?;
+            if !ceiling.is_at_least(to) {
+                return Err(ChangeError::Ceiling { resource, task });
+            }
+        }
+        state.rule.local_mut().set_level(task as usize, to).map_err(why)?;
+        let slot = &mut state.tasks[task as usize];
+        if let Attribute::Deadline(deadline) = to {
+            slot.deadline_ns = deadline.as_ns();
+        }
+        state.log.job(clock::monotonic_ns(), Kind::Level, task, 0, to.number());
+        Ok(())
+    }
+
+    fn set_ceiling(&self, state: &mut State, resource: u32, to: Attribute) -> Result<(), ChangeError> {
+        if let Some(task) = state.rule.holder(resource as usize) {
+            return Err(ChangeError::Held { resource, task: task as u32 });
+        }
+        let was = state.rule.local().ceiling(resource as usize).map_err(why)?;
+        if std::mem::discriminant(&was) != std::mem::discriminant(&to) {
+            return Err(ChangeError::Kind);
+        }
+        for task in (0..state.tasks.len() as u32).filter(|task| self.lists(*task, resource)) {
+            let level = state.rule.local().level(task as usize).map_err(why)?;
+            if !to.is_at_least(level) {
+                return Err(ChangeError::Ceiling { resource, task });
+            }
+        }
+        state.rule.local_mut().set_ceiling(resource as usize, to).map_err(why)?;
+        state.log.ceiling(clock::monotonic_ns(), resource, to.number());
+        Ok(())
+    }
+
+    fn lists(&self, task: u32, resource: u32) -> bool {
+        let word = self.words * task as usize + resource as usize / 64;
+        self.listed.get(word).is_some_and(|word| word & 1 << (resource % 64) != 0)
+    }
+
+    fn task_here(&self, task: TaskId) -> Result<u32, ChangeError> {
+        if task.brand == self.brand { Ok(task.task) } else { Err(ChangeError::Foreign) }
+    }
+
+    fn resource_here<T>(&self, resource: &Resource<T>) -> Result<u32, ChangeError> {
+        if resource.brand == self.brand { Ok(resource.index) } else { Err(ChangeError::Foreign) }
+    }
+}
+
+/// What has not been looked at before.
+fn why(misuse: Misuse) -> ChangeError {
+    match misuse {
+        Misuse::Rank => ChangeError::Kind,
+        _ => ChangeError::Foreign,
+    }
+}
+
+impl Job<'_> {
+    /// A task's level, of this core: its priority, or the relative deadline that is its preemption level under EDF.
+    ///
+    /// *Real-time*: as a lock, for this and the next three; a change looks at each task, or resource, of the core.
+    ///
+    /// # Errors
+    /// [`ChangeError::Foreign`].
+    pub fn level(&mut self, task: TaskId) -> Result<Attribute, ChangeError> {
+        let task = self.shared.task_here(task)?;
+        read(self.ask(Question::Level(task)))
+    }
+
+    /// Changes a task's level, from its next job on. Only while it has no job; so not that of the own task.
+    ///
+    /// # Errors
+    /// [`ChangeError`].
+    pub fn set_level(&mut self, task: TaskId, to: Attribute) -> Result<(), ChangeError> {
+        let task = self.shared.task_here(task)?;
+        self.ask(Question::SetLevel(task, to)).map(drop)
+    }
+
+    /// A resource's ceiling, or floor.
+    ///
+    /// # Errors
+    /// [`ChangeError::Foreign`].
+    pub fn ceiling<T>(&mut self, resource: &Resource<T>) -> Result<Attribute, ChangeError> {
+        let resource = self.shared.resource_here(resource)?;
+        read(self.ask(Question::Ceiling(resource)))
+    }
+
+    /// Changes it, from the next lock on. Only while nobody holds the resource.
+    ///
+    /// # Errors
+    /// [`ChangeError`].
+    pub fn set_ceiling<T>(&mut self, resource: &Resource<T>, to: Attribute) -> Result<(), ChangeError> {
+        let resource = self.shared.resource_here(resource)?;
+        self.ask(Question::SetCeiling(resource, to)).map(drop)
+    }
+
+    fn ask(&mut self, question: Question) -> Answer {
+        let mut inside = self.shared.enter(self.worker, self.task);
+        let answer = self.shared.answer(inside.state(), question);
+        inside.leave();
+        answer
+    }
+}
+
+/// For threads that are none of the executor's: each waits until the core's dispatcher has answered.
+impl Exec<'_> {
+    /// A task's level: see [`Job::level`].
+    ///
+    /// # Errors
+    /// [`ChangeError::Foreign`], [`ChangeError::Stopped`].
+    pub fn level(&self, task: TaskId) -> Result<Attribute, ChangeError> {
+        read(self.ask(task.brand, Question::Level(task.task)))
+    }
+
+    /// Changes a task's level: see [`Job::set_level`]. One that is paused has no job after a while.
+    ///
+    /// # Errors
+    /// [`ChangeError`].
+    pub fn set_level(&self, task: TaskId, to: Attribute) -> Result<(), ChangeError> {
+        self.ask(task.brand, Question::SetLevel(task.task, to)).map(drop)
+    }
+
+    /// A resource's ceiling, or floor.
+    ///
+    /// # Errors
+    /// [`ChangeError::Foreign`], [`ChangeError::Stopped`].
+    pub fn ceiling<T>(&self, resource: &Resource<T>) -> Result<Attribute, ChangeError> {
+        read(self.ask(resource.brand, Question::Ceiling(resource.index)))
+    }
+
+    /// Changes it: see [`Job::set_ceiling`].
+    ///
+    /// # Errors
+    /// [`ChangeError`].
+    pub fn set_ceiling<T>(&self, resource: &Resource<T>, to: Attribute) -> Result<(), ChangeError> {
+        self.ask(resource.brand, Question::SetCeiling(resource.index, to)).map(drop)
+    }
+
+    /// Drops a task's releases until [`Exec::resume`]: from when this returns, none of its jobs is released. Its period and
+    /// phase go on: what is dropped is numbered, counted as skipped and recorded as such, and is no overrun. The job that it
+    /// has, and those that wait behind, are not touched. What its work is polled for is not asked meanwhile, and so not
+    /// lost.
+    ///
+    /// # Errors
+    /// [`ChangeError::Foreign`], [`ChangeError::Stopped`].
+    pub fn pause(&self, task: TaskId) -> Result<(), ChangeError> {
+        self.ask(task.brand, Question::Pause(task.task, true)).map(drop)
+    }
+
+    /// Releases its jobs again: of a periodic task from the next nominal instant on that its core has not been told of.
+    ///
+    /// # Errors
+    /// [`ChangeError::Foreign`], [`ChangeError::Stopped`].
+    pub fn resume(&self, task: TaskId) -> Result<(), ChangeError> {
+        self.ask(task.brand, Question::Pause(task.task, false)).map(drop)
+    }
+
+    fn ask(&self, brand: u64, question: Question) -> Answer {
+        let core = self.cores.iter().find(|core| core.brand == brand).ok_or(ChangeError::Foreign)?;
+        core.desk.ask(question, || core.call())
+    }
+}
