@@ -210,7 +210,10 @@ mod tests {
         assert_eq!((SRP_LIST.mutex_fields().len(), DFP_QUEUE.mutex_fields().len()), (2, 2));
         assert_eq!((SRP_LIST.task_fields().len(), DFP_QUEUE.task_fields().len()), (1, 0));
         assert!(own_lines(&SRP_LIST, &DFP_QUEUE) > 0 && own_lines(&DFP_QUEUE, &SRP_LIST) > 0);
-        assert_eq!((SRP.mutex_fields(), DFP.mutex_fields()), (vec!["limit", "before"], vec!["limit", "before"]));
+        assert_eq!(
+            (SRP.mutex_fields(), DFP.mutex_fields()),
+            (vec!["limit", "before"], vec!["limit", "before"])
+        );
         assert_eq!(DFP.mutex_operations(), ["new", "ceiling", "set_ceiling"]);
         assert_eq!((SRP.task_fields(), SRP.task_operations()), (vec!["stacked"], vec!["level", "set_level"]));
     }

@@ -127,7 +127,7 @@ mod tests {
                 let system = System::drawn(scheme, objects, 2).expect("there is one");
                 assert_eq!(system.objects.len(), objects);
                 assert!(
-                    system.tasks.iter().all(|task| TICKS % task.ticks == 0 && task.core < 2),
+                    system.tasks.iter().all(|task| TICKS.is_multiple_of(task.ticks) && task.core < 2),
                     "{system:?}"
                 );
                 assert!(system.objects.iter().all(|object| object.bytes <= BYTES_MAX));
