@@ -6,9 +6,9 @@
 use std::fmt::Write;
 
 use taut_event::{Kind, Record};
-use taut_plan::{ClassPlan, Overrun, Plan};
-use taut_sim::Event;
+use taut_plan::{ClassPlan, Plan, TaskPlan};
 use taut_sim::replay::{CoreState, Difference, Flaw, Names, Replay, Replayed, Stop, Why};
+use taut_sim::{Event, Limit};
 use taut_time::{Duration, Instant};
 
 use crate::arguments::{self, Format};
@@ -27,12 +27,11 @@ pub(crate) fn replay(arguments: &arguments::Replay) -> Result<Outcome, Failure> 
         .enumerate()
         .filter_map(|(at, record)| Some((at, of_set(record, &staged.subjects)?)))
         .unzip();
-    let demotes =
-        |class: &ClassPlan| matches!(class, ClassPlan::RealTime { on_overrun: Overrun::Demote, .. });
+    let limits = limits(&plan, &staged.subjects);
     let replay = Replay::new(&staged.set, &staged.rules)
         .slack(arguments.slack)
         .patience(arguments.slack)
-        .demoting(plan.tasks.iter().any(|task| demotes(&task.class)))
+        .limits(&limits)
         .dispatched(&staged.dispatched)
         .except(&staged.served);
     let tasks: Vec<String> = staged.set.tasks().iter().map(|task| task.name.clone()).collect();
@@ -68,6 +67,17 @@ pub(crate) fn replay(arguments: &arguments::Replay) -> Result<Outcome, Failure> 
         Format::Json => println!("{:#}", seen.json()),
     }
     Ok(if replayed.is_equal() { Outcome::Yes } else { Outcome::No })
+}
+
+/// What becomes of jobs that use up their budgets, by position in the set.
+fn limits(plan: &Plan, subjects: &[Option<usize>]) -> Vec<(usize, Limit)> {
+    let limit = |(task, subject): (&TaskPlan, &Option<usize>)| match &task.class {
+        ClassPlan::RealTime { on_overrun, budget, .. } => {
+            Some(((*subject)?, Limit::of(*on_overrun, *budget)))
+        }
+        ClassPlan::BestEffort {} => None,
+    };
+    plan.tasks.iter().zip(subjects).filter_map(limit).collect()
 }
 
 /// A record as a replay takes it, if it does: its subject is a position in the set.
@@ -191,9 +201,6 @@ impl Seen<'_> {
         let task = |at: usize| self.names.tasks.get(at).map_or("?", |name| name);
         match stop.why {
             Why::Lost(count) => format!("{count} records were lost, as the ring was full"),
-            Why::Demoted(at) => {
-                format!("`{}` had used up its budget and went on with less urgency", task(at))
-            }
             Why::NoLocks => "its jobs lock, and locks were not recorded".to_owned(),
             Why::Server => "servers run there, which are not replayed".to_owned(),
             Why::Behind(at) => format!("too many jobs of `{}` waited behind each other", task(at)),

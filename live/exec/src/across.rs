@@ -45,6 +45,7 @@ impl Shared {
             inside.leave();
             return Err(LockError::Killed);
         }
+        self.held(task, state.lift());
         self.held(task, state.rule.pin());
         state.hold_across(task, true);
         let granted = party.ask(0);
@@ -86,6 +87,7 @@ impl Shared {
         // Inside, so that ranks by the clock come in the order of the requests.
         let now_ns = clock::monotonic_ns();
         let rank = rank.unwrap_or(now_ns);
+        self.held(task, state.lift());
         if let Some(entry) = party.ask(urgency) {
             self.held(task, state.rule.boost(task as usize, rank));
             state.hold_across(task, true);
@@ -96,11 +98,11 @@ impl Shared {
         self.held(task, state.rule.suspend());
         state.log_across(Kind::Suspend, task, number, || now_ns);
         state.go_away(worker, rank, number, now_ns);
-        let chosen = state.rule.decide();
+        let chosen = state.decide();
         match state.settle(chosen, Caller::Waiting(worker), now_ns, self.strict) {
             // It runs when we sleep (G1).
             Next::Wake(other) => inside.wake(other),
-            Next::Same | Next::Here | Next::Below => inside.leave(),
+            Next::Same | Next::Here | Next::Below => inside.leave_and_call(),
         }
         let entry = party.have();
         self.come_back(worker, task);
@@ -134,11 +136,11 @@ impl Shared {
         let now_ns = clock::monotonic_ns();
         let state = inside.state();
         self.held(task, state.granted(task, now_ns));
-        let chosen = state.rule.decide();
+        let chosen = state.decide();
         match state.settle(chosen, Caller::Waiting(worker), now_ns, self.strict) {
-            Next::Wake(other) if other == worker => return inside.leave(),
+            Next::Wake(other) if other == worker => return inside.leave_and_call(),
             Next::Wake(other) => inside.wake(other),
-            Next::Same | Next::Here | Next::Below => inside.leave(),
+            Next::Same | Next::Here | Next::Below => inside.leave_and_call(),
         }
         self.park(worker);
     }

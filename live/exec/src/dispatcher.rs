@@ -6,7 +6,6 @@
 
 use std::sync::atomic::Ordering;
 
-use taut_policy::Scheduler;
 use taut_sys::clock;
 use taut_sys::timer::Timer;
 
@@ -93,9 +92,13 @@ pub(crate) fn dispatch(
         }
         let state = inside.state();
         admissions.note(state, now_ns);
-        let chosen = state.rule.decide();
+        state.look_at_budget(now_ns);
+        let chosen = state.decide();
         let next = state.settle(chosen, Caller::Above, now_ns, shared.strict);
         let (first, second) = state.next_two();
+        let end = state.budget_end();
+        let (first, second) = (first.min(end), first.max(end).min(second));
+        state.wake_ns = first;
         let over = state.stopping && state.open == 0;
         let stopped_by = std::mem::replace(&mut state.stopped_by, NONE);
         shared.visited(inside, next);

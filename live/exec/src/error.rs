@@ -107,7 +107,7 @@ pub enum SetupError {
         /// The core's CPU.
         cpu: u16,
     },
-    /// A task's period or deadline is 0.
+    /// A task's period, deadline or budget is 0.
     ZeroTime {
         /// The task's name.
         task: String,
@@ -162,7 +162,9 @@ impl fmt::Display for SetupError {
             Self::TooManyTasks { cpu } => {
                 write!(f, "the core on CPU {cpu} has more than {WORKERS_MAX} tasks: move some elsewhere")
             }
-            Self::ZeroTime { task } => write!(f, "period or deadline of `{task}` is 0: give it a time"),
+            Self::ZeroTime { task } => {
+                write!(f, "period, deadline or budget of `{task}` is 0: give it a time")
+            }
             Self::ForeignResource { task } => {
                 write!(f, "`{task}` lists a resource of another core: local ones are of one core")
             }

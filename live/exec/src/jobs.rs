@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
+use taut_policy::{Budget, Overrun};
+use taut_time::Duration;
+
 use crate::admission::Admission;
 use crate::ladder::NONE;
 use crate::state::BACKLOG_MAX;
-use crate::task::{Overrun, Release};
+use crate::task::{Release, TaskSetup};
 
 /// A job that has been released.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,6 +29,8 @@ pub struct TaskOutcome {
     pub skipped: u64,
     /// Jobs that were told to end early.
     pub killed: u64,
+    /// Jobs that used up their budget and were not complete.
+    pub exhausted: u64,
     /// The longest time from arrival to completion, ns.
     pub response_max_ns: u64,
     /// The longest time from arrival to the instant at which the rule was told, ns.
@@ -48,8 +53,13 @@ pub(crate) struct Task {
     pub(crate) behind: [Arrived; BACKLOG_MAX],
     pub(crate) first: u8,
     pub(crate) waiting: u8,
-    /// Of its job, until `since_ns` of the state.
-    pub(crate) used_ns: u64,
+    /// What its job may have of the core, and has had.
+    pub(crate) budget: Budget,
+    pub(crate) budget_ns: u64,
+    /// That it is used up has been told.
+    pub(crate) exhausted: bool,
+    /// Whether its job goes on below all others, as soon as it holds nothing.
+    pub(crate) sinks: bool,
     /// What its job waits for.
     pub(crate) wants: u32,
     pub(crate) killed: bool,
@@ -66,14 +76,17 @@ pub(crate) struct Task {
 }
 
 impl Task {
-    pub(crate) fn new(release: Release, deadline_ns: u64, overrun: Overrun) -> Self {
+    pub(crate) fn new(setup: &TaskSetup) -> Self {
         let (next, active, worker, job) = (0, false, NONE, Arrived::default());
         let (behind, first, waiting) = ([job; BACKLOG_MAX], 0, 0);
-        let (used_ns, wants, killed, outcome) = (0, NONE, false, TaskOutcome::default());
+        let (wants, killed, outcome) = (NONE, false, TaskOutcome::default());
+        let budget = setup.budget.unwrap_or(Duration::MAX);
+        let mut admission = Admission::default();
+        admission.asked = setup.admitted;
         Self {
-            release,
-            deadline_ns,
-            overrun,
+            release: setup.release,
+            deadline_ns: setup.relative().as_ns(),
+            overrun: setup.overrun,
             next,
             active,
             worker,
@@ -81,15 +94,30 @@ impl Task {
             behind,
             first,
             waiting,
-            used_ns,
+            budget: Budget::new(budget),
+            budget_ns: budget.as_ns(),
+            exhausted: false,
+            sinks: false,
             wants,
             killed,
             paused: false,
             put_off: false,
-            admission: Admission::default(),
+            admission,
             across: false,
             away: (NONE, 0),
             outcome,
         }
+    }
+
+    /// A job begins that the rule is told of now.
+    pub(crate) fn begin(&mut self, arrived: Arrived) {
+        (self.job, self.active) = (arrived, true);
+        (self.killed, self.exhausted, self.sinks) = (false, false, false);
+        self.budget.renew();
+    }
+
+    /// Whether its locks need more than the local rule's word.
+    pub(crate) fn is_special(&self) -> bool {
+        self.killed || self.across || self.sinks
     }
 }

@@ -6,7 +6,9 @@
 //! ```text
 //! L1  Of the threads that have a job and do not sleep at their gate, no two are on one rung, and the chosen one is on
 //!     the highest. The one exception is a thread on its way to its gate, which touches nothing else any more.
-//! L2  Who raises another thread and is of the job side itself raises it to its own rung at most: so it is not preempted
+//! L2  Rung 0 is for the thread of a job that runs when no other wants to, if it is free. The dispatcher alone moves one
+//!     down there, so that others stay where they are; where that is not so, whoever is chosen is raised.
+//! L3  Who raises another thread and is of the job side itself raises it to its own rung at most: so it is not preempted
 //!     inside its section. It is on its way to its gate then.
 //! ```
 //!
@@ -16,6 +18,8 @@ use taut_sys::thread;
 
 /// The priority above all rungs: who waited for something of another core.
 const RETURNING: u8 = 97;
+/// The rung of who is above all of them.
+const OFF: u8 = u8::MAX;
 /// No task, no thread.
 pub(crate) const NONE: u32 = u32::MAX;
 /// Most jobs of a core that may have begun at once.
@@ -25,7 +29,7 @@ pub(crate) const WORKERS_MAX: usize = 90;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Worker {
     pub(crate) tid: i32,
-    /// 1 is the lowest; 0 is none.
+    /// 0 is the lowest; [`OFF`] is none.
     pub(crate) rung: u8,
     /// Its task; [`NONE`] if it is idle.
     pub(crate) task: u32,
@@ -67,9 +71,9 @@ impl Ladder {
     }
 
     /// The highest rung among those who may run, but for some.
-    fn top(&self, but: [u32; 2]) -> u8 {
+    fn top(&self, but: [u32; 2]) -> Option<u8> {
         let others = self.workers.iter().enumerate().filter(|(at, _)| !but.contains(&(*at as u32)));
-        others.filter(|(_, worker)| worker.may_run()).map(|(_, worker)| worker.rung).max().unwrap_or(0)
+        others.filter(|(_, worker)| worker.may_run()).map(|(_, worker)| worker.rung).max()
     }
 
     /// An idle thread for a task, above all who may run. There are as many threads as tasks, so there is one.
@@ -85,9 +89,10 @@ impl Ladder {
     }
 
     /// Lifts a thread above all others who may run, if it is not. `leaving`, who is about to sleep, does not count: if it
-    /// is the caller, it was above them all, so this does not preempt it (L2).
+    /// is the caller, it was above them all, so this does not preempt it (L3).
     pub(crate) fn raise(&mut self, at: u32, leaving: u32) {
-        if self.real && self.workers[at as usize].rung <= self.top([at, leaving]) {
+        let rung = self.workers[at as usize].rung;
+        if self.real && (rung == OFF || Some(rung) <= self.top([at, leaving])) {
             let wanted = self.above([at, leaving]);
             self.set(at as usize, wanted);
         }
@@ -98,15 +103,26 @@ impl Ladder {
         let worker = &mut self.workers[at as usize];
         worker.parked = true;
         if self.real {
-            // On no rung: whatever it is lifted to, Linux is told.
-            worker.rung = 0;
+            // Whatever it is lifted to, Linux is told.
+            worker.rung = OFF;
             let _ = thread::set_fifo_of(worker.tid, RETURNING);
+        }
+    }
+
+    /// A thread gets out of the way of all others, to the lowest rung, unless that is taken. For the dispatcher.
+    pub(crate) fn lower(&mut self, at: u32) {
+        let taken = |worker: &Worker| worker.may_run() && worker.rung == 0;
+        if let Some(worker) = self.workers.get(at as usize)
+            && worker.may_run()
+            && !self.workers.iter().any(taken)
+        {
+            self.set(at as usize, 0);
         }
     }
 
     /// The rung above all who may run but for some. Where there is none, all move down as far as they can.
     fn above(&mut self, but: [u32; 2]) -> u8 {
-        let top = self.top(but);
+        let top = self.top(but).unwrap_or(0);
         if top < self.rungs {
             return top + 1;
         }
@@ -120,7 +136,7 @@ impl Ladder {
                 next += 1;
             }
         }
-        self.top(but) + 1
+        self.top(but).unwrap_or(0) + 1
     }
 
     fn set(&mut self, at: usize, rung: u8) {
@@ -146,7 +162,9 @@ impl Ladder {
             }
         }
         match self.workers.get(chosen as usize) {
-            Some(worker) if worker.rung != self.top([NONE; 2]) => Err("the chosen thread is not the highest"),
+            Some(worker) if Some(worker.rung) != self.top([NONE; 2]) => {
+                Err("the chosen thread is not the highest")
+            }
             Some(worker) if !worker.may_run() => Err("the chosen thread sleeps"),
             _ => Ok(()),
         }

@@ -77,6 +77,8 @@ pub use resource::Resource;
 pub use rule::Rule;
 pub use setup::Setup;
 pub use state::BACKLOG_MAX;
-pub use task::{CoreId, Overrun, Release, TaskId, TaskSetup};
+pub use task::{CoreId, Release, TaskId, TaskSetup};
 pub use taut_policy::Attribute;
+/// What becomes of a job that uses up its budget, or is late.
+pub use taut_policy::Overrun;
 pub use violation::{Found, Handler, Violation};

@@ -4,7 +4,7 @@
 //! Locks of one core: the short way for what nearly always happens, and the careful one.
 
 use taut_event::Kind;
-use taut_policy::{Answer, Locking, Misuse, Scheduler};
+use taut_policy::{Answer, Locking, Misuse};
 use taut_sys::clock;
 use taut_time::Instant;
 
@@ -68,6 +68,7 @@ impl Shared {
             inside.leave();
             return Err(LockError::Killed);
         }
+        self.held(task, state.lift());
         let answer = state.rule.lock(Instant::from_ns(state.floor_ns), resource as usize);
         if answer == Ok(Answer::Granted) {
             state.log.lock(clock::monotonic_ns, Kind::Locked, task, number, resource);
@@ -92,7 +93,7 @@ impl Shared {
             Ok(Answer::Waits) => {
                 let state = inside.state();
                 state.wait(me, resource, clock::monotonic_ns());
-                let chosen = state.rule.decide();
+                let chosen = state.decide();
                 self.switch(inside, chosen, Caller::Waiting(me), me);
             }
             Ok(Answer::Broken) => self.found(task, Found::Broken { resource }),

@@ -4,6 +4,7 @@
 //! From what the rule has chosen to what each thread does.
 
 use taut_event::Kind;
+use taut_time::Instant;
 
 use crate::ladder::NONE;
 use crate::state::State;
@@ -45,6 +46,12 @@ impl State {
     ) -> Next {
         let next = self.place(chosen, caller, now_ns, begins);
         self.attend();
+        if caller != Caller::Above {
+            // Nobody but the dispatcher looks when a budget ends.
+            let end_ns = self.budget_end();
+            self.call |= end_ns < self.wake_ns;
+            self.wake_ns = self.wake_ns.min(end_ns);
+        }
         #[cfg(test)]
         assert_eq!(self.check(), Ok(()), "{caller:?} {next:?}");
         next
@@ -58,12 +65,16 @@ impl State {
         self.account(now_ns);
         if let Some(was) = self.tasks.get(self.chosen as usize) {
             self.log.job(now_ns, Kind::Preempt, self.chosen, was.job.number, 0);
+            if caller == Caller::Above && was.sinks {
+                self.ladder.lower(was.worker);
+            }
         }
         self.chosen = chosen;
         let Some(task) = self.tasks.get_mut(chosen as usize) else {
             self.current = NONE;
             return Next::Below;
         };
+        task.budget.start(Instant::from_ns(now_ns));
         if task.worker == NONE {
             let (at, next) = match caller {
                 // It was the highest, and is.

@@ -240,7 +240,8 @@ impl<'w> Setup<'w> {
                     Release::Periodic { period, .. } => period,
                     Release::ByHand | Release::Polled => Duration::MAX,
                 };
-                if period.is_zero() || task.relative().is_zero() {
+                let budget = task.budget.unwrap_or(Duration::MAX);
+                if period.is_zero() || task.relative().is_zero() || budget.is_zero() {
                     return Err(SetupError::ZeroTime { task: task.name.clone() });
                 }
                 if task.uses.iter().any(|(brand, _)| *brand != core.brand) {

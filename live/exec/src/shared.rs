@@ -20,7 +20,7 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 use taut_lock::mark::Mark;
-use taut_policy::{Misuse, Scheduler};
+use taut_policy::Misuse;
 use taut_sys::cpu::CpuReader;
 use taut_sys::{clock, futex};
 
@@ -132,6 +132,16 @@ impl Inside<'_> {
         if !shared.strict {
             shared.loose.give();
         } else if shared.mark.leave() {
+            shared.call();
+        }
+    }
+
+    /// Ends it, and calls the dispatcher if it has to look at a budget.
+    pub(crate) fn leave_and_call(mut self) {
+        let shared = self.shared;
+        let call = std::mem::take(&mut self.state().call);
+        self.leave();
+        if call {
             shared.call();
         }
     }
@@ -380,7 +390,7 @@ impl Shared {
     #[inline(always)]
     pub(crate) fn decided(&self, mut inside: Inside<'_>, me: u32) {
         let state = inside.state();
-        let chosen = state.rule.decide();
+        let chosen = state.decide();
         if chosen == Some(state.chosen as usize) {
             inside.leave();
         } else {
@@ -406,7 +416,7 @@ impl Shared {
                     return;
                 }
             }
-            Next::Same | Next::Here | Next::Below => inside.leave(),
+            Next::Same | Next::Here | Next::Below => inside.leave_and_call(),
         }
         self.park(me);
     }
@@ -415,9 +425,9 @@ impl Shared {
     pub(crate) fn park(&self, me: u32) {
         self.gates[me as usize].wait();
         if self.strict {
-            self.arrive().leave();
+            self.arrive().leave_and_call();
         } else {
-            self.enter_loose(me).leave();
+            self.enter_loose(me).leave_and_call();
         }
     }
 }

@@ -212,11 +212,7 @@ impl CoreSetup<'_> {
         let made = self.attributes().rule(self.rule);
         // Everything was made for as many as there are.
         let rule = made.map_err(|misuse| SetupError::Thread(format!("CPU {}: {misuse}", self.cpu)))?;
-        let tasks = self.tasks.iter().map(|task| {
-            let mut slot = Task::new(task.release, task.relative().as_ns(), task.overrun);
-            slot.admission.asked = task.admitted;
-            slot
-        });
+        let tasks = self.tasks.iter().map(Task::new);
         let (recorder, level) =
             self.recorder.take().map_or((None, Level::None), |(to, level)| (Some(to), level));
         let log = Log {

@@ -7,14 +7,14 @@
 //! see [`crate::shared`]. A rule that refuses what it is told ends the process: the state is then not what we think.
 
 use taut_event::Kind;
-use taut_policy::queue::{End, ReadyQueue};
-use taut_policy::{AnyCore, AnyLocal, AnyQueue, Misuse, Scheduler};
+use taut_policy::queue::{End, List, Node, ReadyQueue};
+use taut_policy::{AnyCore, AnyLocal, AnyQueue, Background, Misuse, Remedy, Scheduler, Trouble};
 use taut_time::Instant;
 
 use crate::jobs::{Arrived, Task};
 use crate::ladder::{Ladder, NONE};
 use crate::log::{Level, Log};
-use crate::task::{Overrun, Release};
+use crate::task::Release;
 
 /// Jobs of a task that may wait behind one that is not complete; those that come then are dropped.
 pub const BACKLOG_MAX: usize = 8;
@@ -27,6 +27,8 @@ pub(crate) const NEVER: u64 = u64::MAX;
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) rule: AnyCore,
+    /// Jobs that run when nothing in the rule does.
+    background: Background<List<Box<[Node]>>>,
     pub(crate) tasks: Box<[Task]>,
     pub(crate) ladder: Ladder,
     pub(crate) log: Log,
@@ -49,8 +51,8 @@ pub(crate) struct State {
     told_ns: u64,
     /// The same before the visit of the dispatcher that is in progress, or was the last.
     told_before_ns: u64,
-    /// When who runs was chosen.
-    since_ns: u64,
+    /// Until when the dispatcher sleeps at most.
+    pub(crate) wake_ns: u64,
     /// Jobs that the rule knows of.
     pub(crate) open: u32,
     pub(crate) stopping: bool,
@@ -73,8 +75,10 @@ impl State {
         let careful = log.level == Level::All || matches!(rule.local(), AnyLocal::Original(_));
         let untimed = tasks.iter().any(|task| !matches!(task.release, Release::Periodic { .. }));
         let admits = tasks.iter().any(|task| task.admission.asked);
+        let background = Background::new(List::new(vec![Node::EMPTY; tasks.len()].into()));
         Self {
             rule,
+            background,
             tasks,
             ladder,
             log,
@@ -88,7 +92,7 @@ impl State {
             admits,
             told_ns: 0,
             told_before_ns: 0,
-            since_ns: 0,
+            wake_ns: NEVER,
             open: 0,
             stopping: false,
             end_ns: NEVER,
@@ -166,16 +170,15 @@ impl State {
         if let Some(running) = slot.unfinished().filter(|_| !slot.paused) {
             let policy = slot.overrun;
             self.log.job(now_ns, Kind::Overrun, task, running, policy as u64);
-            match policy {
-                Overrun::RunOn => {}
-                Overrun::SkipNext => skip = true,
-                Overrun::KillJob => {
-                    slot.killed = true;
-                    if task == self.chosen {
-                        self.pass = NONE;
-                    }
-                }
-                Overrun::StopApp => self.stopped_by = task,
+            match policy.remedy(Trouble::Due) {
+                Remedy::Tell | Remedy::Wait => {}
+                Remedy::Drop => skip = true,
+                Remedy::End => slot.killed = true,
+                Remedy::Demote => (slot.sinks, skip) = (true, true),
+                Remedy::Stop => self.stopped_by = task,
+            }
+            if task == self.chosen && slot.is_special() {
+                self.pass = NONE;
             }
             skip |= usize::from(slot.waiting) == BACKLOG_MAX;
         }
@@ -232,15 +235,14 @@ impl State {
 
     /// The rule is told of a job of a task that has no other.
     pub(crate) fn open(&mut self, task: u32, arrived: Arrived) -> Result<(), Misuse> {
-        let slot = &mut self.tasks[task as usize];
-        (slot.job, slot.active, slot.used_ns, slot.killed) = (arrived, true, 0, false);
+        self.tasks[task as usize].begin(arrived);
         self.open += 1;
         self.rule.release(task as usize, Instant::from_ns(arrived.arrival_ns))
     }
 
     /// The job that runs is done; its thread is idle from now on.
     pub(crate) fn complete(&mut self, worker: u32, now_ns: u64) -> Result<(), Misuse> {
-        let task = self.rule.complete()? as u32;
+        let task = self.background.complete(&mut self.rule)? as u32;
         self.account(now_ns);
         self.ladder.workers[worker as usize].task = NONE;
         (self.current, self.chosen) = (NONE, NONE);
@@ -251,7 +253,8 @@ impl State {
         slot.outcome.completed += 1;
         slot.outcome.killed += u64::from(slot.killed);
         slot.outcome.response_max_ns = slot.outcome.response_max_ns.max(response);
-        self.log.job(now_ns, Kind::Complete, task, slot.job.number, slot.used_ns);
+        let used = slot.budget.used(Instant::from_ns(now_ns));
+        self.log.job(now_ns, Kind::Complete, task, slot.job.number, used.as_ns());
         if response > slot.deadline_ns {
             slot.outcome.missed += 1;
             self.log.job(now_ns, Kind::Miss, task, slot.job.number, response);
@@ -290,8 +293,7 @@ impl State {
 
     /// Who is to run or what is special about it has changed.
     pub(crate) fn attend(&mut self) {
-        let special = |task: &Task| task.killed || task.across;
-        let care = self.careful || self.tasks.get(self.chosen as usize).is_some_and(special);
+        let care = self.careful || self.tasks.get(self.chosen as usize).is_some_and(Task::is_special);
         self.pass = if care { NONE } else { self.current };
     }
 
@@ -318,11 +320,52 @@ impl State {
         self.rule.boost(task as usize, rank)
     }
 
-    /// Charges who ran.
+    /// Who ran has the core no longer.
     pub(crate) fn account(&mut self, now_ns: u64) {
         if let Some(task) = self.tasks.get_mut(self.chosen as usize) {
-            task.used_ns += now_ns.saturating_sub(self.since_ns);
+            task.budget.stop(Instant::from_ns(now_ns));
         }
-        self.since_ns = now_ns;
+    }
+
+    /// Who runs from now on, by the rule and the background. What is to go there goes first.
+    #[inline]
+    pub(crate) fn decide(&mut self) -> Option<usize> {
+        let Self { rule, background, tasks, .. } = self;
+        background.decide_leaving(rule, |task| tasks[task].sinks)
+    }
+
+    /// What runs is about to ask for a resource: if it does so in the background, it goes back to its place in the rule,
+    /// which runs it, as nothing else there wants to. The next decision that finds it without a resource ends that.
+    pub(crate) fn lift(&mut self) -> Result<(), Misuse> {
+        if self.background.running().is_some() {
+            self.background.lift(&mut self.rule)?;
+            self.background.decide(&mut self.rule);
+        }
+        Ok(())
+    }
+
+    /// The dispatcher looks whether who has run until now has used up its budget.
+    pub(crate) fn look_at_budget(&mut self, now_ns: u64) {
+        let Some(slot) = self.tasks.get_mut(self.chosen as usize) else { return };
+        if slot.exhausted || !slot.budget.is_used_up(Instant::from_ns(now_ns)) {
+            return;
+        }
+        slot.exhausted = true;
+        slot.outcome.exhausted += 1;
+        match slot.overrun.remedy(Trouble::UsedUp) {
+            Remedy::Tell | Remedy::Wait | Remedy::Drop => {}
+            Remedy::End => (slot.killed, slot.sinks) = (true, true),
+            Remedy::Demote => slot.sinks = true,
+            Remedy::Stop => self.stopped_by = self.chosen,
+        }
+        let (number, budget_ns) = (slot.job.number, slot.budget_ns);
+        self.log.job(now_ns, Kind::Exhausted, self.chosen, number, budget_ns);
+        self.attend();
+    }
+
+    /// When who runs has used up its budget.
+    pub(crate) fn budget_end(&self) -> u64 {
+        let slot = self.tasks.get(self.chosen as usize).filter(|slot| !slot.exhausted);
+        slot.and_then(|slot| slot.budget.used_up()).map_or(NEVER, |end| end.as_ns())
     }
 }

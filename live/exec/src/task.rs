@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
+use taut_policy::Overrun;
 use taut_time::Duration;
 
 use crate::resource::Resource;
@@ -21,22 +22,6 @@ pub enum Release {
     ByHand,
 }
 
-/// What happens when a job is released while the one before it is not complete.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Overrun {
-    /// It waits behind it; when [`BACKLOG_MAX`](crate::BACKLOG_MAX) wait already, it is dropped.
-    #[default]
-    RunOn = 0,
-    /// It is dropped.
-    SkipNext = 1,
-    /// It waits, and everything stops: [`Exec::wait`](crate::Exec::wait) tells.
-    StopApp = 3,
-    /// It waits, and the one before it is told to end at its next lock or
-    /// [`Job::checkpoint`](crate::Job::checkpoint).
-    KillJob = 2,
-}
-
 /// A task of a core.
 #[derive(Clone, Debug)]
 pub struct TaskSetup {
@@ -45,6 +30,7 @@ pub struct TaskSetup {
     pub(crate) deadline: Option<Duration>,
     pub(crate) release: Release,
     pub(crate) overrun: Overrun,
+    pub(crate) budget: Option<Duration>,
     pub(crate) uses: Vec<(u64, u32)>,
     pub(crate) recorded_as: Option<u16>,
     /// Whether it uses a resource of several cores.
@@ -57,8 +43,18 @@ impl TaskSetup {
     pub fn new(name: &str, release: Release) -> Self {
         let name = name.to_owned();
         let (overrun, uses, recorded_as) = (Overrun::RunOn, Vec::new(), None);
-        let (shares, admitted) = (false, false);
-        Self { name, priority: 1, deadline: None, release, overrun, uses, recorded_as, shares, admitted }
+        Self {
+            name,
+            priority: 1,
+            deadline: None,
+            release,
+            overrun,
+            budget: None,
+            uses,
+            recorded_as,
+            shares: false,
+            admitted: false,
+        }
     }
 
     /// Its priority under rules that have such; larger is more urgent.
@@ -75,10 +71,22 @@ impl TaskSetup {
         self
     }
 
-    /// What happens when it overruns.
+    /// What happens when a job uses up its budget, or is released while the one before it is not complete. A job is ended
+    /// where it asks: at its next lock or [`Job::checkpoint`](crate::Job::checkpoint). One whose budget is used up goes on
+    /// until then as a demoted one does: when nothing else of its core wants to run, as soon as it holds nothing. Of those
+    /// that wait behind another, [`BACKLOG_MAX`](crate::BACKLOG_MAX) at most do, and others are dropped. That a job stops
+    /// everything, [`Exec::wait`](crate::Exec::wait) tells.
     #[must_use]
     pub fn overrun(mut self, overrun: Overrun) -> Self {
         self.overrun = overrun;
+        self
+    }
+
+    /// How long each job may have its core, from when it is chosen on: waking its thread counts, and spinning. The
+    /// dispatcher looks when it is used up.
+    #[must_use]
+    pub fn budget(mut self, budget: Duration) -> Self {
+        self.budget = Some(budget);
         self
     }
 

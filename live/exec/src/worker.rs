@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
-use taut_policy::{Misuse, Scheduler};
+use taut_policy::Misuse;
 use taut_sys::clock;
 
 use crate::job::{Job, Work};
@@ -84,11 +84,7 @@ fn run<'c>(
     let task = state.ladder.workers[me as usize].task;
     let slot = &state.tasks[task as usize];
     let mut job = Job::new(shared, me, task, slot.job, slot.deadline_ns);
-    let call = std::mem::take(&mut state.call);
-    inside.leave();
-    if call {
-        shared.call();
-    }
+    inside.leave_and_call();
     // SAFETY: the task's job is ours until it is complete (see `Works`).
     let body = unsafe { &mut *works.works[task as usize].get() };
     // What a panic leaves behind is not run again: everything stops, and the panic goes on in the caller.
@@ -108,18 +104,18 @@ fn run<'c>(
     let waits = state.tasks[task as usize].is_open();
     // The dispatcher has something to wait for, or nothing any more.
     let call = put_off || waits || state.stopping && state.open == 0;
-    let chosen = state.rule.decide();
+    let chosen = state.decide();
     match state.settle(chosen, Caller::Done(me), now_ns, shared.strict) {
         Next::Here => {
             if shared.strict {
                 state.started(me, now_ns);
             }
             // When this thread has left to run its next job.
-            state.call = call;
+            state.call |= call;
             return Some(inside);
         }
         Next::Wake(worker) => inside.wake(worker),
-        Next::Same | Next::Below => inside.leave(),
+        Next::Same | Next::Below => inside.leave_and_call(),
     }
     if call {
         shared.call();

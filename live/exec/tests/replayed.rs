@@ -17,7 +17,7 @@ use taut_exec::{
 use taut_lock::{Line, Memory};
 use taut_model::{Arrivals, Body, Request, Scheduler, SetTask, TaskSet};
 use taut_sim::replay::{Names, Replay, Replayed};
-use taut_sim::{CoreRule, GlobalRule, Rules};
+use taut_sim::{CoreRule, GlobalRule, Limit, Rules};
 use taut_sys::{clock, thread};
 use taut_time::Duration;
 
@@ -51,6 +51,7 @@ struct Task {
     period: Option<Duration>,
     offset: Duration,
     overrun: Overrun,
+    budget: Option<Duration>,
     sections: Vec<Section>,
     /// Sections of resources that several cores use: which, and how long.
     across: Vec<(usize, u64)>,
@@ -101,7 +102,7 @@ fn draw(random: &mut Random, cores: usize) -> Drawn {
                     inner: nests.then(|| Box::new(inner)),
                 }
             };
-            let policies = [Overrun::RunOn, Overrun::SkipNext, Overrun::KillJob];
+            let policies = [Overrun::RunOn, Overrun::SkipNext, Overrun::KillJob, Overrun::Demote];
             let hand = by_hand && at == 0;
             tasks.push(Task {
                 core,
@@ -109,7 +110,9 @@ fn draw(random: &mut Random, cores: usize) -> Drawn {
                 deadline: Duration::from_us(period_us / 2 + random.below(period_us)),
                 period: (!hand).then(|| Duration::from_us(period_us)),
                 offset: Duration::from_us(random.below(period_us)),
-                overrun: policies[random.below(3) as usize],
+                overrun: policies[random.below(4) as usize],
+                // Of many jobs it is too little.
+                budget: (random.below(2) == 0).then(|| Duration::from_us(1 + random.below(work_ns / 1000))),
                 sections: (0..sections).map(|_| section(random)).collect(),
                 across: (0..2 * protocols.len())
                     .filter(|_| random.below(3) > 0)
@@ -169,6 +172,11 @@ fn model(drawn: &Drawn) -> (TaskSet, Rules) {
     (set, rules)
 }
 
+fn limits(drawn: &Drawn) -> Vec<(usize, Limit)> {
+    let limit = |task: &Task| Limit { overrun: task.overrun, budget: task.budget };
+    drawn.tasks.iter().map(limit).enumerate().collect()
+}
+
 fn resources(section: &Section) -> Vec<usize> {
     let inner = section.inner.as_deref().map(resources);
     [vec![section.resource], inner.unwrap_or_default()].concat()
@@ -221,6 +229,9 @@ fn record(drawn: &Drawn, wanted: Wanted, time: Time) -> (Vec<Record>, Posture, u
             .priority(task.priority)
             .deadline(task.deadline)
             .overrun(task.overrun);
+        if let Some(budget) = task.budget {
+            own = own.budget(budget);
+        }
         for resource in task.sections.iter().flat_map(resources) {
             own = own.uses(&all[resource]);
         }
@@ -294,6 +305,7 @@ struct Seen {
     waited: u64,
     spun: u64,
     granted: u64,
+    exhausted: u64,
     reordered: u64,
 }
 
@@ -312,7 +324,8 @@ fn campaign(wanted: Wanted, cores: usize, sets: u64, seed: u64) -> Option<Seen> 
         // Linux, or the machine, may stop a thread between a step of a lock and its record. That nobody else has what one
         // has is what the tests inside are for.
         let slack = Duration::from_ms(100);
-        let replay = Replay::new(&set, &rules).slack(slack).patience(Duration::from_s(1));
+        let limits = limits(&drawn);
+        let replay = Replay::new(&set, &rules).limits(&limits).slack(slack).patience(Duration::from_s(1));
         let replayed = replay.run(&records, &mut ()).unwrap();
         let lost = records.iter().any(|record| record.kind == Kind::Lost);
         let told = || told(&set, &rules, &replayed, &records);
@@ -328,6 +341,7 @@ fn campaign(wanted: Wanted, cores: usize, sets: u64, seed: u64) -> Option<Seen> 
         seen.waited += count(Kind::Suspend);
         seen.spun += count(Kind::Spin);
         seen.granted += count(Kind::Granted);
+        seen.exhausted += count(Kind::Exhausted);
         seen.reordered += replayed.reordered;
     }
     Some(seen)
@@ -353,7 +367,7 @@ fn what_threads_did_is_what_is_simulated() {
         }
         let Some(seen) = campaign(wanted, cores, sets, 1 + 1_000 * cores as u64) else { continue };
         println!("{wanted:?}, {cores} cores: {seen:?}");
-        assert!(seen.events > 20 * sets && seen.preempted > 0, "{seen:?}");
+        assert!(seen.events > 20 * sets && seen.preempted > 0 && seen.exhausted > 0, "{seen:?}");
     }
 }
 
@@ -368,10 +382,29 @@ fn a_changed_decision_is_found() {
         let (set, rules) = model(&drawn);
         let Some(at) = records.iter().position(|record| record.kind == Kind::Resume) else { continue };
         records[at].subject = (records[at].subject + 1) % drawn.tasks.len() as u16;
-        let replayed = Replay::of(&set, &rules, &records).unwrap();
+        let limits = limits(&drawn);
+        let replayed = Replay::new(&set, &rules).limits(&limits).run(&records, &mut ()).unwrap();
         let difference = replayed.difference.expect("one");
         assert_eq!(difference.recorded.0, at);
         found += 1;
+    }
+    assert!(found > 0);
+}
+
+/// Jobs that were demoted are not what is simulated of jobs that run on.
+#[test]
+fn a_job_that_should_not_have_sunk_is_found() {
+    let _alone = alone();
+    let mut found = 0;
+    for seed in 0..8 {
+        let mut drawn = draw(&mut Random(177 + seed), 1);
+        drawn.tasks.iter_mut().for_each(|task| task.overrun = Overrun::Demote);
+        let (records, ..) = record(&drawn, Wanted::Loose, Time::from_millis(30));
+        let (set, rules) = model(&drawn);
+        drawn.tasks.iter_mut().for_each(|task| task.overrun = Overrun::RunOn);
+        let limits = limits(&drawn);
+        let replayed = Replay::new(&set, &rules).limits(&limits).run(&records, &mut ()).unwrap();
+        found += u64::from(replayed.difference.is_some());
     }
     assert!(found > 0);
 }

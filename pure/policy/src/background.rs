@@ -75,6 +75,22 @@ impl<Q: ReadyQueue> Background<Q> {
         chosen.or(self.running)
     }
 
+    /// As [`Background::decide`], but what runs by the rule goes to the background first if `leaves` says so of it and it
+    /// holds nothing; then who runs is decided again. As many steps more as go.
+    pub fn decide_leaving(
+        &mut self,
+        rule: &mut impl Scheduler,
+        leaves: impl Fn(usize) -> bool,
+    ) -> Option<usize> {
+        loop {
+            let chosen = self.decide(rule)?;
+            // Refused while it holds something, and if there is no place for it.
+            if self.running.is_some() || !leaves(chosen) || self.demote(rule).is_err() {
+                return Some(chosen);
+            }
+        }
+    }
+
     /// Who runs in the background since the last decision.
     pub fn running(&self) -> Option<usize> {
         self.running
@@ -140,6 +156,7 @@ mod tests {
         assert_eq!(background.lift(&mut rule), Ok(0));
         assert_eq!(background.decide(&mut rule), Some(0));
         assert_eq!(rule.lock(now, 0), Ok(Answer::Granted));
+        assert_eq!(background.decide_leaving(&mut rule, |task| task == 0), Some(0), "it holds something");
         rule.release(2, now).expect("idle");
         assert_eq!(background.decide(&mut rule), Some(0), "the ceiling keeps it out");
         rule.release(1, now).expect("idle");
@@ -148,8 +165,7 @@ mod tests {
         assert_eq!(background.complete(&mut rule), Ok(1));
         assert_eq!(background.decide(&mut rule), Some(0));
         rule.unlock(0).expect("it holds it");
-        background.demote(&mut rule).expect("it runs");
-        assert_eq!(background.decide(&mut rule), Some(2));
+        assert_eq!(background.decide_leaving(&mut rule, |task| task == 0), Some(2));
         assert_eq!(background.complete(&mut rule), Ok(2));
         assert_eq!(background.decide(&mut rule), Some(0));
         assert_eq!(background.complete(&mut rule), Ok(0));

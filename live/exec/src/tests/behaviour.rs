@@ -123,6 +123,83 @@ fn overruns(wanted: Wanted, policy: Overrun) -> (crate::Outcome, Vec<Kind>, u64)
     (outcome, kinds, ended_early.into_inner())
 }
 
+/// A task whose first job goes on until it may end, with a budget, and one below it. What became of it, what was recorded,
+/// and whether the one below has run meanwhile.
+fn used_up(wanted: Wanted, policy: Overrun) -> (crate::Outcome, Vec<Kind>, bool) {
+    let (below_ran, ran_meanwhile) = (AtomicU64::new(0), AtomicBool::new(false));
+    let (count, meanwhile) = (&below_ran, &ran_meanwhile);
+    let mut setup = Setup::new();
+    let core = setup.core(cpu(), Rule::Immediate);
+    let shared = setup.resource(core, 0_u64);
+    let long = TaskSetup::new("long", Release::ByHand)
+        .priority(2)
+        .budget(Duration::from_us(500))
+        .overrun(policy)
+        .uses(&shared);
+    let (ours, theirs) = (shared.clone(), shared.clone());
+    let long = setup.task(core, long, move |job: &mut Job<'_>| {
+        // Inside of a section nothing is done about it.
+        let inside = job.lock(&ours, |value, job| {
+            let before = count.load(Ordering::Relaxed);
+            busy(3_000_000);
+            *value += 1;
+            job.checkpoint().is_err() || count.load(Ordering::Relaxed) == before
+        });
+        assert_eq!(inside, Ok(true), "{policy:?}");
+        // Until the one below has run, if it may; else for a while.
+        let waits = matches!(policy, Overrun::KillJob | Overrun::Demote);
+        let time_ns = if waits { 4_000_000_000 } else { 10_000_000 };
+        let (before, until) = (count.load(Ordering::Relaxed), clock::monotonic_ns() + time_ns);
+        while clock::monotonic_ns() < until && job.checkpoint().is_ok() {
+            busy(10_000);
+            if count.load(Ordering::Relaxed) > before {
+                meanwhile.store(true, Ordering::Relaxed);
+                break;
+            }
+        }
+        // A demoted job may lock, and is demoted again.
+        if let Ok(value) = job.lock(&ours, |value, _| *value) {
+            assert!(value > 0);
+        }
+    });
+    let below = TaskSetup::new("below", every(1_000)).priority(1).uses(&shared);
+    setup.task(core, below, move |job: &mut Job<'_>| {
+        job.lock(&theirs, |_, _| ()).unwrap();
+        count.fetch_add(1, Ordering::Relaxed);
+    });
+    let mut drain = setup.record(core, Level::All, 1 << 16);
+    let (_, outcome) = setup
+        .run(wanted, |exec| {
+            exec.release(long).unwrap();
+            exec.wait(Some(Time::from_millis(40)));
+        })
+        .unwrap();
+    let kinds = drained(&mut drain).iter().map(|record| record.kind).collect();
+    (outcome, kinds, ran_meanwhile.into_inner())
+}
+
+#[test]
+fn budgets_are_enforced_as_asked_for() {
+    let _alone = alone();
+    for wanted in postures() {
+        for policy in [Overrun::RunOn, Overrun::SkipNext, Overrun::KillJob, Overrun::Demote, Overrun::StopApp]
+        {
+            let (outcome, kinds, meanwhile) = used_up(wanted, policy);
+            let task = outcome.tasks[0];
+            assert_eq!((task.completed, task.exhausted), (1, 1), "{wanted:?} {policy:?}");
+            assert_eq!(kinds.iter().filter(|kind| **kind == Kind::Exhausted).count(), 1);
+            assert_eq!(task.killed, u64::from(policy == Overrun::KillJob), "{wanted:?} {policy:?}");
+            let reason = if policy == Overrun::StopApp { Reason::Overrun(0) } else { Reason::Asked };
+            assert_eq!(outcome.reason, reason);
+            match policy {
+                Overrun::Demote => assert!(meanwhile, "{wanted:?}: the one below never ran"),
+                Overrun::KillJob => {}
+                _ => assert!(!meanwhile || wanted == Wanted::Loose, "{policy:?}: the one below ran"),
+            }
+        }
+    }
+}
+
 #[test]
 fn overruns_are_treated_as_asked_for() {
     let _alone = alone();

@@ -27,8 +27,12 @@
 //! [`Replay::patience`]. That is no licence for a holder beside another, but for [`Replay::overlap`], or for one that went
 //! before its turn.
 //!
-//! **What is not compared**: values, misses, and what a core decided after it lost records, ran out of a budget that demotes
-//! a job, or in a server; cores that share a resource with it end with it. Each core says how far it was compared.
+//! **Budgets.** That one is used up was found by a dispatcher, so it comes from outside. What becomes of the job follows from
+//! its task's [`Limit`]: one that is demoted or to be ended goes on in the background, and each decision is compared. Where a
+//! job is ended is its own business, as is everything that it does.
+//!
+//! **What is not compared**: values, misses, and what a core decided after it lost records, or in a server; cores that share a
+//! resource with it end with it. Each core says how far it was compared.
 
 mod difference;
 mod ending;
@@ -41,7 +45,7 @@ use taut_event::Record;
 use taut_model::TaskSet;
 use taut_time::{Duration, Instant};
 
-use crate::{Event, Rules, Sink};
+use crate::{Event, Limit, Rules, Sink};
 
 pub use difference::{CoreState, Difference, Names};
 pub use tape::{Flaw, Malformed};
@@ -57,7 +61,7 @@ pub struct Replay<'a> {
     slack: Duration,
     patience: Duration,
     overlap: Duration,
-    demoting: bool,
+    limits: &'a [(usize, Limit)],
     dispatched: &'a [usize],
     except: &'a [usize],
 }
@@ -108,8 +112,6 @@ pub struct Stop {
 pub enum Why {
     /// So many records were lost.
     Lost(u64),
-    /// A job of this task went on with less urgency as its budget was used up.
-    Demoted(usize),
     /// Its jobs may lock, no lock was recorded, and then it decided otherwise than without.
     NoLocks,
     /// Servers run on it, which are not replayed.
@@ -126,7 +128,7 @@ impl<'a> Replay<'a> {
     /// Of a set under rules.
     pub fn new(set: &'a TaskSet, rules: &'a Rules) -> Self {
         let (slack, patience, overlap) = (Self::SLACK, Self::SLACK, Self::OVERLAP);
-        Self { set, rules, slack, patience, overlap, demoting: false, dispatched: &[], except: &[] }
+        Self { set, rules, slack, patience, overlap, limits: &[], dispatched: &[], except: &[] }
     }
 
     /// What [`Replay::slack`] is if nobody says.
@@ -154,10 +156,11 @@ impl<'a> Replay<'a> {
         Self { overlap, ..self }
     }
 
-    /// Whether a job that has used up its budget goes on with less urgency. If not, that is no more than a note.
+    /// What becomes of jobs of these tasks that use up their budgets or are late. Of others it is no more than a note. When a
+    /// budget is used up is in the records, so how large it is does not matter here.
     #[must_use]
-    pub fn demoting(self, demoting: bool) -> Self {
-        Self { demoting, ..self }
+    pub fn limits(self, limits: &'a [(usize, Limit)]) -> Self {
+        Self { limits, ..self }
     }
 
     /// Cores that have a dispatcher. What is recorded on others shows it, but where nothing is preempted, locked, or

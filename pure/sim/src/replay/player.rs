@@ -12,7 +12,7 @@ use taut_time::{Duration, Instant};
 use super::tape::{Flaw, Item, Malformed, Tape, What};
 use super::{CoreReplay, Difference, Replay, Replayed, Stop, Why};
 use crate::run::Act;
-use crate::{CoreRule, End, Event, Kind, Rules, Simulation, Sink};
+use crate::{CoreRule, End, Event, Kind, Limit, Rules, Simulation, Sink};
 
 /// What is shown before a difference.
 const BEFORE: usize = 6;
@@ -97,11 +97,17 @@ pub(super) fn play(
     sink: &mut impl Sink,
 ) -> Result<Replayed, Malformed> {
     let rules = |fault| Malformed { record: None, flaw: Flaw::Rules(fault) };
-    let simulation = Simulation::driven(replay.set, replay.rules).map_err(rules)?;
+    let mut simulation = Simulation::driven(replay.set, replay.rules).map_err(rules)?;
+    if !replay.limits.is_empty() {
+        // That a budget is used up, the records say.
+        let unlimited = |limit: &Limit| Limit { budget: None, ..*limit };
+        let limits: Vec<_> = replay.limits.iter().map(|(task, limit)| (*task, unlimited(limit))).collect();
+        simulation = simulation.limited(replay.rules, &limits).map_err(rules)?;
+    }
     let tape = Tape::read(
         replay.set,
         |resource| simulation.guard(resource),
-        (replay.dispatched, replay.demoting),
+        (replay.dispatched, |task| replay.limits.iter().any(|(limited, _)| *limited == task)),
         records,
     )?;
     let (tasks, resources) = (replay.set.tasks().len(), replay.set.resources().len());
@@ -242,6 +248,22 @@ impl<S: Sink> Player<'_, S> {
                     Ok(true)
                 };
             }
+            What::UsedUp => {
+                let mut has_core = false;
+                self.run(core, at, |run, sink| {
+                    has_core = run.has_used_up(at, task, job, sink)?;
+                    Ok(())
+                })?;
+                return if has_core { Ok(true) } else { Err(Refused::By(None)) };
+            }
+            What::Late(timed) => {
+                if timed {
+                    self.look(core, at);
+                }
+                self.lanes[core].undecided = Some(at);
+                self.simulation.is_demoted_late(task);
+                return Ok(false);
+            }
             What::Skip(_) | What::Looked | What::Nothing | What::Level(_) | What::Ceiling(..) => {
                 return Ok(false);
             }
@@ -373,11 +395,12 @@ fn same(item: Item, event: &Event) -> bool {
         What::Suspend(resource) => event.kind == Kind::Suspend(resource),
         What::Unlock(resource) => event.kind == Kind::Unlock(resource),
         What::Complete => matches!(event.kind, Kind::Complete { .. }),
+        What::UsedUp => event.kind == Kind::Exhausted,
         What::Start => event.kind == Kind::Start,
         What::Preempt => event.kind == Kind::Preempt,
         What::Resume => event.kind == Kind::Resume,
         What::Level(_) | What::Ceiling(..) => false,
-        What::Skip(_) | What::Looked | What::Nothing | What::End(_) => false,
+        What::Skip(_) | What::Looked | What::Late(_) | What::Nothing | What::End(_) => false,
     };
     kind && (item.task, item.job) == (event.task, event.job)
 }

@@ -90,6 +90,10 @@ pub(super) enum What {
     Suspend(usize),
     Unlock(usize),
     Complete,
+    /// Its budget is used up, its core has found.
+    UsedUp,
+    /// Another job of its task is due; whether a calendar said so.
+    Late(bool),
     Start,
     Preempt,
     Resume,
@@ -108,7 +112,7 @@ impl Item {
     /// Whether its core looks at its calendar: for what no calendar knows it need not.
     pub(super) fn looks(&self) -> bool {
         match self.what {
-            What::Looked => true,
+            What::Looked | What::Late(true) => true,
             What::Told(arrival) => self.at > arrival,
             _ => false,
         }
@@ -118,7 +122,7 @@ impl Item {
 impl What {
     /// Something that a core is told and that no job of it does.
     pub(super) fn is_told(self) -> bool {
-        matches!(self, Self::Told(_) | Self::Granted(_))
+        matches!(self, Self::Told(_) | Self::Granted(_) | Self::UsedUp | Self::Late(_))
     }
 }
 
@@ -154,7 +158,7 @@ impl Tape {
     pub(super) fn read(
         set: &TaskSet,
         guard: impl Fn(usize) -> Option<Guard>,
-        (dispatched, demoting): (&[usize], bool),
+        (dispatched, limited): (&[usize], impl Fn(usize) -> bool),
         records: &[Record],
     ) -> Result<Self, Malformed> {
         let cores = set.cores().len();
@@ -207,6 +211,7 @@ impl Tape {
                     continue;
                 }
                 Kind::Release => What::Told(time),
+                Kind::Overrun if limited(task) => What::Late(timed(task)),
                 Kind::Overrun if timed(task) => What::Looked,
                 Kind::Skip => What::Skip(time),
                 Kind::Start => What::Start,
@@ -221,7 +226,7 @@ impl Tape {
                 Kind::Level => What::Level(record.value),
                 Kind::Ceiling => What::Ceiling(subject, record.value),
                 Kind::Lost => What::End(Why::Lost(record.value)),
-                Kind::Exhausted if demoting => What::End(Why::Demoted(task)),
+                Kind::Exhausted => What::UsedUp,
                 _ => continue,
             };
             let told = if matches!(what, What::Told(_)) { record.value } else { 0 };

@@ -13,6 +13,7 @@ use taut_time::Duration;
 
 use super::{Arrived, Fixed, Guard, Halt, Moment, Simulation, State};
 use crate::calendar::NEVER;
+use crate::event::Watched;
 use crate::program::{Op, What};
 use crate::{End, Fault, Rules, Scenario, Sink, Start};
 
@@ -121,7 +122,10 @@ impl Simulation {
             let core = run.fixed[task].core as usize;
             run.ended(core, moment)?;
             match what {
-                What::Lock(guard) => run.lock(core, task, guard, resource, moment),
+                What::Lock(guard) => {
+                    run.lift(core, task)?;
+                    run.lock(core, task, guard, resource, moment)
+                }
                 _ => Ok(()),
             }
         })
@@ -219,14 +223,14 @@ impl Simulation {
         seat
     }
 
-    fn at<S: Sink, T>(
+    pub(super) fn at<S: Sink, T>(
         &mut self,
         now: u64,
         sink: &mut S,
-        act: impl FnOnce(&mut Self, &mut Moment<'_, S>) -> Result<T, Halt>,
+        act: impl FnOnce(&mut Self, &mut Moment<'_, Watched<'_, S>>) -> Result<T, Halt>,
     ) -> Result<T, Halt> {
         let scenario = nothing();
-        let result = act(self, &mut Moment { now, scenario: &scenario, sink });
+        let result = act(self, &mut Moment { now, scenario: &scenario, sink: &mut Watched(sink) });
         // Whoever drives knows which core is to be asked.
         self.state.touched.fill(0);
         result

@@ -72,6 +72,8 @@ pub(super) struct Limits {
     background: Vec<AnyBackground>,
     /// Per core, what is left of the step that executes when the budget ends.
     cut: Vec<u64>,
+    /// Something else says when a budget is used up, and ends jobs.
+    driven: bool,
 }
 
 impl Simulation {
@@ -91,7 +93,8 @@ impl Simulation {
             tasks[task] = Some(Limited::new(limit));
         }
         let background = self.members.iter().map(|core| empty(core.len())).collect();
-        self.limits = Some(Box::new(Limits { tasks, background, cut: vec![0; self.members.len()] }));
+        let driven = !self.state.on_the_way.is_empty();
+        self.limits = Some(Box::new(Limits { tasks, background, cut: vec![0; self.members.len()], driven }));
         Ok(self)
     }
 
@@ -180,10 +183,13 @@ impl Simulation {
     #[cold]
     pub(super) fn decide_limited(&mut self, core: usize) -> Option<usize> {
         let rule = &mut self.state.cores[core];
-        match &mut self.limits {
-            Some(limits) => limits.background[core].decide(rule),
-            None => rule.decide(),
-        }
+        let Some(limits) = &mut self.limits else { return rule.decide() };
+        let Limits { tasks, background, driven, .. } = &mut **limits;
+        let members = &self.members[core];
+        let leaves = |local: usize| {
+            *driven && tasks[members[local] as usize].as_ref().is_some_and(|limited| limited.due.is_some())
+        };
+        background[core].decide_leaving(rule, leaves)
     }
 
     /// What runs, by the rule or in the background, is done.
@@ -224,6 +230,9 @@ impl Simulation {
         task: usize,
         moment: &mut Moment<'_, impl Sink>,
     ) -> Result<bool, Halt> {
+        if self.limits.as_ref().is_none_or(|limits| limits.driven) {
+            return Ok(false);
+        }
         let what = self.op(task).what;
         let stays = self.state.live[task].waits || matches!(what, What::Unlock(_) | What::End);
         let Some(limited) = self.limit_mut(task).filter(|_| !stays) else { return Ok(false) };
@@ -267,6 +276,52 @@ impl Simulation {
         limited.lifted = false;
         refused(background.demote(rule), task)?;
         Ok(true)
+    }
+
+    /// Whoever drives says that what has its core has used up its budget. A job that is to end goes to the background until
+    /// it does. Gives whether it has its core.
+    pub(crate) fn has_used_up(
+        &mut self,
+        now: u64,
+        task: usize,
+        job: u64,
+        sink: &mut impl Sink,
+    ) -> Result<bool, Halt> {
+        let core = self.fixed[task].core as usize;
+        if self.state.current[core] != task as u32 || self.state.live[task].now.job != job {
+            return Ok(false);
+        }
+        if let Some(limited) = self.limit_mut(task) {
+            let remedy = limited.limit.overrun.remedy(Trouble::UsedUp);
+            limited.due = Some(remedy).filter(|remedy| matches!(remedy, Remedy::End | Remedy::Demote));
+        }
+        self.pause(core, task, now);
+        self.at(now, sink, |run, moment| {
+            run.tell(task, Kind::Exhausted, moment);
+            Ok(true)
+        })
+    }
+
+    /// Whoever drives says that a release of a task falls due whose last job is not complete. Gives whether that is dropped,
+    /// and the late job goes to the background.
+    pub(crate) fn is_demoted_late(&mut self, task: usize) -> bool {
+        let Some(limited) = self.limit_mut(task) else { return false };
+        let demotes = limited.limit.overrun.remedy(Trouble::Due) == Remedy::Demote;
+        if demotes {
+            limited.due = Some(Remedy::Demote);
+        }
+        demotes
+    }
+
+    /// What has the core asks for a resource: in the background it goes back to its place in the rule first.
+    pub(super) fn lift(&mut self, core: usize, task: usize) -> Result<(), Halt> {
+        let Some(limits) = self.limits.as_mut().filter(|limits| limits.driven) else { return Ok(()) };
+        let (background, rule) = (&mut limits.background[core], &mut self.state.cores[core]);
+        if background.running().is_some() {
+            refused(background.lift(rule), task)?;
+            background.decide(rule);
+        }
+        Ok(())
     }
 
     /// Whether a job holds something.
