@@ -179,7 +179,9 @@ impl Dispatch {
         let mut heard = BTreeMap::new();
         for seat in seats {
             let task = &plan.tasks[seat.task];
-            let ClassPlan::RealTime { cpu, priority, arrival, deadline, on_overrun, .. } = &task.class else {
+            let ClassPlan::RealTime { cpu, priority, arrival, deadline, on_overrun, budget, .. } =
+                &task.class
+            else {
                 continue;
             };
             let Some(core) = by_cpu(*cpu) else { continue };
@@ -205,6 +207,7 @@ impl Dispatch {
                 }
             }
             let own = used.iter().fold(own, |own, guard| guard.listed(own));
+            let own = budget.iter().fold(own, |own, budget| own.budget(*budget));
             let others = in_flows(plan, &task.name);
             heard.extend(
                 others.iter().filter_map(|other| Some(((*cpu, *other), seat.stage.listener(*other)?))),
@@ -256,8 +259,8 @@ fn overrun(policy: Overrun) -> taut_exec::Overrun {
         Overrun::RunOn => taut_exec::Overrun::RunOn,
         Overrun::SkipNext => taut_exec::Overrun::SkipNext,
         Overrun::KillJob => taut_exec::Overrun::KillJob,
-        // Demoted jobs are not executed: `Plan::not_executed`.
-        Overrun::StopApp | Overrun::Demote => taut_exec::Overrun::StopApp,
+        Overrun::StopApp => taut_exec::Overrun::StopApp,
+        Overrun::Demote => taut_exec::Overrun::Demote,
     }
 }
 

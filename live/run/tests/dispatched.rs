@@ -251,6 +251,67 @@ fn late_jobs_end_where_they_lock() {
     assert!(outcome.of_task(Kind::Complete, 0).len() > 20);
 }
 
+#[test]
+fn a_job_that_uses_up_its_budget_is_out_of_the_way() {
+    static SECTIONS: AtomicU64 = AtomicU64::new(0);
+    static ENDED: AtomicU64 = AtomicU64::new(0);
+    let limit = |policy: &str| {
+        let limits = format!("deadline = \"10ms\"\nbudget = \"1ms\"\non-overrun = \"{policy}\"");
+        shared("fp").replacen("deadline = \"10ms\"", &limits, 1)
+    };
+    for policy in ["demote", "kill-job", "run-on"] {
+        SECTIONS.store(0, Ordering::Relaxed);
+        ENDED.store(0, Ordering::Relaxed);
+        let outcome = run(&limit(policy), Some(Duration::from_ms(150)), |app| {
+            app.resource("bus", 0_u64)?;
+            app.task("slow", |create| {
+                let bus = create.resource::<u64>("bus")?;
+                Ok(each(move |job| {
+                    if job.number() % 4 != 1 {
+                        return Ok(());
+                    }
+                    let until = std::time::Instant::now() + std::time::Duration::from_millis(4);
+                    while std::time::Instant::now() < until {
+                        if let Err(told) = job.checkpoint() {
+                            ENDED.fetch_add(1, Ordering::Relaxed);
+                            return Err(told);
+                        }
+                    }
+                    SECTIONS.fetch_add(1, Ordering::Relaxed);
+                    Ok(job.lock(&bus, |count, _| *count += 1)?)
+                }))
+            })?;
+            for name in ["fast", "other"] {
+                app.task(name, |_| Ok(each(|_| Ok(()))))?;
+            }
+            Ok(())
+        });
+        assert!(outcome.ending.as_ref().unwrap().orderly, "{policy}");
+        let exhausted = outcome.of_task(Kind::Exhausted, 1);
+        assert!(!exhausted.is_empty(), "{policy}");
+        assert!(exhausted.iter().all(|record| record.value == 1_000_000), "{policy}");
+        let (ended, sections) = (ENDED.load(Ordering::Relaxed), SECTIONS.load(Ordering::Relaxed));
+        assert!(outcome.of(Kind::Failed).is_empty());
+        if policy == "kill-job" {
+            assert!(ended > 0 && ended <= (exhausted.len() + outcome.of(Kind::Overrun).len()) as u64);
+        } else {
+            assert!(ended == 0 && sections > 0, "{policy}: {ended} {sections}");
+        }
+        // One whose budget is used up lets the others go first: while they may run, it does not go on.
+        let (mut below, mut ready) = (None, 0);
+        for record in outcome.records.iter().filter(|_| policy == "demote") {
+            match (record.kind, record.subject) {
+                (Kind::Exhausted, 1) => below = Some(record.job),
+                (Kind::Complete, 1) => below = None,
+                (Kind::Release, 0 | 2) => ready += 1,
+                (Kind::Complete, 0 | 2) => ready -= 1,
+                (Kind::Resume, 1) if below == Some(record.job) => assert_eq!(ready, 0, "{record:?}"),
+                _ => {}
+            }
+        }
+    }
+}
+
 /// Takes what comes, and counts.
 struct Taker;
 

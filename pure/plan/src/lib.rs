@@ -9,6 +9,7 @@
 
 mod advise;
 mod alternatives;
+mod budget;
 mod buffers;
 mod chains;
 mod decide;

@@ -5,7 +5,7 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 
-use taut_model::{Locking, Overrun, Scheduler};
+use taut_model::{Locking, Scheduler};
 
 use crate::{ClassPlan, CorePlan, Plan, ResourcePlan, TaskPlan, text};
 
@@ -76,19 +76,6 @@ impl Plan {
     fn not_dispatched(&self, core: &CorePlan) -> Option<String> {
         let here =
             |task: &&TaskPlan| matches!(&task.class, ClassPlan::RealTime { cpu, .. } if *cpu == core.cpu);
-        for task in self.tasks.iter().filter(here) {
-            if let ClassPlan::RealTime { on_overrun, budget, .. } = &task.class {
-                let what = match (on_overrun, budget) {
-                    (Overrun::Demote, _) => "demoted jobs of task",
-                    (_, Some(_)) => "the budget of task",
-                    _ => continue,
-                };
-                return Some(format!(
-                    "{what} `{}` on core {}, where a dispatcher decides",
-                    task.name, core.cpu
-                ));
-            }
-        }
         let users = |locking| {
             let of = move |resource: &&ResourcePlan| resource.protocol == locking;
             self.resources.iter().filter(of).flat_map(|resource| &resource.users)

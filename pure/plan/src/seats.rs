@@ -12,7 +12,7 @@ use taut_analysis::{Bound, Core, CoreTask, Overflow, PROBE_COST, PROBE_PERIOD, V
 use taut_model::{Arrival, Model, Place, RealTime, Scheduler, Server, TaskId};
 use taut_time::Duration;
 
-use crate::{shared, waits};
+use crate::{budget, shared, waits};
 
 /// The least urgent priority of SCHED_FIFO.
 const LOWEST: u8 = 1;
@@ -35,7 +35,8 @@ pub(crate) struct Seat<'m> {
     pub(crate) task: &'m RealTime,
     /// How much sooner than a period after the one before a server's budget can be used.
     pub(crate) back_to_back: Duration,
-    /// C, margin included; the longest time there is if it does not fit.
+    /// C, margin included, or what its budget lets through: see [`crate::budget`]. The longest time there is if it does not
+    /// fit.
     pub(crate) cost: Duration,
     /// Position in the platform's list.
     pub(crate) core: usize,
@@ -86,12 +87,13 @@ impl<'m> Seats<'m> {
     /// Takes what the manifest says and chooses the rest. `instead` replaces the execution time of one task, by its
     /// position among the seats: what would be if.
     pub(crate) fn choose(model: &'m Model, instead: Option<(usize, Duration)>) -> Self {
+        let overheads = model.platform().overheads;
         let seat = |who, name, task: &'m RealTime| Seat {
             who,
             name,
             task,
             back_to_back: Duration::ZERO,
-            cost: task.cost().unwrap_or(Duration::MAX),
+            cost: budget::charged(task, &overheads, task.cost().unwrap_or(Duration::MAX)),
             core: 0,
             core_reason: None,
             priority: 0,
@@ -108,9 +110,14 @@ impl<'m> Seats<'m> {
         };
         let mut seats: Vec<Seat<'m>> = tasks.chain(model.servers().iter().enumerate().map(server)).collect();
         if let Some((task, cost)) = instead {
-            seats[task].cost = cost;
+            seats[task].cost = budget::charged(seats[task].task, &overheads, cost);
         }
         let members = place(model, &mut seats);
+        let beyond: Vec<usize> = (0..seats.len()).filter(|&i| budget::is_not_enough(&seats, i)).collect();
+        for i in beyond {
+            let stated = instead.filter(|(task, _)| *task == i).map(|(_, cost)| cost);
+            seats[i].cost = stated.or(seats[i].task.cost()).unwrap_or(Duration::MAX);
+        }
         let cores = members.into_iter().map(|members| number(model, &mut seats, members)).collect();
         Self { seats, cores }
     }

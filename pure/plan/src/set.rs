@@ -23,7 +23,8 @@ impl crate::Plan {
         let overheads = model.platform().overheads;
         let switches = overheads.context_switch.checked_mul(2).unwrap_or_default();
         let tasks = seats.seats.iter().map(|seat| {
-            let cost = seat.cost.checked_add(switches).unwrap_or(seat.cost);
+            let own = seat.task.cost().unwrap_or(seat.cost);
+            let cost = own.checked_add(switches).unwrap_or(own);
             let body = match seat.task.segments.as_slice() {
                 [] => anywhere(seat, cost),
                 segments => ordered(segments, seat, switches),
@@ -81,7 +82,7 @@ fn ordered(segments: &[Segment], seat: &Seat<'_>, switches: Duration) -> Body {
         };
         segments.iter().map(part).collect()
     }
-    let mut left = seat.cost;
+    let mut left = seat.task.cost().unwrap_or(seat.cost);
     let mut all = vec![Segment::Normal(switches)];
     all.extend(parts(segments, seat, &mut left));
     all.push(Segment::Normal(left));

@@ -8,6 +8,7 @@ use taut_analysis::{Bound, Core, Part, Verdict, Why};
 use taut_model::{Cost, Fault, Model, Place, Severity, TaskId, codes};
 use taut_time::Duration;
 
+use crate::budget;
 use crate::flow::Promises;
 use crate::proof::JOBS_ASKED_OFTEN;
 use crate::room::{self, Room, Stretch};
@@ -82,7 +83,11 @@ pub(crate) fn deadline(model: &Model, seats: &Seats<'_>, seat: usize, faults: &m
     }
     let (bound, exact) = match seats.verdict(seat) {
         Ok(Verdict::Schedulable(_)) => return,
-        Ok(Verdict::Unschedulable(past)) => (past, true),
+        // What a budget lets through at most need not come to pass.
+        Ok(Verdict::Unschedulable(past)) => {
+            let budgets = |&i: &usize| budget::enforced(seats.seats[i].task).is_some();
+            (past, !core.members.iter().any(budgets))
+        }
         Ok(Verdict::NotShown(Why::Passes(past))) => (past, false),
         Ok(Verdict::NotShown(Why::Steps(steps))) => {
             let text = format!("given up after {steps} steps of the iteration");
@@ -183,12 +188,16 @@ fn terms(model: &Model, mut fault: Fault, seats: &Seats<'_>, seat: usize, bound:
         let (time, times) = (term.time, times(term.count));
         let (place, text) = match term.part {
             Part::Own if own.is_server() => (own.place("wcet.value"), format!("its budget, {time}")),
+            Part::Own if budget::enforced(own.task).is_some() => {
+                (own.place("budget"), format!("own execution, {time} with what it takes to stop it"))
+            }
             Part::Own => (own.place("wcet.value"), format!("own execution, {time} with its margin")),
             Part::Section(j) => {
                 (other(j).place("non-preemptive"), format!("`{}` blocks{times} {time}", name(j)))
             }
             Part::Interference(j) => {
-                (other(j).place("wcet.value"), format!("`{}` preempts{times} {time} in all", name(j)))
+                let key = if budget::enforced(other(j).task).is_some() { "budget" } else { "wcet.value" };
+                (other(j).place(key), format!("`{}` preempts{times} {time} in all", name(j)))
             }
             Part::Kernel => (overhead("kernel-blocking"), format!("the kernel blocks, {time}")),
             Part::Switches => {
@@ -253,7 +262,7 @@ pub(crate) fn largest_value(model: &Model, seats: &Seats<'_>, seat: usize) -> Op
     let passes = |task: usize, value: u64| {
         let Some(cost) = cost(value) else { return false };
         let mut tasks = core.tasks().to_vec();
-        tasks[at.at].cost = cost;
+        tasks[at.at].cost = budget::charged(at.task, &model.platform().overheads, cost);
         let changed = Core::new(tasks, model.platform().overheads);
         changed.is_ok_and(|core| shown(&core, task).is_some())
     };

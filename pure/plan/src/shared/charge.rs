@@ -13,6 +13,7 @@
 //! | platform probe | time on its cores goes slower; see below |
 //! | segments | each part as above: a lock is taken at the start of its section, context switches at the start of the job |
 //! | non-preemptive stretches | sections of a resource that is the core, and that all of its tasks use |
+//! | an enforced budget | C is what it lets through; under EDF its longest section is such a stretch: [`crate::budget`] |
 //!
 //! **The probe** runs above all tasks, holders and those who spin included, so no bound on it depends on them. In a
 //! window w it takes at most C_p · ⌈(w + y) / T_p⌉ ≤ K + u · w, with u = C_p / T_p and K = C_p · (1 + y / T_p). What
@@ -25,7 +26,8 @@ use taut_model::{Arrivals, Model, Overheads, Resource, SetTask, TaskSet};
 use taut_time::Duration;
 
 use super::work::Charges;
-use crate::seats::Seats;
+use crate::budget;
+use crate::seats::{Seat, Seats};
 
 /// Tasks as they are analysed, with what was charged.
 pub(super) struct Charged {
@@ -98,10 +100,12 @@ pub(super) fn charged(
     // One more resource per core with a stretch that is not preempted: the core itself.
     let mut resources: Vec<Resource> =
         model.resources().iter().map(|shared| Resource { name: shared.name.clone() }).collect();
+    let scheduler = model.platform().scheduler;
+    let blocks_all = |seat: &Seat<'_>| budget::blocks_all(seat.task, scheduler, &overheads);
     let kept: Vec<Option<usize>> = (0..cores)
         .map(|core| {
             let members = &seats.cores[core].members;
-            members.iter().any(|&i| !seats.seats[i].task.non_preemptive.is_zero()).then(|| {
+            members.iter().any(|&i| !blocks_all(&seats.seats[i]).is_zero()).then(|| {
                 resources.push(Resource { name: format!("core {}", model.platform().cores[core]) });
                 resources.len() - 1
             })
@@ -111,7 +115,7 @@ pub(super) fn charged(
     let (mut of_switches, mut of_locks, mut of_probe) = (Vec::new(), Vec::new(), Vec::new());
     let charges = Charges { overheads, probe: &probe, global, suspends, switches };
     for seat in &seats.seats {
-        let work = charges.work(seat, kept[seat.core])?;
+        let work = charges.work(seat, kept[seat.core].map(|core| (core, blocks_all(seat))))?;
         tasks.push(SetTask {
             name: seat.name.to_owned(),
             core: seat.core,

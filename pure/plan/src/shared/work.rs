@@ -56,12 +56,12 @@ fn add(sum: &mut Duration, more: Duration, times: u32) -> Result<(), Overflow> {
 }
 
 impl Charges<'_> {
-    /// A seat's job. `kept` stands for its core, if somebody there keeps it.
-    pub(super) fn work(&self, seat: &Seat<'_>, kept: Option<usize>) -> Result<Work, Overflow> {
+    /// A seat's job. `kept` stands for its core, if somebody there keeps it, and says for how long this one does.
+    pub(super) fn work(&self, seat: &Seat<'_>, kept: Option<(usize, Duration)>) -> Result<Work, Overflow> {
         if seat.task.segments.is_empty() { self.anywhere(seat, kept) } else { self.ordered(seat, kept) }
     }
 
-    fn anywhere(&self, seat: &Seat<'_>, kept: Option<usize>) -> Result<Work, Overflow> {
+    fn anywhere(&self, seat: &Seat<'_>, kept: Option<(usize, Duration)>) -> Result<Work, Overflow> {
         let (mut requests, mut sums) = (Vec::new(), Sums::default());
         for section in &seat.task.sections {
             let (at, count) = (section.resource.index(), section.count);
@@ -79,8 +79,8 @@ impl Charges<'_> {
         }
         // Margins of parts are rounded up one by one, and may pass the whole's.
         let own = seat.cost.max(sums.inside);
-        if let Some(core) = kept {
-            let stretch = seat.task.non_preemptive.max(INSTANT);
+        if let Some((core, stretch)) = kept {
+            let stretch = stretch.max(INSTANT);
             // As many as fit in beside the sections: more there cannot be. Where one is around a section, the cost
             // becomes more than it is.
             let left = own.saturating_sub(sums.inside);
@@ -99,17 +99,20 @@ impl Charges<'_> {
         Ok(Work { body, cost, switching, slowed: slower.saturating_sub(plain) })
     }
 
-    fn ordered(&self, seat: &Seat<'_>, kept: Option<usize>) -> Result<Work, Overflow> {
+    fn ordered(&self, seat: &Seat<'_>, kept: Option<(usize, Duration)>) -> Result<Work, Overflow> {
         let mut sums = Sums::default();
         let parts = self.parts(&seat.task.segments, &seat.task.wcet, &mut sums)?;
         let own = seat.cost.max(sums.inside);
         let (switching, plain) = self.plain(own, &sums)?;
         let mut segments = vec![Segment::Normal(self.probe.slower(switching)?)];
         segments.extend(parts);
-        segments.push(Segment::Normal(self.probe.slower(own.saturating_sub(sums.inside))?));
-        // It has no stretch of its own, and knows of others'.
-        if let Some(resource) = kept {
-            segments.push(Segment::Section { resource, inside: vec![Segment::Normal(INSTANT)] });
+        // A stretch is one of those sections in the background, for which what comes last has room: its budget's charge.
+        let left = own.saturating_sub(sums.inside);
+        let stretch = kept.map_or(Duration::ZERO, |(_, stretch)| stretch);
+        segments.push(Segment::Normal(self.probe.slower(left.saturating_sub(stretch))?));
+        if let Some((resource, _)) = kept {
+            let stretch = self.probe.slower(stretch)?.max(INSTANT);
+            segments.push(Segment::Section { resource, inside: vec![Segment::Normal(stretch)] });
         }
         let slowed = self.probe.slower(plain)?.saturating_sub(plain);
         Ok(Work { cost: sum(&segments)?, body: Body::Segments(segments), switching, slowed })
