@@ -77,6 +77,7 @@ pub(crate) fn refute(arguments: &Refute, screen: &Screen) -> Result<Outcome, Fai
                 plan,
                 set: &set,
                 rules: &rules,
+                limits: &[],
                 scenario: &witness.scenario,
                 bounds: &claims,
                 task: witness.task,

@@ -5,7 +5,7 @@
 
 use taut_model::TaskSet;
 use taut_plan::{ClassPlan, Plan};
-use taut_sim::{End, Event, Kind, Rules, Scenario, Simulation, TaskOutcome};
+use taut_sim::{End, Event, Kind, Limit, Rules, Scenario, Simulation, TaskOutcome};
 use taut_time::Duration;
 
 use crate::arguments::{Format, Screen, Sim};
@@ -13,7 +13,7 @@ use crate::attend::Attendant;
 use crate::columns::{columns, micros, share};
 use crate::input::Files;
 use crate::outcome::{Failure, Outcome};
-use crate::stage::{executions, rules, set};
+use crate::stage::{executions, limits, rules, set};
 use crate::trace::{self, Shown, Trace};
 
 pub(crate) fn sim(arguments: &Sim, screen: &Screen) -> Result<Outcome, Failure> {
@@ -33,7 +33,11 @@ pub(crate) fn sim(arguments: &Sim, screen: &Screen) -> Result<Outcome, Failure> 
     let rules = rules(&planned, &set);
     let recorded = arguments.like.as_deref().map_or(Ok(Vec::new()), |path| executions(path, &set))?;
     let scenario = |run: u32| Scenario { executions: recorded.clone(), ..scenario(arguments, run) };
+    let limits = limits(&planned, &set);
     let mut simulation = Simulation::new(&set, &rules).map_err(cannot)?;
+    if !limits.is_empty() {
+        simulation = simulation.limited(&rules, &limits).map_err(cannot)?;
+    }
     // Servers have no row: they come last in the set, and stand there as if they used all of their budgets.
     let tasks = set.tasks().iter().filter(|task| plan.task(&task.name).is_some());
     let mut seen =
@@ -55,7 +59,15 @@ pub(crate) fn sim(arguments: &Sim, screen: &Screen) -> Result<Outcome, Failure> 
     let shown = match (&arguments.trace, &seen.nearest) {
         (Some(path), Some(nearest)) => Some((
             path,
-            show(arguments, plan, (&set, &rules), &mut simulation, &scenario(nearest.run), &seen, nearest)?,
+            show(
+                arguments,
+                plan,
+                (&set, &rules, &limits),
+                &mut simulation,
+                &scenario(nearest.run),
+                &seen,
+                nearest,
+            )?,
         )),
         _ => None,
     };
@@ -121,7 +133,7 @@ fn scenario(arguments: &Sim, run: u32) -> Scenario {
 fn show(
     arguments: &Sim,
     plan: &Plan,
-    (set, rules): (&TaskSet, &Rules),
+    (set, rules, limits): (&TaskSet, &Rules, &[(usize, Limit)]),
     simulation: &mut Simulation,
     scenario: &Scenario,
     seen: &Seen<'_>,
@@ -139,6 +151,7 @@ fn show(
         plan,
         set,
         rules,
+        limits,
         scenario,
         bounds: &bounds,
         task: nearest.task,
@@ -188,7 +201,7 @@ impl Row<'_> {
     }
 
     fn missed(&self) -> u64 {
-        self.seen.missed + self.seen.dropped
+        self.seen.missed + self.seen.dropped + self.seen.killed
     }
 
     /// Of the bound, in thousandths.
@@ -218,6 +231,7 @@ impl Seen<'_> {
             seen.completed += found.completed;
             seen.missed += found.missed;
             seen.dropped += found.dropped;
+            seen.killed += found.killed;
             seen.response_max = seen.response_max.max(found.response_max);
             seen.from_release_max = seen.from_release_max.max(found.from_release_max);
             let limit = row.bound.unwrap_or(row.deadline).as_ns().max(1);

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use taut_event::{Kind, Record};
 use taut_model::{Arrivals, Body, Model, Request, Resource, SetTask, TaskSet};
-use taut_plan::{ArrivalPlan, ClassPlan, Locking, Plan, Planned, Scheduler};
-use taut_sim::{CoreRule, GlobalRule, Rules, Shares};
+use taut_plan::{ArrivalPlan, ClassPlan, Locking, Overrun, Plan, Planned, Scheduler};
+use taut_sim::{CoreRule, GlobalRule, Limit, Rules, Shares};
 use taut_time::Duration;
 
 use crate::outcome::Failure;
@@ -68,6 +68,19 @@ pub(crate) fn rules(planned: &Planned, set: &TaskSet) -> Rules {
         }
     }
     rules
+}
+
+/// What jobs with budgets may take, context switches included as in the set. One that stops its application is not among
+/// them: what would come after that is simulated too.
+pub(crate) fn limits(planned: &Planned, set: &TaskSet) -> Vec<(usize, Limit)> {
+    let switches = planned.model.platform().overheads.context_switch.checked_mul(2);
+    let limit = |(at, task): (usize, &SetTask)| {
+        let of = &planned.plan.tasks[planned.plan.task(&task.name)?];
+        let ClassPlan::RealTime { on_overrun, budget: Some(budget), .. } = &of.class else { return None };
+        let budget = switches.and_then(|switches| budget.checked_add(switches));
+        (*on_overrun != Overrun::StopApp).then(|| (at, Limit::of(*on_overrun, budget)))
+    };
+    set.tasks().iter().enumerate().filter_map(limit).collect()
 }
 
 /// A plan that ran, as its recording is replayed.

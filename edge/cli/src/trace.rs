@@ -9,7 +9,7 @@ use taut_model::TaskSet;
 use taut_plan::{Kind, Overflow, Plan};
 use taut_report::{Focus, Simulated, Window};
 use taut_sim::flow::{Channel, Flows, Full, Latch, Mechanism, Queue};
-use taut_sim::{Event, Rules, Scenario, Simulation};
+use taut_sim::{Event, Limit, Rules, Scenario, Simulation};
 use taut_time::{Duration, Instant};
 
 use crate::outcome::{Failure, Outcome};
@@ -27,6 +27,7 @@ pub(crate) struct Shown<'a> {
     pub(crate) set: &'a TaskSet,
     pub(crate) rules: &'a Rules,
     pub(crate) scenario: &'a Scenario,
+    pub(crate) limits: &'a [(usize, Limit)],
     /// By position in the set.
     pub(crate) bounds: &'a [Option<Duration>],
     pub(crate) task: usize,
@@ -54,6 +55,10 @@ impl Trace {
         let unfit =
             |fault: &dyn std::fmt::Display| Failure::Internal(format!("a run cannot be shown: {fault}"));
         let mut simulation = Simulation::new(shown.set, shown.rules).map_err(|fault| unfit(&fault))?;
+        if !shown.limits.is_empty() {
+            let limited = simulation.limited(shown.rules, shown.limits);
+            simulation = limited.map_err(|fault| unfit(&fault))?;
+        }
         let mut complete = Instant::from_ns(0);
         let mut look = |event: Event| {
             if (event.task, event.job) == (shown.task, shown.job) {

@@ -101,6 +101,8 @@ pub struct TaskFigures {
     pub skipped: u64,
     /// Releases that fell due while the previous job still ran.
     pub overruns: u64,
+    /// Jobs that used up their budgets and were not complete.
+    pub exhausted: u64,
     /// Jobs beyond their deadline, unfinished ones included.
     pub missed: u64,
     /// Jobs beyond their bound or deadline that the machine accounts for.

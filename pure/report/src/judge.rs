@@ -270,6 +270,7 @@ impl Judge<'_> {
             completions: found.jobs.len() as u64,
             skipped: found.skipped,
             overruns: self.of(Kind::Overrun, at).count() as u64,
+            exhausted: self.of(Kind::Exhausted, at).count() as u64,
             missed: 0,
             late_machine: 0,
             late_ours: 0,

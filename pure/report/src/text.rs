@@ -173,6 +173,10 @@ impl Page {
         }
         self.heading("tasks", "response time from release to completion, in µs");
         self.bars(&table, &tails);
+        for task in report.tasks.iter().filter(|task| task.exhausted > 0) {
+            let jobs = if task.exhausted == 1 { "job" } else { "jobs" };
+            self.item(YELLOW, "!", &format!("{}: {} {jobs} used up the budget", task.name, task.exhausted));
+        }
     }
 
     fn bars(&mut self, table: &Table, tails: &[Tail]) {
