@@ -42,7 +42,7 @@ mod sporadic;
 pub use constant_bandwidth::ConstantBandwidth;
 pub use deferrable::Deferrable;
 pub use polling::Polling;
-pub use served::{Seat, Served, Turn};
+pub use served::{Seat, Served, Servers, Turn};
 pub use sporadic::{Part, Sporadic};
 
 use core::fmt;

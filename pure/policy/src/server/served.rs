@@ -74,15 +74,13 @@ pub enum Turn {
 #[derive(Clone, Debug)]
 pub struct Served<S, B, V> {
     rule: S,
-    tasks: usize,
-    seats: V,
-    kind: PhantomData<B>,
+    servers: Servers<B, V>,
 }
 
 impl<S: Scheduler, B: Server, V: Store<Seat<B>>> Served<S, B, V> {
     /// Servers on a core whose rule knows `tasks` tasks, and after them one for each server.
     pub fn new(rule: S, tasks: usize, seats: V) -> Self {
-        Self { rule, tasks, seats, kind: PhantomData }
+        Self { rule, servers: Servers::new(tasks, seats) }
     }
 
     /// The core's rule.
@@ -98,18 +96,80 @@ impl<S: Scheduler, B: Server, V: Store<Seat<B>>> Served<S, B, V> {
 
     /// A server, to look at.
     pub fn seat(&self, server: usize) -> Option<&Seat<B>> {
+        self.servers.seat(server)
+    }
+
+    /// As [`Servers::request`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn request(&mut self, server: usize, now: Instant) -> Result<(), Misuse> {
+        self.servers.request(&mut self.rule, server, now)
+    }
+
+    /// As [`Servers::served`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn served(&mut self, now: Instant) -> Result<usize, Misuse> {
+        self.servers.served(&mut self.rule, now)
+    }
+
+    /// As [`Servers::withdraw`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn withdraw(&mut self, server: usize, now: Instant) -> Result<(), Misuse> {
+        self.servers.withdraw(&mut self.rule, server, now)
+    }
+
+    /// As [`Servers::decide`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn decide(&mut self, now: Instant) -> Result<Option<Turn>, Misuse> {
+        self.servers.decide(&mut self.rule, now)
+    }
+
+    /// As [`Servers::next`].
+    pub fn next(&self) -> Option<Instant> {
+        self.servers.next(&self.rule)
+    }
+}
+
+/// The servers of a core, apart from its rule: for who also does other things with that.
+#[derive(Clone, Debug)]
+pub struct Servers<B, V> {
+    tasks: usize,
+    seats: V,
+    kind: PhantomData<B>,
+}
+
+impl<B: Server, V: Store<Seat<B>>> Servers<B, V> {
+    /// Servers on a core whose rule, the same in every call, knows `tasks` tasks, and after them one for each server.
+    pub fn new(tasks: usize, seats: V) -> Self {
+        Self { tasks, seats, kind: PhantomData }
+    }
+
+    /// A server, to look at.
+    pub fn seat(&self, server: usize) -> Option<&Seat<B>> {
         self.seats.as_ref().get(server)
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.seats.as_ref().len()
     }
 
     /// A server has one request more. As a step of the server.
     ///
     /// # Errors
     /// [`Misuse::Task`] if there is no such server.
-    pub fn request(&mut self, server: usize, now: Instant) -> Result<(), Misuse> {
+    pub fn request(&mut self, rule: &mut impl Scheduler, server: usize, now: Instant) -> Result<(), Misuse> {
         if self.seats.as_ref().len() <= server {
             return Err(Misuse::Task);
         }
-        self.pass(server, now)?;
+        self.pass(rule, server, now)?;
         let seat = &mut self.seats.as_mut()[server];
         seat.backlog += 1;
         // A turn that nobody asks for any more still waits for the core: as if somebody had asked all along.
@@ -123,9 +183,9 @@ impl<S: Scheduler, B: Server, V: Store<Seat<B>>> Served<S, B, V> {
     ///
     /// # Errors
     /// [`Misuse::State`] if none runs.
-    pub fn served(&mut self, now: Instant) -> Result<usize, Misuse> {
-        let server = self.running().ok_or(Misuse::State)?;
-        self.withdraw(server, now)?;
+    pub fn served(&mut self, rule: &mut impl Scheduler, now: Instant) -> Result<usize, Misuse> {
+        let server = self.running(rule).ok_or(Misuse::State)?;
+        self.withdraw(rule, server, now)?;
         Ok(server)
     }
 
@@ -134,15 +194,15 @@ impl<S: Scheduler, B: Server, V: Store<Seat<B>>> Served<S, B, V> {
     ///
     /// # Errors
     /// [`Misuse::Task`] if there is no such server, [`Misuse::State`] if it has none.
-    pub fn withdraw(&mut self, server: usize, now: Instant) -> Result<(), Misuse> {
+    pub fn withdraw(&mut self, rule: &mut impl Scheduler, server: usize, now: Instant) -> Result<(), Misuse> {
         let seat = self.seats.as_ref().get(server).ok_or(Misuse::Task)?;
         let backlog = seat.backlog.checked_sub(1).ok_or(Misuse::State)?;
-        self.pass(server, now)?;
+        self.pass(rule, server, now)?;
         let seat = &mut self.seats.as_mut()[server];
         seat.backlog = backlog;
         let is_ready = seat.server.is_ready(backlog > 0);
-        if self.running() == Some(server) && !is_ready {
-            self.end(server)?;
+        if self.running(rule) == Some(server) && !is_ready {
+            self.end(rule, server)?;
         }
         Ok(())
     }
@@ -151,32 +211,32 @@ impl<S: Scheduler, B: Server, V: Store<Seat<B>>> Served<S, B, V> {
     ///
     /// # Errors
     /// What the rule refuses: it does not know all servers, or they were touched.
-    pub fn decide(&mut self, now: Instant) -> Result<Option<Turn>, Misuse> {
+    pub fn decide(&mut self, rule: &mut impl Scheduler, now: Instant) -> Result<Option<Turn>, Misuse> {
         for server in 0..self.seats.as_ref().len() {
-            self.pass(server, now)?;
+            self.pass(rule, server, now)?;
             let seat = &mut self.seats.as_mut()[server];
             if !seat.turn && seat.server.is_ready(seat.backlog > 0) {
-                self.rule.release(self.tasks + server, seat.server.arrival())?;
+                rule.release(self.tasks + server, seat.server.arrival())?;
                 seat.turn = true;
             }
         }
         // Each time round ends a turn.
         loop {
-            let Some(chosen) = self.rule.decide() else { return Ok(None) };
+            let Some(chosen) = rule.decide() else { return Ok(None) };
             let Some(server) = chosen.checked_sub(self.tasks) else { return Ok(Some(Turn::Task(chosen))) };
             let seat = self.seats.as_mut().get_mut(server).ok_or(Misuse::Task)?;
             if seat.backlog > 0 && seat.server.is_ready(true) {
                 return Ok(Some(Turn::Server(server)));
             }
             seat.server.find_none();
-            self.end(server)?;
+            self.end(rule, server)?;
         }
     }
 
     /// When to decide again at the latest, if nothing happens before: a budget is used up, or comes back and is asked
     /// for. O(servers) steps of servers.
-    pub fn next(&self) -> Option<Instant> {
-        let running = self.running();
+    pub fn next(&self, rule: &impl Scheduler) -> Option<Instant> {
+        let running = self.running(rule);
         let seats = self.seats.as_ref().iter().enumerate();
         let next = seats.filter_map(|(server, seat)| {
             if running == Some(server) {
@@ -190,21 +250,32 @@ impl<S: Scheduler, B: Server, V: Store<Seat<B>>> Served<S, B, V> {
         next.min()
     }
 
+    /// The first server that has requests, whether it has a budget or not: for who lets them have a core that nobody wants.
+    /// One that is done there is [`Servers::withdraw`]n. O(servers).
+    pub fn spare(&self) -> Option<usize> {
+        self.seats.as_ref().iter().position(|seat| seat.backlog > 0)
+    }
+
+    /// Whether the rule has a job of a server.
+    pub fn has_turn(&self, server: usize) -> bool {
+        self.seat(server).is_some_and(|seat| seat.turn)
+    }
+
     /// The server that has the core.
-    fn running(&self) -> Option<usize> {
-        self.rule.running()?.checked_sub(self.tasks)
+    fn running(&self, rule: &impl Scheduler) -> Option<usize> {
+        rule.running()?.checked_sub(self.tasks)
     }
 
     /// Takes a server to `now`.
-    fn pass(&mut self, server: usize, now: Instant) -> Result<(), Misuse> {
-        let ran = self.running() == Some(server);
+    fn pass(&mut self, rule: &mut impl Scheduler, server: usize, now: Instant) -> Result<(), Misuse> {
+        let ran = self.running(rule) == Some(server);
         let is_over = self.seats.as_mut()[server].server.pass(now, ran);
-        if is_over { self.end(server) } else { Ok(()) }
+        if is_over { self.end(rule, server) } else { Ok(()) }
     }
 
     /// Ends the turn of the server that has the core.
-    fn end(&mut self, server: usize) -> Result<(), Misuse> {
-        self.rule.complete()?;
+    fn end(&mut self, rule: &mut impl Scheduler, server: usize) -> Result<(), Misuse> {
+        rule.complete()?;
         self.seats.as_mut()[server].turn = false;
         Ok(())
     }
