@@ -23,6 +23,8 @@
 //!    ran; and the lock makes the holder due no later than that.
 //! 4. One that waits for an earlier job of its own task is told when that one completes. That one is a user too, told
 //!    before the lock, so by 3 it does not run, and completes, before the unlock.
+//! 5. One in the background (its budget is used up) holds nothing and completes, or is lifted back to lock, only when
+//!    nothing else of the rule may run: then nothing is held.
 //!
 //! So the dispatcher may be late by any time without a lock losing its meaning. `late` in `src/tests` injects it. A clock
 //! in place of N fails there.

@@ -319,7 +319,7 @@ static REAL_TIME: Table = Table {
             "budget",
             Type::Duration,
             Need::Optional,
-            "How long a job may execute before it overruns; at least its execution time with its margin.",
+            "How long a job may have its core before it overruns, overheads included; at least its execution time with its margin. Where `on-overrun` is `kill-job`, `demote` or `stop-app`, others are charged this and one section, not the execution time.",
         ),
         key(
             "jitter",
