@@ -98,7 +98,7 @@ impl Shared {
         self.held(task, state.rule.suspend());
         state.log_across(Kind::Suspend, task, number, || now_ns);
         state.go_away(worker, rank, number, now_ns);
-        let chosen = state.decide();
+        let chosen = self.held(task, state.decide(|| now_ns));
         match state.settle(chosen, Caller::Waiting(worker), now_ns, self.strict) {
             // It runs when we sleep (G1).
             Next::Wake(other) => inside.wake(other),
@@ -136,7 +136,7 @@ impl Shared {
         let now_ns = clock::monotonic_ns();
         let state = inside.state();
         self.held(task, state.granted(task, now_ns));
-        let chosen = state.decide();
+        let chosen = self.held(task, state.decide(|| now_ns));
         match state.settle(chosen, Caller::Waiting(worker), now_ns, self.strict) {
             Next::Wake(other) if other == worker => return inside.leave_and_call(),
             Next::Wake(other) => inside.wake(other),

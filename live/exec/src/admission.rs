@@ -121,7 +121,7 @@ impl State {
         let late_ns = now_ns.saturating_sub(arrived.arrival_ns);
         slot.outcome.lateness_max_ns = slot.outcome.lateness_max_ns.max(late_ns);
         self.log.job(arrived.arrival_ns, Kind::Release, task, arrived.number, late_ns);
-        self.open(task, arrived)?;
+        self.open(task, arrived, now_ns)?;
         self.refloor();
         Ok(())
     }

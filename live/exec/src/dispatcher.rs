@@ -93,7 +93,8 @@ pub(crate) fn dispatch(
         let state = inside.state();
         admissions.note(state, now_ns);
         state.look_at_budget(now_ns);
-        let chosen = state.decide();
+        let chosen = shared.held(NONE, state.decide(|| now_ns));
+        state.log_turns(now_ns);
         let next = state.settle(chosen, Caller::Above, now_ns, shared.strict);
         let (first, second) = state.next_two();
         let end = state.budget_end();

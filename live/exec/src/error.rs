@@ -149,6 +149,16 @@ pub enum SetupError {
         /// The core's CPU.
         cpu: u16,
     },
+    /// A server's budget is 0, or more than its period.
+    Server {
+        /// The server's name.
+        server: String,
+    },
+    /// A task in a server is on another core, locks, has a budget of its own, or demotes late jobs.
+    Served {
+        /// The task's name.
+        task: String,
+    },
     /// Strict was wanted, and the system refused it.
     Posture(taut_sys::Error),
     /// A thread could not be started.
@@ -191,6 +201,13 @@ impl fmt::Display for SetupError {
                     "jobs of the core on CPU {cpu} may be suspended, which deadline floors do not bear: take SRP"
                 )
             }
+            Self::Server { server } => {
+                write!(f, "the budget of server `{server}` is 0 or more than its period: give it less")
+            }
+            Self::Served { task } => write!(
+                f,
+                "`{task}` runs in a server: it must be on its core, without locks, budget and demotion of its own"
+            ),
             Self::Posture(error) => write!(f, "{error}: strict needs CAP_SYS_NICE, or take `Wanted::Best`"),
             Self::Thread(what) => f.write_str(what),
         }

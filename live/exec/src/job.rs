@@ -179,7 +179,7 @@ impl<'j> Job<'j> {
         let now_ns = clock::monotonic_ns();
         let told = inside.state().release(task, arrival_ns.unwrap_or(now_ns), now_ns);
         self.shared.held(self.task, told);
-        self.shared.decided(inside, self.worker);
+        self.shared.decided_at(inside, self.worker, || now_ns);
         Ok(())
     }
 

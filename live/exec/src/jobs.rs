@@ -62,6 +62,8 @@ pub(crate) struct Task {
     pub(crate) sinks: bool,
     /// What its job waits for.
     pub(crate) wants: u32,
+    /// The server in which it runs; [`NONE`] if it does not.
+    pub(crate) server: u32,
     pub(crate) killed: bool,
     /// Its releases are dropped.
     pub(crate) paused: bool,
@@ -99,6 +101,7 @@ impl Task {
             exhausted: false,
             sinks: false,
             wants,
+            server: setup.server.map_or(NONE, |server| server.server),
             killed,
             paused: false,
             put_off: false,

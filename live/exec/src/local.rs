@@ -71,8 +71,15 @@ impl Shared {
         self.held(task, state.lift());
         let answer = state.rule.lock(Instant::from_ns(state.floor_ns), resource as usize);
         if answer == Ok(Answer::Granted) {
-            state.log.lock(clock::monotonic_ns, Kind::Locked, task, number, resource);
-            inside.leave();
+            let mut locked_ns = None;
+            let now = || *locked_ns.insert(clock::monotonic_ns());
+            state.log.lock(now, Kind::Locked, task, number, resource);
+            if state.serving.is_empty() {
+                inside.leave();
+            } else {
+                // Time may have given a server a turn: whoever replays this asks here, too.
+                self.decided_at(inside, me, || locked_ns.unwrap_or_else(clock::monotonic_ns));
+            }
             return Ok(());
         }
         self.not_granted(inside, answer, me, task, resource)
@@ -92,8 +99,9 @@ impl Shared {
             Ok(Answer::Granted) => inside.leave(),
             Ok(Answer::Waits) => {
                 let state = inside.state();
-                state.wait(me, resource, clock::monotonic_ns());
-                let chosen = state.decide();
+                let now_ns = clock::monotonic_ns();
+                state.wait(me, resource, now_ns);
+                let chosen = self.held(task, state.decide(|| now_ns));
                 self.switch(inside, chosen, Caller::Waiting(me), me);
             }
             Ok(Answer::Broken) => self.found(task, Found::Broken { resource }),
@@ -152,11 +160,13 @@ impl Shared {
         let state = inside.state();
         self.held(task, state.rule.unlock(resource as usize));
         let number = state.tasks[task as usize].job.number;
-        state.log.lock(clock::monotonic_ns, Kind::Unlock, task, number, resource);
+        let mut unlocked_ns = None;
+        let now = || *unlocked_ns.insert(clock::monotonic_ns());
+        state.log.lock(now, Kind::Unlock, task, number, resource);
         #[cfg(test)]
         if self.deaf {
             return inside.leave();
         }
-        self.decided(inside, me);
+        self.decided_at(inside, me, || unlocked_ns.unwrap_or_else(clock::monotonic_ns));
     }
 }

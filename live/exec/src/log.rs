@@ -70,6 +70,13 @@ impl Log {
         }
     }
 
+    /// Of a server: what it may use at once.
+    pub(crate) fn server(&mut self, at: u64, subject: u16, left_ns: u64) {
+        if self.level >= Level::Jobs {
+            self.put_as(at, Kind::Budget, subject, 0, left_ns);
+        }
+    }
+
     fn put(&mut self, at: u64, kind: Kind, task: u32, job: u64, value: u64) {
         self.put_as(at, kind, self.tasks[task as usize], job, value);
     }

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use taut_lock::Listener;
-use taut_policy::Attribute;
+use taut_policy::{Attribute, Overrun};
 use taut_time::Duration;
 use taut_trace::{Drain, Recorder, ring};
 
@@ -19,6 +19,7 @@ use crate::ladder::WORKERS_MAX;
 use crate::log::Level;
 use crate::resource::Resource;
 use crate::rule::Rule;
+use crate::serving::{ServerId, ServerSetup};
 use crate::task::{CoreId, Release, TaskId, TaskSetup};
 use crate::violation::{self, Handler};
 
@@ -30,6 +31,7 @@ pub(crate) struct CoreSetup<'w> {
     pub(crate) tasks: Vec<TaskSetup>,
     /// Of each task, its position among all.
     pub(crate) indices: Vec<usize>,
+    pub(crate) servers: Vec<ServerSetup>,
     pub(crate) works: Vec<Box<dyn Work + 'w>>,
     /// For which bells the dispatcher listens.
     pub(crate) bells: Bells<'w>,
@@ -47,6 +49,7 @@ pub(crate) struct CoreSetup<'w> {
 pub struct Setup<'w> {
     pub(crate) cores: Vec<CoreSetup<'w>>,
     pub(crate) tasks: usize,
+    servers: usize,
     resources: u32,
     pub(crate) handler: Handler,
     pub(crate) delay_ns: u64,
@@ -72,6 +75,7 @@ impl<'w> Setup<'w> {
         Self {
             cores: Vec::new(),
             tasks: 0,
+            servers: 0,
             resources: 0,
             handler: violation::tell,
             delay_ns: 0,
@@ -90,6 +94,7 @@ impl<'w> Setup<'w> {
             brand: BRAND.fetch_add(1, Ordering::Relaxed),
             tasks: Vec::new(),
             indices: Vec::new(),
+            servers: Vec::new(),
             works: Vec::new(),
             bells: Bells::default(),
             resources: Vec::new(),
@@ -127,6 +132,16 @@ impl<'w> Setup<'w> {
         core.indices.push(self.tasks);
         self.tasks += 1;
         TaskId { brand: core.brand, task: core.tasks.len() as u32 - 1, index: self.tasks - 1 }
+    }
+
+    /// A server of a core: jobs of tasks that are [`TaskSetup::served_by`] it run at its priority, within its budget, and
+    /// when nothing else of the core wants to run.
+    pub fn server(&mut self, core: CoreId, server: ServerSetup) -> ServerId {
+        let subject = server.recorded_as.unwrap_or(u16::try_from(self.servers).unwrap_or(u16::MAX));
+        self.servers += 1;
+        let core = &mut self.cores[core.0];
+        core.servers.push(server.recorded_as(subject));
+        ServerId { brand: core.brand, server: core.servers.len() as u32 - 1 }
     }
 
     /// A bell that tells of something to do for a task with [`Release::Polled`]; it may have several.
@@ -197,7 +212,7 @@ impl<'w> Setup<'w> {
     ///
     /// # Errors
     /// [`SetupError::Users`] if it has more users than parties, [`SetupError::Suspends`] if jobs may be suspended for it and
-    /// the core's rule does not bear that, [`SetupError::ForeignResource`] if the task is of another set-up.
+    /// the core's rule does not bear that, [`SetupError::Served`] if it runs in a server, [`SetupError::ForeignResource`] if the task is of another set-up.
     pub fn uses_global<T: Send>(&mut self, task: TaskId, global: &Global<'_, T>) -> Result<(), SetupError> {
         let core = self.cores.iter_mut().find(|core| core.brand == task.brand);
         let Some(core) = core.filter(|core| core.tasks.len() > task.task as usize) else {
@@ -207,6 +222,9 @@ impl<'w> Setup<'w> {
             return Err(SetupError::Suspends { cpu: core.cpu });
         }
         let user = &mut core.tasks[task.task as usize];
+        if user.server.is_some() {
+            return Err(SetupError::Served { task: user.name.clone() });
+        }
         let added = global.inner.add(core.brand, task.task, user.priority);
         added.map_err(|_| SetupError::Users { task: user.name.clone() })?;
         user.shares = true;
@@ -235,7 +253,16 @@ impl<'w> Setup<'w> {
             if core.tasks.len() > WORKERS_MAX {
                 return Err(SetupError::TooManyTasks { cpu: core.cpu });
             }
+            if let Some(server) = core.servers.iter().find(|server| !server.is_fit()) {
+                return Err(SetupError::Server { server: server.name.clone() });
+            }
             for task in &core.tasks {
+                if let Some(server) = task.server {
+                    let own = !task.uses.is_empty() || task.budget.is_some();
+                    if server.brand != core.brand || own || task.overrun == Overrun::Demote {
+                        return Err(SetupError::Served { task: task.name.clone() });
+                    }
+                }
                 let period = match task.release {
                     Release::Periodic { period, .. } => period,
                     Release::ByHand | Release::Polled => Duration::MAX,

@@ -388,9 +388,15 @@ impl Shared {
 
     /// A thread in the middle of its job has told the rule something: it goes on when it is the chosen one.
     #[inline(always)]
-    pub(crate) fn decided(&self, mut inside: Inside<'_>, me: u32) {
+    pub(crate) fn decided(&self, inside: Inside<'_>, me: u32) {
+        self.decided_at(inside, me, clock::monotonic_ns);
+    }
+
+    /// The same, at an instant that is only asked for where there are servers: that of what was told.
+    #[inline(always)]
+    pub(crate) fn decided_at(&self, mut inside: Inside<'_>, me: u32, now: impl FnOnce() -> u64) {
         let state = inside.state();
-        let chosen = state.decide();
+        let chosen = self.held(NONE, state.decide(now));
         if chosen == Some(state.chosen as usize) {
             inside.leave();
         } else {

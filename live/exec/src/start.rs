@@ -16,6 +16,7 @@ use crate::exec::{Control, Exec, Outcome, Reason};
 use crate::jobs::Task;
 use crate::ladder::Ladder;
 use crate::log::{Level, Log};
+use crate::serving::Serving;
 use crate::setup::{CoreSetup, Setup};
 use crate::shared::{Parts, Shared};
 use crate::state::State;
@@ -224,7 +225,12 @@ impl CoreSetup<'_> {
             stated: self.stated_values(),
         };
         let count = self.tasks.len();
-        let state = State::new(rule, tasks.collect(), any_queue(count), Ladder::new(count, strict), log);
+        let subjects = self.servers.iter().map(|server| server.recorded_as.unwrap_or(u16::MAX)).collect();
+        // They have been checked.
+        let serving = Serving::new(count, &self.servers, subjects)
+            .map_err(|unfit| SetupError::Thread(format!("CPU {}: {unfit}", self.cpu)))?;
+        let ladder = Ladder::new(count, strict);
+        let state = State::new((rule, serving), tasks.collect(), any_queue(count), ladder, log);
         let by_hand = |task: &crate::TaskSetup| task.release == crate::Release::ByHand;
         let (words, listed) = self.listed();
         Ok(Shared::new(Parts {

@@ -14,6 +14,7 @@ use taut_time::Instant;
 use crate::jobs::{Arrived, Task};
 use crate::ladder::{Ladder, NONE};
 use crate::log::{Level, Log};
+use crate::serving::Serving;
 use crate::task::Release;
 
 /// Jobs of a task that may wait behind one that is not complete; those that come then are dropped.
@@ -27,6 +28,8 @@ pub(crate) const NEVER: u64 = u64::MAX;
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) rule: AnyCore,
+    /// The servers, which are tasks to the rule.
+    pub(crate) serving: Serving,
     /// Jobs that run when nothing in the rule does.
     background: Background<List<Box<[Node]>>>,
     pub(crate) tasks: Box<[Task]>,
@@ -66,18 +69,20 @@ pub(crate) struct State {
 
 impl State {
     pub(crate) fn new(
-        rule: AnyCore,
+        (rule, serving): (AnyCore, Serving),
         tasks: Box<[Task]>,
         calendar: AnyQueue,
         ladder: Ladder,
         log: Log,
     ) -> Self {
-        let careful = log.level == Level::All || matches!(rule.local(), AnyLocal::Original(_));
+        let careful =
+            log.level == Level::All || !serving.is_empty() || matches!(rule.local(), AnyLocal::Original(_));
         let untimed = tasks.iter().any(|task| !matches!(task.release, Release::Periodic { .. }));
         let admits = tasks.iter().any(|task| task.admission.asked);
         let background = Background::new(List::new(vec![Node::EMPTY; tasks.len()].into()));
         Self {
             rule,
+            serving,
             background,
             tasks,
             ladder,
@@ -105,6 +110,7 @@ impl State {
     pub(crate) fn begin_at(&mut self, origin_ns: u64) {
         self.told_ns = origin_ns.saturating_sub(1);
         self.log.begin(self.told_ns);
+        self.serving.begin_at(origin_ns);
         for at in 0..self.tasks.len() {
             if let Release::Periodic { offset, .. } = self.tasks[at].release {
                 // It is empty, and has a place for every task.
@@ -204,7 +210,7 @@ impl State {
             slot.waiting += 1;
             return Ok(());
         }
-        self.open(task, arrived)
+        self.open(task, arrived, now_ns)
     }
 
     /// Whether its work may be asked if there is something to do: it has no job, and none is put off.
@@ -234,15 +240,21 @@ impl State {
     }
 
     /// The rule is told of a job of a task that has no other.
-    pub(crate) fn open(&mut self, task: u32, arrived: Arrived) -> Result<(), Misuse> {
+    pub(crate) fn open(&mut self, task: u32, arrived: Arrived, now_ns: u64) -> Result<(), Misuse> {
         self.tasks[task as usize].begin(arrived);
         self.open += 1;
-        self.rule.release(task as usize, Instant::from_ns(arrived.arrival_ns))
+        match self.tasks[task as usize].server {
+            NONE => self.rule.release(task as usize, Instant::from_ns(arrived.arrival_ns)),
+            server => self.serving.request(&mut self.rule, server, task, now_ns),
+        }
     }
 
     /// The job that runs is done; its thread is idle from now on.
     pub(crate) fn complete(&mut self, worker: u32, now_ns: u64) -> Result<(), Misuse> {
-        let task = self.background.complete(&mut self.rule)? as u32;
+        let task = match self.tasks.get(self.chosen as usize).map_or(NONE, |task| task.server) {
+            NONE => self.background.complete(&mut self.rule)? as u32,
+            server => self.serving.served(&mut self.rule, server, now_ns)?,
+        };
         self.account(now_ns);
         self.ladder.workers[worker as usize].task = NONE;
         (self.current, self.chosen) = (NONE, NONE);
@@ -265,7 +277,7 @@ impl State {
         }
         while let Some(arrived) = slot.take_waiting() {
             if !self.stopping {
-                return self.open(task, arrived);
+                return self.open(task, arrived, now_ns);
             }
             slot.outcome.released -= 1;
             slot.outcome.skipped += 1;
@@ -327,11 +339,37 @@ impl State {
         }
     }
 
-    /// Who runs from now on, by the rule and the background. What is to go there goes first.
+    /// Who runs from now on, by the rule, the servers and the background. What is to go there goes first. The time is asked
+    /// for only where there are servers.
     #[inline]
-    pub(crate) fn decide(&mut self) -> Option<usize> {
+    pub(crate) fn decide(&mut self, now: impl FnOnce() -> u64) -> Result<Option<usize>, Misuse> {
+        if !self.serving.is_empty() {
+            return self.decide_served(now());
+        }
         let Self { rule, background, tasks, .. } = self;
-        background.decide_leaving(rule, |task| tasks[task].sinks)
+        Ok(background.decide_leaving(rule, |task| tasks[task].sinks))
+    }
+
+    #[cold]
+    fn decide_served(&mut self, now_ns: u64) -> Result<Option<usize>, Misuse> {
+        let Self { rule, background, tasks, serving, .. } = self;
+        serving.note_turns(rule, now_ns);
+        loop {
+            serving.decide(rule, now_ns)?;
+            let Some(chosen) = background.decide(rule) else { return Ok(serving.spare()) };
+            // A server's place is behind those of the tasks.
+            let sinks = background.running().is_none() && tasks.get(chosen).is_some_and(|task| task.sinks);
+            if !sinks || background.demote(rule).is_err() {
+                return Ok(serving.task(chosen));
+            }
+        }
+    }
+
+    /// The dispatcher records which servers' turns began or ended with its decision: the time did that.
+    pub(crate) fn log_turns(&mut self, now_ns: u64) {
+        for (subject, left_ns) in self.serving.changed() {
+            self.log.server(now_ns, subject, left_ns);
+        }
     }
 
     /// What runs is about to ask for a resource: if it does so in the background, it goes back to its place in the rule,
@@ -363,9 +401,10 @@ impl State {
         self.attend();
     }
 
-    /// When who runs has used up its budget.
+    /// When who runs has used up its budget, or a server has one again.
     pub(crate) fn budget_end(&self) -> u64 {
         let slot = self.tasks.get(self.chosen as usize).filter(|slot| !slot.exhausted);
-        slot.and_then(|slot| slot.budget.used_up()).map_or(NEVER, |end| end.as_ns())
+        let end_ns = slot.and_then(|slot| slot.budget.used_up()).map_or(NEVER, |end| end.as_ns());
+        end_ns.min(self.serving.next_ns(&self.rule).unwrap_or(NEVER))
     }
 }

@@ -109,9 +109,14 @@ impl CoreSetup<'_> {
 
     /// What its rule is made of: ceilings and floors are those of the users, where none are stated.
     pub(crate) fn attributes(&self) -> Attributes {
+        // Servers come behind the tasks, as taut-policy takes them.
+        let priorities = self.tasks.iter().map(|task| task.priority);
+        let priorities = priorities.chain(self.servers.iter().map(|server| server.priority));
+        let deadlines = self.tasks.iter().map(TaskSetup::relative);
+        let deadlines = deadlines.chain(self.servers.iter().map(|server| server.period));
         let mut attributes = Attributes {
-            priorities: self.tasks.iter().map(|task| task.priority).collect(),
-            deadlines: self.tasks.iter().map(TaskSetup::relative).collect(),
+            priorities: priorities.collect(),
+            deadlines: deadlines.collect(),
             ceilings: vec![0; self.resources.len()],
             floors: vec![Duration::MAX; self.resources.len()],
         };

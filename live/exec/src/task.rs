@@ -5,6 +5,7 @@ use taut_policy::Overrun;
 use taut_time::Duration;
 
 use crate::resource::Resource;
+use crate::serving::ServerId;
 
 /// When jobs of a task are released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +32,7 @@ pub struct TaskSetup {
     pub(crate) release: Release,
     pub(crate) overrun: Overrun,
     pub(crate) budget: Option<Duration>,
+    pub(crate) server: Option<ServerId>,
     pub(crate) uses: Vec<(u64, u32)>,
     pub(crate) recorded_as: Option<u16>,
     /// Whether it uses a resource of several cores.
@@ -50,6 +52,7 @@ impl TaskSetup {
             release,
             overrun,
             budget: None,
+            server: None,
             uses,
             recorded_as,
             shares: false,
@@ -87,6 +90,14 @@ impl TaskSetup {
     #[must_use]
     pub fn budget(mut self, budget: Duration) -> Self {
         self.budget = Some(budget);
+        self
+    }
+
+    /// The server in which its jobs run, at its priority and within its budget. They lock nothing and have no budget of
+    /// their own, and late ones are not demoted.
+    #[must_use]
+    pub fn served_by(mut self, server: ServerId) -> Self {
+        self.server = Some(server);
         self
     }
 

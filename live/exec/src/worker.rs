@@ -104,7 +104,7 @@ fn run<'c>(
     let waits = state.tasks[task as usize].is_open();
     // The dispatcher has something to wait for, or nothing any more.
     let call = put_off || waits || state.stopping && state.open == 0;
-    let chosen = state.decide();
+    let chosen = shared.held(task, state.decide(|| now_ns));
     match state.settle(chosen, Caller::Done(me), now_ns, shared.strict) {
         Next::Here => {
             if shared.strict {

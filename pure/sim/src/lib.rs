@@ -54,6 +54,6 @@ pub use event::{Event, Kind, Sink};
 pub use outcome::{End, Outcome, TaskOutcome};
 pub use refute::{Best, Hunt, Progress, Witness, is_legal};
 pub use rules::{CoreRule, Fault, GlobalRule, Rules};
-pub use run::{BACKLOG_MAX, Limit, Simulation};
+pub use run::{BACKLOG_MAX, Limit, Served, Simulation};
 pub use scenario::{Execution, Gaps, Jitter, Place, Placement, Scenario, Shares, Start};
 pub use taut_policy::Overrun;

@@ -12,6 +12,7 @@ mod late;
 mod processes;
 mod random;
 mod replay;
+mod served;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

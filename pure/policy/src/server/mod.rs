@@ -54,6 +54,9 @@ use crate::Store;
 /// No instant: what would come then never comes.
 const NEVER: u64 = u64::MAX;
 
+/// Places for parts of a [`Sporadic`] server's budget where nobody has a reason for another number.
+pub const PARTS: usize = 16;
+
 /// Why there is no such server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unfit {

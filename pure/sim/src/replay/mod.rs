@@ -45,7 +45,7 @@ use taut_event::Record;
 use taut_model::TaskSet;
 use taut_time::{Duration, Instant};
 
-use crate::{Event, Limit, Rules, Sink};
+use crate::{Event, Limit, Rules, Served, Sink};
 
 pub use difference::{CoreState, Difference, Names};
 pub use tape::{Flaw, Malformed};
@@ -62,6 +62,7 @@ pub struct Replay<'a> {
     patience: Duration,
     overlap: Duration,
     limits: &'a [(usize, Limit)],
+    servers: &'a [Served],
     dispatched: &'a [usize],
     except: &'a [usize],
 }
@@ -128,7 +129,7 @@ impl<'a> Replay<'a> {
     /// Of a set under rules.
     pub fn new(set: &'a TaskSet, rules: &'a Rules) -> Self {
         let (slack, patience, overlap) = (Self::SLACK, Self::SLACK, Self::OVERLAP);
-        Self { set, rules, slack, patience, overlap, limits: &[], dispatched: &[], except: &[] }
+        Self { set, rules, slack, patience, overlap, limits: &[], servers: &[], dispatched: &[], except: &[] }
     }
 
     /// What [`Replay::slack`] is if nobody says.
@@ -161,6 +162,12 @@ impl<'a> Replay<'a> {
     #[must_use]
     pub fn limits(self, limits: &'a [(usize, Limit)]) -> Self {
         Self { limits, ..self }
+    }
+
+    /// Servers: the subject of their records is the position here.
+    #[must_use]
+    pub fn servers(self, servers: &'a [Served]) -> Self {
+        Self { servers, ..self }
     }
 
     /// Cores that have a dispatcher. What is recorded on others shows it, but where nothing is preempted, locked, or

@@ -12,7 +12,7 @@ use taut_time::{Duration, Instant};
 use super::tape::{Flaw, Item, Malformed, Tape, What};
 use super::{CoreReplay, Difference, Replay, Replayed, Stop, Why};
 use crate::run::Act;
-use crate::{CoreRule, End, Event, Kind, Limit, Rules, Simulation, Sink};
+use crate::{CoreRule, End, Event, Fault, Kind, Limit, Rules, Simulation, Sink};
 
 /// What is shown before a difference.
 const BEFORE: usize = 6;
@@ -41,6 +41,8 @@ pub(super) struct Player<'a, S> {
     /// Per core, when it looked at its calendar last.
     pub(super) looked: Vec<u64>,
     pub(super) reordered: u64,
+    /// Which tasks of the set are servers.
+    pub(super) servers: &'a [usize],
     pub(super) sink: &'a mut S,
 }
 
@@ -53,6 +55,8 @@ pub(super) struct Lane {
     pub(super) expected: VecDeque<Event>,
     /// Something was told at this instant, and nobody has decided yet.
     pub(super) undecided: Option<u64>,
+    /// Servers whose turns began or ended then, and what they may use.
+    pub(super) turns: Vec<(usize, u64)>,
     /// The last that was recorded and simulated.
     pub(super) equal: VecDeque<(Record, Event)>,
 }
@@ -104,10 +108,23 @@ pub(super) fn play(
         let limits: Vec<_> = replay.limits.iter().map(|(task, limit)| (*task, unlimited(limit))).collect();
         simulation = simulation.limited(replay.rules, &limits).map_err(rules)?;
     }
+    let begin = records.iter().find(|record| record.kind == taut_event::Kind::Begin);
+    // What a server has of its budget is not known in the middle.
+    let servers = if begin.is_some() { replay.servers } else { &[] };
+    if let Some(begin) = begin.filter(|_| !servers.is_empty()) {
+        if replay.limits.is_empty() {
+            simulation = simulation.limited(replay.rules, &[]).map_err(rules)?;
+        }
+        if !simulation.serve(servers, begin.at) {
+            return Err(rules(Fault::Cores));
+        }
+    }
+    let places: Vec<usize> = servers.iter().map(|served| served.task).collect();
     let tape = Tape::read(
         replay.set,
         |resource| simulation.guard(resource),
         (replay.dispatched, |task| replay.limits.iter().any(|(limited, _)| *limited == task)),
+        &places,
         records,
     )?;
     let (tasks, resources) = (replay.set.tasks().len(), replay.set.resources().len());
@@ -127,6 +144,7 @@ pub(super) fn play(
         first: Vec::new(),
         looked: tape.looked.clone(),
         reordered: 0,
+        servers: &places,
         tape: &tape,
         sink,
     };
@@ -256,6 +274,11 @@ impl<S: Sink> Player<'_, S> {
                 })?;
                 return if has_core { Ok(true) } else { Err(Refused::By(None)) };
             }
+            What::Turn(server, left) => {
+                self.lanes[core].undecided = Some(at);
+                self.lanes[core].turns.push((server, left));
+                return Ok(false);
+            }
             What::Late(timed) => {
                 if timed {
                     self.look(core, at);
@@ -327,6 +350,11 @@ impl<S: Sink> Player<'_, S> {
     pub(super) fn decide(&mut self, core: usize) -> Result<(), End> {
         let Some(at) = self.lanes[core].undecided.take() else { return Ok(()) };
         self.listen(core, |run, sink| run.decide(at, core, sink))?;
+        for (server, left) in std::mem::take(&mut self.lanes[core].turns) {
+            if self.simulation.left(server) != Some(Duration::from_ns(left)) {
+                return Err(End::Misuse { task: server });
+            }
+        }
         Ok(())
     }
 
@@ -370,7 +398,9 @@ impl<S: Sink> Player<'_, S> {
     fn foresee_untimed(&mut self, core: usize) {
         if self.rules.cores[core] == CoreRule::DfpNext {
             for task in self.set.on_core(core) {
-                if self.set.tasks()[task].arrivals == Arrivals::Sporadic {
+                // A server arrives never: it locks nothing.
+                let server = self.servers.contains(&task);
+                if !server && self.set.tasks()[task].arrivals == Arrivals::Sporadic {
                     self.simulation.comes_next(task, Some(self.looked[core]));
                 }
             }
@@ -400,7 +430,7 @@ fn same(item: Item, event: &Event) -> bool {
         What::Preempt => event.kind == Kind::Preempt,
         What::Resume => event.kind == Kind::Resume,
         What::Level(_) | What::Ceiling(..) => false,
-        What::Skip(_) | What::Looked | What::Late(_) | What::Nothing | What::End(_) => false,
+        What::Skip(_) | What::Looked | What::Late(_) | What::Turn(..) | What::Nothing | What::End(_) => false,
     };
     kind && (item.task, item.job) == (event.task, event.job)
 }

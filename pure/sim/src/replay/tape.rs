@@ -92,6 +92,8 @@ pub(super) enum What {
     Complete,
     /// Its budget is used up, its core has found.
     UsedUp,
+    /// A turn of a server, by position, begins or ends with time, and it may use so much at once.
+    Turn(usize, u64),
     /// Another job of its task is due; whether a calendar said so.
     Late(bool),
     Start,
@@ -122,7 +124,7 @@ impl Item {
 impl What {
     /// Something that a core is told and that no job of it does.
     pub(super) fn is_told(self) -> bool {
-        matches!(self, Self::Told(_) | Self::Granted(_) | Self::UsedUp | Self::Late(_))
+        matches!(self, Self::Told(_) | Self::Granted(_) | Self::UsedUp | Self::Late(_) | Self::Turn(..))
     }
 }
 
@@ -159,6 +161,7 @@ impl Tape {
         set: &TaskSet,
         guard: impl Fn(usize) -> Option<Guard>,
         (dispatched, limited): (&[usize], impl Fn(usize) -> bool),
+        servers: &[usize],
         records: &[Record],
     ) -> Result<Self, Malformed> {
         let cores = set.cores().len();
@@ -200,6 +203,15 @@ impl Tape {
                 |task: usize| set.tasks().get(task).is_some_and(|task| task.arrivals != Arrivals::Sporadic);
             let time = record.at.as_ns();
             let what = match record.kind {
+                Kind::Budget if servers.get(usize::from(record.subject)).is_some() => {
+                    let at_time = (time < END_OF_TIME).then_some(time).ok_or(wrong(Flaw::Time))?;
+                    let server = usize::from(record.subject);
+                    let of = servers[server];
+                    let core = set.tasks().get(of).ok_or(wrong(Flaw::Task(of)))?.core;
+                    let what = What::Turn(server, record.value);
+                    tape.put(core, Item { record: at, at: at_time, task: of, job: 0, what });
+                    continue;
+                }
                 // A server is no task.
                 Kind::Budget => {
                     for core in (0..cores).filter(|_| time < END_OF_TIME) {

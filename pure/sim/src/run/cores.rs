@@ -125,7 +125,11 @@ impl Simulation {
     pub(super) fn settle(&mut self, core: usize, moment: &mut Moment<'_, impl Sink>) -> Result<(), Halt> {
         loop {
             let limited = moment.is_limited();
-            let chosen = if limited { self.decide_limited(core) } else { self.state.cores[core].decide() };
+            let chosen = if limited {
+                self.decide_limited(core, moment.now)?
+            } else {
+                self.state.cores[core].decide()
+            };
             let chosen = chosen.map_or(NONE, |local| self.members[core][local]);
             debug_assert_eq!(self.check(core), Ok(()), "core {core} at {}", moment.now);
             let current = self.state.current[core];

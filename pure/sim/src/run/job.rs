@@ -83,11 +83,17 @@ impl Simulation {
             live.behind += 1;
             return Ok(());
         }
-        self.begin(task, arrived, moment.scenario)
+        self.begin(task, arrived, moment.now, moment.scenario)
     }
 
     /// A job of a task that has no other may run.
-    pub(super) fn begin(&mut self, task: usize, arrived: Arrived, scenario: &Scenario) -> Result<(), Halt> {
+    pub(super) fn begin(
+        &mut self,
+        task: usize,
+        arrived: Arrived,
+        now: u64,
+        scenario: &Scenario,
+    ) -> Result<(), Halt> {
         let Fixed { begin, core, local, .. } = self.fixed[task];
         let live = &mut self.state.live[task];
         (live.now, live.at, live.active, live.started) = (arrived, begin, true, false);
@@ -106,6 +112,9 @@ impl Simulation {
         self.load(task, scenario);
         let core = core as usize;
         self.touch(core);
+        if let Some(requested) = self.request(core, task, now) {
+            return refused(requested, task);
+        }
         let arrival = Instant::from_ns(arrived.arrival);
         refused(self.state.cores[core].release(local as usize, arrival), task)
     }
@@ -120,6 +129,8 @@ impl Simulation {
             self.state.cores[core].complete()
         } else if self.exceeds(task) {
             return Ok(());
+        } else if let Some(done) = self.finish_served(core, task, moment.now) {
+            done.map(|()| task)
         } else {
             self.finish_limited(core)
         };
@@ -155,7 +166,7 @@ impl Simulation {
             let arrived = self.state.waiting[task][usize::from(live.first)];
             live.first = (live.first + 1) % BACKLOG_MAX as u8;
             live.behind -= 1;
-            self.begin(task, arrived, moment.scenario)?;
+            self.begin(task, arrived, moment.now, moment.scenario)?;
         }
         Ok(())
     }

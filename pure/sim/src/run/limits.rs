@@ -181,15 +181,22 @@ impl Simulation {
 
     /// Who runs, with the background.
     #[cold]
-    pub(super) fn decide_limited(&mut self, core: usize) -> Option<usize> {
-        let rule = &mut self.state.cores[core];
-        let Some(limits) = &mut self.limits else { return rule.decide() };
-        let Limits { tasks, background, driven, .. } = &mut **limits;
-        let members = &self.members[core];
-        let leaves = |local: usize| {
-            *driven && tasks[members[local] as usize].as_ref().is_some_and(|limited| limited.due.is_some())
+    pub(super) fn decide_limited(&mut self, core: usize, now: u64) -> Result<Option<usize>, Halt> {
+        let Some(mut limits) = self.limits.take() else {
+            return Ok(self.state.cores[core].decide());
         };
-        background[core].decide_leaving(rule, leaves)
+        let Limits { tasks, background, driven, .. } = &mut *limits;
+        let leaves =
+            |task: u32| *driven && tasks[task as usize].as_ref().is_some_and(|limited| limited.due.is_some());
+        let chosen = if self.is_served(core) {
+            refused(self.decide_served(core, now, &mut background[core], leaves), 0)
+        } else {
+            let members = &self.members[core];
+            let rule = &mut self.state.cores[core];
+            Ok(background[core].decide_leaving(rule, |local| leaves(members[local])))
+        };
+        self.limits = Some(limits);
+        chosen
     }
 
     /// What runs, by the rule or in the background, is done.

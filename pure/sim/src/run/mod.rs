@@ -11,8 +11,10 @@ mod cores;
 mod driven;
 mod job;
 mod limits;
+mod serving;
 
 pub use limits::Limit;
+pub use serving::Served;
 
 use taut_model::{SetTask, TaskSet};
 use taut_policy::{AnyCore, Grant, Misuse, Party};
@@ -57,6 +59,8 @@ pub struct Simulation {
     work_max: u128,
     /// What tasks may have, if that is said of some.
     limits: Option<Box<limits::Limits>>,
+    /// Servers, of a run that something else drives.
+    serving: Option<Box<serving::Serving>>,
     state: State,
 }
 
@@ -211,7 +215,20 @@ impl Simulation {
         };
         let from_next = rules.cores.iter().map(|rule| *rule == CoreRule::DfpNext).collect();
         let fresh = (cores, globals);
-        Ok(Self { tasks, fixed, open, ops, members, fresh, from_next, guards, work_max, limits: None, state })
+        Ok(Self {
+            tasks,
+            fixed,
+            open,
+            ops,
+            members,
+            fresh,
+            from_next,
+            guards,
+            work_max,
+            limits: None,
+            serving: None,
+            state,
+        })
     }
 
     /// Tasks of its set.
