@@ -33,7 +33,7 @@ pub(crate) fn replay(arguments: &arguments::Replay) -> Result<Outcome, Failure> 
         .patience(arguments.slack)
         .limits(&limits)
         .dispatched(&staged.dispatched)
-        .except(&staged.served);
+        .servers(&staged.served);
     let tasks: Vec<String> = staged.set.tasks().iter().map(|task| task.name.clone()).collect();
     let resources: Vec<String> =
         staged.set.resources().iter().map(|resource| resource.name.clone()).collect();

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use taut_event::{Kind, Record};
 use taut_model::{Arrivals, Body, Model, Request, Resource, SetTask, TaskSet};
-use taut_plan::{ArrivalPlan, ClassPlan, Locking, Overrun, Plan, Planned, Scheduler};
-use taut_sim::{CoreRule, GlobalRule, Limit, Rules, Shares};
+use taut_plan::{ArrivalPlan, ClassPlan, Locking, Overrun, Plan, Planned, Scheduler, ServerPolicy};
+use taut_sim::{CoreRule, GlobalRule, Limit, Rules, Served, Shares, server};
 use taut_time::Duration;
 
 use crate::outcome::Failure;
@@ -91,8 +91,8 @@ pub(crate) struct Staged {
     pub(crate) subjects: Vec<Option<usize>>,
     /// Cores that have a dispatcher.
     pub(crate) dispatched: Vec<usize>,
-    /// Cores on which servers run.
-    pub(crate) served: Vec<usize>,
+    /// Servers, which come behind the tasks in the set.
+    pub(crate) served: Vec<Served>,
 }
 
 /// The tasks of a plan as an executor takes them: who uses what counts, and how long things take does not. Resources are
@@ -144,6 +144,34 @@ pub(crate) fn staged(plan: &Plan) -> Result<Staged, Failure> {
             },
         });
     }
+    let mut served = Vec::new();
+    for of in &plan.servers {
+        let core = core_of(of.cpu).ok_or_else(|| {
+            Failure::Usage(format!("the plan of this run is damaged: `{}` is on no core", of.name))
+        })?;
+        let place = |name: &String| subjects.get(plan.task(name)?).copied().flatten();
+        served.push(Served {
+            task: tasks.len(),
+            kind: match of.policy {
+                ServerPolicy::Polling => server::Kind::Polling,
+                ServerPolicy::Deferrable => server::Kind::Deferrable,
+                ServerPolicy::Sporadic => server::Kind::Sporadic,
+            },
+            budget: of.budget,
+            period: of.period,
+            serves: of.tasks.iter().filter_map(place).collect(),
+        });
+        tasks.push(SetTask {
+            name: format!("server {}", of.name),
+            core,
+            priority: of.priority.into(),
+            arrivals: Arrivals::Sporadic,
+            period: of.period,
+            deadline: of.period,
+            jitter: Duration::ZERO,
+            body: Body::Anywhere { cost: moment, requests: Vec::new() },
+        });
+    }
     let schedulers = plan.cores.iter().map(|core| match core.scheduler {
         Scheduler::FixedPriority => taut_model::Scheduler::FixedPriority,
         Scheduler::Edf => taut_model::Scheduler::Edf,
@@ -161,7 +189,6 @@ pub(crate) fn staged(plan: &Plan) -> Result<Staged, Failure> {
         let edf = |rule: &&mut CoreRule| **rule == CoreRule::Srp;
         rules.cores.iter_mut().filter(edf).for_each(|rule| *rule = CoreRule::DfpNext);
     }
-    let served = plan.servers.iter().filter_map(|server| core_of(server.cpu)).collect();
     let dispatched = (0..plan.cores.len()).filter(|core| plan.cores[*core].dispatched.is_some()).collect();
     Ok(Staged { set, rules, subjects, dispatched, served })
 }

@@ -7,9 +7,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use taut_exec::{CoreId, Level, Protocol, Release, Rule, Setup, TaskSetup, Work};
+use taut_exec::{CoreId, Level, Protocol, Refill, Release, Rule, ServerSetup, Setup, TaskSetup, Work};
 use taut_lock::Listener;
-use taut_plan::{ArrivalPlan, ChannelPlan, ClassPlan, Flow, Locking, Overrun, Plan, ResourcePlan, Scheduler};
+use taut_plan::{
+    ArrivalPlan, ChannelPlan, ClassPlan, Flow, Locking, Overrun, Plan, ResourcePlan, Scheduler, ServerPolicy,
+};
 use taut_time::Duration;
 use taut_trace::Drain;
 
@@ -172,8 +174,24 @@ impl Dispatch {
 
     /// The set-up with its tasks.
     pub(crate) fn into_setup<'w>(self, plan: &Plan, seats: &'w mut [Seat<'_>]) -> Result<Setup<'w>, Error> {
-        let Self { setup, cores, resources, guards, .. } = self;
+        let Self { mut setup, cores, resources, guards, .. } = self;
         let by_cpu = |cpu: u16| plan.cores.iter().position(|core| core.cpu == cpu).and_then(|at| cores[at]);
+        let servers: Vec<_> = plan
+            .servers
+            .iter()
+            .enumerate()
+            .map(|(at, server)| {
+                let refill = match server.policy {
+                    ServerPolicy::Polling => Refill::Polling,
+                    ServerPolicy::Deferrable => Refill::Deferrable,
+                    ServerPolicy::Sporadic => Refill::Sporadic,
+                };
+                let own = ServerSetup::new(&server.name, refill, server.budget, server.period)
+                    .priority(server.priority.into())
+                    .recorded_as(position(at));
+                Some(setup.server(by_cpu(server.cpu)?, own))
+            })
+            .collect();
         let mut tasks = Vec::new();
         // What rings behind jobs that others wait for, by CPU.
         let mut heard = BTreeMap::new();
@@ -208,6 +226,8 @@ impl Dispatch {
             }
             let own = used.iter().fold(own, |own, guard| guard.listed(own));
             let own = budget.iter().fold(own, |own, budget| own.budget(*budget));
+            let server = plan.servers.iter().position(|server| server.tasks.contains(&task.name));
+            let own = server.and_then(|at| servers[at]).into_iter().fold(own, TaskSetup::served_by);
             let others = in_flows(plan, &task.name);
             heard.extend(
                 others.iter().filter_map(|other| Some(((*cpu, *other), seat.stage.listener(*other)?))),

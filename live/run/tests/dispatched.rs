@@ -312,6 +312,52 @@ fn a_job_that_uses_up_its_budget_is_out_of_the_way() {
     }
 }
 
+#[test]
+fn a_task_in_a_server_runs_within_its_budget() {
+    let tables = r#"
+[servers.share]
+policy = "POLICY"
+budget = "2ms"
+period = "10ms"
+[tasks.control]
+arrival = { periodic = "5ms" }
+deadline = "5ms"
+wcet = { value = "200us", source = "guess" }
+[tasks.bulk]
+arrival = { periodic = "100ms" }
+deadline = "100ms"
+wcet = { value = "6ms", source = "guess" }
+server = "share"
+[tasks.rest]
+arrival = { periodic = "20ms" }
+deadline = "20ms"
+wcet = { value = "4ms", source = "guess" }
+"#;
+    for policy in ["polling", "deferrable", "sporadic"] {
+        let outcome = run(&tables.replace("POLICY", policy), Some(Duration::from_ms(350)), |app| {
+            for (name, ms) in [("control", 0), ("bulk", 6), ("rest", 2)] {
+                app.task(name, move |_| {
+                    Ok(each(move |_| {
+                        let until = std::time::Instant::now() + std::time::Duration::from_millis(ms);
+                        while std::time::Instant::now() < until {
+                            std::hint::spin_loop();
+                        }
+                        Ok(())
+                    }))
+                })?;
+            }
+            Ok(())
+        });
+        assert!(outcome.ending.as_ref().unwrap().orderly, "{policy}");
+        assert!(outcome.of_task(Kind::Complete, 1).len() >= 3, "{policy}");
+        assert!(outcome.of_task(Kind::Complete, 0).len() >= 50, "{policy}");
+        let turns = outcome.of(Kind::Budget);
+        assert!(turns.len() > 5 && turns.iter().all(|turn| turn.subject == 0), "{policy}: {turns:?}");
+        // Whole periods may follow each other at once, so it is two budgets at most.
+        assert!(turns.iter().all(|turn| turn.value <= 4_000_000), "{policy}: {turns:?}");
+    }
+}
+
 /// Takes what comes, and counts.
 struct Taker;
 
