@@ -275,3 +275,54 @@ fn synchronous_flows() {
         assert_eq!(told("left", Kind::Skip).count() > 5, overrun == "skip-next");
     }
 }
+
+/// A manifest with one core, under fixed priority.
+fn limited(tables: &str) -> String {
+    format!(
+        "manifest = 1\n[app]\nname = \"limits\"\n[platform]\ncores = [0]\nmemory = \"32MiB\"\nscheduler = \"fp\"\n\
+         on-missing-privilege = \"degrade\"\n[platform.overheads]\nkernel-blocking = \"5us\"\nrelease = \"5us\"\n{tables}"
+    )
+}
+
+/// Sometimes four times as long as stated.
+fn sometimes_long(app: &mut App<'_>, name: &str, micros: u64) -> Result<(), Error> {
+    app.task(name, move |_| {
+        Ok(Each(move |job: &mut Job<'_>| {
+            spend(job, if job.number() % 4 == 1 { 4 * micros } else { micros / 2 });
+            Ok(())
+        }))
+    })
+}
+
+#[test]
+fn jobs_that_use_up_their_budgets_are_replayed_and_reported() {
+    let tables = "[tasks.above]\narrival = { periodic = \"5ms\" }\ndeadline = \"5ms\"\nbudget = \"500us\"\n\
+                  wcet = { value = \"400us\", source = \"guess\" }\non-overrun = \"demote\"\n\
+                  [tasks.below]\narrival = { periodic = \"7ms\" }\ndeadline = \"7ms\"\n\
+                  wcet = { value = \"300us\", source = \"guess\" }\n";
+    let (folder, _) = ran(&limited(tables), |app| {
+        sometimes_long(app, "above", 400)?;
+        sometimes_long(app, "below", 50)
+    });
+    is_replayed(folder.path());
+    let (_, said) = taut(folder.path(), "report run.taut");
+    assert!(said.contains("used up the budget"), "{said}");
+}
+
+#[test]
+fn tasks_in_servers_are_replayed() {
+    for policy in ["polling", "deferrable", "sporadic"] {
+        let tables = format!(
+            "[servers.share]\npolicy = \"{policy}\"\nbudget = \"1ms\"\nperiod = \"6ms\"\n\
+             [tasks.bulk]\narrival = {{ periodic = \"60ms\" }}\ndeadline = \"60ms\"\nserver = \"share\"\n\
+             wcet = {{ value = \"2ms\", source = \"guess\" }}\n\
+             [tasks.rest]\narrival = {{ periodic = \"7ms\" }}\ndeadline = \"7ms\"\n\
+             wcet = {{ value = \"800us\", source = \"guess\" }}\n"
+        );
+        let (folder, _) = ran(&limited(&tables), |app| {
+            sometimes_long(app, "bulk", 2_000)?;
+            sometimes_long(app, "rest", 300)
+        });
+        is_replayed(folder.path());
+    }
+}

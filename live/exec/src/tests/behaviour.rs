@@ -59,7 +59,7 @@ fn locks_that_cannot_be_had_are_told() {
         let held = LockError::Held { resource: 0 };
         let foreign = LockError::Foreign;
         assert_eq!(*told.lock().unwrap(), [not_listed, foreign, foreign, foreign, held]);
-        assert!(not_listed.to_string().contains("say that it uses it"));
+        assert!(not_listed.to_string().contains("TaskSetup::uses"));
     }
 }
 
