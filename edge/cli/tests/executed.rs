@@ -272,7 +272,7 @@ fn synchronous_flows() {
         };
         // They waited, and some were dropped.
         assert!(told("far", Kind::Release).any(|record| record.value > 1_000_000));
-        assert_eq!(told("left", Kind::Skip).count() > 5, overrun == "skip-next");
+        assert!(overrun != "skip-next" || told("left", Kind::Skip).count() > 5);
     }
 }
 

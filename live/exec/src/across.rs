@@ -85,8 +85,7 @@ impl Shared {
             return Err(LockError::Killed);
         }
         // Inside, so that ranks by the clock come in the order of the requests.
-        let now_ns = clock::monotonic_ns();
-        let rank = rank.unwrap_or(now_ns);
+        let rank = rank.unwrap_or_else(clock::monotonic_ns);
         self.held(task, state.lift());
         if let Some(entry) = party.ask(urgency) {
             self.held(task, state.rule.boost(task as usize, rank));
@@ -95,6 +94,7 @@ impl Shared {
             self.decided(inside, worker);
             return Ok(entry);
         }
+        let now_ns = clock::monotonic_ns();
         self.held(task, state.rule.suspend());
         state.log_across(Kind::Suspend, task, number, || now_ns);
         state.go_away(worker, rank, number, now_ns);

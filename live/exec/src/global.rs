@@ -231,7 +231,14 @@ pub(crate) trait Asks {
 impl Asks for spin::Party<'_> {
     fn ask(&mut self, _: u32) -> Option<Entry> {
         self.request();
-        self.granted()
+        // Who asks at the same instant says in a moment whether it was first: so who does not wait is not recorded to.
+        loop {
+            let entry = self.granted();
+            if entry.is_some() || !self.is_undecided() {
+                return entry;
+            }
+            std::hint::spin_loop();
+        }
     }
 
     fn have(&mut self) -> Entry {

@@ -37,6 +37,7 @@
 //! |---------------------|-------------------------------------------------------------------------------------------|
 //! | `request`           | 2 stores, 1 exchange                                                                      |
 //! | `granted`           | N − 1 loads, the first time; later of those that go before; 1 store if it is its turn     |
+//! | `is_undecided`      | N − 1 loads                                                                               |
 //! | `enter`             | both; waits for at most one section of each other party; then 1 transfer of the line of who let go, and 1 store |
 //! | `leave`, `withdraw` | 1 store                                                                                   |
 //! | all                 | for the first time after one's predecessor died inside: exchanges instead of stores       |

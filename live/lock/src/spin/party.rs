@@ -13,7 +13,7 @@ use crate::global::{Entry, LOOKS, LayoutError, Patience, Set, Stuck};
 use crate::life::{Alive, Taking};
 
 const INSIDE: u64 = 1;
-const CHOOSES: u64 = 2;
+pub(super) const CHOOSES: u64 = 2;
 const WRECK: u64 = 4;
 const TICKET_SHIFT: u32 = 3;
 /// All of a word but who wrote it.
@@ -116,6 +116,18 @@ impl<'m> Party<'m> {
         Some(if wrecks { self.clear() } else { Entry::Clean })
     }
 
+    /// Whether it has asked, is not inside, and nobody is seen that came before: who is just drawing a ticket may have, and
+    /// is so for as long as that takes. A load for each that it has not passed.
+    pub fn is_undecided(&self) -> bool {
+        let ticket = self.written & TICKET;
+        let came_before = |party| {
+            // Relaxed: nothing rests on it but whether to look again.
+            let word = self.object.word(party).load(Relaxed);
+            word & CHOOSES == 0 && goes_before(word, ticket)
+        };
+        ticket != 0 && !self.is_inside() && !self.before.iter().any(came_before)
+    }
+
     /// Gives its place back, if it has not got the lock.
     #[inline]
     pub fn withdraw(&mut self) {
@@ -191,7 +203,7 @@ impl<'m> Party<'m> {
 
     /// Writes its word, and keeps the wreck that is in it.
     #[inline(always)]
-    fn write(&mut self, what: u64) {
+    pub(super) fn write(&mut self, what: u64) {
         let new = self.taking.bits() | what;
         if self.written & WRECK != 0 && self.write_beside(new | WRECK) {
             return;

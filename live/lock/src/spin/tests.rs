@@ -3,6 +3,7 @@
 
 use taut_atomic::{LINE_BYTES, Line};
 
+use super::party::CHOOSES;
 use super::*;
 use crate::PARTIES_LIMIT;
 use crate::global::{Entry, Patience, Stuck};
@@ -35,6 +36,25 @@ fn one_at_a_time() {
         assert!(parties[round].is_inside());
         parties[round].leave();
     }
+}
+
+#[test]
+fn who_is_drawing_may_have_come_before() {
+    let mut lines = [const { Line::new() }; 3];
+    let mut parties = group(Memory::new(&mut lines), 2).unwrap();
+    let (mut one, mut other) = (parties.next().unwrap(), parties.next().unwrap());
+    assert!(!one.is_undecided(), "it has not asked");
+    other.request();
+    one.request();
+    assert_eq!((one.granted(), one.is_undecided()), (None, false), "it has seen the ticket");
+    other.withdraw();
+    // As it is between the two steps of a request.
+    other.write(CHOOSES);
+    assert_eq!((one.granted(), one.is_undecided()), (None, true));
+    other.withdraw();
+    other.request();
+    assert!(one.is_undecided(), "the other's is later, and it has not looked");
+    assert_eq!((one.granted(), one.is_undecided()), (Some(Entry::Clean), false));
 }
 
 #[test]
