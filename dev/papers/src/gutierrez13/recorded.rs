@@ -307,22 +307,35 @@ mod tests {
         assert_eq!(unit_by_unit(&expected()), EXPECTED);
     }
 
-    /// Whatever the machine does meanwhile, the order of what is decided is that of the text.
+    /// Whatever the machine does meanwhile, the order of what is decided is that of the text, if only TA has R1 when the others
+    /// come.
     #[test]
     fn threads_keep_the_order_or_the_privilege_is_missing() {
         let cpu = thread::affinity().expect("some")[0];
         for decides in RULES {
-            let recorded = match run(cpu, decides.rule) {
-                Ok(recorded) => recorded,
-                Err(why) => return assert!(why.contains("sched"), "{why}"),
-            };
-            let order = |of: fn(&Span) -> Option<usize>| {
-                let mut order: Vec<_> = recorded.spans.iter().filter_map(of).collect();
-                order.dedup();
-                order
-            };
-            assert_eq!(order(|span| Some(span.task)), [0, 1, 2, 0], "{decides:?}");
-            assert_eq!(order(|span| span.holds.then_some(span.task)), [0, 1], "{decides:?}");
+            for _ in 0..ATTEMPTS {
+                let recorded = match run(cpu, decides.rule) {
+                    Ok(recorded) => recorded,
+                    Err(why) => return assert!(why.contains("sched"), "{why}"),
+                };
+                let at = |kind, task| {
+                    let is_it = |record: &&Record| record.kind == kind && record.subject == task;
+                    recorded.records.iter().find(is_it).map(|record| record.at)
+                };
+                let has = at(Kind::Locked, 0) < at(Kind::Release, 1);
+                if !has || at(Kind::Unlock, 0) < at(Kind::Release, 2) {
+                    // The machine stood still, or others had the processor.
+                    continue;
+                }
+                let order = |of: fn(&Span) -> Option<usize>| {
+                    let mut order: Vec<_> = recorded.spans.iter().filter_map(of).collect();
+                    order.dedup();
+                    order
+                };
+                assert_eq!(order(|span| Some(span.task)), [0, 1, 2, 0], "{decides:?}");
+                assert_eq!(order(|span| span.holds.then_some(span.task)), [0, 1], "{decides:?}");
+                break;
+            }
         }
     }
 }
