@@ -3,7 +3,7 @@
 
 //! The rules that are compared, each with a short task and others whose deadlines are longer.
 
-use taut_policy::queue::{Heap, HeapSlot, List, Node};
+use taut_policy::queue::{Fronted, Heap, HeapSlot, List, Node};
 use taut_policy::{
     Dfp, DfpQueue, DfpQueueResource, DfpQueueTask, LocalResource, Locking, Misuse, Scheduler, Slot, Srp,
     SrpList, SrpListResource, SrpListTask, SrpTask,
@@ -85,7 +85,7 @@ pub(super) fn made<W: With>(
         Variant::Srp => work.with(srp(deadlines, floors)?),
         Variant::Dfp => {
             let (slots, places) = (of(Slot::EMPTY, tasks), of(LocalResource::EMPTY, resources));
-            work.with(Dfp::new(heap(tasks), slots, deadlines, places, floors, Duration::ZERO)?)
+            work.with(Dfp::new(ours(tasks), slots, deadlines, places, floors, Duration::ZERO)?)
         }
     })
 }
@@ -120,11 +120,18 @@ pub(super) fn dfp_queue<Q: taut_policy::queue::ReadyQueue>(
     DfpQueue::new(queue, tasks, deadlines, of(DfpQueueResource::EMPTY, floors.len()), floors)
 }
 
-pub(super) type OurSrp = Srp<Heap<Places<HeapSlot>>, Places<SrpTask>, Places<LocalResource>>;
+/// What ready tasks of ours stand in.
+type Ours = Fronted<Heap<Places<HeapSlot>>>;
+
+fn ours(tasks: usize) -> Ours {
+    Fronted::new(heap(tasks))
+}
+
+pub(super) type OurSrp = Srp<Ours, Places<SrpTask>, Places<LocalResource>>;
 
 pub(super) fn srp(deadlines: &[Duration], ceilings: &[Duration]) -> Result<OurSrp, Misuse> {
     let (tasks, resources) = (of(SrpTask::EMPTY, deadlines.len()), of(LocalResource::EMPTY, ceilings.len()));
-    Srp::new(heap(deadlines.len()), tasks, deadlines, resources, ceilings)
+    Srp::new(ours(deadlines.len()), tasks, deadlines, resources, ceilings)
 }
 
 /// The task with the short deadline, which alone uses the resource.

@@ -5,7 +5,7 @@
 
 use std::hint::black_box;
 
-use taut_policy::queue::{Heap, HeapSlot};
+use taut_policy::queue::{Fronted, Heap, HeapSlot};
 use taut_policy::{Dfp, LocalResource, Locking, Misuse, Slot, Srp, SrpTask};
 use taut_time::{Duration, Instant};
 
@@ -65,14 +65,14 @@ impl<L: Locking> Paired for L {
 }
 
 fn srp(deadlines: &[Duration], ceilings: &[Duration]) -> Result<Box<dyn Paired>, Misuse> {
-    let heap = Heap::new(vec![HeapSlot::EMPTY; deadlines.len()]);
+    let heap = Fronted::new(Heap::new(vec![HeapSlot::EMPTY; deadlines.len()]));
     let (tasks, resources) =
         (vec![SrpTask::EMPTY; deadlines.len()], vec![LocalResource::EMPTY; ceilings.len()]);
     Ok(Box::new(Srp::new(heap, tasks, deadlines, resources, ceilings)?))
 }
 
 fn dfp(deadlines: &[Duration], floors: &[Duration]) -> Result<Box<dyn Paired>, Misuse> {
-    let heap = Heap::new(vec![HeapSlot::EMPTY; deadlines.len()]);
+    let heap = Fronted::new(Heap::new(vec![HeapSlot::EMPTY; deadlines.len()]));
     let (slots, resources) = (vec![Slot::EMPTY; deadlines.len()], vec![LocalResource::EMPTY; floors.len()]);
     Ok(Box::new(Dfp::new(heap, slots, deadlines, resources, floors, Duration::ZERO)?))
 }

@@ -66,6 +66,10 @@ impl<L: Store<Level>, S: Store<Node>> ReadyQueue for Bitmap<L, S> {
         self.levels.as_ref().len().min(LEVELS_MAX) as u64
     }
 
+    fn contains(&self, task: usize) -> bool {
+        self.nodes.as_ref().get(task).is_some_and(Node::queued)
+    }
+
     fn insert(&mut self, task: usize, rank: u64, end: End) -> Result<(), Misuse> {
         if rank >= self.ranks() {
             return Err(Misuse::Rank);

@@ -106,6 +106,10 @@ impl<S: Store<HeapSlot>> ReadyQueue for Heap<S> {
         self.slots.as_ref().len()
     }
 
+    fn contains(&self, task: usize) -> bool {
+        self.slots.as_ref().get(task).is_some_and(|slot| slot.place != NONE)
+    }
+
     fn insert(&mut self, task: usize, rank: u64, end: End) -> Result<(), Misuse> {
         let slots = self.slots.as_mut();
         match slots.get(task) {

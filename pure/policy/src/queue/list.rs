@@ -110,6 +110,10 @@ impl<S: Store<Node>> ReadyQueue for List<S> {
         self.nodes.as_ref().len()
     }
 
+    fn contains(&self, task: usize) -> bool {
+        self.nodes.as_ref().get(task).is_some_and(Node::queued)
+    }
+
     fn insert(&mut self, task: usize, rank: u64, end: End) -> Result<(), Misuse> {
         match end {
             End::Back => self.insert_from_tail(task, rank, |_, other| rank < other),

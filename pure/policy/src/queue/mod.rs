@@ -8,12 +8,15 @@
 //! | [`List`] | O(n) | O(1) | O(1) | O(1) | any |
 //! | [`Heap`] | O(log n) | O(1) | O(log n) | O(log n) | any |
 //! | [`Bitmap`] | O(1) | O(1) | O(1) | O(1) | below 256 |
+//! | [`Fronted`] | O(1) if it goes before all, and the last one that did has been taken | O(1) | O(1) of that one | | |
 
 mod bitmap;
+mod fronted;
 mod heap;
 mod list;
 
 pub use bitmap::{Bitmap, LEVELS_MAX, Level};
+pub use fronted::Fronted;
 pub use heap::{Heap, HeapSlot};
 pub use list::{List, Node};
 
@@ -37,6 +40,9 @@ pub trait ReadyQueue {
     fn ranks(&self) -> u64 {
         u64::MAX
     }
+
+    /// Whether a task is in.
+    fn contains(&self, task: usize) -> bool;
 
     /// Puts a task in.
     ///
@@ -107,6 +113,7 @@ mod tests {
                     is_in.map(|at| plain.0.remove(at));
                 }
             }
+            assert_eq!(queue.contains(task), plain.0.iter().any(|entry| entry.2 == task));
             assert_eq!(queue.first(), plain.0.first().map(|&(rank, _, task)| (task, rank)));
         }
     }
@@ -118,6 +125,8 @@ mod tests {
             against_plain(List::new([Node::EMPTY; 9]), &steps);
             against_plain(Heap::new([HeapSlot::EMPTY; 9]), &steps);
             against_plain(Bitmap::new([Level::EMPTY; 5], [Node::EMPTY; 9]), &steps);
+            against_plain(Fronted::new(Heap::new([HeapSlot::EMPTY; 9])), &steps);
+            against_plain(Fronted::new(List::new([Node::EMPTY; 9])), &steps);
         }
     }
 
@@ -125,6 +134,9 @@ mod tests {
     fn what_has_no_place_is_refused() {
         assert_eq!(List::new([Node::EMPTY; 2]).insert(2, 0, End::Back), Err(Misuse::Task));
         assert_eq!(Heap::new([HeapSlot::EMPTY; 2]).insert(2, 0, End::Back), Err(Misuse::Task));
+        assert_eq!(Fronted::new(Heap::new([HeapSlot::EMPTY; 2])).insert(2, 0, End::Back), Err(Misuse::Task));
+        let mut bitmap = Fronted::new(Bitmap::new([Level::EMPTY; 3], [Node::EMPTY; 2]));
+        assert_eq!(bitmap.insert(1, 3, End::Back), Err(Misuse::Rank));
         let mut bitmap = Bitmap::new([Level::EMPTY; 3], [Node::EMPTY; 2]);
         assert_eq!(bitmap.insert(2, 0, End::Back), Err(Misuse::Task));
         assert_eq!(bitmap.insert(1, 3, End::Back), Err(Misuse::Rank));
