@@ -123,20 +123,19 @@ impl<'j> Job<'j> {
             self.look_up(index)?;
         }
         self.shared.acquire(self.worker, self.task, index)?;
-        let Self { shared, worker, task, .. } = *self;
         // For a panic; else we give it back ourselves, which is shorter.
-        let held = Held { shared, worker, task, index };
+        let held = Held { job: self, index };
         // SAFETY:
         // - we hold it: the rule of its core (brand) has granted it to this job, and to no other until `held` is dropped,
         //   which is after the last use of the reference;
         // - this job does not have it twice: the rule refuses that;
         // - what the last holder did to it is seen: both were inside of the core's state in between (S1).
         let value = unsafe { &mut *resource.cell.get() };
-        self.depth += 1;
-        let result = section(value, self);
+        held.job.depth += 1;
+        let result = section(value, held.job);
+        held.job.depth -= 1;
+        held.job.shared.give_back(held.job.worker, held.job.task, index);
         std::mem::forget(held);
-        self.depth -= 1;
-        shared.give_back(worker, task, index);
         Ok(result)
     }
 
@@ -193,16 +192,14 @@ impl<'j> Job<'j> {
 }
 
 /// A resource is held until this is dropped.
-struct Held<'j> {
-    shared: &'j Shared,
-    worker: u32,
-    task: u32,
+struct Held<'a, 'j> {
+    job: &'a mut Job<'j>,
     index: u32,
 }
 
-impl Drop for Held<'_> {
+impl Drop for Held<'_, '_> {
     #[cold]
     fn drop(&mut self) {
-        self.shared.give_back(self.worker, self.task, self.index);
+        self.job.shared.give_back(self.job.worker, self.job.task, self.index);
     }
 }

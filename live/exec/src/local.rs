@@ -25,7 +25,7 @@ impl Shared {
         // In no band: nothing of other cores is held here.
         if state.pass == me
             && self.is_here()
-            && state.rule.local_mut().lock_short(Instant::from_ns(state.floor_ns), resource as usize)
+            && state.rule.local_mut().lock_short(state.base, resource as usize)
         {
             inside.leave_strict();
             return Ok(());

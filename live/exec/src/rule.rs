@@ -66,8 +66,7 @@ impl Attributes {
             Rule::Immediate => LocalRule::Immediate,
             Rule::Original => LocalRule::Original,
             Rule::Srp => LocalRule::Srp,
-            // Floors count from the next release.
-            Rule::Dfp => LocalRule::Dfp { jitter: Duration::ZERO },
+            Rule::Dfp => LocalRule::DfpNext,
         };
         AnyLocal::core(rule, taut_policy::Attributes { priorities, deadlines, ceilings, floors })
     }

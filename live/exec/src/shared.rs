@@ -166,15 +166,17 @@ impl Drop for Inside<'_> {
 
 impl Shared {
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { state, strict, cpu, listed, words, resources, shares, .. } = parts;
+        let Parts { mut state, strict, cpu, listed, words, resources, shares, .. } = parts;
         let Parts { brand, names, by_hand, handler, delay_ns, .. } = parts;
         let tids = state.ladder.workers.iter().map(|_| AtomicI32::new(0)).collect();
+        let reader = CpuReader::new();
+        state.careful |= !reader.is_load();
         let back = state.ladder.workers.iter().map(|_| AtomicBool::new(false)).collect();
         Self {
             mark: if strict { Mark::new() } else { Mark::set() },
             strict,
             cpu,
-            reader: CpuReader::new(),
+            reader,
             loose: Latch::default(),
             gates: state.ladder.workers.iter().map(|_| Gate::default()).collect(),
             triggers: state.tasks.iter().map(|_| AtomicU32::new(0)).collect(),
@@ -295,10 +297,10 @@ impl Shared {
         self.on_cpu(task);
     }
 
-    /// Whether this is the core's processor.
+    /// Whether this is the core's processor. Only where a pass has been given, which needs a processor that is a load away.
     #[inline(always)]
     pub(crate) fn is_here(&self) -> bool {
-        self.reader.now() == self.cpu
+        self.reader.loaded() == self.cpu
     }
 
     fn on_cpu(&self, task: u32) {

@@ -8,7 +8,7 @@
 
 use taut_event::Kind;
 use taut_policy::queue::{End, List, Node, ReadyQueue};
-use taut_policy::{AnyCore, AnyLocal, AnyQueue, Background, Misuse, Remedy, Scheduler, Trouble};
+use taut_policy::{AnyCore, AnyQueue, Background, Misuse, Remedy, Scheduler, Trouble};
 use taut_time::Instant;
 
 use crate::jobs::{Arrived, Task};
@@ -42,10 +42,12 @@ pub(crate) struct State {
     /// The thread that is to run, if a lock of it needs no more than the local rule's word; else [`NONE`]: the job is
     /// killed, or holds what other cores use, or `careful`.
     pub(crate) pass: u32,
-    /// Whether any lock needs more: they are recorded, or jobs may have to wait.
-    careful: bool,
+    /// Whether any lock needs more: they are recorded, jobs may have to wait, or the processor is asked for by a call.
+    pub(crate) careful: bool,
     /// The next arrival that has not been told is not before this: see [`crate::rule`].
     pub(crate) floor_ns: u64,
+    /// What the rule's short way counts from then.
+    pub(crate) base: u64,
     calendar: AnyQueue,
     /// Whether there are releases that no calendar knows.
     pub(crate) untimed: bool,
@@ -75,8 +77,7 @@ impl State {
         ladder: Ladder,
         log: Log,
     ) -> Self {
-        let careful =
-            log.level == Level::All || !serving.is_empty() || matches!(rule.local(), AnyLocal::Original(_));
+        let careful = log.level == Level::All || !serving.is_empty() || !rule.local().is_short();
         let untimed = tasks.iter().any(|task| !matches!(task.release, Release::Periodic { .. }));
         let admits = tasks.iter().any(|task| task.admission.asked);
         let background = Background::new(List::new(vec![Node::EMPTY; tasks.len()].into()));
@@ -92,6 +93,7 @@ impl State {
             pass: NONE,
             careful,
             floor_ns: NEVER,
+            base: 0,
             calendar,
             untimed,
             admits,
@@ -123,6 +125,7 @@ impl State {
     pub(crate) fn refloor(&mut self) {
         let first = self.calendar.first().map_or(NEVER, |(_, at)| at).min(self.first_waiting());
         self.floor_ns = if self.untimed { first.min(self.told_ns) } else { first };
+        self.base = self.rule.local().base(Instant::from_ns(self.floor_ns));
     }
 
     /// The next release of the calendar, and the one after it.

@@ -35,6 +35,17 @@ impl CpuReader {
     }
 }
 
+impl CpuReader {
+    /// The CPU, for who knows that it is one load ([`CpuReader::is_load`]); without that it is any number. One load.
+    #[inline(always)]
+    pub fn loaded(&self) -> u32 {
+        #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
+        return load(self.offset);
+        #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri))))]
+        return u32::MAX;
+    }
+}
+
 impl Default for CpuReader {
     fn default() -> Self {
         Self::new()

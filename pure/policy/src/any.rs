@@ -9,34 +9,39 @@ use alloc::vec;
 use taut_time::{Duration, Instant};
 
 use crate::ceiling::{Immediate, Original};
-use crate::queue::{Heap, HeapSlot, Node};
+use crate::queue::{Fronted, Heap, HeapSlot, Node};
+use crate::sections::Sections;
 use crate::{
     Answer, Core, Dfp, LocalResource, Locking, Misuse, Scheduler, Slot, Srp, SrpList, SrpListResource,
     SrpListTask, SrpTask,
 };
 
 /// A queue of any ranks.
-pub type AnyQueue = Heap<Box<[HeapSlot]>>;
+pub type AnyQueue = Fronted<Heap<Box<[HeapSlot]>>>;
 
 type Slots = Box<[Slot]>;
 type Resources = Box<[LocalResource]>;
 type OneList = SrpList<Box<[Node]>, Box<[SrpListTask]>, Box<[SrpListResource]>>;
 
 /// A local rule, not knowing which.
+///
+/// The first three have a short way for locks: what a lock and an unlock look at stands at the same place in each (their
+/// types are laid out so), so that one comparison with the tag finds it.
 #[derive(Clone, Debug)]
-// With a tag of its own, which is one comparison; hidden in a field it would be some steps.
 #[repr(u8)]
 pub enum AnyLocal {
+    /// [`Srp`].
+    Srp(Srp<AnyQueue, Box<[SrpTask]>, Resources>),
+    /// [`Dfp`] whose floors count from the next release.
+    DfpNext(Dfp<AnyQueue, Slots, Resources>),
     /// [`Immediate`].
     Immediate(Immediate<AnyQueue, Slots, Resources>),
     /// [`Original`].
     Original(Original<AnyQueue, Slots, Resources>),
-    /// [`Srp`].
-    Srp(Srp<AnyQueue, Box<[SrpTask]>, Resources>),
+    /// [`Dfp`] whose floors count from a clock.
+    Dfp(Dfp<AnyQueue, Slots, Resources>),
     /// [`SrpList`].
     SrpList(OneList),
-    /// [`Dfp`].
-    Dfp(Dfp<AnyQueue, Slots, Resources>),
 }
 
 /// A core with any local rule.
@@ -53,12 +58,13 @@ pub enum LocalRule {
     Srp,
     /// [`SrpList`].
     SrpList,
-    /// [`Dfp`].
+    /// [`Dfp`] whose floors count from a clock.
     Dfp {
-        /// The longest time from an arrival to the instant at which the rule is told; 0 if floors count from the next
-        /// release.
+        /// The longest time from an arrival to the instant at which the rule is told.
         jitter: Duration,
     },
+    /// [`Dfp`] whose floors count from the next release.
+    DfpNext,
 }
 
 /// What a local rule goes by; each looks at some of it.
@@ -80,7 +86,7 @@ fn places<T: Clone>(empty: T, count: usize) -> Box<[T]> {
 
 /// An empty queue for so many tasks.
 pub fn queue(tasks: usize) -> AnyQueue {
-    Heap::new(places(HeapSlot::EMPTY, tasks))
+    Fronted::new(Heap::new(places(HeapSlot::EMPTY, tasks)))
 }
 
 impl AnyLocal {
@@ -111,6 +117,9 @@ impl AnyLocal {
             LocalRule::Dfp { jitter } => {
                 Self::Dfp(Dfp::new(ready, slots, deadlines, resources, floors, jitter)?)
             }
+            LocalRule::DfpNext => {
+                Self::DfpNext(Dfp::new(ready, slots, deadlines, resources, floors, Duration::ZERO)?)
+            }
         })
     }
 
@@ -123,32 +132,40 @@ impl AnyLocal {
         Core::new(Self::new(rule, of)?, queue(count), places(Slot::EMPTY, count), count)
     }
 
-    /// [`Locking::lock`] under the rules that let nobody wait: whether it was granted. If not nothing has happened, and the
-    /// long way tells why. Under the others it is never granted here.
-    #[inline(always)]
-    pub fn lock_short(&mut self, now: Instant, resource: usize) -> bool {
-        let answer = match self {
-            Self::Srp(rule) => rule.lock(now, resource),
-            Self::Dfp(rule) => rule.lock(now, resource),
-            Self::Immediate(rule) => rule.lock(now, resource),
-            Self::Original(_) | Self::SrpList(_) => return false,
-        };
-        answer == Ok(Answer::Granted)
+    /// Whether this rule has a short way, and nobody waits for a lock.
+    pub fn is_short(&self) -> bool {
+        matches!(self, Self::Srp(_) | Self::DfpNext(_) | Self::Immediate(_))
     }
 
-    /// [`Locking::unlock`], and whether what runs goes on; if not [`Scheduler::decide`] must be asked.
+    /// What limits count from in [`AnyLocal::lock_short`], where the next release is not before an instant.
+    pub fn base(&self, next: Instant) -> u64 {
+        if matches!(self, Self::DfpNext(_)) { next.as_ns() } else { 0 }
+    }
+
+    #[inline(always)]
+    fn short(&mut self) -> Option<&mut Sections<Resources>> {
+        match self {
+            Self::Srp(rule) => Some(&mut rule.sections),
+            Self::DfpNext(rule) => Some(&mut rule.ranked.sections),
+            Self::Immediate(rule) => Some(&mut rule.ranked.sections),
+            _ => None,
+        }
+    }
+
+    /// [`Locking::lock`] by the short way, with what [`AnyLocal::base`] gives: whether it was granted. If not nothing has
+    /// happened, and the long way tells why; without a short way it is never granted.
+    #[inline(always)]
+    pub fn lock_short(&mut self, base: u64, resource: usize) -> bool {
+        self.short().is_some_and(|sections| sections.lock(resource, base) == Ok(Answer::Granted))
+    }
+
+    /// [`Locking::unlock`] by the short way, and whether what runs goes on: if not [`Scheduler::decide`] must be asked.
     ///
     /// # Errors
-    /// As [`Locking::unlock`].
+    /// As [`Locking::unlock`]; [`Misuse::State`] without a short way.
     #[inline(always)]
     pub fn unlock_short(&mut self, resource: usize) -> Result<bool, Misuse> {
-        match self {
-            Self::Srp(rule) => rule.unlock(resource).map(|()| rule.goes_on()),
-            Self::Dfp(rule) => rule.unlock(resource).map(|()| rule.goes_on()),
-            Self::Immediate(rule) => rule.unlock(resource).map(|()| rule.goes_on()),
-            Self::Original(rule) => rule.unlock(resource).map(|()| false),
-            Self::SrpList(rule) => rule.unlock(resource).map(|()| false),
-        }
+        self.short().ok_or(Misuse::State)?.unlock_and_look(resource)
     }
 }
 
@@ -156,11 +173,11 @@ impl AnyLocal {
 macro_rules! each {
     ($self:ident, $rule:ident => $call:expr) => {
         match $self {
+            Self::Srp($rule) => $call,
+            Self::DfpNext($rule) | Self::Dfp($rule) => $call,
             Self::Immediate($rule) => $call,
             Self::Original($rule) => $call,
-            Self::Srp($rule) => $call,
             Self::SrpList($rule) => $call,
-            Self::Dfp($rule) => $call,
         }
     };
 }

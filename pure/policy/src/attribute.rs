@@ -61,7 +61,7 @@ impl AnyLocal {
             Self::Immediate(rule) => rule.ranked().base(task),
             Self::Original(rule) => rule.ranked().base(task),
             Self::Srp(rule) => rule.base(task),
-            Self::Dfp(rule) => rule.ranked().base(task),
+            Self::DfpNext(rule) | Self::Dfp(rule) => rule.ranked().base(task),
             Self::SrpList(_) => Err(Misuse::State),
         };
         Ok(self.read(base?))
@@ -77,7 +77,7 @@ impl AnyLocal {
             Self::Immediate(rule) => rule.ranked_mut().set_base(task, base),
             Self::Original(rule) => rule.ranked_mut().set_base(task, base),
             Self::Srp(rule) => rule.set_base(task, base),
-            Self::Dfp(rule) => rule.ranked_mut().set_base(task, base),
+            Self::DfpNext(rule) | Self::Dfp(rule) => rule.ranked_mut().set_base(task, base),
             Self::SrpList(_) => Err(Misuse::State),
         }
     }
@@ -91,7 +91,7 @@ impl AnyLocal {
             Self::Immediate(rule) => rule.ranked().sections.limit(resource),
             Self::Original(rule) => rule.ranked().sections.limit(resource),
             Self::Srp(rule) => rule.sections().limit(resource),
-            Self::Dfp(rule) => rule.ranked().sections.limit(resource),
+            Self::DfpNext(rule) | Self::Dfp(rule) => rule.ranked().sections.limit(resource),
             Self::SrpList(_) => Err(Misuse::State),
         };
         Ok(self.read(limit?))
@@ -107,7 +107,7 @@ impl AnyLocal {
             Self::Immediate(rule) => rule.ranked_mut().sections.set_limit(resource, limit),
             Self::Original(rule) => rule.ranked_mut().sections.set_limit(resource, limit),
             Self::Srp(rule) => rule.sections_mut().set_limit(resource, limit),
-            Self::Dfp(rule) => rule.ranked_mut().sections.set_limit(resource, limit),
+            Self::DfpNext(rule) | Self::Dfp(rule) => rule.ranked_mut().sections.set_limit(resource, limit),
             Self::SrpList(_) => Err(Misuse::State),
         }
     }

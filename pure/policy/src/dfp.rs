@@ -45,8 +45,9 @@ use crate::{Answer, LocalResource, Locking, Misuse, Slot, Store};
 
 /// EDF with deadline floors.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Dfp<Q, S, R> {
-    ranked: Ranked<Q, S, R>,
+    pub(crate) ranked: Ranked<Q, S, R>,
     jitter: u64,
 }
 
@@ -71,12 +72,6 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Dfp<Q, S, R> {
         let bases = deadlines.iter().map(|deadline| deadline.as_ns());
         let limits = floors.iter().map(|floor| floor.as_ns());
         Ok(Self { ranked: Ranked::new(ready, slots, bases, resources, limits)?, jitter: jitter.as_ns() })
-    }
-
-    /// Whether what runs goes on, so that [`decide`](crate::Scheduler::decide) need not be asked.
-    #[inline]
-    pub(crate) fn goes_on(&self) -> bool {
-        self.ranked.sections.goes_on()
     }
 }
 
@@ -103,7 +98,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Locking for Dfp<Q, 
     fn lock(&mut self, now: Instant, resource: usize) -> Result<Answer, Misuse> {
         let (now, jitter) = (now.as_ns(), self.jitter);
         // Rounded down where it does not fit: earlier is safe.
-        self.ranked.sections.lock(resource, |floor| now.saturating_add(floor).saturating_sub(jitter))
+        self.ranked.sections.lock_at(resource, |floor| now.saturating_add(floor).saturating_sub(jitter))
     }
 
     #[inline]

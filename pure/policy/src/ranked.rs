@@ -43,10 +43,11 @@ pub(crate) type NoResources = [LocalResource; 0];
 /// What all rules share in which the ready task of least rank runs, and an equal one does not preempt. Where what runs
 /// stands is the bar of the sections.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(crate) struct Ranked<Q, S, R> {
+    pub(crate) sections: Sections<R>,
     pub(crate) ready: Q,
     pub(crate) slots: S,
-    pub(crate) sections: Sections<R>,
 }
 
 impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Ranked<Q, S, R> {
@@ -166,8 +167,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Ranked<Q, S, R> {
             let _ = self.ready.insert(running, own, End::Front);
         }
         let last = self.slot(first).last;
-        self.sections.start(first, last);
-        self.sections.bar = rank;
+        self.sections.start(first, last, rank);
     }
 
     /// Nothing that is ready goes before what runs.

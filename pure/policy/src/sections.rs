@@ -24,6 +24,8 @@ const NONE: u32 = u32::MAX;
 
 /// A resource of one core, as its rule knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+// So that its place is found by a shift.
+#[repr(align(32))]
 pub struct LocalResource {
     /// Its ceiling or floor, as the rule counts it.
     pub(crate) limit: u64,
@@ -62,6 +64,8 @@ pub(crate) struct Sections<R> {
     resources: R,
     pub(crate) bar: u64,
     next: u64,
+    /// What the bar is once what runs has given all back.
+    outer: u64,
     runner: u32,
     last: u32,
 }
@@ -74,7 +78,7 @@ impl<R: Store<LocalResource>> Sections<R> {
         for (at, limit) in limits.enumerate() {
             places.get_mut(at).ok_or(Misuse::Resource)?.limit = limit;
         }
-        Ok(Self { resources, bar: u64::MAX, next: 0, runner: NONE, last: NONE })
+        Ok(Self { resources, bar: u64::MAX, next: 0, outer: u64::MAX, runner: NONE, last: NONE })
     }
 
     pub(crate) fn resources(&self) -> &[LocalResource] {
@@ -103,14 +107,27 @@ impl<R: Store<LocalResource>> Sections<R> {
         self.next = next;
     }
 
+    /// What runs holds nothing, and stands here from now on.
+    pub(crate) fn settle_at(&mut self, bar: u64) {
+        self.bar = bar;
+        if self.last == NONE {
+            self.outer = bar;
+        }
+    }
+
     /// Something has happened to what is ready.
     pub(crate) fn ask_anew(&mut self) {
         self.next = 0;
     }
 
-    /// A task runs, where none did; the bar is the caller's to set.
-    pub(crate) fn start(&mut self, task: usize, last: Last) {
-        (self.runner, self.last) = (task as u32, last.0);
+    /// A task runs, where none did, under this bar.
+    pub(crate) fn start(&mut self, task: usize, last: Last, bar: u64) {
+        (self.runner, self.last, self.bar, self.outer) = (task as u32, last.0, bar, bar);
+        let mut at = last.0;
+        // As many steps as it holds resources.
+        while let Some(place) = self.resources.as_ref().get(at as usize) {
+            (self.outer, at) = (place.before, place.below);
+        }
     }
 
     /// What runs does so no longer.
@@ -124,9 +141,15 @@ impl<R: Store<LocalResource>> Sections<R> {
         self.last != NONE
     }
 
+    /// What runs takes a resource, whose limit counts from `base`. Rounded down where it does not fit: less is safe.
+    #[inline]
+    pub(crate) fn lock(&mut self, resource: usize, base: u64) -> Result<Answer, Misuse> {
+        self.lock_at(resource, |limit| base.saturating_add(limit))
+    }
+
     /// What runs takes a resource; `limit` makes the limit from the resource's own.
     #[inline]
-    pub(crate) fn lock(&mut self, resource: usize, limit: impl Fn(u64) -> u64) -> Result<Answer, Misuse> {
+    pub(crate) fn lock_at(&mut self, resource: usize, limit: impl Fn(u64) -> u64) -> Result<Answer, Misuse> {
         let Some(place) = self.resources.as_mut().get_mut(resource).filter(|_| self.runner != NONE) else {
             return Err(if self.runner == NONE { Misuse::State } else { Misuse::Resource });
         };
@@ -140,15 +163,37 @@ impl<R: Store<LocalResource>> Sections<R> {
     }
 
     /// What runs gives back what it took last.
+    ///
+    /// Of a section that is in no other, the bar and what was taken before are known without reading back what the lock
+    /// has just written: what is written then waits for nothing, and one section can overlap the next.
     #[inline]
     pub(crate) fn unlock(&mut self, resource: usize) -> Result<(), Misuse> {
+        self.unlock_and_look(resource).map(|_| ())
+    }
+
+    /// The same, and whether it goes on.
+    #[inline(always)]
+    pub(crate) fn unlock_and_look(&mut self, resource: usize) -> Result<bool, Misuse> {
         let Some(place) = self.resources.as_mut().get_mut(resource).filter(|_| self.last == resource as u32)
         else {
             return Err(self.not_last(resource));
         };
-        (self.bar, self.last) = (place.before, place.below);
         place.holder = NONE;
-        Ok(())
+        if place.below != NONE {
+            return Ok(self.unlock_inner(resource));
+        }
+        (self.bar, self.last) = (self.outer, NONE);
+        Ok(self.next >= self.outer)
+    }
+
+    /// Of a section inside of another.
+    #[cold]
+    #[inline(never)]
+    fn unlock_inner(&mut self, resource: usize) -> bool {
+        if let Some(place) = self.resources.as_ref().get(resource) {
+            (self.bar, self.last) = (place.before, place.below);
+        }
+        self.goes_on()
     }
 
     #[cold]
@@ -179,8 +224,11 @@ impl<R: Store<LocalResource>> Sections<R> {
         self.resources().get(resource)?.holder()
     }
 
-    /// That `next` is not above the key of what could go before what runs.
+    /// That `next` is not above the key of what could go before what runs, and the bar not above what it was.
     pub(crate) fn check_next(&self, key: Option<u64>) -> Result<(), &'static str> {
+        if self.runner != NONE && (self.bar > self.outer || self.last == NONE && self.bar < self.outer) {
+            return Err("a lock has raised the bar, or an unlock has not");
+        }
         match key {
             Some(key) if self.runner != NONE && self.next > key => {
                 Err("what is ready may go before what runs, and nobody would look")

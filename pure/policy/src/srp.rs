@@ -60,11 +60,12 @@ impl SrpTask {
 
 /// EDF with the stack resource policy.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Srp<Q, S, R> {
+    /// The bar is the system ceiling: the least relative deadline among the users of what is held.
+    pub(crate) sections: Sections<R>,
     unstarted: Q,
     tasks: S,
-    /// The bar is the system ceiling: the least relative deadline among the users of what is held.
-    sections: Sections<R>,
     /// Jobs on the stack.
     height: usize,
 }
@@ -150,12 +151,6 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<LocalResource>> Srp<Q, S, R> {
         Ok(())
     }
 
-    /// Whether what runs goes on, so that [`Scheduler::decide`] need not be asked.
-    #[inline]
-    pub(crate) fn goes_on(&self) -> bool {
-        self.sections.goes_on()
-    }
-
     /// The first of the heap, unless it is due no sooner than the top of the stack: a ceiling alone keeps it out.
     fn sooner(&self) -> Option<usize> {
         let (task, deadline) = self.unstarted.first()?;
@@ -172,7 +167,7 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<LocalResource>> Srp<Q, S, R> {
         }
         let top = self.top()?;
         if self.sections.running().is_none() {
-            self.sections.start(top, self.task(top).last);
+            self.sections.start(top, self.task(top).last, self.sections.bar);
         }
         self.sections.decided(self.sooner().map_or(u64::MAX, |task| self.task(task).relative));
         Some(top)
@@ -244,7 +239,7 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<LocalResource>> Scheduler for Sr
 impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<LocalResource>> Locking for Srp<Q, S, R> {
     #[inline]
     fn lock(&mut self, _: Instant, resource: usize) -> Result<Answer, Misuse> {
-        self.sections.lock(resource, |ceiling| ceiling)
+        self.sections.lock(resource, 0)
     }
 
     #[inline]

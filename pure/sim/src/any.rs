@@ -50,7 +50,7 @@ pub(crate) fn core(set: &TaskSet, users: &Users, core: usize, rule: CoreRule) ->
             let longest = || tasks.iter().map(|task| task.jitter).max().unwrap_or(Duration::ZERO);
             LocalRule::Dfp { jitter: jitter.unwrap_or_else(longest) }
         }
-        CoreRule::DfpNext => LocalRule::Dfp { jitter: Duration::ZERO },
+        CoreRule::DfpNext => LocalRule::DfpNext,
     };
     let of = Attributes { priorities: &priorities, deadlines: &deadlines, ceilings, floors };
     AnyLocal::core(rule, of).map_err(|_| Fault::TooMany)

@@ -20,8 +20,9 @@ use crate::{Answer, LocalResource, Locking, Misuse, Slot, Store};
 
 /// Fixed priority with immediate ceilings.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Immediate<Q, S, R> {
-    ranked: Ranked<Q, S, R>,
+    pub(crate) ranked: Ranked<Q, S, R>,
     /// The priority from which ranks count.
     pub(crate) top: u32,
 }
@@ -43,12 +44,6 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Immediate<Q, S, R> 
         let bases = priorities.iter().map(|priority| u64::from(top - priority));
         let limits = ceilings.iter().map(|ceiling| u64::from(top - ceiling));
         Ok(Self { ranked: Ranked::new(ready, slots, bases, resources, limits)?, top })
-    }
-
-    /// Whether what runs goes on, so that [`decide`](crate::Scheduler::decide) need not be asked.
-    #[inline]
-    pub(crate) fn goes_on(&self) -> bool {
-        self.ranked.sections.goes_on()
     }
 }
 
@@ -73,7 +68,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> ByRank for Immediat
 impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Locking for Immediate<Q, S, R> {
     #[inline]
     fn lock(&mut self, _: Instant, resource: usize) -> Result<Answer, Misuse> {
-        self.ranked.sections.lock(resource, |ceiling| ceiling)
+        self.ranked.sections.lock(resource, 0)
     }
 
     #[inline]

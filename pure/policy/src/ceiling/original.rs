@@ -63,7 +63,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Original<Q, S, R> {
     /// What runs takes a resource, and stands where it stood.
     fn take(&mut self, task: usize, resource: usize) -> Result<Answer, Misuse> {
         self.ranked.slot_mut(task).aux = NOTHING;
-        self.ranked.sections.lock(resource, |_| u64::MAX)
+        self.ranked.sections.lock_at(resource, |_| u64::MAX)
     }
 
     /// What runs waits for `resource` because of `holder`, who inherits. A holder that is in the way waits for nobody
@@ -142,7 +142,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Locking for Origina
     fn unlock(&mut self, resource: usize) -> Result<(), Misuse> {
         self.ranked.sections.unlock(resource)?;
         let task = self.ranked.sections.runner()?;
-        self.ranked.sections.bar = self.ranked.slot(task).base;
+        self.ranked.sections.settle_at(self.ranked.slot(task).base);
         self.ranked.sections.ask_anew();
         // Those that still cannot go on find out when they are chosen, and lend their priority again.
         for waiting in 0..self.ranked.slots.as_ref().len() {
