@@ -67,7 +67,7 @@ impl Job<'_> {
         let user = inner.user(self.shared.brand, self.task);
         let not_listed = LockError::NotListed { task: self.task, resource: inner.number };
         let user = user.ok_or(not_listed)?;
-        if self.depth > 0 {
+        if self.depth > 0 || self.shared.holds(self.worker, self.task) {
             return Err(LockError::Nested);
         }
         let request = Request {

@@ -58,7 +58,7 @@ pub struct Job<'j> {
     pub(crate) task: u32,
     deadline_ns: u64,
     arrived: Arrived,
-    /// Sections that it is in.
+    /// Sections of what other cores use that it is in.
     pub(crate) depth: u32,
     /// The first 64 resources of the core, a bit for each that the task lists.
     listed: u64,
@@ -122,20 +122,19 @@ impl<'j> Job<'j> {
         if self.listed & resource.bit == 0 {
             self.look_up(index)?;
         }
-        self.shared.acquire(self.worker, self.task, index)?;
+        let Self { shared, worker, task, .. } = *self;
+        shared.acquire(worker, task, index)?;
         // For a panic; else we give it back ourselves, which is shorter.
-        let held = Held { job: self, index };
+        let held = Held { shared, worker, task, index };
         // SAFETY:
         // - we hold it: the rule of its core (brand) has granted it to this job, and to no other until `held` is dropped,
         //   which is after the last use of the reference;
         // - this job does not have it twice: the rule refuses that;
         // - what the last holder did to it is seen: both were inside of the core's state in between (S1).
         let value = unsafe { &mut *resource.cell.get() };
-        held.job.depth += 1;
-        let result = section(value, held.job);
-        held.job.depth -= 1;
-        held.job.shared.give_back(held.job.worker, held.job.task, index);
+        let result = section(value, self);
         std::mem::forget(held);
+        shared.give_back(worker, task, index);
         Ok(result)
     }
 
@@ -192,14 +191,16 @@ impl<'j> Job<'j> {
 }
 
 /// A resource is held until this is dropped.
-struct Held<'a, 'j> {
-    job: &'a mut Job<'j>,
+struct Held<'j> {
+    shared: &'j Shared,
+    worker: u32,
+    task: u32,
     index: u32,
 }
 
-impl Drop for Held<'_, '_> {
+impl Drop for Held<'_> {
     #[cold]
     fn drop(&mut self) {
-        self.job.shared.give_back(self.job.worker, self.job.task, self.index);
+        self.shared.give_back(self.worker, self.task, self.index);
     }
 }

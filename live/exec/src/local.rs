@@ -118,6 +118,14 @@ impl Shared {
         Ok(())
     }
 
+    /// Whether the job that runs holds a local resource.
+    pub(crate) fn holds(&self, me: u32, task: u32) -> bool {
+        let mut inside = self.enter(me, task);
+        let holds = inside.state().rule.local().holds();
+        inside.leave();
+        holds
+    }
+
     /// Gives back the resource that the job that runs took last. Wait-free as [`Shared::acquire`]; another job may go on in
     /// its place.
     #[inline(always)]

@@ -10,6 +10,7 @@ use taut_time::{Duration, Instant};
 
 use crate::ceiling::{Immediate, Original};
 use crate::queue::{Fronted, Heap, HeapSlot, Node};
+use crate::ranked::ByRank;
 use crate::sections::Sections;
 use crate::{
     Answer, Core, Dfp, LocalResource, Locking, Misuse, Scheduler, Slot, Srp, SrpList, SrpListResource,
@@ -142,6 +143,17 @@ impl AnyLocal {
         if matches!(self, Self::DfpNext(_)) { next.as_ns() } else { 0 }
     }
 
+    /// Whether what runs holds anything.
+    pub fn holds(&self) -> bool {
+        match self {
+            Self::Srp(rule) => rule.sections.holds(),
+            Self::DfpNext(rule) | Self::Dfp(rule) => rule.ranked.sections.holds(),
+            Self::Immediate(rule) => rule.ranked.sections.holds(),
+            Self::Original(rule) => rule.ranked().sections.holds(),
+            Self::SrpList(rule) => rule.holds(),
+        }
+    }
+
     #[inline(always)]
     fn short(&mut self) -> Option<&mut Sections<Resources>> {
         match self {
@@ -156,7 +168,9 @@ impl AnyLocal {
     /// happened, and the long way tells why; without a short way it is never granted.
     #[inline(always)]
     pub fn lock_short(&mut self, base: u64, resource: usize) -> bool {
-        self.short().is_some_and(|sections| sections.lock(resource, base) == Ok(Answer::Granted))
+        self.short().is_some_and(|sections| {
+            sections.lock(resource, |limit| base.checked_add(limit)) == Ok(Answer::Granted)
+        })
     }
 
     /// [`Locking::unlock`] by the short way, and whether what runs goes on: if not [`Scheduler::decide`] must be asked.

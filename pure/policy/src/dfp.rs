@@ -98,7 +98,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Locking for Dfp<Q, 
     fn lock(&mut self, now: Instant, resource: usize) -> Result<Answer, Misuse> {
         let (now, jitter) = (now.as_ns(), self.jitter);
         // Rounded down where it does not fit: earlier is safe.
-        self.ranked.sections.lock_at(resource, |floor| now.saturating_add(floor).saturating_sub(jitter))
+        self.ranked.sections.lock(resource, |floor| Some(now.saturating_add(floor).saturating_sub(jitter)))
     }
 
     #[inline]

@@ -141,15 +141,13 @@ impl<R: Store<LocalResource>> Sections<R> {
         self.last != NONE
     }
 
-    /// What runs takes a resource, whose limit counts from `base`. Rounded down where it does not fit: less is safe.
-    #[inline]
-    pub(crate) fn lock(&mut self, resource: usize, base: u64) -> Result<Answer, Misuse> {
-        self.lock_at(resource, |limit| base.saturating_add(limit))
-    }
-
-    /// What runs takes a resource; `limit` makes the limit from the resource's own.
-    #[inline]
-    pub(crate) fn lock_at(&mut self, resource: usize, limit: impl Fn(u64) -> u64) -> Result<Answer, Misuse> {
+    /// What runs takes a resource; `limit` makes the limit from the resource's own, `None` where it does not fit.
+    #[inline(always)]
+    pub(crate) fn lock(
+        &mut self,
+        resource: usize,
+        limit: impl Fn(u64) -> Option<u64>,
+    ) -> Result<Answer, Misuse> {
         let Some(place) = self.resources.as_mut().get_mut(resource).filter(|_| self.runner != NONE) else {
             return Err(if self.runner == NONE { Misuse::State } else { Misuse::Resource });
         };
@@ -158,7 +156,11 @@ impl<R: Store<LocalResource>> Sections<R> {
         }
         (place.holder, place.before, place.below) = (self.runner, self.bar, self.last);
         self.last = resource as u32;
-        self.bar = self.bar.min(limit(place.limit));
+        if let Some(limit) = limit(place.limit)
+            && limit < self.bar
+        {
+            self.bar = limit;
+        }
         Ok(Answer::Granted)
     }
 

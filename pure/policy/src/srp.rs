@@ -239,7 +239,7 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<LocalResource>> Scheduler for Sr
 impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<LocalResource>> Locking for Srp<Q, S, R> {
     #[inline]
     fn lock(&mut self, _: Instant, resource: usize) -> Result<Answer, Misuse> {
-        self.sections.lock(resource, 0)
+        self.sections.lock(resource, Some)
     }
 
     #[inline]

@@ -143,6 +143,11 @@ impl<N: Store<Node>, S: Store<SrpListTask>, R: Store<SrpListResource>> SrpList<N
         self.running = None;
         Ok(task)
     }
+
+    /// Whether what runs holds anything.
+    pub(crate) fn holds(&self) -> bool {
+        self.running.is_some_and(|task| self.tasks.as_ref()[task].held > 0)
+    }
 }
 
 impl<N: Store<Node>, S: Store<SrpListTask>, R: Store<SrpListResource>> Scheduler for SrpList<N, S, R> {

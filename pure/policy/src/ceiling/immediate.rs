@@ -68,7 +68,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> ByRank for Immediat
 impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Locking for Immediate<Q, S, R> {
     #[inline]
     fn lock(&mut self, _: Instant, resource: usize) -> Result<Answer, Misuse> {
-        self.ranked.sections.lock(resource, 0)
+        self.ranked.sections.lock(resource, Some)
     }
 
     #[inline]

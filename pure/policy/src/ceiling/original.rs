@@ -63,7 +63,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Original<Q, S, R> {
     /// What runs takes a resource, and stands where it stood.
     fn take(&mut self, task: usize, resource: usize) -> Result<Answer, Misuse> {
         self.ranked.slot_mut(task).aux = NOTHING;
-        self.ranked.sections.lock_at(resource, |_| u64::MAX)
+        self.ranked.sections.lock(resource, |_| None)
     }
 
     /// What runs waits for `resource` because of `holder`, who inherits. A holder that is in the way waits for nobody

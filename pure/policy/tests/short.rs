@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The short way of a lock is the long one: two of the same rule, told the same, of which one goes the short way wherever
+//! there is one.
+
+use proptest::prelude::*;
+use taut_policy::{Answer, AnyLocal, Attributes, LocalRule, Locking, Scheduler};
+use taut_time::{Duration, Instant};
+
+const TASKS: usize = 5;
+const RESOURCES: usize = 4;
+
+/// All use all: so ceilings are true whatever is locked.
+fn rule(rule: LocalRule, deadlines: &[u64]) -> AnyLocal {
+    let priorities: Vec<_> = deadlines.iter().map(|deadline| 100 - *deadline as u32).collect();
+    let deadlines: Vec<_> = deadlines.iter().map(|deadline| Duration::from_ns(*deadline)).collect();
+    let floor = deadlines.iter().copied().min().unwrap();
+    let ceiling = priorities.iter().copied().max().unwrap();
+    // The last one nobody is above of, and one that a short deadline alone uses keeps nobody out.
+    let floors = [floor, floor, floor, Duration::from_ns(90)];
+    let ceilings = [ceiling, ceiling, ceiling, 1];
+    let of =
+        Attributes { priorities: &priorities, deadlines: &deadlines, ceilings: &ceilings, floors: &floors };
+    AnyLocal::new(rule, of).unwrap()
+}
+
+type Ran = Result<Vec<Option<usize>>, String>;
+
+/// Who runs after each step, as the long way has it; an error if the short way has it otherwise. `deaf`: who unlocks goes
+/// on, whatever is said.
+fn both(which: LocalRule, deadlines: &[u64], steps: &[(u8, usize)], deaf: bool) -> Ran {
+    let (mut long, mut short) = (rule(which, deadlines), rule(which, deadlines));
+    let mut chosen = Vec::new();
+    for (at, &(what, index)) in steps.iter().enumerate() {
+        let now = Instant::from_ns(at as u64);
+        let (task, resource) = (index % (TASKS + 1), index % (RESOURCES + 1));
+        let mut goes_on = false;
+        let results = match what {
+            0 | 1 => (long.release(task, now).is_ok(), short.release(task, now).is_ok()),
+            2 => (long.complete().is_ok(), short.complete().is_ok()),
+            3 => (long.suspend().is_ok(), short.suspend().is_ok()),
+            4 => (long.resume(task).is_ok(), short.resume(task).is_ok()),
+            5 | 6 => {
+                let base = short.base(now);
+                let answer = long.lock(now, resource);
+                let granted = short.lock_short(base, resource);
+                if !granted && (answer != Ok(Answer::Granted) || !short.is_short()) {
+                    // The long way tells why.
+                    assert_eq!(short.lock(now, resource), answer);
+                }
+                (answer == Ok(Answer::Granted), granted || !short.is_short() && answer == Ok(Answer::Granted))
+            }
+            _ if short.is_short() => {
+                let told = short.unlock_short(resource);
+                goes_on = told == Ok(true) || deaf;
+                let expected = long.unlock(resource);
+                assert_eq!(told.map(|_| ()), expected);
+                (expected.is_ok(), told.is_ok())
+            }
+            _ => (long.unlock(resource).is_ok(), short.unlock(resource).is_ok()),
+        };
+        if results.0 != results.1 {
+            return Err(format!("step {at}, {what} of {index}: {results:?}"));
+        }
+        // Without being asked, where it says that it goes on.
+        let runs = if goes_on { short.running() } else { short.decide() };
+        let expected = long.decide();
+        if runs != expected || short.decide() != expected {
+            return Err(format!("step {at}: {runs:?} and not {expected:?}"));
+        }
+        if long.holds() != short.holds() {
+            return Err(format!("step {at}: what it holds"));
+        }
+        chosen.push(expected);
+        for rule in [&long, &short] {
+            rule.check_state().map_err(|broken| format!("step {at}: {broken}"))?;
+        }
+    }
+    Ok(chosen)
+}
+
+const RULES: [LocalRule; 4] = [LocalRule::Srp, LocalRule::DfpNext, LocalRule::Immediate, LocalRule::Original];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+    #[test]
+    fn the_short_way_is_the_long_one(
+        deadlines in prop::collection::vec(1_u64..90, TASKS),
+        steps in prop::collection::vec((0_u8..9, 0_usize..60), 0..120),
+    ) {
+        for rule in RULES {
+            let ran = both(rule, &deadlines, &steps, false);
+            prop_assert!(ran.is_ok(), "{:?}: {:?}", rule, ran);
+        }
+    }
+}
+
+/// Preempted inside of a section, and of one in it, by one that locks as well: what it was before is restored.
+#[test]
+fn who_is_preempted_in_a_section_gives_it_back_as_it_was() {
+    let steps = [
+        (0, 0), // the least urgent one is released,
+        (5, 3), // locks what keeps nobody out,
+        (0, 4), // and is preempted by one
+        (5, 0), // that locks twice
+        (5, 1),
+        (0, 2), // and keeps out another
+        (7, 1),
+        (7, 0), // until it has given both back;
+        (2, 0), // they complete,
+        (2, 0),
+        (5, 1), // and the first one locks inside of its section,
+        (0, 4), // keeps out the second,
+        (7, 1), // which preempts it here.
+        (2, 0),
+        (7, 3),
+        (2, 0),
+    ];
+    let [slow, fast, faster] = [Some(0), Some(4), Some(2)];
+    for rule in [LocalRule::Srp, LocalRule::Immediate] {
+        let deadlines = [80, 60, 5, 70, 20];
+        let expected = [
+            slow, slow, fast, fast, fast, fast, fast, faster, fast, slow, slow, slow, fast, slow, slow, None,
+        ];
+        assert_eq!(both(rule, &deadlines, &steps, false), Ok(expected.into()), "{rule:?}");
+        let deaf = both(rule, &deadlines, &steps, true);
+        assert!(deaf.is_err_and(|what| what.starts_with("step 7")), "{rule:?}");
+    }
+}
