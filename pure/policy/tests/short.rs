@@ -15,14 +15,14 @@ const RESOURCES: usize = 4;
 fn rule(rule: LocalRule, deadlines: &[u64]) -> AnyLocal {
     let priorities: Vec<_> = deadlines.iter().map(|deadline| 100 - *deadline as u32).collect();
     let deadlines: Vec<_> = deadlines.iter().map(|deadline| Duration::from_ns(*deadline)).collect();
-    let floor = deadlines.iter().copied().min().unwrap();
-    let ceiling = priorities.iter().copied().max().unwrap();
+    let floor = deadlines.iter().copied().min().expect("there are tasks");
+    let ceiling = priorities.iter().copied().max().expect("there are tasks");
     // The last one nobody is above of, and one that a short deadline alone uses keeps nobody out.
     let floors = [floor, floor, floor, Duration::from_ns(90)];
     let ceilings = [ceiling, ceiling, ceiling, 1];
     let of =
         Attributes { priorities: &priorities, deadlines: &deadlines, ceilings: &ceilings, floors: &floors };
-    AnyLocal::new(rule, of).unwrap()
+    AnyLocal::new(rule, of).expect("places for all")
 }
 
 type Ran = Result<Vec<Option<usize>>, String>;
