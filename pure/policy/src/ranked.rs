@@ -144,7 +144,11 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Ranked<Q, S, R> {
 
     #[inline]
     pub(crate) fn decide(&mut self) -> Option<usize> {
-        if self.sections.goes_on() { self.running() } else { self.decide_anew() }
+        // Of a band in which hardly ever anyone is, nothing more is asked.
+        if self.sections.goes_on() || self.running().is_none() && self.ready.first().is_none() {
+            return self.running();
+        }
+        self.decide_anew()
     }
 
     #[inline(never)]

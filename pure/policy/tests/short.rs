@@ -11,13 +11,12 @@ use taut_time::{Duration, Instant};
 const TASKS: usize = 5;
 const RESOURCES: usize = 4;
 
-/// All use all: so ceilings are true whatever is locked.
+/// Of three resources the ceiling is that of all tasks; of the last one it is too low, so that locks are refused as well.
 fn rule(rule: LocalRule, deadlines: &[u64]) -> AnyLocal {
     let priorities: Vec<_> = deadlines.iter().map(|deadline| 100 - *deadline as u32).collect();
     let deadlines: Vec<_> = deadlines.iter().map(|deadline| Duration::from_ns(*deadline)).collect();
     let floor = deadlines.iter().copied().min().expect("there are tasks");
     let ceiling = priorities.iter().copied().max().expect("there are tasks");
-    // The last one nobody is above of, and one that a short deadline alone uses keeps nobody out.
     let floors = [floor, floor, floor, Duration::from_ns(90)];
     let ceilings = [ceiling, ceiling, ceiling, 1];
     let of =
