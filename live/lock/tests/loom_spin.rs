@@ -193,6 +193,43 @@ fn deaths() {
     }
 }
 
+/// One inside clears what the dead one has left, while its successor asks: not the successor's word.
+#[test]
+fn a_successor_keeps_its_place() {
+    let locks = spin::bytes(2);
+    explore("spin, successor", Some(3), locks + life::bytes(2), move |memory| {
+        let (word, mark) = (memory.word(LINE_BYTES), memory.word(locks));
+        let lives = Lives::new(memory.again().split(locks).unwrap().1, 2).unwrap();
+        let (dying, alive) = (claim(lives, 0), claim(lives, 1));
+        let attach =
+            |which, alive: &'static Alive| spin::party(memory.again(), 2, which, lives, alive).unwrap();
+        let (mut first, mut second) = (attach(0, dying), attach(1, alive));
+        let heir = memory.again();
+        first.request();
+        second.request();
+        std::mem::forget(first);
+        let left = Arc::new(AtomicU64::new(0));
+        let over = left.clone();
+        let thread = thread::spawn(move || {
+            mark.fetch_and(!0xFFFF_FFFF, AcqRel);
+            let alive = claim(lives, 0);
+            let mut party = spin::party(heir, 2, 0, lives, alive).unwrap();
+            party.request();
+            while over.load(Acquire) == 0 {
+                thread::yield_now();
+            }
+            // Behind bits 0 to 2 its ticket; above that who wrote it.
+            assert_ne!(word.load(Acquire) << 8 >> 11, 0, "its place is gone");
+            assert_eq!(party.enter(Patience::Endless), Ok(Entry::Clean));
+            std::mem::forget(party);
+        });
+        assert_eq!(second.enter(Patience::Endless), Ok(Entry::Clean));
+        second.leave();
+        left.store(1, Release);
+        thread.join().unwrap();
+    });
+}
+
 /// The lock without the state of choosing: a party stops after it has drawn its ticket, and is not seen.
 #[test]
 fn without_choosing_two_are_inside() {

@@ -167,8 +167,8 @@ impl<'m> Party<'m> {
     /// Whether a party is gone that has left this word, and nothing else.
     #[cold]
     fn is_gone(&self, party: u32, word: u64) -> bool {
-        // O2 pass, O3 mark: again, for it may have gone on before it died.
-        self.object.seats.is_gone(party, Taking::of(word)) && self.object.word(party).load(Acquire) == word
+        // O3 mark: again, for it may have gone on before it died. Relaxed: that it is gone shows all that it did.
+        self.object.seats.is_gone(party, Taking::of(word)) && self.object.word(party).load(Relaxed) == word
     }
 
     /// Inside: takes away what those have left that are gone, and says if one of them was inside.
@@ -179,17 +179,19 @@ impl<'m> Party<'m> {
             let place = self.object.word(party);
             // Its seat may be taken again meanwhile, once or, if that dies too, twice.
             for _ in 0..3 {
-                let word = place.load(Acquire); // O2 pass
+                // O2 pass: before its seat is looked at, or a successor's word would be taken for what the dead one left.
+                let word = place.load(Acquire);
                 if word & WRECK != 0 {
                     entry = Entry::OwnerDied(party);
-                    place.fetch_and(!WRECK, AcqRel); // O2 pass
+                    // Relaxed, here and below: who comes inside later has passed our own word, and what stood in this one
+                    // for others to see an exchange keeps.
+                    place.fetch_and(!WRECK, Relaxed);
                 } else if party == self.which
                     || word & WHAT == 0
                     || !self.object.seats.is_gone(party, Taking::of(word))
                 {
                     break;
-                // O2 pass
-                } else if place.compare_exchange(word, Taking::of(word).bits(), AcqRel, Relaxed).is_ok() {
+                } else if place.compare_exchange(word, Taking::of(word).bits(), Relaxed, Relaxed).is_ok() {
                     if word & INSIDE != 0 {
                         entry = Entry::OwnerDied(party);
                     }
@@ -215,8 +217,8 @@ impl<'m> Party<'m> {
     /// Writes its word if the wreck is still in it.
     #[cold]
     fn write_beside(&mut self, new: u64) -> bool {
-        // O2 pass
-        let kept = self.word.compare_exchange(self.written, new, AcqRel, Relaxed).is_ok();
+        // Relaxed: it was not inside since it took the word over, and the exchange keeps what that lets others see.
+        let kept = self.word.compare_exchange(self.written, new, Relaxed, Relaxed).is_ok();
         if kept {
             self.written = new;
         }
@@ -227,11 +229,12 @@ impl<'m> Party<'m> {
     fn inherit(&mut self) {
         // Others change it twice at most: they clear a wreck, and the rest.
         for _ in 0..8 {
-            let old = self.word.load(Acquire); // O2 pass
+            // Relaxed: its seat has shown what the one before did.
+            let old = self.word.load(Relaxed);
             let wreck = if old & (INSIDE | WRECK) == 0 { 0 } else { WRECK };
             self.written = self.taking.bits() | wreck;
             // O2 pass
-            if self.word.compare_exchange(old, self.written, AcqRel, Relaxed).is_ok() {
+            if self.word.compare_exchange(old, self.written, Release, Relaxed).is_ok() {
                 return;
             }
         }
