@@ -30,6 +30,7 @@ use taut_sys::clock;
 
 use crate::exec::Exec;
 use crate::job::Job;
+use crate::ladder::NONE;
 use crate::resource::Resource;
 use crate::shared::Shared;
 use crate::state::State;
@@ -66,6 +67,11 @@ pub enum ChangeError {
         /// Its position on its core.
         task: u32,
     },
+    /// The task runs in a server, and stands where that does.
+    Served {
+        /// Its position on its core.
+        task: u32,
+    },
     /// The core has stopped.
     Stopped,
 }
@@ -91,6 +97,7 @@ impl fmt::Display for ChangeError {
                 f,
                 "task {task} uses a resource of several cores, where others count with its priority: keep it"
             ),
+            Self::Served { task } => write!(f, "task {task} runs in a server, and has no level of its own"),
             Self::Stopped => f.write_str("the core has stopped"),
         }
     }
@@ -129,7 +136,7 @@ impl Shared {
     #[inline(never)]
     pub(crate) fn answer(&self, state: &mut State, question: Question) -> Answer {
         match question {
-            Question::Level(task) => state.rule.local().level(task as usize).map(Some).map_err(why),
+            Question::Level(task) => Self::level(state, task).map(Some),
             Question::Ceiling(resource) => {
                 state.rule.local().ceiling(resource as usize).map(Some).map_err(why)
             }
@@ -142,7 +149,15 @@ impl Shared {
         }
     }
 
+    fn level(state: &State, task: u32) -> Result<Attribute, ChangeError> {
+        if state.tasks[task as usize].server != NONE {
+            return Err(ChangeError::Served { task });
+        }
+        state.rule.local().level(task as usize).map_err(why)
+    }
+
     fn set_level(&self, state: &mut State, task: u32, to: Attribute) -> Result<(), ChangeError> {
+        let was = Self::level(state, task)?;
         let slot = &state.tasks[task as usize];
         if slot.active || slot.waiting > 0 {
             return Err(ChangeError::Active { task });
@@ -152,7 +167,6 @@ impl Shared {
             Attribute::Deadline(deadline) if deadline.is_zero() => return Err(ChangeError::Kind),
             _ => {}
         }
-        let was = state.rule.local().level(task as usize).map_err(why)?;
         if std::mem::discriminant(&was) != std::mem::discriminant(&to) {
             return Err(ChangeError::Kind);
         }
@@ -180,7 +194,7 @@ impl Shared {
             return Err(ChangeError::Kind);
         }
         for task in (0..state.tasks.len() as u32).filter(|task| self.lists(*task, resource)) {
-            let level = state.rule.local().level(task as usize).map_err(why)?;
+            let level = Self::level(state, task)?;
             if !to.is_at_least(level) {
                 return Err(ChangeError::Ceiling { resource, task });
             }
@@ -218,7 +232,7 @@ impl Job<'_> {
     /// *Real-time*: as a lock, for this and the next three; a change looks at each task, or resource, of the core.
     ///
     /// # Errors
-    /// [`ChangeError::Foreign`].
+    /// [`ChangeError::Foreign`], [`ChangeError::Served`].
     pub fn level(&mut self, task: TaskId) -> Result<Attribute, ChangeError> {
         let task = self.shared.task_here(task)?;
         read(self.ask(Question::Level(task)))
@@ -264,7 +278,7 @@ impl Exec<'_> {
     /// A task's level: see [`Job::level`].
     ///
     /// # Errors
-    /// [`ChangeError::Foreign`], [`ChangeError::Stopped`].
+    /// [`ChangeError::Foreign`], [`ChangeError::Served`], [`ChangeError::Stopped`].
     pub fn level(&self, task: TaskId) -> Result<Attribute, ChangeError> {
         read(self.ask(task.brand, Question::Level(task.task)))
     }

@@ -12,8 +12,8 @@ use std::time::{Duration as Time, Instant};
 
 use taut_event::{Kind, Record};
 use taut_exec::{
-    Attribute, ChangeError, Exec, Job, Level, Posture, Release, Resource, Rule, Setup, SetupError, TaskId,
-    TaskSetup, Wanted, Work,
+    Attribute, ChangeError, Exec, Job, Level, Posture, Protocol, Refill, Release, Resource, Rule,
+    ServerSetup, Setup, SetupError, TaskId, TaskSetup, Wanted, Work,
 };
 use taut_model::{Arrivals, Body, Request, Scheduler, SetTask, TaskSet};
 use taut_sim::replay::{Replay, Replayed};
@@ -203,6 +203,31 @@ fn attributes_change_when_that_is_safe() {
             rules_at_run_time(rule, wanted);
         }
     }
+}
+
+/// What runs in a server, or uses what other cores use, stands where others count on it.
+#[test]
+fn some_levels_are_not_to_be_had() {
+    let mut lines = [const { taut_lock::Line::new() }; 3];
+    let memory = taut_lock::Memory::new(&mut lines);
+    let mut setup = Setup::new();
+    let core = setup.core(0, Rule::Immediate);
+    let (budget, period) = (Duration::from_ms(1), Duration::from_ms(10));
+    let server = setup.server(core, ServerSetup::new("server", Refill::Polling, budget, period));
+    let global = setup.global(Protocol::Mpcp, memory, 2, ()).unwrap();
+    let work = |_: &mut Job<'_>| {};
+    let served = setup.task(core, TaskSetup::new("served", Release::ByHand).served_by(server), work);
+    let shares = setup.task(core, TaskSetup::new("shares", Release::ByHand), work);
+    setup.uses_global(shares, &global).unwrap();
+    let two = Attribute::Priority(2);
+    assert_eq!(setup.set_level(shares, two), Err(SetupError::Shares { task: "shares".to_owned() }));
+    let run = setup.run(Wanted::Loose, |exec| {
+        let refused = ChangeError::Served { task: 0 };
+        assert_eq!((exec.level(served), exec.set_level(served, two)), (Err(refused), Err(refused)));
+        assert_eq!(exec.level(shares), Ok(Attribute::Priority(1)));
+        assert_eq!(exec.set_level(shares, two), Err(ChangeError::Global { task: 1 }));
+    });
+    run.unwrap();
 }
 
 /// Numbers that look random; the same for the same seed.
