@@ -104,7 +104,7 @@
 //! |---------------------------------------|------------------------------|---------------------------------------------------|
 //! | asking, waiting                       | that it is gone, if it would be next | the others, as if it had not asked         |
 //! | next, or holder and not yet inside    | a dead holder, which waits   | one who waits takes its place and hands over       |
-//! | inside, up to the exchange of `release` | a dead holder, which is out | the same; and the next one inside is told [`Entry::OwnerDied`] |
+//! | inside, up to the exchange of `release` | a dead holder, which is out | the same; and the next one inside is told [`Entry::OwnerDied`](crate::Entry::OwnerDied) |
 //! | having handed over, before it rings   | nothing: the next one sleeps | between processes it looks within a [`TICK_NS`]     |
 //! | taking a dead one's place             | a dead holder, which waits   | the next one                                      |
 //!

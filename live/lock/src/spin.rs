@@ -92,7 +92,7 @@
 //! | who dies, where                     | what the others see          | what goes on                                     |
 //! |-------------------------------------|------------------------------|--------------------------------------------------|
 //! | choosing, or waiting                | its word, and that it is gone | they pass it; the next one inside clears the word |
-//! | inside, up to the store of `leave`  | the same                     | the same, and that one is told [`Entry::OwnerDied`] |
+//! | inside, up to the store of `leave`  | the same                     | the same, and that one is told [`Entry::OwnerDied`](crate::Entry::OwnerDied) |
 //! | inside, before it has told its caller of another's death | the same  | the next one is told of both, by one name        |
 //! | taking the seat of one that died    | the word of that one         | the same                                         |
 //!
