@@ -12,6 +12,8 @@ const LEFT: f64 = 56.0;
 const BELOW: f64 = 44.0;
 const GAP: f64 = 18.0;
 const HEIGHT: f64 = 250.0;
+/// Between two rows of panels.
+const BETWEEN: f64 = 26.0;
 /// Of a character at 12 pixels, wide enough for most.
 const CHARACTER: f64 = 6.6;
 
@@ -38,10 +40,12 @@ pub(crate) fn svg(figure: &Figure) -> String {
     let columns = figure.columns.max(1);
     let width = (WIDTH - 2.0 * EDGE - (columns - 1) as f64 * GAP) / columns as f64;
     let mut bottom = top;
-    for (at, shown) in figure.panels.iter().enumerate() {
-        let left = EDGE + (at % columns) as f64 * (width + GAP);
-        let above = top + (at / columns) as f64 * (HEIGHT + BELOW + 40.0);
-        bottom = panel(&mut body, shown, left, above, width);
+    for (row, shown) in figure.panels.chunks(columns).enumerate() {
+        let above = if row == 0 { top } else { bottom + BETWEEN };
+        for (at, shown) in shown.iter().enumerate() {
+            let left = EDGE + at as f64 * (width + GAP);
+            bottom = bottom.max(panel(&mut body, shown, left, above, width));
+        }
     }
     let height = bottom + 8.0;
     format!(
@@ -286,5 +290,22 @@ mod tests {
         assert!(svg.contains(r#"height="100.0""#) && svg.contains(r#"height="150.0""#));
         // Nothing is drawn for nothing.
         assert_eq!(svg.matches("<rect class=\"f").count(), 2);
+    }
+
+    #[test]
+    fn rows_of_panels_are_as_high_as_what_is_in_them() {
+        let high = |body: Body| {
+            let mut figure = figure(body);
+            let one = svg(&figure);
+            figure.panels.push(figure.panels[0].clone());
+            let height = |svg: &str| -> f64 {
+                let (_, rest) = svg.split_once("class=\"paper\"").expect("there is one");
+                let height = rest.split("height=\"").nth(1).and_then(|rest| rest.split('"').next());
+                height.and_then(|height| height.parse().ok()).expect("a number")
+            };
+            height(&svg(&figure)) - height(&one)
+        };
+        assert_eq!(high(Body::Lines(Vec::new())), 14.0 + HEIGHT + BELOW + BETWEEN);
+        assert_eq!(high(Body::Spans(vec![("TA".into(), Vec::new())])), 14.0 + 30.0 + BELOW + BETWEEN);
     }
 }
