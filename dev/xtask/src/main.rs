@@ -12,6 +12,7 @@
 mod absence;
 mod bars;
 mod bench;
+mod checkers;
 mod command;
 mod document;
 mod drivers;

@@ -6,10 +6,11 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use crate::checkers::{self, with};
 use crate::command::Command;
 use crate::step::{Outcome, Step};
 use crate::tally::Tally;
-use crate::toolchain::{self, Component};
+use crate::toolchain;
 use crate::tree::Tree;
 use crate::{absence, document, drivers, exchange, names, oracle, orderings, peers, python, spdx, step};
 
@@ -38,10 +39,9 @@ pub(crate) fn ci() -> Vec<Step> {
     steps.extend(exchange::steps());
     steps.extend(beside_others());
     steps.extend(interleavings());
-    steps.extend(miri());
-    steps.push(thread_sanitizer());
+    steps.extend(checkers::steps());
     steps.extend(other_targets());
-    steps.push(address_sanitizer());
+    steps.push(checkers::address_sanitizer());
     steps
 }
 
@@ -196,68 +196,6 @@ fn interleavings() -> Vec<Step> {
     ]
 }
 
-/// Undefined behaviour, in what does not call Linux.
-fn miri() -> Vec<Step> {
-    let of = |name: &str, which: &'static str| {
-        with(&[toolchain::MIRI], name, move |tree| {
-            let test = Command::line("cargo +nightly miri test --locked")
-                .args(which.split(' '))
-                .args(["--target-dir".as_ref(), tree.target().join("miri").as_os_str()])
-                // Tests that look at the clock may.
-                .env("MIRIFLAGS", "-Zmiri-disable-isolation")
-                .limit(Duration::from_secs(15 * 60));
-            Outcome::of_tests(test.dir(tree.root()).run())
-        })
-    };
-    vec![
-        of("miri", "-p taut-time -p taut-event -p taut-atomic -p taut-scope --lib"),
-        of("miri taut-lock", "-p taut-lock --test conformance --test stress*"),
-        of(
-            "miri taut-share",
-            "-p taut-share --lib --test conformance --test behaviour* --test printed* --test stress*",
-        ),
-    ]
-}
-
-/// Data races, with real threads. The standard library is instrumented too, or its locks would be invisible.
-fn thread_sanitizer() -> Step {
-    with(&[toolchain::SOURCES], "thread sanitizer", |tree| {
-        let host = match toolchain::host() {
-            Ok(host) => host,
-            Err(why) => return Outcome::failed("no target", why),
-        };
-        let test = Command::line(
-            "cargo +nightly test --locked -Zbuild-std -p taut-share -p taut-lock --release --test stress*",
-        )
-        .args(["--target", &host])
-        .args(["--target-dir".as_ref(), tree.target().join("tsan").as_os_str()])
-        .env("RUSTFLAGS", "-Zsanitizer=thread")
-        .env("TSAN_OPTIONS", "halt_on_error=1")
-        .limit(Duration::from_secs(15 * 60));
-        Outcome::of_tests(test.dir(tree.root()).run())
-    })
-}
-
-/// Accesses outside of an object, whatever is written into it.
-fn address_sanitizer() -> Step {
-    with(&[toolchain::NIGHTLY], "hostile under the address sanitizer", |tree| {
-        let host = match toolchain::host() {
-            Ok(host) => host,
-            Err(why) => return Outcome::failed("no target", why),
-        };
-        let test = Command::line(
-            "cargo +nightly test --locked -p taut-share --release --test fuzzed --test hostile*",
-        )
-        // Where an index is asserted to be one, it is.
-        .env("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", "true")
-        .args(["--target", &host])
-        .args(["--target-dir".as_ref(), tree.target().join("asan").as_os_str()])
-        .env("RUSTFLAGS", "--cfg steps -Zsanitizer=address")
-        .limit(Duration::from_secs(15 * 60));
-        Outcome::of_tests(test.dir(tree.root()).run())
-    })
-}
-
 /// The driver of the test `fuzzed`, led by what it covers; what it has found before is kept beside what it builds.
 fn fuzz() -> Step {
     Step::new("fuzz", |tree| {
@@ -303,14 +241,6 @@ fn other_targets() -> Vec<Step> {
             Outcome::of_tests(test.dir(tree.root()).run())
         }),
     ]
-}
-
-/// A step that needs something: skipped with the reason if it cannot be had.
-fn with(needs: &'static [Component], name: &str, work: impl Fn(&Tree) -> Outcome + 'static) -> Step {
-    Step::new(name, move |tree| match needs.iter().try_for_each(Component::ensure) {
-        Ok(()) => work(tree),
-        Err(why) => Outcome::skipped(why),
-    })
 }
 
 /// The long forms, round after round until the time is over; a round that has begun ends.

@@ -22,7 +22,7 @@ const FEW: usize = 500;
 const MANY: usize = 10_000;
 /// Of a thousand samples, how many are not above an overhead. Those that are come from the machine: see
 /// [`super::silence`].
-const PERMILLE: u32 = 950;
+const PERMILLE: u32 = 990;
 /// The same of what interrupts, which a job that computes for long meets often.
 const PERMILLE_OFTEN: u32 = 800;
 /// How often a job that measures interrupts is released, and for how long it computes.

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Miri and the sanitizers: tests that run under something that looks at each of their steps.
+
+use std::time::Duration;
+
+use crate::command::Command;
+use crate::step::{Outcome, Step};
+use crate::toolchain::{self, Component};
+use crate::tree::Tree;
+
+/// Miri and the thread sanitizer.
+pub(crate) fn steps() -> Vec<Step> {
+    let mut steps = vec![miri()];
+    steps.extend(thread_sanitizer());
+    steps
+}
+
+/// Undefined behaviour, in what does not call Linux, or no more of it than Miri knows. An interpreter keeps one processor
+/// busy: so there are two at a time, of about the same length.
+fn miri() -> Step {
+    const LANES: [&[&str]; 2] = [
+        &["-p taut-share --lib --test conformance --test behaviour*"],
+        &[
+            "-p taut-share --test printed* --test stress*",
+            "-p taut-time -p taut-event -p taut-atomic -p taut-scope --lib",
+            "-p taut-lock --test conformance --test stress*",
+            "-p taut-exec --lib -- tests::behaviour::locks tests::late::floors",
+        ],
+    ];
+    with(&[toolchain::MIRI], "miri", |tree| {
+        let run = |which: &str| {
+            let test = Command::line("cargo +nightly miri test --locked")
+                .args(which.split(' ').take_while(|word| *word != "--"))
+                .args(["--target-dir".as_ref(), tree.target().join("miri").as_os_str()])
+                .args(which.split(' ').skip_while(|word| *word != "--"))
+                // Tests that look at the clock may.
+                .env("MIRIFLAGS", "-Zmiri-disable-isolation")
+                .env("TAUT_LOOSE", "1")
+                .limit(Duration::from_secs(15 * 60));
+            Outcome::of_tests(test.dir(tree.root()).run())
+        };
+        let lane = |lane: &[&str]| lane.iter().map(|which| run(which)).collect::<Vec<_>>();
+        let run = &lane;
+        let all = std::thread::scope(|scope| {
+            let lanes = LANES.map(|lane| scope.spawn(move || run(lane)));
+            lanes.map(|lane| lane.join().unwrap_or_else(|_| vec![Outcome::failed("a lane panicked", "")]))
+        });
+        let mut sum = Outcome::default();
+        for one in all.into_iter().flatten() {
+            sum.tally += one.tally;
+            sum.log += &one.log;
+            sum.note += &one.note;
+        }
+        sum
+    })
+}
+
+/// Data races, with real threads. The standard library is instrumented too, or its locks would be invisible. Of the
+/// executor, loose runs: strict ones are exclusive by priorities, of which the sanitizer knows nothing.
+fn thread_sanitizer() -> Vec<Step> {
+    let of = |name: &str, which: &'static str| {
+        with(&[toolchain::SOURCES], name, move |tree| {
+            let host = match toolchain::host() {
+                Ok(host) => host,
+                Err(why) => return Outcome::failed("no target", why),
+            };
+            let test = Command::line("cargo +nightly test --locked -Zbuild-std --release")
+                .args(["--target", &host])
+                .args(["--target-dir".as_ref(), tree.target().join("tsan").as_os_str()])
+                .args(which.split(' '))
+                .env("RUSTFLAGS", "-Zsanitizer=thread")
+                .env("TSAN_OPTIONS", "halt_on_error=1")
+                .env("TAUT_LOOSE", "1")
+                .limit(Duration::from_secs(15 * 60));
+            Outcome::of_tests(test.dir(tree.root()).run())
+        })
+    };
+    vec![
+        of("thread sanitizer", "-p taut-share -p taut-lock --test stress*"),
+        of("thread sanitizer taut-exec", "-p taut-exec --lib -- tests::across tests::behaviour tests::late"),
+    ]
+}
+
+/// Accesses outside of an object, whatever is written into it.
+pub(crate) fn address_sanitizer() -> Step {
+    with(&[toolchain::NIGHTLY], "hostile under the address sanitizer", |tree| {
+        let host = match toolchain::host() {
+            Ok(host) => host,
+            Err(why) => return Outcome::failed("no target", why),
+        };
+        let test = Command::line(
+            "cargo +nightly test --locked -p taut-share --release --test fuzzed --test hostile*",
+        )
+        // Where an index is asserted to be one, it is.
+        .env("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", "true")
+        .args(["--target", &host])
+        .args(["--target-dir".as_ref(), tree.target().join("asan").as_os_str()])
+        .env("RUSTFLAGS", "--cfg steps -Zsanitizer=address")
+        .limit(Duration::from_secs(15 * 60));
+        Outcome::of_tests(test.dir(tree.root()).run())
+    })
+}
+
+/// A step that needs something: skipped with the reason if it cannot be had.
+pub(crate) fn with(
+    needs: &'static [Component],
+    name: &str,
+    work: impl Fn(&Tree) -> Outcome + 'static,
+) -> Step {
+    Step::new(name, move |tree| match needs.iter().try_for_each(Component::ensure) {
+        Ok(()) => work(tree),
+        Err(why) => Outcome::skipped(why),
+    })
+}
