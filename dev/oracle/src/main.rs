@@ -87,7 +87,7 @@ enum Task {
     /// Execute random sets on threads; fails if one is not what is simulated, or passes a bound that counts with what was
     /// measured of this machine
     Execute {
-        /// How many
+        /// How many, of those that are schedulable
         #[arg(long, default_value_t = 200)]
         sets: u64,
         /// Of the first set; each next one has the next

@@ -27,7 +27,7 @@ const HUNT_WEAK: &str = "30";
 const HUNT_LONG: &str = "600";
 /// Sets that every change executes, and those in which a mistake on purpose must be found.
 const EXECUTED: &str = "200";
-const EXECUTED_WRONG: &str = "60";
+const EXECUTED_WRONG: &str = "300";
 /// Seconds between two looks at what the machine adds, in the long form.
 const EXECUTED_ROUND: u64 = 300;
 

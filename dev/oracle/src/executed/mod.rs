@@ -39,7 +39,7 @@ use crate::draw::Draw;
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings<'a> {
-    /// How many sets.
+    /// How many sets, of those that are schedulable.
     pub(crate) sets: u64,
     /// Of the first set; each next one has the next.
     pub(crate) seed: u64,
@@ -91,6 +91,8 @@ struct Found {
     told: Vec<String>,
 }
 
+/// Seeds that are tried for each set that is asked for.
+const DRAWN_EACH: u64 = 30;
 /// Failures that are told; the others are counted.
 const TOLD: usize = 40;
 /// Of these, of one set.
@@ -127,8 +129,11 @@ pub(crate) fn run(settings: &Settings<'_>) -> Result<bool, String> {
     let _load = Load::new(settings.load);
     let (watchdog, others) = (Watchdog::new(), Others::new());
     let mut caught = false;
-    for _ in 0..settings.sets {
-        if caught || settings.limit.is_some_and(|limit| begin.elapsed() >= limit) {
+    // Where a machine adds so much that hardly a set is schedulable, it ends.
+    let (most, mut executed) = (settings.sets.saturating_mul(DRAWN_EACH), 0);
+    for _ in 0..most {
+        if executed >= settings.sets || caught || settings.limit.is_some_and(|limit| begin.elapsed() >= limit)
+        {
             break;
         }
         let seed = found.next_seed;
@@ -146,6 +151,7 @@ pub(crate) fn run(settings: &Settings<'_>) -> Result<bool, String> {
                     let half = |bound: &mut Duration| *bound = Duration::from_ns(bound.as_ns() / 2);
                     proven.bounds.iter_mut().for_each(half);
                 }
+                executed += 1;
                 // Kept as such until it has ended.
                 found.stuck += 1;
                 keep(settings, &found)?;
