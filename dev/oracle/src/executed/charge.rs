@@ -227,8 +227,9 @@ mod tests {
     fn placed_or_not() {
         let inside = vec![Segment::Normal(Duration::from_us(100))];
         let section = Segment::Section { resource: 0, inside };
-        let rest = Segment::Normal(Duration::from_us(800));
-        let placed = set(Body::Segments(vec![section.clone(), rest, section]));
+        let rest = |us| Segment::Normal(Duration::from_us(us));
+        // As many parts as there may be where they have no places.
+        let placed = set(Body::Segments(vec![rest(300), section.clone(), rest(300), section, rest(200)]));
         let add = Overheads {
             release_ns: 9_000,
             kernel_ns: 9,

@@ -193,7 +193,7 @@ mod tests {
                 record(1010, Kind::Start, 0),
                 record(1020, kind, 0),
                 record(1800, end, 0),
-                record(1820, Kind::Complete, 0),
+                record(1805, Kind::Complete, 0),
             ];
             assert_eq!(found(&run, &[look(1200, 1201)]), []);
         }
