@@ -31,8 +31,11 @@
 //! its task's [`Limit`]: one that is demoted or to be ended goes on in the background, and each decision is compared. Where a
 //! job is ended is its own business, as is everything that it does.
 //!
-//! **What is not compared**: values, misses, and what a core decided after it lost records, or in a server; cores that share a
-//! resource with it end with it. Each core says how far it was compared.
+//! **Servers** decide by themselves; that somebody looked at one, as time gave it a turn or took it away, comes from outside,
+//! and what it may use then is compared.
+//!
+//! **What is not compared**: values, misses, and what a core decided after it lost records; cores that share a resource with
+//! it end with it. Each core says how far it was compared.
 
 mod difference;
 mod ending;
@@ -64,7 +67,6 @@ pub struct Replay<'a> {
     limits: &'a [(usize, Limit)],
     servers: &'a [Served],
     dispatched: &'a [usize],
-    except: &'a [usize],
 }
 
 /// What a replay found.
@@ -115,7 +117,7 @@ pub enum Why {
     Lost(u64),
     /// Its jobs may lock, no lock was recorded, and then it decided otherwise than without.
     NoLocks,
-    /// Servers run on it, which are not replayed.
+    /// Servers run on it, and it is not known what they had of their budgets, or of which tasks they are.
     Server,
     /// More jobs of this task waited behind each other than are simulated.
     Behind(usize),
@@ -129,7 +131,7 @@ impl<'a> Replay<'a> {
     /// Of a set under rules.
     pub fn new(set: &'a TaskSet, rules: &'a Rules) -> Self {
         let (slack, patience, overlap) = (Self::SLACK, Self::SLACK, Self::OVERLAP);
-        Self { set, rules, slack, patience, overlap, limits: &[], servers: &[], dispatched: &[], except: &[] }
+        Self { set, rules, slack, patience, overlap, limits: &[], servers: &[], dispatched: &[] }
     }
 
     /// What [`Replay::slack`] is if nobody says.
@@ -175,12 +177,6 @@ impl<'a> Replay<'a> {
     #[must_use]
     pub fn dispatched(self, dispatched: &'a [usize]) -> Self {
         Self { dispatched, ..self }
-    }
-
-    /// Cores on which servers run: they are not compared, nor are those that share resources with them.
-    #[must_use]
-    pub fn except(self, except: &'a [usize]) -> Self {
-        Self { except, ..self }
     }
 
     /// Compares records with what is simulated: those of each core in the order in which it wrote them. The subject of a

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 
 use taut_event::Record;
 use taut_model::{Arrivals, TaskSet};
+use taut_policy::{Remedy, Trouble};
 use taut_time::{Duration, Instant};
 
 use super::tape::{Flaw, Item, Malformed, Tape, What};
@@ -119,11 +120,17 @@ pub(super) fn play(
             return Err(rules(Fault::Cores));
         }
     }
+    let demotes = |task: usize| {
+        let of_task = |(limited, limit): &(usize, Limit)| {
+            *limited == task && limit.overrun.remedy(Trouble::Due) == Remedy::Demote
+        };
+        replay.limits.iter().any(of_task)
+    };
     let places: Vec<usize> = servers.iter().map(|served| served.task).collect();
     let tape = Tape::read(
         replay.set,
         |resource| simulation.guard(resource),
-        (replay.dispatched, |task| replay.limits.iter().any(|(limited, _)| *limited == task)),
+        (replay.dispatched, demotes),
         &places,
         records,
     )?;
@@ -156,11 +163,6 @@ pub(super) fn play(
     }
     for core in 0..tape.items.len() {
         player.foresee_untimed(core);
-    }
-    for &core in replay.except {
-        if let Some(item) = tape.items.get(core).and_then(|items| items.first()) {
-            player.stop(core, stop(*item, Why::Server));
-        }
     }
     let mut difference = player.play(records).err();
     // What was lost may be what it differs by.

@@ -94,7 +94,7 @@ pub(super) enum What {
     UsedUp,
     /// A turn of a server, by position, begins or ends with time, and it may use so much at once.
     Turn(usize, u64),
-    /// Another job of its task is due; whether a calendar said so.
+    /// Another job of its task is due, and this one is demoted; whether a calendar said so.
     Late(bool),
     Start,
     Preempt,
@@ -160,7 +160,7 @@ impl Tape {
     pub(super) fn read(
         set: &TaskSet,
         guard: impl Fn(usize) -> Option<Guard>,
-        (dispatched, limited): (&[usize], impl Fn(usize) -> bool),
+        (dispatched, demotes): (&[usize], impl Fn(usize) -> bool),
         servers: &[usize],
         records: &[Record],
     ) -> Result<Self, Malformed> {
@@ -223,7 +223,7 @@ impl Tape {
                     continue;
                 }
                 Kind::Release => What::Told(time),
-                Kind::Overrun if limited(task) => What::Late(timed(task)),
+                Kind::Overrun if demotes(task) => What::Late(timed(task)),
                 Kind::Overrun if timed(task) => What::Looked,
                 Kind::Skip => What::Skip(time),
                 Kind::Start => What::Start,
