@@ -48,6 +48,7 @@ mod held;
 mod job;
 mod jobs;
 mod ladder;
+mod limits;
 mod local;
 mod log;
 mod owned;

@@ -16,13 +16,13 @@
 //! ```
 //!
 //! **Why that is enough.** Remedies that enforce a budget are `kill-job`, `demote` and `stop-app`. A job of the former two
-//! that has used up its budget leaves the rule of its core as soon as it holds nothing ([`taut_policy::Background`]): after
+//! that has used up its budget leaves the rule of its core as soon as it holds nothing (`taut_policy::Background`): after
 //! B + y + max(s, S) of its core's time at the latest. From then on it runs when nothing in the rule wants to, so others
 //! wait for it only where it has just asked for a resource, for one section of s at most: they are released while nothing is
 //! held, or while that is. Not for both in one window in which the core is never without work of the rule: while a job is in
 //! the background no other of its task begins, and in such a window it does not run but for a section at its beginning. So a
-//! window with n releases of the task has n · C'' of it at most, as one with jobs of C'' would have [Joseph86]. An
-//! application that stops promises nothing from then on.
+//! window with n releases of the task has n · C'' of it at most, as one with jobs of C'' would have [JosephPandya86].
+//! An application that stops promises nothing from then on.
 //!
 //! **To more urgent tasks** its sections are blocking, in the background as before, under fixed priority by the same
 //! ceilings. Under EDF one that is lifted to lock may be past its deadline, so nothing preempts it, whatever its ceiling:

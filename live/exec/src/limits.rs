@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Who runs, with the background and the servers, and for how long it may.
+
+use taut_event::Kind;
+use taut_policy::{Misuse, Remedy, Trouble};
+use taut_time::Instant;
+
+use crate::state::{NEVER, State};
+
+impl State {
+    /// Who ran has the core no longer.
+    pub(crate) fn account(&mut self, now_ns: u64) {
+        if let Some(task) = self.tasks.get_mut(self.chosen as usize) {
+            task.budget.stop(Instant::from_ns(now_ns));
+        }
+    }
+
+    /// Who runs from now on, by the rule, the servers and the background. What is to go there goes first. The time is asked
+    /// for only where there are servers.
+    #[inline]
+    pub(crate) fn decide(&mut self, now: impl FnOnce() -> u64) -> Result<Option<usize>, Misuse> {
+        if !self.serving.is_empty() {
+            return self.decide_served(now());
+        }
+        let Self { rule, background, tasks, .. } = self;
+        Ok(background.decide_leaving(rule, |task| tasks[task].sinks))
+    }
+
+    #[cold]
+    fn decide_served(&mut self, now_ns: u64) -> Result<Option<usize>, Misuse> {
+        let Self { rule, background, tasks, serving, .. } = self;
+        serving.note_turns(rule, now_ns);
+        loop {
+            serving.decide(rule, now_ns)?;
+            let Some(chosen) = background.decide(rule) else { return Ok(serving.spare()) };
+            // A server's place is behind those of the tasks.
+            let sinks = background.running().is_none() && tasks.get(chosen).is_some_and(|task| task.sinks);
+            if !sinks || background.demote(rule).is_err() {
+                return Ok(serving.task(chosen));
+            }
+        }
+    }
+
+    /// The dispatcher records which servers' turns began or ended with its decision: the time did that.
+    pub(crate) fn log_turns(&mut self, now_ns: u64) {
+        for (subject, left_ns) in self.serving.changed() {
+            self.log.server(now_ns, subject, left_ns);
+        }
+    }
+
+    /// What runs is about to ask for a resource: if it does so in the background, it goes back to its place in the rule,
+    /// which runs it, as nothing else there wants to. The next decision that finds it without a resource ends that.
+    pub(crate) fn lift(&mut self) -> Result<(), Misuse> {
+        if self.background.running().is_some() {
+            self.background.lift(&mut self.rule)?;
+            self.background.decide(&mut self.rule);
+        }
+        Ok(())
+    }
+
+    /// The dispatcher looks whether who has run until now has used up its budget.
+    pub(crate) fn look_at_budget(&mut self, now_ns: u64) {
+        let Some(slot) = self.tasks.get_mut(self.chosen as usize) else { return };
+        if slot.exhausted || !slot.budget.is_used_up(Instant::from_ns(now_ns)) {
+            return;
+        }
+        slot.exhausted = true;
+        slot.outcome.exhausted += 1;
+        match slot.overrun.remedy(Trouble::UsedUp) {
+            Remedy::Tell | Remedy::Wait | Remedy::Drop => {}
+            Remedy::End => (slot.killed, slot.sinks) = (true, true),
+            Remedy::Demote => slot.sinks = true,
+            Remedy::Stop => self.stopped_by = self.chosen,
+        }
+        let (number, budget_ns) = (slot.job.number, slot.budget_ns);
+        self.log.job(now_ns, Kind::Exhausted, self.chosen, number, budget_ns);
+        self.attend();
+    }
+
+    /// When who runs has used up its budget, or a server has one again.
+    pub(crate) fn budget_end(&self) -> u64 {
+        let slot = self.tasks.get(self.chosen as usize).filter(|slot| !slot.exhausted);
+        let end_ns = slot.and_then(|slot| slot.budget.used_up()).map_or(NEVER, |end| end.as_ns());
+        end_ns.min(self.serving.next_ns(&self.rule).unwrap_or(NEVER))
+    }
+}
