@@ -83,7 +83,8 @@ fn limits(plan: &Plan, subjects: &[Option<usize>]) -> Vec<(usize, Limit)> {
 /// A record as a replay takes it, if it does: its subject is a position in the set.
 fn of_set(record: &Record, subjects: &[Option<usize>]) -> Option<Record> {
     match record.kind {
-        Kind::Begin | Kind::Budget => Some(*record),
+        // Of no task: what is replayed has the same cores, servers and resources.
+        Kind::Begin | Kind::Budget | Kind::Ceiling | Kind::CoreLost => Some(*record),
         // Their subjects are no tasks.
         Kind::End
         | Kind::Send

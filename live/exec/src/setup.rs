@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use taut_lock::Listener;
 use taut_policy::{Attribute, Overrun};
 use taut_time::Duration;
-use taut_trace::{Drain, Recorder, ring};
+use taut_trace::{Drain, Owner, Recorder, ring};
 
 use crate::bells::Bells;
 use crate::error::SetupError;
@@ -234,7 +234,12 @@ impl<'w> Setup<'w> {
     /// Records what happens on a core, into a ring for at least `records` of 32 bytes. Whoever has the drain empties it
     /// meanwhile; what finds it full is lost and counted.
     pub fn record(&mut self, core: CoreId, level: Level, records: usize) -> Drain {
-        let (recorder, drain) = ring(u16::try_from(core.0).unwrap_or(u16::MAX), records);
+        self.record_as(core, u16::try_from(core.0).unwrap_or(u16::MAX), level, records)
+    }
+
+    /// As [`Setup::record`], with the number by which the core is recorded.
+    pub fn record_as(&mut self, core: CoreId, number: u16, level: Level, records: usize) -> Drain {
+        let (recorder, drain) = ring(Owner::Core(number), records);
         self.cores[core.0].recorder = Some((recorder, level));
         drain
     }

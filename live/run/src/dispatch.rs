@@ -49,7 +49,8 @@ impl Dispatch {
         let cores: Vec<_> = plan
             .cores
             .iter()
-            .map(|core| {
+            .enumerate()
+            .map(|(at, core)| {
                 core.dispatched.as_ref()?;
                 let here = |user: &String| on_cpu(plan, user) == Some(core.cpu);
                 let by_floor = |resource: &&ResourcePlan| resource.protocol == Locking::Dfp;
@@ -61,7 +62,8 @@ impl Dispatch {
                     Scheduler::Edf => Rule::Srp,
                 };
                 let id = setup.core(core.cpu, rule);
-                drains.push(setup.record(id, Level::All, RING_RECORDS));
+                let number = u16::try_from(at).unwrap_or(u16::MAX);
+                drains.push(setup.record_as(id, number, Level::All, RING_RECORDS));
                 Some(id)
             })
             .collect();

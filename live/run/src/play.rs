@@ -16,7 +16,7 @@ use taut_plan::{ClassPlan, Plan};
 use taut_scope::Scope;
 use taut_sys::{clock, interrupt, signals, thread};
 use taut_time::{Duration, Instant};
-use taut_trace::{Writer, ring};
+use taut_trace::{Owner, Writer, ring};
 
 use crate::app::{Code, Part, position};
 use crate::best_effort::Context;
@@ -76,7 +76,7 @@ impl<'p> Play<'p> {
         let probes = if self.posture.keeps(Guarantee::Priorities) { self.plan.cores.len() } else { 0 };
         let mut drains = Vec::new();
         let mut scribe = |subject| {
-            let (recorder, drain) = ring(subject, RING_RECORDS);
+            let (recorder, drain) = ring(Owner::Task(subject), RING_RECORDS);
             drains.push(drain);
             Scribe::new(recorder, subject)
         };

@@ -10,9 +10,9 @@
 //! ```
 //! use taut_event::{Kind, Record, file::Run};
 //! use taut_time::Instant;
-//! use taut_trace::{Writer, ring};
+//! use taut_trace::{Owner, Writer, ring};
 //!
-//! let (mut recorder, drain) = ring(0, 1024);
+//! let (mut recorder, drain) = ring(Owner::Task(0), 1024);
 //! let at = Instant::from_ns(7);
 //! recorder.record(Record { at, kind: Kind::Start, cpu: 0, subject: 0, job: 0, value: 0 });
 //! let mut writer = Writer::new(Vec::new(), "", "", vec![drain]).unwrap();
@@ -27,5 +27,5 @@ mod ring;
 mod word;
 mod writer;
 
-pub use ring::{Drain, Recorder, STEPS, ring};
+pub use ring::{Drain, Owner, Recorder, STEPS, ring};
 pub use writer::{FLUSH_EVERY, POLL_EVERY, Writer, Written};

@@ -88,17 +88,26 @@ pub struct Recorder {
 #[derive(Debug)]
 pub struct Drain {
     shared: Arc<Shared>,
-    owner: u16,
+    owner: Owner,
     tail: u64,
     lost_told: u64,
     latest: Instant,
 }
 
+/// Whose records a ring holds: what is told when some are lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// Of a task's thread, by its position in the plan: [`Kind::Lost`].
+    Task(u16),
+    /// Of a core's dispatcher and the threads that take turns there, by its position in the plan: [`Kind::CoreLost`].
+    Core(u16),
+}
+
 /// A ring for at least `capacity` records (rounded up to a power of two, at least 2) of 32 bytes each.
 ///
-/// `owner` is the task whose thread records; a [`Kind::Lost`] record names it. All memory is allocated here,
+/// All memory is allocated here,
 /// and every page of it written to, so that recording takes no page fault.
-pub fn ring(owner: u16, capacity: usize) -> (Recorder, Drain) {
+pub fn ring(owner: Owner, capacity: usize) -> (Recorder, Drain) {
     let capacity = capacity.max(2).next_power_of_two();
     let slots: Box<[[Word; 4]]> = (0..capacity).map(|_| std::array::from_fn(|_| Word::new(0))).collect();
     let shared = Shared { head: Line((Word::new(0), Word::new(0))), tail: Line(Word::new(0)), slots };
@@ -143,7 +152,7 @@ impl Recorder {
 
 impl Drain {
     /// Takes what was recorded, oldest first, at most as many as the ring holds; then, if records were lost since
-    /// it was last told, one [`Kind::Lost`] record at the time of the latest taken. Returns how many it gave.
+    /// it was last told, one record of the kind that [`Owner`] says at the time of the latest taken. Returns how many it gave.
     pub fn drain(&mut self, mut take: impl FnMut(Record)) -> u64 {
         let shared = &*self.shared;
         let head = shared.head().load(Acquire); // O1 publish
@@ -163,7 +172,11 @@ impl Drain {
         if lost > self.lost_told {
             let value = lost - self.lost_told;
             self.lost_told = lost;
-            take(Record { at: self.latest, kind: Kind::Lost, cpu: 0, subject: self.owner, job: 0, value });
+            let (kind, subject) = match self.owner {
+                Owner::Task(task) => (Kind::Lost, task),
+                Owner::Core(core) => (Kind::CoreLost, core),
+            };
+            take(Record { at: self.latest, kind, cpu: 0, subject, job: 0, value });
             given += 1;
         }
         given
@@ -213,7 +226,7 @@ mod tests {
 
     #[test]
     fn in_order_over_many_rounds() {
-        let (mut recorder, mut drain) = ring(0, 8);
+        let (mut recorder, mut drain) = ring(Owner::Task(0), 8);
         for round in 0..10u64 {
             for i in 0..5 {
                 assert!(recorder.record(record(round * 5 + i)));
@@ -225,8 +238,18 @@ mod tests {
     }
 
     #[test]
+    fn what_a_core_lost_is_told_of_the_core() {
+        let (mut recorder, mut drain) = ring(Owner::Core(2), 2);
+        for i in 0..3 {
+            recorder.record(record(i));
+        }
+        let lost = taken(&mut drain)[2];
+        assert_eq!((lost.kind, lost.subject, lost.value), (Kind::CoreLost, 2, 1));
+    }
+
+    #[test]
     fn full_loses_the_newest_and_tells_once() {
-        let (mut recorder, mut drain) = ring(3, 4);
+        let (mut recorder, mut drain) = ring(Owner::Task(3), 4);
         for i in 0..7 {
             assert_eq!(recorder.record(record(i)), i < 4);
         }
@@ -241,7 +264,7 @@ mod tests {
 
     #[test]
     fn steps_are_bounded() {
-        let (mut recorder, mut drain) = ring(0, 4);
+        let (mut recorder, mut drain) = ring(Owner::Task(0), 4);
         let mut most = 0;
         for i in 0..100 {
             STEPS_TAKEN.set(0);
@@ -257,7 +280,7 @@ mod tests {
     #[test]
     fn two_threads_lose_nothing_unseen() {
         const RECORDS: u64 = 200_000;
-        let (mut recorder, mut drain) = ring(0, 64);
+        let (mut recorder, mut drain) = ring(Owner::Task(0), 64);
         let thread = std::thread::spawn(move || {
             for i in 0..RECORDS {
                 recorder.record(record(i));
@@ -294,7 +317,7 @@ mod model {
     #[test]
     fn every_interleaving() {
         loom::model(|| {
-            let (mut recorder, mut drain) = ring(0, 2);
+            let (mut recorder, mut drain) = ring(Owner::Task(0), 2);
             let record = |n: u64| Record {
                 at: Instant::from_ns(n + 1),
                 kind: Kind::Send,

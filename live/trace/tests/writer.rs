@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use taut_event::file::Run;
 use taut_event::{Kind, Record};
 use taut_time::Instant;
-use taut_trace::{Writer, ring};
+use taut_trace::{Owner, Writer, ring};
 
 fn record(subject: u16, number: u64) -> Record {
     Record { at: Instant::from_ns(number), kind: Kind::Start, cpu: 1, subject, job: number, value: 0 }
@@ -20,8 +20,8 @@ fn record(subject: u16, number: u64) -> Record {
 
 #[test]
 fn all_rings_reach_the_file_in_their_order() {
-    let (mut first, first_drain) = ring(0, 64);
-    let (mut second, second_drain) = ring(1, 4);
+    let (mut first, first_drain) = ring(Owner::Task(0), 64);
+    let (mut second, second_drain) = ring(Owner::Task(1), 4);
     let mut writer =
         Writer::new(Vec::new(), "lock = 1\n", "cpus = 2\n", vec![first_drain, second_drain]).unwrap();
     let stop = Arc::new(AtomicBool::new(false));
@@ -65,7 +65,7 @@ impl Write for Full {
 
 #[test]
 fn a_full_disk_is_told_at_the_end_and_the_rings_stay_empty() {
-    let (mut recorder, drain) = ring(0, 4);
+    let (mut recorder, drain) = ring(Owner::Task(0), 4);
     let mut writer = Writer::new(Full(100), "", "", vec![drain]).unwrap();
     for number in 0..12 {
         assert!(recorder.record(record(0, number)), "record {number} found no room");
@@ -94,7 +94,7 @@ fn minor_faults(text: &mut String) -> u64 {
 #[cfg(target_os = "linux")]
 #[test]
 fn recording_takes_no_page_fault() {
-    let (mut recorder, mut drain) = ring(0, 1 << 16);
+    let (mut recorder, mut drain) = ring(Owner::Task(0), 1 << 16);
     let mut text = String::with_capacity(4096);
     recorder.record(record(0, 0));
     drain.drain(|_| ());

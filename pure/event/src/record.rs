@@ -40,7 +40,7 @@ pub enum Kind {
     Service = 14,
     /// A count of a thread, taken at the end. Subject: task; job: [`Count`]; value: the count.
     Counted = 15,
-    /// Records of a thread were lost because its ring was full. Subject: task; value: how many.
+    /// Records of a task's thread were lost because its ring was full. Subject: task; value: how many.
     Lost = 16,
     /// The last record of an orderly run. Subject 0; value: the signal that ended it, 0 for none.
     End = 17,
@@ -69,6 +69,9 @@ pub enum Kind {
     /// A resource's ceiling or floor is another one from the next lock on. Subject: resource; value: a priority, or a
     /// relative deadline (ns).
     Ceiling = 29,
+    /// Records of a core's dispatcher were lost because its ring was full. Subject: core (position in the plan); value: how
+    /// many.
+    CoreLost = 30,
 }
 
 /// What a [`Kind::Counted`] record counts, in its job field.
@@ -95,7 +98,7 @@ impl Count {
 }
 
 impl Kind {
-    const ALL: [Self; 29] = [
+    const ALL: [Self; 30] = [
         Self::Begin,
         Self::Release,
         Self::Start,
@@ -125,6 +128,7 @@ impl Kind {
         Self::Budget,
         Self::Level,
         Self::Ceiling,
+        Self::CoreLost,
     ];
 
     /// The kind with that number, if there is one.
@@ -203,6 +207,6 @@ mod tests {
             assert_eq!(Record::from_bytes(&record.to_bytes()), Some(record));
         }
         assert_eq!(Record::from_bytes(&[0; 32]), None);
-        assert_eq!(Kind::from_number(30), None);
+        assert_eq!(Kind::from_number(31), None);
     }
 }

@@ -119,6 +119,12 @@ pub(crate) fn judge(plan: &Plan, run: &Run) -> Report {
     let channels: Vec<ChannelFigures> = (0..plan.channels.len()).map(|at| judge.channel(at)).collect();
     let chains = (0..plan.chains.len()).map(|at| judge.chain(at, &tasks, &channels, &history)).collect();
     let real_time = judge.promises.iter().any(Option::is_some);
+    for (at, core) in plan.cores.iter().enumerate() {
+        let records = judge.of(Kind::CoreLost, at).map(|record| record.value).fold(0, u64::saturating_add);
+        if records > 0 {
+            judge.breaches.push(Breach::LostOnCore { cpu: core.cpu, records });
+        }
+    }
     if real_time && joined.iter().all(|task| task.jobs.is_empty()) {
         judge.breaches.push(Breach::Nothing);
     }

@@ -502,7 +502,11 @@ pub(crate) fn breach_text(breach: &Breach) -> String {
         ),
         Breach::Lost { task, records } => format!(
             "{} of `{task}` lost: what is not recorded cannot be shown to be kept",
-            plural(*records, "record was", "records were")
+            plural(*records, "record", "records")
+        ),
+        Breach::LostOnCore { cpu, records } => format!(
+            "{} of CPU {cpu} lost: what is not recorded cannot be shown to be kept",
+            plural(*records, "record", "records")
         ),
         Breach::Nothing => "no job of a real-time task completed: nothing was shown".to_owned(),
     }
@@ -541,10 +545,10 @@ pub(crate) fn warning_text(warning: &Warning) -> String {
             format!("`{channel}` lost {}", plural(*values, "value", "values"))
         }
         Warning::Lost { task, records } => {
-            format!("{} of `{task}` lost", plural(*records, "record was", "records were"))
+            format!("{} of `{task}` lost", plural(*records, "record", "records"))
         }
         Warning::Unknown { records } => {
-            format!("{} of a newer version left out", plural(*records, "record was", "records were"))
+            format!("{} of a newer version left out", plural(*records, "record", "records"))
         }
     }
 }

@@ -133,6 +133,13 @@ pub enum Breach {
         /// How many.
         records: u64,
     },
+    /// Records of a core were lost: of the jobs of all its tasks.
+    LostOnCore {
+        /// Its CPU.
+        cpu: u16,
+        /// How many.
+        records: u64,
+    },
     /// There are real-time tasks, and no job of any of them completed.
     Nothing,
 }

@@ -121,6 +121,19 @@ fn what_was_lost_is_not_kept() {
 }
 
 #[test]
+fn what_a_core_lost_is_of_all_its_tasks() {
+    let mut run = run(Script::quiet());
+    let at = run.records[0].at;
+    let lost = |subject, value| Record { at, kind: Kind::CoreLost, cpu: 0, subject, job: 0, value };
+    run.records.extend([lost(0, 5), lost(0, 2)]);
+    let report = Report::new(&plan(), &run);
+    let breach = Breach::LostOnCore { cpu: plan().cores[0].cpu, records: 7 };
+    assert_eq!(report.verdict(), &Verdict::Broken(vec![breach]));
+    let text = report.text(100, false);
+    assert!(text.contains("7 records of CPU 0 lost"), "{text}");
+}
+
+#[test]
 fn a_job_that_never_ends_is_late() {
     let mut run = run(Script::quiet());
     run.records.retain(|r| !(r.kind == Kind::Complete && r.subject == OUTPUT && r.job == 10));

@@ -194,7 +194,9 @@ fn what_is_lost_is_not_compared() {
         let Some(&gone) = own.get(own.len() / 2) else { continue };
         let told_at = own[(own.len() / 2 + 5).min(own.len() - 1)];
         let record = records[told_at];
-        records.insert(told_at + 1, Record { kind: Kind::Lost, value: 1, job: 0, ..record });
+        // A dispatcher's ring tells of its core, a thread's of its task.
+        let (kind, subject) = if seed % 2 == 0 { (Kind::CoreLost, 0) } else { (Kind::Lost, record.subject) };
+        records.insert(told_at + 1, Record { kind, subject, value: 1, job: 0, ..record });
         records.remove(gone);
         let replayed = replay(&case, &records, 0);
         assert_eq!(replayed.difference, None, "seed {seed}: {}", told(&replayed));

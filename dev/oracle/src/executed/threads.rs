@@ -31,9 +31,12 @@ pub(crate) enum Fault {
     None,
     /// Each local resource is two for the executor, used by every other task: no ceiling knows of all users.
     Split,
-    /// Sections of resources of several cores are not locked at all, and recorded nowhere.
+    /// Sections of resources of several cores are not locked at all, and recorded nowhere. They are longer by
+    /// [`UNLOCKED_NS`], or on two cores that have little to do one would seldom come beside another.
     Unlocked,
 }
+
+const UNLOCKED_NS: u64 = 100_000;
 
 /// A part of a job.
 #[derive(Clone, Debug)]
@@ -104,7 +107,9 @@ impl Needs<'_> {
                             job.lock_global(guard, |(), job| self.section(*resource, inside, job)).is_ok()
                         }
                         Guard::Nothing => {
-                            self.section(*resource, inside, job);
+                            let longer: Vec<Part> =
+                                inside.iter().cloned().chain([Part::Spin(UNLOCKED_NS)]).collect();
+                            self.section(*resource, &longer, job);
                             true
                         }
                     };

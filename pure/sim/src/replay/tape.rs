@@ -31,6 +31,8 @@ pub enum Flaw {
     Task(usize),
     /// There is no such resource in the set.
     Resource(u64),
+    /// There is no such core in the set.
+    Core(usize),
     /// This task uses a resource that its set does not say of it.
     Undeclared(usize, usize),
     /// Later than any clock: 2⁶² ns or more.
@@ -53,6 +55,7 @@ impl fmt::Display for Flaw {
         match self {
             Self::Task(task) => write!(f, "there is no task {task}"),
             Self::Resource(resource) => write!(f, "there is no resource {resource}"),
+            Self::Core(core) => write!(f, "there is no core {core}"),
             Self::Undeclared(task, resource) => {
                 write!(f, "task {task} uses resource {resource}, which nothing says that it does")
             }
@@ -210,6 +213,13 @@ impl Tape {
                     let core = set.tasks().get(of).ok_or(wrong(Flaw::Task(of)))?.core;
                     let what = What::Turn(server, record.value);
                     tape.put(core, Item { record: at, at: at_time, task: of, job: 0, what });
+                    continue;
+                }
+                Kind::CoreLost => {
+                    let at_time = (time < END_OF_TIME).then_some(time).ok_or(wrong(Flaw::Time))?;
+                    let core = (subject < cores).then_some(subject).ok_or(wrong(Flaw::Core(subject)))?;
+                    let what = What::End(Why::Lost(record.value));
+                    tape.put(core, Item { record: at, at: at_time, task: 0, job: 0, what });
                     continue;
                 }
                 // A server is no task.
