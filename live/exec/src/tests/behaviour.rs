@@ -117,6 +117,8 @@ fn overruns(wanted: Wanted, policy: Overrun) -> (crate::Outcome, Vec<Kind>, u64)
             while exec.wait(Some(Time::from_millis(10))).is_none() && rounds < 1000 {
                 rounds = if over.load(Ordering::Relaxed) { 1000 } else { rounds + 1 };
             }
+            // An ordinary dispatcher may have had no processor until now.
+            exec.wait(Some(Time::from_millis(30)));
         })
         .unwrap();
     let kinds = drained(&mut drain).iter().map(|record| record.kind).collect();
