@@ -32,15 +32,16 @@ fn row(name: &str, unit: &str, values: &mut [f64]) -> f64 {
     at(0.5)
 }
 
-/// Runs one job of the last task that `tasks` makes, on a core of its own.
-fn one_job<'w>(rule: Rule, tasks: impl FnOnce(&mut Setup<'w>, taut_exec::CoreId) -> TaskId) {
+/// Runs one job of the last task that `tasks` makes, on a core of its own, for `ms`. It should be done by then: who stops
+/// earlier calls the dispatcher, which leaves it a note.
+fn one_job<'w>(rule: Rule, ms: u64, tasks: impl FnOnce(&mut Setup<'w>, taut_exec::CoreId) -> TaskId) {
     let mut setup = Setup::new();
     let core = setup.core(cpu(), rule);
     let last = tasks(&mut setup, core);
     setup
         .run(Wanted::Strict, |exec| {
             exec.release(last).unwrap();
-            std::thread::sleep(std::time::Duration::from_millis(30));
+            std::thread::sleep(std::time::Duration::from_millis(ms));
         })
         .unwrap();
 }
@@ -67,7 +68,7 @@ fn batch(job: &mut Job<'_>, resource: &Resource<u64>) -> f64 {
 /// Lock and unlock by a job, with `ready` others that wait for the core, in a loop.
 fn locks(rule: Rule, ready: u32, rounds: usize) -> Vec<f64> {
     let costs = Mutex::new(Vec::with_capacity(rounds));
-    one_job(rule, |setup, core| {
+    one_job(rule, 30, |setup, core| {
         let resource = setup.resource(core, 0_u64);
         let others: Vec<_> =
             (0..ready).map(|at| setup.task(core, hand("waits", 1 + at), |_: &mut Job<'_>| {})).collect();
@@ -194,7 +195,7 @@ impl Baton {
 /// job that it preempted.
 fn unlocks(count: usize) -> (Vec<f64>, Vec<f64>) {
     let (there, back) = (Baton::new(count), Baton::new(count));
-    one_job(Rule::Srp, |setup, core| {
+    one_job(Rule::Srp, 30, |setup, core| {
         let resource = setup.resource(core, 0_u64);
         let (there, back, ours) = (&there, &back, resource.clone());
         let upper = setup.task(core, hand("upper", 10).uses(&resource), move |_: &mut Job<'_>| {
@@ -219,7 +220,7 @@ fn unlocks(count: usize) -> (Vec<f64>, Vec<f64>) {
 fn completions(count: usize) -> Vec<f64> {
     let baton = Baton::new(count);
     let left = AtomicU64::new(0);
-    one_job(Rule::Srp, |setup, core| {
+    one_job(Rule::Srp, 30, |setup, core| {
         let (baton, left) = (&baton, &left);
         let tasks: Vec<_> = (0..20)
             .map(|at| {
@@ -251,7 +252,7 @@ const TRACED: u32 = 1_000_000;
 /// Between two looks at the thread's clock, which are system calls: locks that nobody else wants; between two more, one with
 /// a system call inside. Nothing else is released: who traces stops threads, and another job must not run meanwhile.
 fn calls(rule: Rule) {
-    one_job(rule, |setup, core| {
+    one_job(rule, 1_000, |setup, core| {
         let resource = setup.resource(core, 0_u64);
         let ours = resource.clone();
         setup.task(core, hand("locks", 1).uses(&resource), move |job: &mut Job<'_>| {

@@ -58,6 +58,10 @@ fn counts(trace: &str) -> Result<Vec<u32>, String> {
     for line in trace.lines() {
         let Some((thread, call)) = line.split_once(char::is_whitespace) else { continue };
         let known = threads.iter_mut().find(|(known, ..)| *known == thread);
+        // The second line of a call that others came in between of.
+        if call.trim_start().starts_with("<... ") {
+            continue;
+        }
         let looks = call.trim_start().starts_with(LOOK);
         match known {
             Some((_, count, calls)) if looks => {
