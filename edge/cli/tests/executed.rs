@@ -5,44 +5,19 @@
 //! be real-time or without it: the decisions are the same.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
+#[path = "../../../live/run/tests/app/mod.rs"]
+mod app;
+
 use std::path::Path;
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 
-use taut_boot::Posture;
+use app::{Quiet, TURN, each, planned};
 use taut_event::Kind;
 use taut_event::file::Run;
-use taut_plan::{Input, Plan, digest};
-use taut_run::{App, Component, Config, Error, Failure, Job, Observer, Reason, Task};
+use taut_plan::Plan;
+use taut_run::{App, Config, Error, Failure, Job};
 use taut_time::Duration;
-
-/// One application at a time: they share the process's signals.
-static TURN: Mutex<()> = Mutex::new(());
-
-struct Quiet;
-
-impl Observer for Quiet {
-    fn posture(&mut self, _: &Posture) {}
-    fn removed_stale(&mut self, _: &str) {}
-    fn started(&mut self, _: &Plan, _: Option<Duration>) {}
-    fn stopping(&mut self, _: Reason) {}
-    fn stuck(&mut self, task: &str) {
-        panic!("{task} is stuck");
-    }
-    fn unfinished(&mut self, task: &str, error: &dyn std::error::Error) {
-        panic!("{task}: {error}");
-    }
-}
-
-struct Each<F>(F);
-
-impl<F: Send> Component for Each<F> {}
-
-impl<F: FnMut(&mut Job<'_>) -> Result<(), Failure> + Send> Task for Each<F> {
-    fn release(&mut self, job: &mut Job<'_>) -> Result<(), Failure> {
-        (self.0)(job)
-    }
-}
 
 /// Runs an application for 300 ms; the folder of its recording.
 fn ran(
@@ -51,20 +26,14 @@ fn ran(
 ) -> (tempfile::TempDir, Plan) {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = tempfile::tempdir().unwrap();
-    let source = taut_manifest::Source { name: "taut.toml".to_owned(), text: manifest.to_owned() };
-    let loaded = taut_manifest::load(&source, &[]);
-    let shown = taut_manifest::render(&loaded.diagnostics, &[&source], false, 100);
-    let model = loaded.model.unwrap_or_else(|| panic!("{shown}"));
-    let input = Input { path: "taut.toml".to_owned(), hash: digest(manifest.as_bytes()) };
-    let planned = Plan::make(&model, vec![input]);
-    assert!(planned.plan.proven, "{:#?}", planned.faults);
+    let plan = planned(manifest);
     std::fs::write(folder.path().join("taut.toml"), manifest).unwrap();
     let lock = folder.path().join("taut.lock");
-    std::fs::write(&lock, planned.plan.to_lock().unwrap()).unwrap();
+    std::fs::write(&lock, plan.to_lock().unwrap()).unwrap();
     let (out, duration) = (Some(folder.path().to_owned()), Some(Duration::from_ms(300)));
     let ending = taut_run::run(&Config { lock, out, duration, spawned_ns: None }, &mut Quiet, setup);
     assert!(ending.unwrap().orderly);
-    (folder, planned.plan)
+    (folder, plan)
 }
 
 fn taut(folder: &Path, line: &str) -> (Option<i32>, String) {
@@ -144,7 +113,7 @@ fn locks_between_cores() {
                         (name == "slow").then(|| create.state_writer::<[u64; 100]>("pose")).transpose()?;
                     let mut reads =
                         (name == "far").then(|| create.state_reader::<[u64; 100]>("pose")).transpose()?;
-                    Ok(Each(move |job: &mut Job<'_>| {
+                    Ok(each(move |job: &mut Job<'_>| {
                         spend(job, 100);
                         job.lock(&bus, |(), job| spend(job, 150))?;
                         if let Some(own) = &own {
@@ -190,7 +159,7 @@ fn the_example() {
                 let mut writes = writes.then(|| create.state_writer::<[f64; 12]>("pose")).transpose()?;
                 let reads = matches!(name, "control" | "record");
                 let mut reads = reads.then(|| create.state_reader::<[f64; 12]>("pose")).transpose()?;
-                Ok(Each(move |job: &mut Job<'_>| {
+                Ok(each(move |job: &mut Job<'_>| {
                     if let Some(writes) = &mut writes {
                         writes.publish(job, [1.0; 12]).map_err(|_| Failure::Code(1))?;
                     }
@@ -248,7 +217,7 @@ fn synchronous_flows() {
                     }
                     let writes = matches!(name, "left" | "right");
                     let mut writes = writes.then(|| create.state_writer::<[u64; 10]>(name)).transpose()?;
-                    Ok(Each(move |job: &mut Job<'_>| {
+                    Ok(each(move |job: &mut Job<'_>| {
                         for from in &mut reads {
                             let _ = from.latest(job);
                         }
@@ -287,7 +256,7 @@ fn limited(tables: &str) -> String {
 /// Sometimes four times as long as stated.
 fn sometimes_long(app: &mut App<'_>, name: &str, micros: u64) -> Result<(), Error> {
     app.task(name, move |_| {
-        Ok(Each(move |job: &mut Job<'_>| {
+        Ok(each(move |job: &mut Job<'_>| {
             spend(job, if job.number() % 4 == 1 { 4 * micros } else { micros / 2 });
             Ok(())
         }))

@@ -6,24 +6,17 @@
 //! privilege to be real-time the same holds.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
+mod app;
+
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex};
 
-use taut_boot::Posture;
+use app::{Quiet, TURN, planned};
 use taut_event::file::Run;
 use taut_event::{Count, Kind, Record};
-use taut_plan::{Flow, Input, Plan, digest};
-use taut_run::{
-    App, Component, Config, CountingAllocator, Error, Failure, Job, Observer, RECORDING, Reason, StateReader,
-    StateWriter, Task,
-};
+use taut_plan::{Flow, Plan};
+use taut_run::{App, Component, Config, Error, Failure, Job, RECORDING, StateReader, StateWriter, Task};
 use taut_time::Duration;
-
-#[global_allocator]
-static ALLOCATOR: CountingAllocator = CountingAllocator;
-
-/// One application at a time: they share the process's signals.
-static TURN: Mutex<()> = Mutex::new(());
 
 /// What a block of the model gives, and in which job.
 type Value = [u64; 2];
@@ -229,21 +222,6 @@ impl Task for Idle {
     }
 }
 
-struct Quiet;
-
-impl Observer for Quiet {
-    fn posture(&mut self, _: &Posture) {}
-    fn removed_stale(&mut self, _: &str) {}
-    fn started(&mut self, _: &Plan, _: Option<Duration>) {}
-    fn stopping(&mut self, _: Reason) {}
-    fn stuck(&mut self, task: &str) {
-        panic!("{task} is stuck");
-    }
-    fn unfinished(&mut self, task: &str, error: &dyn std::error::Error) {
-        panic!("{task}: {error}");
-    }
-}
-
 struct Outcome {
     plan: Plan,
     records: Vec<Record>,
@@ -292,14 +270,7 @@ fn run<F: Fn(u64) -> u64 + Send + 'static>(
 ) -> Outcome {
     let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let folder = tempfile::tempdir().unwrap();
-    let source = taut_manifest::Source { name: "taut.toml".to_owned(), text: manifest.clone() };
-    let loaded = taut_manifest::load(&source, &[]);
-    let shown = taut_manifest::render(&loaded.diagnostics, &[&source], false, 100);
-    let model = loaded.model.unwrap_or_else(|| panic!("{shown}"));
-    let input = Input { path: "taut.toml".to_owned(), hash: digest(manifest.as_bytes()) };
-    let planned = Plan::make(&model, vec![input]);
-    assert!(planned.plan.proven, "{:#?}", planned.faults);
-    let plan = planned.plan;
+    let plan = planned(&manifest);
     std::fs::write(folder.path().join("taut.toml"), manifest).unwrap();
     let lock = folder.path().join("taut.lock");
     std::fs::write(&lock, plan.to_lock().unwrap()).unwrap();

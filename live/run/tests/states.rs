@@ -7,23 +7,19 @@
 //! degraded, and what is checked here holds all the same.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
+mod app;
+
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use taut_boot::Posture;
+use app::{Quiet, each, planned};
 use taut_event::file::Run;
 use taut_event::{Count, Kind};
-use taut_plan::{Input, Mechanism, Place, Plan, Way, digest};
-use taut_run::{
-    App, Attachment, Component, Config, CountingAllocator, Error, Failure, Job, Observer, RECORDING, Reason,
-    Task,
-};
+use taut_plan::{Mechanism, Place, Plan, Way};
+use taut_run::{App, Attachment, Config, Error, Failure, RECORDING};
 use taut_segment::{Attached, Role};
 use taut_time::Duration;
-
-#[global_allocator]
-static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 /// What this process is to do; none for the test itself.
 const ROLE: &str = "TAUT_TEST_ROLE";
@@ -68,43 +64,7 @@ fn clients_may_read(mechanism: &str) -> bool {
 
 fn plan(mechanism: &str) -> (Plan, String) {
     let text = manifest(mechanism);
-    let source = taut_manifest::Source { name: "taut.toml".to_owned(), text: text.clone() };
-    let loaded = taut_manifest::load(&source, &[]);
-    let shown = taut_manifest::render(&loaded.diagnostics, &[&source], false, 100);
-    let model = loaded.model.unwrap_or_else(|| panic!("{shown}"));
-    let input = Input { path: "taut.toml".to_owned(), hash: digest(text.as_bytes()) };
-    let planned = Plan::make(&model, vec![input]);
-    assert!(planned.plan.proven, "{:#?}", planned.faults);
-    (planned.plan, text)
-}
-
-struct Quiet;
-
-impl Observer for Quiet {
-    fn posture(&mut self, _: &Posture) {}
-    fn removed_stale(&mut self, _: &str) {}
-    fn started(&mut self, _: &Plan, _: Option<Duration>) {}
-    fn stopping(&mut self, _: Reason) {}
-    fn stuck(&mut self, task: &str) {
-        panic!("{task} is stuck");
-    }
-    fn unfinished(&mut self, task: &str, error: &dyn std::error::Error) {
-        panic!("{task}: {error}");
-    }
-}
-
-struct Each<F>(F);
-
-impl<F: Send> Component for Each<F> {}
-
-impl<F: FnMut(&mut Job<'_>) -> Result<(), Failure> + Send> Task for Each<F> {
-    fn release(&mut self, job: &mut Job<'_>) -> Result<(), Failure> {
-        (self.0)(job)
-    }
-}
-
-fn each<F: FnMut(&mut Job<'_>) -> Result<(), Failure> + Send>(job: F) -> Each<F> {
-    Each(job)
+    (planned(&text), text)
 }
 
 /// How many values have been written.

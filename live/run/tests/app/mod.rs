@@ -50,6 +50,22 @@ impl Observer for Told {
     }
 }
 
+/// For who wants to be told of what goes wrong alone.
+pub struct Quiet;
+
+impl Observer for Quiet {
+    fn posture(&mut self, _: &Posture) {}
+    fn removed_stale(&mut self, _: &str) {}
+    fn started(&mut self, _: &Plan, _: Option<Duration>) {}
+    fn stopping(&mut self, _: Reason) {}
+    fn stuck(&mut self, task: &str) {
+        panic!("{task} is stuck");
+    }
+    fn unfinished(&mut self, task: &str, error: &dyn std::error::Error) {
+        panic!("{task}: {error}");
+    }
+}
+
 pub struct Outcome {
     pub ending: Result<Ending, Error>,
     pub told: Told,
@@ -73,14 +89,19 @@ pub fn plan(tables: &str) -> (Plan, String) {
         "manifest = 1\n[app]\nname = \"test\"\n[platform]\ncores = {cores}\nmemory = \"32MiB\"\n\
          on-missing-privilege = \"degrade\"\n{tables}"
     );
-    let source = taut_manifest::Source { name: "taut.toml".to_owned(), text: text.clone() };
+    (planned(&text), text)
+}
+
+/// The plan of a manifest, which is proven.
+pub fn planned(manifest: &str) -> Plan {
+    let source = taut_manifest::Source { name: "taut.toml".to_owned(), text: manifest.to_owned() };
     let loaded = taut_manifest::load(&source, &[]);
     let shown = taut_manifest::render(&loaded.diagnostics, &[&source], false, 100);
     let model = loaded.model.unwrap_or_else(|| panic!("{shown}"));
-    let input = Input { path: "taut.toml".to_owned(), hash: digest(text.as_bytes()) };
+    let input = Input { path: "taut.toml".to_owned(), hash: digest(manifest.as_bytes()) };
     let planned = Plan::make(&model, vec![input]);
     assert!(planned.plan.proven, "{:#?}", planned.faults);
-    (planned.plan, text)
+    planned.plan
 }
 
 pub fn run(
