@@ -143,13 +143,33 @@ fn line(name: &str, width: usize, outcome: &Outcome, elapsed: Duration) -> Strin
 
 fn print_tail(log: &str, path: &str) {
     let lines: Vec<_> = log.lines().collect();
-    let skipped = lines.len().saturating_sub(TAIL);
-    if skipped > 0 {
-        println!("      | ... {skipped} lines before these are in {path}");
+    let failed = failed_tests(&lines);
+    let shown = if failed.is_empty() { &lines[lines.len().saturating_sub(TAIL)..] } else { &failed };
+    if shown.len() < lines.len() {
+        println!("      | ... {} more lines are in {path}", lines.len() - shown.len());
     }
-    for line in &lines[skipped..] {
+    for line in shown {
         println!("      | {line}");
     }
+}
+
+/// What each failed test printed, the end of it if it is long: tests that passed after it say nothing of it.
+fn failed_tests<'l>(lines: &[&'l str]) -> Vec<&'l str> {
+    let mut shown = Vec::new();
+    let mut rest = lines;
+    while let Some(begin) = rest.iter().position(|line| is_of_a_failed_test(line)) {
+        let text = &rest[begin + 1..];
+        let end = text.iter().position(|line| is_of_a_failed_test(line) || *line == "failures:");
+        let text = &text[..end.unwrap_or(text.len())];
+        shown.push(rest[begin]);
+        shown.extend_from_slice(&text[text.len().saturating_sub(TAIL)..]);
+        rest = &rest[begin + 1 + text.len()..];
+    }
+    shown
+}
+
+fn is_of_a_failed_test(line: &str) -> bool {
+    line.starts_with("---- ") && line.ends_with(" stdout ----")
 }
 
 #[cfg(test)]
@@ -181,6 +201,28 @@ mod tests {
         let text = "test result: ok. 4 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out";
         let outcome = Outcome::of_tests(output(End::Signal, text));
         assert_eq!(outcome.tally, Tally { passed: 4, failed: 1, skipped: 0 });
+    }
+
+    #[test]
+    fn what_failed_tests_print_is_found() {
+        let text = "test a ... ok\n\nfailures:\n\n---- b stdout ----\nfirst\n\n---- c stdout ----\nsecond\n\n\nfailures:\n    b\n    \
+                    c\n\ntest result: FAILED. 1 passed; 2 failed;\n     Running more\n---- d stdout ----\nthird\n";
+        let lines: Vec<_> = text.lines().collect();
+        let expected = [
+            "---- b stdout ----",
+            "first",
+            "",
+            "---- c stdout ----",
+            "second",
+            "",
+            "",
+            "---- d stdout ----",
+            "third",
+        ];
+        assert_eq!(failed_tests(&lines), expected);
+        let long = format!("---- e stdout ----\n{}failures:", "line\n".repeat(TAIL + 9));
+        assert_eq!(failed_tests(&long.lines().collect::<Vec<_>>()).len(), 1 + TAIL);
+        assert_eq!(failed_tests(&["error[E0308]: mismatched types"]), [""; 0]);
     }
 
     #[test]
