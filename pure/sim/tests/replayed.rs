@@ -89,6 +89,24 @@ fn what_is_changed_is_found_first() {
     assert!(changed > 700, "{changed}");
 }
 
+/// Requests and unlocks of resources of several cores are recorded later than they happen, as `late` draws, but before what
+/// their core does next.
+fn record_late(case: &Case, records: &mut [Record], mut late: impl FnMut() -> u64) {
+    let global = |record: &Record| {
+        let lock = matches!(record.kind, Kind::Locked | Kind::Spin | Kind::Suspend | Kind::Unlock);
+        lock && !case.set.is_local(record.value as usize)
+    };
+    for core in 0..case.set.cores().len() {
+        for pair in of_core(case, records, core).windows(2) {
+            let (record, next) = (records[pair[0]], records[pair[1]]);
+            if global(&record) {
+                let later = late().min((instant(&next) - record.at.as_ns()).saturating_sub(1));
+                records[pair[0]].at = Instant::from_ns(record.at.as_ns() + later);
+            }
+        }
+    }
+}
+
 /// Instants of requests and unlocks that are read beside the step, as jobs on several cores do.
 #[test]
 fn what_is_too_close_to_tell_is_told_by_who_holds() {
@@ -96,20 +114,7 @@ fn what_is_too_close_to_tell_is_told_by_who_holds() {
     for seed in 1..=cases(700) {
         let (case, mut records) = recorded(seed, 400);
         let mut random = Random(seed);
-        let global = |record: &Record| {
-            let lock = matches!(record.kind, Kind::Locked | Kind::Spin | Kind::Suspend | Kind::Unlock);
-            lock && !case.set.is_local(record.value as usize)
-        };
-        // What a job asks for and gives back is recorded later than it does, by up to 40 ns, but before what its core does next.
-        for core in 0..case.set.cores().len() {
-            for pair in of_core(&case, &records, core).windows(2) {
-                let (record, next) = (records[pair[0]], records[pair[1]]);
-                if global(&record) {
-                    let later = random.below(41).min((instant(&next) - record.at.as_ns()).saturating_sub(1));
-                    records[pair[0]].at = Instant::from_ns(record.at.as_ns() + later);
-                }
-            }
-        }
+        record_late(&case, &mut records, || random.below(41));
         let replayed = replay(&case, &records, 100);
         assert!(replayed.is_equal(), "seed {seed}, {:?}:\n{}", case.rules, told(&replayed));
         reordered += replayed.reordered;
@@ -117,6 +122,22 @@ fn what_is_too_close_to_tell_is_told_by_who_holds() {
     }
     println!("{reordered} steps in the other order, {differ} cases differ without");
     assert!(reordered > 20 && differ > 10, "{reordered} {differ}");
+}
+
+/// The same where threads are stopped between a step and its record, for as long as it takes another core to do much.
+#[test]
+fn what_was_recorded_much_later_is_told_by_who_holds() {
+    let mut reordered = 0;
+    for seed in 1..=cases(1_500) {
+        let (case, mut records) = recorded(seed, 400);
+        let mut random = Random(seed);
+        record_late(&case, &mut records, || if random.below(4) == 0 { random.below(100_000) } else { 0 });
+        let replayed = replay(&case, &records, 1_000_000);
+        assert!(replayed.is_equal(), "seed {seed}, {:?}:\n{}", case.rules, told(&replayed));
+        reordered += replayed.reordered;
+    }
+    println!("{reordered} steps in the other order");
+    assert!(reordered > 100, "{reordered}");
 }
 
 /// However close: a holder beside another is a difference.

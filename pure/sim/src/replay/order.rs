@@ -60,6 +60,20 @@ impl<S: Sink> Player<'_, S> {
         {
             return Some(unlock);
         }
+        // It was given back to one that had asked before: so before what the giver's core does then, and, by priority, before
+        // who would be next and is not.
+        if let Some(giver) = self.kept[resource]
+            && let Some(heir) = self.heir(core, resource, item.at)
+            && !self.first.iter().any(|(busy, _)| *busy == heir.0)
+        {
+            let tasks = self.set.tasks();
+            let passed_over = self.by_priority(resource)
+                && self.is_sure(resource)
+                && tasks[item.task].priority > tasks[self.tape.items[heir.0][heir.1].task].priority;
+            if tasks[giver].core == core || passed_over {
+                return Some(heir);
+            }
+        }
         // Requests of those that held it before this one, or hold it next; more than there are tasks do not wait.
         let holds = self.tape.holds[resource].iter().take(rank).skip(self.grants[resource]);
         let mut holds = holds.take(self.granted.len()).copied();
@@ -79,24 +93,33 @@ impl<S: Sink> Player<'_, S> {
         })
     }
 
-    /// Whether who holds a resource next has still to ask for it, and will wait: then it is let go after that, however
-    /// much later than was recorded.
-    pub(super) fn is_kept(&self, core: usize, resource: usize, at: u64) -> bool {
+    /// Who of another core holds a resource next, if it has still to ask for it, and will wait: then a core lets it go
+    /// after that, however much later than was recorded.
+    pub(super) fn heir(&self, core: usize, resource: usize, at: u64) -> Option<(usize, usize)> {
         let until = at.saturating_add(self.patience);
         let holds = self.tape.holds[resource].iter().skip(self.grants[resource]);
-        let sure = self.grants[resource] < self.tape.sure[resource];
-        let mut next = holds.take(if sure { 1 } else { usize::MAX });
-        let asked = |&&(other, place): &&(usize, usize)| self.lanes[other].next > place;
-        if next.clone().any(|hold| asked(&hold)) {
-            return false;
+        let mut next = holds.take(if self.is_sure(resource) { 1 } else { usize::MAX }).copied();
+        if next.clone().any(|(other, place)| self.lanes[other].next > place) {
+            return None;
         }
-        next.any(|&(other, place)| {
+        next.find(|&(other, place)| {
             let asks = self.tape.items[other].get(place);
             let waits = asks.is_some_and(|asks| {
                 asks.at <= until && matches!(asks.what, What::Spin(_) | What::Suspend(_))
             });
             other != core && waits && self.lanes[other].next <= place && self.item(other).is_some()
         })
+    }
+
+    /// Whether the next of a core may be the request for which a resource was kept.
+    pub(super) fn inherits(&self, core: usize, resource: usize) -> bool {
+        let next = self.tape.holds[resource].get(self.grants[resource]);
+        !self.is_sure(resource) || next == Some(&(core, self.lanes[core].next))
+    }
+
+    /// Whether who holds a resource next is known: it came to hold it.
+    fn is_sure(&self, resource: usize) -> bool {
+        self.grants[resource] < self.tape.sure[resource]
     }
 
     fn by_priority(&self, resource: usize) -> bool {

@@ -307,7 +307,7 @@ impl<S: Sink> Player<'_, S> {
                 Act::Request(resource)
             }
             What::Spin(resource) | What::Suspend(resource) => Act::Request(resource),
-            What::Unlock(resource) if self.is_kept(core, resource, at) => {
+            What::Unlock(resource) if self.heir(core, resource, at).is_some() => {
                 self.kept[resource] = Some(task);
                 Act::UnlockAndKeep(resource)
             }
@@ -318,7 +318,10 @@ impl<S: Sink> Player<'_, S> {
         if !self.simulation.executes(task, job) {
             return Err(Refused::By(None));
         }
-        let kept = if let Act::Request(resource) = act { self.kept[resource].take() } else { None };
+        let kept = match act {
+            Act::Request(resource) if self.inherits(core, resource) => self.kept[resource].take(),
+            _ => None,
+        };
         let own = kept.is_some_and(|giver| self.set.tasks()[giver].core == core);
         if own {
             self.let_go(core, act, kept, at)?;
