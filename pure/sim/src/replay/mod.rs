@@ -41,6 +41,7 @@ mod difference;
 mod ending;
 mod notes;
 mod order;
+mod outside;
 mod player;
 mod tape;
 
