@@ -7,9 +7,9 @@
 use std::sync::atomic::Ordering;
 
 use taut_sys::clock;
-use taut_sys::timer::Timer;
 
 use crate::admission::Admissions;
+use crate::ahead::Ahead;
 use crate::bells::Bells;
 use crate::ladder::NONE;
 use crate::settle::{Caller, Next};
@@ -17,37 +17,16 @@ use crate::shared::Shared;
 use crate::state::NEVER;
 use crate::worker::Works;
 
-/// Timers for the release after the next, in turns: when a sleep for the next begins, the kernel has it in its queue
-/// already, and need not program its clock.
-#[derive(Debug)]
-struct Ahead {
-    timers: [Timer; 2],
-    armed_ns: u64,
-    turn: usize,
-}
-
-impl Ahead {
-    fn arm(&mut self, at_ns: u64) {
-        if at_ns != self.armed_ns && at_ns != NEVER {
-            self.turn ^= 1;
-            self.armed_ns = at_ns;
-            // Without it a release is later by some microseconds.
-            let _ = self.timers[self.turn].arm(at_ns);
-        }
-    }
-}
-
 /// The dispatcher of a core, until it has been stopped and all jobs are complete. `stop` is for a task whose overrun stops
 /// everything.
 pub(crate) fn dispatch(
     shared: &Shared,
     works: &Works<'_>,
     bells: &mut Bells<'_>,
+    mut ahead: Option<Ahead>,
     origin_ns: u64,
     stop: &(dyn Fn(u32) + Sync),
 ) {
-    let timers = if shared.strict { Timer::new().ok().zip(Timer::new().ok()) } else { None };
-    let mut ahead = timers.map(|(one, other)| Ahead { timers: [one, other], armed_ns: 0, turn: 0 });
     let mut admissions = Admissions::new(works.works.len());
     begin(shared, origin_ns);
     bells.begin_at(origin_ns);

@@ -35,6 +35,7 @@
 
 mod across;
 mod admission;
+mod ahead;
 mod bells;
 mod between;
 mod change;

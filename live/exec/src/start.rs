@@ -10,6 +10,7 @@ use std::thread::Builder;
 use taut_policy::any_queue;
 use taut_sys::{clock, futex, signals, thread};
 
+use crate::ahead::Ahead;
 use crate::dispatcher::dispatch;
 use crate::error::{Posture, SetupError, Wanted};
 use crate::exec::{Control, Exec, Outcome, Reason};
@@ -71,8 +72,8 @@ impl Start {
         let _ = futex::wake(&self.word, u32::MAX, false);
     }
 
-    /// A thread goes to its place, and says that it is there.
-    fn at_station(&self, station: Option<(u32, u8)>) -> Option<u64> {
+    /// A thread goes to its place, prepares what it needs there, and says that it is there.
+    fn at_station<P>(&self, station: Option<(u32, u8)>, prepare: impl FnOnce() -> P) -> Option<(u64, P)> {
         let there = || {
             signals::block_all()?;
             if let Some((cpu, priority)) = station {
@@ -86,7 +87,8 @@ impl Start {
         if let Err(error) = there() {
             let _ = self.refused.set(error);
         }
-        self.wait()
+        let prepared = prepare();
+        self.wait().map(|origin_ns| (origin_ns, prepared))
     }
 }
 
@@ -156,7 +158,7 @@ impl Setup<'_> {
                     let station = station(priorities[me as usize]);
                     let spawned = builder("worker", shared.cpu).spawn_scoped(threads, move || {
                         shared.tids[me as usize].store(thread::tid(), Ordering::Release);
-                        if start.at_station(station).is_some() {
+                        if start.at_station(station, || ()).is_some() {
                             work(shared, works, me, panicked);
                         }
                     });
@@ -167,8 +169,9 @@ impl Setup<'_> {
                 let (start, control, indices, all) = (&start, &control, &indices[at], &shareds);
                 let station = station(DISPATCHER);
                 let spawned = builder("dispatch", shared.cpu).spawn_scoped(threads, move || {
-                    if let Some(origin_ns) = start.at_station(station) {
-                        dispatch(shared, works, bells, origin_ns, &|task| {
+                    let ahead = || if is_strict { Ahead::new() } else { None };
+                    if let Some((origin_ns, ahead)) = start.at_station(station, ahead) {
+                        dispatch(shared, works, bells, ahead, origin_ns, &|task| {
                             control.overrun(indices[task as usize]);
                             stop_all(all);
                         });
