@@ -11,8 +11,9 @@
 //! That timer is armed a little before the release. From the instant for which the clock is programmed it takes a while
 //! until the kernel looks what has ended. If the release has come by then, the sleep has ended too: in the same interrupt,
 //! earlier by as much. The sleep itself is until the release, so it never ends before. If the kernel looks before the
-//! release, the interrupt was in vain: so it is only as much as a quarter of the least that a sleep was found to be late
-//! by, of which that while is the larger part.
+//! release, the interrupt was in vain. So it is only as much as a quarter of the least that a sleep was found to be late
+//! by: on the virtual machine where this was measured sleeps are late by 13 µs, seldom by 7, and the interrupt is the same up to
+//! 6 µs before, and another one at 10 µs, whether the processor is idle or a job runs.
 
 use taut_sys::clock;
 use taut_sys::timer::Timer;
