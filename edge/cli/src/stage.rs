@@ -87,7 +87,7 @@ pub(crate) fn limits(planned: &Planned, set: &TaskSet) -> Vec<(usize, Limit)> {
 pub(crate) struct Staged {
     pub(crate) set: TaskSet,
     pub(crate) rules: Rules,
-    /// Per task of the plan, its position in the set, if it is real-time.
+    /// Per task of the plan, its position in the set, if it is real-time or in a server.
     pub(crate) subjects: Vec<Option<usize>>,
     /// Cores that have a dispatcher.
     pub(crate) dispatched: Vec<usize>,
@@ -115,7 +115,23 @@ pub(crate) fn staged(plan: &Plan) -> Result<Staged, Failure> {
     let (mut tasks, mut subjects) = (Vec::new(), Vec::new());
     for task in &plan.tasks {
         let ClassPlan::RealTime { cpu, priority, arrival, deadline, wcet, .. } = &task.class else {
-            subjects.push(None);
+            let server = plan.servers.iter().find(|server| server.tasks.contains(&task.name));
+            let Some((server, core)) = server.and_then(|server| Some((server, core_of(server.cpu)?))) else {
+                subjects.push(None);
+                continue;
+            };
+            // When it has a job is up to its server's budget.
+            subjects.push(Some(tasks.len()));
+            tasks.push(SetTask {
+                name: task.name.clone(),
+                core,
+                priority: server.priority.into(),
+                arrivals: Arrivals::Sporadic,
+                period: server.period,
+                deadline: server.period,
+                jitter: Duration::ZERO,
+                body: Body::Anywhere { cost: moment, requests: Vec::new() },
+            });
             continue;
         };
         let core = core_of(*cpu).ok_or_else(|| {

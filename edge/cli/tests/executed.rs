@@ -10,13 +10,14 @@ mod app;
 
 use std::path::Path;
 use std::process::Command;
-use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
 
 use app::{Quiet, TURN, each, planned};
 use taut_event::Kind;
 use taut_event::file::Run;
 use taut_plan::Plan;
-use taut_run::{App, Config, Error, Failure, Job};
+use taut_run::{App, Config, Context, Error, Failure, Job};
 use taut_time::Duration;
 
 /// Runs an application for 300 ms; the folder of its recording.
@@ -293,5 +294,57 @@ fn tasks_in_servers_are_replayed() {
             sometimes_long(app, "rest", 300)
         });
         is_replayed(folder.path());
+    }
+}
+
+/// Two best-effort tasks in a server, of which one computes without end and the other one sleeps now and then, like any
+/// thread; and a real-time task below the server.
+#[test]
+fn best_effort_tasks_in_servers_are_replayed() {
+    for (policy, budget) in
+        [("polling", "1ms"), ("deferrable", "1ms"), ("sporadic", "1ms"), ("deferrable", "5ms")]
+    {
+        let tables = format!(
+            "[servers.share]\npolicy = \"{policy}\"\nbudget = \"{budget}\"\nperiod = \"6ms\"\npriority = 50\n\
+             [tasks.bulk]\nclass = \"best-effort\"\nserver = \"share\"\n\
+             [tasks.files]\nclass = \"best-effort\"\nserver = \"share\"\n\
+             [tasks.rest]\narrival = {{ periodic = \"60ms\" }}\ndeadline = \"60ms\"\npriority = 10\n\
+             wcet = {{ value = \"800us\", source = \"guess\" }}\n"
+        );
+        let sleeps = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&sleeps);
+        let (folder, plan) = ran(&limited(&tables), move |app| {
+            app.best_effort("bulk", |_| {
+                Ok(|context: &mut Context<'_>| {
+                    while !context.stopping() {
+                        std::hint::black_box(vec![0_u8; 100]);
+                    }
+                })
+            })?;
+            app.best_effort("files", |_| {
+                Ok(move |context: &mut Context<'_>| {
+                    while context.sleep(Duration::from_ms(1)) {
+                        counted.fetch_add(1, Ordering::Relaxed);
+                    }
+                })
+            })?;
+            sometimes_long(app, "rest", 300)
+        });
+        is_replayed(folder.path());
+        assert!(sleeps.load(Ordering::Relaxed) > 5, "{policy}: {sleeps:?}");
+        let run = Run::from_bytes(&std::fs::read(folder.path().join("run.taut")).unwrap()).unwrap();
+        let of = |task: &str, kind| {
+            let subject = plan.task(task).unwrap() as u16;
+            run.records.iter().filter(move |record| record.kind == kind && record.subject == subject).count()
+        };
+        println!(
+            "{policy} {budget}: bulk {} files {} sleeps {sleeps:?}",
+            of("bulk", Kind::Complete),
+            of("files", Kind::Complete)
+        );
+        assert!(of("bulk", Kind::Complete) > 5 && of("files", Kind::Complete) > 5);
+        let (_, said) = taut(folder.path(), "report run.taut");
+        println!("{said}");
+        std::fs::copy(folder.path().join("run.taut"), "/tmp/servers-survey/run.taut").unwrap();
     }
 }

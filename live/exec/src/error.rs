@@ -206,7 +206,7 @@ impl fmt::Display for SetupError {
             }
             Self::Served { task } => write!(
                 f,
-                "`{task}` runs in a server: it must be on its core, without locks, budget and demotion of its own"
+                "`{task}` runs in a server, or lends: its server must be on its core, and it without locks, budget and demotion of its own"
             ),
             Self::Posture(error) => write!(f, "{error}: strict needs CAP_SYS_NICE, or take `Wanted::Best`"),
             Self::Thread(what) => f.write_str(what),

@@ -64,6 +64,10 @@ pub(crate) struct Task {
     pub(crate) wants: u32,
     /// The server in which it runs; [`NONE`] if it does not.
     pub(crate) server: u32,
+    /// Whether it has a job whenever that has a budget.
+    pub(crate) lends: bool,
+    /// Since when its place is lent.
+    pub(crate) lent_ns: u64,
     pub(crate) killed: bool,
     /// Its releases are dropped.
     pub(crate) paused: bool,
@@ -102,6 +106,8 @@ impl Task {
             sinks: false,
             wants,
             server: setup.server.map_or(NONE, |server| server.server),
+            lends: setup.lends,
+            lent_ns: 0,
             killed,
             paused: false,
             put_off: false,

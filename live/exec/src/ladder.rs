@@ -10,6 +10,8 @@
 //!     down there, so that others stay where they are; where that is not so, whoever is chosen is raised.
 //! L3  Who raises another thread and is of the job side itself raises it to its own rung at most: so it is not preempted
 //!     inside its section. It is on its way to its gate then.
+//! L4  A thread from outside that has been lent a place (`crate::lend`) is on its rung, and touches nothing of the core. Of the
+//!     two the one whose place it is runs only when the other one does not want to, as it gives way.
 //! ```
 //!
 //! Under ceilings, SRP and DFP jobs come and go as on a stack, and the threads' first rungs, one each, always fit.
@@ -35,6 +37,8 @@ pub(crate) struct Worker {
     pub(crate) task: u32,
     /// Whether it sleeps at its gate, or is on its way there, in the middle of its job.
     pub(crate) parked: bool,
+    /// The thread that has been lent its place, at the same rung; 0 is none.
+    pub(crate) lent: i32,
 }
 
 impl Worker {
@@ -55,7 +59,7 @@ pub(crate) struct Ladder {
 impl Ladder {
     /// A rung per thread, and as many again to lift threads to.
     pub(crate) fn new(workers: usize, real: bool) -> Self {
-        let worker = |at: usize| Worker { tid: 0, rung: at as u8 + 1, task: NONE, parked: false };
+        let worker = |at: usize| Worker { tid: 0, rung: at as u8 + 1, task: NONE, parked: false, lent: 0 };
         let rungs = (2 * workers).min(WORKERS_MAX) as u8;
         Self { workers: (0..workers).map(worker).collect(), rungs, real }
     }
@@ -146,6 +150,27 @@ impl Ladder {
             worker.rung = rung;
             // The thread is there and the priority was had at the start, so this is not refused.
             let _ = thread::set_fifo_of(worker.tid, priority);
+            if worker.lent != 0 {
+                let _ = thread::set_fifo_of(worker.lent, priority);
+            }
+        }
+    }
+
+    /// Lends the place of a thread, which is the chosen one, to another that is none of the ladder (L4).
+    pub(crate) fn lend(&mut self, at: u32, tid: i32) {
+        let worker = &mut self.workers[at as usize];
+        if self.real {
+            worker.lent = tid;
+            let _ = thread::set_fifo_of(tid, self.priority(self.workers[at as usize].rung));
+        }
+    }
+
+    /// Ends that, if it is lent. Who had it is an ordinary thread then.
+    pub(crate) fn call_back(&mut self, at: u32) {
+        if let Some(worker) = self.workers.get_mut(at as usize)
+            && worker.lent != 0
+        {
+            let _ = thread::set_other_of(std::mem::take(&mut worker.lent));
         }
     }
 

@@ -49,6 +49,7 @@ mod held;
 mod job;
 mod jobs;
 mod ladder;
+mod lend;
 mod limits;
 mod local;
 mod log;

@@ -30,11 +30,15 @@ impl State {
 
     #[cold]
     fn decide_served(&mut self, now_ns: u64) -> Result<Option<usize>, Misuse> {
-        let Self { rule, background, tasks, serving, .. } = self;
+        let Self { rule, background, tasks, serving, spare, .. } = self;
+        *spare = false;
         serving.note_turns(rule, now_ns);
         loop {
             serving.decide(rule, now_ns)?;
-            let Some(chosen) = background.decide(rule) else { return Ok(serving.spare()) };
+            let Some(chosen) = background.decide(rule) else {
+                *spare = true;
+                return Ok(serving.spare());
+            };
             // A server's place is behind those of the tasks.
             let sinks = background.running().is_none() && tasks.get(chosen).is_some_and(|task| task.sinks);
             if !sinks || background.demote(rule).is_err() {

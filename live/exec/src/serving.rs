@@ -251,6 +251,18 @@ impl Serving {
         self.servers.spare().and_then(|server| self.task(self.tasks + server))
     }
 
+    /// When a server has a budget again, if it has none; and its period.
+    pub(crate) fn refill(&self, server: u32) -> (Option<u64>, u64) {
+        let seat = self.servers.seat(server as usize).map(|seat| seat.server());
+        let next = seat.filter(|seat| !seat.is_ready(true)).and_then(|seat| seat.next(true));
+        (next.map(Instant::as_ns), self.refills[server as usize].period.as_ns())
+    }
+
+    /// Whether others wait behind the first job of a server.
+    pub(crate) fn has_others(&self, server: u32) -> bool {
+        self.waiting[server as usize].count > 1
+    }
+
     /// When to look again at the latest.
     pub(crate) fn next_ns(&self, rule: &impl Scheduler) -> Option<u64> {
         self.servers.next(rule).map(Instant::as_ns)

@@ -46,6 +46,7 @@ impl State {
     ) -> Next {
         let next = self.place(chosen, caller, now_ns, begins);
         self.attend();
+        self.look_at_loan(caller, now_ns);
         if caller != Caller::Above {
             // Nobody but the dispatcher looks when a budget ends.
             let end_ns = self.budget_end();

@@ -262,6 +262,9 @@ impl<'w> Setup<'w> {
                 return Err(SetupError::Server { server: server.name.clone() });
             }
             for task in &core.tasks {
+                if task.lends && task.server.is_none() {
+                    return Err(SetupError::Served { task: task.name.clone() });
+                }
                 if let Some(server) = task.server {
                     let own = !task.uses.is_empty() || task.budget.is_some();
                     if server.brand != core.brand || own || task.overrun == Overrun::Demote {

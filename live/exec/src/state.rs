@@ -67,6 +67,8 @@ pub(crate) struct State {
     pub(crate) call: bool,
     /// A task whose overrun stops everything.
     pub(crate) stopped_by: u32,
+    /// Whether who runs does so without its server's budget, as nothing else wants to.
+    pub(crate) spare: bool,
 }
 
 impl State {
@@ -105,6 +107,7 @@ impl State {
             end_ns: NEVER,
             call: false,
             stopped_by: NONE,
+            spare: false,
         }
     }
 
@@ -114,6 +117,10 @@ impl State {
         self.log.begin(self.told_ns);
         self.serving.begin_at(origin_ns);
         for at in 0..self.tasks.len() {
+            if self.tasks[at].lends {
+                self.tasks[at].put_off = true;
+                let _ = self.calendar.insert(at, origin_ns, End::Back);
+            }
             if let Release::Periodic { offset, .. } = self.tasks[at].release {
                 // It is empty, and has a place for every task.
                 let _ = self.calendar.insert(at, origin_ns.saturating_add(offset.as_ns()), End::Back);

@@ -38,6 +38,7 @@ pub struct TaskSetup {
     /// Whether it uses a resource of several cores.
     pub(crate) shares: bool,
     pub(crate) admitted: bool,
+    pub(crate) lends: bool,
 }
 
 impl TaskSetup {
@@ -57,6 +58,7 @@ impl TaskSetup {
             recorded_as,
             shares: false,
             admitted: false,
+            lends: false,
         }
     }
 
@@ -119,6 +121,16 @@ impl TaskSetup {
     #[must_use]
     pub fn admitted(mut self) -> Self {
         self.admitted = true;
+        self
+    }
+
+    /// A task in a server that has a job whenever the server has a budget, but for those who wait before it: the first at
+    /// release 0, the next when a budget is there again, or, after one that left some of it, a period of the server after
+    /// that. For [`Job::lend`](crate::Job::lend). It is one with [`Release::Polled`], and its work is not asked.
+    #[must_use]
+    pub fn lends(mut self) -> Self {
+        self.lends = true;
+        self.release = Release::Polled;
         self
     }
 

@@ -45,6 +45,9 @@ impl<'w> Works<'w> {
         if !state.is_to_be_asked(task) {
             return Ok(false);
         }
+        if state.tasks[task as usize].lends {
+            return state.found(task, state.next_loan(task, now_ns), above, now_ns);
+        }
         // SAFETY: the task has no job, and cannot get one before we leave the core's state, inside of which we are; so
         // nobody has its work, and what the last job did comes before.
         let work = unsafe { &mut *self.works[task as usize].get() };

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use taut_exec::{CoreId, Level, Protocol, Refill, Release, Rule, ServerSetup, Setup, TaskSetup, Work};
 use taut_lock::Listener;
@@ -174,8 +175,13 @@ impl Dispatch {
         std::mem::take(&mut self.drains)
     }
 
-    /// The set-up with its tasks.
-    pub(crate) fn into_setup<'w>(self, plan: &Plan, seats: &'w mut [Seat<'_>]) -> Result<Setup<'w>, Error> {
+    /// The set-up with its tasks; those of the lenders come last.
+    pub(crate) fn into_setup<'w>(
+        self,
+        plan: &Plan,
+        seats: &'w mut [Seat<'_>],
+        lenders: Vec<Lender<'w>>,
+    ) -> Result<Setup<'w>, Error> {
         let Self { mut setup, cores, resources, guards, .. } = self;
         let by_cpu = |cpu: u16| plan.cores.iter().position(|core| core.cpu == cpu).and_then(|at| cores[at]);
         let servers: Vec<_> = plan
@@ -246,6 +252,14 @@ impl Dispatch {
                 setup.bell_apart(task, bell, apart).map_err(Error::Executor)?;
             }
         }
+        for lender in lenders {
+            let task = &plan.tasks[lender.task];
+            let server = plan.servers.iter().position(|server| server.tasks.contains(&task.name));
+            let Some((at, server)) = server.and_then(|at| Some((at, servers[at]?))) else { continue };
+            let Some(core) = by_cpu(plan.servers[at].cpu) else { continue };
+            let own = TaskSetup::new(&task.name, Release::Polled).recorded_as(position(lender.task));
+            setup.task(core, own.served_by(server).lends(), lender);
+        }
         for ((cpu, _), bell) in heard {
             if let Some(core) = by_cpu(cpu) {
                 setup.admission_bell(core, bell).map_err(Error::Executor)?;
@@ -283,6 +297,19 @@ fn overrun(policy: Overrun) -> taut_exec::Overrun {
         Overrun::KillJob => taut_exec::Overrun::KillJob,
         Overrun::StopApp => taut_exec::Overrun::StopApp,
         Overrun::Demote => taut_exec::Overrun::Demote,
+    }
+}
+
+/// A best-effort task's place in its server: its jobs lend that to the task's thread.
+pub(crate) struct Lender<'h> {
+    pub(crate) task: usize,
+    /// What Linux calls the thread, once it is on the server's processor; 0 before, and if it is not.
+    pub(crate) thread: &'h AtomicI32,
+}
+
+impl Work for Lender<'_> {
+    fn run(&mut self, job: &mut taut_exec::Job<'_>) {
+        job.lend(self.thread.load(Ordering::Acquire));
     }
 }
 

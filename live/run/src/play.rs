@@ -21,7 +21,7 @@ use taut_trace::{Owner, Writer, ring};
 use crate::app::{Code, Part, position};
 use crate::best_effort::Context;
 use crate::control::{Control, Reason};
-use crate::dispatch::{Dispatch, Seat};
+use crate::dispatch::{Dispatch, Lender, Seat};
 use crate::flow::TaskFlows;
 use crate::job::Scribe;
 use crate::stage::{Body, Stage, Timing};
@@ -56,6 +56,8 @@ pub(crate) struct Play<'p> {
 struct Hand {
     tid: AtomicI32,
     done: AtomicBool,
+    /// The same, of a best-effort task's that has come to its server's processor.
+    lent: AtomicI32,
     /// What the system refused on the way to its station.
     refused: OnceLock<taut_sys::Error>,
 }
@@ -100,14 +102,26 @@ impl<'p> Play<'p> {
         }
         let probes: Vec<(usize, Scribe)> = (0..probes).map(|core| (core, scribe(position(core)))).collect();
         let facts = facts(self.posture);
-        let dispatched: Vec<usize> = seats.iter().map(|seat| seat.task).collect();
+        let served = |task: usize| {
+            let mut servers = self.plan.servers.iter();
+            servers.find(|server| server.tasks.contains(&self.plan.tasks[task].name)).map(|server| server.cpu)
+        };
+        let lent = extras.iter().map(|(task, ..)| *task).filter(|task| served(*task).is_some());
+        let dispatched: Vec<usize> = seats.iter().map(|seat| seat.task).chain(lent).collect();
         drains.extend(dispatch.take_drains());
         let mut writer = Writer::new(sink, lock, &facts, drains).map_err(Error::Recording)?;
 
         let gate = Gate::default();
         let real_time: Vec<Hand> = (0..actors.len() + probes.len()).map(|_| Hand::default()).collect();
         let best_effort: Vec<Hand> = extras.iter().map(|_| Hand::default()).collect();
+        let hands = extras.iter().map(|(task, ..)| *task).zip(&best_effort);
+        let lenders: Vec<Lender<'_>> = hands
+            .filter(|(task, _)| served(*task).is_some())
+            .map(|(task, hand)| Lender { task, thread: &hand.lent })
+            .collect();
+        let over = Gate::default();
         let orderly = std::thread::scope(|threads| {
+            let _over = Over(&over);
             let mut joins = Vec::new();
             let gathered = self
                 .gather(threads, actors, probes, &real_time, &gate)
@@ -130,7 +144,8 @@ impl<'p> Play<'p> {
                 }
                 gate.open(origin_ns);
                 for ((task, run, scribe), hand) in extras.into_iter().zip(&best_effort) {
-                    if let Err(error) = self.spawn_best_effort(threads, task, run, scribe, hand) {
+                    let server = served(task).filter(|_| self.wanted() == Wanted::Strict).zip(Some(&over));
+                    if let Err(error) = self.spawn_best_effort(threads, task, run, scribe, hand, server) {
                         self.control.stop();
                         return Err(error);
                     }
@@ -150,7 +165,7 @@ impl<'p> Play<'p> {
             let watched = if dispatched.is_empty() {
                 played(None)
             } else {
-                let setup = dispatch.into_setup(self.plan, &mut seats);
+                let setup = dispatch.into_setup(self.plan, &mut seats, lenders);
                 let run = |setup: Setup<'_>| {
                     setup.run(self.wanted(), |executor| played(Some(executor))).map_err(Error::Executor)
                 };
@@ -324,14 +339,21 @@ impl<'p> Play<'p> {
         run: Box<dyn FnOnce(&mut Context<'_>) + Send + 'p>,
         scribe: Scribe,
         hand: &'scope Hand,
+        server: Option<(u16, &'scope Gate)>,
     ) -> Result<(), Error>
     where
         'p: 'scope,
     {
         let name = &self.plan.tasks[task].name;
         let spawned = Builder::new().name(name.clone()).spawn_scoped(threads, move || {
+            // Last: while the executor is there, so is who may be lent a place.
+            let _stays = server.map(|(_, over)| Stays(over));
             let _done = Done { hand, control: self.control, task };
             hand.tid.store(thread::tid(), Ordering::Release);
+            // Where that is refused, it runs as it would without a server.
+            if server.is_some_and(|(cpu, _)| thread::set_affinity(&[cpu]).is_ok()) {
+                hand.lent.store(thread::tid(), Ordering::Release);
+            }
             run(&mut Context { control: self.control, scribe });
         });
         spawned.map(drop).map_err(|error| Error::Thread(format!("no thread for `{name}`: {error}")))
@@ -424,5 +446,23 @@ impl Drop for Done<'_> {
             self.control.stop_because(Reason::Panic(position(self.task).into()));
         }
         self.hand.done.store(true, Ordering::Release);
+    }
+}
+
+/// Lets threads go that have stayed until the executor was over.
+struct Over<'g>(&'g Gate);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.call_off();
+    }
+}
+
+/// Keeps a thread until then.
+struct Stays<'g>(&'g Gate);
+
+impl Drop for Stays<'_> {
+    fn drop(&mut self) {
+        self.0.wait();
     }
 }

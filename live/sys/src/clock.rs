@@ -33,6 +33,18 @@ pub fn thread_cpu_ns() -> u64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
+/// Nanoseconds of processor time that another thread of this process has used, by its id; 0 if there is no such thread.
+///
+/// *Real-time*: one system call, about half a microsecond.
+pub fn cpu_ns_of(tid: i32) -> u64 {
+    /// Of a thread, and what the scheduler counts: how Linux makes a clock of an id.
+    const OF_THREAD: libc::clockid_t = 4 | 2;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is ours and writable; where there is no such clock, it is left as it is.
+    unsafe { libc::clock_gettime(!tid << 3 | OF_THREAD, &mut time) };
+    (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64)
+}
+
 #[inline]
 fn read(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -55,6 +55,24 @@ pub fn set_fifo_of(tid: i32, priority: u8) -> Result {
     set_of(tid, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, priority.into())
 }
 
+/// Makes another thread of this process an ordinary one; `tid` as in [`tid`]. Threads that it starts are ordinary ones, too.
+///
+/// *Real-time*: as [`set_fifo_of`].
+///
+/// # Errors
+/// ESRCH if there is no such thread.
+pub fn set_other_of(tid: i32) -> Result {
+    set_of(tid, libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK, 0)
+}
+
+/// Lets threads of the same priority run that may; returns at once if there are none.
+///
+/// *Real-time*: one system call, and what those do.
+pub fn give_way() {
+    // SAFETY: no memory involved; on Linux it cannot fail.
+    unsafe { libc::sched_yield() };
+}
+
 fn set(policy: i32, priority: i32) -> Result {
     set_of(0, policy, priority)
 }

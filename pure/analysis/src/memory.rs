@@ -73,13 +73,15 @@ pub fn channel(
     sum([aligned(object)?, if triggers { LINE_BYTES } else { 0 }])
 }
 
-/// Stacks and trace rings: one of each per real-time task, and per core for its platform probe; where a dispatcher decides,
-/// one stack and four rings per core more.
+/// Stacks and trace rings: one of each per real-time task, per best-effort task in a server, and per core for its platform
+/// probe; where a dispatcher decides, one stack and four rings per core more.
 ///
 /// # Errors
 /// [`Overflow`].
 pub fn runtime(model: &Model) -> Result<Size, Overflow> {
-    let threads = model.real_time().count() + model.platform().cores.len();
+    let served = |task: &&Task| matches!(&task.class, Class::BestEffort(task) if task.server.is_some());
+    let served = model.tasks().iter().filter(served).count();
+    let threads = model.real_time().count() + served + model.platform().cores.len();
     let threads = u64::try_from(threads).map_err(|_| Overflow)?;
     let dispatchers = if model.is_dispatched() { model.platform().cores.len() } else { 0 };
     let dispatchers = u64::try_from(dispatchers).map_err(|_| Overflow)?;

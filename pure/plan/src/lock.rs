@@ -5,9 +5,9 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 
-use taut_model::{Locking, Overrun, Scheduler};
+use taut_model::{Locking, Scheduler};
 
-use crate::{ChannelPlan, ClassPlan, CorePlan, Plan, ResourcePlan, ServerPlan, TaskPlan, text};
+use crate::{ClassPlan, CorePlan, Plan, ResourcePlan, TaskPlan, text};
 
 /// The digest of a text, as [`crate::Input::hash`] holds it.
 pub fn digest(bytes: &[u8]) -> String {
@@ -53,9 +53,6 @@ impl Plan {
 
     /// What is proven in it and cannot be executed by this version; none if all of it can.
     pub fn not_executed(&self) -> Option<String> {
-        if let Some(served) = self.servers.iter().find_map(|server| self.not_served(server)) {
-            return Some(served);
-        }
         let locks = self.resources.iter().map(|of| ("resource", &of.name, of.protocol, of.users.len()));
         let states = self.channels.iter().filter_map(|channel| {
             let protocol = channel.mechanism.locking()?;
@@ -70,29 +67,6 @@ impl Plan {
             return Some(format!("{protocol} for {what} `{name}` with {users} users, more than {most}"));
         }
         self.cores.iter().filter(|core| core.dispatched.is_some()).find_map(|core| self.not_dispatched(core))
-    }
-
-    /// What cannot run in a server: threads that may block, and jobs with limits of their own.
-    fn not_served(&self, server: &ServerPlan) -> Option<String> {
-        let name = &server.name;
-        server.tasks.iter().find_map(|task| match &self.tasks[self.task(task)?].class {
-            ClassPlan::BestEffort {} => Some(format!("best-effort task `{task}` in server `{name}`")),
-            ClassPlan::RealTime { budget: Some(_), .. } => {
-                Some(format!("the budget of task `{task}` in server `{name}`"))
-            }
-            ClassPlan::RealTime { on_overrun: Overrun::Demote, .. } => {
-                Some(format!("demoted jobs of task `{task}` in server `{name}`"))
-            }
-            ClassPlan::RealTime { .. } => {
-                let under_lock = |channel: &&ChannelPlan| {
-                    let takes_part = |party: &str| party == task.as_str();
-                    let reads = channel.readers.iter().any(|reader| takes_part(&reader.name));
-                    channel.mechanism.locking().is_some() && (reads || takes_part(&channel.writer.name))
-                };
-                let channel = self.channels.iter().find(under_lock)?;
-                Some(format!("the lock of state `{}` in server `{name}`", channel.name))
-            }
-        })
     }
 
     /// What a dispatcher cannot do on a core.

@@ -7,7 +7,7 @@ use super::faults::Faults;
 use super::names::{Names, Want, served_by};
 use crate::server::as_task;
 use crate::{
-    ClassDraft, CoreId, Draft, Fault, PRIORITY_MAX, Place, RealTimeDraft, Server, ServerDraft, codes,
+    ClassDraft, CoreId, Draft, Fault, Overrun, PRIORITY_MAX, Place, RealTimeDraft, Server, ServerDraft, codes,
 };
 
 pub(super) fn check(draft: &Draft, names: &Names<'_>, faults: &mut Faults<'_>) {
@@ -37,11 +37,17 @@ fn alone(draft: &Draft, name: &str, task: &RealTimeDraft, faults: &mut Faults<'_
         ("non-preemptive", !task.non_preemptive.is_zero()),
         ("sections", !task.sections.is_empty()),
         ("segments", !task.segments.is_empty()),
+        ("budget", task.budget.is_some()),
+        ("on-overrun", task.on_overrun == Overrun::Demote),
     ];
     for (key, _) in given.into_iter().filter(|(_, is)| *is) {
         let message = format!("task `{name}` runs in a server and has `{key}`");
         let help = match key {
             "core" | "priority" => "leave it out: the server says it",
+            "budget" => "leave it out: others are charged the server's budget, whatever a job takes",
+            "on-overrun" => {
+                "use another word: a job for which the server has no budget runs behind all others as it is"
+            }
             _ => "let the task run outside of servers: a budget may end while others wait for it",
         };
         faults.push(
