@@ -115,8 +115,9 @@ pub(crate) fn staged(plan: &Plan) -> Result<Staged, Failure> {
     let (mut tasks, mut subjects) = (Vec::new(), Vec::new());
     for task in &plan.tasks {
         let ClassPlan::RealTime { cpu, priority, arrival, deadline, wcet, .. } = &task.class else {
-            let server = plan.servers.iter().find(|server| server.tasks.contains(&task.name));
-            let Some((server, core)) = server.and_then(|server| Some((server, core_of(server.cpu)?))) else {
+            let Some((server, core)) =
+                plan.server_of(&task.name).and_then(|server| Some((server, core_of(server.cpu)?)))
+            else {
                 subjects.push(None);
                 continue;
             };

@@ -102,10 +102,7 @@ impl<'p> Play<'p> {
         }
         let probes: Vec<(usize, Scribe)> = (0..probes).map(|core| (core, scribe(position(core)))).collect();
         let facts = facts(self.posture);
-        let served = |task: usize| {
-            let mut servers = self.plan.servers.iter();
-            servers.find(|server| server.tasks.contains(&self.plan.tasks[task].name)).map(|server| server.cpu)
-        };
+        let served = |task: usize| self.plan.server_of(&self.plan.tasks[task].name).map(|server| server.cpu);
         let lent = extras.iter().map(|(task, ..)| *task).filter(|task| served(*task).is_some());
         let dispatched: Vec<usize> = seats.iter().map(|seat| seat.task).chain(lent).collect();
         drains.extend(dispatch.take_drains());

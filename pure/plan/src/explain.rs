@@ -58,7 +58,7 @@ pub fn explain_task(plan: &Plan, name: &str) -> Option<String> {
 }
 
 fn best_effort(plan: &Plan, name: &str) -> String {
-    let Some(server) = plan.servers.iter().find(|server| server.tasks.iter().any(|task| task == name)) else {
+    let Some(server) = plan.server_of(name) else {
         return format!("{name} is best-effort: it has no deadline, and nothing bounds its response\n");
     };
     let (cpu, priority) = (server.cpu, server.priority);
@@ -71,8 +71,11 @@ fn best_effort(plan: &Plan, name: &str) -> String {
         None => writeln!(text, "NOT PROVEN: {} every {}", server.budget, server.period),
     };
     if let Some(served) = server.served {
-        let _ =
-            writeln!(text, "{} of work is done within {served}, if nothing waits before it", server.budget);
+        let _ = writeln!(
+            text,
+            "{} of it are had within {served} of when the thread could run, if no other is before it",
+            server.budget
+        );
     }
     text
 }

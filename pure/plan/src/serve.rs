@@ -13,12 +13,12 @@
 use serde::{Deserialize, Serialize};
 use taut_analysis::uni::server::{self, Requests, deferrable, polling, sporadic};
 use taut_analysis::{Overflow, Verdict, Why};
-use taut_model::{Class, Fault, Model, Place, RealTime, ServerPolicy, codes};
+use taut_model::{Class, Fault, Model, Place, RealTime, ServerPolicy, Task, codes};
 use taut_time::Duration;
 
-use crate::Term;
 use crate::seats::{Seats, Who};
 use crate::shared::Shared;
+use crate::{ClassPlan, Plan, TaskPlan, Term};
 
 /// A share of a core.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,11 +46,27 @@ pub struct ServerPlan {
     /// shown to be within the period.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Duration>,
-    /// Bound on the time from a request of a whole budget until it is served, if nothing waits before it.
+    /// Bound on the time from a request of a whole budget until it is served, if nothing waits before it. Of best-effort
+    /// tasks from when the thread could run: that is looked at once per period.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub served: Option<Duration>,
     /// The tasks that run in it.
     pub tasks: Vec<String>,
+}
+
+impl Plan {
+    /// The server that a task runs in; none if it is in none.
+    pub fn server_of(&self, task: &str) -> Option<&ServerPlan> {
+        self.servers.iter().find(|server| server.tasks.iter().any(|other| other == task))
+    }
+
+    /// The CPU that a task runs on: a real-time one's, or that of a server with a best-effort one.
+    pub fn cpu_of(&self, task: &TaskPlan) -> Option<u16> {
+        match &task.class {
+            ClassPlan::RealTime { cpu, .. } => Some(*cpu),
+            ClassPlan::BestEffort {} => self.server_of(&task.name).map(|server| server.cpu),
+        }
+    }
 }
 
 /// All servers, in the manifest's order.
@@ -64,7 +80,7 @@ pub(crate) fn servers(model: &Model, seats: &Seats<'_>, shared: Option<&Shared>)
             Class::BestEffort(best_effort) => best_effort.server.as_deref() == Some(&*server.name),
             Class::RealTime(real_time) => real_time.server == Some(at),
         };
-        let tasks = model.tasks().iter().filter(|task| runs_in_it(&task.class));
+        let tasks: Vec<_> = model.tasks().iter().filter(|task| runs_in_it(&task.class)).collect();
         plans.push(ServerPlan {
             name: server.name.clone(),
             policy: server.policy,
@@ -75,8 +91,8 @@ pub(crate) fn servers(model: &Model, seats: &Seats<'_>, shared: Option<&Shared>)
             budget: server.budget(),
             period: server.period(),
             response,
-            served: response.and_then(|response| served(server, response)),
-            tasks: tasks.map(|task| task.name.clone()).collect(),
+            served: response.and_then(|response| served(server, response, &tasks)),
+            tasks: tasks.iter().map(|task| task.name.clone()).collect(),
         });
     }
     plans
@@ -84,12 +100,14 @@ pub(crate) fn servers(model: &Model, seats: &Seats<'_>, shared: Option<&Shared>)
 
 /// How long a request of a whole budget takes if nothing waits before it, whatever was served just before: until the
 /// first whole budget is used up, by [`taut_analysis::uni::server`].
-fn served(server: &taut_model::Server, response: Duration) -> Option<Duration> {
+fn served(server: &taut_model::Server, response: Duration, tasks: &[&Task]) -> Option<Duration> {
     let first = match server.policy {
         ServerPolicy::Polling | ServerPolicy::Sporadic => server.period(),
         ServerPolicy::Deferrable => server.period().saturating_sub(server.budget()),
     };
-    first.checked_add(response)
+    let looked_at = tasks.iter().any(|task| matches!(task.class, Class::BestEffort(_)));
+    let before = if looked_at { server.period() } else { Duration::ZERO };
+    before.checked_add(first)?.checked_add(response)
 }
 
 /// R_s, if it is shown.

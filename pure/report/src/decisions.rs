@@ -40,16 +40,9 @@ pub(crate) fn resources(plan: &Plan) -> Vec<(String, &'static str)> {
 
 impl Decisions {
     pub(crate) fn of(plan: &Plan, records: &[Record]) -> Self {
-        let core_of: Vec<Option<usize>> = plan
-            .tasks
-            .iter()
-            .map(|task| match &task.class {
-                taut_plan::ClassPlan::RealTime { cpu, .. } => {
-                    plan.cores.iter().position(|core| core.cpu == *cpu)
-                }
-                taut_plan::ClassPlan::BestEffort {} => None,
-            })
-            .collect();
+        let position = |cpu: u16| plan.cores.iter().position(|core| core.cpu == cpu);
+        let core_of: Vec<Option<usize>> =
+            plan.tasks.iter().map(|task| plan.cpu_of(task).and_then(position)).collect();
         let mut cores: Vec<Vec<Decision>> = vec![Vec::new(); plan.cores.len()];
         let mut dispatched: Vec<bool> = plan.cores.iter().map(|core| core.dispatched.is_some()).collect();
         for record in records {

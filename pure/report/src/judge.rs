@@ -214,8 +214,26 @@ impl Judge<'_> {
         ending: Ending,
     ) -> (Vec<TaskFigures>, Vec<Vec<(Job, Lateness)>>) {
         let mut cores: BTreeMap<u16, Vec<Pending>> = BTreeMap::new();
-        for (found, promise) in joined.iter().zip(&self.promises) {
-            let Some(promise) = promise else { continue };
+        for ((found, promise), task) in joined.iter().zip(&self.promises).zip(&self.plan.tasks) {
+            let Some(promise) = promise else {
+                // Turns that a best-effort task had in its server: they took time from others.
+                if let Some(server) = self.plan.server_of(&task.name) {
+                    let turn = |job: &Job| {
+                        let Job { task, release, start, complete, cpu, .. } = *job;
+                        Pending {
+                            task,
+                            priority: server.priority,
+                            release,
+                            start,
+                            complete,
+                            cpu,
+                            wcet: u64::MAX,
+                        }
+                    };
+                    cores.entry(server.cpu).or_default().extend(found.jobs.iter().map(turn));
+                }
+                continue;
+            };
             let on_core = cores.entry(promise.cpu).or_default();
             on_core.extend(found.jobs.iter().map(|job| promise.pending(job)));
         }
@@ -272,8 +290,8 @@ impl Judge<'_> {
             wcet_ns: promise.map(|p| p.wcet),
             bound_ns: promise.and_then(|p| p.bound),
             test,
-            releases: found.releases,
-            completions: found.jobs.len() as u64,
+            releases: if promise.is_some() { found.releases } else { 0 },
+            completions: if promise.is_some() { found.jobs.len() as u64 } else { 0 },
             skipped: found.skipped,
             overruns: self.of(Kind::Overrun, at).count() as u64,
             exhausted: self.of(Kind::Exhausted, at).count() as u64,

@@ -180,10 +180,8 @@ impl Simulated {
     pub(crate) fn decided(report: &Report) -> Tracks {
         let plan = &report.plan;
         let task = |(at, task): (usize, &taut_plan::TaskPlan)| {
-            let core = match &task.class {
-                ClassPlan::RealTime { cpu, .. } => plan.cores.iter().position(|core| core.cpu == *cpu),
-                ClassPlan::BestEffort {} => None,
-            };
+            let cpu = plan.cpu_of(task);
+            let core = cpu.and_then(|cpu| plan.cores.iter().position(|core| core.cpu == cpu));
             Live {
                 track: at,
                 // One that is on none is in no event.

@@ -9,6 +9,7 @@ mod admission;
 mod appendix;
 mod behaviour;
 mod late;
+mod lend;
 mod processes;
 mod random;
 mod replay;
