@@ -32,8 +32,9 @@ pub(crate) fn run(arguments: &Run, screen: &Screen) -> Result<Outcome, Failure> 
         eprintln!("not proven: {} is not run", plan.app);
         return Ok(Outcome::No);
     }
-    if let Some(what) = plan.not_executed() {
-        eprintln!("{} is proven, and not run: this version does not execute {what}", plan.app);
+    if let Some(not) = plan.not_executed() {
+        eprintln!("{} is proven, and not run: this version does not execute {}", plan.app, not.what);
+        eprintln!("help: {}", not.help);
         return Ok(Outcome::No);
     }
     let out = arguments.out.clone().unwrap_or_else(|| output_folder(&files.folder));

@@ -116,6 +116,7 @@ fn more_users_than_a_lock_can_have() {
     let (code, said) = taut(folder.path(), "run --dry-run");
     let told = "many is proven, and not run: this version does not execute MSRP for resource `bus` with 65 users, more than 64";
     assert!(code == Some(1) && said.contains(told), "{said}");
+    assert!(said.contains("help: let 64 tasks at most use `bus`, or all of one core"), "{said}");
 }
 
 /// The runs of a plan with a locked state are runs with that lock.

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use taut_plan::{LockError, Plan, digest};
+use taut_plan::{LockError, NotExecuted, Plan, digest};
 
 /// A plan that may be booted: up to date and proven.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ pub enum LoadError {
     /// The plan does not keep every deadline.
     Unproven(PathBuf),
     /// The plan is proven, and asks for something that this version does not execute.
-    NotExecuted(PathBuf, String),
+    NotExecuted(PathBuf, NotExecuted),
 }
 
 impl fmt::Display for LoadError {
@@ -51,9 +51,11 @@ impl fmt::Display for LoadError {
                 "{} does not keep every deadline, so it is not run; `taut check` shows the guilty line",
                 path.display()
             ),
-            Self::NotExecuted(path, what) => {
-                write!(f, "{} asks for {what}, which this version proves and does not run", path.display())
-            }
+            Self::NotExecuted(path, NotExecuted { what, help }) => write!(
+                f,
+                "{} asks for {what}, which this version proves and does not run; {help}",
+                path.display()
+            ),
         }
     }
 }

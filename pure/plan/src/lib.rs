@@ -38,7 +38,7 @@ pub use advise::advise_task;
 pub use decide::why_channel;
 pub use difference::InputChange;
 pub use explain::{explain_chain, explain_channel, explain_task};
-pub use lock::{LockError, digest};
+pub use lock::{LockError, NotExecuted, digest};
 pub use make::Planned;
 pub use serve::ServerPlan;
 pub use shape::{

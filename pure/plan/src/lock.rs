@@ -41,6 +41,15 @@ impl fmt::Display for LockError {
 
 impl std::error::Error for LockError {}
 
+/// What is proven and cannot be executed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotExecuted {
+    /// What that is: behind "does not execute".
+    pub what: String,
+    /// What to do about it.
+    pub help: String,
+}
+
 const HEAD: &str = "\
 # Written by `taut plan` from taut.toml; `taut plan --check` says whether it is up to date.
 # Edit the manifest, not this file.
@@ -52,7 +61,7 @@ impl Plan {
     pub const LOCK_USERS_MAX: usize = 64;
 
     /// What is proven in it and cannot be executed by this version; none if all of it can.
-    pub fn not_executed(&self) -> Option<String> {
+    pub fn not_executed(&self) -> Option<NotExecuted> {
         let locks = self.resources.iter().map(|of| ("resource", &of.name, of.protocol, of.users.len()));
         let states = self.channels.iter().filter_map(|channel| {
             let protocol = channel.mechanism.locking()?;
@@ -64,13 +73,15 @@ impl Plan {
         };
         if let Some((what, name, protocol, users)) = locks.chain(states).find(many) {
             let (most, protocol) = (Self::LOCK_USERS_MAX, protocol.paper_name());
-            return Some(format!("{protocol} for {what} `{name}` with {users} users, more than {most}"));
+            let what = format!("{protocol} for {what} `{name}` with {users} users, more than {most}");
+            let help = format!("let {most} tasks at most use `{name}`, or all of one core");
+            return Some(NotExecuted { what, help });
         }
         self.cores.iter().filter(|core| core.dispatched.is_some()).find_map(|core| self.not_dispatched(core))
     }
 
     /// What a dispatcher cannot do on a core.
-    fn not_dispatched(&self, core: &CorePlan) -> Option<String> {
+    fn not_dispatched(&self, core: &CorePlan) -> Option<NotExecuted> {
         let here =
             |task: &&TaskPlan| matches!(&task.class, ClassPlan::RealTime { cpu, .. } if *cpu == core.cpu);
         let users = |locking| {
@@ -81,7 +92,10 @@ impl Plan {
             users.any(|user| self.tasks.iter().filter(here).any(|task| task.name == *user))
         };
         let both = on(Box::new(users(Locking::Srp))) && on(Box::new(users(Locking::Dfp)));
-        (both && core.scheduler == Scheduler::Edf).then(|| format!("SRP and DFP on core {}", core.cpu))
+        (both && core.scheduler == Scheduler::Edf).then(|| NotExecuted {
+            what: format!("SRP and DFP on core {}", core.cpu),
+            help: "give the resources of that core one `protocol`".to_owned(),
+        })
     }
 
     /// The text of `taut.lock`. The same plan gives the same text.

@@ -7,7 +7,9 @@ mod drafts;
 
 use drafts::{Edit, empty, periodic, plan, shown, task, time};
 use insta::assert_snapshot;
-use taut_model::{BestEffort, ClassDraft, SectionDraft, ServerDraft, ServerPolicy, Shared, TaskDraft};
+use taut_model::{
+    BestEffort, ClassDraft, Overrun, SectionDraft, ServerDraft, ServerPolicy, Shared, TaskDraft,
+};
 use taut_plan::{Plan, explain_task};
 
 /// As in [Lehoczky90]: the worst job is not the first of its busy window. Here of 70 ms and 100 ms, with the machine's part.
@@ -100,7 +102,8 @@ fn a_deadline_in_a_server() {
     assert_snapshot!(shown(&plan(&draft).faults));
     // It must be alone, and says nothing that its server says.
     let mut twice = periodic("again", "100ms", "50ms", "6ms").with(|task| task.server = Some("share".into()));
-    drafts::real_time(&mut twice).priority = Some(7);
+    let task = drafts::real_time(&mut twice);
+    (task.priority, task.budget, task.on_overrun) = (Some(7), Some(time("7ms")), Overrun::Demote);
     draft.tasks.push(twice);
     assert_snapshot!(shown(&draft.build().1));
 }

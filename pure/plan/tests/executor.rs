@@ -95,5 +95,7 @@ fn locks_between_cores() {
     assert_eq!(with(Some(FmlpPlus), 3).0, 4 * 128);
     assert_eq!(with(None, 64).1, None);
     let told = with(None, 65).1;
-    assert_eq!(told.as_deref(), Some("MSRP for resource `bus` with 65 users, more than 64"));
+    let told = told.map(|not| [not.what, not.help]).unwrap_or_default();
+    assert_eq!(told[0], "MSRP for resource `bus` with 65 users, more than 64");
+    assert_eq!(told[1], "let 64 tasks at most use `bus`, or all of one core");
 }
