@@ -5,7 +5,7 @@
 
 use taut_analysis::Core;
 use taut_analysis::multi::{Status, TaskBound, Witness};
-use taut_model::{Fault, Model, Place, codes};
+use taut_model::{Fault, Model, Place, Scheduler, codes};
 use taut_time::Duration;
 
 use super::Shared;
@@ -13,7 +13,7 @@ use super::causes::{advised, longest_due};
 use super::charge::Charged;
 use super::choose::Answer;
 use super::edf::Due;
-use crate::seats::Seats;
+use crate::seats::{Seat, Seats};
 use crate::{Term, waits};
 
 impl Shared {
@@ -87,6 +87,9 @@ impl Shared {
                 let test = format!("test: {}; overheads and the platform probe included", self.test);
                 faults.push(fault.note(test).help(help));
             }
+            Answer::Nothing(_) if seats.seats.iter().any(Seat::is_server) => {
+                beside(model, seats, seat, faults)
+            }
             Answer::Nothing(why) => {
                 let message = format!("the response time of task `{name}` is not shown");
                 faults.push(
@@ -124,6 +127,28 @@ impl Shared {
 
 pub(super) fn term(kind: &str, of: Option<&str>, time: Duration) -> Term {
     Term { kind: kind.to_owned(), of: of.map(str::to_owned), count: None, time }
+}
+
+/// A server beside what nothing here looks at: said once, at the first one.
+fn beside(model: &Model, seats: &Seats<'_>, seat: usize, faults: &mut Vec<Fault>) {
+    if seats.seats.iter().position(Seat::is_server) != Some(seat) {
+        return;
+    }
+    let name = seats.seats[seat].name;
+    let message =
+        format!("server `{name}` is not shown to get its budget beside what is not analysed with servers");
+    let text = "servers are analysed beside tasks without resources, under fixed priority";
+    let fault = Fault::error(codes::SERVER_LATE, message, Place::key(format!("servers.{name}")), text);
+    let locks = seats.seats.iter().find_map(|seat| Some((seat.name, seat.task.sections.first()?)));
+    faults.push(match locks {
+        _ if model.platform().scheduler == Scheduler::Edf => fault
+            .also(Place::value("platform.scheduler"), "deadlines decide")
+            .help("write `scheduler = \"fp\"`, or let its tasks run without a server"),
+        Some((task, section)) => fault
+            .note(format!("`{task}` locks `{}`", model.resources()[section.resource.index()].name))
+            .help("let its tasks run without a server, or others without locks: states have mechanisms that need none"),
+        None => fault,
+    });
 }
 
 /// The parts of a bound that others cause.
