@@ -150,6 +150,11 @@ fn dry_run(plan: &Plan, out: &Path) -> String {
                 "  thread {}: sched_setaffinity({cpu}), sched_setscheduler(SCHED_FIFO, {priority})",
                 task.name
             ));
+        } else if let Some(server) = plan.server_of(&task.name) {
+            line(format_args!(
+                "  thread {}: sched_setaffinity({}), and SCHED_FIFO for each turn in server `{}`",
+                task.name, server.cpu, server.name
+            ));
         }
     }
     for core in &plan.cores {

@@ -15,7 +15,8 @@ use crate::task::TaskId;
 /// What a task does in each job.
 ///
 /// It runs to completion on one of the core's threads, not always the same. It must not sleep, wait or do IO: while it is
-/// asleep Linux runs the job below it, which the rule does not know; that one's next call then ends the process.
+/// asleep Linux runs the job below it, which the rule does not know; that one's next call then ends the process. What has to
+/// wait may have a thread of its own, to which jobs in a server lend their place: [`Job::lend`].
 pub trait Work: Send {
     /// One job. A panic stops the executor, and [`Setup::run`](crate::Setup::run) gives it on.
     fn run(&mut self, job: &mut Job<'_>);

@@ -7,7 +7,8 @@
 //! task in a server is a request, which runs in the server's place.
 //!
 //! **Without a budget** a request runs when nothing else of its core wants to: it cannot be stopped where it is without a
-//! signal, nobody who was promised something waits for it, and it locks nothing. It uses no budget there.
+//! signal, nobody who was promised something waits for it, and it locks nothing. It uses no budget there. A thread to which it
+//! has lent its place ([`crate::lend`]) has it no longer then.
 
 use taut_policy::server::{Any, Deferrable, PARTS, Part, Polling, Seat, Server, Servers, Sporadic, Unfit};
 use taut_policy::{Misuse, Scheduler};

@@ -139,7 +139,8 @@ impl<'p> App<'p> {
     }
 
     /// The code of a best-effort task: an ordinary thread that runs `create`'s result once and must return
-    /// soon after [`Context::stopping`] turns true.
+    /// soon after [`Context::stopping`] turns true. In a server it is on that one's processor, at its priority while there
+    /// is a budget and it does not wait; else, and without the privilege, it is as any other.
     ///
     /// # Errors
     /// As [`App::task`].

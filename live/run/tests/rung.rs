@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A client's channel releases a task, whoever decides on its core: with values as fast as they fit, and with rings in vain,
-//! without end. The client is a thread of this process, at the application's own socket.
+//! A client's channel releases a task, whoever decides on its core, in a server or in none: with values as fast as they fit,
+//! and with rings in vain, without end. The client is a thread of this process, at the application's own socket.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 mod app;
@@ -103,10 +103,14 @@ fn rung() {
     if std::env::var_os("TAUT_TEST_RUNG").is_none() {
         return;
     }
-    for executor in ["native", "dispatched"] {
-        let tables = format!("executor = \"{executor}\"\n{TABLES}");
+    let served = TABLES.replace("priority = 30", "server = \"share\"");
+    let served = format!(
+        "{served}[servers.share]\npolicy = \"deferrable\"\nbudget = \"300us\"\nperiod = \"2ms\"\npriority = 30\n"
+    );
+    for (executor, tables) in [("native", TABLES), ("dispatched", TABLES), ("auto", &served)] {
+        let tables = format!("executor = \"{executor}\"\n{tables}");
         let planned = plan(&tables).0;
-        assert_eq!(planned.cores[0].dispatched.is_some(), executor == "dispatched");
+        assert_eq!(planned.cores[0].dispatched.is_some(), executor != "native");
         assert_eq!(planned.not_executed(), None);
         let over = AtomicBool::new(false);
         TAKEN.store(0, Ordering::Relaxed);

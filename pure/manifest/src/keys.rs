@@ -409,7 +409,7 @@ static BEST_EFFORT: Table = Table {
             "server",
             Type::Text,
             Need::Optional,
-            "The server that it runs in, on a real-time core: a name of `[servers]`.",
+            "The server whose turns it has, on a real-time core: a name of `[servers]`. Otherwise it runs when nothing of that core does.",
         ),
     ],
 };
