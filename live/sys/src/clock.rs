@@ -124,6 +124,29 @@ mod tests {
     }
 
     #[test]
+    fn another_threads_cpu_time_grows_while_it_works() {
+        use std::sync::atomic::AtomicI32;
+        let (tid, over) = (AtomicI32::new(0), AtomicBool::new(false));
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                tid.store(crate::thread::tid(), Ordering::Release);
+                while !over.load(Ordering::Acquire) {}
+            });
+            while tid.load(Ordering::Acquire) == 0 {
+                crate::thread::give_way();
+            }
+            let before = cpu_ns_of(tid.load(Ordering::Acquire));
+            let end = monotonic_ns() + 5_000_000_000;
+            while cpu_ns_of(tid.load(Ordering::Acquire)) < before + 1_000_000 && monotonic_ns() < end {
+                crate::thread::give_way();
+            }
+            assert!(cpu_ns_of(tid.load(Ordering::Acquire)) >= before + 1_000_000);
+            over.store(true, Ordering::Release);
+        });
+        assert_eq!(cpu_ns_of(i32::MAX), 0, "there is no such thread");
+    }
+
+    #[test]
     fn cpu_time_grows_with_work_and_not_with_sleep() {
         let start = thread_cpu_ns();
         sleep_until(monotonic_ns() + 20_000_000);
