@@ -143,7 +143,6 @@ mod tests {
             assert!(cpu_ns_of(tid.load(Ordering::Acquire)) >= before + 1_000_000);
             over.store(true, Ordering::Release);
         });
-        assert_eq!(cpu_ns_of(i32::MAX), 0, "there is no such thread");
     }
 
     #[test]
