@@ -52,6 +52,7 @@ extern crate std;
 #[cfg(any(all(loom, shuttle), all(loom, steps), all(shuttle, steps)))]
 compile_error!("loom, shuttle and steps exclude each other: give one --cfg");
 
+mod exclusive;
 #[cfg(not(any(loom, shuttle)))]
 mod lent;
 #[cfg(not(any(loom, shuttle)))]
@@ -65,12 +66,13 @@ mod racy;
 #[cfg(steps)]
 pub mod steps;
 
+pub use exclusive::Exclusive;
 #[cfg(not(any(loom, shuttle)))]
 pub use lent::{Lent, LentMut};
 #[cfg(not(any(loom, shuttle)))]
 pub use memory::{Line, Memory, Slots, Words};
 #[cfg(any(loom, shuttle))]
-pub use modelled::{Gate, Lent, LentMut, LentPlace, LentPlaceMut, Line, Memory, Slots, Words};
+pub use modelled::{Gate, Lent, LentMut, LentPlace, LentPlaceMut, Line, Memory, Sleepers, Slots, Words};
 #[cfg(not(any(loom, shuttle)))]
 pub use place::{LentPlace, LentPlaceMut};
 

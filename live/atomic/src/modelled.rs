@@ -67,14 +67,38 @@ struct Content {
     sleepers: Sleepers,
 }
 
-/// Who sleeps on a word of a line.
+/// Who sleeps on a word, as on a futex: what the kernel does in products, which is not this crate's.
 #[derive(Default)]
-struct Sleepers {
+pub struct Sleepers {
     lock: Mutex<()>,
     woken: Condvar,
 }
 
-/// A word to sleep on, as on a futex: what the kernel does in products, which is not this crate's.
+impl Sleepers {
+    /// Sleeps if `look` at the word says so, until woken: both in one step, as each wakes in one.
+    pub fn sleep_if(&self, look: impl FnOnce() -> bool) {
+        let lock = self.lock.lock().expect("no one panics with it");
+        if look() {
+            drop(self.woken.wait(lock));
+        }
+    }
+
+    /// Wakes one who sleeps.
+    pub fn wake_one(&self) {
+        let lock = self.lock.lock().expect("no one panics with it");
+        self.woken.notify_one();
+        drop(lock);
+    }
+
+    /// Wakes all who sleep.
+    pub fn wake_all(&self) {
+        let lock = self.lock.lock().expect("no one panics with it");
+        self.woken.notify_all();
+        drop(lock);
+    }
+}
+
+/// A word of a line to sleep on.
 #[derive(Clone, Copy)]
 pub struct Gate<'m> {
     word: &'m AtomicU64,
@@ -84,17 +108,12 @@ pub struct Gate<'m> {
 impl Gate<'_> {
     /// Sleeps if the word is `expected`, until woken. It is looked at and slept on in one step.
     pub fn wait(&self, expected: u64) {
-        let lock = self.sleepers.lock.lock().expect("no one panics with it");
-        if self.word.load(Ordering::Relaxed) == expected {
-            drop(self.sleepers.woken.wait(lock));
-        }
+        self.sleepers.sleep_if(|| self.word.load(Ordering::Relaxed) == expected);
     }
 
     /// Wakes all who sleep.
     pub fn wake(&self) {
-        let lock = self.sleepers.lock.lock().expect("no one panics with it");
-        self.sleepers.woken.notify_all();
-        drop(lock);
+        self.sleepers.wake_all();
     }
 }
 

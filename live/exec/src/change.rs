@@ -328,6 +328,6 @@ impl Exec<'_> {
 
     fn ask(&self, brand: u64, question: Question) -> Answer {
         let core = self.cores.iter().find(|core| core.brand == brand).ok_or(ChangeError::Foreign)?;
-        core.desk.ask(question, || core.call())
+        core.desk.ask(question, || core.call()).unwrap_or(Err(ChangeError::Stopped))
     }
 }

@@ -19,13 +19,15 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 
+use taut_lock::desk::Desk;
+use taut_lock::gate::Gate;
+use taut_lock::latch::Latch;
 use taut_lock::mark::Mark;
 use taut_policy::Misuse;
 use taut_sys::cpu::CpuReader;
 use taut_sys::{clock, futex};
 
-use crate::desk::Desk;
-use crate::gate::{Gate, Latch};
+use crate::change::{Answer, Question};
 use crate::ladder::NONE;
 use crate::settle::{Caller, Next};
 use crate::state::State;
@@ -62,7 +64,7 @@ pub(crate) struct Shared {
     /// Of each task, whether it uses a resource of several cores.
     pub(crate) shares: Box<[bool]>,
     /// What is asked from outside.
-    pub(crate) desk: Desk,
+    pub(crate) desk: Desk<Question, Answer>,
     /// Unlike any other core's of this process.
     pub(crate) brand: u64,
     pub(crate) names: Box<[String]>,

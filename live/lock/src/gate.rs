@@ -1,74 +1,207 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A word that one party sleeps on: a futex, or what stands for one in a model.
+//! Where one thread sleeps until another lets it go on.
+//!
+//! # Use
+//!
+//! A thread of its own each: an executor's threads wait here for their next job, or to go on with one. Opened before it
+//! sleeps, it does not. Opened twice, it goes on once.
+//!
+//! # Callers
+//!
+//! `-` may run at the same time, `X` may not (of two that open, who comes second knows of the first).
+//!
+//! |        | wait | open |
+//! |--------|------|------|
+//! | wait   | X    | -    |
+//! | open   | -    | X    |
+//!
+//! No memory is at risk if they do: one that opens may then not be seen.
+//!
+//! # Progress
+//!
+//! | operation | bound                                                                                        |
+//! |-----------|----------------------------------------------------------------------------------------------|
+//! | `wait`    | 1 exchange if it is open; else blocks, 1 more each time it is woken                            |
+//! | `open`    | wait-free: 1 store, 1 system call that does not block                                         |
+//!
+//! # State
+//!
+//! ```text
+//! 0 shut   1 open
+//! ```
+//!
+//! # Invariants
+//!
+//! - I1 Only who waits shuts it, when it has found it open.
+//!
+//! # Orderings
+//!
+//! - O1 open: Release of the store in `open` ↔ Acquire of the exchange in `wait`.
+//!
+//! # Proof
+//!
+//! What was done before `open` is seen behind the `wait` that it ends: that one took its 1 (O1). *A lost wake-up.* Who waits
+//! sleeps only if the kernel finds 0. If it is opened before, it finds 1 (I1); if after, the wake comes behind the store,
+//! and finds it asleep.
+//!
+//! # Crash
+//!
+//! Threads of one process die together. One that ends without opening leaves the other asleep.
+//!
+//! # Source
+//!
+//! \[Drepper11\].
+//!
+//! # Checked
+//!
+//! - here, under loom and shuttle: two threads that take turns; without the Release (loom), without the wake (shuttle): fails
+//! - `taut-exec`: every thread of a pool; there under the thread sanitizer
+//!
+//! Not covered: the kernel's part, which in a model is a mutex with a condition.
 
-use taut_atomic::Words;
+use taut_atomic::Ordering::{Acquire, Relaxed, Release};
 
-/// One for each party. `shared` says that parties may be in other processes.
-#[derive(Clone, Copy)]
-pub(crate) struct Gates<'m> {
-    words: Words<'m>,
-    shared: bool,
+use crate::sleep::Futex;
+
+const SHUT: u32 = 0;
+const OPEN: u32 = 1;
+
+/// Where one thread sleeps until another lets it go on. On a line of its own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub struct Gate {
+    futex: Futex,
+    #[cfg(all(test, any(loom, shuttle)))]
+    without: model::Without,
 }
 
-impl<'m> Gates<'m> {
-    pub(crate) fn new(words: Words<'m>, shared: bool) -> Self {
-        Self { words, shared }
-    }
-
-    /// Sleeps while the lower half of a party's word is that of `expected`, until woken or until an instant; may end in
-    /// vain.
-    #[cfg(not(any(loom, shuttle, miri)))]
-    pub(crate) fn sleep(&self, party: u32, expected: u64, deadline_ns: Option<u64>) {
-        if let Some(word) = self.half(party) {
-            // An error could only mean that the word is not mapped.
-            let _ = taut_sys::futex::wait(word, expected as u32, deadline_ns, self.shared);
+impl Gate {
+    /// Sleeps until it is open, and shuts it. What was done before it was opened is seen then.
+    #[inline]
+    pub fn wait(&self) {
+        // O1 open (Acquire)
+        while self.futex.word.compare_exchange(OPEN, SHUT, Acquire, Relaxed).is_err() {
+            self.futex.sleep(SHUT);
         }
     }
 
-    /// Wakes who sleeps on a party's word.
-    #[cfg(not(any(loom, shuttle, miri)))]
-    pub(crate) fn wake(&self, party: u32) {
-        if let Some(word) = self.half(party) {
-            // An error could only mean that the word is not mapped.
-            let _ = taut_sys::futex::wake(word, u32::MAX, self.shared);
+    /// Lets the thread go on. A thread of a higher priority runs before this returns.
+    #[inline]
+    pub fn open(&self) {
+        let order = Release; // O1 open
+        #[cfg(all(test, any(loom, shuttle)))]
+        let order = self.without.order(order);
+        self.futex.word.store(OPEN, order);
+        #[cfg(all(test, any(loom, shuttle)))]
+        if self.without == model::Without::Wake {
+            return;
+        }
+        self.futex.wake_one();
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_take_turns() {
+        let gates = [Gate::default(), Gate::default()];
+        let turns = |me: usize| {
+            for _ in 0..if cfg!(miri) { 20 } else { 2_000 } {
+                gates[me].wait();
+                gates[1 - me].open();
+            }
+        };
+        gates[0].open();
+        std::thread::scope(|threads| {
+            threads.spawn(|| turns(1));
+            turns(0);
+        });
+        assert_eq!(gates[0].futex.word.load(Acquire), OPEN);
+    }
+
+    #[test]
+    fn opened_twice_it_goes_on_once() {
+        let gate = Gate::default();
+        gate.open();
+        gate.open();
+        gate.wait();
+        assert_eq!(gate.futex.word.load(Acquire), SHUT);
+    }
+}
+
+/// `RUSTFLAGS="--cfg loom" cargo test -p taut-lock --release --lib gate`, and the same with `--cfg shuttle`.
+#[cfg(all(test, any(loom, shuttle)))]
+mod model {
+    #[cfg(loom)]
+    use loom::{sync::Arc, thread};
+    #[cfg(shuttle)]
+    use shuttle::{sync::Arc, thread};
+    use taut_atomic::{Exclusive, Ordering};
+
+    use super::*;
+    use crate::sleep::explore;
+
+    /// What is left out, to see that it is needed.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub(super) enum Without {
+        #[default]
+        Nothing,
+        #[cfg(loom)]
+        Release,
+        Wake,
+    }
+
+    impl Without {
+        pub(super) fn order(self, order: Ordering) -> Ordering {
+            #[cfg(loom)]
+            if self == Self::Release {
+                return Ordering::Relaxed;
+            }
+            order
         }
     }
 
-    /// The half of a word in which the lowest bits are. For its address: the kernel reads it, as it reads all of a word.
-    #[cfg(not(any(loom, shuttle, miri)))]
-    fn half(&self, party: u32) -> Option<&'m std::sync::atomic::AtomicU32> {
-        let word = self.words.get(party as usize)?.as_ptr().cast::<u32>();
-        // SAFETY: of the two halves of a word, which is there for 'm and aligned to more; all accesses are atomic.
-        Some(unsafe {
-            std::sync::atomic::AtomicU32::from_ptr(word.add(usize::from(cfg!(target_endian = "big"))))
-        })
+    fn turns(without: Without, rounds: u32) {
+        explore(move || {
+            let gate = || Gate { without, ..Gate::default() };
+            let shared = Arc::new(([gate(), gate()], Exclusive::new(0)));
+            let other = Arc::clone(&shared);
+            let take = move |shared: &([Gate; 2], Exclusive<u32>), me: usize| {
+                for round in 0..rounds {
+                    shared.0[me].wait();
+                    // SAFETY: what is tested.
+                    let value = unsafe { shared.1.with(|value| std::mem::replace(value, *value + 1)) };
+                    assert_eq!(value, 2 * round + me as u32);
+                    shared.0[1 - me].open();
+                }
+            };
+            let thread = thread::spawn(move || take(&other, 1));
+            shared.0[0].open();
+            take(&shared, 0);
+            thread.join().unwrap();
+        });
     }
 
-    /// In a model, where there is no clock, a sleep until an instant is none.
-    #[cfg(any(loom, shuttle))]
-    pub(crate) fn sleep(&self, party: u32, expected: u64, deadline_ns: Option<u64>) {
-        match self.words.gate(party as usize) {
-            Some(gate) if deadline_ns.is_none() && !self.shared => gate.wait(expected),
-            _ => taut_atomic::spin_loop(),
-        }
+    #[test]
+    fn two_take_turns() {
+        turns(Without::Nothing, if cfg!(loom) { 2 } else { 10 });
     }
 
-    #[cfg(any(loom, shuttle))]
-    pub(crate) fn wake(&self, party: u32) {
-        if let Some(gate) = self.words.gate(party as usize) {
-            gate.wake();
-        }
+    #[test]
+    #[cfg(loom)]
+    #[should_panic(expected = "Causality violation")]
+    fn without_release_the_work_is_not_seen() {
+        turns(Without::Release, 1);
     }
 
-    /// Miri's futex takes half a word for half an access. There a sleep is none, and ends in vain.
-    #[cfg(miri)]
-    pub(crate) fn sleep(&self, _: u32, _: u64, _: Option<u64>) {
-        let _ = (self.words.count(), self.shared);
-        std::thread::yield_now();
+    #[test]
+    #[cfg(shuttle)]
+    #[should_panic(expected = "deadlock")]
+    fn without_the_wake_it_sleeps_on() {
+        turns(Without::Wake, 2);
     }
-
-    #[cfg(miri)]
-    pub(crate) fn wake(&self, _: u32) {}
 }

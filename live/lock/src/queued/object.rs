@@ -7,7 +7,7 @@ use taut_atomic::Ordering::{Acquire, Relaxed};
 use taut_atomic::{AtomicU64, LINE_BYTES, Memory, Words};
 
 use super::word::{Holder, State};
-use crate::gate::Gates;
+use crate::gates::Gates;
 use crate::global::{LayoutError, Set};
 use crate::life::{Lives, Seats};
 

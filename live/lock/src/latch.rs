@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! A mutex without a guard: the right that it gives is handed about by other means.
+//!
+//! # Use
+//!
+//! Threads of one process without priorities: an executor that may have none keeps its state behind it. No inheritance, no
+//! order among those who wait; where priorities count see [`crate::Serial`], [`crate::mark`] and [`crate::queued`].
+//!
+//! # Callers
+//!
+//! `take` anybody at any time; `give` only who has it, or to whom that one has handed it.
+//!
+//! # Progress
+//!
+//! | operation | bound                                                                                        |
+//! |-----------|----------------------------------------------------------------------------------------------|
+//! | `take`    | 1 exchange if nobody has it; else blocks, 1 more each time it is woken                         |
+//! | `give`    | wait-free: 1 exchange; 1 system call that does not block if somebody may sleep                |
+//!
+//! # State
+//!
+//! ```text
+//! 0 free   1 taken   2 taken, and somebody may sleep
+//! ```
+//!
+//! # Invariants
+//!
+//! - I1 Of those that found the word free, by an exchange, one at a time has not given it back.
+//! - I2 While somebody sleeps whom no wake is on its way to, the word is 2, or who was woken is about to make it so.
+//!
+//! # Orderings
+//!
+//! - O1 give: Release of the exchange in `give` ↔ Acquire of both exchanges in `take`.
+//!
+//! # Proof
+//!
+//! I1: every way in is an exchange that found 0 and left another value, and `give` alone stores 0. Two that have it one
+//! after the other are ordered: the second read what the first gave back, or what exchanges made of that (O1).
+//!
+//! I2: who sleeps has stored 2 before, and the kernel lets it sleep only if it finds 2. From then on the word goes to 0 by
+//! a `give` that reads the 2, or a later one, and wakes one. Who comes in from a sleep has stored 2 in its turn, for
+//! there may be more: its own `give` wakes the next. If another one comes in before it, by 0 to 1, the one woken makes that
+//! 2 and sleeps again, and that one's `give` wakes it.
+//!
+//! # Crash
+//!
+//! Threads of one process die together. One that ends with it leaves all others asleep.
+//!
+//! # Source
+//!
+//! \[Drepper11, section 5, the second mutex\].
+//!
+//! # Checked
+//!
+//! - here, under loom and shuttle: two and three threads; without the Release (loom), without the wake, and if who was woken
+//!   stores 1 (shuttle): fails
+//! - `taut-exec`: all that it runs without privilege; there under the thread sanitizer
+//!
+//! Not covered: the kernel's part, which in a model is a mutex with a condition.
+
+use taut_atomic::Ordering::{Acquire, Relaxed, Release};
+
+use crate::sleep::Futex;
+
+const FREE: u32 = 0;
+const TAKEN: u32 = 1;
+/// Somebody may sleep.
+const AWAITED: u32 = 2;
+
+/// A mutex without a guard. What one did who had it is seen by the next. On a line of its own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub struct Latch {
+    futex: Futex,
+    #[cfg(all(test, any(loom, shuttle)))]
+    without: model::Without,
+}
+
+impl Latch {
+    /// Waits until it has it.
+    #[inline]
+    pub fn take(&self) {
+        // O1 give (Acquire)
+        if self.futex.word.compare_exchange(FREE, TAKEN, Acquire, Relaxed).is_err() {
+            self.wait();
+        }
+    }
+
+    #[cold]
+    fn wait(&self) {
+        let taken = AWAITED;
+        #[cfg(all(test, any(loom, shuttle)))]
+        let mut taken = taken;
+        // O1 give (Acquire)
+        while self.futex.word.swap(taken, Acquire) != FREE {
+            self.futex.sleep(AWAITED);
+            #[cfg(all(test, any(loom, shuttle)))]
+            if self.without == model::Without::Others {
+                taken = TAKEN;
+            }
+        }
+    }
+
+    /// Gives it back; only for who has it.
+    #[inline]
+    pub fn give(&self) {
+        let order = Release; // O1 give
+        #[cfg(all(test, any(loom, shuttle)))]
+        let order = self.without.order(order);
+        if self.futex.word.swap(FREE, order) == AWAITED {
+            #[cfg(all(test, any(loom, shuttle)))]
+            if self.without == model::Without::Wake {
+                return;
+            }
+            self.futex.wake_one();
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use taut_atomic::Exclusive;
+
+    use super::*;
+
+    #[test]
+    fn one_at_a_time() {
+        const TURNS: u64 = if cfg!(miri) { 20 } else { 5_000 };
+        let (latch, count) = (Latch::default(), Exclusive::new(0_u64));
+        std::thread::scope(|threads| {
+            for _ in 0..3 {
+                threads.spawn(|| {
+                    for _ in 0..TURNS {
+                        latch.take();
+                        // SAFETY: what is tested.
+                        unsafe { count.with(|count| *count += 1) };
+                        latch.give();
+                    }
+                });
+            }
+        });
+        latch.take();
+        // SAFETY: all others have ended.
+        assert_eq!(unsafe { count.with(|count| *count) }, 3 * TURNS);
+    }
+}
+
+/// `RUSTFLAGS="--cfg loom" cargo test -p taut-lock --release --lib latch`, and the same with `--cfg shuttle`.
+#[cfg(all(test, any(loom, shuttle)))]
+mod model {
+    #[cfg(loom)]
+    use loom::{sync::Arc, thread};
+    #[cfg(shuttle)]
+    use shuttle::{sync::Arc, thread};
+    use taut_atomic::{Exclusive, Ordering};
+
+    use super::*;
+    use crate::sleep::explore;
+
+    /// What is left out, to see that it is needed.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub(super) enum Without {
+        #[default]
+        Nothing,
+        #[cfg(loom)]
+        Release,
+        Wake,
+        /// Who was woken thinks that nobody else sleeps.
+        Others,
+    }
+
+    impl Without {
+        pub(super) fn order(self, order: Ordering) -> Ordering {
+            #[cfg(loom)]
+            if self == Self::Release {
+                return Ordering::Relaxed;
+            }
+            order
+        }
+    }
+
+    fn turns(without: Without, threads: u32, rounds: u32) {
+        explore(move || {
+            let latch = Latch { without, ..Latch::default() };
+            let shared = Arc::new((latch, Exclusive::new(0)));
+            let take = move |shared: &(Latch, Exclusive<u32>)| {
+                for _ in 0..rounds {
+                    shared.0.take();
+                    // SAFETY: what is tested.
+                    unsafe { shared.1.with(|count| *count += 1) };
+                    shared.0.give();
+                }
+            };
+            let spawn = |_| {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || take(&shared))
+            };
+            let others: Vec<_> = (1..threads).map(spawn).collect();
+            take(&shared);
+            others.into_iter().for_each(|thread| thread.join().unwrap());
+            shared.0.take();
+            // SAFETY: all others have ended.
+            assert_eq!(unsafe { shared.1.with(|count| *count) }, threads * rounds);
+        });
+    }
+
+    #[test]
+    fn one_at_a_time() {
+        #[cfg(loom)]
+        for (threads, rounds) in [(2, 2), (3, 1)] {
+            turns(Without::Nothing, threads, rounds);
+        }
+        #[cfg(shuttle)]
+        turns(Without::Nothing, 4, 5);
+    }
+
+    #[test]
+    #[cfg(loom)]
+    #[should_panic(expected = "Causality violation")]
+    fn without_release_the_work_is_not_seen() {
+        turns(Without::Release, 2, 1);
+    }
+
+    #[test]
+    #[cfg(shuttle)]
+    #[should_panic(expected = "deadlock")]
+    fn without_the_wake_they_sleep_on() {
+        turns(Without::Wake, 2, 2);
+    }
+
+    #[test]
+    #[cfg(shuttle)]
+    #[should_panic(expected = "deadlock")]
+    fn who_was_woken_thinks_of_the_others() {
+        turns(Without::Others, 3, 2);
+    }
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! A word that threads of this process sleep on: a futex, or what stands for one in a model.
+
+use std::fmt;
+
+use taut_atomic::AtomicU32;
+use taut_atomic::Ordering::Relaxed;
+
+#[derive(Default)]
+pub(crate) struct Futex {
+    pub(crate) word: AtomicU32,
+    #[cfg(any(loom, shuttle))]
+    sleepers: taut_atomic::Sleepers,
+}
+
+#[cfg(not(any(loom, shuttle)))]
+impl Futex {
+    /// Sleeps if the word is `expected`, until woken; may end in vain.
+    pub(crate) fn sleep(&self, expected: u32) {
+        // An error could only mean that the word is not mapped.
+        let _ = taut_sys::futex::wait(self.kernels(), expected, None, false);
+    }
+
+    /// Wakes one who sleeps. One system call that does not block; one of a higher priority runs before it returns.
+    pub(crate) fn wake_one(&self) {
+        // An error could only mean that the word is not mapped.
+        let _ = taut_sys::futex::wake(self.kernels(), 1, false);
+    }
+
+    /// The word as the kernel has it, whose looks are no steps of ours.
+    fn kernels(&self) -> &std::sync::atomic::AtomicU32 {
+        // SAFETY: it is there as long as we are, and aligned by its type; all accesses are atomic.
+        unsafe { std::sync::atomic::AtomicU32::from_ptr(self.word.as_ptr()) }
+    }
+}
+
+#[cfg(any(loom, shuttle))]
+impl Futex {
+    pub(crate) fn sleep(&self, expected: u32) {
+        self.sleepers.sleep_if(|| self.word.load(Relaxed) == expected);
+    }
+
+    pub(crate) fn wake_one(&self) {
+        self.sleepers.wake_one();
+    }
+}
+
+impl fmt::Debug for Futex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Futex({})", self.word.load(Relaxed))
+    }
+}
+
+/// For the models beside the protocols: all executions of a small run by loom, 20 000 random ones by shuttle.
+#[cfg(all(test, any(loom, shuttle)))]
+pub(crate) fn explore(run: impl Fn() + Send + Sync + 'static) {
+    #[cfg(loom)]
+    {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(3);
+        builder.check(run);
+    }
+    #[cfg(shuttle)]
+    shuttle::check_random(run, 20_000);
+}
