@@ -67,6 +67,11 @@ pub enum ChangeError {
         /// Its position on its core.
         task: u32,
     },
+    /// Too many jobs could have begun at once with one more level: the core has 90 threads, and more tasks.
+    Levels {
+        /// Its position on its core.
+        task: u32,
+    },
     /// The task runs in a server, and stands where that does.
     Served {
         /// Its position on its core.
@@ -96,6 +101,10 @@ impl fmt::Display for ChangeError {
             Self::Global { task } => write!(
                 f,
                 "task {task} uses a resource of several cores, where others count with its priority: keep it"
+            ),
+            Self::Levels { task } => write!(
+                f,
+                "task {task} would be at a level of its own, for which its core has no thread: give it one that another has"
             ),
             Self::Served { task } => write!(f, "task {task} runs in a server, and has no level of its own"),
             Self::Stopped => f.write_str("the core has stopped"),
@@ -176,6 +185,9 @@ impl Shared {
                 return Err(ChangeError::Ceiling { resource, task });
             }
         }
+        if !state.may_have_level(task, to) {
+            return Err(ChangeError::Levels { task });
+        }
         state.rule.local_mut().set_level(task as usize, to).map_err(why)?;
         let slot = &mut state.tasks[task as usize];
         if let Attribute::Deadline(deadline) = to {
@@ -229,7 +241,8 @@ fn why(misuse: Misuse) -> ChangeError {
 impl Job<'_> {
     /// A task's level, of this core: its priority, or the relative deadline that is its preemption level under EDF.
     ///
-    /// *Real-time*: as a lock, for this and the next three; a change looks at each task, or resource, of the core.
+    /// *Real-time*: as a lock, for this and the next three; a change looks at each task, or resource, of the core, and where
+    /// there are more than 90 tasks, that of a level at 90 others for each.
     ///
     /// # Errors
     /// [`ChangeError::Foreign`], [`ChangeError::Served`].

@@ -102,7 +102,8 @@ impl std::error::Error for LockError {}
 pub enum SetupError {
     /// Two cores have the same CPU.
     SameCpu(u16),
-    /// More tasks than a core can have begun at once: 90.
+    /// More jobs of a core may have begun at once than it can have threads: 90. There is one for each level of periodic
+    /// tasks that are never suspended, demoted nor ended early, and for each other task.
     TooManyTasks {
         /// The core's CPU.
         cpu: u16,
@@ -170,7 +171,11 @@ impl fmt::Display for SetupError {
         match self {
             Self::SameCpu(cpu) => write!(f, "two cores have CPU {cpu}: give each its own"),
             Self::TooManyTasks { cpu } => {
-                write!(f, "the core on CPU {cpu} has more than {WORKERS_MAX} tasks: move some elsewhere")
+                write!(
+                    f,
+                    "more than {WORKERS_MAX} jobs of the core on CPU {cpu} may have begun at once: move tasks elsewhere, or \
+                     let periodic ones without budgets and global locks have the same priority or deadline"
+                )
             }
             Self::ZeroTime { task } => {
                 write!(f, "period, deadline or budget of `{task}` is 0: give it a time")

@@ -6,6 +6,7 @@ use taut_time::Duration;
 
 use crate::admission::Admission;
 use crate::ladder::NONE;
+use crate::rule::Rule;
 use crate::state::BACKLOG_MAX;
 use crate::task::{Release, TaskSetup};
 
@@ -79,10 +80,12 @@ pub(crate) struct Task {
     /// What it has been suspended for, and where it stands when it has it.
     pub(crate) away: (u32, u64),
     pub(crate) outcome: TaskOutcome,
+    /// Whether no job of it has begun together with one of its level: see [`crate::depth`].
+    pub(crate) plain: bool,
 }
 
 impl Task {
-    pub(crate) fn new(setup: &TaskSetup) -> Self {
+    pub(crate) fn new(setup: &TaskSetup, rule: Rule) -> Self {
         let (next, active, worker, job) = (0, false, NONE, Arrived::default());
         let (behind, first, waiting) = ([job; BACKLOG_MAX], 0, 0);
         let (wants, killed, outcome) = (NONE, false, TaskOutcome::default());
@@ -115,6 +118,7 @@ impl Task {
             across: false,
             away: (NONE, 0),
             outcome,
+            plain: setup.is_plain(rule),
         }
     }
 

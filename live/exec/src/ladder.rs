@@ -24,7 +24,7 @@ const RETURNING: u8 = 97;
 const OFF: u8 = u8::MAX;
 /// No task, no thread.
 pub(crate) const NONE: u32 = u32::MAX;
-/// Most jobs of a core that may have begun at once.
+/// Most jobs of a core that may have begun at once: see [`crate::depth`].
 pub(crate) const WORKERS_MAX: usize = 90;
 
 /// A thread of the pool.
@@ -80,13 +80,15 @@ impl Ladder {
         others.filter(|(_, worker)| worker.may_run()).map(|(_, worker)| worker.rung).max()
     }
 
-    /// An idle thread for a task, above all who may run. There are as many threads as tasks, so there is one.
+    /// An idle thread for a task, above all who may run. There are as many threads as jobs that may have begun (L4 of
+    /// [`crate::depth`]), so there is one.
     pub(crate) fn take(&mut self, task: u32) -> u32 {
         let wanted = if self.real { self.above([NONE; 2]) } else { 0 };
         let idle = |worker: &Worker| worker.task == NONE;
         let there = |worker: &Worker| idle(worker) && worker.rung == wanted;
         let at = self.workers.iter().position(there).or_else(|| self.workers.iter().position(idle));
-        let at = at.unwrap_or(0);
+        // If there were none, no place would be found either, and a panic inside ends the process with a message.
+        let at = at.unwrap_or(usize::MAX);
         self.workers[at].task = task;
         self.set(at, wanted);
         at as u32

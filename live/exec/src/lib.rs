@@ -39,6 +39,7 @@ mod ahead;
 mod bells;
 mod between;
 mod change;
+mod depth;
 mod dispatcher;
 mod error;
 mod exec;

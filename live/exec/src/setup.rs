@@ -43,6 +43,9 @@ pub(crate) struct CoreSetup<'w> {
     /// A mistake on purpose.
     #[cfg(test)]
     pub(crate) no_ceilings: bool,
+    /// A mistake on purpose: so many threads fewer.
+    #[cfg(test)]
+    pub(crate) missing: usize,
 }
 
 /// Cores, their resources and tasks. Everything is allocated by [`Setup::run`] before anything is released.
@@ -102,6 +105,8 @@ impl<'w> Setup<'w> {
             recorder: None,
             #[cfg(test)]
             no_ceilings: false,
+            #[cfg(test)]
+            missing: 0,
         });
         CoreId(self.cores.len() - 1)
     }
@@ -255,7 +260,7 @@ impl<'w> Setup<'w> {
             if self.cores[..at].iter().any(|other| other.cpu == core.cpu) {
                 return Err(SetupError::SameCpu(core.cpu));
             }
-            if core.tasks.len() > WORKERS_MAX {
+            if core.depth() > WORKERS_MAX {
                 return Err(SetupError::TooManyTasks { cpu: core.cpu });
             }
             if let Some(server) = core.servers.iter().find(|server| !server.is_fit()) {

@@ -216,7 +216,7 @@ impl CoreSetup<'_> {
         let made = self.attributes().rule(self.rule);
         // Everything was made for as many as there are.
         let rule = made.map_err(|misuse| SetupError::Thread(format!("CPU {}: {misuse}", self.cpu)))?;
-        let tasks = self.tasks.iter().map(Task::new);
+        let tasks = self.tasks.iter().map(|task| Task::new(task, self.rule));
         let (recorder, level) =
             self.recorder.take().map_or((None, Level::None), |(to, level)| (Some(to), level));
         let log = Log {
@@ -232,7 +232,7 @@ impl CoreSetup<'_> {
         // They have been checked.
         let serving = Serving::new(count, &self.servers, subjects)
             .map_err(|unfit| SetupError::Thread(format!("CPU {}: {unfit}", self.cpu)))?;
-        let ladder = Ladder::new(count, strict);
+        let ladder = Ladder::new(self.threads(), strict);
         let state = State::new((rule, serving), tasks.collect(), any_queue(count), ladder, log);
         let by_hand = |task: &crate::TaskSetup| task.release == crate::Release::ByHand;
         let (words, listed) = self.listed();

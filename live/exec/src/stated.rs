@@ -73,7 +73,7 @@ impl CoreSetup<'_> {
         matches!(self.rule, Rule::Srp | Rule::Dfp)
     }
 
-    fn level(&self, task: &TaskSetup) -> Attribute {
+    pub(crate) fn level(&self, task: &TaskSetup) -> Attribute {
         if self.goes_by_deadlines() {
             Attribute::Deadline(task.relative())
         } else {

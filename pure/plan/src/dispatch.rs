@@ -3,9 +3,12 @@
 
 //! Who decides which job of a core runs: Linux where it can do all that was proven, else a dispatcher.
 
-use taut_model::{Executor, Model, Overrun, Scheduler};
+use std::collections::BTreeSet;
+
+use taut_model::{Executor, Flow, Locking, Model, Overrun, Scheduler};
 
 use crate::seats::{Seats, Who};
+use crate::{ArrivalPlan, ClassPlan, CorePlan, Plan, TaskPlan};
 
 /// Why a dispatcher decides on a core; none if Linux does. The model is the decided one: a state under a lock is a
 /// resource there.
@@ -37,4 +40,46 @@ pub(crate) fn reason(model: &Model, seats: &Seats<'_>, core: usize) -> Option<St
         }
     }
     (platform.executor == Executor::Dispatched).then(|| "the manifest asks for it".to_owned())
+}
+
+impl Plan {
+    /// The most jobs of a dispatched core that may have begun and not be complete, as its executor counts them: one for each
+    /// level (a priority; under EDF a relative deadline) of periodic tasks that never leave the rule, and one for each other
+    /// task, those in servers among them.
+    pub(crate) fn begun_at_once(&self, core: &CorePlan) -> usize {
+        let servers = self.servers.iter().filter(|server| server.cpu == core.cpu);
+        let served: BTreeSet<_> = servers.flat_map(|server| &server.tasks).collect();
+        let (mut levels, mut others) = (BTreeSet::new(), served.len());
+        for task in self.tasks.iter().filter(|task| !served.contains(&task.name)) {
+            let ClassPlan::RealTime { cpu, priority, deadline, .. } = &task.class else { continue };
+            if *cpu != core.cpu {
+                continue;
+            }
+            if self.stays(task) {
+                let by_deadline = core.scheduler == Scheduler::Edf;
+                levels.insert(if by_deadline { deadline.as_ns() } else { u64::from(*priority) });
+            } else {
+                others += 1;
+            }
+        }
+        levels.len() + others
+    }
+
+    /// Whether no two jobs of such tasks of one level have begun at once.
+    fn stays(&self, task: &TaskPlan) -> bool {
+        let ClassPlan::RealTime { arrival, on_overrun, budget, .. } = &task.class else { return false };
+        let across = |protocol: Locking| !matches!(protocol, Locking::Srp | Locking::Dfp);
+        let locks = |at: &crate::ResourcePlan| across(at.protocol) && at.users.contains(&task.name);
+        let channels = self.channels.iter().filter(|channel| {
+            let reads = channel.readers.iter().any(|reader| reader.name == task.name);
+            reads || channel.writer.name == task.name
+        });
+        matches!(arrival, ArrivalPlan::Periodic { .. })
+            && budget.is_none()
+            && !matches!(on_overrun, Overrun::KillJob | Overrun::Demote)
+            && !self.resources.iter().any(locks)
+            && channels.into_iter().all(|channel| {
+                channel.flow != Flow::Synchronous && !channel.mechanism.locking().is_some_and(across)
+            })
+    }
 }

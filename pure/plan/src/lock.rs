@@ -60,6 +60,9 @@ impl Plan {
     /// The most tasks that a lock between cores can have.
     pub const LOCK_USERS_MAX: usize = 64;
 
+    /// The most jobs of a dispatched core that can have begun at once.
+    pub const BEGUN_MAX: usize = 90;
+
     /// What is proven in it and cannot be executed by this version; none if all of it can.
     pub fn not_executed(&self) -> Option<NotExecuted> {
         let locks = self.resources.iter().map(|of| ("resource", &of.name, of.protocol, of.users.len()));
@@ -92,9 +95,16 @@ impl Plan {
             users.any(|user| self.tasks.iter().filter(here).any(|task| task.name == *user))
         };
         let both = on(Box::new(users(Locking::Srp))) && on(Box::new(users(Locking::Dfp)));
-        (both && core.scheduler == Scheduler::Edf).then(|| NotExecuted {
-            what: format!("SRP and DFP on core {}", core.cpu),
-            help: "give the resources of that core one `protocol`".to_owned(),
+if both && core.scheduler == Scheduler::Edf {
+            return Some(NotExecuted {
+                what: format!("SRP and DFP on core {}", core.cpu),
+                help: "give the resources of that core one `protocol`".to_owned(),
+            });
+        }
+        let (begun, most) = (self.begun_at_once(core), Self::BEGUN_MAX);
+        (begun > most).then(|| NotExecuted {
+            what: format!("{begun} jobs of core {} begun at once, more than {most}", core.cpu),
+            help: "move tasks to another core, or give more of them one priority".to_owned(),
         })
     }
 

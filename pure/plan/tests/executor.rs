@@ -99,3 +99,29 @@ fn locks_between_cores() {
     assert_eq!(told[0], "MSRP for resource `bus` with 65 users, more than 64");
     assert_eq!(told[1], "let 64 tasks at most use `bus`, or all of one core");
 }
+
+/// What an executor has threads for: levels, not tasks; but each task that may leave its place in the rule.
+#[test]
+fn more_tasks_than_threads() {
+    let told = |tasks: usize, levels: usize, edit: fn(&mut taut_model::RealTimeDraft)| {
+        let mut draft = empty(&[0]);
+        draft.platform.memory = drafts::size("256MiB");
+        draft.platform.scheduler = Scheduler::Edf;
+        let own = |at: usize| {
+            let period = format!("{}s", 1 + at % levels);
+            periodic(&format!("t{at}"), &period, &period, "10us").with(edit)
+        };
+        draft.tasks = (0..tasks).map(own).collect();
+        let plan = plan(&draft).plan;
+        assert!(plan.proven);
+        plan.not_executed()
+    };
+    let refused = |n: usize| {
+        Some(format!("{n} jobs of core 0 begun at once, more than 90: move tasks to another core"))
+    };
+    assert_eq!(told(200, 10, |_| ()), None);
+    assert_eq!(told(90, 90, |_| ()), None);
+    assert_eq!(told(200, 91, |_| ()), refused(91));
+    assert_eq!(told(91, 10, |task| task.budget = Some(time("1ms"))), refused(91));
+    assert_eq!(told(91, 10, |task| task.on_overrun = Overrun::KillJob), refused(91));
+}

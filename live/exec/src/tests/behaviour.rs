@@ -83,7 +83,7 @@ fn what_cannot_be_set_up_is_told() {
     let mut setup = Setup::new();
     let core = setup.core(0, Rule::Srp);
     for _ in 0..91 {
-        setup.task(core, TaskSetup::new("t", every(1)), nothing);
+        setup.task(core, TaskSetup::new("t", Release::ByHand), nothing);
     }
     assert_eq!(refused(setup), SetupError::TooManyTasks { cpu: 0 });
 }

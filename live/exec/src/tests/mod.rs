@@ -8,6 +8,7 @@ mod across;
 mod admission;
 mod appendix;
 mod behaviour;
+mod depth;
 mod late;
 mod lend;
 mod processes;
@@ -33,11 +34,14 @@ pub(crate) enum Fault {
     NoCeilings,
     /// Nobody asks the rule after an unlock.
     Deaf,
+    /// A core has fewer threads than jobs that may have begun.
+    ThreadMissing,
 }
 
 impl Fault {
     pub(crate) fn put_in(self, core: &mut CoreSetup<'_>) {
         core.no_ceilings = self == Self::NoCeilings;
+        core.missing = usize::from(self == Self::ThreadMissing);
     }
 
     pub(crate) fn put_into(self, cores: &mut [Shared]) {

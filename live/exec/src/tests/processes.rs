@@ -16,18 +16,18 @@ use crate::{Job, Release, Rule, Setup, TaskSetup, Wanted};
 const CHILD: &str = "TAUT_EXEC_CHILD";
 
 /// This test, as another process.
-fn child(test: &str, how: &str) -> Command {
+pub(super) fn child(test: &str, how: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args([test, "--exact", "--nocapture", "--test-threads", "1"]).env(CHILD, how);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
-fn is_child() -> bool {
+pub(super) fn is_child() -> bool {
     std::env::var_os(CHILD).is_some()
 }
 
-fn ended(output: &Output) -> String {
+pub(super) fn ended(output: &Output) -> String {
     use std::os::unix::process::ExitStatusExt;
     assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{output:?}");
     String::from_utf8_lossy(&output.stderr).into_owned()
