@@ -4,10 +4,11 @@
 //! More tasks than threads. In these tests a core has no thread more than [`crate::depth`] counts, so every other test here
 //! looks at it as well.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration as Time;
 
 use taut_policy::Attribute;
+use taut_sys::clock;
 use taut_time::Duration;
 
 use super::{Canary, Fault, alone, busy, cpu, postures, processes};
@@ -27,11 +28,10 @@ fn task(at: u64) -> TaskSetup {
 
 /// One job of each level is long enough that the next level's is released meanwhile, so that they nest. Until each task has had
 /// two jobs, or for ten seconds. The most that had begun at once.
-fn many(rule: Rule, wanted: Wanted, fault: Fault) -> u64 {
+fn many(rule: Rule, wanted: Wanted) -> u64 {
     let (begun, most, done) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
     let (begun, most, done) = (&begun, &most, &done);
     let mut setup = Setup::new();
-    setup.fault = fault;
     let core = setup.core(cpu(), rule);
     let shared = setup.resource(core, Canary::default());
     let torn = AtomicU64::new(0);
@@ -73,26 +73,38 @@ fn two_hundred_tasks_on_ten_levels() {
     let _alone = alone();
     for wanted in postures() {
         for rule in [Rule::Immediate, Rule::Srp, Rule::Dfp] {
-            let most = many(rule, wanted, Fault::None);
+            let most = many(rule, wanted);
             println!("{rule:?}, {wanted:?}: {most} had begun at once");
             assert!((1..=LEVELS).contains(&most), "{rule:?}, {wanted:?}: {most}");
         }
     }
 }
 
+/// Two levels, and a thread: the lower job goes on until the upper one has begun.
+fn too_few_threads() {
+    let began = AtomicBool::new(false);
+    let (began, end_ns) = (&began, clock::monotonic_ns() + 10_000_000_000);
+    let mut setup = Setup::new();
+    setup.fault = Fault::ThreadMissing;
+    let core = setup.core(cpu(), Rule::Srp);
+    setup.task(core, task(0), |job: &mut Job<'_>| {
+        while !began.load(Ordering::Relaxed) && clock::monotonic_ns() < end_ns {
+            let _ = job.checkpoint();
+            busy(100_000);
+        }
+    });
+    setup.task(core, task(1), |_: &mut Job<'_>| began.store(true, Ordering::Relaxed));
+    setup.run(Wanted::Loose, |exec| exec.wait(Some(Time::from_secs(5)))).unwrap();
+}
+
 /// With a thread less, the process ends when the last one is needed.
 #[test]
 fn with_a_thread_less_the_process_ends() {
-    const TEST: &str = "tests::depth::with_a_thread_less_the_process_ends";
     if processes::is_child() {
-        for _ in 0..20 {
-            many(Rule::Srp, Wanted::Loose, Fault::ThreadMissing);
-        }
-        return;
+        return too_few_threads();
     }
-    let output = processes::child(TEST, "loose").output().unwrap();
-    let said = processes::ended(&output);
-    assert!(!output.status.success(), "{said}");
+    let name = "tests::depth::with_a_thread_less_the_process_ends";
+    let said = processes::ended(&processes::child(name, "").output().unwrap());
     assert!(said.contains("index out of bounds"), "{said}");
 }
 
