@@ -7,10 +7,11 @@
 //! Equation    service   persistent scope + Σ tasks of it
 //!             task      persistent scope + release scope
 //!             channel   Mechanism::bytes(payload + stamp, slots, claims) + a line if it releases a task
-//!             runtime   (tasks + cores) · (stack + ring), and locks between cores
+//!             runtime   (tasks + cores) · (stack + ring), locks between cores, and synchronous flows
 //!             lock      a line, and one for each party: each core that spins for it, each task that is suspended
+//!             flow      what activates its object's instances, and its calendar: 2304 bytes, and 256 for each member
 //! Assumes     A1 nothing is allocated after boot: a scope and a channel are as large as they ever get
-//! Verdict     exact: it is what is mapped, alignment included
+//! Verdict     exact: it is what is mapped, alignment included; of flows an upper bound, from the heap
 //! Cost        one pass
 //! Source      scopes and their bounds: [Yan18] RTDroid, chapter 5; sizes of objects: taut-share's own formulas
 //! ```
@@ -96,6 +97,16 @@ pub fn runtime(model: &Model) -> Result<Size, Overflow> {
 /// [`Overflow`].
 pub fn lock(parties: u64) -> Result<u64, Overflow> {
     parties.checked_add(1).and_then(|lines| lines.checked_mul(LINE_BYTES)).ok_or(Overflow)
+}
+
+/// What makes the activations of a synchronous flow, of a writer and so many readers, beside the channel's object: no less
+/// than is taken at boot, which a test of `taut-run` weighs.
+///
+/// # Errors
+/// [`Overflow`].
+pub fn flow(readers: u64) -> Result<u64, Overflow> {
+    let members = readers.checked_add(1).and_then(|members| members.checked_mul(256)).ok_or(Overflow)?;
+    sum([2304, members])
 }
 
 /// A sum of bytes.

@@ -4,7 +4,7 @@
 //! The memory map: what stands where in the process's own map and in the segment.
 
 use taut_analysis::{Overflow, memory};
-use taut_model::{Channel, ChannelId, Class, Fault, LINE_BYTES, Model, Party, Size, codes};
+use taut_model::{Channel, ChannelId, Class, Fault, Flow, LINE_BYTES, Model, Party, Size, codes};
 
 use crate::flow::Realisation;
 use crate::{MemoryPlan, Place, Region, ScopePlan};
@@ -94,7 +94,10 @@ pub(crate) fn totals(
     locks: u64,
     faults: &mut Vec<Fault>,
 ) -> Result<MemoryPlan, Overflow> {
-    let runtime = Size::from_bytes(memory::sum([memory::runtime(model)?.as_bytes(), locks])?);
+    let flows = model.channels().iter().filter(|channel| channel.flow == Flow::Synchronous);
+    let flows = flows.map(|channel| memory::flow(channel.readers.len() as u64));
+    let flows = memory::sum(flows.collect::<Result<Vec<_>, _>>()?)?;
+    let runtime = Size::from_bytes(memory::sum([memory::runtime(model)?.as_bytes(), locks, flows])?);
     let total = memory::sum([map.process, map.segment, runtime.as_bytes()])?;
     let limit = model.platform().memory;
     let (process, segment) = (Size::from_bytes(map.process), Size::from_bytes(map.segment));

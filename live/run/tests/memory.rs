@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What the plan counts as memory of the runtime, beside what a booted application has taken of the heap. Alone in its
+//! process: everything that is allocated there counts.
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use taut_boot::Posture;
+use taut_plan::{Input, Plan, digest};
+use taut_run::{Component, Config, Error, Failure, Job, Observer, Reason, StateReader, StateWriter, Task};
+use taut_time::Duration;
+
+/// The system's, with the bytes that are in use.
+struct Weighing;
+
+static IN_USE: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY:
+// - every method forwards to `System` with the arguments it got, so `System`'s guarantees are ours
+// - counting touches an atomic integer only
+unsafe impl GlobalAlloc for Weighing {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        IN_USE.fetch_add(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's duties are those of `System`
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        IN_USE.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's duties are those of `System`
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Weighing = Weighing;
+
+struct Quiet;
+
+impl Observer for Quiet {
+    fn posture(&mut self, _: &Posture) {}
+    fn removed_stale(&mut self, _: &str) {}
+    fn started(&mut self, _: &Plan, _: Option<Duration>) {}
+    fn stopping(&mut self, _: Reason) {}
+    fn stuck(&mut self, task: &str) {
+        panic!("{task} is stuck");
+    }
+    fn unfinished(&mut self, task: &str, error: &dyn std::error::Error) {
+        panic!("{task}: {error}");
+    }
+}
+
+/// A task that uses its ends, and weighs what there is.
+struct User<'p> {
+    readers: Vec<StateReader<'p, u64>>,
+    writers: Vec<StateWriter<'p, u64>>,
+    least: &'static AtomicUsize,
+}
+
+impl Component for User<'_> {}
+
+impl Task for User<'_> {
+    fn release(&mut self, job: &mut Job<'_>) -> Result<(), Failure> {
+        for reader in &mut self.readers {
+            let _ = reader.latest(job);
+        }
+        for writer in &mut self.writers {
+            writer.publish(job, job.number()).map_err(|_| Failure::Code(1))?;
+        }
+        self.least.fetch_min(IN_USE.load(Ordering::Relaxed), Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// Of so many states from one task to so many others: the plan's figure for the runtime, and the bytes of the heap in
+/// use while it runs.
+fn weigh(flow: &str, mechanism: &str, channels: usize, readers: usize) -> (i64, i64) {
+    let mut manifest =
+        "manifest = 1\n[app]\nname = \"weighed\"\n[platform]\ncores = [0, 1]\nmemory = \"64MiB\"\n\
+                        executor = \"dispatched\"\non-missing-privilege = \"degrade\"\n\
+                        [payloads]\nWord = { type = \"u64\" }\n"
+            .to_owned();
+    let names: Vec<_> = (0..readers).map(|at| format!("reader{at}")).collect();
+    for (at, name) in std::iter::once("writer").chain(names.iter().map(String::as_str)).enumerate() {
+        let (core, priority) = (at % 2, 60 - at);
+        manifest += &format!(
+            "[tasks.{name}]\narrival = {{ periodic = \"20ms\" }}\ndeadline = \"20ms\"\ncore = {core}\n\
+             wcet = {{ value = \"50us\", source = \"guess\" }}\npriority = {priority}\n"
+        );
+    }
+    let to = names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
+    for at in 0..channels {
+        manifest += &format!(
+            "[channels.c{at:02}]\nkind = \"state\"\nfrom = \"writer\"\nto = [{to}]\npayload = \"Word\"\n\
+             flow = \"{flow}\"\nmechanism = \"{mechanism}\"\n"
+        );
+    }
+    let source = taut_manifest::Source { name: "taut.toml".to_owned(), text: manifest.clone() };
+    let loaded = taut_manifest::load(&source, &[]);
+    let shown = taut_manifest::render(&loaded.diagnostics, &[&source], false, 100);
+    let model = loaded.model.unwrap_or_else(|| panic!("{shown}"));
+    let input = Input { path: "taut.toml".to_owned(), hash: digest(manifest.as_bytes()) };
+    let planned = Plan::make(&model, vec![input]);
+    assert!(planned.plan.proven, "{:#?}", planned.faults);
+    let plan = planned.plan;
+    let runtime = plan.memory.runtime.as_bytes() as i64;
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("taut.toml"), manifest).unwrap();
+    let lock = folder.path().join("taut.lock");
+    std::fs::write(&lock, plan.to_lock().unwrap()).unwrap();
+    drop((plan, model, planned.faults, planned.model));
+    static LEAST: AtomicUsize = AtomicUsize::new(0);
+    LEAST.store(usize::MAX, Ordering::Relaxed);
+    let config = Config { lock, out: None, duration: Some(Duration::from_ms(100)), spawned_ns: None };
+    let before = IN_USE.load(Ordering::Relaxed);
+    let ending = taut_run::run(&config, &mut Quiet, |app| {
+        let all = || (0..channels).map(|at| format!("c{at:02}"));
+        app.task("writer", |create| {
+            let writers = all().map(|name| create.state_writer(&name)).collect::<Result<_, Error>>()?;
+            Ok(User { readers: Vec::new(), writers, least: &LEAST })
+        })?;
+        for name in &names {
+            app.task(name, |create| {
+                let readers = all().map(|name| create.state_reader(&name)).collect::<Result<_, Error>>()?;
+                Ok(User { readers, writers: Vec::new(), least: &LEAST })
+            })?;
+        }
+        Ok(())
+    });
+    assert!(ending.unwrap().orderly);
+    let least = LEAST.load(Ordering::Relaxed);
+    assert_ne!(least, usize::MAX, "it has run");
+    (runtime, least as i64 - before as i64)
+}
+
+/// What a flow adds to the runtime, as planned, is not less than what it takes of the heap beyond a state whose newest value
+/// is read, and not much more.
+#[test]
+fn flows_take_what_is_planned() {
+    const MORE: i64 = 8;
+    for readers in [1, 6] {
+        // Of each channel beyond the first.
+        let each = |flow: &str, mechanism: &str| {
+            let (planned, taken) = weigh(flow, mechanism, 1 + MORE as usize, readers);
+            let (less, lesser) = weigh(flow, mechanism, 1, readers);
+            ((planned - less) / MORE, (taken - lesser) / MORE)
+        };
+        let (newest, plain) = each("newest", "chen");
+        assert_eq!(newest, 0);
+        for mechanism in ["dbp", "tccp"] {
+            let (planned, taken) = each("synchronous", mechanism);
+            let taken = taken - plain;
+            println!("{mechanism}, {readers} readers: {planned} bytes planned, {taken} taken");
+            assert!(taken > 1000, "it is weighed");
+            assert!(
+                taken <= planned,
+                "{mechanism}, {readers} readers: {planned} bytes planned, {taken} taken"
+            );
+            assert!(2 * planned <= 3 * taken, "{mechanism}, {readers} readers: {planned}, {taken}");
+        }
+    }
+}
