@@ -59,8 +59,11 @@ impl Setup<'_> {
     ///
     /// The next one is told, and all after it until one repairs the value: see [`Job::recover`](crate::Job::recover).
     ///
-    /// *Needs*: no CPU is used by cores of two of the processes; who waits asleep looks once in each tick, which counts as
-    /// interference of its core, at a priority above its jobs.
+    /// *Needs*: no CPU is used by cores of two of the processes, for who spins there would keep out whom it waits for.
+    /// [`Setup::run`] refuses a strict core whose CPU is that of another one's among all that have a place in `between.lives`
+    /// ([`SetupError::CpuElsewhere`](crate::SetupError::CpuElsewhere)), until that one stops, or dies. Loose cores are not pinned,
+    /// and may be. Who waits asleep looks once in each tick, which counts as interference of its core, at a priority above its
+    /// jobs.
     ///
     /// # Errors
     /// [`LayoutError`] if there is no room, or if a seat is that of a process that lives.
@@ -88,7 +91,7 @@ impl Setup<'_> {
             }
         };
         let number = self.next_resource();
-        let value = Value::Between { place, first_seat, priority_elsewhere };
+        let value = Value::Between { place, first_seat, priority_elsewhere, lives, alive };
         Ok(Global::made(protocol, parties, number, value, None))
     }
 }

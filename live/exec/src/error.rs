@@ -102,6 +102,9 @@ impl std::error::Error for LockError {}
 pub enum SetupError {
     /// Two cores have the same CPU.
     SameCpu(u16),
+    /// Another process that shares resources with this one has a strict core on this CPU, or this process has in another
+    /// set-up.
+    CpuElsewhere(u16),
     /// More jobs of a core may have begun at once than it can have threads: 90. There is one for each level of periodic
     /// tasks that are never suspended, demoted nor ended early, and for each other task.
     TooManyTasks {
@@ -170,6 +173,10 @@ impl fmt::Display for SetupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SameCpu(cpu) => write!(f, "two cores have CPU {cpu}: give each its own"),
+            Self::CpuElsewhere(cpu) => write!(
+                f,
+                "CPU {cpu} has a core of another executor that uses the same resources: give each process its own CPUs"
+            ),
             Self::TooManyTasks { cpu } => {
                 write!(
                     f,

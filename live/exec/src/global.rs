@@ -7,6 +7,7 @@ use std::cell::UnsafeCell;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+use taut_lock::life::{Alive, Lives};
 use taut_lock::queued::{self, Request};
 use taut_lock::{Entry, LayoutError, Memory, Place, spin};
 
@@ -63,6 +64,9 @@ pub(crate) enum Value<'m, T> {
         first_seat: u32,
         /// The largest priority of its users in other processes.
         priority_elsewhere: u32,
+        /// Of all processes that use it, and this one among them.
+        lives: Lives<'m>,
+        alive: &'m Alive,
     },
 }
 
@@ -129,7 +133,12 @@ impl<'m, T: Send> Global<'m, T> {
     }
 }
 
-impl<T> Inner<'_, T> {
+impl<'m, T> Inner<'m, T> {
+    /// Who uses it in several processes, and this one among them; none if it is of one.
+    pub(crate) fn others(&self) -> Option<(Lives<'m>, &'m Alive)> {
+        if let Value::Between { lives, alive, .. } = self.value { Some((lives, alive)) } else { None }
+    }
+
     /// Lets `work` have the value.
     ///
     /// # Safety

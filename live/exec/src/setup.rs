@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use taut_lock::Listener;
+use taut_lock::life::{Alive, Lives};
 use taut_policy::{Attribute, Overrun};
 use taut_time::Duration;
 use taut_trace::{Drain, Owner, Recorder, ring};
@@ -40,6 +41,8 @@ pub(crate) struct CoreSetup<'w> {
     /// Ceilings that are stated; as many as resources, or fewer.
     pub(crate) stated: Vec<Option<Attribute>>,
     pub(crate) recorder: Option<(Recorder, Level)>,
+    /// Those who share resources with its tasks: see [`Alive::take_cpu`].
+    pub(crate) others: Vec<(Lives<'w>, &'w Alive)>,
     /// A mistake on purpose.
     #[cfg(test)]
     pub(crate) no_ceilings: bool,
@@ -103,6 +106,7 @@ impl<'w> Setup<'w> {
             resources: Vec::new(),
             stated: Vec::new(),
             recorder: None,
+            others: Vec::new(),
             #[cfg(test)]
             no_ceilings: false,
             #[cfg(test)]
@@ -218,7 +222,11 @@ impl<'w> Setup<'w> {
     /// # Errors
     /// [`SetupError::Users`] if it has more users than parties, [`SetupError::Suspends`] if jobs may be suspended for it and
     /// the core's rule does not bear that, [`SetupError::Served`] if it runs in a server, [`SetupError::ForeignResource`] if the task is of another set-up.
-    pub fn uses_global<T: Send>(&mut self, task: TaskId, global: &Global<'_, T>) -> Result<(), SetupError> {
+    pub fn uses_global<'m: 'w, T: Send>(
+        &mut self,
+        task: TaskId,
+        global: &Global<'m, T>,
+    ) -> Result<(), SetupError> {
         let core = self.cores.iter_mut().find(|core| core.brand == task.brand);
         let Some(core) = core.filter(|core| core.tasks.len() > task.task as usize) else {
             return Err(SetupError::ForeignResource { task: format!("{task:?}") });
@@ -233,6 +241,11 @@ impl<'w> Setup<'w> {
         let added = global.inner.add(core.brand, task.task, user.priority);
         added.map_err(|_| SetupError::Users { task: user.name.clone() })?;
         user.shares = true;
+        if let Some((lives, alive)) = global.inner.others()
+            && !core.others.iter().any(|(_, other)| std::ptr::eq(*other, alive))
+        {
+            core.others.push((lives, alive));
+        }
         Ok(())
     }
 

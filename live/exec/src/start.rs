@@ -7,6 +7,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread::Builder;
 
+use taut_lock::LayoutError;
+use taut_lock::life::{Alive, Cpu, Lives};
 use taut_policy::any_queue;
 use taut_sys::{clock, futex, signals, thread};
 
@@ -130,6 +132,8 @@ impl Setup<'_> {
             }
         };
         let is_strict = posture == Posture::Strict;
+        // Until all threads have ended.
+        let _cpus = if is_strict { self.take_cpus()? } else { Vec::new() };
         let (mut shareds, mut bodies, mut bells) = (Vec::new(), Vec::new(), Vec::new());
         for core in &mut self.cores {
             bodies.push(Works::new(std::mem::take(&mut core.works)));
@@ -208,6 +212,21 @@ impl Setup<'_> {
             }
         }
         Ok((result, Outcome { tasks, posture, reason }))
+    }
+}
+
+impl<'w> Setup<'w> {
+    /// Says to those who share resources with a core that its CPU is this process's.
+    fn take_cpus(&self) -> Result<Vec<Cpu<'w>>, SetupError> {
+        let others = |core: &CoreSetup<'w>| core.others.clone().into_iter();
+        let all = self.cores.iter().flat_map(|core| others(core).map(|other| (core.cpu, other)));
+        let take = |(cpu, (lives, alive)): (u16, (Lives<'w>, &'w Alive))| {
+            alive.take_cpu(lives, cpu).map_err(|error| match error {
+                LayoutError::Taken => SetupError::CpuElsewhere(cpu),
+                error => SetupError::Thread(format!("CPU {cpu} cannot be said to be taken: {error}")),
+            })
+        };
+        all.map(take).collect()
     }
 }
 

@@ -16,7 +16,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::{Duration as Time, Instant};
 
 use process::{Mapping, Process, orders};
-use taut_exec::{Between, Global, Job, LockError, Protocol, Release, Rule, Setup, TaskSetup, Wanted};
+use taut_exec::{
+    Between, Global, Job, LockError, Protocol, Release, Rule, Setup, SetupError, TaskSetup, Wanted,
+};
 use taut_lock::life::{Alive, Lives};
 use taut_lock::{LayoutError, life, queued, shared_bytes};
 use taut_time::Duration;
@@ -96,6 +98,9 @@ fn counts(job: &mut Job<'_>, global: &Global<'_, Value>, mapping: &Mapping, ns: 
 fn process() {
     let Some((role, mapping, number)) = orders() else { return };
     let mapping: &'static Mapping = Box::leak(Box::new(mapping));
+    if role == "cpu" {
+        return wants_cpu(mapping, number as u16);
+    }
     let (name, role) = role.split_once('-').unwrap();
     let protocol = PROTOCOLS.iter().find(|(other, _)| *other == name).unwrap().1;
     let table = usize::from(role == "unknown");
@@ -207,6 +212,75 @@ fn without_its_life_a_death_is_not_seen() {
             waits.kill();
         }
     }
+}
+
+/// What became of [`wants_cpu`], as it is told.
+const RUNS: u64 = 1;
+const REFUSED: u64 = 2;
+const NO_PRIVILEGE: u64 = 3;
+
+/// A strict core, for as long as the process lives.
+fn wants_cpu(mapping: &'static Mapping, cpu: u16) {
+    let mut setup = Setup::new();
+    let lives = lives(mapping, 0);
+    let global = attach(&mut setup, Protocol::Msrp, mapping, 2..4, (lives, claimed(lives, 1))).unwrap();
+    let core = setup.core(cpu, Rule::Srp);
+    let task = setup.task(core, TaskSetup::new("t", Release::ByHand), |_: &mut Job<'_>| {});
+    setup.uses_global(task, &global).unwrap();
+    let runs = setup.run(Wanted::Strict, |exec| {
+        mapping.told(HAD).store(RUNS, SeqCst);
+        exec.wait(None)
+    });
+    let told = match runs {
+        Err(SetupError::CpuElsewhere(taken)) if taken == cpu => REFUSED,
+        Err(SetupError::Posture(_)) => NO_PRIVILEGE,
+        other => panic!("{other:?}"),
+    };
+    mapping.told(HAD).store(told, SeqCst);
+}
+
+/// Two processes whose strict cores share something are not on one CPU: one that spins there would keep out whom it waits for.
+#[test]
+fn a_cpu_has_one_process() {
+    let cpus = taut_sys::thread::affinity().unwrap();
+    let mapping = mapping();
+    let own = (lives(mapping, 0), claimed(lives(mapping, 0), 0));
+    let starts = |cpu: u16| {
+        let told = mapping.told(HAD);
+        told.store(0, SeqCst);
+        let process = mapping.start("cpu", cpu.into());
+        assert!(comes(LONG, || told.load(SeqCst) != 0), "it says nothing");
+        (process, told.load(SeqCst))
+    };
+    let on = |cpu: u16, wanted: Wanted, meanwhile: &mut dyn FnMut()| {
+        let mut setup = Setup::new();
+        let global = attach(&mut setup, Protocol::Msrp, mapping, 0..2, own).unwrap();
+        let core = setup.core(cpu, Rule::Srp);
+        let task = setup.task(core, TaskSetup::new("t", Release::ByHand), |_: &mut Job<'_>| {});
+        setup.uses_global(task, &global).unwrap();
+        setup.run(wanted, |_| meanwhile()).map(drop)
+    };
+    let mut had = Vec::new();
+    if let Err(why) = on(cpus[0], Wanted::Strict, &mut || had.push(starts(cpus[0]))) {
+        assert!(matches!(why, SetupError::Posture(_)), "{why}");
+        println!("skipped: {why}");
+        return;
+    }
+    let (ended, told) = had.pop().unwrap();
+    assert_eq!(told, REFUSED);
+    assert!(ended.wait().success());
+    // We have stopped, so another may; until it is killed we are refused there, but loose.
+    let (process, told) = starts(cpus[0]);
+    assert_eq!(told, RUNS);
+    let refused = on(cpus[0], Wanted::Strict, &mut || ()).unwrap_err();
+    assert_eq!(refused, SetupError::CpuElsewhere(cpus[0]));
+    assert!(refused.to_string().contains("give each process its own"), "{refused}");
+    on(cpus[0], Wanted::Loose, &mut || ()).unwrap();
+    if let Some(other) = cpus.get(1) {
+        on(*other, Wanted::Strict, &mut || ()).unwrap();
+    }
+    process.kill();
+    on(cpus[0], Wanted::Strict, &mut || ()).unwrap();
 }
 
 #[test]

@@ -9,6 +9,9 @@
 //! process alone need none, as they die together. Threads that die alone, with a lock, are not known of here: a panic
 //! gives it back on its way.
 //!
+//! A process may say that a processor is its own, among those that share these lives: two that each have a processor for
+//! themselves, as the analyses of locks between cores ask for, find out here if it is the same one.
+//!
 //! Beside each party of a lock stands who it is: its *seat*. So a party is free again when its process has died, and the
 //! next one that sits down there is known from it.
 //!
@@ -22,6 +25,7 @@
 //! |------------|---------------------------------------------------------------------------------------------|
 //! | `claim`    | 1 load, 1 exchange; starts a thread: for boot                                               |
 //! | to sit down | 1 load, 1 exchange, and a look                                                             |
+//! | `take_cpu` | 1 exchange; 16 loads for each place; what looking at the dead takes: for boot                |
 //! | to look    | 1 load; of a seat 2; if it is dead, one system call that waits until all processors have taken an interrupt |
 //!
 //! # State
@@ -30,6 +34,8 @@
 //! byte 128 · place    bits  0..=29  the thread that keeps it; 0: nobody
 //!                     bit      30   it died
 //!                     bits 32..=63  how often the place was claimed
+//! + 8 · 1..=15        bits  0..=16  a processor that the process has for itself, from 1; 0: none
+//!                     bits 32..=63  the number of that process's claim: of another one it says nothing
 //! a seat              bits  0..=15  the place of its process, from 1; 0: it is free
 //!                     bits 16..=47  the number of that process's claim
 //!                     bits 48..=55  how often the seat was taken, wrapping
@@ -41,12 +47,16 @@
 //! - I2 Each claim has another number, so a process is known from those that had its place before.
 //! - I3 A seat that a living process has is taken by nobody, and who takes one counts.
 //!
+//! - I4 Of two that have the same processor at the same time, one is dead.
+//!
 //! # Orderings
 //!
 //! - O1 end: AcqRel of the exchange that claims a place ↔ Acquire of the load by which one is looked at. What a dead
 //!   process has written is ordered by the kernel, not by these.
 //! - O2 seat: AcqRel of the exchange that takes a seat, Release of the store that leaves it ↔ Acquire of the load by which
 //!   it is looked at.
+//! - O3 cpu: between the exchange that says what processor one has and the loads of what others say stands a fence, SeqCst,
+//!   in both; Release of that exchange, and of the store that takes it back ↔ Acquire of the loads.
 //!
 //! # Proof
 //!
@@ -57,6 +67,9 @@
 //! A party marks each word that it writes for others with the number of its seat. Who finds a word looks at the seat
 //! *afterwards*: if the number is another one by now, the word was left by one that is gone, and whoever sits there knows.
 //! If it is the same, and its process is dead, nobody has sat down there since.
+//!
+//! I4: of two who ask for the same processor, one sees what the other said (O3), and gives it up; if both do, neither has
+//! it. Who has died is passed over when all of its threads have ended, so is what was said in an earlier life.
 //!
 //! Death is seen while another thread of the dead process may still be on another processor, between two
 //! instructions: told to end, but not there yet. So who looks makes all processors enter the kernel before it believes
@@ -79,15 +92,15 @@
 //!
 //! # Checked
 //!
-//! - here: places, numbers, successors
+//! - here: places, numbers, successors; under loom, that one of two has a processor, and that without the fence two have
 //! - `tests/deaths.rs`: processes that end by SIGKILL in the middle of what they do
 //!
 //! Not covered: 2³² claims of one place; 2⁸ deaths of a party between two steps of another.
 
 use std::fmt;
 
-use taut_atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use taut_atomic::{AtomicU64, LINE_BYTES, Memory, Words};
+use taut_atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use taut_atomic::{AtomicU64, LINE_BYTES, Memory, Words, fence};
 use taut_sys::life::{DIED, OWNER};
 
 use crate::global::{LayoutError, PARTIES_LIMIT, fit, lines};
@@ -100,10 +113,15 @@ pub const fn bytes(places: u32) -> usize {
     LINE_BYTES * places as usize
 }
 
+/// Processors that a process can have for itself.
+const CPUS_MAX: usize = LINE_BYTES / 8 - 1;
+
 /// The places of all processes that share something.
 #[derive(Clone, Copy)]
 pub struct Lives<'m> {
     words: Words<'m>,
+    /// All words of all lines.
+    all: Words<'m>,
 }
 
 impl<'m> Lives<'m> {
@@ -117,12 +135,19 @@ impl<'m> Lives<'m> {
             return Err(LayoutError::Places);
         }
         fit(&memory, bytes(places))?;
-        Ok(Self { words: memory.words(0, LINE_BYTES, places as usize) })
+        let (words, places) = (|stride, count| memory.words(0, stride, count), places as usize);
+        Ok(Self { words: words(LINE_BYTES, places), all: words(8, places * (CPUS_MAX + 1)) })
     }
 
     /// How many there are.
     pub fn places(&self) -> u32 {
         self.words.count() as u32
+    }
+
+    /// Where a place says what processors it has.
+    fn cpus(&self, place: usize) -> impl Iterator<Item = &'m AtomicU64> {
+        let line = place * (CPUS_MAX + 1);
+        (line + 1..=line + CPUS_MAX).filter_map(|at| self.all.get(at))
     }
 
     /// Whether whoever had this name is dead: then nothing of it runs any more, and all that it wrote is seen.
@@ -321,6 +346,54 @@ impl Alive {
     pub(crate) fn name(&self) -> Name {
         self.name
     }
+
+    /// Says that a processor is this one's own, among all that share `lives`, where this process has its place. Two that ask
+    /// at the same instant may both be refused.
+    ///
+    /// # Errors
+    ///
+    /// [`LayoutError::Taken`] if it is another one's who lives, or has been taken here before; [`LayoutError::Places`] if this
+    /// process has as many as it can say, 15.
+    pub fn take_cpu<'m>(&self, lives: Lives<'m>, cpu: u16) -> Result<Cpu<'m>, LayoutError> {
+        let place = self.name.place().ok_or(LayoutError::Places)?;
+        let said = (u64::from(self.name.claim()) << 32) | (u64::from(cpu) + 1);
+        let says = |word: u64, name: Name| (word >> 32) as u32 == name.claim() && word as u32 != 0;
+        let free = |word: &&AtomicU64| {
+            let old = word.load(Relaxed);
+            // O3 cpu
+            !says(old, self.name) && word.compare_exchange(old, said, Release, Relaxed).is_ok()
+        };
+        let own = Cpu(lives.cpus(place).find(free).ok_or(LayoutError::Places)?);
+        #[cfg(all(test, loom))]
+        let fence = if model::WITHOUT.with(core::cell::Cell::get) { |_| () } else { fence };
+        fence(SeqCst); // O3 cpu
+        for (at, keeper) in (0..lives.places() as usize).filter_map(|at| Some((at, lives.words.get(at)?))) {
+            for word in lives.cpus(at).filter(|word| !core::ptr::eq(*word, own.0)) {
+                let other = word.load(Acquire); // O3 cpu
+                if other as u32 != said as u32 {
+                    continue;
+                }
+                // What was said in an earlier life of that place is not this one's, who is looked at afterwards.
+                let claim = other >> 32;
+                let name = Name((claim << 16) | (at as u64 + 1));
+                let now = keeper.load(Acquire); // O1 end
+                if claims(now) == name.claim() && !lives.is_dead(name) {
+                    return Err(LayoutError::Taken);
+                }
+            }
+        }
+        Ok(own)
+    }
+}
+
+/// A processor is this process's own among those that share lives, until this is dropped or the process ends.
+#[derive(Debug)]
+pub struct Cpu<'m>(&'m AtomicU64);
+
+impl Drop for Cpu<'_> {
+    fn drop(&mut self) {
+        self.0.store(0, Release); // O3 cpu
+    }
 }
 
 /// Puts a keeper to a place that has none; gives the number of the claim.
@@ -413,6 +486,30 @@ mod tests {
     }
 
     #[test]
+    fn a_processor_is_one_process_s() {
+        let lives = lives(2);
+        let (first, second) = (Alive::claim(lives, 0).unwrap(), Alive::claim(lives, 1).unwrap());
+        let taken = |alive: &Alive, cpu| alive.take_cpu(lives, cpu).err();
+        let (three, _last) = (first.take_cpu(lives, 3).unwrap(), first.take_cpu(lives, u16::MAX).unwrap());
+        assert_eq!(taken(&second, 3), Some(LayoutError::Taken));
+        assert_eq!(taken(&second, u16::MAX), Some(LayoutError::Taken));
+        assert_eq!(taken(&first, 3), Some(LayoutError::Taken), "it is one executor's of a process");
+        assert_eq!(taken(&second, 0), None);
+        drop(three);
+        let three = second.take_cpu(lives, 3).unwrap();
+        assert_eq!(taken(&first, 3), Some(LayoutError::Taken));
+        // Who dies has nothing, and its successor begins with nothing.
+        std::mem::forget(three);
+        drop(second);
+        assert_eq!(taken(&first, 3), None);
+        let heir = Alive::claim(lives, 1).unwrap();
+        assert_eq!(taken(&first, 3), None);
+        let all: Vec<_> = (0..CPUS_MAX as u16).map(|cpu| heir.take_cpu(lives, cpu).unwrap()).collect();
+        assert_eq!(taken(&heir, 99), Some(LayoutError::Places));
+        assert_eq!((all.len(), taken(&first, 3)), (15, Some(LayoutError::Taken)));
+    }
+
+    #[test]
     fn its_memory_must_have_room() {
         let refused = |lines: usize, places| {
             let lines = (0..lines).map(|_| Line::new()).collect::<Box<[Line]>>();
@@ -421,5 +518,49 @@ mod tests {
         assert_eq!(refused(1, 0), Some(LayoutError::Places));
         assert_eq!(refused(1, LIMIT + 1), Some(LayoutError::Places));
         assert_eq!(refused(1, 2), Some(LayoutError::TooSmall { needed: 256, given: 128 }));
+    }
+}
+
+/// `RUSTFLAGS="--cfg loom" cargo test -p taut-lock --release --lib life`.
+#[cfg(all(test, loom))]
+mod model {
+    use loom::{sync::Arc, thread};
+    use taut_atomic::Line;
+
+    use super::*;
+
+    std::thread_local! {
+        /// The fence is left out, to see that it is needed.
+        pub(super) static WITHOUT: core::cell::Cell<bool> = const { core::cell::Cell::new(false) };
+    }
+
+    /// Two ask for the same processor.
+    fn two(without: bool) {
+        WITHOUT.with(|to| to.set(without));
+        loom::model(|| {
+            let lines = Box::into_raw(Box::new([Line::new(), Line::new()]));
+            // SAFETY: just allocated, used by nobody else.
+            let lives = Lives::new(Memory::new(unsafe { &mut *lines }), 2).unwrap();
+            let alive: [_; 2] = core::array::from_fn(|at| Arc::new(Alive::claim(lives, at as u32).unwrap()));
+            let other = alive[1].clone();
+            let ask = move |alive: &Alive| alive.take_cpu(lives, 3).map(core::mem::forget).is_ok();
+            let thread = thread::spawn(move || ask(&other));
+            let had = [ask(&alive[0]), thread.join().unwrap()];
+            assert_ne!(had, [true; 2], "two have it");
+            drop(alive);
+            // SAFETY: from `into_raw`; nothing uses it any more.
+            drop(unsafe { Box::from_raw(lines) });
+        });
+    }
+
+    #[test]
+    fn one_has_it() {
+        two(false);
+    }
+
+    #[test]
+    #[should_panic(expected = "two have it")]
+    fn without_the_fence_two_have_it() {
+        two(true);
     }
 }
