@@ -4,7 +4,7 @@
 //! How many jobs of a core may have begun and not be complete: so many threads it needs.
 //!
 //! ```text
-//! L4  Of two tasks of one level of which each is plain, at most one has a job that has begun. So there are at most as many
+//! D1  Of two tasks of one level of which each is plain, at most one has a job that has begun. So there are at most as many
 //!     begun jobs as levels of plain tasks and tasks that are not.
 //! plain  periodic; not admitted, not in a server, without a budget; late jobs are neither ended nor demoted; uses nothing
 //!        of several cores; under the original ceiling protocol uses nothing
@@ -55,7 +55,7 @@ impl TaskSetup {
 }
 
 impl CoreSetup<'_> {
-    /// L4: the most jobs that may have begun at once.
+    /// D1: the most jobs that may have begun at once.
     pub(crate) fn depth(&self) -> usize {
         let (plain, others): (Vec<_>, Vec<_>) = self.tasks.iter().partition(|task| task.is_plain(self.rule));
         let mut levels: Vec<_> = plain.into_iter().map(|task| self.level(task).number()).collect();
@@ -75,7 +75,7 @@ impl CoreSetup<'_> {
 }
 
 impl State {
-    /// Whether a task without a job may have a level, as far as there are threads: L4 with as many as the pool has. Where it
+    /// Whether a task without a job may have a level, as far as there are threads: D1 with as many as the pool has. Where it
     /// has one for each task, 1 step; else as many as tasks times threads.
     pub(crate) fn may_have_level(&self, task: u32, to: Attribute) -> bool {
         let threads = self.ladder.workers.len();

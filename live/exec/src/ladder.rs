@@ -80,7 +80,7 @@ impl Ladder {
         others.filter(|(_, worker)| worker.may_run()).map(|(_, worker)| worker.rung).max()
     }
 
-    /// An idle thread for a task, above all who may run. There are as many threads as jobs that may have begun (L4 of
+    /// An idle thread for a task, above all who may run. There are as many threads as jobs that may have begun (D1 of
     /// [`crate::depth`]), so there is one.
     pub(crate) fn take(&mut self, task: u32) -> u32 {
         let wanted = if self.real { self.above([NONE; 2]) } else { 0 };
