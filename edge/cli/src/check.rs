@@ -72,8 +72,9 @@ pub(crate) fn summary(plan: &Plan) -> String {
         line(format_args!("  core {}: {whole}.{tenths} % used{by}", core.cpu));
     }
     line(format_args!("  memory: {} of {}", about(plan.memory.total), plan.memory.limit));
-    if let Some(what) = plan.not_executed() {
-        line(format_args!("  not run: this version does not execute {what}"));
+    if let Some(not) = plan.not_executed() {
+        line(format_args!("  not run: this version does not execute {}", not.what));
+        line(format_args!("    help: {}", not.help));
     }
     text
 }

@@ -54,8 +54,9 @@ pub(crate) fn plan(arguments: &Plan, screen: &Screen) -> Result<Outcome, Failure
     }
     write(&files.lock, &lock)?;
     println!("wrote {}", files.lock.display());
-    if let Some(what) = new.not_executed() {
-        eprintln!("it is proven, and not run: this version does not execute {what}");
+    if let Some(not) = new.not_executed() {
+        eprintln!("it is proven, and not run: this version does not execute {}", not.what);
+        eprintln!("  help: {}", not.help);
     }
     if let Some(decision) = &new.decision {
         println!("{}", told(decision));

@@ -95,7 +95,7 @@ impl Plan {
             users.any(|user| self.tasks.iter().filter(here).any(|task| task.name == *user))
         };
         let both = on(Box::new(users(Locking::Srp))) && on(Box::new(users(Locking::Dfp)));
-if both && core.scheduler == Scheduler::Edf {
+        if both && core.scheduler == Scheduler::Edf {
             return Some(NotExecuted {
                 what: format!("SRP and DFP on core {}", core.cpu),
                 help: "give the resources of that core one `protocol`".to_owned(),
@@ -104,7 +104,7 @@ if both && core.scheduler == Scheduler::Edf {
         let (begun, most) = (self.begun_at_once(core), Self::BEGUN_MAX);
         (begun > most).then(|| NotExecuted {
             what: format!("{begun} jobs of core {} begun at once, more than {most}", core.cpu),
-            help: "move tasks to another core, or give more of them one priority".to_owned(),
+            help: "move tasks to another core".to_owned(),
         })
     }
 

@@ -7,6 +7,7 @@ mod drafts;
 
 use drafts::{Edit, empty, periodic, plan, shown, time};
 use taut_model::{Draft, Executor, Overrun, Scheduler, SectionDraft, Shared};
+use taut_plan::NotExecuted;
 
 /// Two cores with a task each.
 fn two() -> Draft {
@@ -117,7 +118,8 @@ fn more_tasks_than_threads() {
         plan.not_executed()
     };
     let refused = |n: usize| {
-        Some(format!("{n} jobs of core 0 begun at once, more than 90: move tasks to another core"))
+        let what = format!("{n} jobs of core 0 begun at once, more than 90");
+        Some(NotExecuted { what, help: "move tasks to another core".to_owned() })
     };
     assert_eq!(told(200, 10, |_| ()), None);
     assert_eq!(told(90, 90, |_| ()), None);
