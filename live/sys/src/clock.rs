@@ -130,7 +130,9 @@ mod tests {
         std::thread::scope(|threads| {
             threads.spawn(|| {
                 tid.store(crate::thread::tid(), Ordering::Release);
-                while !over.load(Ordering::Acquire) {}
+                while !over.load(Ordering::Acquire) {
+                    std::hint::spin_loop();
+                }
             });
             while tid.load(Ordering::Acquire) == 0 {
                 crate::thread::give_way();
