@@ -23,10 +23,7 @@ impl Shared {
         };
         let state = inside.state();
         // In no band: nothing of other cores is held here.
-        if state.pass == me
-            && self.is_here()
-            && state.rule.local_mut().lock_short(state.base, resource as usize)
-        {
+        if state.pass == me && self.is_here() && state.rule.local_mut().lock_short(state.base, resource) {
             inside.leave_strict();
             return Ok(());
         }
@@ -137,7 +134,7 @@ impl Shared {
         if state.pass != me || !self.is_here() {
             return self.give_back_checked(inside, me, task, resource);
         }
-        match state.rule.local_mut().unlock_short(resource as usize) {
+        match state.rule.local_mut().unlock_short(resource) {
             Ok(true) => inside.leave_strict(),
             Ok(false) => self.decided_anew(inside, me),
             Err(misuse) => self.found(task, Found::Refused(misuse)),

@@ -167,10 +167,8 @@ impl AnyLocal {
     /// [`Locking::lock`] by the short way, with what [`AnyLocal::base`] gives: whether it was granted. If not nothing has
     /// happened, and the long way tells why; without a short way it is never granted.
     #[inline(always)]
-    pub fn lock_short(&mut self, base: u64, resource: usize) -> bool {
-        self.short().is_some_and(|sections| {
-            sections.lock(resource, |limit| base.checked_add(limit)) == Ok(Answer::Granted)
-        })
+    pub fn lock_short(&mut self, base: u64, resource: u32) -> bool {
+        self.short().is_some_and(|sections| sections.lock_light(resource, base))
     }
 
     /// [`Locking::unlock`] by the short way, and whether what runs goes on: if not [`Scheduler::decide`] must be asked.
@@ -178,8 +176,8 @@ impl AnyLocal {
     /// # Errors
     /// As [`Locking::unlock`]; [`Misuse::State`] without a short way.
     #[inline(always)]
-    pub fn unlock_short(&mut self, resource: usize) -> Result<bool, Misuse> {
-        self.short().ok_or(Misuse::State)?.unlock_and_look(resource)
+    pub fn unlock_short(&mut self, resource: u32) -> Result<bool, Misuse> {
+        self.short().ok_or(Misuse::State)?.unlock_light(resource)
     }
 }
 

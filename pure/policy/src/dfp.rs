@@ -112,7 +112,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Locking for Dfp<Q, 
 
     fn check_state(&self) -> Result<(), &'static str> {
         self.ranked.check()?;
-        for place in self.ranked.sections.resources() {
+        for place in self.ranked.sections.held() {
             let Some(holder) = place.holder() else { continue };
             if self.ranked.rank(holder) > place.before() {
                 return Err("a lock has made a deadline later");

@@ -97,7 +97,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Ranked<Q, S, R> {
 
     /// Where a task stands now.
     pub(crate) fn rank(&self, task: usize) -> u64 {
-        if self.running() == Some(task) { self.sections.bar } else { self.slot(task).rank }
+        if self.running() == Some(task) { self.sections.bar() } else { self.slot(task).rank }
     }
 
     /// The task's slot if it exists and is in a state.
@@ -127,10 +127,10 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Ranked<Q, S, R> {
         Ok(task)
     }
 
-    /// What runs does so no longer: what it is and holds is kept in its slot.
+    /// What runs, in no light section, does so no longer: what it is and holds is kept in its slot.
     pub(crate) fn stop(&mut self) -> Option<usize> {
         let task = self.running()?;
-        let (rank, last) = (self.sections.bar, self.sections.stop());
+        let (rank, last) = (self.sections.bar(), self.sections.stop());
         let slot = self.slot_mut(task);
         (slot.rank, slot.last) = (rank, last);
         Some(task)
@@ -153,8 +153,9 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Ranked<Q, S, R> {
 
     #[inline(never)]
     fn decide_anew(&mut self) -> Option<usize> {
+        self.sections.write();
         if let Some((first, rank)) = self.ready.first()
-            && (self.running().is_none() || rank < self.sections.bar)
+            && (self.running().is_none() || rank < self.sections.bar())
         {
             self.take_over(first, rank);
         }
@@ -182,7 +183,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Ranked<Q, S, R> {
         match (self.running(), first) {
             (None, Some(_)) => Err("a task is ready and none runs"),
             (Some(running), _) if !ready(running) => Err("what runs is not ready"),
-            (Some(_), Some(rank)) if rank < self.sections.bar => Err("a task is ready before what runs"),
+            (Some(_), Some(rank)) if rank < self.sections.bar() => Err("a task is ready before what runs"),
             _ => Ok(()),
         }
     }

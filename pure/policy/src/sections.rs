@@ -13,6 +13,8 @@
 //!
 //! Lock        the bar becomes min(bar, limit); what it was is kept with the resource
 //! Unlock      of what the job took last: the bar is what it was
+//! Light       a section that is in no other is noted in two words, what is held and since when; it is written where it
+//!             belongs, and the bar lowered, as soon as anyone asks. Mostly nobody has when it ends
 //! Next        no key that could go before what runs is below `next`: as long as next ≥ bar, what runs goes on, and nobody
 //!             need look at what is ready. Only `decide` raises it
 //! Cost        O(1), and no more for what is ready
@@ -21,6 +23,13 @@
 use crate::{Answer, Misuse, Store};
 
 const NONE: u32 = u32::MAX;
+
+/// What was taken last: nothing.
+const NOTHING: u64 = u64::MAX;
+/// The same, while nothing runs.
+const IDLE: u64 = u64::MAX - 1;
+/// Added to the resource of a light section.
+const LIGHT: u64 = 1 << 32;
 
 /// A resource of one core, as its rule knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,33 +65,80 @@ pub(crate) struct Last(u32);
 
 impl Last {
     pub(crate) const NOTHING: Self = Self(NONE);
+
+    fn widen(self) -> u64 {
+        if self.0 == NONE { NOTHING } else { self.0.into() }
+    }
 }
 
 /// A core's resources, and what is looked at when what runs takes or gives back one.
 #[derive(Clone, Debug)]
 pub(crate) struct Sections<R> {
     resources: R,
-    pub(crate) bar: u64,
+    /// What was taken last, [`NOTHING`], [`IDLE`], or what is held by a light section and [`LIGHT`].
+    last: u64,
+    /// What the limit of a light section counts from.
+    from: u64,
     next: u64,
+    /// But for what a light section makes of it.
+    bar: u64,
     /// What the bar is once what runs has given all back.
     outer: u64,
     runner: u32,
-    last: u32,
 }
 
 impl<R: Store<LocalResource>> Sections<R> {
     /// A resource per limit; nothing runs.
     pub(crate) fn new(mut resources: R, limits: impl Iterator<Item = u64>) -> Result<Self, Misuse> {
         let places = resources.as_mut();
+        if places.len() >= NONE as usize {
+            return Err(Misuse::Resource);
+        }
         places.fill(LocalResource::EMPTY);
         for (at, limit) in limits.enumerate() {
             places.get_mut(at).ok_or(Misuse::Resource)?.limit = limit;
         }
-        Ok(Self { resources, bar: u64::MAX, next: 0, outer: u64::MAX, runner: NONE, last: NONE })
+        let (bar, outer) = (u64::MAX, u64::MAX);
+        Ok(Self { resources, last: IDLE, from: 0, next: 0, bar, outer, runner: NONE })
     }
 
     pub(crate) fn resources(&self) -> &[LocalResource] {
         self.resources.as_ref()
+    }
+
+    /// What is held.
+    pub(crate) fn held(&self) -> impl Iterator<Item = LocalResource> + Clone {
+        let light = self.light().and_then(|at| self.whole(at));
+        self.resources().iter().copied().filter(|place| place.holder != NONE).chain(light)
+    }
+
+    /// What a light section holds.
+    fn light(&self) -> Option<usize> {
+        self.last.checked_sub(LIGHT).filter(|_| self.last < IDLE).map(|at| at as usize)
+    }
+
+    /// A resource as it is written, if what runs holds nothing else.
+    fn whole(&self, resource: usize) -> Option<LocalResource> {
+        let place = self.resources().get(resource)?;
+        Some(LocalResource { before: self.bar, holder: self.runner, below: NONE, ..*place })
+    }
+
+    /// The bar.
+    pub(crate) fn bar(&self) -> u64 {
+        let light = self.light().and_then(|at| self.resources().get(at));
+        light.map_or(self.bar, |place| self.bar.min(self.from.saturating_add(place.limit)))
+    }
+
+    /// A light section becomes one like all others.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn write(&mut self) {
+        let Some(resource) = self.light() else { return };
+        let (bar, whole) = (self.bar(), self.whole(resource));
+        if let (Some(place), Some(whole)) = (self.resources.as_mut().get_mut(resource), whole) {
+            *place = whole;
+        }
+        (self.bar, self.last) = (bar, resource as u64);
     }
 
     #[inline]
@@ -96,7 +152,7 @@ impl<R: Store<LocalResource>> Sections<R> {
         self.running().ok_or(Misuse::State)
     }
 
-    /// Whether something runs that nothing ready can go before.
+    /// Whether something runs that nothing ready can go before; of a light section perhaps not, though it is so.
     #[inline]
     pub(crate) fn goes_on(&self) -> bool {
         self.runner != NONE && self.next >= self.bar
@@ -110,7 +166,7 @@ impl<R: Store<LocalResource>> Sections<R> {
     /// What runs holds nothing, and stands here from now on.
     pub(crate) fn settle_at(&mut self, bar: u64) {
         self.bar = bar;
-        if self.last == NONE {
+        if self.last == NOTHING {
             self.outer = bar;
         }
     }
@@ -122,7 +178,7 @@ impl<R: Store<LocalResource>> Sections<R> {
 
     /// A task runs, where none did, under this bar.
     pub(crate) fn start(&mut self, task: usize, last: Last, bar: u64) {
-        (self.runner, self.last, self.bar, self.outer) = (task as u32, last.0, bar, bar);
+        (self.runner, self.last, self.bar, self.outer) = (task as u32, last.widen(), bar, bar);
         let mut at = last.0;
         // As many steps as it holds resources.
         while let Some(place) = self.resources.as_ref().get(at as usize) {
@@ -130,15 +186,49 @@ impl<R: Store<LocalResource>> Sections<R> {
         }
     }
 
-    /// What runs does so no longer.
+    /// What runs, in no light section, does so no longer.
     pub(crate) fn stop(&mut self) -> Last {
         (self.runner, self.next) = (NONE, 0);
-        Last(core::mem::replace(&mut self.last, NONE))
+        Last(core::mem::replace(&mut self.last, IDLE) as u32)
     }
 
     /// Whether what runs holds anything.
     pub(crate) fn holds(&self) -> bool {
-        self.last != NONE
+        self.last < IDLE
+    }
+
+    /// What runs takes a resource: whether it was granted; if not nothing has happened. The limit is `from` and the
+    /// resource's own.
+    #[inline(always)]
+    pub(crate) fn lock_light(&mut self, resource: u32, from: u64) -> bool {
+        let free = |place: &LocalResource| place.holder == NONE;
+        if self.last != NOTHING || !self.resources.as_ref().get(resource as usize).is_some_and(free) {
+            return self.lock_heavy(resource, from);
+        }
+        (self.last, self.from) = (u64::from(resource) | LIGHT, from);
+        true
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn lock_heavy(&mut self, resource: u32, from: u64) -> bool {
+        self.lock(resource as usize, |limit| from.checked_add(limit)) == Ok(Answer::Granted)
+    }
+
+    /// What runs gives back what it took last, and whether it goes on.
+    #[inline(always)]
+    pub(crate) fn unlock_light(&mut self, resource: u32) -> Result<bool, Misuse> {
+        if self.last != u64::from(resource) | LIGHT {
+            return self.unlock_heavy(resource);
+        }
+        self.last = NOTHING;
+        Ok(self.next >= self.bar)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn unlock_heavy(&mut self, resource: u32) -> Result<bool, Misuse> {
+        self.unlock_and_look(resource as usize)
     }
 
     /// What runs takes a resource; `limit` makes the limit from the resource's own, `None` where it does not fit.
@@ -148,14 +238,16 @@ impl<R: Store<LocalResource>> Sections<R> {
         resource: usize,
         limit: impl Fn(u64) -> Option<u64>,
     ) -> Result<Answer, Misuse> {
-        let Some(place) = self.resources.as_mut().get_mut(resource).filter(|_| self.runner != NONE) else {
-            return Err(if self.runner == NONE { Misuse::State } else { Misuse::Resource });
-        };
+        if self.last != NOTHING {
+            self.write();
+            self.runner()?;
+        }
+        let place = self.resources.as_mut().get_mut(resource).ok_or(Misuse::Resource)?;
         if place.holder != NONE {
             return if place.holder == self.runner { Err(Misuse::Again) } else { Ok(Answer::Broken) };
         }
-        (place.holder, place.before, place.below) = (self.runner, self.bar, self.last);
-        self.last = resource as u32;
+        (place.holder, place.before, place.below) = (self.runner, self.bar, self.last as u32);
+        self.last = resource as u64;
         if let Some(limit) = limit(place.limit)
             && limit < self.bar
         {
@@ -176,15 +268,15 @@ impl<R: Store<LocalResource>> Sections<R> {
     /// The same, and whether it goes on.
     #[inline(always)]
     pub(crate) fn unlock_and_look(&mut self, resource: usize) -> Result<bool, Misuse> {
-        let Some(place) = self.resources.as_mut().get_mut(resource).filter(|_| self.last == resource as u32)
+        let Some(place) = self.resources.as_mut().get_mut(resource).filter(|_| self.last == resource as u64)
         else {
-            return Err(self.not_last(resource));
+            return self.not_last(resource);
         };
         place.holder = NONE;
         if place.below != NONE {
             return Ok(self.unlock_inner(resource));
         }
-        (self.bar, self.last) = (self.outer, NONE);
+        (self.bar, self.last) = (self.outer, NOTHING);
         Ok(self.next >= self.outer)
     }
 
@@ -193,17 +285,22 @@ impl<R: Store<LocalResource>> Sections<R> {
     #[inline(never)]
     fn unlock_inner(&mut self, resource: usize) -> bool {
         if let Some(place) = self.resources.as_ref().get(resource) {
-            (self.bar, self.last) = (place.before, place.below);
+            (self.bar, self.last) = (place.before, Last(place.below).widen());
         }
         self.goes_on()
     }
 
+    /// Of a light section, or of none.
     #[cold]
-    fn not_last(&self, resource: usize) -> Misuse {
+    fn not_last(&mut self, resource: usize) -> Result<bool, Misuse> {
         match (self.running(), self.resources().get(resource)) {
-            (None, _) => Misuse::State,
-            (_, None) => Misuse::Resource,
-            _ => Misuse::NotHolder,
+            (None, _) => Err(Misuse::State),
+            (_, None) => Err(Misuse::Resource),
+            _ if self.light() != Some(resource) => Err(Misuse::NotHolder),
+            _ => {
+                self.last = NOTHING;
+                Ok(self.next >= self.bar)
+            }
         }
     }
 
@@ -214,8 +311,9 @@ impl<R: Store<LocalResource>> Sections<R> {
 
     /// Changes it, if nobody holds the resource.
     pub(crate) fn set_limit(&mut self, resource: usize, limit: u64) -> Result<(), Misuse> {
+        let held = self.holder(resource).is_some();
         let place = self.resources.as_mut().get_mut(resource).ok_or(Misuse::Resource)?;
-        if place.holder != NONE {
+        if held {
             return Err(Misuse::Holding);
         }
         place.limit = limit;
@@ -223,12 +321,15 @@ impl<R: Store<LocalResource>> Sections<R> {
     }
 
     pub(crate) fn holder(&self, resource: usize) -> Option<usize> {
+        if self.light() == Some(resource) {
+            return self.running();
+        }
         self.resources().get(resource)?.holder()
     }
 
     /// That `next` is not above the key of what could go before what runs, and the bar not above what it was.
     pub(crate) fn check_next(&self, key: Option<u64>) -> Result<(), &'static str> {
-        if self.runner != NONE && (self.bar > self.outer || self.last == NONE && self.bar < self.outer) {
+        if self.runner != NONE && (self.bar > self.outer || !self.holds() && self.bar < self.outer) {
             return Err("a lock has raised the bar, or an unlock has not");
         }
         match key {

@@ -159,15 +159,16 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<LocalResource>> Srp<Q, S, R> {
 
     #[inline(never)]
     fn decide_anew(&mut self) -> Option<usize> {
+        self.sections.write();
         // One start at most: a second would have to be before the first, which was first of the heap.
         if let Some(task) = self.sooner()
-            && (self.height == 0 || self.task(task).relative < self.sections.bar)
+            && (self.height == 0 || self.task(task).relative < self.sections.bar())
         {
             self.start(task);
         }
         let top = self.top()?;
         if self.sections.running().is_none() {
-            self.sections.start(top, self.task(top).last, self.sections.bar);
+            self.sections.start(top, self.task(top).last, self.sections.bar());
         }
         self.sections.decided(self.sooner().map_or(u64::MAX, |task| self.task(task).relative));
         Some(top)
@@ -252,8 +253,8 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<LocalResource>> Locking for Srp<
     }
 
     fn check_state(&self) -> Result<(), &'static str> {
-        let held = self.sections.resources().iter().filter(|place| place.holder().is_some());
-        if held.clone().map(|place| place.limit).min().unwrap_or(u64::MAX) != self.sections.bar {
+        let held = self.sections.held();
+        if held.clone().map(|place| place.limit).min().unwrap_or(u64::MAX) != self.sections.bar() {
             return Err("the system ceiling is not that of what is held");
         }
         for place in held {

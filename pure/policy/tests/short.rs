@@ -43,7 +43,8 @@ fn both(which: LocalRule, deadlines: &[u64], steps: &[(u8, usize)], deaf: bool) 
             5 | 6 => {
                 let base = short.base(now);
                 let answer = long.lock(now, resource);
-                let granted = short.lock_short(base, resource);
+                let granted = short.lock_short(base, resource as u32);
+                goes_on = granted;
                 if !granted && (answer != Ok(Answer::Granted) || !short.is_short()) {
                     // The long way tells why.
                     assert_eq!(short.lock(now, resource), answer);
@@ -51,7 +52,7 @@ fn both(which: LocalRule, deadlines: &[u64], steps: &[(u8, usize)], deaf: bool) 
                 (answer == Ok(Answer::Granted), granted || !short.is_short() && answer == Ok(Answer::Granted))
             }
             _ if short.is_short() => {
-                let told = short.unlock_short(resource);
+                let told = short.unlock_short(resource as u32);
                 goes_on = told == Ok(true) || deaf;
                 let expected = long.unlock(resource);
                 assert_eq!(told.map(|_| ()), expected);
@@ -65,11 +66,17 @@ fn both(which: LocalRule, deadlines: &[u64], steps: &[(u8, usize)], deaf: bool) 
         // Without being asked, where it says that it goes on.
         let runs = if goes_on { short.running() } else { short.decide() };
         let expected = long.decide();
-        if runs != expected || short.decide() != expected {
+        // Who has only noted what it holds is asked as if it had written it.
+        if runs != expected || short.clone().decide() != expected {
             return Err(format!("step {at}: {runs:?} and not {expected:?}"));
         }
-        if long.holds() != short.holds() {
+        let held = |rule: &AnyLocal| [0, 1, 2, 3].map(|resource| rule.holder(resource));
+        if long.holds() != short.holds() || held(&long) != held(&short) {
             return Err(format!("step {at}: what it holds"));
+        }
+        let limit = short.ceiling(resource);
+        if limit.is_ok_and(|limit| long.set_ceiling(resource, limit) != short.set_ceiling(resource, limit)) {
+            return Err(format!("step {at}: what may be changed"));
         }
         chosen.push(expected);
         for rule in [&long, &short] {

@@ -82,7 +82,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Locking for Immedia
 
     fn check_state(&self) -> Result<(), &'static str> {
         self.ranked.check()?;
-        for place in self.ranked.sections.resources() {
+        for place in self.ranked.sections.held() {
             let Some(holder) = place.holder() else { continue };
             if self.ranked.rank(holder) > place.limit {
                 return Err("a holder is below the ceiling");
