@@ -200,8 +200,9 @@ struct Held<'j> {
 }
 
 impl Drop for Held<'_> {
-    #[cold]
+    // The call is out of line, not this, which would need it in memory.
+    #[inline(always)]
     fn drop(&mut self) {
-        self.shared.give_back(self.worker, self.task, self.index);
+        self.shared.give_back_in_panic(self.worker, self.task, self.index);
     }
 }

@@ -10,7 +10,7 @@ use taut_time::Instant;
 
 use crate::error::LockError;
 use crate::settle::Caller;
-use crate::shared::{Inside, Shared};
+use crate::shared::{Inside, Refused, Shared};
 use crate::violation::Found;
 
 impl Shared {
@@ -18,39 +18,30 @@ impl Shared {
     /// does; under [`crate::Rule::Original`] it may have to wait.
     #[inline(always)]
     pub(crate) fn acquire(&self, me: u32, task: u32, resource: u32) -> Result<(), LockError> {
-        let Some(mut inside) = self.enter_short(task) else {
-            return self.acquire_loose(me, task, resource);
-        };
-        let state = inside.state();
-        // In no band: nothing of other cores is held here.
-        if state.pass == me && self.is_here() && state.rule.local_mut().lock_short(state.base, resource) {
-            inside.leave_strict();
-            return Ok(());
+        match self.enter_short(me) {
+            Ok(mut inside) => {
+                let state = inside.state();
+                // In no band: nothing of other cores is held here.
+                if state.rule.local_mut().lock_short(state.base, resource) {
+                    inside.leave_as_it_was();
+                    return Ok(());
+                }
+                self.acquire_with_care(inside, me, task, resource)
+            }
+            Err(refused) => self.acquire_on(refused, me, task, resource),
         }
-        self.acquire_checked(inside, me, task, resource)
     }
 
     #[cold]
     #[inline(never)]
-    fn acquire_loose(&self, me: u32, task: u32, resource: u32) -> Result<(), LockError> {
-        let inside = self.enter_loose(me);
-        self.acquire_with_care(inside, me, task, resource)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn acquire_checked(
-        &self,
-        mut inside: Inside<'_>,
-        me: u32,
-        task: u32,
-        resource: u32,
-    ) -> Result<(), LockError> {
-        self.check(&mut inside, me, task);
+    fn acquire_on(&self, refused: Refused, me: u32, task: u32, resource: u32) -> Result<(), LockError> {
+        let inside = self.enter_on(refused, me, task);
         self.acquire_with_care(inside, me, task, resource)
     }
 
     /// A local rule that lets nobody wait has changed nothing if it has not granted it, so it may be asked again.
+    #[cold]
+    #[inline(never)]
     fn acquire_with_care(
         &self,
         mut inside: Inside<'_>,
@@ -127,32 +118,28 @@ impl Shared {
     /// its place.
     #[inline(always)]
     pub(crate) fn give_back(&self, me: u32, task: u32, resource: u32) {
-        let Some(mut inside) = self.enter_short(task) else {
-            return self.give_back_loose(me, task, resource);
-        };
-        let state = inside.state();
-        if state.pass != me || !self.is_here() {
-            return self.give_back_checked(inside, me, task, resource);
-        }
-        match state.rule.local_mut().unlock_short(resource) {
-            Ok(true) => inside.leave_strict(),
-            Ok(false) => self.decided_anew(inside, me),
-            Err(misuse) => self.found(task, Found::Refused(misuse)),
+        match self.enter_short(me) {
+            Ok(mut inside) => match inside.state().rule.local_mut().unlock_short(resource) {
+                Ok(true) => inside.leave_as_it_was(),
+                Ok(false) => self.decided_anew(inside, me),
+                Err(misuse) => self.found(task, Found::Refused(misuse)),
+            },
+            Err(refused) => self.give_back_on(refused, me, task, resource),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn give_back_loose(&self, me: u32, task: u32, resource: u32) {
-        let inside = self.enter_loose(me);
+    fn give_back_on(&self, refused: Refused, me: u32, task: u32, resource: u32) {
+        let inside = self.enter_on(refused, me, task);
         self.give_back_with_care(inside, me, task, resource);
     }
 
+    /// The same, while a panic goes through the section.
     #[cold]
     #[inline(never)]
-    fn give_back_checked(&self, mut inside: Inside<'_>, me: u32, task: u32, resource: u32) {
-        self.check(&mut inside, me, task);
-        self.give_back_with_care(inside, me, task, resource);
+    pub(crate) fn give_back_in_panic(&self, me: u32, task: u32, resource: u32) {
+        self.give_back(me, task, resource);
     }
 
     #[cold]

@@ -4,6 +4,8 @@
 //! From what the rule has chosen to what each thread does.
 
 use taut_event::Kind;
+#[cfg(test)]
+use taut_lock::mark::NOBODY;
 use taut_time::Instant;
 
 use crate::ladder::NONE;
@@ -138,7 +140,7 @@ impl State {
         if worker != self.current {
             return Err("the current thread is not that of the chosen task");
         }
-        if self.pass != NONE && self.pass != self.current {
+        if self.pass != NOBODY && self.pass != self.current {
             return Err("another thread than the current one may lock");
         }
         Ok(())

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use taut_lock::desk::Desk;
 use taut_lock::gate::Gate;
 use taut_lock::latch::Latch;
-use taut_lock::mark::Mark;
+use taut_lock::mark::{Intruder, Mark};
 use taut_policy::Misuse;
 use taut_sys::cpu::CpuReader;
 use taut_sys::{clock, futex};
@@ -109,6 +109,10 @@ pub(crate) struct Inside<'c> {
     shared: &'c Shared,
 }
 
+/// Why somebody did not get in by the short way: the mark is someone else's; `None`: it is ours, and more has to be looked at.
+#[derive(Clone, Copy)]
+pub(crate) struct Refused(Option<Intruder>);
+
 impl Inside<'_> {
     #[inline(always)]
     pub(crate) fn state(&mut self) -> &mut State {
@@ -116,9 +120,9 @@ impl Inside<'_> {
         unsafe { &mut *self.shared.cell.get() }
     }
 
-    /// Ends it, where the core is strict.
+    /// Ends it, where the core is strict, and who may pass still may.
     #[inline(always)]
-    pub(crate) fn leave_strict(self) {
+    pub(crate) fn leave_as_it_was(self) {
         let shared = self.shared;
         std::mem::forget(self);
         if shared.mark.leave() {
@@ -128,13 +132,14 @@ impl Inside<'_> {
 
     /// Ends it.
     #[inline(always)]
-    pub(crate) fn leave(self) {
-        let shared = self.shared;
-        std::mem::forget(self);
-        if !shared.strict {
-            shared.loose.give();
-        } else if shared.mark.leave() {
-            shared.call();
+    pub(crate) fn leave(mut self) {
+        if self.shared.strict {
+            let pass = self.state().pass;
+            self.shared.mark.let_pass(pass);
+            self.leave_as_it_was();
+        } else {
+            self.shared.loose.give();
+            std::mem::forget(self);
         }
     }
 
@@ -149,10 +154,12 @@ impl Inside<'_> {
     }
 
     /// Ends it by waking a thread, which is inside then; strict, one of a higher priority runs at once.
-    pub(crate) fn wake(self, worker: u32) {
-        let shared = self.shared;
+    pub(crate) fn wake(mut self, worker: u32) {
+        let (shared, pass) = (self.shared, self.state().pass);
         std::mem::forget(self);
-        if !shared.strict {
+        if shared.strict {
+            shared.mark.let_pass(pass);
+        } else {
             shared.loose.give();
         }
         shared.gates[worker as usize].open();
@@ -160,9 +167,10 @@ impl Inside<'_> {
 }
 
 impl Drop for Inside<'_> {
-    #[cold]
+    // The call is out of line, not this, which would need it in memory.
+    #[inline(always)]
     fn drop(&mut self) {
-        self.shared.violation("the executor", None, Found::Panic);
+        self.shared.dropped();
     }
 }
 
@@ -241,6 +249,12 @@ impl Shared {
     }
 
     #[cold]
+    #[inline(never)]
+    fn dropped(&self) -> ! {
+        self.violation("the executor", None, Found::Panic)
+    }
+
+    #[cold]
     fn violation(&self, who: &str, chosen: Option<&str>, found: Found) -> ! {
         (self.handler)(&Violation { cpu: self.cpu, who, chosen, found });
         std::process::abort()
@@ -275,19 +289,28 @@ impl Shared {
         inside
     }
 
-    /// Goes inside where the core is strict. Whoever comes in like this looks at the pass and at the processor before
-    /// anything is changed, or calls [`Shared::check`].
+    /// Goes inside as the thread `me`, if it may pass and the core is strict; else it has to go on with [`Shared::enter_on`].
     #[inline(always)]
-    pub(crate) fn enter_short(&self, task: u32) -> Option<Inside<'_>> {
-        match self.mark.enter() {
-            Ok(()) => Some(Inside { shared: self }),
-            Err(intruder) => {
-                // Where it is not, the mark is always set.
-                if self.strict {
-                    self.found(task, Found::Inside(intruder));
-                }
-                None
+    pub(crate) fn enter_short(&self, me: u32) -> Result<Inside<'_>, Refused> {
+        // Where it is not strict, the mark is always set.
+        match self.mark.enter_as(me) {
+            Ok(true) if self.is_here() => Ok(Inside { shared: self }),
+            Ok(_) => Err(Refused(None)),
+            Err(intruder) => Err(Refused(Some(intruder))),
+        }
+    }
+
+    /// Goes inside with care, where the short way refused it.
+    #[cold]
+    pub(crate) fn enter_on(&self, refused: Refused, me: u32, task: u32) -> Inside<'_> {
+        match refused.0 {
+            None => {
+                let mut inside = Inside { shared: self };
+                self.check(&mut inside, me, task);
+                inside
             }
+            Some(intruder) if self.strict => self.found(task, Found::Inside(intruder)),
+            Some(_) => self.enter_loose(me),
         }
     }
 
@@ -301,7 +324,7 @@ impl Shared {
 
     /// Whether this is the core's processor. Only where a pass has been given, which needs a processor that is a load away.
     #[inline(always)]
-    pub(crate) fn is_here(&self) -> bool {
+    fn is_here(&self) -> bool {
         self.reader.loaded() == self.cpu
     }
 
@@ -371,18 +394,19 @@ impl Shared {
     }
 
     /// The dispatcher has settled.
-    pub(crate) fn visited(&self, inside: Inside<'_>, next: Next) {
+    pub(crate) fn visited(&self, mut inside: Inside<'_>, next: Next) {
+        let pass = inside.state().pass;
         match next {
             Next::Wake(worker) => {
                 if self.strict {
-                    self.mark.hand_down();
+                    self.mark.hand_down(pass);
                 }
                 inside.wake(worker);
             }
             Next::Same | Next::Here | Next::Below => {
                 std::mem::forget(inside);
                 if self.strict {
-                    self.mark.leave_above();
+                    self.mark.leave_above(pass);
                 } else {
                     self.loose.give();
                 }

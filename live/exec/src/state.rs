@@ -7,6 +7,7 @@
 //! see [`crate::shared`]. A rule that refuses what it is told ends the process: the state is then not what we think.
 
 use taut_event::Kind;
+use taut_lock::mark::NOBODY;
 use taut_policy::queue::{End, List, Node, ReadyQueue};
 use taut_policy::{AnyCore, AnyQueue, Background, Misuse, Remedy, Scheduler, Trouble};
 use taut_time::Instant;
@@ -39,8 +40,8 @@ pub(crate) struct State {
     pub(crate) current: u32,
     /// Its task.
     pub(crate) chosen: u32,
-    /// The thread that is to run, if a lock of it needs no more than the local rule's word; else [`NONE`]: the job is
-    /// killed, or holds what other cores use, or `careful`.
+    /// The thread that is to run, if a lock of it needs no more than the local rule's word; else [`NOBODY`]: the job is
+    /// killed, or holds what other cores use, or `careful`. Whoever leaves says so to the mark.
     pub(crate) pass: u32,
     /// Whether any lock needs more: they are recorded, jobs may have to wait, or the processor is asked for by a call.
     pub(crate) careful: bool,
@@ -92,7 +93,7 @@ impl State {
             log,
             current: NONE,
             chosen: NONE,
-            pass: NONE,
+            pass: NOBODY,
             careful,
             floor_ns: NEVER,
             base: 0,
@@ -194,7 +195,7 @@ impl State {
                 Remedy::Stop => self.stopped_by = task,
             }
             if task == self.chosen && slot.is_special() {
-                self.pass = NONE;
+                self.pass = NOBODY;
             }
             skip |= usize::from(slot.waiting) == BACKLOG_MAX;
         }
@@ -316,7 +317,7 @@ impl State {
     /// Who is to run or what is special about it has changed.
     pub(crate) fn attend(&mut self) {
         let care = self.careful || self.tasks.get(self.chosen as usize).is_some_and(Task::is_special);
-        self.pass = if care { NONE } else { self.current };
+        self.pass = if care || self.current == NONE { NOBODY } else { self.current };
     }
 
     /// Records what a job does with what other cores use.

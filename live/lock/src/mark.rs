@@ -7,7 +7,10 @@
 //!
 //! An executor's state per core. Its jobs change it in sections of a few instructions, at every lock and unlock; the
 //! dispatcher, which Linux lets run before any of them, changes it at every release. The jobs' sections cost two stores
-//! and two loads, no exchange and no fence of the processor: one processor runs one thread at a time.
+//! and three loads, no exchange and no fence of the processor: one processor runs one thread at a time.
+//!
+//! Whoever is inside may say which thread of the job side **may pass**: it learns that by the load that it needs anyway,
+//! when it enters, and need look at nothing else that says so.
 //!
 //! # Callers
 //!
@@ -27,17 +30,19 @@
 //!
 //! | operation     | bound                                                                                      |
 //! |---------------|--------------------------------------------------------------------------------------------|
-//! | `enter`       | 2 loads, 1 store                                                                           |
+//! | `enter`, `enter_as` | 2 loads, 1 store                                                                     |
 //! | `enter_or_note` | 1 exchange, then 1 load or 1 store                                                       |
 //! | `leave`       | 1 store, 1 load                                                                            |
 //! | `enter_above` | 2 stores, 1 load, 1 fence                                                                |
 //! | `leave_above`, `hand_down` | 1 store, 2 stores                                                             |
+//! | `let_pass`    | 1 load, at most 1 exchange                                                                 |
 //!
 //! # State
 //!
 //! ```text
 //! mark    0 nobody of the job side is inside   1 one is, or one has been started who will take it off
-//! above   0 nobody   INSIDE the one above looks, or is inside   NOTE it found the mark and went back to sleep
+//! above   n nobody, thread n may pass   NOBODY nobody, no thread may
+//!         INSIDE the one above looks, or is inside   NOTE it found the mark and went back to sleep
 //! ```
 //!
 //! # Invariants
@@ -46,11 +51,13 @@
 //!   `hand_down`; the job side between `enter`, or being handed the mark, and `leave`, or handing it on.
 //! - I2 While the mark is 1, exactly one thread of the job side answers for it.
 //! - I3 If `enter_above` gave false, a `leave` after it gives true.
+//! - I4 If `enter_as` gave true, who was last inside and said who may pass has said that this thread may.
 //!
 //! # Orderings
 //!
 //! - O1 down: Release of the mark in `leave` ↔ Acquire of the mark in `enter_above` and in the next `enter`.
-//! - O2 up: Release of `above` in `leave_above` and `hand_down` ↔ Acquire of `above` in `enter`.
+//! - O2 up: Release of `above` in `leave_above` and `hand_down` ↔ Acquire of `above` in `enter`; an exchange in `let_pass`
+//!   between them goes on with what it was given.
 //! - O3 both: between a store of one's own word and the load of the other's stands a fence, SeqCst: in `enter_above`; in
 //!   `enter` and in `leave` one of the compiler alone. On one processor, where a thread sees all that ran there before it,
 //!   that is as good as a whole one. In a model, whose threads are on as many processors, it is a whole one.
@@ -71,6 +78,12 @@
 //!
 //! A note is taken away by nobody but the one above, the next time it looks. So a caller of `leave` that is preempted
 //! before it looks at `above` may call once in vain, and never erases another's note.
+//!
+//! *Who may pass.* Only who is inside says it: the one above as it leaves, the job side by `let_pass` before it leaves. So
+//! what is said last is said by who was last inside, and whoever enters sees it with all else that one did (O1, O2). By
+//! "two owners" nobody says anything else while a section lasts: `above` may only become INSIDE or NOTE. The job side says
+//! it by an exchange with a word that is neither, so it erases neither; if there is one, the one above is or will be inside
+//! after it (I3), and says itself what the state has then. Until then no thread may pass, which is never wrong.
 //!
 //! *One that comes back.* A thread that the others of the job side cannot preempt, but which may find them in the middle of a
 //! section, takes the mark by an exchange, so that it and a thread that the one above has just started do not both take
@@ -96,8 +109,10 @@
 //! # Checked
 //!
 //! - here, under loom: up to two sections against two visits, truly at the same time: 1 owner, no note lost;
-//!   the mark handed down to a started thread; without either fence, without the look in `leave`: fails
-//! - here, under shuttle: 20 000 random runs of longer ones; without the look in `leave`: fails
+//!   the mark handed down to a started thread; who may pass, said by both sides; without either fence, without the look in
+//!   `leave`, if the job side says by a plain store who may pass, or the one above forgets to: fails
+//! - here, under shuttle: 20 000 random runs of longer ones; without the look in `leave`, without that exchange, and if the
+//!   one above forgets who may pass: fails
 //! - `taut-exec`: threads under SCHED_FIFO on one processor, replayed decision by decision
 //!
 //! Not covered: that switching threads orders memory, which is the kernel's promise; processors that no tool here has.
@@ -106,8 +121,10 @@ use taut_atomic::AtomicU32;
 use taut_atomic::Ordering::{Acquire, Relaxed, Release};
 use taut_atomic::fence;
 
-const INSIDE: u32 = 1;
-const NOTE: u32 = 2;
+/// No thread may pass. Threads have numbers below.
+pub const NOBODY: u32 = NOTE - 1;
+const NOTE: u32 = u32::MAX - 1;
+const INSIDE: u32 = u32::MAX;
 
 /// Another one is inside. Nothing may be touched, and nothing can be mended: the threads are not where they should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,7 +156,7 @@ impl Mark {
     pub fn new() -> Self {
         Self {
             mark: AtomicU32::new(0),
-            above: AtomicU32::new(0),
+            above: AtomicU32::new(NOBODY),
             #[cfg(all(test, any(loom, shuttle)))]
             without: model::Without::Nothing,
         }
@@ -154,8 +171,16 @@ impl Mark {
     ///
     /// # Errors
     /// [`Intruder`].
-    #[inline(always)]
     pub fn enter(&self) -> Result<(), Intruder> {
+        self.enter_as(NOBODY).map(drop)
+    }
+
+    /// The same, and whether this thread may pass; [`NOBODY`] is told nothing of use.
+    ///
+    /// # Errors
+    /// [`Intruder`].
+    #[inline(always)]
+    pub fn enter_as(&self, thread: u32) -> Result<bool, Intruder> {
         // O1 down (Acquire): what the last section did.
         if self.mark.load(Acquire) != 0 {
             return Err(Intruder::Marked);
@@ -163,10 +188,28 @@ impl Mark {
         self.mark.store(1, Relaxed);
         self.light();
         // O2 up (Acquire): what the last visit from above did.
-        if self.above.load(Acquire) == INSIDE {
-            return Err(Intruder::Above);
+        let above = self.above.load(Acquire);
+        if above == thread {
+            return Ok(true);
         }
-        Ok(())
+        if above == INSIDE { Err(Intruder::Above) } else { Ok(false) }
+    }
+
+    /// Who may pass from now on: said by the job side, inside of a section. If the one above has been here meanwhile, it
+    /// has yet to be called, and is to say it itself.
+    #[inline]
+    pub fn let_pass(&self, thread: u32) {
+        let above = self.above.load(Relaxed);
+        if above == thread || above >= NOTE {
+            return;
+        }
+        #[cfg(all(test, any(loom, shuttle)))]
+        if self.without == model::Without::Exchange {
+            self.above.store(thread, Release); // O2 up
+            return;
+        }
+        // O2 up: what the last visit from above did goes on with an exchange. If it fails, there is a note.
+        let _ = self.above.compare_exchange(above, thread, Relaxed, Relaxed);
     }
 
     /// Ends a section of the job side, or takes off the mark that was handed on. Whether the one above must be called:
@@ -180,7 +223,7 @@ impl Mark {
         if self.without == model::Without::Look {
             return false;
         }
-        self.above.load(Relaxed) != 0
+        self.above.load(Relaxed) >= NOTE
     }
 
     /// As [`Mark::enter`], for one that the others of the job side may be in the middle of a section below, and that only
@@ -223,16 +266,18 @@ impl Mark {
         false
     }
 
-    /// Ends a visit from above.
-    pub fn leave_above(&self) {
-        self.above.store(0, Release); // O2 up
+    /// Ends a visit from above. From now on `thread` may pass.
+    pub fn leave_above(&self, thread: u32) {
+        #[cfg(all(test, any(loom, shuttle)))]
+        let thread = if self.without == model::Without::Saying { 0 } else { thread };
+        self.above.store(thread, Release); // O2 up
     }
 
     /// Ends a visit from above, and sets the mark for a thread of the job side that is woken next: its first act is to
-    /// look at the state, and to [`Mark::leave`].
-    pub fn hand_down(&self) {
+    /// look at the state, and to [`Mark::leave`]. From then on `thread` may pass.
+    pub fn hand_down(&self, thread: u32) {
         self.mark.store(1, Relaxed);
-        self.above.store(0, Release); // O2 up
+        self.above.store(thread, Release); // O2 up
     }
 
     /// O3 both, the side of the jobs.
@@ -272,23 +317,51 @@ mod tests {
         assert_eq!(mark.enter(), Err(Intruder::Marked));
         assert!(mark.leave(), "the note");
         assert!(mark.enter_above(|| ()));
-        mark.leave_above();
+        mark.leave_above(NOBODY);
         assert_eq!(mark.enter(), Ok(()));
         assert!(!mark.leave(), "the note was taken away");
         assert!(mark.enter_above(|| ()));
         assert_eq!(mark.enter(), Err(Intruder::Above));
-        mark.hand_down();
+        mark.hand_down(NOBODY);
         assert!(!mark.enter_above(|| ()));
         assert!(mark.leave());
         assert!(mark.enter_above(|| ()));
         assert_eq!(mark.enter_or_note(), Err(Intruder::Above));
-        mark.hand_down();
+        mark.hand_down(NOBODY);
         assert_eq!(mark.enter_or_note(), Ok(false));
         assert!(mark.leave(), "its note");
         assert!(mark.enter_above(|| ()));
-        mark.leave_above();
+        mark.leave_above(NOBODY);
         assert_eq!(mark.enter_or_note(), Ok(true));
         assert!(!mark.leave());
+    }
+
+    #[test]
+    fn one_thread_may_pass_and_the_one_above_or_a_section_says_which() {
+        let mark = Mark::new();
+        let enter_as = |thread| {
+            let passes = mark.enter_as(thread);
+            (passes, mark.leave())
+        };
+        assert_eq!(enter_as(7), (Ok(false), false));
+        assert!(mark.enter_above(|| ()));
+        assert_eq!(mark.enter_as(7), Err(Intruder::Above));
+        mark.hand_down(7);
+        assert!(!mark.leave());
+        assert_eq!((enter_as(7), enter_as(0)), ((Ok(true), false), (Ok(false), false)));
+        assert_eq!(mark.enter_as(0), Ok(false));
+        mark.let_pass(0);
+        assert!(!mark.leave());
+        assert_eq!((enter_as(7), enter_as(0)), ((Ok(false), false), (Ok(true), false)));
+        // What is said does not erase a note, and nobody passes while there is one.
+        assert_eq!(mark.enter_as(0), Ok(true));
+        assert!(!mark.enter_above(|| ()));
+        mark.let_pass(7);
+        assert!(mark.leave());
+        assert_eq!((enter_as(7), enter_as(0)), ((Ok(false), true), (Ok(false), true)));
+        assert!(mark.enter_above(|| ()));
+        mark.leave_above(7);
+        assert_eq!((enter_as(7), enter_as(0)), ((Ok(true), false), (Ok(false), false)));
     }
 }
 
@@ -313,6 +386,8 @@ mod model {
         Light,
         Heavy,
         Look,
+        Exchange,
+        Saying,
     }
 
     /// At most three changes of threads where none had to be; without a limit the last test takes minutes.
@@ -452,7 +527,7 @@ mod model {
             let thread = thread::spawn(move || {
                 for _ in 0..visits {
                     above.visit();
-                    above.mark.leave_above();
+                    above.mark.leave_above(NOBODY);
                 }
             });
             for _ in 0..sections {
@@ -471,11 +546,11 @@ mod model {
             let (above, below) = (Arc::clone(&core), Arc::clone(&core));
             let thread = thread::spawn(move || {
                 above.visit();
-                above.mark.hand_down();
+                above.mark.hand_down(NOBODY);
                 above.gate.1.store(1, Release);
                 above.gate.0.notify();
                 above.visit();
-                above.mark.leave_above();
+                above.mark.leave_above(NOBODY);
             });
             let worker = thread::spawn(move || {
                 while below.gate.1.load(Acquire) == 0 {
@@ -528,14 +603,15 @@ mod model {
             let thread = thread::spawn(move || {
                 let entered = above.mark.enter_above(|| ());
                 if entered {
-                    above.mark.leave_above();
+                    above.mark.leave_above(NOBODY);
                 }
                 entered
             });
             let mut called = false;
-            for _ in 0..2 {
+            for section in 0..2 {
                 // Whether it may touch the state or not: it has set the mark.
                 let _ = core.mark.enter();
+                core.mark.let_pass(section);
                 called |= core.mark.leave();
             }
             assert!(thread.join().unwrap() || called, "a note is lost");
@@ -551,5 +627,69 @@ mod model {
     #[should_panic(expected = "a note is lost")]
     fn without_the_look_a_note_is_lost() {
         noted(Without::Look);
+    }
+
+    #[test]
+    #[should_panic(expected = "a note is lost")]
+    fn who_may_pass_said_by_a_store_erases_a_note() {
+        noted(Without::Exchange);
+    }
+
+    /// Whoever is inside last says that the thread may pass whose number is how often the state has changed. Sections come as
+    /// the thread that may pass if so many visits were before. Whether any has passed.
+    fn passing(without: Without, before: u32, sections: u32, visits: u32) -> bool {
+        use std::sync::atomic::AtomicBool;
+        let passed = std::sync::Arc::new(AtomicBool::new(false));
+        let seen = std::sync::Arc::clone(&passed);
+        explore(move || {
+            let core = Core::new(without);
+            let above = Arc::clone(&core);
+            let thread = thread::spawn(move || {
+                for _ in 0..visits {
+                    while !above.mark.enter_above(|| ()) {
+                        above.call.wait();
+                    }
+                    let changes = above.state.change();
+                    above.mark.leave_above(changes);
+                }
+            });
+            for section in 0..sections {
+                let thread = section + before;
+                let passes = core.mark.enter_as(thread);
+                if passes == Err(Intruder::Above) {
+                    // O2 up
+                    while core.mark.above.load(Acquire) == INSIDE {
+                        thread::yield_now();
+                    }
+                }
+                let changes = core.state.change();
+                if passes == Ok(true) {
+                    assert_eq!(changes, thread + 1, "another one may pass");
+                    seen.store(true, std::sync::atomic::Ordering::Relaxed);
+                }
+                core.mark.let_pass(changes);
+                core.leave();
+            }
+            thread.join().unwrap();
+        });
+        passed.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
+    #[test]
+    fn who_may_pass_has_been_told_so() {
+        #[cfg(loom)]
+        for (before, sections, visits) in [(1, 1, 1), (1, 2, 1), (1, 1, 2), (2, 1, 2)] {
+            assert!(passing(Without::Nothing, before, sections, visits), "none");
+        }
+        #[cfg(shuttle)]
+        for before in 0..=4 {
+            assert!(passing(Without::Nothing, before, 4, 4), "none");
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "another one may pass")]
+    fn without_what_the_one_above_says_another_one_passes() {
+        passing(Without::Saying, 0, 1, 1);
     }
 }
