@@ -226,7 +226,7 @@ impl Shared {
     }
 
     fn resource_here<T>(&self, resource: &Resource<T>) -> Result<u32, ChangeError> {
-        if resource.brand == self.brand { Ok(resource.index) } else { Err(ChangeError::Foreign) }
+        if resource.brand == self.brand { Ok(resource.index()) } else { Err(ChangeError::Foreign) }
     }
 }
 
@@ -309,7 +309,7 @@ impl Exec<'_> {
     /// # Errors
     /// [`ChangeError::Foreign`], [`ChangeError::Stopped`].
     pub fn ceiling<T>(&self, resource: &Resource<T>) -> Result<Attribute, ChangeError> {
-        read(self.ask(resource.brand, Question::Ceiling(resource.index)))
+        read(self.ask(resource.brand, Question::Ceiling(resource.index())))
     }
 
     /// Changes it: see [`Job::set_ceiling`].
@@ -317,7 +317,7 @@ impl Exec<'_> {
     /// # Errors
     /// [`ChangeError`].
     pub fn set_ceiling<T>(&self, resource: &Resource<T>, to: Attribute) -> Result<(), ChangeError> {
-        self.ask(resource.brand, Question::SetCeiling(resource.index, to)).map(drop)
+        self.ask(resource.brand, Question::SetCeiling(resource.index(), to)).map(drop)
     }
 
     /// Drops a task's releases until [`Exec::resume`]: from when this returns, none of its jobs is released. Its period and

@@ -3,11 +3,13 @@
 
 use std::marker::PhantomData;
 
+use taut_policy::Light;
 use taut_sys::clock;
 use taut_time::Instant;
 
 use crate::error::LockError;
 use crate::jobs::Arrived;
+use crate::key;
 use crate::resource::Resource;
 use crate::shared::Shared;
 use crate::task::TaskId;
@@ -61,8 +63,8 @@ pub struct Job<'j> {
     arrived: Arrived,
     /// Sections of what other cores use that it is in.
     pub(crate) depth: u32,
-    /// The first 64 resources of the core, a bit for each that the task lists.
-    listed: u64,
+    /// What of a resource's key does not fit: see [`crate::key`].
+    lacks: u64,
     stays: PhantomData<*mut ()>,
 }
 
@@ -75,7 +77,8 @@ impl<'j> Job<'j> {
         deadline_ns: u64,
     ) -> Self {
         let listed = shared.listed.get(shared.words * task as usize).copied().unwrap_or(0);
-        Self { shared, worker, task, deadline_ns, arrived, depth: 0, listed, stays: PhantomData }
+        let lacks = key::lacks(shared.brand, listed);
+        Self { shared, worker, task, deadline_ns, arrived, depth: 0, lacks, stays: PhantomData }
     }
 
     /// The same job, for as long as this borrow: to be kept in something that is passed on.
@@ -116,33 +119,32 @@ impl<'j> Job<'j> {
         resource: &Resource<T>,
         section: impl FnOnce(&mut T, &mut Self) -> R,
     ) -> Result<R, LockError> {
-        let index = resource.index;
-        if resource.brand != self.shared.brand {
-            return Err(LockError::Foreign);
+        if !key::fits(resource.key, self.lacks) {
+            self.look_up(resource.brand, resource.light)?;
         }
-        if self.listed & resource.bit == 0 {
-            self.look_up(index)?;
-        }
-        let Self { shared, worker, task, .. } = *self;
-        shared.acquire(worker, task, index)?;
+        let light = resource.light;
+        self.shared.acquire(self, light)?;
         // For a panic; else we give it back ourselves, which is shorter.
-        let held = Held { shared, worker, task, index };
+        let held = Held { job: self, light };
         // SAFETY:
         // - we hold it: the rule of its core (brand) has granted it to this job, and to no other until `held` is dropped,
         //   which is after the last use of the reference;
         // - this job does not have it twice: the rule refuses that;
         // - what the last holder did to it is seen: both were inside of the core's state in between (S1).
         let value = unsafe { &mut *resource.cell.get() };
-        let result = section(value, self);
-        std::mem::forget(held);
-        shared.give_back(worker, task, index);
+        let result = section(value, held.job);
+        held.give_back();
         Ok(result)
     }
 
-    /// That the task lists a resource which is not among the first ones.
+    /// That a resource is of this core, and the task lists it, if its key does not tell.
     #[cold]
     #[inline(never)]
-    fn look_up(&self, index: u32) -> Result<(), LockError> {
+    fn look_up(&self, brand: u64, resource: Light) -> Result<(), LockError> {
+        if brand != self.shared.brand {
+            return Err(LockError::Foreign);
+        }
+        let index = resource.resource();
         let word = self.shared.words * self.task as usize + index as usize / 64;
         let listed = self.shared.listed.get(word).is_some_and(|word| word & 1 << (index % 64) != 0);
         if listed { Ok(()) } else { Err(LockError::NotListed { task: self.task, resource: index }) }
@@ -192,17 +194,23 @@ impl<'j> Job<'j> {
 }
 
 /// A resource is held until this is dropped.
-struct Held<'j> {
-    shared: &'j Shared,
-    worker: u32,
-    task: u32,
-    index: u32,
+struct Held<'h, 'j> {
+    job: &'h mut Job<'j>,
+    light: Light,
 }
 
-impl Drop for Held<'_> {
+impl Held<'_, '_> {
+    #[inline(always)]
+    fn give_back(self) {
+        self.job.shared.give_back(self.job, self.light);
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Held<'_, '_> {
     // The call is out of line, not this, which would need it in memory.
     #[inline(always)]
     fn drop(&mut self) {
-        self.shared.give_back_in_panic(self.worker, self.task, self.index);
+        self.job.shared.give_back_in_panic(self.job, self.light);
     }
 }

@@ -46,6 +46,7 @@ mod exec;
 mod global;
 mod held;
 mod job;
+mod key;
 mod jobs;
 mod ladder;
 mod lend;

@@ -4,11 +4,12 @@
 //! Locks of one core: the short way for what nearly always happens, and the careful one.
 
 use taut_event::Kind;
-use taut_policy::{Answer, Locking, Misuse};
+use taut_policy::{Answer, Light, Locking, Misuse};
 use taut_sys::clock;
 use taut_time::Instant;
 
 use crate::error::LockError;
+use crate::job::Job;
 use crate::settle::Caller;
 use crate::shared::{Inside, Refused, Shared};
 use crate::violation::Found;
@@ -17,31 +18,41 @@ impl Shared {
     /// Takes a local resource for the job that runs. Wait-free, 5 loads and 2 stores of the core's words, and what the rule
     /// does; under [`crate::Rule::Original`] it may have to wait.
     #[inline(always)]
-    pub(crate) fn acquire(&self, me: u32, task: u32, resource: u32) -> Result<(), LockError> {
-        match self.enter_short(me) {
+    pub(crate) fn acquire(&self, job: &Job<'_>, resource: Light) -> Result<(), LockError> {
+        match self.enter_short(job.worker) {
             Ok(mut inside) => {
                 let state = inside.state();
                 // In no band: nothing of other cores is held here.
-                if state.rule.local_mut().lock_short(state.base, resource) {
+                if state.rule.local_mut().lock_light(state.base, resource) {
                     inside.leave_as_it_was();
                     return Ok(());
                 }
-                self.acquire_with_care(inside, me, task, resource)
+                self.acquire_inside(inside, job, resource)
             }
-            Err(refused) => self.acquire_on(refused, me, task, resource),
+            Err(refused) => self.acquire_on(refused, job, resource),
         }
     }
 
+    /// May pass, but it is a section inside of another, or there is more to it.
     #[cold]
     #[inline(never)]
-    fn acquire_on(&self, refused: Refused, me: u32, task: u32, resource: u32) -> Result<(), LockError> {
-        let inside = self.enter_on(refused, me, task);
-        self.acquire_with_care(inside, me, task, resource)
+    fn acquire_inside(&self, mut inside: Inside<'_>, job: &Job<'_>, resource: Light) -> Result<(), LockError> {
+        let state = inside.state();
+        if state.rule.local_mut().lock_short(state.base, resource.resource() as usize) {
+            inside.leave_as_it_was();
+            return Ok(());
+        }
+        self.acquire_with_care(inside, job.worker, job.task, resource.resource())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn acquire_on(&self, refused: Refused, job: &Job<'_>, resource: Light) -> Result<(), LockError> {
+        let inside = self.enter_on(refused, job.worker, job.task);
+        self.acquire_with_care(inside, job.worker, job.task, resource.resource())
     }
 
     /// A local rule that lets nobody wait has changed nothing if it has not granted it, so it may be asked again.
-    #[cold]
-    #[inline(never)]
     fn acquire_with_care(
         &self,
         mut inside: Inside<'_>,
@@ -117,35 +128,42 @@ impl Shared {
     /// Gives back the resource that the job that runs took last. Wait-free as [`Shared::acquire`]; another job may go on in
     /// its place.
     #[inline(always)]
-    pub(crate) fn give_back(&self, me: u32, task: u32, resource: u32) {
-        match self.enter_short(me) {
-            Ok(mut inside) => match inside.state().rule.local_mut().unlock_short(resource) {
-                Ok(true) => inside.leave_as_it_was(),
-                Ok(false) => self.decided_anew(inside, me),
-                Err(misuse) => self.found(task, Found::Refused(misuse)),
-            },
-            Err(refused) => self.give_back_on(refused, me, task, resource),
+    pub(crate) fn give_back(&self, job: &Job<'_>, resource: Light) {
+        match self.enter_short(job.worker) {
+            Ok(mut inside) => {
+                if inside.state().rule.local_mut().unlock_light(resource) {
+                    inside.leave_as_it_was();
+                } else {
+                    self.give_back_inside(inside, job, resource);
+                }
+            }
+            Err(refused) => self.give_back_on(refused, job, resource),
+        }
+    }
+
+    /// May pass, but it is a section inside of another, or somebody has asked what is held, or another one may go on.
+    #[cold]
+    #[inline(never)]
+    fn give_back_inside(&self, mut inside: Inside<'_>, job: &Job<'_>, resource: Light) {
+        match inside.state().rule.local_mut().unlock_short(resource.resource() as usize) {
+            Ok(true) => inside.leave_as_it_was(),
+            Ok(false) => self.decided(inside, job.worker),
+            Err(misuse) => self.found(job.task, Found::Refused(misuse)),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn give_back_on(&self, refused: Refused, me: u32, task: u32, resource: u32) {
-        let inside = self.enter_on(refused, me, task);
-        self.give_back_with_care(inside, me, task, resource);
+    fn give_back_on(&self, refused: Refused, job: &Job<'_>, resource: Light) {
+        let inside = self.enter_on(refused, job.worker, job.task);
+        self.give_back_with_care(inside, job.worker, job.task, resource.resource());
     }
 
     /// The same, while a panic goes through the section.
     #[cold]
     #[inline(never)]
-    pub(crate) fn give_back_in_panic(&self, me: u32, task: u32, resource: u32) {
-        self.give_back(me, task, resource);
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn decided_anew(&self, inside: Inside<'_>, me: u32) {
-        self.decided(inside, me);
+    pub(crate) fn give_back_in_panic(&self, job: &Job<'_>, resource: Light) {
+        self.give_back(job, resource);
     }
 
     fn give_back_with_care(&self, mut inside: Inside<'_>, me: u32, task: u32, resource: u32) {

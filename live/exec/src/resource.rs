@@ -5,16 +5,19 @@ use std::cell::UnsafeCell;
 use std::fmt;
 use std::sync::Arc;
 
+use taut_policy::Light;
+
+use crate::key::key;
+
 /// Something that several tasks of one core use, one at a time: see [`Job::lock`](crate::Job::lock).
 ///
 /// A handle; clones are of the same resource.
 pub struct Resource<T> {
     pub(crate) cell: Arc<Cell<T>>,
     pub(crate) brand: u64,
-    /// Its position on its core.
-    pub(crate) index: u32,
-    /// Its bit of the first word of a task's list; 0 if it stands in another.
-    pub(crate) bit: u64,
+    /// Its position on its core, as the rule notes it.
+    pub(crate) light: Light,
+    pub(crate) key: u64,
 }
 
 /// What is guarded.
@@ -40,13 +43,8 @@ impl<T> Cell<T> {
 
 impl<T: Send> Resource<T> {
     pub(crate) fn new(brand: u64, index: u32, value: T) -> Self {
-        let bit = 1_u64.checked_shl(index).unwrap_or(0);
-        Self { cell: Arc::new(Cell::new(value)), brand, index, bit }
-    }
-
-    /// Its position on its core, as in records and errors.
-    pub fn index(&self) -> u32 {
-        self.index
+        let cell = Arc::new(Cell::new(value));
+        Self { cell, brand, light: Light::new(index), key: key(brand, index) }
     }
 
     /// The value, if this is the last handle: no job can have it any more.
@@ -55,14 +53,22 @@ impl<T: Send> Resource<T> {
     }
 }
 
+impl<T> Resource<T> {
+    /// Its position on its core, as in records and errors.
+    pub fn index(&self) -> u32 {
+        self.light.resource()
+    }
+}
+
 impl<T> Clone for Resource<T> {
     fn clone(&self) -> Self {
-        Self { cell: Arc::clone(&self.cell), brand: self.brand, index: self.index, bit: self.bit }
+        let Self { cell, brand, light, key } = self;
+        Self { cell: Arc::clone(cell), brand: *brand, light: *light, key: *key }
     }
 }
 
 impl<T> fmt::Debug for Resource<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Resource").field("index", &self.index).finish_non_exhaustive()
+        f.debug_struct("Resource").field("index", &self.light.resource()).finish_non_exhaustive()
     }
 }

@@ -45,7 +45,7 @@ impl Setup<'_> {
     pub fn ceiling<T>(&self, resource: &Resource<T>) -> Option<Attribute> {
         let core = self.cores.iter().find(|core| core.brand == resource.brand)?;
         let Attributes { ceilings, floors, .. } = core.attributes();
-        let at = resource.index as usize;
+        let at = resource.index() as usize;
         Some(if core.goes_by_deadlines() {
             Attribute::Deadline(*floors.get(at)?)
         } else {
@@ -63,7 +63,7 @@ impl Setup<'_> {
         let core = core.ok_or(SetupError::ForeignResource { task: format!("{resource:?}") })?;
         core.has(to)?;
         core.stated.resize(core.resources.len(), None);
-        core.stated[resource.index as usize] = Some(to);
+        core.stated[resource.index() as usize] = Some(to);
         Ok(())
     }
 }

@@ -106,7 +106,7 @@ impl TaskSetup {
     /// A resource that its jobs may lock.
     #[must_use]
     pub fn uses<T>(mut self, resource: &Resource<T>) -> Self {
-        self.uses.push((resource.brand, resource.index));
+        self.uses.push((resource.brand, resource.index()));
         self
     }
 

@@ -11,7 +11,7 @@ use taut_time::{Duration, Instant};
 use crate::ceiling::{Immediate, Original};
 use crate::queue::{Fronted, Heap, HeapSlot, Node};
 use crate::ranked::ByRank;
-use crate::sections::Sections;
+use crate::sections::{Light, Sections};
 use crate::{
     Answer, Core, Dfp, LocalResource, Locking, Misuse, Scheduler, Slot, Srp, SrpList, SrpListResource,
     SrpListTask, SrpTask,
@@ -166,18 +166,32 @@ impl AnyLocal {
 
     /// [`Locking::lock`] by the short way, with what [`AnyLocal::base`] gives: whether it was granted. If not nothing has
     /// happened, and the long way tells why; without a short way it is never granted.
-    #[inline(always)]
-    pub fn lock_short(&mut self, base: u64, resource: u32) -> bool {
-        self.short().is_some_and(|sections| sections.lock_light(resource, base))
+    pub fn lock_short(&mut self, base: u64, resource: usize) -> bool {
+        self.short().is_some_and(|sections| {
+            sections.lock(resource, |limit| base.checked_add(limit)) == Ok(Answer::Granted)
+        })
     }
 
     /// [`Locking::unlock`] by the short way, and whether what runs goes on: if not [`Scheduler::decide`] must be asked.
     ///
     /// # Errors
     /// As [`Locking::unlock`]; [`Misuse::State`] without a short way.
+    pub fn unlock_short(&mut self, resource: usize) -> Result<bool, Misuse> {
+        self.short().ok_or(Misuse::State)?.unlock_and_look(resource)
+    }
+
+    /// The same as [`AnyLocal::lock_short`] by the shortest way, which is that of a section in no other: it is only noted,
+    /// until somebody asks. False, and nothing has happened, if it is no such section, or is not granted.
     #[inline(always)]
-    pub fn unlock_short(&mut self, resource: u32) -> Result<bool, Misuse> {
-        self.short().ok_or(Misuse::State)?.unlock_light(resource)
+    pub fn lock_light(&mut self, base: u64, resource: Light) -> bool {
+        self.short().is_some_and(|sections| sections.lock_light(resource, base))
+    }
+
+    /// The same as [`AnyLocal::unlock_short`] where that gives true, by the shortest way. False, and nothing has happened, if
+    /// it would not, or something has written down meanwhile what [`AnyLocal::lock_light`] has noted.
+    #[inline(always)]
+    pub fn unlock_light(&mut self, resource: Light) -> bool {
+        self.short().is_some_and(|sections| sections.unlock_light(resource))
     }
 }
 

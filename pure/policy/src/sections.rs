@@ -31,6 +31,22 @@ const IDLE: u64 = u64::MAX - 1;
 /// Added to the resource of a light section.
 const LIGHT: u64 = 1 << 32;
 
+/// A resource as a light section notes it: made once, for [`AnyLocal::lock_light`](crate::AnyLocal::lock_light).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Light(u64);
+
+impl Light {
+    /// Of the resource at a position of its core.
+    pub const fn new(resource: u32) -> Self {
+        Self(resource as u64 | LIGHT)
+    }
+
+    /// The resource's position.
+    pub const fn resource(self) -> u32 {
+        self.0 as u32
+    }
+}
+
 /// A resource of one core, as its rule knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 // So that its place is found by a shift.
@@ -197,38 +213,27 @@ impl<R: Store<LocalResource>> Sections<R> {
         self.last < IDLE
     }
 
-    /// What runs takes a resource: whether it was granted; if not nothing has happened. The limit is `from` and the
-    /// resource's own.
+    /// What runs, which holds nothing, takes a resource that nobody has: whether it is so; if not nothing has happened. The
+    /// limit is `from` and the resource's own.
     #[inline(always)]
-    pub(crate) fn lock_light(&mut self, resource: u32, from: u64) -> bool {
+    pub(crate) fn lock_light(&mut self, resource: Light, from: u64) -> bool {
         let free = |place: &LocalResource| place.holder == NONE;
-        if self.last != NOTHING || !self.resources.as_ref().get(resource as usize).is_some_and(free) {
-            return self.lock_heavy(resource, from);
+        let light = self.last == NOTHING
+            && self.resources.as_ref().get(resource.resource() as usize).is_some_and(free);
+        if light {
+            (self.last, self.from) = (resource.0, from);
         }
-        (self.last, self.from) = (u64::from(resource) | LIGHT, from);
-        true
+        light
     }
 
-    #[cold]
-    #[inline(never)]
-    fn lock_heavy(&mut self, resource: u32, from: u64) -> bool {
-        self.lock(resource as usize, |limit| from.checked_add(limit)) == Ok(Answer::Granted)
-    }
-
-    /// What runs gives back what it took last, and whether it goes on.
+    /// What runs gives back all that it holds, which is this, and goes on: whether it is so; if not nothing has happened.
     #[inline(always)]
-    pub(crate) fn unlock_light(&mut self, resource: u32) -> Result<bool, Misuse> {
-        if self.last != u64::from(resource) | LIGHT {
-            return self.unlock_heavy(resource);
+    pub(crate) fn unlock_light(&mut self, resource: Light) -> bool {
+        let light = self.last == resource.0 && self.next >= self.bar;
+        if light {
+            self.last = NOTHING;
         }
-        self.last = NOTHING;
-        Ok(self.next >= self.bar)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn unlock_heavy(&mut self, resource: u32) -> Result<bool, Misuse> {
-        self.unlock_and_look(resource as usize)
+        light
     }
 
     /// What runs takes a resource; `limit` makes the limit from the resource's own, `None` where it does not fit.

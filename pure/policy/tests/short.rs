@@ -5,7 +5,7 @@
 //! there is one.
 
 use proptest::prelude::*;
-use taut_policy::{Answer, AnyLocal, Attributes, LocalRule, Locking, Scheduler};
+use taut_policy::{Answer, AnyLocal, Attributes, Light, LocalRule, Locking, Scheduler};
 use taut_time::{Duration, Instant};
 
 const TASKS: usize = 5;
@@ -27,8 +27,8 @@ fn rule(rule: LocalRule, deadlines: &[u64]) -> AnyLocal {
 type Ran = Result<Vec<Option<usize>>, String>;
 
 /// Who runs after each step, as the long way has it; an error if the short way has it otherwise. `deaf`: who unlocks goes
-/// on, whatever is said.
-fn both(which: LocalRule, deadlines: &[u64], steps: &[(u8, usize)], deaf: bool) -> Ran {
+/// on, whatever is said. `light`: by the shortest way where there is one.
+fn both(which: LocalRule, deadlines: &[u64], steps: &[(u8, usize)], light: bool, deaf: bool) -> Ran {
     let (mut long, mut short) = (rule(which, deadlines), rule(which, deadlines));
     let mut chosen = Vec::new();
     for (at, &(what, index)) in steps.iter().enumerate() {
@@ -43,7 +43,8 @@ fn both(which: LocalRule, deadlines: &[u64], steps: &[(u8, usize)], deaf: bool) 
             5 | 6 => {
                 let base = short.base(now);
                 let answer = long.lock(now, resource);
-                let granted = short.lock_short(base, resource as u32);
+                let granted = light && short.lock_light(base, Light::new(resource as u32))
+                    || short.lock_short(base, resource);
                 goes_on = granted;
                 if !granted && (answer != Ok(Answer::Granted) || !short.is_short()) {
                     // The long way tells why.
@@ -52,7 +53,8 @@ fn both(which: LocalRule, deadlines: &[u64], steps: &[(u8, usize)], deaf: bool) 
                 (answer == Ok(Answer::Granted), granted || !short.is_short() && answer == Ok(Answer::Granted))
             }
             _ if short.is_short() => {
-                let told = short.unlock_short(resource as u32);
+                let light = light && short.unlock_light(Light::new(resource as u32));
+                let told = if light { Ok(true) } else { short.unlock_short(resource) };
                 goes_on = told == Ok(true) || deaf;
                 let expected = long.unlock(resource);
                 assert_eq!(told.map(|_| ()), expected);
@@ -96,8 +98,10 @@ proptest! {
         steps in prop::collection::vec((0_u8..9, 0_usize..60), 0..120),
     ) {
         for rule in RULES {
-            let ran = both(rule, &deadlines, &steps, false);
-            prop_assert!(ran.is_ok(), "{:?}: {:?}", rule, ran);
+            for light in [false, true] {
+                let ran = both(rule, &deadlines, &steps, light, false);
+                prop_assert!(ran.is_ok(), "{:?}: {:?}", rule, ran);
+            }
         }
     }
 }
@@ -129,8 +133,10 @@ fn who_is_preempted_in_a_section_gives_it_back_as_it_was() {
         let expected = [
             slow, slow, fast, fast, fast, fast, fast, faster, fast, slow, slow, slow, fast, slow, slow, None,
         ];
-        assert_eq!(both(rule, &deadlines, &steps, false), Ok(expected.into()), "{rule:?}");
-        let deaf = both(rule, &deadlines, &steps, true);
-        assert!(deaf.is_err_and(|what| what.starts_with("step 7")), "{rule:?}");
+        for light in [false, true] {
+            assert_eq!(both(rule, &deadlines, &steps, light, false), Ok(expected.into()), "{rule:?}");
+            let deaf = both(rule, &deadlines, &steps, light, true);
+            assert!(deaf.is_err_and(|what| what.starts_with("step 7")), "{rule:?}");
+        }
     }
 }
