@@ -21,9 +21,8 @@ impl Shared {
     pub(crate) fn acquire(&self, job: &Job<'_>, resource: Light) -> Result<(), LockError> {
         match self.enter_short(job.worker) {
             Ok(mut inside) => {
-                let state = inside.state();
                 // In no band: nothing of other cores is held here.
-                if state.rule.local_mut().lock_light(state.base, resource) {
+                if inside.state().rule.local_mut().lock_light(resource) {
                     inside.leave_as_it_was();
                     return Ok(());
                 }
@@ -36,9 +35,13 @@ impl Shared {
     /// May pass, but it is a section inside of another, or there is more to it.
     #[cold]
     #[inline(never)]
-    fn acquire_inside(&self, mut inside: Inside<'_>, job: &Job<'_>, resource: Light) -> Result<(), LockError> {
-        let state = inside.state();
-        if state.rule.local_mut().lock_short(state.base, resource.resource() as usize) {
+    fn acquire_inside(
+        &self,
+        mut inside: Inside<'_>,
+        job: &Job<'_>,
+        resource: Light,
+    ) -> Result<(), LockError> {
+        if inside.state().rule.local_mut().lock_short(resource.resource() as usize) {
             inside.leave_as_it_was();
             return Ok(());
         }

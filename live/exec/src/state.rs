@@ -47,8 +47,6 @@ pub(crate) struct State {
     pub(crate) careful: bool,
     /// The next arrival that has not been told is not before this: see [`crate::rule`].
     pub(crate) floor_ns: u64,
-    /// What the rule's short way counts from then.
-    pub(crate) base: u64,
     calendar: AnyQueue,
     /// Whether there are releases that no calendar knows.
     pub(crate) untimed: bool,
@@ -96,7 +94,6 @@ impl State {
             pass: NOBODY,
             careful,
             floor_ns: NEVER,
-            base: 0,
             calendar,
             untimed,
             admits,
@@ -133,7 +130,7 @@ impl State {
     pub(crate) fn refloor(&mut self) {
         let first = self.calendar.first().map_or(NEVER, |(_, at)| at).min(self.first_waiting());
         self.floor_ns = if self.untimed { first.min(self.told_ns) } else { first };
-        self.base = self.rule.local().base(Instant::from_ns(self.floor_ns));
+        self.rule.local_mut().expect(Instant::from_ns(self.floor_ns));
     }
 
     /// The next release of the calendar, and the one after it.

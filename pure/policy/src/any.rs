@@ -138,9 +138,12 @@ impl AnyLocal {
         matches!(self, Self::Srp(_) | Self::DfpNext(_) | Self::Immediate(_))
     }
 
-    /// What limits count from in [`AnyLocal::lock_short`], where the next release is not before an instant.
-    pub fn base(&self, next: Instant) -> u64 {
-        if matches!(self, Self::DfpNext(_)) { next.as_ns() } else { 0 }
+    /// From now on the next release is not before an instant: floors count from then in [`AnyLocal::lock_short`] and
+    /// [`AnyLocal::lock_light`].
+    pub fn expect(&mut self, next: Instant) {
+        if let Self::DfpNext(rule) = self {
+            rule.ranked.sections.count_from(next.as_ns());
+        }
     }
 
     /// Whether what runs holds anything.
@@ -164,12 +167,10 @@ impl AnyLocal {
         }
     }
 
-    /// [`Locking::lock`] by the short way, with what [`AnyLocal::base`] gives: whether it was granted. If not nothing has
+    /// [`Locking::lock`] by the short way, at the instant of [`AnyLocal::expect`]: whether it was granted. If not nothing has
     /// happened, and the long way tells why; without a short way it is never granted.
-    pub fn lock_short(&mut self, base: u64, resource: usize) -> bool {
-        self.short().is_some_and(|sections| {
-            sections.lock(resource, |limit| base.checked_add(limit)) == Ok(Answer::Granted)
-        })
+    pub fn lock_short(&mut self, resource: usize) -> bool {
+        self.short().is_some_and(|sections| sections.lock_short(resource) == Ok(Answer::Granted))
     }
 
     /// [`Locking::unlock`] by the short way, and whether what runs goes on: if not [`Scheduler::decide`] must be asked.
@@ -177,18 +178,18 @@ impl AnyLocal {
     /// # Errors
     /// As [`Locking::unlock`]; [`Misuse::State`] without a short way.
     pub fn unlock_short(&mut self, resource: usize) -> Result<bool, Misuse> {
-        self.short().ok_or(Misuse::State)?.unlock_and_look(resource)
+        self.short().ok_or(Misuse::State)?.unlock_short(resource)
     }
 
-    /// The same as [`AnyLocal::lock_short`] by the shortest way, which is that of a section in no other: it is only noted,
-    /// until somebody asks. False, and nothing has happened, if it is no such section, or is not granted.
+    /// The same as [`AnyLocal::lock_short`] where nobody holds anything: it is only noted, until something happens. False, and
+    /// nothing has been done, if somebody does, or it is not granted.
     #[inline(always)]
-    pub fn lock_light(&mut self, base: u64, resource: Light) -> bool {
-        self.short().is_some_and(|sections| sections.lock_light(resource, base))
+    pub fn lock_light(&mut self, resource: Light) -> bool {
+        self.short().is_some_and(|sections| sections.lock_light(resource))
     }
 
-    /// The same as [`AnyLocal::unlock_short`] where that gives true, by the shortest way. False, and nothing has happened, if
-    /// it would not, or something has written down meanwhile what [`AnyLocal::lock_light`] has noted.
+    /// The same as [`AnyLocal::unlock_short`] of what [`AnyLocal::lock_light`] has noted, if nothing has happened since: then
+    /// what runs goes on. Else false, and nothing has been done.
     #[inline(always)]
     pub fn unlock_light(&mut self, resource: Light) -> bool {
         self.short().is_some_and(|sections| sections.unlock_light(resource))

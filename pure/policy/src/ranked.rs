@@ -153,7 +153,6 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Ranked<Q, S, R> {
 
     #[inline(never)]
     fn decide_anew(&mut self) -> Option<usize> {
-        self.sections.write();
         if let Some((first, rank)) = self.ready.first()
             && (self.running().is_none() || rank < self.sections.bar())
         {

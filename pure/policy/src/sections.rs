@@ -13,8 +13,11 @@
 //!
 //! Lock        the bar becomes min(bar, limit); what it was is kept with the resource
 //! Unlock      of what the job took last: the bar is what it was
-//! Light       a section that is in no other is noted in two words, what is held and since when; it is written where it
-//!             belongs, and the bar lowered, as soon as anyone asks. Mostly nobody has when it ends
+//! Open        what runs holds nothing, nobody else holds anything, and next ≥ bar. So whatever it takes is free, and if
+//!             nothing else happens until it gives that back, it goes on: nothing of this has to be looked at then
+//! Light       a section that began while it was open is noted in one word. It is written where it belongs, the bar lowered
+//!             and the short way closed, as soon as anything happens to what is ready or to what limits count from. Mostly
+//!             nothing has when it ends
 //! Next        no key that could go before what runs is below `next`: as long as next ≥ bar, what runs goes on, and nobody
 //!             need look at what is ready. Only `decide` raises it
 //! Cost        O(1), and no more for what is ready
@@ -24,10 +27,12 @@ use crate::{Answer, Misuse, Store};
 
 const NONE: u32 = u32::MAX;
 
-/// What was taken last: nothing.
-const NOTHING: u64 = u64::MAX;
-/// The same, while nothing runs.
-const IDLE: u64 = u64::MAX - 1;
+/// What was taken last: nothing, and the short way is open. As a position, like the next two, it is [`NONE`].
+const FREE: u64 = u64::MAX;
+/// Nothing.
+const NOTHING: u64 = FREE - LIGHT;
+/// Nothing, as nothing runs.
+const IDLE: u64 = NOTHING - LIGHT;
 /// Added to the resource of a light section.
 const LIGHT: u64 = 1 << 32;
 
@@ -91,9 +96,9 @@ impl Last {
 #[derive(Clone, Debug)]
 pub(crate) struct Sections<R> {
     resources: R,
-    /// What was taken last, [`NOTHING`], [`IDLE`], or what is held by a light section and [`LIGHT`].
+    /// What was taken last, [`NOTHING`], [`IDLE`], [`FREE`], or what is held by a light section and [`LIGHT`].
     last: u64,
-    /// What the limit of a light section counts from.
+    /// What limits count from in the short way.
     from: u64,
     next: u64,
     /// But for what a light section makes of it.
@@ -101,6 +106,8 @@ pub(crate) struct Sections<R> {
     /// What the bar is once what runs has given all back.
     outer: u64,
     runner: u32,
+    /// How many hold something and do not run.
+    others: u32,
 }
 
 impl<R: Store<LocalResource>> Sections<R> {
@@ -115,7 +122,7 @@ impl<R: Store<LocalResource>> Sections<R> {
             places.get_mut(at).ok_or(Misuse::Resource)?.limit = limit;
         }
         let (bar, outer) = (u64::MAX, u64::MAX);
-        Ok(Self { resources, last: IDLE, from: 0, next: 0, bar, outer, runner: NONE })
+        Ok(Self { resources, last: IDLE, from: 0, next: 0, bar, outer, runner: NONE, others: 0 })
     }
 
     pub(crate) fn resources(&self) -> &[LocalResource] {
@@ -130,7 +137,7 @@ impl<R: Store<LocalResource>> Sections<R> {
 
     /// What a light section holds.
     fn light(&self) -> Option<usize> {
-        self.last.checked_sub(LIGHT).filter(|_| self.last < IDLE).map(|at| at as usize)
+        (LIGHT..IDLE).contains(&self.last).then_some(self.last as u32 as usize)
     }
 
     /// A resource as it is written, if what runs holds nothing else.
@@ -145,10 +152,23 @@ impl<R: Store<LocalResource>> Sections<R> {
         light.map_or(self.bar, |place| self.bar.min(self.from.saturating_add(place.limit)))
     }
 
+    /// What limits count from in the short way, from now on.
+    pub(crate) fn count_from(&mut self, from: u64) {
+        if self.from != from {
+            self.write();
+            self.from = from;
+        }
+    }
+
+    /// Opens the short way if it may be.
+    pub(crate) fn open(&mut self) {
+        if self.last == NOTHING && self.others == 0 && self.next >= self.bar {
+            self.last = FREE;
+        }
+    }
+
     /// A light section becomes one like all others.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn write(&mut self) {
+    fn write(&mut self) {
         let Some(resource) = self.light() else { return };
         let (bar, whole) = (self.bar(), self.whole(resource));
         if let (Some(place), Some(whole)) = (self.resources.as_mut().get_mut(resource), whole) {
@@ -168,7 +188,7 @@ impl<R: Store<LocalResource>> Sections<R> {
         self.running().ok_or(Misuse::State)
     }
 
-    /// Whether something runs that nothing ready can go before; of a light section perhaps not, though it is so.
+    /// Whether something runs that nothing ready can go before.
     #[inline]
     pub(crate) fn goes_on(&self) -> bool {
         self.runner != NONE && self.next >= self.bar
@@ -177,24 +197,32 @@ impl<R: Store<LocalResource>> Sections<R> {
     /// It has been decided who runs: nothing that is ready goes before it below this key.
     pub(crate) fn decided(&mut self, next: u64) {
         self.next = next;
+        self.open();
     }
 
     /// What runs holds nothing, and stands here from now on.
     pub(crate) fn settle_at(&mut self, bar: u64) {
         self.bar = bar;
-        if self.last == NOTHING {
+        if !self.holds() {
             self.outer = bar;
         }
     }
 
     /// Something has happened to what is ready.
     pub(crate) fn ask_anew(&mut self) {
+        self.write();
+        if self.last == FREE {
+            self.last = NOTHING;
+        }
         self.next = 0;
     }
 
     /// A task runs, where none did, under this bar.
     pub(crate) fn start(&mut self, task: usize, last: Last, bar: u64) {
         (self.runner, self.last, self.bar, self.outer) = (task as u32, last.widen(), bar, bar);
+        if last != Last::NOTHING {
+            self.others = self.others.saturating_sub(1);
+        }
         let mut at = last.0;
         // As many steps as it holds resources.
         while let Some(place) = self.resources.as_ref().get(at as usize) {
@@ -202,10 +230,12 @@ impl<R: Store<LocalResource>> Sections<R> {
         }
     }
 
-    /// What runs, in no light section, does so no longer.
+    /// What runs does so no longer. It is in no light section: those are of who goes on.
     pub(crate) fn stop(&mut self) -> Last {
         (self.runner, self.next) = (NONE, 0);
-        Last(core::mem::replace(&mut self.last, IDLE) as u32)
+        let last = Last(core::mem::replace(&mut self.last, IDLE) as u32);
+        self.others += u32::from(last != Last::NOTHING);
+        last
     }
 
     /// Whether what runs holds anything.
@@ -213,15 +243,12 @@ impl<R: Store<LocalResource>> Sections<R> {
         self.last < IDLE
     }
 
-    /// What runs, which holds nothing, takes a resource that nobody has: whether it is so; if not nothing has happened. The
-    /// limit is `from` and the resource's own.
+    /// What runs takes a resource, if the short way is open: whether it is so; if not nothing has happened.
     #[inline(always)]
-    pub(crate) fn lock_light(&mut self, resource: Light, from: u64) -> bool {
-        let free = |place: &LocalResource| place.holder == NONE;
-        let light = self.last == NOTHING
-            && self.resources.as_ref().get(resource.resource() as usize).is_some_and(free);
+    pub(crate) fn lock_light(&mut self, resource: Light) -> bool {
+        let light = self.last == FREE && (resource.resource() as usize) < self.resources.as_ref().len();
         if light {
-            (self.last, self.from) = (resource.0, from);
+            self.last = resource.0;
         }
         light
     }
@@ -229,9 +256,9 @@ impl<R: Store<LocalResource>> Sections<R> {
     /// What runs gives back all that it holds, which is this, and goes on: whether it is so; if not nothing has happened.
     #[inline(always)]
     pub(crate) fn unlock_light(&mut self, resource: Light) -> bool {
-        let light = self.last == resource.0 && self.next >= self.bar;
+        let light = self.last == resource.0;
         if light {
-            self.last = NOTHING;
+            self.last = FREE;
         }
         light
     }
@@ -243,7 +270,7 @@ impl<R: Store<LocalResource>> Sections<R> {
         resource: usize,
         limit: impl Fn(u64) -> Option<u64>,
     ) -> Result<Answer, Misuse> {
-        if self.last != NOTHING {
+        if self.last < NOTHING {
             self.write();
             self.runner()?;
         }
@@ -259,6 +286,19 @@ impl<R: Store<LocalResource>> Sections<R> {
             self.bar = limit;
         }
         Ok(Answer::Granted)
+    }
+
+    /// What runs takes a resource, under a rule that has a short way.
+    pub(crate) fn lock_short(&mut self, resource: usize) -> Result<Answer, Misuse> {
+        let from = self.from;
+        self.lock(resource, |limit| from.checked_add(limit))
+    }
+
+    /// What runs gives back what it took last, and whether it goes on.
+    pub(crate) fn unlock_short(&mut self, resource: usize) -> Result<bool, Misuse> {
+        let goes_on = self.unlock_and_look(resource);
+        self.open();
+        goes_on
     }
 
     /// What runs gives back what it took last.
@@ -303,8 +343,8 @@ impl<R: Store<LocalResource>> Sections<R> {
             (_, None) => Err(Misuse::Resource),
             _ if self.light() != Some(resource) => Err(Misuse::NotHolder),
             _ => {
-                self.last = NOTHING;
-                Ok(self.next >= self.bar)
+                self.last = FREE;
+                Ok(true)
             }
         }
     }
@@ -334,6 +374,12 @@ impl<R: Store<LocalResource>> Sections<R> {
 
     /// That `next` is not above the key of what could go before what runs, and the bar not above what it was.
     pub(crate) fn check_next(&self, key: Option<u64>) -> Result<(), &'static str> {
+        if self.last == FREE || self.light().is_some() {
+            let holders = self.resources().iter().filter(|place| place.holder != NONE);
+            if holders.count() > 0 || !self.goes_on() {
+                return Err("the short way is open, and must not be");
+            }
+        }
         if self.runner != NONE && (self.bar > self.outer || !self.holds() && self.bar < self.outer) {
             return Err("a lock has raised the bar, or an unlock has not");
         }

@@ -159,7 +159,6 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<LocalResource>> Srp<Q, S, R> {
 
     #[inline(never)]
     fn decide_anew(&mut self) -> Option<usize> {
-        self.sections.write();
         // One start at most: a second would have to be before the first, which was first of the heap.
         if let Some(task) = self.sooner()
             && (self.height == 0 || self.task(task).relative < self.sections.bar())

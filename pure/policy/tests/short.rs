@@ -41,10 +41,10 @@ fn both(which: LocalRule, deadlines: &[u64], steps: &[(u8, usize)], light: bool,
             3 => (long.suspend().is_ok(), short.suspend().is_ok()),
             4 => (long.resume(task).is_ok(), short.resume(task).is_ok()),
             5 | 6 => {
-                let base = short.base(now);
+                short.expect(now);
                 let answer = long.lock(now, resource);
-                let granted = light && short.lock_light(base, Light::new(resource as u32))
-                    || short.lock_short(base, resource);
+                let granted =
+                    light && short.lock_light(Light::new(resource as u32)) || short.lock_short(resource);
                 goes_on = granted;
                 if !granted && (answer != Ok(Answer::Granted) || !short.is_short()) {
                     // The long way tells why.
