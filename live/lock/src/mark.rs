@@ -33,7 +33,7 @@
 //! | `enter`, `enter_as` | 2 loads, 1 store                                                                     |
 //! | `enter_or_note` | 1 exchange, then 1 load or 1 store                                                       |
 //! | `leave`       | 1 store, 1 load                                                                            |
-//! | `enter_above` | 2 stores, 1 load, 1 fence                                                                |
+//! | `enter_above` | 1 exchange, 1 load, 1 fence, at most 1 store                                             |
 //! | `leave_above`, `hand_down` | 1 store, 2 stores                                                             |
 //! | `let_pass`    | 1 load, at most 1 exchange                                                                 |
 //!
@@ -255,7 +255,8 @@ impl Mark {
     /// told so. `look` is called when it has been said, to look which processor this is.
     #[inline]
     pub fn enter_above(&self, look: impl FnOnce()) -> bool {
-        self.above.store(INSIDE, Relaxed);
+        // An exchange, so that it comes behind that of `let_pass` for a model, too, which does not follow it from the other one.
+        self.above.swap(INSIDE, Relaxed);
         self.heavy();
         look();
         // O1 down (Acquire): what the last section did.
