@@ -16,7 +16,7 @@ use crate::violation::Found;
 
 impl Shared {
     /// Takes a local resource for the job that runs. Wait-free, 5 loads and 2 stores of the core's words, and what the rule
-    /// does; under [`crate::Rule::Original`] it may have to wait.
+    /// does, mostly 3 loads and 1 store; under [`crate::Rule::Original`] it may have to wait.
     #[inline(always)]
     pub(crate) fn acquire(&self, job: &Job<'_>, resource: Light) -> Result<(), LockError> {
         match self.enter_short(job.worker) {

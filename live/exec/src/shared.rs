@@ -301,7 +301,7 @@ impl Shared {
     }
 
     /// Goes inside with care, where the short way refused it.
-    #[cold]
+    #[inline(always)]
     pub(crate) fn enter_on(&self, refused: Refused, me: u32, task: u32) -> Inside<'_> {
         match refused.0 {
             None => {

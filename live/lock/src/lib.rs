@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | to sleep until the other side has written | [`Bell`]: [`Ringer`] and [`Listener`] | 1 exchange; 1 system call if somebody sleeps |
 //! | the same in an `async` function | [`Watch`] | the same; waiting takes a thread, which is not real-time |
-//! | one state for the threads of a processor, in sections that cost two stores | [`mark::Mark`] | 2 loads, 2 stores; no system call |
+//! | one state for the threads of a processor, in sections that cost two stores | [`mark::Mark`] | 3 loads, 2 stores; no system call |
 //! | one thread to sleep until another lets it go on | [`gate::Gate`] | 1 exchange; to open 1 store and 1 system call |
 //! | to ask a thread that does not wait | [`desk::Desk`] | for that one 1 load, and 1 store for an answer; who asks blocks |
 //! | threads without priorities to take turns | [`latch::Latch`] | uncontended 2 exchanges, no system call |

@@ -137,7 +137,12 @@ impl<R: Store<LocalResource>> Sections<R> {
 
     /// What a light section holds.
     fn light(&self) -> Option<usize> {
-        (LIGHT..IDLE).contains(&self.last).then_some(self.last as u32 as usize)
+        self.is_light().then_some(self.last as u32 as usize)
+    }
+
+    #[inline(always)]
+    fn is_light(&self) -> bool {
+        self.last >> 32 == LIGHT >> 32
     }
 
     /// A resource as it is written, if what runs holds nothing else.
@@ -147,7 +152,13 @@ impl<R: Store<LocalResource>> Sections<R> {
     }
 
     /// The bar.
+    #[inline(always)]
     pub(crate) fn bar(&self) -> u64 {
+        if self.is_light() { self.bar_lowered() } else { self.bar }
+    }
+
+    #[cold]
+    fn bar_lowered(&self) -> u64 {
         let light = self.light().and_then(|at| self.resources().get(at));
         light.map_or(self.bar, |place| self.bar.min(self.from.saturating_add(place.limit)))
     }
@@ -160,7 +171,14 @@ impl<R: Store<LocalResource>> Sections<R> {
         }
     }
 
+    /// The short way is never opened: under a rule that has none.
+    pub(crate) fn keep_closed(&mut self) {
+        // As if another one always held something.
+        self.others = 1;
+    }
+
     /// Opens the short way if it may be.
+    #[inline(always)]
     pub(crate) fn open(&mut self) {
         if self.last == NOTHING && self.others == 0 && self.next >= self.bar {
             self.last = FREE;
@@ -168,7 +186,15 @@ impl<R: Store<LocalResource>> Sections<R> {
     }
 
     /// A light section becomes one like all others.
+    #[inline(always)]
     fn write(&mut self) {
+        if self.is_light() {
+            self.write_light();
+        }
+    }
+
+    #[cold]
+    fn write_light(&mut self) {
         let Some(resource) = self.light() else { return };
         let (bar, whole) = (self.bar(), self.whole(resource));
         if let (Some(place), Some(whole)) = (self.resources.as_mut().get_mut(resource), whole) {

@@ -48,7 +48,9 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Original<Q, S, R> {
         let top = ranks(&ready, priorities, ceilings)?;
         let bases = priorities.iter().map(|priority| u64::from(top - priority));
         let limits = ceilings.iter().map(|ceiling| u64::from(top - ceiling));
-        Ok(Self { ranked: Ranked::new(ready, slots, bases, resources, limits)?, top })
+        let mut ranked = Ranked::new(ready, slots, bases, resources, limits)?;
+        ranked.sections.keep_closed();
+        Ok(Self { ranked, top })
     }
 
     /// Who is in the way of a task that asks for a resource: the holder of the highest ceiling among those that others
