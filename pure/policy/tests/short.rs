@@ -140,3 +140,47 @@ fn who_is_preempted_in_a_section_gives_it_back_as_it_was() {
         }
     }
 }
+
+/// What is noted in a word is given back by one, unless something has happened; and where somebody holds something, or what
+/// is asked for is not there, the shortest way is closed.
+#[test]
+fn the_shortest_way_is_open_as_long_as_nothing_happens() {
+    let [first, second, none] = [0, 1, 9].map(Light::new);
+    for which in [LocalRule::Srp, LocalRule::DfpNext, LocalRule::Immediate] {
+        let mut rule = rule(which, &[80, 60, 5, 70, 20]);
+        let at = Instant::from_ns;
+        assert!(!rule.lock_light(first), "nothing runs");
+        rule.release(0, at(0)).unwrap();
+        rule.decide();
+        rule.expect(at(10));
+        assert!(!rule.lock_light(none) && !rule.unlock_light(first));
+        for resource in [first, second] {
+            assert!(rule.lock_light(resource) && !rule.lock_light(first) && !rule.lock_light(second));
+            assert_eq!((rule.holder(resource.resource() as usize), rule.holds()), (Some(0), true));
+            assert_eq!(rule.check_state(), Ok(()));
+            assert!(!rule.unlock_light(none) && rule.unlock_light(resource) && !rule.holds());
+        }
+        // A release that the ceiling keeps out: who holds it goes on, and not after it has given it back.
+        // Floors count from where they did at the lock.
+        assert!(rule.lock_light(first));
+        rule.expect(at(50));
+        rule.release(2, at(10)).unwrap();
+        assert_eq!((rule.decide(), rule.unlock_light(first)), (Some(0), false), "{which:?}");
+        assert_eq!((rule.unlock_short(0), rule.decide()), (Ok(false), Some(2)), "{which:?}");
+        // It is open for that one as well, until it has preempted somebody who holds something.
+        assert!(rule.lock_light(second) && rule.unlock_light(second));
+        rule.complete().unwrap();
+        assert_eq!((rule.decide(), rule.lock_short(3)), (Some(0), true));
+        rule.release(2, at(11)).unwrap();
+        assert_eq!(rule.decide(), Some(2), "{which:?}");
+        assert!(!rule.lock_light(first) && rule.lock_short(0));
+        assert_eq!(rule.unlock_short(0), Ok(true));
+        rule.complete().unwrap();
+        assert_eq!((rule.decide(), rule.unlock_short(3), rule.decide()), (Some(0), Ok(true), Some(0)));
+        assert!(rule.lock_light(first) && rule.unlock_light(first), "open again");
+    }
+    let mut rule = rule(LocalRule::Original, &[80, 60, 5, 70, 20]);
+    rule.release(0, Instant::from_ns(0)).unwrap();
+    rule.decide();
+    assert!(!rule.lock_light(first));
+}
