@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What dispatchers recorded: who ran and who held what, as it was decided, core by core.
+//! Who ran and who held what, core by core: as dispatchers decided and recorded it.
 //!
-//! On a core that Linux schedules none of this is recorded, and who ran is derived ([`crate::schedule`]).
+//! On a core that Linux schedules that is derived: where threads recorded that they waited or held something, from those
+//! records ([`crate::threads`]), else from starts and completions alone ([`crate::schedule`]).
 
 use std::collections::BTreeMap;
 
@@ -14,15 +15,17 @@ use taut_time::{Duration, Instant};
 
 use crate::figures::{ResourceFigures, Values};
 use crate::schedule::Slice;
+use crate::threads;
 
-/// A record of a dispatched core, and when it was: never before one that the core wrote earlier.
+/// A record of a core, and when it was: of a dispatched one never before one that the core wrote earlier.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Decision {
     pub(crate) at: u64,
     pub(crate) record: Record,
 }
 
-/// By core of the plan, in the order in which each wrote them; none of a core that has no dispatcher.
+/// By core of the plan, in the order in which each wrote them; none of a core that has no dispatcher and whose threads told
+/// of no lock.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Decisions {
     pub(crate) cores: Vec<Vec<Decision>>,
@@ -44,7 +47,8 @@ impl Decisions {
         let core_of: Vec<Option<usize>> =
             plan.tasks.iter().map(|task| plan.cpu_of(task).and_then(position)).collect();
         let mut cores: Vec<Vec<Decision>> = vec![Vec::new(); plan.cores.len()];
-        let mut dispatched: Vec<bool> = plan.cores.iter().map(|core| core.dispatched.is_some()).collect();
+        // What a dispatcher alone writes, and what threads write of locks, too.
+        let (mut dispatched, mut locked) = (vec![false; plan.cores.len()], vec![false; plan.cores.len()]);
         for record in records {
             let told = match record.kind {
                 Kind::Release => record.value,
@@ -60,13 +64,27 @@ impl Decisions {
                 _ => continue,
             };
             let Some(core) = core_of.get(usize::from(record.subject)).copied().flatten() else { continue };
-            dispatched[core] |= told > 0 || record.kind as u8 >= Kind::Preempt as u8;
-            let before = cores[core].last().map_or(0, |last| last.at);
-            let at = record.at.as_ns().saturating_add(told).max(before);
-            cores[core].push(Decision { at, record: *record });
+            dispatched[core] |=
+                told > 0 || matches!(record.kind, Kind::Preempt | Kind::Resume | Kind::Granted);
+            locked[core] |= record.kind as u8 >= Kind::Locked as u8;
+            cores[core].push(Decision { at: record.at.as_ns().saturating_add(told), record: *record });
         }
-        for (core, dispatched) in cores.iter_mut().zip(dispatched) {
-            if !dispatched {
+        let urgency = |task: u16| match plan.tasks.get(usize::from(task)).map(|task| &task.class) {
+            Some(taut_plan::ClassPlan::RealTime { priority, .. }) => *priority,
+            _ => 0,
+        };
+        for (at, core) in cores.iter_mut().enumerate() {
+            if dispatched[at] || plan.cores[at].dispatched.is_some() && !locked[at] {
+                let mut before = 0;
+                for decision in core {
+                    before = decision.at.max(before);
+                    decision.at = before;
+                }
+            } else if locked[at] {
+                // Stable: records of a thread stay in order.
+                core.sort_by_key(|decision| decision.at);
+                *core = threads::with_switches(std::mem::take(core), urgency);
+            } else {
                 core.clear();
             }
         }

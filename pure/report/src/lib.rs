@@ -31,6 +31,7 @@ mod schedule;
 mod simulated;
 mod table;
 mod text;
+mod threads;
 mod tracks;
 mod verdict;
 
