@@ -15,6 +15,7 @@ use crate::blame::{self, CoreJobs, Finding, Pending, Stalls};
 use crate::decisions::Decisions;
 use crate::figures::{ChannelFigures, Counts, ProbeFigures, ServiceChange, TaskFigures, Values};
 use crate::jobs::{self, Job, TaskJobs};
+use crate::notes::Notes;
 use crate::report::{Ending, Lateness, Report, facts, frame};
 use crate::verdict::{Breach, Cause, Verdict, Warning};
 
@@ -157,6 +158,7 @@ pub(crate) fn judge(plan: &Plan, run: &Run) -> Report {
     Report {
         resources: decisions.resources(plan),
         decisions,
+        notes: Notes::of(plan, &run.records),
         plan: plan.clone(),
         verdict,
         warnings: judge.warnings,

@@ -21,6 +21,7 @@ mod html;
 mod jobs;
 mod json;
 mod judge;
+mod notes;
 mod perfetto;
 mod protobuf;
 #[cfg(test)]

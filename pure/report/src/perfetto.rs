@@ -3,7 +3,7 @@
 
 //! A trace for Perfetto. Per task a track of jobs, from release to completion, with bound and deadline
 //! as arguments, one of its deadlines, and a counter of response times; on its thread's track what it holds and waits
-//! for, and values as flows from sender to receiver; per resource who holds it; per CPU the switches, so that its lane shows who ran; stalls of the
+//! for, changes of its level and budgets used up, and values as flows from sender to receiver; per resource who holds it, and its ceilings; per CPU the switches, so that its lane shows who ran; stalls of the
 //! machine, and what the trace is made to show, on tracks of their own.
 //!
 //! What its viewer demands: a flow stands on two events at least; a thread that completed leaves its CPU asleep
@@ -13,7 +13,7 @@
 use taut_time::Duration;
 
 use crate::protobuf::Message;
-use crate::tracks::{Lane, Mark, Task, Tracks, What};
+use crate::tracks::{Lane, Mark, Note, Task, Tracks, What};
 
 const SEQUENCE: u64 = 1;
 const PROCESS: u64 = 1;
@@ -64,6 +64,7 @@ pub(crate) fn write(tracks: &Tracks) -> Vec<u8> {
     for (at, task) in tracks.tasks.iter().enumerate() {
         trace.jobs(at, task, tracks.end);
         trace.sections(at, task);
+        trace.notes(thread_track(at), &task.notes);
     }
     trace.resources(tracks);
     trace.stalls(&tracks.stalls);
@@ -133,7 +134,8 @@ impl Trace {
             let response = under(response_track(at), &format!("{name}: response time")).message(8, &counter);
             self.packet(Message::new().message(60, &response));
         }
-        let held = tracks.resources.iter().enumerate().filter(|(_, resource)| !resource.held.is_empty());
+        let held =
+            tracks.resources.iter().enumerate().filter(|(_, of)| !of.held.is_empty() || !of.notes.is_empty());
         for (at, resource) in held {
             let name = format!("{}: held by", resource.name);
             self.packet(Message::new().message(60, &under(resource_track(at), &name)));
@@ -211,6 +213,13 @@ impl Trace {
         }
     }
 
+    /// What befell a task or a resource.
+    fn notes(&mut self, track: u64, notes: &[Note]) {
+        for note in notes {
+            self.event(note.at, &number(instant(track, "change", &note.text), note.what, note.value));
+        }
+    }
+
     /// Who held each resource, one after the other.
     fn resources(&mut self, tracks: &Tracks) {
         for (at, resource) in tracks.resources.iter().enumerate() {
@@ -221,6 +230,7 @@ impl Trace {
                 self.event(held.from, &number(event, "job", held.job));
                 self.event(held.to, &end(track));
             }
+            self.notes(track, &resource.notes);
         }
     }
 

@@ -10,6 +10,7 @@ use crate::figures::{
     ChainFigures, ChannelFigures, ProbeFigures, ResourceFigures, ServiceChange, TaskFigures,
 };
 use crate::jobs::Job;
+use crate::notes::Notes;
 use crate::tracks::Tracks;
 use crate::verdict::{Verdict, Warning};
 use crate::{html, json, judge, perfetto, text};
@@ -39,6 +40,7 @@ pub struct Report {
     pub(crate) values: Vec<Record>,
     /// What dispatchers recorded.
     pub(crate) decisions: Decisions,
+    pub(crate) notes: Notes,
 }
 
 /// How a run ended.

@@ -152,7 +152,7 @@ impl Simulated {
         };
         let lanes = 0..set.cores().len().max(plan.cores.len());
         tracks.lanes = lanes.map(|core| Lane { cpu: cpu(core), steps: Vec::new() }).collect();
-        let resource = |of: &taut_model::Resource| Resource { name: of.name.clone(), held: Vec::new() };
+        let resource = |of: &taut_model::Resource| Resource { name: of.name.clone(), ..Resource::default() };
         tracks.resources = set.resources().iter().map(resource).collect();
         tracks.mark = window.focus.filter(|focus| focus.task < tasks.len()).map(|focus| Mark {
             task: tasks[focus.task].track,
@@ -192,7 +192,7 @@ impl Simulated {
                 sections: Vec::new(),
             }
         };
-        let resource = |(name, _)| Resource { name, held: Vec::new() };
+        let resource = |(name, _)| Resource { name, ..Resource::default() };
         let resources: Vec<Resource> = decisions::resources(plan).into_iter().map(resource).collect();
         let tracks = Tracks {
             tasks: vec![Task::default(); plan.tasks.len()],

@@ -49,6 +49,18 @@ pub(crate) struct Task {
     pub(crate) dropped: Vec<(u64, u64)>,
     /// What it holds and waits for; beginnings and ends nest.
     pub(crate) sections: Vec<Section>,
+    /// What befell it, by time.
+    pub(crate) notes: Vec<Note>,
+}
+
+/// Something of an instant, in words, and a number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Note {
+    pub(crate) at: u64,
+    pub(crate) text: String,
+    /// What the number is.
+    pub(crate) what: &'static str,
+    pub(crate) value: u64,
 }
 
 /// A job as it is shown.
@@ -74,6 +86,8 @@ pub(crate) struct Resource {
     pub(crate) name: String,
     /// By time.
     pub(crate) held: Vec<Held>,
+    /// Its ceilings or floors, by time.
+    pub(crate) notes: Vec<Note>,
 }
 
 /// A job holds a resource.
@@ -152,6 +166,7 @@ impl Tracks {
                 })
                 .collect(),
             sections: decided.tasks.get(at).map_or_else(Vec::new, |task| task.sections.clone()),
+            notes: report.notes.tasks.get(at).cloned().unwrap_or_default(),
             ..Task::default()
         };
         let lane = |(at, core): (usize, &taut_plan::CorePlan)| Lane {
@@ -161,6 +176,10 @@ impl Tracks {
                 _ => steps(report, core.cpu),
             },
         };
+        let mut resources = decided.resources;
+        for (resource, notes) in resources.iter_mut().zip(&report.notes.resources) {
+            resource.notes.clone_from(notes);
+        }
         Self {
             app: report.plan.app.clone(),
             tasks: report.tasks.iter().enumerate().map(task).collect(),
@@ -169,7 +188,7 @@ impl Tracks {
             values: values(report),
             mark: None,
             end: report.jobs.iter().flatten().map(|(job, _)| job.complete).max().unwrap_or(0),
-            resources: decided.resources,
+            resources,
         }
     }
 }

@@ -3,9 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use taut_event::{Kind, Record};
+use taut_model::Scheduler;
+use taut_plan::{Locking, ResourcePlan};
+use taut_time::Instant;
+
 use super::*;
 use crate::Report;
-use crate::decoded::{messages, uint};
+use crate::decoded::{entries, messages, uint};
 use crate::protobuf::{Value, fields};
 use crate::recorded::{MS, Script, plan, run};
 
@@ -77,4 +82,48 @@ fn switches_join_and_tell_completion_from_preemption() {
     }
     assert_eq!(running, 0, "idle at the end");
     assert_eq!((completed, preempted, woken), (3750, 1250, 3750));
+}
+
+/// Attributes changed at run time stand on the tracks of what has them: as priorities, and under EDF as deadlines.
+#[test]
+fn changes_are_shown_with_their_values() {
+    let record =
+        |at, kind, subject, value| Record { at: Instant::from_ns(at), kind, cpu: 0, subject, job: 3, value };
+    let said = vec![
+        record(9, Kind::Exhausted, 1, 250_000),
+        record(5, Kind::Level, 1, 40_000),
+        record(7, Kind::Ceiling, 0, 60_000),
+        record(8, Kind::Ceiling, 9, 1),
+        record(8, Kind::Level, 99, 1),
+    ];
+    for (scheduler, what, words) in [
+        (Scheduler::FixedPriority, "priority", ["40000", "60000"]),
+        (Scheduler::Edf, "deadline_ns", ["40us", "60us"]),
+    ] {
+        let mut plan = plan();
+        plan.cores[0].scheduler = scheduler;
+        plan.resources = vec![ResourcePlan {
+            name: "bus".to_owned(),
+            protocol: Locking::Srp,
+            reason: String::new(),
+            users: vec!["processing".to_owned()],
+        }];
+        let mut run = run(Script { releases: 2, ..Script::quiet() });
+        run.records.extend(&said);
+        let trace = Report::new(&plan, &run).perfetto();
+        let found: Vec<_> = entries(&trace).into_iter().filter(|entry| entry.category == "change").collect();
+        let expected = [
+            (5, "thread processing", format!("level {}", words[0]), what, 40_000),
+            (9, "thread processing", "budget of 250us used up".to_owned(), "budget_ns", 250_000),
+            (7, "bus: held by", format!("ceiling {}", words[1]), what, 60_000),
+        ];
+        assert_eq!(found.len(), expected.len());
+        for (entry, (at, track, name, what, value)) in found.iter().zip(expected) {
+            assert_eq!(
+                (entry.at, entry.track.as_str(), entry.kind, &entry.name),
+                (at, track, INSTANT, &name)
+            );
+            assert_eq!(entry.numbers, BTreeMap::from([(what.to_owned(), value)]));
+        }
+    }
 }

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What befell tasks and resources at an instant: attributes changed while the application ran, and budgets used up.
+
+use taut_event::{Kind, Record};
+use taut_model::Scheduler;
+use taut_plan::{ClassPlan, Plan};
+use taut_time::Duration;
+
+use crate::decisions;
+use crate::tracks::Note;
+
+/// Of a run, by position in the plan; resources as [`decisions::resources`] counts them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Notes {
+    pub(crate) tasks: Vec<Vec<Note>>,
+    pub(crate) resources: Vec<Vec<Note>>,
+}
+
+impl Notes {
+    pub(crate) fn of(plan: &Plan, records: &[Record]) -> Self {
+        let resources = decisions::resources(plan).len();
+        let mut notes =
+            Self { tasks: vec![Vec::new(); plan.tasks.len()], resources: vec![Vec::new(); resources] };
+        for record in records {
+            let subject = usize::from(record.subject);
+            let (of, text, what) = match record.kind {
+                Kind::Level => {
+                    let (text, what) =
+                        attribute(plan, plan.tasks.get(subject).map(|task| task.name.as_str()), record);
+                    (notes.tasks.get_mut(subject), format!("level {text}"), what)
+                }
+                Kind::Exhausted => {
+                    let text = format!("budget of {} used up", Duration::from_ns(record.value));
+                    (notes.tasks.get_mut(subject), text, "budget_ns")
+                }
+                Kind::Ceiling => {
+                    let (text, what) = attribute(plan, user(plan, subject), record);
+                    (notes.resources.get_mut(subject), format!("ceiling {text}"), what)
+                }
+                _ => continue,
+            };
+            if let Some(of) = of {
+                of.push(Note { at: record.at.as_ns(), text, what, value: record.value });
+            }
+        }
+        for of in notes.tasks.iter_mut().chain(&mut notes.resources) {
+            of.sort_by_key(|note| note.at);
+        }
+        notes
+    }
+}
+
+/// Who uses a resource; all that do are on the same core.
+fn user(plan: &Plan, resource: usize) -> Option<&str> {
+    if let Some(resource) = plan.resources.get(resource) {
+        return resource.users.first().map(String::as_str);
+    }
+    let mut states = plan.channels.iter().filter(|channel| channel.mechanism.locking().is_some());
+    states.nth(resource - plan.resources.len()).map(|channel| channel.writer.name.as_str())
+}
+
+/// What a number is on that task's core: a priority, or under EDF a relative deadline.
+fn attribute(plan: &Plan, task: Option<&str>, record: &Record) -> (String, &'static str) {
+    let cpu = task.and_then(|name| plan.task(name)).and_then(|at| match &plan.tasks[at].class {
+        ClassPlan::RealTime { cpu, .. } => Some(*cpu),
+        ClassPlan::BestEffort {} => None,
+    });
+    let core = plan.cores.iter().find(|core| Some(core.cpu) == cpu);
+    match core.map(|core| core.scheduler) {
+        Some(Scheduler::Edf) => (Duration::from_ns(record.value).to_string(), "deadline_ns"),
+        _ => (record.value.to_string(), "priority"),
+    }
+}
