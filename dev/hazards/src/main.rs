@@ -60,6 +60,11 @@ fn unharmed(facts: &Facts) -> bool {
 
 fn main() -> ExitCode {
     let folder = std::env::args_os().nth(1).map_or_else(|| PathBuf::from("target/hazards"), PathBuf::from);
+    if cfg!(debug_assertions) {
+        eprintln!(
+            "note: built without optimisation, so what taut itself takes is not what docs/hazards.md tells: use --release"
+        );
+    }
     let mut shown = true;
     for story in &STORIES {
         match play(story, Some(&folder)) {
