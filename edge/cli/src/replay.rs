@@ -61,6 +61,7 @@ pub(crate) fn replay(arguments: &arguments::Replay) -> Result<Outcome, Failure> 
         names: Names { tasks: &tasks, resources: &resources, begin },
         replayed: &replayed,
         kept: &kept,
+        ended: run.records.iter().any(|record| record.kind == Kind::End),
     };
     match arguments.format {
         Format::Human => print!("{}", seen.text()),
@@ -107,6 +108,8 @@ struct Seen<'a> {
     replayed: &'a Replayed,
     /// Positions in the recording of what was given.
     kept: &'a [usize],
+    /// Whether the recording has its end.
+    ended: bool,
 }
 
 impl Seen<'_> {
@@ -180,6 +183,9 @@ impl Seen<'_> {
                 );
             }
         }
+        if !self.ended {
+            text += "the recording has no end: the application was killed, or the file was cut; what came then is not compared\n";
+        }
         for event in &self.replayed.pending {
             let _ = writeln!(text, "not recorded before the end: {}", self.names.event(event));
         }
@@ -237,6 +243,7 @@ impl Seen<'_> {
             "app": self.plan.app,
             "verdict": self.verdict(),
             "events": self.replayed.events(),
+            "ended": self.ended,
             "cores": cores.iter().enumerate().map(core).collect::<Vec<_>>(),
             "difference": difference.as_ref().map(|found| self.difference(found)),
             "not_recorded": pending.iter().map(|event| self.event(event)).collect::<Vec<_>>(),

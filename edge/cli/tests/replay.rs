@@ -132,6 +132,7 @@ in µs: the longest from a decision in virtual time to its record
     let json = json(&folder, 0);
     assert_eq!((&json["verdict"], &json["events"]), (&"equal".into(), &15.into()));
     assert_eq!(json["cores"][0]["decided_to_done_ns_max"], 5_000);
+    assert_eq!(json["ended"], true);
     assert!(json["difference"].is_null());
 }
 
@@ -203,6 +204,8 @@ fn not_all_can_be_compared() {
     let answer = taut(recording(&records).path(), "replay");
     assert_eq!(answer.code, Some(0));
     assert!(answer.out.contains("not recorded before the end: waits 0 goes on"), "{}", answer.out);
+    assert!(answer.out.contains("the recording has no end"), "{}", answer.out);
+    assert_eq!(json(&recording(&records), 0)["ended"], false);
 }
 
 #[test]
@@ -229,4 +232,15 @@ fn nothing_to_compare() {
     let answer = taut(recording(&[]).path(), "replay elsewhere");
     assert_eq!(answer.code, Some(2));
     assert!(answer.err.contains("no recorded run"), "{}", answer.err);
+    // Files that are none, or not whole.
+    let folder = recording(&dispatched());
+    let whole = std::fs::read(folder.path().join("run.taut")).unwrap();
+    for (bytes, what) in
+        [(&whole[..40], "inside its head; record it again"), (b"hello", "not a recorded run of taut")]
+    {
+        std::fs::write(folder.path().join("run.taut"), bytes).unwrap();
+        let answer = taut(folder.path(), "replay run.taut");
+        assert_eq!((answer.code, answer.out.as_str()), (Some(2), ""));
+        assert!(answer.err.contains(what) && answer.err.contains("`taut run`"), "{}", answer.err);
+    }
 }

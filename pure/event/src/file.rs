@@ -66,9 +66,11 @@ pub enum Malformed {
 impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotARun => f.write_str("not a recorded run of taut"),
+            Self::NotARun => f.write_str(
+                "not a recorded run of taut: give a `run.taut` that `taut run` wrote, or its folder",
+            ),
             Self::Version(v) => write!(f, "recorded in format {v}; this version reads format {FORMAT}"),
-            Self::Truncated => f.write_str("the file ends inside its head"),
+            Self::Truncated => f.write_str("the file ends inside its head; record it again with `taut run`"),
             Self::NotText => f.write_str("the head is damaged: its text is not UTF-8"),
             Self::TooLarge => f.write_str("the plan or the machine's facts exceed 4 GiB"),
         }
