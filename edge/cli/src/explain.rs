@@ -17,22 +17,31 @@ pub(crate) fn explain(arguments: &Explain, screen: &Screen) -> Result<Outcome, F
     if arguments.task.is_none() && arguments.channel.is_none() && arguments.chain.is_none() {
         return Ok(Outcome::Yes);
     }
-    let text = Files::at(&arguments.manifest, &arguments.overlay)?.load()?;
+    let files = Files::at(&arguments.manifest, &arguments.overlay)?;
+    let text = files.load()?;
     let Some(model) = text.model() else {
         text.show(None, screen);
         return Ok(Outcome::Usage);
     };
     let planned = text.plan(model)?;
     let plan = &planned.plan;
+    let tasks: Vec<&str> = plan.tasks.iter().map(|task| task.name.as_str()).collect();
+    let channels: Vec<&str> = plan.channels.iter().map(|channel| channel.name.as_str()).collect();
+    let chains: Vec<&str> = plan.chains.iter().map(|chain| chain.name.as_str()).collect();
+    let explain_task = taut_plan::explain_task as fn(&taut_plan::Plan, &str) -> Option<String>;
     let explained = [
-        ("task", &arguments.task, taut_plan::explain_task as fn(&taut_plan::Plan, &str) -> Option<String>),
-        ("channel", &arguments.channel, taut_plan::explain_channel),
-        ("chain", &arguments.chain, taut_plan::explain_chain),
+        ("task", &arguments.task, tasks, explain_task),
+        ("channel", &arguments.channel, channels, taut_plan::explain_channel),
+        ("chain", &arguments.chain, chains, taut_plan::explain_chain),
     ];
-    for (what, name, explain) in explained {
+    for (what, name, there, explain) in explained {
         if let Some(name) = name {
-            let text = explain(plan, name);
-            print!("{}", text.ok_or_else(|| Failure::Usage(format!("the manifest has no {what} `{name}`")))?);
+            let missing = || {
+                let there = if there.is_empty() { "none".to_owned() } else { there.join(", ") };
+                let manifest = files.manifest.display();
+                Failure::Usage(format!("{manifest} has no {what} `{name}`; it has: {there}"))
+            };
+            print!("{}", explain(plan, name).ok_or_else(missing)?);
             let more = taut_plan::advise_task(&planned.model, name)
                 .filter(|more| what == "task" && !more.is_empty());
             if let Some(more) = more {

@@ -19,7 +19,7 @@ pub(crate) struct Files {
     pub(crate) folder: PathBuf,
     /// Where its plan stands.
     pub(crate) lock: PathBuf,
-    manifest: PathBuf,
+    pub(crate) manifest: PathBuf,
     overlays: Vec<PathBuf>,
 }
 

@@ -50,7 +50,8 @@ pub(crate) fn replay(arguments: &arguments::Replay) -> Result<Outcome, Failure> 
     })?;
     if !replayed.is_dispatched() {
         return Err(Failure::Usage(format!(
-            "{}: not recorded by a dispatcher: Linux scheduled these tasks, and there is nothing to compare",
+            "{}: not recorded by a dispatcher: Linux scheduled these tasks, and there is nothing to compare; \
+             with `executor = \"dispatched\"` in [platform] there is",
             recording.display()
         )));
     }

@@ -138,7 +138,9 @@ fn explain_and_schema() {
     for what in ["response time, offsets", "room, each alone", "wcet      up to "] {
         assert!(answer.out.contains(what), "{}", answer.out);
     }
-    assert_eq!(taut(folder.path(), "explain --task slo").code, Some(2));
+    let answer = taut(folder.path(), "explain --task slo");
+    assert_eq!(answer.code, Some(2));
+    assert!(answer.err.contains("no task `slo`; it has: ") && answer.err.contains("slow"), "{}", answer.err);
     let answer = taut(folder.path(), "schema");
     let schema: serde_json::Value = serde_json::from_str(&answer.out).unwrap();
     assert!(schema.to_string().contains("non-preemptive"));
