@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What befell tasks and resources at an instant: attributes changed while the application ran, and budgets used up.
+//! What befell tasks and resources at an instant: attributes changed while the application ran, budgets used up, releases
+//! that came too soon, jobs that failed.
 
 use taut_event::{Kind, Record};
 use taut_model::Scheduler;
@@ -10,6 +11,11 @@ use taut_time::Duration;
 
 use crate::decisions;
 use crate::tracks::Note;
+
+/// Something that was asked for.
+const CHANGE: &str = "change";
+/// Something that had better not been.
+const TROUBLE: &str = "trouble";
 
 /// Of a run, by position in the plan; resources as [`decisions::resources`] counts them.
 #[derive(Clone, Debug, Default)]
@@ -25,24 +31,34 @@ impl Notes {
             Self { tasks: vec![Vec::new(); plan.tasks.len()], resources: vec![Vec::new(); resources] };
         for record in records {
             let subject = usize::from(record.subject);
-            let (of, text, what) = match record.kind {
+            let (on_task, text, (category, what, value)) = match record.kind {
                 Kind::Level => {
-                    let (text, what) =
-                        attribute(plan, plan.tasks.get(subject).map(|task| task.name.as_str()), record);
-                    (notes.tasks.get_mut(subject), format!("level {text}"), what)
-                }
-                Kind::Exhausted => {
-                    let text = format!("budget of {} used up", Duration::from_ns(record.value));
-                    (notes.tasks.get_mut(subject), text, "budget_ns")
+                    let name = plan.tasks.get(subject).map(|task| task.name.as_str());
+                    let (text, what) = attribute(plan, name, record);
+                    (true, format!("level {text}"), (CHANGE, what, record.value))
                 }
                 Kind::Ceiling => {
                     let (text, what) = attribute(plan, user(plan, subject), record);
-                    (notes.resources.get_mut(subject), format!("ceiling {text}"), what)
+                    (false, format!("ceiling {text}"), (CHANGE, what, record.value))
+                }
+                Kind::Exhausted => {
+                    let text = format!("budget of {} used up", Duration::from_ns(record.value));
+                    (true, text, (TROUBLE, "budget_ns", record.value))
+                }
+                Kind::Overrun => {
+                    let text = "released while its job still ran".to_owned();
+                    (true, text, (TROUBLE, "job", record.job))
+                }
+                Kind::Skip => (true, "release dropped".to_owned(), (TROUBLE, "job", record.job)),
+                Kind::Failed => (true, "job failed".to_owned(), (TROUBLE, "code", record.value)),
+                Kind::ScopeExceeded => {
+                    (true, "release scope used up".to_owned(), (TROUBLE, "asked_bytes", record.value))
                 }
                 _ => continue,
             };
-            if let Some(of) = of {
-                of.push(Note { at: record.at.as_ns(), text, what, value: record.value });
+            let of = if on_task { &mut notes.tasks } else { &mut notes.resources };
+            if let Some(of) = of.get_mut(subject) {
+                of.push(Note { at: record.at.as_ns(), text, category, what, value });
             }
         }
         for of in notes.tasks.iter_mut().chain(&mut notes.resources) {

@@ -216,7 +216,7 @@ impl Trace {
     /// What befell a task or a resource.
     fn notes(&mut self, track: u64, notes: &[Note]) {
         for note in notes {
-            self.event(note.at, &number(instant(track, "change", &note.text), note.what, note.value));
+            self.event(note.at, &number(instant(track, note.category, &note.text), note.what, note.value));
         }
     }
 

@@ -58,6 +58,7 @@ pub(crate) struct Task {
 pub(crate) struct Note {
     pub(crate) at: u64,
     pub(crate) text: String,
+    pub(crate) category: &'static str,
     /// What the number is.
     pub(crate) what: &'static str,
     pub(crate) value: u64,

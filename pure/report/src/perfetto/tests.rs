@@ -84,13 +84,42 @@ fn switches_join_and_tell_completion_from_preemption() {
     assert_eq!((completed, preempted, woken), (3750, 1250, 3750));
 }
 
+/// So do releases that came too soon, and jobs that failed.
+#[test]
+fn trouble_is_shown_on_its_task() {
+    let record =
+        |at, kind, value| Record { at: Instant::from_ns(at), kind, cpu: 0, subject: 1, job: 3, value };
+    let mut run = run(Script { releases: 2, ..Script::quiet() });
+    run.records.extend([
+        record(5, Kind::Overrun, 1),
+        record(6, Kind::Skip, 0),
+        record(7, Kind::Failed, 42),
+        record(8, Kind::ScopeExceeded, 4096),
+        record(9, Kind::Exhausted, 250_000),
+    ]);
+    let trace = Report::new(&plan(), &run).perfetto();
+    let found: Vec<_> = entries(&trace).into_iter().filter(|entry| entry.category == "trouble").collect();
+    let expected = [
+        (5, "released while its job still ran", "job", 3),
+        (6, "release dropped", "job", 3),
+        (7, "job failed", "code", 42),
+        (8, "release scope used up", "asked_bytes", 4096),
+        (9, "budget of 250us used up", "budget_ns", 250_000),
+    ];
+    assert_eq!(found.len(), expected.len());
+    for (entry, (at, name, what, value)) in found.iter().zip(expected) {
+        let track = (entry.track.as_str(), entry.kind);
+        assert_eq!((entry.at, track, entry.name.as_str()), (at, ("thread processing", INSTANT), name));
+        assert_eq!(entry.numbers, BTreeMap::from([(what.to_owned(), value)]));
+    }
+}
+
 /// Attributes changed at run time stand on the tracks of what has them: as priorities, and under EDF as deadlines.
 #[test]
 fn changes_are_shown_with_their_values() {
     let record =
         |at, kind, subject, value| Record { at: Instant::from_ns(at), kind, cpu: 0, subject, job: 3, value };
     let said = vec![
-        record(9, Kind::Exhausted, 1, 250_000),
         record(5, Kind::Level, 1, 40_000),
         record(7, Kind::Ceiling, 0, 60_000),
         record(8, Kind::Ceiling, 9, 1),
@@ -114,7 +143,6 @@ fn changes_are_shown_with_their_values() {
         let found: Vec<_> = entries(&trace).into_iter().filter(|entry| entry.category == "change").collect();
         let expected = [
             (5, "thread processing", format!("level {}", words[0]), what, 40_000),
-            (9, "thread processing", "budget of 250us used up".to_owned(), "budget_ns", 250_000),
             (7, "bus: held by", format!("ceiling {}", words[1]), what, 60_000),
         ];
         assert_eq!(found.len(), expected.len());
