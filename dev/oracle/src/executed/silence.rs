@@ -15,6 +15,8 @@
 //! processor was there when it was wanted: then it counts as nothing. So jobs that nobody has woken are no stall, but for
 //! the last [`EVERY`] at most. Nor is a core silent that has nothing to run, or whose job spins for a lock.
 
+use std::collections::BTreeSet;
+
 use taut_event::{Kind, Record};
 
 use super::charge::Overheads;
@@ -54,11 +56,17 @@ pub(crate) fn stalls<'r>(
     add: &Overheads,
 ) -> Vec<Stall> {
     let mut marks: Vec<(u64, u64, Mark)> = Vec::new();
+    let mut released = BTreeSet::new();
     for record in records {
         let at = record.at.as_ns();
+        let job = (record.subject, record.job);
         let change = match record.kind {
-            Kind::Release => Change::Opens,
-            Kind::Complete | Kind::Skip => Change::Closes,
+            Kind::Release => {
+                released.insert(job);
+                Change::Opens
+            }
+            // Of a job that was not released first nothing was open.
+            Kind::Complete | Kind::Skip if released.remove(&job) => Change::Closes,
             Kind::Spin => Change::Spins,
             Kind::Suspend => Change::Leaves,
             _ => Change::Other,
@@ -171,6 +179,22 @@ mod tests {
         let signs = [alive(1021, 1500), alive(1800, 1999), look(5000, 5290), alive(5311, 5399)];
         // 10 of a stall are what interrupts, 20 are what a release is late anyway; then nothing is under way.
         assert_eq!(found(&run, &signs), [(1510, 1800), (5020, 5290)]);
+    }
+
+    /// Most that are dropped never were released: then as much is under way as before.
+    #[test]
+    fn a_dropped_release_ends_no_job() {
+        let of = |job, record: Record| Record { job, ..record };
+        let run = [
+            of(1, record(1000, Kind::Skip, 0)),
+            of(2, record(2000, Kind::Release, 500)),
+            of(2, record(2510, Kind::Start, 0)),
+            of(3, record(2600, Kind::Release, 10)),
+            of(3, record(2650, Kind::Skip, 0)),
+            of(2, record(2900, Kind::Complete, 0)),
+        ];
+        let signs = [look(2000, 2490), alive(2511, 2640), look(2700, 2880), alive(2881, 2899)];
+        assert_eq!(found(&run, &signs), [(2020, 2490), (2660, 2880)]);
     }
 
     #[test]
