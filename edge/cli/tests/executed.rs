@@ -13,7 +13,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 
-use app::{Quiet, TURN, each, planned};
+use app::plain::{Quiet, planned};
+use app::{TURN, each};
 use taut_event::Kind;
 use taut_event::file::Run;
 use taut_plan::Plan;

@@ -11,7 +11,8 @@ mod app;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex};
 
-use app::{Quiet, TURN, planned};
+use app::TURN;
+use app::plain::{Quiet, planned};
 use taut_event::file::Run;
 use taut_event::{Count, Kind, Record};
 use taut_plan::{Flow, Plan};

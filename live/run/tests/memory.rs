@@ -3,14 +3,16 @@
 
 //! What the plan counts as memory of the runtime, beside what a booted application has taken of the heap. Alone in its
 //! process: everything that is allocated there counts.
-#![allow(clippy::unwrap_used, reason = "test code")]
+#![allow(clippy::unwrap_used, unreachable_pub, reason = "test code")]
+
+#[path = "app/plain.rs"]
+mod plain;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use taut_boot::Posture;
-use taut_plan::{Input, Plan, digest};
-use taut_run::{Component, Config, Error, Failure, Job, Observer, Reason, StateReader, StateWriter, Task};
+use plain::{Quiet, planned};
+use taut_run::{Component, Config, Error, Failure, Job, StateReader, StateWriter, Task};
 use taut_time::Duration;
 
 /// The system's, with the bytes that are in use.
@@ -37,21 +39,6 @@ unsafe impl GlobalAlloc for Weighing {
 
 #[global_allocator]
 static ALLOCATOR: Weighing = Weighing;
-
-struct Quiet;
-
-impl Observer for Quiet {
-    fn posture(&mut self, _: &Posture) {}
-    fn removed_stale(&mut self, _: &str) {}
-    fn started(&mut self, _: &Plan, _: Option<Duration>) {}
-    fn stopping(&mut self, _: Reason) {}
-    fn stuck(&mut self, task: &str) {
-        panic!("{task} is stuck");
-    }
-    fn unfinished(&mut self, task: &str, error: &dyn std::error::Error) {
-        panic!("{task}: {error}");
-    }
-}
 
 /// A task that uses its ends, and weighs what there is.
 struct User<'p> {
@@ -98,20 +85,13 @@ fn weigh(flow: &str, mechanism: &str, channels: usize, readers: usize) -> (i64, 
              flow = \"{flow}\"\nmechanism = \"{mechanism}\"\n"
         );
     }
-    let source = taut_manifest::Source { name: "taut.toml".to_owned(), text: manifest.clone() };
-    let loaded = taut_manifest::load(&source, &[]);
-    let shown = taut_manifest::render(&loaded.diagnostics, &[&source], false, 100);
-    let model = loaded.model.unwrap_or_else(|| panic!("{shown}"));
-    let input = Input { path: "taut.toml".to_owned(), hash: digest(manifest.as_bytes()) };
-    let planned = Plan::make(&model, vec![input]);
-    assert!(planned.plan.proven, "{:#?}", planned.faults);
-    let plan = planned.plan;
+    let plan = planned(&manifest);
     let runtime = plan.memory.runtime.as_bytes() as i64;
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("taut.toml"), manifest).unwrap();
     let lock = folder.path().join("taut.lock");
     std::fs::write(&lock, plan.to_lock().unwrap()).unwrap();
-    drop((plan, model, planned.faults, planned.model));
+    drop(plan);
     static LEAST: AtomicUsize = AtomicUsize::new(0);
     LEAST.store(usize::MAX, Ordering::Relaxed);
     let config = Config { lock, out: None, duration: Some(Duration::from_ms(100)), spawned_ns: None };

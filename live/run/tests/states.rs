@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use app::{Quiet, each, planned};
+use app::each;
+use app::plain::{Quiet, planned};
 use taut_event::file::Run;
 use taut_event::{Count, Kind};
 use taut_plan::{Mechanism, Place, Plan, Way};

@@ -4,12 +4,15 @@
 //! Boots a small application and gives back what it recorded.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its part")]
 
+pub mod plain;
+
 use std::sync::Mutex;
 
+use plain::planned;
 use taut_boot::Posture;
 use taut_event::file::Run;
 use taut_event::{Kind, Record};
-use taut_plan::{Input, Plan, digest};
+use taut_plan::Plan;
 use taut_run::{
     App, Component, Config, CountingAllocator, Ending, Error, Failure, Job, Observer, RECORDING, Reason, Task,
 };
@@ -50,22 +53,6 @@ impl Observer for Told {
     }
 }
 
-/// For who wants to be told of what goes wrong alone.
-pub struct Quiet;
-
-impl Observer for Quiet {
-    fn posture(&mut self, _: &Posture) {}
-    fn removed_stale(&mut self, _: &str) {}
-    fn started(&mut self, _: &Plan, _: Option<Duration>) {}
-    fn stopping(&mut self, _: Reason) {}
-    fn stuck(&mut self, task: &str) {
-        panic!("{task} is stuck");
-    }
-    fn unfinished(&mut self, task: &str, error: &dyn std::error::Error) {
-        panic!("{task}: {error}");
-    }
-}
-
 pub struct Outcome {
     pub ending: Result<Ending, Error>,
     pub told: Told,
@@ -90,18 +77,6 @@ pub fn plan(tables: &str) -> (Plan, String) {
          on-missing-privilege = \"degrade\"\n{tables}"
     );
     (planned(&text), text)
-}
-
-/// The plan of a manifest, which is proven.
-pub fn planned(manifest: &str) -> Plan {
-    let source = taut_manifest::Source { name: "taut.toml".to_owned(), text: manifest.to_owned() };
-    let loaded = taut_manifest::load(&source, &[]);
-    let shown = taut_manifest::render(&loaded.diagnostics, &[&source], false, 100);
-    let model = loaded.model.unwrap_or_else(|| panic!("{shown}"));
-    let input = Input { path: "taut.toml".to_owned(), hash: digest(manifest.as_bytes()) };
-    let planned = Plan::make(&model, vec![input]);
-    assert!(planned.plan.proven, "{:#?}", planned.faults);
-    planned.plan
 }
 
 pub fn run(

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What tests need that have an allocator of their own, too.
+
+use taut_boot::Posture;
+use taut_plan::{Input, Plan, digest};
+use taut_run::{Observer, Reason};
+use taut_time::Duration;
+
+/// For who wants to be told of what goes wrong alone.
+pub struct Quiet;
+
+impl Observer for Quiet {
+    fn posture(&mut self, _: &Posture) {}
+    fn removed_stale(&mut self, _: &str) {}
+    fn started(&mut self, _: &Plan, _: Option<Duration>) {}
+    fn stopping(&mut self, _: Reason) {}
+    fn stuck(&mut self, task: &str) {
+        panic!("{task} is stuck");
+    }
+    fn unfinished(&mut self, task: &str, error: &dyn std::error::Error) {
+        panic!("{task}: {error}");
+    }
+}
+
+/// The plan of a manifest, which is proven.
+pub fn planned(manifest: &str) -> Plan {
+    let source = taut_manifest::Source { name: "taut.toml".to_owned(), text: manifest.to_owned() };
+    let loaded = taut_manifest::load(&source, &[]);
+    let shown = taut_manifest::render(&loaded.diagnostics, &[&source], false, 100);
+    let model = loaded.model.unwrap_or_else(|| panic!("{shown}"));
+    let input = Input { path: "taut.toml".to_owned(), hash: digest(manifest.as_bytes()) };
+    let planned = Plan::make(&model, vec![input]);
+    assert!(planned.plan.proven, "{:#?}", planned.faults);
+    planned.plan
+}
