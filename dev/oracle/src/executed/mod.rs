@@ -252,7 +252,8 @@ fn one(
         let here = |record: &&taut_event::Record| {
             set.tasks().get(usize::from(record.subject)).is_some_and(|task| task.core == core)
         };
-        silence::stalls(ran.records[1..].iter().filter(here), signs, add)
+        let handed = silence::handed(&ran.records[1..], |record| here(&record));
+        silence::stalls(ran.records[1..].iter().filter(here), signs, &handed, add)
     };
     let stalls: Vec<_> = ran.signs.iter().enumerate().map(of_core).collect();
     let mut judged = judge::judge(set, bounds, &ran.records, &stalls, kind.has_global());

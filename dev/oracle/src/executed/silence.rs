@@ -13,9 +13,11 @@
 //! A **stall** is a time in which a core with jobs under way gave no sign of life, not of a job, of its dispatcher or of the
 //! probe, beyond what is charged for what happens in between. Where the sign that ends it is the probe's, and on time, the
 //! processor was there when it was wanted: then it counts as nothing. So jobs that nobody has woken are no stall, but for
-//! the last [`EVERY`] at most. Nor is a core silent that has nothing to run, or whose job spins for a lock.
+//! the last [`EVERY`] at most. Nor is a core silent that has nothing to run, or whose job spins for a lock. One whose jobs are
+//! all away has something to run again when another core hands one of them what it waits for: from then on, beyond what is
+//! charged for a wake, it is silent.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use taut_event::{Kind, Record};
 
@@ -31,6 +33,8 @@ pub(crate) type Stall = (u64, u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Mark {
     Arrival,
+    /// A job that was away may come back.
+    Handed,
     OnTime,
     Late,
     Alive,
@@ -49,13 +53,34 @@ enum Change {
     Other,
 }
 
-/// The stalls of a core, from the records of its tasks and its signs of life.
+/// When other cores handed jobs of a core what these were away for: of each grant, when it was given back last before.
+pub(crate) fn handed(records: &[Record], is_here: impl Fn(&Record) -> bool) -> Vec<u64> {
+    let mut ordered: Vec<&Record> = records.iter().collect();
+    ordered.sort_by_key(|record| record.at);
+    let mut given: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut handed = Vec::new();
+    for record in ordered {
+        match record.kind {
+            Kind::Unlock if is_here(record) => drop(given.remove(&record.value)),
+            Kind::Unlock => drop(given.insert(record.value, record.at.as_ns())),
+            // What was free needs nobody.
+            Kind::Locked => drop(given.remove(&record.value)),
+            Kind::Granted if is_here(record) => handed.extend(given.remove(&record.value)),
+            _ => {}
+        }
+    }
+    handed
+}
+
+/// The stalls of a core, from the records of its tasks, its signs of life, and when its jobs were `handed` what they were away
+/// for.
 pub(crate) fn stalls<'r>(
     records: impl Iterator<Item = &'r Record>,
     signs: &[Sign],
+    handed: &[u64],
     add: &Overheads,
 ) -> Vec<Stall> {
-    let mut marks: Vec<(u64, u64, Mark)> = Vec::new();
+    let mut marks: Vec<(u64, u64, Mark)> = handed.iter().map(|at| (*at, *at, Mark::Handed)).collect();
     let mut released = BTreeSet::new();
     for record in records {
         let at = record.at.as_ns();
@@ -89,9 +114,13 @@ pub(crate) fn stalls<'r>(
     // Jobs that have arrived; whether one spins, or all are away.
     let (mut open, mut spins, mut away) = (0_i64, false, false);
     for (from, to, mark) in marks {
-        let charged = if begin == Mark::Arrival { add.release_ns } else { add.interrupts_ns() };
+        let charged = match begin {
+            Mark::Arrival | Mark::Handed => add.release_ns,
+            _ => add.interrupts_ns(),
+        };
+        let quiet = matches!(mark, Mark::OnTime | Mark::Arrival | Mark::Handed);
         let silent = from.saturating_sub(until);
-        if silent > charged && open > 0 && !spins && !away && mark != Mark::OnTime && mark != Mark::Arrival {
+        if silent > charged && open > 0 && !spins && !away && !quiet {
             found.push((until + charged, from));
         }
         match mark {
@@ -101,10 +130,15 @@ pub(crate) fn stalls<'r>(
                 spins = change == Change::Spins;
                 away = change == Change::Leaves;
             }
-            Mark::OnTime | Mark::Late | Mark::Alive => {}
+            Mark::Handed | Mark::OnTime | Mark::Late | Mark::Alive => {}
         }
-        // An arrival is no sign of life, but where nothing was under way before it.
-        if to >= until && (mark != Mark::Arrival || open == 1) {
+        // These are no signs of life, but where nothing was to be run before.
+        let begins = match mark {
+            Mark::Arrival => open == 1,
+            Mark::Handed => std::mem::take(&mut away),
+            _ => true,
+        };
+        if to >= until && begins {
             (until, begin) = (to, mark);
         }
     }
@@ -155,7 +189,7 @@ mod tests {
     }
 
     fn found(records: &[Record], signs: &[Sign]) -> Vec<Stall> {
-        stalls(records.iter(), signs, &ADD)
+        stalls(records.iter(), signs, &[], &ADD)
     }
 
     #[test]
@@ -221,5 +255,25 @@ mod tests {
             ];
             assert_eq!(found(&run, &[look(1200, 1201)]), []);
         }
+    }
+
+    /// Handed over at 1100 and woken at 1800; a look on time in between says that the processor was there.
+    #[test]
+    fn a_wake_that_takes_long_is_a_stall() {
+        let of = |subject, record: Record| Record { subject, ..record };
+        let run = [
+            record(1000, Kind::Release, 5),
+            record(1010, Kind::Start, 0),
+            record(1020, Kind::Suspend, 7),
+            record(1800, Kind::Granted, 7),
+            record(1805, Kind::Complete, 0),
+        ];
+        let there = [of(1, record(1030, Kind::Unlock, 8)), of(1, record(1100, Kind::Unlock, 7))];
+        let all = [&run[..], &there].concat();
+        let handed = handed(&all, |record| record.subject == 0);
+        assert_eq!(handed, [1100]);
+        assert_eq!(stalls(run.iter(), &[], &handed, &ADD), [(1120, 1800)]);
+        assert_eq!(stalls(run.iter(), &[look(1790, 1791)], &handed, &ADD), []);
+        assert_eq!(stalls(run.iter(), &[look(1200, 1700)], &handed, &ADD), [(1120, 1700), (1710, 1800)]);
     }
 }
