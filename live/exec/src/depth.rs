@@ -64,13 +64,16 @@ impl CoreSetup<'_> {
         others.len() + levels.len()
     }
 
-    /// Threads of its pool: one for each task, unless these are too many. In tests no more than must be.
+    /// Threads of its pool: one for each task, unless these are too many.
+    #[cfg(not(test))]
     pub(crate) fn threads(&self) -> usize {
-        #[cfg(test)]
-        if true {
-            return self.depth() - self.missing;
-        }
         self.tasks.len().min(WORKERS_MAX)
+    }
+
+    /// In tests no more than must be, and fewer where a test asks what happens then.
+    #[cfg(test)]
+    pub(crate) fn threads(&self) -> usize {
+        self.depth() - self.missing
     }
 }
 
