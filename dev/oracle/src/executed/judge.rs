@@ -3,15 +3,19 @@
 
 //! Measured responses beside their bounds, and whether the machine is to blame for what is above.
 //!
-//! A stall of S delays a job by S, by what is released in that time and is more urgent, by what is released in that, and so
-//! on: by S / (1 − U) in all on a core of utilisation U. What is above its bound by more than that is not excused.
+//! A job that arrives at a has a bound R: what its core must do before it is done, of all jobs that arrive before a + R, fits
+//! into the time until then. If its core stalls for S meanwhile, since it last had nothing to do, the job is done at the end e
+//! at the latest for which e = a + R + S + X, with X the costs of the jobs that arrive from a + R until e and go before it.
+//! What is above its bound by more than S + X is not excused.
+//!
+//! Where cores wait for each other a stall of any of them counts, and whoever arrives on any of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use taut_event::{Kind, Record};
-use taut_model::TaskSet;
-use taut_time::Duration;
+use taut_model::{Scheduler, TaskSet};
 
+use super::kind::Proven;
 use super::silence::{Stall, covered};
 
 /// What was found of a run's responses.
@@ -37,24 +41,14 @@ struct Core {
 
 /// Holds responses against bounds. Where cores are `shared`, they wait for each other: then a stall of any of them counts,
 /// from when nothing was under way on all of them.
-pub(crate) fn judge(
-    set: &TaskSet,
-    bounds: &[Duration],
-    records: &[Record],
-    stalls: &[Vec<Stall>],
-    shared: bool,
-) -> Judged {
+pub(crate) fn judge(proven: &Proven, records: &[Record], stalls: &[Vec<Stall>], shared: bool) -> Judged {
+    let Proven { set, bounds, .. } = proven;
     let mut cores: Vec<Core> = set.cores().iter().map(|_| Core::default()).collect();
+    let arrivals = arrivals(set, records);
     // Core by core as they come; the first instant at which anybody knew, where they are one.
     let mut records: Vec<&Record> = records.iter().collect();
     if shared {
         records.sort_by_key(|record| record.at);
-    }
-    // Millionths of each core that nobody uses; of the fullest, where they are shared.
-    let mut free: Vec<u64> = (0..set.cores().len()).map(|core| unused(set, core)).collect();
-    if shared {
-        let least = free.iter().copied().min().unwrap_or(1);
-        free.fill(least);
     }
     let mut judged = Judged::default();
     for record in records {
@@ -84,13 +78,20 @@ pub(crate) fn judge(
                 }
                 let seen = stalls.iter().enumerate().filter(|(of, _)| shared || *of == at);
                 let stalled_ns = covered(seen.flat_map(|(_, stalls)| stalls), core.busy_ns, end_ns);
-                let above = u128::from(response_ns - bound_ns) * u128::from(free[at]);
-                if u128::from(stalled_ns) * u128::from(MILLION) >= above {
+                let before = |other: &usize| shared || goes_before(set, *other, task);
+                let more_ns: u64 = (0..set.tasks().len())
+                    .filter(before)
+                    .map(|other| {
+                        let came = arrivals[other].range(arrival_ns + bound_ns..end_ns).count() as u64;
+                        came * proven.costs[other].as_ns()
+                    })
+                    .sum();
+                if stalled_ns > 0 && response_ns - bound_ns <= stalled_ns + more_ns {
                     judged.excused += 1;
                 } else {
                     let busy_ns = end_ns - core.busy_ns;
                     judged.exceeded.push(format!(
-                        "job {} of task {task} took {response_ns} ns, and the bound is {bound_ns} ns; in the {busy_ns} ns since nothing was under way the machine stalled for {stalled_ns} ns",
+                        "job {} of task {task} took {response_ns} ns, and the bound is {bound_ns} ns; in the {busy_ns} ns since nothing was under way the machine stalled for {stalled_ns} ns, and {more_ns} ns are the costs of those that came after the bound",
                         record.job
                     ));
                 }
@@ -101,58 +102,110 @@ pub(crate) fn judge(
     judged
 }
 
-const MILLION: u64 = 1_000_000;
+/// Of each task, when the jobs arrived that were not dropped.
+fn arrivals(set: &TaskSet, records: &[Record]) -> Vec<BTreeSet<u64>> {
+    let of = |kind| {
+        let which = records.iter().filter(move |record| record.kind == kind);
+        which.map(|record| ((usize::from(record.subject), record.job), record.at.as_ns()))
+    };
+    let dropped: BTreeMap<_, _> = of(Kind::Skip).collect();
+    let mut all = vec![BTreeSet::new(); set.tasks().len()];
+    for ((task, job), at) in of(Kind::Release) {
+        if let Some(arrivals) = all.get_mut(task).filter(|_| !dropped.contains_key(&(task, job))) {
+            arrivals.insert(at);
+        }
+    }
+    all
+}
 
-fn unused(set: &TaskSet, core: usize) -> u64 {
-    let share = |at: usize| set.cost(at).as_ns() * MILLION / set.tasks()[at].period.as_ns();
-    MILLION.saturating_sub(set.on_core(core).map(share).sum()).max(1)
+/// Whether a job of one task that arrives after one of another, on the same core, goes before it.
+fn goes_before(set: &TaskSet, one: usize, other: usize) -> bool {
+    let (one, other) = (&set.tasks()[one], &set.tasks()[other]);
+    one.core == other.core
+        && match set.cores()[other.core] {
+            Scheduler::FixedPriority => one.priority > other.priority,
+            Scheduler::Edf => one.deadline < other.deadline,
+        }
 }
 
 #[cfg(test)]
 mod tests {
-    use taut_model::{Arrivals, Body, Scheduler, SetTask};
-    use taut_time::Instant;
+    use taut_model::{Arrivals, Body, SetTask};
+    use taut_sim::Rules;
+    use taut_time::{Duration, Instant};
 
     use super::*;
 
-    fn set() -> TaskSet {
-        let task = |name: &str, core| SetTask {
+    /// Of the first core the second task goes first; each costs 10.
+    fn proven(scheduler: Scheduler) -> Proven {
+        let task = |name: &str, core, priority| SetTask {
             name: name.into(),
             core,
-            priority: 1,
+            priority,
             arrivals: Arrivals::Sporadic,
             period: Duration::from_us(1),
-            deadline: Duration::from_us(1),
+            deadline: Duration::from_ns(1000 - u64::from(priority)),
             jitter: Duration::ZERO,
-            body: Body::Anywhere { cost: Duration::from_ns(10), requests: vec![] },
+            body: Body::Anywhere { cost: Duration::from_ns(9), requests: vec![] },
         };
-        let tasks = vec![task("a", 0), task("b", 0), task("c", 1)];
-        TaskSet::new(vec![Scheduler::FixedPriority; 2], vec![], tasks).unwrap()
+        let tasks = vec![task("a", 0, 1), task("b", 0, 2), task("c", 1, 1)];
+        let set = TaskSet::new(vec![scheduler; 2], vec![], tasks).unwrap();
+        let bounds = [60, 100, 100].map(Duration::from_ns).to_vec();
+        let rules = Rules { cores: vec![], resources: vec![] };
+        Proven { set, rules, bounds, costs: vec![Duration::from_ns(10); 3] }
     }
 
-    fn record(at: u64, kind: Kind, subject: u16) -> Record {
-        Record { at: Instant::from_ns(at), kind, cpu: 0, subject, job: 0, value: 0 }
+    fn record(at: u64, kind: Kind, subject: u16, job: u64) -> Record {
+        Record { at: Instant::from_ns(at), kind, cpu: 0, subject, job, value: 0 }
     }
 
     #[test]
     fn what_is_above_a_bound_is_the_machines_only_if_it_stalled() {
         let records = [
-            record(100, Kind::Release, 0),
-            record(110, Kind::Release, 1),
-            record(160, Kind::Complete, 1),
-            record(200, Kind::Complete, 0),
+            record(100, Kind::Release, 0, 0),
+            record(110, Kind::Release, 1, 0),
+            record(160, Kind::Complete, 1, 0),
+            record(200, Kind::Complete, 0, 0),
         ];
-        let bounds = [60, 100, 100].map(Duration::from_ns);
-        let with = |stalls: &[Vec<Stall>], shared| judge(&set(), &bounds, &records, stalls, shared);
+        let proven = proven(Scheduler::FixedPriority);
+        let with = |stalls: &[Vec<Stall>], shared| judge(&proven, &records, stalls, shared);
         let none = with(&[vec![], vec![]], false);
         assert_eq!((none.kept, none.excused, none.exceeded.len(), none.nearest), (1, 0, 1, 500));
         assert_eq!(with(&[vec![(90, 130)], vec![]], false).exceeded.len(), 1, "30 of 40");
         assert_eq!(with(&[vec![(90, 130), (120, 145)], vec![]], false).excused, 1);
-        // A fiftieth is in use.
-        assert_eq!(with(&[vec![(100, 138)], vec![]], false).exceeded.len(), 1, "38 of 39.2");
-        assert_eq!(with(&[vec![(100, 140)], vec![]], false).excused, 1, "40 of 39.2");
+        assert_eq!(with(&[vec![(100, 139)], vec![]], false).exceeded.len(), 1, "39 of 40");
+        assert_eq!(with(&[vec![(100, 140)], vec![]], false).excused, 1, "40 of 40");
         assert_eq!(with(&[vec![(10, 99)], vec![]], false).excused, 0, "before");
         assert_eq!(with(&[vec![], vec![(100, 150)]], false).excused, 0, "elsewhere");
         assert_eq!(with(&[vec![], vec![(100, 150)]], true).excused, 1, "for whom it waited");
+    }
+
+    /// The bound ends at 160.
+    #[test]
+    fn who_comes_after_the_bound_and_goes_before_takes_its_time_too() {
+        let run = |other, at| {
+            [
+                record(100, Kind::Release, 0, 0),
+                record(at, Kind::Release, other, 7),
+                record(200, Kind::Complete, 0, 0),
+            ]
+        };
+        let excused = |proven: &Proven, records: &[Record], stall, shared| {
+            judge(proven, records, &[vec![stall], vec![]], shared).excused == 1
+        };
+        for scheduler in [Scheduler::FixedPriority, Scheduler::Edf] {
+            let proven = proven(scheduler);
+            assert!(excused(&proven, &run(1, 160), (100, 130), false));
+            assert!(!excused(&proven, &run(1, 160), (100, 129), false), "39 of 40");
+            assert!(!excused(&proven, &run(1, 160), (0, 0), false), "no stall, no excuse");
+            assert!(!excused(&proven, &run(1, 159), (100, 130), false), "the bound counts with it");
+            assert!(!excused(&proven, &run(1, 200), (100, 130), false), "it came too late");
+            assert!(!excused(&proven, &run(0, 160), (100, 130), false), "it goes after");
+            assert!(!excused(&proven, &run(2, 160), (100, 130), false), "elsewhere");
+            assert!(excused(&proven, &run(2, 160), (100, 130), true));
+            let [first, second, last] = run(1, 160);
+            let dropped = [first, second, record(170, Kind::Skip, 1, 7), last];
+            assert!(!excused(&proven, &dropped, (100, 130), false), "it never ran");
+        }
     }
 }

@@ -68,6 +68,8 @@ pub(crate) struct Proven {
     pub(crate) rules: Rules,
     /// Of each task, from the arrival.
     pub(crate) bounds: Vec<Duration>,
+    /// How long a job of each task keeps its core at most, with all that is charged and what it spins.
+    pub(crate) costs: Vec<Duration>,
 }
 
 /// Sets that are drawn until one is accepted.
@@ -121,7 +123,8 @@ impl Kind {
                 continue;
             }
             if let Some(bounds) = self.bounds(&longer, &rules)? {
-                return Ok(Some(Proven { set, rules, bounds }));
+                let costs = (0..longer.tasks().len()).map(|task| keeps(&longer, task)).collect();
+                return Ok(Some(Proven { set, rules, bounds, costs }));
             }
         }
         Ok(None)
@@ -151,6 +154,24 @@ impl Kind {
         let least = |task| accepting.iter().filter_map(|claim| claim.limit(set, task)).min();
         Ok((0..set.tasks().len()).map(least).collect())
     }
+}
+
+/// The cost of a job, and for each request the longest section of another core.
+fn keeps(set: &TaskSet, task: usize) -> Duration {
+    let others = |resource: usize| {
+        set.users(resource).filter(|user| set.tasks()[*user].core != set.tasks()[task].core)
+    };
+    let longest = |resource: usize| {
+        let sections = others(resource).flat_map(|user| set.requests(user));
+        sections
+            .filter(|other| other.resource == resource)
+            .map(|other| other.length.as_ns())
+            .max()
+            .unwrap_or(0)
+    };
+    let spins: u64 =
+        set.requests(task).iter().map(|request| u64::from(request.count) * longest(request.resource)).sum();
+    Duration::from_ns(set.cost(task).as_ns() + spins)
 }
 
 /// Whether nothing would be left of a core.

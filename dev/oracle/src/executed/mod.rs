@@ -9,6 +9,7 @@
 //! ([`silence`]). A set that does not come to its end lost a wake-up.
 
 mod charge;
+mod evidence;
 mod judge;
 mod kind;
 mod load;
@@ -29,6 +30,7 @@ use taut_sys::{clock, machine, memory, thread};
 use taut_time::Duration;
 
 use self::charge::Overheads;
+use self::evidence::Evidence;
 use self::judge::Judged;
 use self::kind::{KINDS, Kind, Proven};
 use self::load::{Load, Watchdog};
@@ -158,7 +160,8 @@ pub(crate) fn run(settings: &Settings<'_>) -> Result<bool, String> {
                 found.stuck += 1;
                 keep(settings, &found)?;
                 watchdog.begins(seed, settings.time);
-                let failed = one(kind, &proven, settings, &add, &others, &mut draw, &mut found.rows[at]);
+                let only = Settings { sets: 1, seed, ..*settings };
+                let failed = one(kind, &proven, &only, &add, &others, &mut draw, &mut found.rows[at]);
                 watchdog.ended();
                 found.stuck -= 1;
                 let failed = failed.map_err(|why| format!("seed {seed}, {}: {why}", kind.name))?;
@@ -212,7 +215,7 @@ fn one(
         Some("exclusion") => Fault::Unlocked,
         _ => Fault::None,
     };
-    let Proven { set, rules, bounds } = proven;
+    let Proven { set, rules, .. } = proven;
     let wish = Wish { time: settings.time, fault };
     let begin_ns = clock::monotonic_ns();
     let ran = threads::run(set, rules, wish, draw)?;
@@ -256,11 +259,16 @@ fn one(
         silence::stalls(ran.records[1..].iter().filter(here), signs, &handed, add)
     };
     let stalls: Vec<_> = ran.signs.iter().enumerate().map(of_core).collect();
-    let mut judged = judge::judge(set, bounds, &ran.records, &stalls, kind.has_global());
+    let mut judged = judge::judge(proven, &ran.records, &stalls, kind.has_global());
     // Beside others' real-time threads no bound is kept, and none is judged.
     if others.since(begin_ns) || (!judged.exceeded.is_empty() && others.about(begin_ns)) {
         judged = Judged::default();
         row.disturbed += 1;
+    }
+    if let Some(state) = settings.state.filter(|_| !judged.exceeded.is_empty()) {
+        let evidence = Evidence { proven, records: &ran.records, signs: &ran.signs, stalls: &stalls };
+        let path = evidence.write(state, settings.seed)?;
+        failed.push(format!("all that was seen of it: {}", path.display()));
     }
     row.sets += 1;
     row.jobs += ran.completed;

@@ -25,8 +25,8 @@ const THERE_NS: u64 = 5_000;
 pub(crate) enum Sign {
     /// The probe, which was due then, and came.
     Look { due_ns: u64, seen_ns: u64 },
-    /// A job computed all that time.
-    Alive { from_ns: u64, to_ns: u64 },
+    /// A job computed all that time; and was not done then, if it was `cut` off.
+    Alive { from_ns: u64, to_ns: u64, cut: bool },
 }
 
 /// What is seen on a core, by whoever sees it. Nothing is allocated while it runs.
@@ -38,6 +38,7 @@ pub(crate) struct Seen {
 
 const LOOK: u64 = 0;
 const ALIVE: u64 = 1;
+const CUT: u64 = 2;
 
 impl Seen {
     pub(crate) fn new() -> Self {
@@ -59,7 +60,7 @@ impl Seen {
             let [kind, one, other] = [0, 1, 2].map(|at| words[at].load(Ordering::Relaxed));
             match kind {
                 LOOK => Sign::Look { due_ns: one, seen_ns: other },
-                _ => Sign::Alive { from_ns: one, to_ns: other },
+                _ => Sign::Alive { from_ns: one, to_ns: other, cut: kind == CUT },
             }
         };
         self.signs[..count].iter().map(sign).collect()
@@ -74,7 +75,7 @@ impl Seen {
             let used = clock::thread_cpu_ns() - begin;
             let now = clock::monotonic_ns();
             if now - before > THERE_NS {
-                self.put([ALIVE, from, before]);
+                self.put([CUT, from, before]);
                 from = now;
             }
             before = now;
@@ -126,7 +127,7 @@ mod tests {
         assert_eq!(*last, Sign::Look { due_ns: 5, seen_ns: 9 });
         let mut until = from_ns;
         for sign in alive {
-            let Sign::Alive { from_ns, to_ns } = sign else { panic!("{sign:?}") };
+            let Sign::Alive { from_ns, to_ns, .. } = sign else { panic!("{sign:?}") };
             assert!(until <= *from_ns && from_ns <= to_ns, "{alive:?}");
             until = *to_ns;
         }

@@ -4,142 +4,221 @@
 //! When the machine did nothing of ours, though there was something to do.
 //!
 //! ```text
-//! jobs compute    ======|          |=====|                |=======
-//! probe looks             x                  x   x   x            (on time)
-//! records                   |  |                          |
-//!                        silence          not the machine's
+//! jobs compute    ======|            |=====|   |==============|     |=======
+//! probe looks               x                    due.......x          (late)
+//! records           |         |            | |
+//!                       ------ pause ------                ---- pause
+//!                             ..stall              ...stall   .stall
 //! ```
 //!
-//! A **stall** is a time in which a core with jobs under way gave no sign of life, not of a job, of its dispatcher or of the
-//! probe, beyond what is charged for what happens in between. Where the sign that ends it is the probe's, and on time, the
-//! processor was there when it was wanted: then it counts as nothing. So jobs that nobody has woken are no stall, but for
-//! the last [`EVERY`] at most. Nor is a core silent that has nothing to run, or whose job spins for a lock. One whose jobs are
-//! all away has something to run again when another core hands one of them what it waits for: from then on, beyond what is
-//! charged for a wake, it is silent.
+//! A **pause** is a time in which a core has something to run and no job of its own computes. It may take what is charged for
+//! what happens in it: each look of the probe, each release told, each change of jobs, each lock ([`Overheads`]). What it
+//! takes beyond that is a **stall**; and so is the time by which the probe is later than is charged, whoever computes: the
+//! machine was deaf.
+//!
+//! A pause between jobs could be one in which nobody was woken, and then it is not the machine's. So what of it comes before a
+//! look that is on time counts as nothing: the processor was there when it was wanted. A job that was cut off while it
+//! computed needs nobody; there it counts.
+//!
+//! A core has something to run while a job is under way on it that is not away, waiting for another core; unless one spins,
+//! waiting for another core. What another core hands to a job that waits, it has from then on ([`handed`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use taut_event::{Kind, Record};
 
 use super::charge::Overheads;
-#[cfg(doc)]
-use super::probe::EVERY;
 use super::probe::Sign;
 
 /// From and to.
 pub(crate) type Stall = (u64, u64);
 
-/// What is on the axis of time.
+/// A task, and the number of its job.
+type JobOf = (u16, u64);
+
+/// When other cores handed jobs of a core what these waited for.
+pub(crate) type Handed = (u64, JobOf);
+
+/// What is on the axis of time. Arrivals first: they open what is late from then on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Mark {
-    Arrival,
-    /// A job that was away may come back.
-    Handed,
+    Arrival(JobOf),
+    /// A job that waited need not any more.
+    Handed(JobOf),
     OnTime,
     Late,
-    Alive,
-    Told(Change),
+    Computes {
+        cut: bool,
+    },
+    Told(Change, JobOf),
 }
 
 /// What a record changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Change {
-    Opens,
+    /// Nothing: its release is told.
+    Known,
+    Starts,
     Closes,
-    /// A job spins, or no longer.
     Spins,
-    /// A job goes away.
+    /// Goes away.
     Leaves,
+    /// Is there again.
+    Returns,
+    Locks,
     Other,
 }
 
-/// When other cores handed jobs of a core what these were away for: of each grant, when it was given back last before.
-pub(crate) fn handed(records: &[Record], is_here: impl Fn(&Record) -> bool) -> Vec<u64> {
+impl Mark {
+    /// What is charged for it.
+    fn costs_ns(self, add: &Overheads) -> u64 {
+        match self {
+            Self::OnTime | Self::Late => add.look_ns,
+            Self::Told(Change::Known, _) => add.visit_ns,
+            Self::Told(Change::Starts | Change::Closes | Change::Leaves | Change::Returns, _) => {
+                add.switch_ns
+            }
+            Self::Told(Change::Locks, _) => add.lock_ns,
+            Self::Computes { .. }
+            | Self::Arrival(_)
+            | Self::Handed(_)
+            | Self::Told(Change::Spins | Change::Other, _) => 0,
+        }
+    }
+
+    /// What is charged where it ends a time in which there was nothing to run.
+    fn begins_ns(self, add: &Overheads, spins: bool) -> u64 {
+        match self {
+            // Who spins is there.
+            Self::Handed(_) if spins => add.kernel_ns,
+            _ => add.release_ns + add.kernel_ns,
+        }
+    }
+}
+
+/// Of each resource that was handed over to a job that waited for it, when it was given back last before: of the jobs that
+/// are `here`, by others.
+pub(crate) fn handed(records: &[Record], is_here: impl Fn(&Record) -> bool) -> Vec<Handed> {
     let mut ordered: Vec<&Record> = records.iter().collect();
     ordered.sort_by_key(|record| record.at);
     let mut given: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut waits: BTreeSet<(JobOf, u64)> = BTreeSet::new();
     let mut handed = Vec::new();
     for record in ordered {
+        let job = (record.subject, record.job);
         match record.kind {
             Kind::Unlock if is_here(record) => drop(given.remove(&record.value)),
             Kind::Unlock => drop(given.insert(record.value, record.at.as_ns())),
-            // What was free needs nobody.
-            Kind::Locked => drop(given.remove(&record.value)),
-            Kind::Granted if is_here(record) => handed.extend(given.remove(&record.value)),
+            Kind::Spin | Kind::Suspend => drop(waits.insert((job, record.value))),
+            Kind::Granted | Kind::Locked => {
+                let waited = waits.remove(&(job, record.value));
+                // What was free needs nobody.
+                if let Some(at) = given.remove(&record.value).filter(|_| waited && is_here(record)) {
+                    handed.push((at, job));
+                }
+            }
             _ => {}
         }
     }
     handed
 }
 
-/// The stalls of a core, from the records of its tasks, its signs of life, and when its jobs were `handed` what they were away
-/// for.
+/// Who of a core is under way, and who of them waits for another core.
+#[derive(Default)]
+struct Jobs {
+    open: BTreeSet<JobOf>,
+    away: BTreeSet<JobOf>,
+    spins: Option<JobOf>,
+}
+
+impl Jobs {
+    fn can_run(&self) -> bool {
+        self.spins.is_none() && self.open.len() > self.away.len()
+    }
+
+    fn waits_no_more(&mut self, job: JobOf) {
+        self.away.remove(&job);
+        self.spins = self.spins.filter(|spins| *spins != job);
+    }
+
+    fn take(&mut self, mark: Mark) {
+        match mark {
+            Mark::Arrival(job) => drop(self.open.insert(job)),
+            Mark::Handed(job) | Mark::Told(Change::Returns | Change::Locks, job) => self.waits_no_more(job),
+            Mark::Told(Change::Closes, job) => {
+                self.open.remove(&job);
+                self.waits_no_more(job);
+            }
+            Mark::Told(Change::Spins, job) => self.spins = Some(job),
+            Mark::Told(Change::Leaves, job) if self.open.contains(&job) => drop(self.away.insert(job)),
+            _ => {}
+        }
+    }
+}
+
+/// The stalls of a core, from the records of its tasks, its signs of life, and when its jobs were [`handed`] what they waited
+/// for. Some may overlap.
 pub(crate) fn stalls<'r>(
     records: impl Iterator<Item = &'r Record>,
     signs: &[Sign],
-    handed: &[u64],
+    handed: &[Handed],
     add: &Overheads,
 ) -> Vec<Stall> {
-    let mut marks: Vec<(u64, u64, Mark)> = handed.iter().map(|at| (*at, *at, Mark::Handed)).collect();
-    let mut released = BTreeSet::new();
+    let mut marks: Vec<(u64, u64, Mark)> =
+        handed.iter().map(|(at, job)| (*at, *at, Mark::Handed(*job))).collect();
     for record in records {
-        let at = record.at.as_ns();
-        let job = (record.subject, record.job);
+        let (at, job) = (record.at.as_ns(), (record.subject, record.job));
         let change = match record.kind {
-            Kind::Release => {
-                released.insert(job);
-                Change::Opens
-            }
-            // Of a job that was not released first nothing was open.
-            Kind::Complete | Kind::Skip if released.remove(&job) => Change::Closes,
+            Kind::Release => Change::Known,
+            Kind::Start => Change::Starts,
+            Kind::Complete | Kind::Skip => Change::Closes,
             Kind::Spin => Change::Spins,
             Kind::Suspend => Change::Leaves,
+            Kind::Granted => Change::Returns,
+            Kind::Locked => Change::Locks,
             _ => Change::Other,
         };
         if record.kind == Kind::Release {
-            marks.push((at, at, Mark::Arrival));
+            marks.push((at, at, Mark::Arrival(job)));
         }
         let told = if record.kind == Kind::Release { at + record.value } else { at };
-        marks.push((told, told, Mark::Told(change)));
+        marks.push((told, told, Mark::Told(change, job)));
     }
-    marks.extend(signs.iter().map(|sign| match *sign {
-        Sign::Look { due_ns, seen_ns } if seen_ns - due_ns > add.release_ns => (seen_ns, seen_ns, Mark::Late),
-        Sign::Look { seen_ns, .. } => (seen_ns, seen_ns, Mark::OnTime),
-        Sign::Alive { from_ns, to_ns } => (from_ns, to_ns, Mark::Alive),
-    }));
-    // Arrivals first: they open what is late from then on.
-    marks.sort_unstable();
     let mut found = Vec::new();
-    let (mut until, mut begin) = (0, Mark::OnTime);
-    // Jobs that have arrived; whether one spins, or all are away.
-    let (mut open, mut spins, mut away) = (0_i64, false, false);
+    for sign in signs {
+        marks.push(match *sign {
+            Sign::Look { due_ns, seen_ns } => {
+                let heard = due_ns + add.release_ns + add.kernel_ns;
+                if seen_ns > heard {
+                    found.push((heard, seen_ns));
+                }
+                let is_late = seen_ns - due_ns > add.release_ns;
+                (seen_ns, seen_ns, if is_late { Mark::Late } else { Mark::OnTime })
+            }
+            Sign::Alive { from_ns, to_ns, cut } => (from_ns, to_ns, Mark::Computes { cut }),
+        });
+    }
+    marks.sort_unstable();
+    let mut jobs = Jobs::default();
+    // Of the pause: since when, what is charged for it, and whether a job was cut off.
+    let (mut since, mut charged, mut cut_off) = (0, 0, false);
     for (from, to, mark) in marks {
-        let charged = match begin {
-            Mark::Arrival | Mark::Handed => add.release_ns,
-            _ => add.interrupts_ns(),
-        };
-        let quiet = matches!(mark, Mark::OnTime | Mark::Arrival | Mark::Handed);
-        let silent = from.saturating_sub(until);
-        if silent > charged && open > 0 && !spins && !away && !quiet {
-            found.push((until + charged, from));
+        let (could, spins) = (jobs.can_run(), jobs.spins.is_some());
+        jobs.take(mark);
+        if from < since {
+            continue;
+        }
+        charged += mark.costs_ns(add);
+        let ends = could && (matches!(mark, Mark::Computes { .. }) || !jobs.can_run());
+        if ends && from - since > charged {
+            found.push((since + charged, from));
         }
         match mark {
-            Mark::Arrival => open += 1,
-            Mark::Told(change) => {
-                open -= i64::from(change == Change::Closes);
-                spins = change == Change::Spins;
-                away = change == Change::Leaves;
-            }
-            Mark::Handed | Mark::OnTime | Mark::Late | Mark::Alive => {}
-        }
-        // These are no signs of life, but where nothing was to be run before.
-        let begins = match mark {
-            Mark::Arrival => open == 1,
-            Mark::Handed => std::mem::take(&mut away),
-            _ => true,
-        };
-        if to >= until && begins {
-            (until, begin) = (to, mark);
+            Mark::Computes { cut } => (since, charged, cut_off) = (to, add.read_ns, cut),
+            Mark::OnTime if !cut_off => (since, charged) = (from, mark.costs_ns(add)),
+            _ if !could => (since, charged, cut_off) = (from, mark.begins_ns(add, spins), false),
+            Mark::Told(change, _) => cut_off &= change == Change::Known,
+            Mark::OnTime | Mark::Late | Mark::Arrival(_) | Mark::Handed(_) => {}
         }
     }
     found
@@ -171,7 +250,7 @@ mod tests {
         kernel_ns: 0,
         switch_ns: 0,
         lock_ns: 0,
-        read_ns: 0,
+        read_ns: 1,
         visit_ns: 6,
         look_ns: 4,
     };
@@ -181,7 +260,11 @@ mod tests {
     }
 
     fn alive(from_ns: u64, to_ns: u64) -> Sign {
-        Sign::Alive { from_ns, to_ns }
+        Sign::Alive { from_ns, to_ns, cut: false }
+    }
+
+    fn cut(from_ns: u64, to_ns: u64) -> Sign {
+        Sign::Alive { from_ns, to_ns, cut: true }
     }
 
     fn look(due_ns: u64, seen_ns: u64) -> Sign {
@@ -189,7 +272,9 @@ mod tests {
     }
 
     fn found(records: &[Record], signs: &[Sign]) -> Vec<Stall> {
-        stalls(records.iter(), signs, &[], &ADD)
+        let mut found = stalls(records.iter(), signs, &[], &ADD);
+        found.sort_unstable();
+        found
     }
 
     #[test]
@@ -211,8 +296,30 @@ mod tests {
             record(5400, Kind::Complete, 0),
         ];
         let signs = [alive(1021, 1500), alive(1800, 1999), look(5000, 5290), alive(5311, 5399)];
-        // 10 of a stall are what interrupts, 20 are what a release is late anyway; then nothing is under way.
-        assert_eq!(found(&run, &signs), [(1510, 1800), (5020, 5290)]);
+        // 20 are what a release is late anyway, 4 a look, 6 that a release is told; then nothing is under way.
+        assert_eq!(found(&run, &signs), [(1501, 1800), (5020, 5290), (5030, 5311)]);
+    }
+
+    #[test]
+    fn a_look_on_time_says_nothing_for_a_job_that_was_cut_off() {
+        let run = [
+            record(1000, Kind::Release, 15),
+            record(1020, Kind::Start, 0),
+            record(1200, Kind::Release, 405),
+            record(2000, Kind::Complete, 0),
+        ];
+        let with = |first| found(&run, &[first, look(1700, 1702), alive(1800, 2000)]);
+        assert_eq!(with(cut(1021, 1500)), [(1511, 1800)]);
+        assert_eq!(with(alive(1021, 1500)), [(1706, 1800)]);
+    }
+
+    #[test]
+    fn a_machine_that_does_not_hear_has_stalled_whoever_computes() {
+        let run =
+            [record(1000, Kind::Release, 15), record(1020, Kind::Start, 0), record(2000, Kind::Complete, 0)];
+        let with = |seen| found(&run, &[cut(1021, seen - 3), look(1100, seen), alive(seen + 1, 2000)]);
+        assert_eq!(with(1190), [(1120, 1190)]);
+        assert_eq!(with(1115), []);
     }
 
     /// Most that are dropped never were released: then as much is under way as before.
@@ -228,7 +335,7 @@ mod tests {
             of(2, record(2900, Kind::Complete, 0)),
         ];
         let signs = [look(2000, 2490), alive(2511, 2640), look(2700, 2880), alive(2881, 2899)];
-        assert_eq!(found(&run, &signs), [(2020, 2490), (2660, 2880)]);
+        assert_eq!(found(&run, &signs), [(2020, 2490), (2030, 2511), (2645, 2881), (2720, 2880)]);
     }
 
     #[test]
@@ -257,23 +364,52 @@ mod tests {
         }
     }
 
-    /// Handed over at 1100 and woken at 1800; a look on time in between says that the processor was there.
+    /// Handed over at 1100 and known at 1800; a look on time in between says that the processor was there.
     #[test]
     fn a_wake_that_takes_long_is_a_stall() {
+        let of = |subject, record: Record| Record { subject, ..record };
+        let run = |waits, knows| {
+            [
+                record(1000, Kind::Release, 5),
+                record(1010, Kind::Start, 0),
+                record(1020, waits, 7),
+                record(1800, knows, 7),
+                record(1805, Kind::Complete, 0),
+            ]
+        };
+        let there = [of(1, record(1030, Kind::Unlock, 8)), of(1, record(1100, Kind::Unlock, 7))];
+        let here = |record: &Record| record.subject == 0;
+        let away = run(Kind::Suspend, Kind::Granted);
+        let when = handed(&[&away[..], &there].concat(), here);
+        assert_eq!(when, [(1100, (0, 0))]);
+        let with = |signs: &[Sign]| stalls(away.iter(), signs, &when, &ADD);
+        assert_eq!(with(&[]), [(1120, 1805)]);
+        assert_eq!(with(&[look(1790, 1791)]), [(1795, 1805)]);
+        assert_eq!(with(&[look(1200, 1700)]), [(1220, 1700), (1124, 1805)]);
+        // Who spins needs no wake.
+        let spins = run(Kind::Spin, Kind::Locked);
+        let when = handed(&[&spins[..], &there].concat(), here);
+        assert_eq!(stalls(spins.iter(), &[], &when, &ADD), [(1100, 1805)]);
+        // What nobody waited for was not handed over.
+        let free = run(Kind::Start, Kind::Locked);
+        assert_eq!(handed(&[&free[..], &there].concat(), here), []);
+    }
+
+    /// One is away, and the other, which it had preempted, does not go on.
+    #[test]
+    fn a_core_is_silent_by_right_only_if_all_its_jobs_are_away() {
         let of = |subject, record: Record| Record { subject, ..record };
         let run = [
             record(1000, Kind::Release, 5),
             record(1010, Kind::Start, 0),
-            record(1020, Kind::Suspend, 7),
-            record(1800, Kind::Granted, 7),
-            record(1805, Kind::Complete, 0),
+            of(1, record(1100, Kind::Release, 5)),
+            record(1105, Kind::Preempt, 0),
+            of(1, record(1105, Kind::Start, 0)),
+            of(1, record(1120, Kind::Suspend, 7)),
+            record(1900, Kind::Resume, 0),
+            record(1950, Kind::Complete, 0),
         ];
-        let there = [of(1, record(1030, Kind::Unlock, 8)), of(1, record(1100, Kind::Unlock, 7))];
-        let all = [&run[..], &there].concat();
-        let handed = handed(&all, |record| record.subject == 0);
-        assert_eq!(handed, [1100]);
-        assert_eq!(stalls(run.iter(), &[], &handed, &ADD), [(1120, 1800)]);
-        assert_eq!(stalls(run.iter(), &[look(1790, 1791)], &handed, &ADD), []);
-        assert_eq!(stalls(run.iter(), &[look(1200, 1700)], &handed, &ADD), [(1120, 1700), (1710, 1800)]);
+        let signs = [alive(1011, 1099), alive(1106, 1119), alive(1901, 1949)];
+        assert_eq!(found(&run, &signs), [(1120, 1901)]);
     }
 }
