@@ -54,10 +54,10 @@ impl Evidence<'_> {
         for (core, signs) in self.signs.iter().enumerate() {
             lines.extend(signs.iter().map(|sign| match *sign {
                 Sign::Look { due_ns, seen_ns } => (seen_ns, core, format!("look, {} late", seen_ns - due_ns)),
-                Sign::Alive { from_ns, to_ns, cut } => {
-                    let then = if cut { ", and is cut off" } else { "" };
-                    (from_ns, core, format!("computes, for {}{then}", to_ns - from_ns))
+                Sign::Alive { from_ns, to_ns } => {
+                    (from_ns, core, format!("computes, for {}", to_ns - from_ns))
                 }
+                Sign::Spare { from_ns, to_ns } => (from_ns, core, format!("spare, for {}", to_ns - from_ns)),
             }));
         }
         for (core, stalls) in self.stalls.iter().enumerate() {

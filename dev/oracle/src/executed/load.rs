@@ -4,31 +4,67 @@
 //! What is busy beside a run, and what notices that a run does not end.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration as Time;
 
-use taut_sys::memory;
+use taut_sys::{clock, memory, thread};
+
+use super::probe::Seen;
 
 /// What is copied at a time: more than caches near a core have.
 const BYTES: usize = 4 << 20;
 /// How much longer than its time a set may take before a wake-up counts as lost.
 const GRACE: Time = Time::from_secs(30);
 
-/// Ordinary threads that compute, copy and call the kernel for as long as this lives.
+/// What is copied between two looks at the clock: a few microseconds.
+const PIECE: usize = 16 << 10;
+/// How often all is copied between two calls of the kernel. A call takes half a millisecond, in which the thread does not say
+/// that it is there.
+const ROUNDS: usize = 16;
+/// An ordinary thread was there all the time unless two of its looks at the clock are farther apart: it may be at its toil.
+const THERE_NS: u64 = 20_000;
+/// What is written down at once.
+const STRETCH_NS: u64 = 100_000;
+/// How often one that only watches asks whether there is something to watch.
+const RESTS: Time = Time::from_micros(500);
+
+/// Where a thread writes down when it was there, while a set runs.
+type Place = Arc<Mutex<Option<Arc<Seen>>>>;
+
+/// An ordinary thread on each core for as long as this lives, always ready. Some toil: compute, copy and call the kernel.
+/// All of them say when they had the core: what they take nobody else has wanted.
 pub(crate) struct Load {
     stop: Arc<AtomicBool>,
+    cores: usize,
+    places: Vec<Place>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Load {
-    pub(crate) fn new(threads: usize) -> Self {
+    /// So many threads toil; the others watch only, and only while a set runs.
+    pub(crate) fn new(cpus: &[u16], toiling: usize) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
-        let thread = |_| {
-            let stop = Arc::clone(&stop);
-            std::thread::spawn(move || toil(&stop))
+        let count = if cpus.is_empty() { 0 } else { toiling.max(cpus.len()) };
+        let places: Vec<Place> = (0..count).map(|_| Place::default()).collect();
+        let thread = |(at, place): (usize, &Place)| {
+            let (stop, place, cpu) = (Arc::clone(&stop), Arc::clone(place), cpus[at % cpus.len()]);
+            std::thread::spawn(move || {
+                // Elsewhere it would say of one core what another has to spare.
+                if thread::set_affinity(&[cpu]).is_ok() {
+                    be_there(&stop, &place, (at < toiling).then(Toil::new));
+                }
+            })
         };
-        Self { threads: (0..threads).map(thread).collect(), stop }
+        Self { threads: places.iter().enumerate().map(thread).collect(), cores: cpus.len(), places, stop }
+    }
+
+    /// From now on they say on each core when they had it; until they are told to for none.
+    pub(crate) fn watch(&self, cores: &[Arc<Seen>]) {
+        for (at, place) in self.places.iter().enumerate() {
+            let seen = if cores.is_empty() { None } else { cores.get(at % self.cores).cloned() };
+            *place.lock().unwrap_or_else(PoisonError::into_inner) = seen;
+        }
     }
 }
 
@@ -42,19 +78,65 @@ impl Drop for Load {
     }
 }
 
-fn toil(stop: &AtomicBool) {
-    let (one, mut other) = (vec![1_u8; BYTES], vec![0_u8; BYTES]);
-    let mut sum = 0_u64;
+/// Has a core whenever nobody else wants it.
+fn be_there(stop: &AtomicBool, place: &Place, mut toil: Option<Toil>) {
+    let mut from = clock::monotonic_ns();
+    let mut before = from;
     while !stop.load(Ordering::Relaxed) {
-        other.copy_from_slice(&one);
-        sum = other
-            .iter()
-            .step_by(64)
-            .fold(sum, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(*byte)));
-        // Long system calls, of which a kernel that cannot be preempted lets others wait.
-        drop(memory::map_anonymous(1 << 20));
+        let now = clock::monotonic_ns();
+        let watches = match &*place.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(seen) => {
+                let is_cut = now - before > THERE_NS;
+                if is_cut || before - from > STRETCH_NS {
+                    seen.spare(from, before);
+                    from = if is_cut { now } else { before };
+                }
+                true
+            }
+            None => {
+                from = now;
+                false
+            }
+        };
+        before = now;
+        match &mut toil {
+            Some(toil) => toil.a_little(),
+            None if watches => {}
+            None => std::thread::sleep(RESTS),
+        }
     }
-    std::hint::black_box(sum);
+}
+
+/// Copies and sums up a piece at a time, and calls the kernel when it has come to the end.
+struct Toil {
+    one: Vec<u8>,
+    other: Vec<u8>,
+    at: usize,
+    round: usize,
+    sum: u64,
+}
+
+impl Toil {
+    fn new() -> Self {
+        Self { one: vec![1; BYTES], other: vec![0; BYTES], at: 0, round: 0, sum: 0 }
+    }
+
+    fn a_little(&mut self) {
+        let piece = self.at..self.at + PIECE;
+        self.other[piece.clone()].copy_from_slice(&self.one[piece.clone()]);
+        let bytes = self.other[piece].iter().step_by(64);
+        self.sum = bytes.fold(self.sum, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(*byte)));
+        self.at += PIECE;
+        if self.at == BYTES {
+            self.at = 0;
+            self.round += 1;
+            std::hint::black_box(self.sum);
+            if self.round.is_multiple_of(ROUNDS) {
+                // Long, of which a kernel that cannot be preempted lets others wait.
+                drop(memory::map_anonymous(1 << 20));
+            }
+        }
+    }
 }
 
 /// Ends the process if a set does not come to its end.

@@ -108,7 +108,9 @@ pub(crate) fn run(settings: &Settings<'_>) -> Result<bool, String> {
     // Both as in a run of an application.
     let _ = memory::lock_all();
     let _awake = machine::dma_latency_hold();
-    let cores = thread::affinity().map_err(|error| error.to_string())?.len().min(2);
+    let mut cpus = thread::affinity().map_err(|error| error.to_string())?;
+    cpus.truncate(2);
+    let cores = cpus.len();
     let add = match measured::overheads(cores) {
         Ok(add) => add,
         Err(why) => {
@@ -130,7 +132,7 @@ pub(crate) fn run(settings: &Settings<'_>) -> Result<bool, String> {
     found.next_seed = found.next_seed.max(settings.seed);
     found.rows.resize(KINDS.len(), Row::default());
     let before = found.seconds;
-    let _load = Load::new(settings.load);
+    let load = Load::new(&cpus, settings.load);
     let (watchdog, others) = (Watchdog::new(), Others::new());
     let mut caught = false;
     // Where a machine adds so much that hardly a set is schedulable, it ends.
@@ -161,7 +163,8 @@ pub(crate) fn run(settings: &Settings<'_>) -> Result<bool, String> {
                 keep(settings, &found)?;
                 watchdog.begins(seed, settings.time);
                 let only = Settings { sets: 1, seed, ..*settings };
-                let failed = one(kind, &proven, &only, &add, &others, &mut draw, &mut found.rows[at]);
+                let failed =
+                    one(kind, &proven, &only, &add, (&load, &others), &mut draw, &mut found.rows[at]);
                 watchdog.ended();
                 found.stuck -= 1;
                 let failed = failed.map_err(|why| format!("seed {seed}, {}: {why}", kind.name))?;
@@ -206,7 +209,7 @@ fn one(
     proven: &Proven,
     settings: &Settings<'_>,
     add: &Overheads,
-    others: &Others,
+    (load, others): (&Load, &Others),
     draw: &mut Draw,
     row: &mut Row,
 ) -> Result<Vec<String>, String> {
@@ -218,7 +221,7 @@ fn one(
     let Proven { set, rules, .. } = proven;
     let wish = Wish { time: settings.time, fault };
     let begin_ns = clock::monotonic_ns();
-    let ran = threads::run(set, rules, wish, draw)?;
+    let ran = threads::run(set, rules, wish, load, draw)?;
     if ran.posture != Posture::Strict {
         return Err(format!("it ran {}", ran.posture));
     }

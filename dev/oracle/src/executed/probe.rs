@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Signs of life of a core while a set runs on it: of a thread above all others, and of the jobs' own loops.
+//! Signs of life of a core while a set runs on it: of a thread above all others, of the jobs' own loops, and of one that has
+//! what nobody else wants.
 //!
 //! The probe sleeps until every release of its core, as the dispatcher does, and until [`EVERY`] after its last look. It
 //! is of no use to us that it is late; it says when the machine was, and when it was not.
@@ -25,8 +26,10 @@ const THERE_NS: u64 = 5_000;
 pub(crate) enum Sign {
     /// The probe, which was due then, and came.
     Look { due_ns: u64, seen_ns: u64 },
-    /// A job computed all that time; and was not done then, if it was `cut` off.
-    Alive { from_ns: u64, to_ns: u64, cut: bool },
+    /// A job computed all that time.
+    Alive { from_ns: u64, to_ns: u64 },
+    /// An ordinary thread ran: nobody of ours wanted the core.
+    Spare { from_ns: u64, to_ns: u64 },
 }
 
 /// What is seen on a core, by whoever sees it. Nothing is allocated while it runs.
@@ -38,7 +41,7 @@ pub(crate) struct Seen {
 
 const LOOK: u64 = 0;
 const ALIVE: u64 = 1;
-const CUT: u64 = 2;
+const SPARE: u64 = 2;
 
 impl Seen {
     pub(crate) fn new() -> Self {
@@ -53,6 +56,11 @@ impl Seen {
         }
     }
 
+    /// An ordinary thread ran all that time.
+    pub(crate) fn spare(&self, from_ns: u64, to_ns: u64) {
+        self.put([SPARE, from_ns, to_ns]);
+    }
+
     /// All of them, when everybody is done.
     pub(crate) fn signs(&self) -> Vec<Sign> {
         let count = self.count.load(Ordering::Relaxed).min(KEPT);
@@ -60,7 +68,8 @@ impl Seen {
             let [kind, one, other] = [0, 1, 2].map(|at| words[at].load(Ordering::Relaxed));
             match kind {
                 LOOK => Sign::Look { due_ns: one, seen_ns: other },
-                _ => Sign::Alive { from_ns: one, to_ns: other, cut: kind == CUT },
+                SPARE => Sign::Spare { from_ns: one, to_ns: other },
+                _ => Sign::Alive { from_ns: one, to_ns: other },
             }
         };
         self.signs[..count].iter().map(sign).collect()
@@ -75,7 +84,7 @@ impl Seen {
             let used = clock::thread_cpu_ns() - begin;
             let now = clock::monotonic_ns();
             if now - before > THERE_NS {
-                self.put([CUT, from, before]);
+                self.put([ALIVE, from, before]);
                 from = now;
             }
             before = now;
@@ -127,7 +136,7 @@ mod tests {
         assert_eq!(*last, Sign::Look { due_ns: 5, seen_ns: 9 });
         let mut until = from_ns;
         for sign in alive {
-            let Sign::Alive { from_ns, to_ns, .. } = sign else { panic!("{sign:?}") };
+            let Sign::Alive { from_ns, to_ns } = sign else { panic!("{sign:?}") };
             assert!(until <= *from_ns && from_ns <= to_ns, "{alive:?}");
             until = *to_ns;
         }

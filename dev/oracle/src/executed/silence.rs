@@ -5,10 +5,11 @@
 //!
 //! ```text
 //! jobs compute    ======|            |=====|   |==============|     |=======
-//! probe looks               x                    due.......x          (late)
+//! ordinary thread            |--|
+//! probe looks               x                    due.......x
 //! records           |         |            | |
-//!                       ------ pause ------                ---- pause
-//!                             ..stall              ...stall   .stall
+//!                       ---- pause ---                     ---- pause
+//!                               .stall             ...stall   .stall
 //! ```
 //!
 //! A **pause** is a time in which a core has something to run and no job of its own computes. It may take what is charged for
@@ -16,9 +17,8 @@
 //! takes beyond that is a **stall**; and so is the time by which the probe is later than is charged, whoever computes: the
 //! machine was deaf.
 //!
-//! A pause between jobs could be one in which nobody was woken, and then it is not the machine's. So what of it comes before a
-//! look that is on time counts as nothing: the processor was there when it was wanted. A job that was cut off while it
-//! computed needs nobody; there it counts.
+//! A pause could be one in which nobody was woken, and then it is not the machine's. But then the ordinary thread runs that
+//! every core has and that always wants to: what it had of a pause counts as nothing, from when a release would be told.
 //!
 //! A core has something to run while a job is under way on it that is not away, waiting for another core; unless one spins,
 //! waiting for another core. What another core hands to a job that waits, it has from then on ([`handed`]).
@@ -45,11 +45,8 @@ enum Mark {
     Arrival(JobOf),
     /// A job that waited need not any more.
     Handed(JobOf),
-    OnTime,
-    Late,
-    Computes {
-        cut: bool,
-    },
+    Look,
+    Computes,
     Told(Change, JobOf),
 }
 
@@ -73,13 +70,13 @@ impl Mark {
     /// What is charged for it.
     fn costs_ns(self, add: &Overheads) -> u64 {
         match self {
-            Self::OnTime | Self::Late => add.look_ns,
+            Self::Look => add.look_ns,
             Self::Told(Change::Known, _) => add.visit_ns,
             Self::Told(Change::Starts | Change::Closes | Change::Leaves | Change::Returns, _) => {
                 add.switch_ns
             }
             Self::Told(Change::Locks, _) => add.lock_ns,
-            Self::Computes { .. }
+            Self::Computes
             | Self::Arrival(_)
             | Self::Handed(_)
             | Self::Told(Change::Spins | Change::Other, _) => 0,
@@ -184,44 +181,63 @@ pub(crate) fn stalls<'r>(
         let told = if record.kind == Kind::Release { at + record.value } else { at };
         marks.push((told, told, Mark::Told(change, job)));
     }
-    let mut found = Vec::new();
+    let (mut found, mut spare) = (Vec::new(), Vec::new());
     for sign in signs {
-        marks.push(match *sign {
+        match *sign {
             Sign::Look { due_ns, seen_ns } => {
                 let heard = due_ns + add.release_ns + add.kernel_ns;
                 if seen_ns > heard {
                     found.push((heard, seen_ns));
                 }
-                let is_late = seen_ns - due_ns > add.release_ns;
-                (seen_ns, seen_ns, if is_late { Mark::Late } else { Mark::OnTime })
+                marks.push((seen_ns, seen_ns, Mark::Look));
             }
-            Sign::Alive { from_ns, to_ns, cut } => (from_ns, to_ns, Mark::Computes { cut }),
-        });
+            Sign::Alive { from_ns, to_ns } => marks.push((from_ns, to_ns, Mark::Computes)),
+            Sign::Spare { from_ns, to_ns } => spare.push((from_ns, to_ns)),
+        }
     }
     marks.sort_unstable();
+    spare.sort_unstable();
     let mut jobs = Jobs::default();
-    // Of the pause: since when, what is charged for it, and whether a job was cut off.
-    let (mut since, mut charged, mut cut_off) = (0, 0, false);
+    let mut pause = Pause::default();
     for (from, to, mark) in marks {
         let (could, spins) = (jobs.can_run(), jobs.spins.is_some());
         jobs.take(mark);
-        if from < since {
+        if from < pause.since {
             continue;
         }
-        charged += mark.costs_ns(add);
-        let ends = could && (matches!(mark, Mark::Computes { .. }) || !jobs.can_run());
-        if ends && from - since > charged {
-            found.push((since + charged, from));
+        pause.charged += mark.costs_ns(add);
+        if could && (mark == Mark::Computes || !jobs.can_run()) {
+            found.extend(pause.stall(from, &spare));
         }
-        match mark {
-            Mark::Computes { cut } => (since, charged, cut_off) = (to, add.read_ns, cut),
-            Mark::OnTime if !cut_off => (since, charged) = (from, mark.costs_ns(add)),
-            _ if !could => (since, charged, cut_off) = (from, mark.begins_ns(add, spins), false),
-            Mark::Told(change, _) => cut_off &= change == Change::Known,
-            Mark::OnTime | Mark::Late | Mark::Arrival(_) | Mark::Handed(_) => {}
+        if mark == Mark::Computes {
+            pause = Pause { since: to, latency: 0, charged: add.read_ns };
+        } else if !could {
+            let latency = mark.begins_ns(add, spins);
+            pause = Pause { since: from, latency, charged: latency };
         }
     }
     found
+}
+
+/// A core has something to run, and no job computes.
+#[derive(Default)]
+struct Pause {
+    since: u64,
+    /// Of what is charged, that in which the machine is still at what it did before.
+    latency: u64,
+    charged: u64,
+}
+
+impl Pause {
+    /// What is beyond, at its end.
+    fn stall(&self, end: u64, spare: &[Stall]) -> Option<Stall> {
+        let from = self.since + self.latency;
+        // They end in order as well: a core has one of them at a time.
+        let first = spare.partition_point(|(_, to)| *to <= from);
+        let within = spare[first..].iter().take_while(|(begin, _)| *begin < end);
+        let stalled = self.since + self.charged + covered(within, from, end);
+        (stalled < end).then_some((stalled, end))
+    }
 }
 
 /// How much of a window stalls cover, each instant once.
@@ -260,11 +276,11 @@ mod tests {
     }
 
     fn alive(from_ns: u64, to_ns: u64) -> Sign {
-        Sign::Alive { from_ns, to_ns, cut: false }
+        Sign::Alive { from_ns, to_ns }
     }
 
-    fn cut(from_ns: u64, to_ns: u64) -> Sign {
-        Sign::Alive { from_ns, to_ns, cut: true }
+    fn spare(from_ns: u64, to_ns: u64) -> Sign {
+        Sign::Spare { from_ns, to_ns }
     }
 
     fn look(due_ns: u64, seen_ns: u64) -> Sign {
@@ -300,24 +316,30 @@ mod tests {
         assert_eq!(found(&run, &signs), [(1501, 1800), (5020, 5290), (5030, 5311)]);
     }
 
+    /// 1 is charged for a job's last look at the clock, 4 for the probe's, and 6 for the release that is told.
     #[test]
-    fn a_look_on_time_says_nothing_for_a_job_that_was_cut_off() {
+    fn what_others_had_to_spare_is_no_stall() {
         let run = [
             record(1000, Kind::Release, 15),
             record(1020, Kind::Start, 0),
             record(1200, Kind::Release, 405),
             record(2000, Kind::Complete, 0),
         ];
-        let with = |first| found(&run, &[first, look(1700, 1702), alive(1800, 2000)]);
-        assert_eq!(with(cut(1021, 1500)), [(1511, 1800)]);
-        assert_eq!(with(alive(1021, 1500)), [(1706, 1800)]);
+        let with = |more: &[Sign]| {
+            let signs = [alive(1021, 1500), look(1700, 1702), alive(1800, 2000)];
+            found(&run, &[&signs, more].concat())
+        };
+        assert_eq!(with(&[]), [(1511, 1800)]);
+        assert_eq!(with(&[spare(1520, 1590), spare(1710, 1720)]), [(1591, 1800)]);
+        assert_eq!(with(&[spare(100, 400), spare(900, 1530), spare(1790, 1900)]), [(1551, 1800)]);
+        assert_eq!(with(&[spare(1501, 1795)]), []);
     }
 
     #[test]
     fn a_machine_that_does_not_hear_has_stalled_whoever_computes() {
         let run =
             [record(1000, Kind::Release, 15), record(1020, Kind::Start, 0), record(2000, Kind::Complete, 0)];
-        let with = |seen| found(&run, &[cut(1021, seen - 3), look(1100, seen), alive(seen + 1, 2000)]);
+        let with = |seen| found(&run, &[alive(1021, seen - 3), look(1100, seen), alive(seen + 1, 2000)]);
         assert_eq!(with(1190), [(1120, 1190)]);
         assert_eq!(with(1115), []);
     }
@@ -342,12 +364,10 @@ mod tests {
     fn a_job_that_nobody_wakes_is_no_stall() {
         let run =
             [record(1000, Kind::Release, 5), record(9990, Kind::Start, 0), record(9999, Kind::Complete, 0)];
-        let looks: Vec<Sign> = (1..20).map(|at| look(500 * at, 500 * at + 3)).collect();
-        let stalled = covered(found(&run, &looks).iter(), 0, 9999);
-        assert!(stalled < 500, "{stalled}");
-        // The machine's own, for the probe was late as well.
-        let late = [look(1000, 1002), look(1500, 9980)];
-        assert!(covered(found(&run, &late).iter(), 0, 9999) > 8900);
+        // The machine is still at it when the release is due, and has 20 until it need not be.
+        let with = |until| found(&run, &[spare(700, until), alive(9990, 9998)]);
+        assert_eq!(with(9988), []);
+        assert_eq!(with(5000), [(5006, 9990)]);
     }
 
     #[test]
@@ -364,7 +384,7 @@ mod tests {
         }
     }
 
-    /// Handed over at 1100 and known at 1800; a look on time in between says that the processor was there.
+    /// Handed over at 1100 and known at 1800.
     #[test]
     fn a_wake_that_takes_long_is_a_stall() {
         let of = |subject, record: Record| Record { subject, ..record };
@@ -384,8 +404,8 @@ mod tests {
         assert_eq!(when, [(1100, (0, 0))]);
         let with = |signs: &[Sign]| stalls(away.iter(), signs, &when, &ADD);
         assert_eq!(with(&[]), [(1120, 1805)]);
-        assert_eq!(with(&[look(1790, 1791)]), [(1795, 1805)]);
-        assert_eq!(with(&[look(1200, 1700)]), [(1220, 1700), (1124, 1805)]);
+        assert_eq!(with(&[look(1790, 1791)]), [(1124, 1805)]);
+        assert_eq!(with(&[spare(1030, 1420)]), [(1420, 1805)]);
         // Who spins needs no wake.
         let spins = run(Kind::Spin, Kind::Locked);
         let when = handed(&[&spins[..], &there].concat(), here);

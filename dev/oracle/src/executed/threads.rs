@@ -15,6 +15,7 @@ use taut_sim::{CoreRule, GlobalRule, Rules};
 use taut_sys::thread;
 use taut_time::Duration;
 
+use super::load::Load;
 use super::probe::{Seen, Sign, watch};
 use crate::draw::Draw;
 
@@ -202,8 +203,14 @@ pub(crate) struct Wish {
     pub(crate) fault: Fault,
 }
 
-/// Runs a set. The same draw gives the same jobs.
-pub(crate) fn run(set: &TaskSet, rules: &Rules, wish: Wish, draw: &mut Draw) -> Result<Ran, String> {
+/// Runs a set, watched by the load. The same draw gives the same jobs.
+pub(crate) fn run(
+    set: &TaskSet,
+    rules: &Rules,
+    wish: Wish,
+    load: &Load,
+    draw: &mut Draw,
+) -> Result<Ran, String> {
     let told = |error: &dyn std::fmt::Display| error.to_string();
     let cpus = thread::affinity().map_err(|error| told(&error))?;
     let count = set.resources().len();
@@ -271,6 +278,7 @@ pub(crate) fn run(set: &TaskSet, rules: &Rules, wish: Wish, draw: &mut Draw) -> 
     }
     // 3. The run, with a probe on each core.
     let stop = AtomicBool::new(false);
+    load.watch(&seen);
     let run = setup.run(Wanted::Best, |exec| {
         let origin_ns = exec.origin().as_ns();
         std::thread::scope(|scope| {
@@ -293,6 +301,7 @@ pub(crate) fn run(set: &TaskSet, rules: &Rules, wish: Wish, draw: &mut Draw) -> 
         });
         exec.origin()
     });
+    load.watch(&[]);
     let (origin, outcome) = run.map_err(|error| told(&error))?;
     let begin = Record { at: origin, kind: Kind::Begin, cpu: 0, subject: 0, job: 0, value: 0 };
     let mut records = vec![begin];
