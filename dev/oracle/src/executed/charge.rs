@@ -23,8 +23,8 @@ use taut_time::Duration;
 
 use super::probe::EVERY;
 
-/// Parts of 1: u is counted in these.
-const WHOLE: u128 = 1_000_000_000;
+/// Parts of 1: u is counted in these. Also the nanoseconds of a second.
+pub(crate) const WHOLE: u128 = 1_000_000_000;
 
 /// What was measured, in ns.
 #[derive(Clone, Copy, Debug, Default)]

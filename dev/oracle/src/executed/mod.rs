@@ -4,6 +4,9 @@
 //! Analysed = simulated = executed: random sets, accepted by an analysis that counts with what was measured of this machine
 //! in the same run; executed on threads; and what was recorded is simulated again.
 //!
+//! Each set has what its kind is about, a resource of several tasks or of several cores, and of some that are accepted it is
+//! the one whose jobs wait most for another core; half of the sets begin with all their tasks at once.
+//!
 //! A set fails if the events that were recorded are not those of the simulation, if a job is lost, if two jobs are in a
 //! section at once, or if a response is above its bound by more than the machine is seen to have stalled meanwhile
 //! ([`silence`]). A set that does not come to its end lost a wake-up.
@@ -66,6 +69,9 @@ struct Row {
     sets: u64,
     jobs: u64,
     events: u64,
+    /// How often a job waited for what another one held.
+    #[serde(default)]
+    waits: u64,
     /// Sets whose events are those of the simulation.
     equal: u64,
     /// Sets that ran beside real-time threads of others.
@@ -276,6 +282,8 @@ fn one(
     row.sets += 1;
     row.jobs += ran.completed;
     row.events += replayed.events();
+    let waits = |record: &&taut_event::Record| matches!(record.kind, Event::Spin | Event::Suspend);
+    row.waits += ran.records.iter().filter(waits).count() as u64;
     row.kept += judged.kept;
     row.excused += judged.excused;
     row.exceeded += judged.exceeded.len() as u64;
@@ -289,11 +297,12 @@ fn one(
 /// Prints the table and the failures; whether there are none.
 fn print(found: &Found) -> bool {
     println!(
-        "{:<24} {:>6} {:>8} {:>9} {:>6} {:>9} {:>9} {:>7} {:>8} {:>8}",
+        "{:<24} {:>6} {:>8} {:>9} {:>7} {:>6} {:>9} {:>9} {:>7} {:>8} {:>8}",
         "executed",
         "sets",
         "jobs",
         "events",
+        "waits",
         "equal",
         "disturbed",
         "in bound",
@@ -307,6 +316,7 @@ fn print(found: &Found) -> bool {
         all.sets += row.sets;
         all.jobs += row.jobs;
         all.events += row.events;
+        all.waits += row.waits;
         all.equal += row.equal;
         all.disturbed += row.disturbed;
         all.kept += row.kept;
@@ -339,10 +349,11 @@ fn print(found: &Found) -> bool {
 
 fn line(name: &str, row: &Row) {
     println!(
-        "{name:<24} {:>6} {:>8} {:>9} {:>6} {:>9} {:>9} {:>7} {:>8} {:>6.1} %",
+        "{name:<24} {:>6} {:>8} {:>9} {:>7} {:>6} {:>9} {:>9} {:>7} {:>8} {:>6.1} %",
         row.sets,
         row.jobs,
         row.events,
+        row.waits,
         row.equal,
         row.disturbed,
         row.kept,
