@@ -95,14 +95,14 @@ fn run(system: &System, key: Key, effort: &Effort, (cpus, clock_ns): ([u16; 2], 
     let (steps, flows) = ground.stand(system, mechanism)?;
     let bells: Vec<Bell> = system.tasks.iter().map(|_| Bell::new()).collect();
     let mut parts = parts(system, steps, (&flows, &bells), clock_ns);
-    match mode {
+    let origin_ns = match mode {
         Mode::Dispatched => {
             let how = (cpus, effort.wanted, effort.ticks);
-            dispatched::run(system, mechanism, (&mut parts, &bells), how)?;
+            dispatched::run(system, mechanism, (&mut parts, &bells), how)?
         }
         Mode::Native => native::run(system, mechanism, (&mut parts, &bells), (cpus, effort.ticks))?,
-    }
+    };
     let refused = parts.iter().map(|part| part.meter.refused).sum();
-    let samples = parts.iter().flat_map(|part| part.meter.samples.iter().copied()).collect();
+    let samples = parts.iter().flat_map(|part| part.meter.samples(origin_ns)).collect();
     Ok(Run { key, ticks: effort.ticks, samples, refused })
 }

@@ -3,7 +3,6 @@
 
 //! A system on two dispatched cores, which are to this what Erika is to the paper.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration as Time;
 
 use taut_atomic::{LINE_BYTES, Line, Memory};
@@ -43,13 +42,11 @@ impl Locks for OfJob<'_, '_, '_> {
 struct OfTask<'w, 'f, 'p, 'm> {
     part: &'w mut Part<'f, 'p>,
     handles: &'w [Handle<'m>],
-    origin_ns: &'w AtomicU64,
     ticks: u64,
 }
 
 impl Work for OfTask<'_, '_, '_, '_> {
     fn run(&mut self, job: &mut Job<'_>) {
-        self.part.meter.origin_ns = self.origin_ns.load(Ordering::Relaxed);
         if job.number() * self.part.task.ticks < self.ticks {
             self.part.job(&mut OfJob { job, handles: self.handles });
         }
@@ -57,7 +54,6 @@ impl Work for OfTask<'_, '_, '_, '_> {
 
     /// As `taut run` does: activations at the release; the job when what it reads is there.
     fn admit(&mut self, next: u64, begins: bool) -> bool {
-        self.part.meter.origin_ns = self.origin_ns.load(Ordering::Relaxed);
         self.part.activate(next * self.part.task.ticks);
         if !begins {
             return true;
@@ -69,7 +65,7 @@ impl Work for OfTask<'_, '_, '_, '_> {
     }
 }
 
-/// Runs them for as many timer periods.
+/// Runs them for as many timer periods; when release 0 was.
 ///
 /// # Errors
 /// What keeps it from running here.
@@ -78,7 +74,7 @@ pub(super) fn run(
     mechanism: Mechanism,
     (parts, bells): (&mut [Part<'_, '_>], &[Bell]),
     (cpus, wanted, ticks): ([u16; 2], Wanted, u64),
-) -> Result<(), String> {
+) -> Result<u64, String> {
     let protocol = if mechanism == Mechanism::Msrp { Protocol::Msrp } else { Protocol::Mpcp };
     let room =
         |parties: u32| if protocol == Protocol::Msrp { spin::bytes(parties) } else { queued::bytes(parties) };
@@ -86,7 +82,7 @@ pub(super) fn run(
     let room = |users: usize| (0..room(parties(users)).div_ceil(LINE_BYTES)).map(|_| Line::new()).collect();
     let mut lines: Vec<Vec<Line>> =
         system.objects.iter().map(|object| room(object.users().count())).collect();
-    let (mut handles, origin_ns) = (Vec::new(), AtomicU64::new(0));
+    let mut handles = Vec::new();
     let mut setup = Setup::new();
     let cores = cpus.map(|cpu| setup.core(cpu, Rule::Immediate));
     for (object, lines) in system.objects.iter().zip(&mut lines).filter(|_| mechanism.is_lock()) {
@@ -98,7 +94,7 @@ pub(super) fn run(
             Handle::Global(made.map_err(|error| error.to_string())?)
         });
     }
-    let (handles, origin_ns) = (&handles[..], &origin_ns);
+    let handles = &handles[..];
     for (at, part) in parts.iter_mut().enumerate() {
         let task = part.task.clone();
         let release =
@@ -116,7 +112,7 @@ pub(super) fn run(
         if !part.flows.is_empty() {
             made = made.admitted();
         }
-        let id = setup.task(cores[task.core], made, OfTask { part, handles, origin_ns, ticks });
+        let id = setup.task(cores[task.core], made, OfTask { part, handles, ticks });
         for global in uses {
             setup.uses_global(id, global).map_err(|error| error.to_string())?;
         }
@@ -132,8 +128,8 @@ pub(super) fn run(
         }
     }
     let ran = setup.run(wanted, |exec| {
-        origin_ns.store(exec.origin().as_ns(), Ordering::Relaxed);
-        exec.wait(Some(Time::from_nanos(ticks.min(TICKS) * TICK_NS)))
+        exec.wait(Some(Time::from_nanos(ticks.min(TICKS) * TICK_NS)));
+        exec.origin().as_ns()
     });
-    ran.map(drop).map_err(|error| error.to_string())
+    ran.map(|(origin_ns, _)| origin_ns).map_err(|error| error.to_string())
 }

@@ -88,14 +88,21 @@ pub(super) struct Sample {
     pub(super) ns: u32,
 }
 
+/// A call as it is written down, before anybody asks when release 0 was.
+#[derive(Clone, Copy, Debug)]
+struct Taken {
+    call: Call,
+    touch: Touch,
+    at_ns: u64,
+    ns: u32,
+}
+
 /// Where a task writes its own calls.
 #[derive(Clone, Debug)]
 pub(super) struct Meter {
-    pub(super) samples: Vec<Sample>,
+    taken: Vec<Taken>,
     /// Between two looks at the clock that have nothing between them.
     clock_ns: u64,
-    /// Release 0.
-    pub(super) origin_ns: u64,
     /// Activations that were refused because a job was late, and reads without a value.
     pub(super) refused: u64,
 }
@@ -123,9 +130,9 @@ impl Meter {
     pub(super) fn new(room: usize, clock_ns: u64) -> Self {
         let touch = Touch { bytes: 0, readers: 0, write: false, across: false };
         // Written once, so that nothing is mapped while it is measured.
-        let mut samples = vec![Sample { call: Call::Access, touch, tick: 1, ns: 1 }; room];
-        samples.clear();
-        Self { samples, clock_ns, origin_ns: 0, refused: 0 }
+        let mut taken = vec![Taken { call: Call::Access, touch, at_ns: 1, ns: 1 }; room];
+        taken.clear();
+        Self { taken, clock_ns, refused: 0 }
     }
 
     /// A call that took from one look at the clock to another; in several parts: each pair.
@@ -138,9 +145,18 @@ impl Meter {
     /// A call that took so long.
     #[inline]
     pub(super) fn spent(&mut self, call: Call, touch: Touch, at_ns: u64, ns: u64) {
-        if self.samples.len() < self.samples.capacity() {
-            let tick = (at_ns.saturating_sub(self.origin_ns) / TICK_NS) as u32;
-            self.samples.push(Sample { call, touch, tick, ns: u32::try_from(ns).unwrap_or(u32::MAX) });
+        if self.taken.len() < self.taken.capacity() {
+            self.taken.push(Taken { call, touch, at_ns, ns: u32::try_from(ns).unwrap_or(u32::MAX) });
         }
+    }
+
+    /// All calls, by timer periods since release 0.
+    pub(super) fn samples(&self, origin_ns: u64) -> impl Iterator<Item = Sample> + '_ {
+        self.taken.iter().map(move |taken| Sample {
+            call: taken.call,
+            touch: taken.touch,
+            tick: (taken.at_ns.saturating_sub(origin_ns) / TICK_NS) as u32,
+            ns: taken.ns,
+        })
     }
 }

@@ -129,7 +129,7 @@ fn wait(part: &mut Part<'_, '_>, bells: &[Bell]) {
     }
 }
 
-/// Runs them for as many timer periods.
+/// Runs them for as many timer periods; when release 0 was.
 ///
 /// # Errors
 /// What keeps it from running here.
@@ -138,7 +138,7 @@ pub(super) fn run(
     mechanism: Mechanism,
     (parts, bells): (&mut [Part<'_, '_>], &[Bell]),
     (cpus, ticks): ([u16; 2], u64),
-) -> Result<(), String> {
+) -> Result<u64, String> {
     let lines = |object: &Object| {
         let parties = object.users().count() as u32;
         let bytes = spin::bytes(parties).max(queued::bytes(parties));
@@ -178,7 +178,6 @@ pub(super) fn run(
                         }
                     };
                     stationed?;
-                    part.meter.origin_ns = origin_ns;
                     for tick in (0..ticks).step_by(part.task.ticks as usize) {
                         clock::sleep_until(origin_ns + tick * TICK_NS);
                         part.activate(tick);
@@ -196,6 +195,6 @@ pub(super) fn run(
         for thread in threads {
             thread.join().map_err(|_| "a thread panicked".to_owned())?.map_err(|error| error.to_string())?;
         }
-        Ok(())
+        Ok(origin.load(Ordering::Relaxed))
     })
 }
