@@ -122,6 +122,11 @@ impl Task {
         }
     }
 
+    /// Whether its jobs may have only so much of the core.
+    pub(crate) fn has_budget(&self) -> bool {
+        self.budget_ns != u64::MAX
+    }
+
     /// A job begins that the rule is told of now.
     pub(crate) fn begin(&mut self, arrived: Arrived) {
         (self.job, self.active) = (arrived, true);

@@ -49,7 +49,7 @@ impl State {
         let next = self.place(chosen, caller, now_ns, begins);
         self.attend();
         self.look_at_loan(caller, now_ns);
-        if caller != Caller::Above {
+        if caller != Caller::Above && self.limited {
             // Nobody but the dispatcher looks when a budget ends.
             let end_ns = self.budget_end();
             self.call |= end_ns < self.wake_ns;

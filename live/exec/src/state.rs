@@ -43,6 +43,8 @@ pub(crate) struct State {
     /// The thread that is to run, if a lock of it needs no more than the local rule's word; else [`NOBODY`]: the job is
     /// killed, or holds what other cores use, or `careful`. Whoever leaves says so to the mark.
     pub(crate) pass: u32,
+    /// Whether anybody's time on the core is limited: there are budgets, or servers.
+    pub(crate) limited: bool,
     /// Whether any lock needs more: they are recorded, jobs may have to wait, or the processor is asked for by a call.
     pub(crate) careful: bool,
     /// The next arrival that has not been told is not before this: see [`crate::rule`].
@@ -79,6 +81,7 @@ impl State {
         log: Log,
     ) -> Self {
         let careful = log.level == Level::All || !serving.is_empty() || !rule.local().is_short();
+        let limited = !serving.is_empty() || tasks.iter().any(Task::has_budget);
         let untimed = tasks.iter().any(|task| !matches!(task.release, Release::Periodic { .. }));
         let admits = tasks.iter().any(|task| task.admission.asked);
         let background = Background::new(List::new(vec![Node::EMPTY; tasks.len()].into()));
@@ -92,6 +95,7 @@ impl State {
             current: NONE,
             chosen: NONE,
             pass: NOBODY,
+            limited,
             careful,
             floor_ns: NEVER,
             calendar,

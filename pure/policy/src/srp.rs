@@ -159,17 +159,21 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<LocalResource>> Srp<Q, S, R> {
 
     #[inline(never)]
     fn decide_anew(&mut self) -> Option<usize> {
-        // One start at most: a second would have to be before the first, which was first of the heap.
-        if let Some(task) = self.sooner()
-            && (self.height == 0 || self.task(task).relative < self.sections.bar())
-        {
-            self.start(task);
+        // The least key of those that are due sooner than the top of the stack.
+        let mut next = u64::MAX;
+        if let Some(task) = self.sooner() {
+            next = self.task(task).relative;
+            if self.height == 0 || next < self.sections.bar() {
+                self.start(task);
+                // It was first of the heap: none of the rest is due sooner.
+                next = u64::MAX;
+            }
         }
         let top = self.top()?;
         if self.sections.running().is_none() {
             self.sections.start(top, self.task(top).last, self.sections.bar());
         }
-        self.sections.decided(self.sooner().map_or(u64::MAX, |task| self.task(task).relative));
+        self.sections.decided(next);
         Some(top)
     }
 
