@@ -159,7 +159,7 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<LocalResource>> Srp<Q, S, R> {
 
     #[inline(never)]
     fn decide_anew(&mut self) -> Option<usize> {
-        // The least key of those that are due sooner than the top of the stack.
+        // The key of the one that a ceiling alone keeps out, if there is one.
         let mut next = u64::MAX;
         if let Some(task) = self.sooner() {
             next = self.task(task).relative;
