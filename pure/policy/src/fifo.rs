@@ -53,6 +53,14 @@ impl<S: Store<Waiter>> Fifo<S> {
         Ok(false)
     }
 
+    pub(crate) fn pass(&mut self, party: Party, to: Party) -> Result<(), Misuse> {
+        if self.holder != Some(party) {
+            return Err(Misuse::NotHolder);
+        }
+        self.holder = Some(to);
+        Ok(())
+    }
+
     pub(crate) fn release(&mut self, party: Party) -> Result<Option<Waiter>, Misuse> {
         if self.holder != Some(party) {
             return Err(Misuse::NotHolder);

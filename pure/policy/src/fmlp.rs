@@ -44,6 +44,10 @@ impl<S: Store<Waiter>> Global for FmlpLong<S> {
         Ok(next.map(|next| Grant { party: next.party, rank: next.number }))
     }
 
+    fn pass(&mut self, party: Party, to: Party) -> Result<(), Misuse> {
+        self.fifo.pass(party, to)
+    }
+
     fn holder(&self) -> Option<Party> {
         self.fifo.holder
     }
@@ -73,5 +77,20 @@ mod tests {
         assert_eq!(resource.release(party(1, 0)), Ok(Some(granted(2, 0, 7))));
         assert_eq!(resource.release(party(2, 0)), Ok(None));
         assert_eq!(resource.holder(), None);
+    }
+
+    #[test]
+    fn what_is_passed_is_granted_to_nobody() {
+        let at = Instant::from_ns;
+        let party = |core, task| Party { core, task };
+        let mut resource = FmlpLong::new([Waiter::EMPTY; 2]);
+        let granted = |core, task, rank| Grant { party: party(core, task), rank };
+        assert_eq!(resource.request(at(5), party(0, 1), 1), Ok(Request::Granted(granted(0, 1, 5))));
+        assert_eq!(resource.request(at(6), party(1, 0), 1), Ok(Request::Waits));
+        assert_eq!(resource.pass(party(1, 0), party(9, 9)), Err(Misuse::NotHolder));
+        assert_eq!(resource.pass(party(0, 1), party(9, 9)), Ok(()));
+        assert_eq!(resource.request(at(7), party(0, 1), 1), Ok(Request::Waits));
+        assert_eq!(resource.release(party(9, 9)), Ok(Some(granted(1, 0, 6))));
+        assert_eq!(resource.release(party(1, 0)), Ok(Some(granted(0, 1, 7))));
     }
 }

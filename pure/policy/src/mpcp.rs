@@ -79,6 +79,14 @@ impl<S: Store<Waiter>, C: Store<u32>> Global for Mpcp<S, C> {
         Ok(Some(self.grant(next)))
     }
 
+    fn pass(&mut self, party: Party, to: Party) -> Result<(), Misuse> {
+        if self.holder != Some(party) {
+            return Err(Misuse::NotHolder);
+        }
+        self.holder = Some(to);
+        Ok(())
+    }
+
     fn holder(&self) -> Option<Party> {
         self.holder
     }
@@ -106,5 +114,23 @@ mod tests {
             holder = party(core, task);
         }
         assert_eq!(resource.release(holder), Ok(None));
+    }
+
+    #[test]
+    fn what_is_passed_is_granted_to_nobody() {
+        let party = |core, task| Party { core, task };
+        let now = Instant::from_ns(0);
+        let mut resource = Mpcp::new([Waiter::EMPTY; 2], [7, 8]);
+        let granted =
+            |core, task, ceiling: u32| Grant { party: party(core, task), rank: (u32::MAX - ceiling).into() };
+        assert_eq!(resource.pass(party(0, 0), party(1, 0)), Err(Misuse::NotHolder));
+        assert_eq!(resource.request(now, party(0, 0), 1), Ok(Request::Granted(granted(0, 0, 7))));
+        assert_eq!(resource.request(now, party(1, 0), 5), Ok(Request::Waits));
+        assert_eq!(resource.pass(party(0, 0), party(9, 9)), Ok(()));
+        assert_eq!(resource.holder(), Some(party(9, 9)));
+        // Who gave it away may ask again, and is more urgent.
+        assert_eq!(resource.request(now, party(0, 0), 6), Ok(Request::Waits));
+        assert_eq!(resource.release(party(9, 9)), Ok(Some(granted(0, 0, 7))));
+        assert_eq!(resource.release(party(0, 0)), Ok(Some(granted(1, 0, 8))));
     }
 }

@@ -43,6 +43,10 @@ impl<S: Store<Waiter>> Global for Msrp<S> {
         Ok(next.map(|next| Grant { party: next.party, rank: 0 }))
     }
 
+    fn pass(&mut self, party: Party, to: Party) -> Result<(), Misuse> {
+        self.fifo.pass(party, to)
+    }
+
     fn holder(&self) -> Option<Party> {
         self.fifo.holder
     }

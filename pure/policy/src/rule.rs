@@ -160,6 +160,12 @@ pub trait Global {
     /// [`Misuse::NotHolder`].
     fn release(&mut self, party: Party) -> Result<Option<Grant>, Misuse>;
 
+    /// The holder passes it to `to`, which does not wait for it, whoever does: so that nobody is granted it yet. O(1).
+    ///
+    /// # Errors
+    /// [`Misuse::NotHolder`].
+    fn pass(&mut self, party: Party, to: Party) -> Result<(), Misuse>;
+
     /// Who holds it.
     fn holder(&self) -> Option<Party>;
 }

@@ -92,6 +92,14 @@ impl AnyGlobal {
         }
     }
 
+    pub(crate) fn pass(&mut self, party: Party, to: Party) -> Result<(), Misuse> {
+        match self {
+            Self::Msrp(rule) => rule.pass(party, to),
+            Self::Mpcp(rule) => rule.pass(party, to),
+            Self::FmlpLong(rule) => rule.pass(party, to),
+        }
+    }
+
     pub(crate) fn release(&mut self, party: Party) -> Result<Option<Grant>, Misuse> {
         match self {
             Self::Msrp(rule) => rule.release(party),

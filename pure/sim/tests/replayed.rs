@@ -9,8 +9,8 @@ mod random;
 use machine::{Case, Machine, case, change, counts, instant, of_core};
 use random::Random;
 use taut_event::{Kind, Record};
-use taut_sim::End;
 use taut_sim::replay::{Flaw, Names, Replay, Replayed, Why};
+use taut_sim::{CoreRule, End};
 use taut_time::{Duration, Instant};
 
 /// Cases of a test; the long form asks for more.
@@ -138,6 +138,28 @@ fn what_was_recorded_much_later_is_told_by_who_holds() {
     }
     println!("{reordered} steps in the other order");
     assert!(reordered > 100, "{reordered}");
+}
+
+/// Locks that take steps, with threads that are stopped between any two of them: several may ask at once, what was given
+/// back is let go later, and who takes a free one may do so for another.
+#[test]
+fn what_threads_do_at_a_lock_is_told_by_who_holds() {
+    let (mut reordered, mut waited) = (0, 0);
+    for seed in 1..=cases(3_000) {
+        let case = case(&mut Random(seed * 7919));
+        // A thread that is stopped anywhere is told later than any clock promises.
+        if case.rules.cores.iter().any(|rule| matches!(rule, CoreRule::Dfp { .. })) {
+            continue;
+        }
+        let mut machine = Machine::new(&case, seed).by_steps();
+        let records = machine.run(600);
+        let replayed = replay(&case, &records, 1_000_000);
+        assert!(replayed.is_equal(), "seed {seed}, {:?}:\n{}", case.rules, told(&replayed));
+        reordered += replayed.reordered;
+        waited += machine.waited;
+    }
+    println!("{reordered} steps in the other order, {waited} waits");
+    assert!(reordered > 100 && waited > 1_000, "{reordered} {waited}");
 }
 
 /// However close: a holder beside another is a difference.
@@ -288,7 +310,7 @@ fn nonsense_is_answered() {
 #[test]
 fn a_clock_that_knows_nothing_of_lateness_breaks() {
     use taut_model::{Arrivals, Body, Request, Resource, Scheduler, SetTask, TaskSet};
-    use taut_sim::{CoreRule, GlobalRule, Rules};
+    use taut_sim::{GlobalRule, Rules};
     let ns = Duration::from_ns;
     let task = |deadline| SetTask {
         name: String::new(),

@@ -27,6 +27,13 @@
 //! [`Replay::patience`]. That is no licence for a holder beside another, but for [`Replay::overlap`], or for one that went
 //! before its turn.
 //!
+//! What a lock does between two records is known in part: a request was made after the record before it on its core, and
+//! before its own; what was given back was let go after its record, and before the next one of that core. So a resource
+//! is kept from the unlock on until that one asks that came to hold it next. Who asks meanwhile waits, if one of these holds,
+//! else it is a difference: whoever gave it back may not have let it go yet; or another core asks in the same span of
+//! time, for who takes a free lock chooses among all that ask. And who was handed it before it looked is recorded as if it
+//! had not waited, although it had lined up before others.
+//!
 //! **Budgets.** That one is used up was found by a dispatcher, so it comes from outside. What becomes of the job follows from
 //! its task's [`Limit`]: one that is demoted or to be ended goes on in the background, and each decision is compared. Where a
 //! job is ended is its own business, as is everything that it does.

@@ -3,9 +3,18 @@
 
 //! Which core's next record comes first.
 
-use super::player::Player;
+use super::player::{Kept, Player};
 use super::tape::{Item, What};
 use crate::{GlobalRule, Sink};
+
+/// What comes before an item: by core and place.
+#[derive(Clone, Copy, Debug)]
+enum Before {
+    /// Another one, and all of its core that is before it.
+    Goes(usize, usize),
+    /// That another one asks; that it has it is recorded in its turn.
+    LinesUp(usize, usize),
+}
 
 impl<S: Sink> Player<'_, S> {
     /// The core whose next record is to be taken.
@@ -18,11 +27,16 @@ impl<S: Sink> Player<'_, S> {
         }
         let next = (0..self.lanes.len()).filter_map(|core| Some((self.item(core)?.at, core))).min();
         let mut core = next?.1;
-        // At most as often as there are cores: one that goes first is not asked for again.
-        while let Some((other, place)) = self.before(core) {
+        // At most twice as often as there are cores: one that goes first or is lined up is not asked for again.
+        while let Some(before) = self.before(core) {
             self.reordered += 1;
-            self.first.push((other, place));
-            core = other;
+            match before {
+                Before::Goes(other, place) => {
+                    self.first.push((other, place));
+                    core = other;
+                }
+                Before::LinesUp(other, place) => self.line_up_early(other, place),
+            }
         }
         Some(core)
     }
@@ -33,93 +47,143 @@ impl<S: Sink> Player<'_, S> {
     }
 
     /// What of another core the next of this core may have come after, and did, as the resource shows.
-    fn before(&self, core: usize) -> Option<(usize, usize)> {
+    fn before(&self, core: usize) -> Option<Before> {
         let item = self.item(core)?;
         if let What::Locked(resource) | What::Granted(resource) = item.what
             && let Some(unlock) = self.unlock_of(resource, core, item.at)
         {
             return Some(unlock);
         }
-        let rank = self.tape.ranks.get(&(core, self.lanes[core].next));
+        let rank = self.tape.ranks.get(&(core, self.lanes[core].next)).copied();
         let (resource, rank) = match item.what {
             // One that waited has asked before.
-            What::Locked(resource) => (resource, rank.copied()?),
+            What::Locked(resource) => (resource, rank?),
             What::Spin(resource) | What::Suspend(resource) => {
-                (resource, rank.copied().unwrap_or(self.tape.sure[resource]))
+                (resource, rank.unwrap_or(self.tape.sure[resource]))
             }
             _ => return None,
         };
-        // By priority, one that would be next and is not has come after the unlock.
-        if self.by_priority(resource)
-            && matches!(item.what, What::Suspend(_))
-            && let Some(&(next, place)) = self.tape.holds[resource].get(self.grants[resource])
-            && (next, place) != (core, self.lanes[core].next)
-            && let Some(next) = self.tape.items[next].get(place)
-            && self.set.tasks()[next.task].priority < self.set.tasks()[item.task].priority
-            && let Some(unlock) = self.unlock_of(resource, core, item.at)
-        {
-            return Some(unlock);
+        // Those that come to hold it before this one.
+        let holds = self.tape.holds[resource].iter().take(rank).skip(self.turn(resource)).copied();
+        let holds = || {
+            holds.clone().filter_map(|(core, place)| Some((core, place, self.tape.items[core].get(place)?)))
+        };
+        let priority = |item: &Item| self.set.tasks()[item.task].priority;
+        let queues = |asks: &Item| !self.by_priority(resource) || priority(asks) == priority(&item);
+        // One that would not be next if this one had asked before: so this asks when that one has it.
+        let had_it = |asks: &Item| !item.what.waits() || !queues(asks) && priority(asks) < priority(&item);
+        let has_holder = self.has_holder(resource);
+        let waits_for =
+            holds().any(|(.., asks)| had_it(asks) || !has_holder && queues(asks) && !asks.what.waits());
+        if waits_for && has_holder {
+            return self.unlock_of(resource, core, item.at);
         }
-        // It was given back to one that had asked before: so before what the giver's core does then, and, by priority, before
-        // who would be next and is not.
-        if let Some(giver) = self.kept[resource]
-            && let Some(heir) = self.heir(core, resource, item.at)
-            && !self.first.iter().any(|(busy, _)| *busy == heir.0)
-        {
-            let tasks = self.set.tasks();
-            let passed_over = self.by_priority(resource)
-                && self.is_sure(resource)
-                && tasks[item.task].priority > tasks[self.tape.items[heir.0][heir.1].task].priority;
-            if tasks[giver].core == core || passed_over {
-                return Some(heir);
+        if waits_for {
+            let (other, place, asks) = holds().next()?;
+            return self.may_go(core, item, other, place, asks).then_some(Before::Goes(other, place));
+        }
+        // In a queue, requests come in the order of the holds. One that came to hold it before it looked has waited too.
+        holds().filter(|(.., asks)| queues(asks)).find_map(|(other, place, asks)| {
+            if !self.may_go(core, item, other, place, asks) {
+                None
+            } else if asks.what.waits() {
+                Some(Before::Goes(other, place))
+            } else {
+                (self.lanes[other].next == place).then_some(Before::LinesUp(other, place))
             }
-        }
-        // Requests of those that held it before this one, or hold it next; more than there are tasks do not wait.
-        let holds = self.tape.holds[resource].iter().take(rank).skip(self.grants[resource]);
-        let mut holds = holds.take(self.granted.len()).copied();
-        holds.find(|&(other, place)| {
-            let Some(asks) = self.tape.items[other].get(place) else { return false };
-            let waits = matches!(asks.what, What::Spin(_) | What::Suspend(_));
-            // By priority, who came first says nothing of who goes first, but among equals.
-            let says_nothing = self.by_priority(resource)
-                && waits
-                && self.set.tasks()[asks.task].priority != self.set.tasks()[item.task].priority;
-            other != core
-                && !says_nothing
-                && self.lanes[other].next <= place
-                && self.item(other).is_some()
-                && asks.at <= item.at.saturating_add(self.slack)
-                && !self.first.iter().any(|(busy, _)| *busy == other)
         })
     }
 
-    /// Who of another core holds a resource next, if it has still to ask for it, and will wait: then a core lets it go
-    /// after that, however much later than was recorded.
-    pub(super) fn heir(&self, core: usize, resource: usize, at: u64) -> Option<(usize, usize)> {
-        let until = at.saturating_add(self.patience);
-        let holds = self.tape.holds[resource].iter().skip(self.grants[resource]);
-        let mut next = holds.take(if self.is_sure(resource) { 1 } else { usize::MAX }).copied();
-        if next.clone().any(|(other, place)| self.lanes[other].next > place) {
-            return None;
+    /// Whether a request may come before an item of another core, and has not.
+    fn may_go(&self, core: usize, item: Item, other: usize, place: usize, asks: &Item) -> bool {
+        other != core
+            && !self.has_asked(&(other, place))
+            && self.item(other).is_some()
+            && asks.at <= item.at.saturating_add(self.slack)
+            && !self.is_busy(other)
+    }
+
+    fn has_asked(&self, (core, place): &(usize, usize)) -> bool {
+        let lane = &self.lanes[*core];
+        lane.next > *place || lane.lined_up == Some(*place)
+    }
+
+    fn is_busy(&self, core: usize) -> bool {
+        self.first.iter().any(|(busy, _)| *busy == core)
+    }
+
+    /// How many have come to hold a resource, in the simulation: told or not.
+    fn turn(&self, resource: usize) -> usize {
+        self.grants[resource] + usize::from(self.simulation.on_the_way(resource).is_some())
+    }
+
+    fn has_holder(&self, resource: usize) -> bool {
+        self.held[resource].is_some() || self.simulation.on_the_way(resource).is_some()
+    }
+
+    /// Whether nobody may have what is given back now before one has asked for it that has not yet.
+    pub(super) fn is_to_be_kept(&self, resource: usize) -> bool {
+        let turn = self.turn(resource);
+        match self.tape.holds[resource].get(turn..) {
+            None | Some([]) => false,
+            // Who of those that wait at the end is next, nobody knows.
+            Some(next) if turn >= self.tape.sure[resource] => !next.iter().any(|next| self.has_asked(next)),
+            Some([next, ..]) => !self.has_asked(next),
         }
-        next.find(|&(other, place)| {
-            let asks = self.tape.items[other].get(place);
-            let waits = asks.is_some_and(|asks| {
-                asks.at <= until && matches!(asks.what, What::Spin(_) | What::Suspend(_))
-            });
-            other != core && waits && self.lanes[other].next <= place && self.item(other).is_some()
-        })
     }
 
     /// Whether the next of a core may be the request for which a resource was kept.
-    pub(super) fn inherits(&self, core: usize, resource: usize) -> bool {
-        let next = self.tape.holds[resource].get(self.grants[resource]);
-        !self.is_sure(resource) || next == Some(&(core, self.lanes[core].next))
+    pub(super) fn is_heir(&self, core: usize, resource: usize) -> bool {
+        let turn = self.turn(resource);
+        let next = self.tape.holds[resource].get(turn);
+        turn >= self.tape.sure[resource] || next == Some(&(core, self.lanes[core].next))
     }
 
-    /// Whether who holds a resource next is known: it came to hold it.
-    fn is_sure(&self, resource: usize) -> bool {
-        self.grants[resource] < self.tape.sure[resource]
+    /// Whether the next of a core may ask and wait, although nobody has a resource: who gave it back may not have let it go
+    /// yet, or somebody asks at the same time, who sees to it that the first of all has it.
+    pub(super) fn may_find_it_kept(&self, core: usize, resource: usize, kept: Kept) -> bool {
+        let place = self.lanes[core].next;
+        let Some((from, until)) = self.span(core, place) else { return false };
+        if let Kept::By(giver, unlock) = kept
+            && giver != core
+            && let Some(gave) = self.tape.items[giver].get(unlock)
+            && until <= gave.at.saturating_add(self.patience)
+            && self.tape.items[giver][unlock + 1..]
+                .iter()
+                .find(|next| is_clock(next))
+                .is_none_or(|next| from <= next.at)
+        {
+            return true;
+        }
+        let rivals = |other: usize| {
+            let items = &self.tape.items[other];
+            // From the first that may have come as late as this one.
+            let first = items.partition_point(|item| item.at < from);
+            (first..items.len())
+                .map(move |place| (place, items[place]))
+                .take_while(move |(place, item)| {
+                    let before = place.checked_sub(1).map_or(0, |before| items[before].at);
+                    before <= until && item.at <= until.saturating_add(self.slack)
+                })
+                .filter(move |(_, item)| item.at.saturating_add(self.slack) >= until)
+                .map(move |(place, item)| (other, place, item))
+        };
+        (0..self.lanes.len()).filter(|other| *other != core).flat_map(rivals).any(|(other, place, item)| {
+            let asks = match item.what {
+                What::Locked(of) | What::Spin(of) | What::Suspend(of) => of == resource,
+                _ => false,
+            };
+            let rank = self.tape.ranks.get(&(other, place)).copied();
+            let rank = rank.or_else(|| item.what.waits().then_some(self.tape.sure[resource]));
+            asks && rank.is_some_and(|rank| rank >= self.turn(resource))
+        })
+    }
+
+    /// From when to when a request may have come: after the one before it on its core, and before its record.
+    fn span(&self, core: usize, place: usize) -> Option<(u64, u64)> {
+        let items = &self.tape.items[core];
+        let before = place.checked_sub(1).map_or(0, |before| items[before].at);
+        Some((before, items.get(place)?.at))
     }
 
     fn by_priority(&self, resource: usize) -> bool {
@@ -127,16 +191,22 @@ impl<S: Sink> Player<'_, S> {
     }
 
     /// Where another core's holder gives a resource back: it may have done so before it looked at the clock.
-    fn unlock_of(&self, resource: usize, core: usize, at: u64) -> Option<(usize, usize)> {
-        let (task, _) = self.held[resource]?;
+    fn unlock_of(&self, resource: usize, core: usize, at: u64) -> Option<Before> {
+        let task =
+            self.held[resource].map(|(task, _)| task).or_else(|| self.simulation.on_the_way(resource))?;
         let other = self.set.tasks()[task].core;
-        if other == core || self.item(other).is_none() || self.first.iter().any(|(busy, _)| *busy == other) {
+        if other == core || self.item(other).is_none() || self.is_busy(other) {
             return None;
         }
         let from = self.lanes[other].next;
         let close = |item: &&Item| item.at <= at.saturating_add(self.overlap);
         let mut items = self.tape.items[other][from..].iter().take_while(close);
         let place = items.position(|item| item.task == task && item.what == What::Unlock(resource))?;
-        Some((other, from + place))
+        Some(Before::Goes(other, from + place))
     }
+}
+
+/// Whether its instant is when it was recorded. What was dropped has that of its arrival.
+fn is_clock(item: &Item) -> bool {
+    !matches!(item.what, What::Skip(_) | What::Nothing)
 }

@@ -7,7 +7,7 @@ use taut_model::Arrivals;
 use taut_time::Duration;
 
 use super::Why;
-use super::player::{Lane, Player};
+use super::player::{Kept, Lane, Player};
 use super::tape::{Item, What};
 use crate::run::Act;
 use crate::{CoreRule, End, Event, Kind, Simulation, Sink};
@@ -100,42 +100,78 @@ impl<S: Sink> Player<'_, S> {
                 if !self.simulation.executes(task, job) {
                     return self.deliver(core, item, resource);
                 }
-                Act::Request(resource)
+                let lane = &mut self.lanes[core];
+                if lane.lined_up.take() == Some(lane.next) {
+                    Act::Look(resource)
+                } else {
+                    match self.kept[resource] {
+                        Kept::No => Act::Request(resource),
+                        kept if self.may_find_it_kept(core, resource, kept) => {
+                            self.kept[resource] = Kept::No;
+                            Act::RequestAndLetGo(resource)
+                        }
+                        _ => {
+                            self.let_go(core, resource, at)?;
+                            Act::Request(resource)
+                        }
+                    }
+                }
             }
-            What::Spin(resource) | What::Suspend(resource) => Act::Request(resource),
-            What::Unlock(resource) if self.heir(core, resource, at).is_some() => {
-                self.kept[resource] = Some(task);
+            What::Spin(resource) | What::Suspend(resource) => {
+                return self.line_up(core, item, resource);
+            }
+            What::Unlock(resource) if self.is_to_be_kept(resource) => {
+                self.kept[resource] = Kept::By(core, self.lanes[core].next);
                 Act::UnlockAndKeep(resource)
             }
             What::Unlock(resource) => Act::Unlock(resource),
             What::Complete => Act::Complete,
             What::Start | What::Preempt | What::Resume => return Err(Refused::By(None)),
         };
+        self.act(core, item, act)?;
+        Ok(true)
+    }
+
+    fn act(&mut self, core: usize, item: Item, act: Act) -> Result<(), Refused> {
+        let Item { at, task, job, .. } = item;
         if !self.simulation.executes(task, job) {
             return Err(Refused::By(None));
         }
-        let kept = match act {
-            Act::Request(resource) if self.inherits(core, resource) => self.kept[resource].take(),
-            _ => None,
+        self.run(core, at, |run, sink| run.act(at, task, act, sink)).map(drop)
+    }
+
+    /// A job asks for what another one holds, and will have it before it looks.
+    pub(super) fn line_up_early(&mut self, core: usize, place: usize) {
+        let Some(Item { at, task, what: What::Locked(resource), .. }) =
+            self.tape.items[core].get(place).copied()
+        else {
+            return;
         };
-        let own = kept.is_some_and(|giver| self.set.tasks()[giver].core == core);
-        if own {
-            self.let_go(core, act, kept, at)?;
+        self.lanes[core].lined_up = Some(place);
+        self.simulation.line_up(at, task, resource);
+    }
+
+    /// A job asks, and waits.
+    fn line_up(&mut self, core: usize, item: Item, resource: usize) -> Result<bool, Refused> {
+        let kept = self.kept[resource];
+        let waits = kept == Kept::No || self.may_find_it_kept(core, resource, kept);
+        if !waits {
+            self.let_go(core, resource, item.at)?;
         }
-        self.run(core, at, |run, sink| run.act(at, task, act, sink))?;
-        if !own {
-            self.let_go(core, act, kept, at)?;
+        self.act(core, item, Act::Request(resource))?;
+        if waits && kept != Kept::No {
+            self.reordered += 1;
+            if self.is_heir(core, resource) {
+                self.let_go(core, resource, item.at)?;
+            }
         }
         Ok(true)
     }
 
-    /// Others may have what was given back before.
-    fn let_go(&mut self, core: usize, act: Act, kept: Option<usize>, at: u64) -> Result<(), Refused> {
-        if let (Act::Request(resource), Some(giver)) = (act, kept) {
-            self.reordered += 1;
-            self.run(core, at, |run, sink| run.lets_go(at, giver, resource, sink))?;
-        }
-        Ok(())
+    /// Whoever is next may have what was kept.
+    fn let_go(&mut self, core: usize, resource: usize, at: u64) -> Result<(), Refused> {
+        self.kept[resource] = Kept::No;
+        self.run(core, at, |run, sink| run.lets_go(at, resource, sink)).map(drop)
     }
 
     fn deliver(&mut self, core: usize, item: Item, resource: usize) -> Result<bool, Refused> {

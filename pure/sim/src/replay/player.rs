@@ -33,8 +33,8 @@ pub(super) struct Player<'a, S> {
     pub(super) granted: Vec<Option<usize>>,
     /// Per resource, as simulated: task, job, and which hold it is.
     pub(super) held: Vec<Option<(usize, u64)>>,
-    /// Per resource, who gave it back, and others may not have it yet.
-    pub(super) kept: Vec<Option<usize>>,
+    /// Per resource of several cores, whether nobody has it, and who comes to hold it next has not asked.
+    pub(super) kept: Vec<Kept>,
     /// Per resource, how many were granted it.
     pub(super) grants: Vec<usize>,
     /// Cores that go first until a place of theirs, the last one first.
@@ -47,11 +47,25 @@ pub(super) struct Player<'a, S> {
     pub(super) sink: &'a mut S,
 }
 
+/// Of a resource of several cores that nobody holds: it is given to who comes to hold it next, when that one asks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Kept {
+    /// It is held, or nobody comes to hold it any more.
+    #[default]
+    No,
+    /// Nobody has held it yet.
+    New,
+    /// It was given back: on which core, and where among its items.
+    By(usize, usize),
+}
+
 /// A core under way.
 #[derive(Default)]
 pub(super) struct Lane {
     pub(super) found: CoreReplay,
     pub(super) next: usize,
+    /// Of these, a request that was made already.
+    pub(super) lined_up: Option<usize>,
     /// Simulated, and not recorded yet.
     pub(super) expected: VecDeque<Event>,
     /// Something was told at this instant, and nobody has decided yet.
@@ -118,7 +132,7 @@ pub(super) fn play(
         arrived: tape.arrived.clone(),
         granted: vec![None; tasks],
         held: vec![None; resources],
-        kept: vec![None; resources],
+        kept: vec![Kept::No; resources],
         grants: vec![0; resources],
         first: Vec::new(),
         looked: tape.looked.clone(),
@@ -129,6 +143,12 @@ pub(super) fn play(
     };
     for (core, lane) in player.lanes.iter_mut().enumerate() {
         (lane.found.dispatched, lane.found.before) = (tape.dispatched[core], tape.before[core]);
+    }
+    for resource in 0..resources {
+        if !tape.holds[resource].is_empty() {
+            player.simulation.keep(resource);
+            player.kept[resource] = Kept::New;
+        }
     }
     for task in 0..tasks {
         player.foresee(task);

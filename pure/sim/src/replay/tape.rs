@@ -125,6 +125,11 @@ impl Item {
 }
 
 impl What {
+    /// Its job asks, and does not have it at once.
+    pub(super) fn waits(self) -> bool {
+        matches!(self, Self::Spin(_) | Self::Suspend(_))
+    }
+
     /// Something that a core is told and that no job of it does.
     pub(super) fn is_told(self) -> bool {
         matches!(self, Self::Told(_) | Self::Granted(_) | Self::UsedUp | Self::Late(_) | Self::Turn(..))

@@ -3,10 +3,10 @@
 
 //! Who executes on a core, and what it asks for and gives back.
 
-use taut_policy::{Answer, AnyLocal, Grant, Locking, Request, Scheduler};
+use taut_policy::{Answer, AnyLocal, Grant, Locking, Party, Request, Scheduler};
 use taut_time::Instant;
 
-use super::{Halt, Moment, NONE, Simulation, State, refused};
+use super::{Halt, KEEPER, Moment, NONE, Simulation, State, refused};
 use crate::calendar::NEVER;
 use crate::program::{Guard, What};
 use crate::{End, Kind, Sink};
@@ -53,8 +53,13 @@ impl Simulation {
                     refused(rule.unboost(), task)?;
                 }
             }
-            if guard != Guard::Local && self.state.keeps != Some(resource) {
-                self.let_go(task, resource, guard, moment)?;
+            if guard != Guard::Local {
+                let party = self.party(task);
+                if self.state.keeps == Some(resource) {
+                    refused(self.state.globals[resource].pass(party, KEEPER), task)?;
+                } else {
+                    self.let_go((task, party), resource, guard, moment)?;
+                }
             }
             self.step(task, moment.scenario);
         }
@@ -63,12 +68,11 @@ impl Simulation {
     /// Others may have a global resource from now on.
     pub(super) fn let_go(
         &mut self,
-        task: usize,
+        (task, party): (usize, Party),
         resource: usize,
         guard: Guard,
         moment: &mut Moment<'_, impl Sink>,
     ) -> Result<(), Halt> {
-        let party = self.party(task);
         match refused(self.state.globals[resource].release(party), task)? {
             Some(next) => self.granted(next, resource, guard, moment),
             None => Ok(()),
@@ -221,8 +225,9 @@ impl Simulation {
         let at = moment.at();
         let floors_from = self.floors_from(core, moment.now);
         let party = self.party(task);
-        let State { cores, globals, live, current, .. } = &mut self.state;
+        let State { cores, globals, live, current, keeps, looks, on_the_way, .. } = &mut self.state;
         let rule = &mut cores[core];
+        let mut other = None;
         let granted = if guard == Guard::Local {
             match refused(rule.lock(floors_from, resource), task)? {
                 Answer::Granted => true,
@@ -237,7 +242,20 @@ impl Simulation {
             if guard == Guard::Spin {
                 refused(rule.pin(), task)?;
             }
-            match refused(globals[resource].request(at, party, self.fixed[task].priority), task)? {
+            let global = &mut globals[resource];
+            let mut answer = if *looks {
+                let came = on_the_way[task].take_if(|(_, of, _)| *of == resource);
+                came.map_or(Request::Waits, |(grant, ..)| Request::Granted(grant))
+            } else {
+                refused(global.request(at, party, self.fixed[task].priority), task)?
+            };
+            if *keeps == Some(resource) {
+                other = refused(global.release(KEEPER), task)?;
+                if let Some(grant) = other.take_if(|next| next.party == party) {
+                    answer = Request::Granted(grant);
+                }
+            }
+            match answer {
                 Request::Granted(grant) => {
                     if guard == Guard::Suspend {
                         refused(rule.boost(party.task, grant.rank), task)?;
@@ -266,6 +284,6 @@ impl Simulation {
         } else if moment.is_limited() && self.state.current[core] == NONE {
             self.runs_limited(task, false, moment);
         }
-        Ok(())
+        other.map_or(Ok(()), |next| self.granted(next, resource, guard, moment))
     }
 }

@@ -9,9 +9,9 @@
 
 use taut_model::TaskSet;
 use taut_policy::Attribute;
-use taut_time::Duration;
+use taut_time::{Duration, Instant};
 
-use super::{Arrived, Fixed, Guard, Halt, Moment, Simulation, State};
+use super::{Arrived, Fixed, Guard, Halt, KEEPER, Moment, Simulation, State};
 use crate::calendar::NEVER;
 use crate::event::Watched;
 use crate::program::{Op, What};
@@ -21,8 +21,12 @@ use crate::{End, Fault, Rules, Scenario, Sink, Start};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Act {
     Request(usize),
+    /// For what it was lined up for: it has it by now, or waits.
+    Look(usize),
+    /// For a global resource that was kept: now whoever is next may have it.
+    RequestAndLetGo(usize),
     Unlock(usize),
-    /// Of a global resource, which others may have after [`Simulation::lets_go`] alone.
+    /// Of a global resource: nobody may have it before [`Simulation::lets_go`], or [`Act::RequestAndLetGo`].
     UnlockAndKeep(usize),
     Complete,
 }
@@ -109,7 +113,9 @@ impl Simulation {
         let begin = self.fixed[task].begin;
         let guard = |resource: usize| self.guards.get(resource).copied().ok_or(End::Misuse { task });
         let (what, resource) = match act {
-            Act::Request(resource) => (What::Lock(guard(resource)?), resource),
+            Act::Request(resource) | Act::RequestAndLetGo(resource) | Act::Look(resource) => {
+                (What::Lock(guard(resource)?), resource)
+            }
             Act::Unlock(resource) | Act::UnlockAndKeep(resource) => {
                 (What::Unlock(guard(resource)?), resource)
             }
@@ -117,8 +123,12 @@ impl Simulation {
         };
         self.ops[begin as usize + 1] = Op { what, resource: resource as u32, time: 0 };
         self.state.live[task].at = begin;
-        self.state.keeps = if let Act::UnlockAndKeep(resource) = act { Some(resource) } else { None };
-        self.at(now, sink, |run, moment| {
+        self.state.looks = matches!(act, Act::Look(_));
+        self.state.keeps = match act {
+            Act::UnlockAndKeep(resource) | Act::RequestAndLetGo(resource) => Some(resource),
+            _ => None,
+        };
+        let done = self.at(now, sink, |run, moment| {
             let core = run.fixed[task].core as usize;
             run.ended(core, moment)?;
             match what {
@@ -128,7 +138,9 @@ impl Simulation {
                 }
                 _ => Ok(()),
             }
-        })
+        });
+        (self.state.keeps, self.state.looks) = (None, false);
+        done
     }
 
     /// A task's level is another one from its next job on: a priority, or a relative deadline in ns.
@@ -161,19 +173,31 @@ impl Simulation {
         rule.set_ceiling(resource, to).map_err(refused)
     }
 
-    /// Others may have what a task gave back.
+    /// Nobody may have a global resource, which is free, before [`Simulation::lets_go`] or [`Act::RequestAndLetGo`].
+    pub(crate) fn keep(&mut self, resource: usize) {
+        // It is free, so this is granted.
+        let _ = self.state.globals[resource].request(Instant::from_ns(0), KEEPER, 0);
+    }
+
+    /// Whoever is next may have a resource that was kept.
     ///
     /// # Errors
     /// What the rule refuses.
-    pub(crate) fn lets_go(
-        &mut self,
-        now: u64,
-        task: usize,
-        resource: usize,
-        sink: &mut impl Sink,
-    ) -> Result<(), Halt> {
-        let guard = self.guards.get(resource).copied().ok_or(End::Misuse { task })?;
-        self.at(now, sink, |run, moment| run.let_go(task, resource, guard, moment))
+    pub(crate) fn lets_go(&mut self, now: u64, resource: usize, sink: &mut impl Sink) -> Result<(), Halt> {
+        let guard = self.guards.get(resource).copied().ok_or(End::Misuse { task: 0 })?;
+        self.at(now, sink, |run, moment| run.let_go((0, KEEPER), resource, guard, moment))
+    }
+
+    /// A task asks for a global resource that another one holds. Its core is told by [`Act::Look`].
+    pub(crate) fn line_up(&mut self, now: u64, task: usize, resource: usize) {
+        let (party, priority) = (self.party(task), self.fixed[task].priority);
+        // If the rule refuses, it waits for good when it looks, which was not recorded.
+        let _ = self.state.globals[resource].request(Instant::from_ns(now), party, priority);
+    }
+
+    /// The task that was granted a global resource and has not been told.
+    pub(crate) fn on_the_way(&self, resource: usize) -> Option<usize> {
+        self.state.on_the_way.iter().position(|place| place.is_some_and(|(_, of, _)| of == resource))
     }
 
     /// A core is told that a job of its own was granted what it waits for. Gives whether it was.

@@ -93,8 +93,10 @@ struct State {
     open: u64,
     /// Per task, how much more than it may its job executes at its end.
     excess: Vec<u64>,
-    /// A resource that others may not have yet when it is given back.
+    /// A resource that nobody may have yet when it is given back, or may have again when it is asked for.
     keeps: Option<usize>,
+    /// Whether who asks has asked before.
+    looks: bool,
     /// Per task, what it was granted and its core has not been told; empty where cores are told at once.
     on_the_way: Vec<Option<(Grant, usize, Guard)>>,
     outcome: Outcome,
@@ -144,6 +146,9 @@ impl<S: Sink> Moment<'_, S> {
         S::LIMITED
     }
 }
+
+/// Has what was given back and nobody may have yet.
+const KEEPER: Party = Party { core: usize::MAX, task: usize::MAX };
 
 /// Why a run is given up.
 type Halt = End;
@@ -205,6 +210,7 @@ impl Simulation {
             open: 0,
             excess: vec![0; count],
             keeps: None,
+            looks: false,
             on_the_way: Vec::new(),
             outcome: Outcome {
                 tasks: vec![TaskOutcome::default(); count],

@@ -55,6 +55,9 @@ impl Machine<'_> {
             }
             return;
         }
+        if self.by_steps {
+            return self.ask(core, task, resource);
+        }
         let spins = self.globals[resource].spins();
         if spins {
             self.cores[core].pin().expect("it runs");
@@ -82,6 +85,9 @@ impl Machine<'_> {
 
     pub(super) fn unlock(&mut self, core: usize, task: usize, resource: usize) {
         self.tasks[task].job.as_mut().expect("it runs").held.pop();
+        if self.by_steps && !self.case.set.is_local(resource) {
+            return self.leave(core, task, resource);
+        }
         self.note(core, Kind::Unlock, task, resource as u64);
         let local = self.local(task);
         if self.case.set.is_local(resource) {

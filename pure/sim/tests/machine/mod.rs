@@ -10,6 +10,7 @@ mod case;
 mod change;
 mod locks;
 mod rules;
+mod steps;
 
 use std::collections::VecDeque;
 
@@ -66,6 +67,15 @@ pub struct Machine<'a> {
     pub dropped: u64,
     stops: bool,
     stopping: bool,
+    /// Whether locks of several cores take steps, and others come in between.
+    by_steps: bool,
+    /// One step in how many.
+    stalls: u64,
+    locks: Vec<steps::Lock>,
+    /// Per core, what it is at: of which task and resource.
+    at: Vec<Option<(usize, usize, steps::Step)>>,
+    /// Per task, when it asked last.
+    asked: Vec<u64>,
 }
 
 impl<'a> Machine<'a> {
@@ -91,6 +101,11 @@ impl<'a> Machine<'a> {
             told: vec![0; members.len()],
             tasks: (0..set.tasks().len()).map(|_| task(&mut random)).collect(),
             rings: vec![Vec::new(); members.len()],
+            by_steps: false,
+            stalls: [1, 2, 6, 20][(seed % 4) as usize],
+            locks: set.resources().iter().map(|_| steps::Lock::default()).collect(),
+            at: vec![None; members.len()],
+            asked: vec![0; set.tasks().len()],
             members,
             random,
             preempted: 0,
@@ -99,6 +114,11 @@ impl<'a> Machine<'a> {
             stops: seed.is_multiple_of(2),
             stopping: false,
         }
+    }
+
+    /// With locks of several cores as threads have them, step by step.
+    pub fn by_steps(self) -> Self {
+        Self { by_steps: true, ..self }
     }
 
     /// So many steps. Gives the records as a drain writes them: a piece of one ring, then of another.
@@ -112,6 +132,9 @@ impl<'a> Machine<'a> {
                 let late = |task: &usize| self.tasks[*task].arrival + self.case.late / 2 <= self.now;
                 if !self.stopping && self.members[core].iter().any(late) {
                     self.free(core);
+                    while self.step(core) {
+                        self.free(core);
+                    }
                     self.tell(core, true);
                 }
             }
@@ -119,10 +142,23 @@ impl<'a> Machine<'a> {
             if self.busy[core] >= self.now {
                 continue;
             }
+            if self.at[core].is_some() {
+                // Its thread may be stopped here, for long.
+                if self.random.below(self.stalls) == 0 {
+                    self.step(core);
+                }
+                continue;
+            }
             match self.random.below(4) {
                 0 if !self.stopping => self.tell(core, false),
                 1 => self.deliver(core),
                 _ => self.act(core),
+            }
+        }
+        for core in 0..self.cores.len() {
+            self.free(core);
+            while self.step(core) {
+                self.free(core);
             }
         }
         let begin =
