@@ -9,7 +9,7 @@
 use taut_event::Kind;
 use taut_lock::mark::NOBODY;
 use taut_policy::queue::{End, List, Node, ReadyQueue};
-use taut_policy::{AnyCore, AnyQueue, Background, Misuse, Remedy, Scheduler, Trouble};
+use taut_policy::{AnyCore, AnyLocal, AnyQueue, Background, Misuse, Remedy, Scheduler, Trouble};
 use taut_time::Instant;
 
 use crate::jobs::{Arrived, Task};
@@ -52,6 +52,8 @@ pub(crate) struct State {
     calendar: AnyQueue,
     /// Whether there are releases that no calendar knows.
     pub(crate) untimed: bool,
+    /// Whether each look at the calendar has to be in the records, as floors count from it.
+    shows_looks: bool,
     /// Whether there are tasks whose jobs have to be admitted.
     pub(crate) admits: bool,
     told_ns: u64,
@@ -83,6 +85,8 @@ impl State {
         let careful = log.level == Level::All || !serving.is_empty() || !rule.local().is_short();
         let limited = !serving.is_empty() || tasks.iter().any(Task::has_budget);
         let untimed = tasks.iter().any(|task| !matches!(task.release, Release::Periodic { .. }));
+        let floors = matches!(rule.local(), AnyLocal::DfpNext(_));
+        let shows_looks = untimed && floors && log.level >= Level::Jobs;
         let admits = tasks.iter().any(|task| task.admission.asked);
         let background = Background::new(List::new(vec![Node::EMPTY; tasks.len()].into()));
         Self {
@@ -100,6 +104,7 @@ impl State {
             floor_ns: NEVER,
             calendar,
             untimed,
+            shows_looks,
             admits,
             told_ns: 0,
             told_before_ns: 0,
@@ -159,17 +164,25 @@ impl State {
     /// Tells the rule of all releases that are due.
     pub(crate) fn tell(&mut self, now_ns: u64) -> Result<(), Misuse> {
         self.told_before_ns = std::mem::replace(&mut self.told_ns, now_ns);
+        let mut hidden = self.shows_looks;
         if !self.stopping {
             for _ in 0..TOLD_MAX {
                 let due = |at: u64| at <= now_ns && at < self.end_ns;
                 let Some((task, at)) = self.calendar.first().filter(|(_, at)| due(*at)) else { break };
                 self.calendar.take_first();
-                if let Release::Periodic { period, .. } = self.tasks[task].release {
+                let slot = &mut self.tasks[task];
+                slot.put_off = false;
+                if let Release::Periodic { period, .. } = slot.release {
                     self.calendar.insert(task, at.saturating_add(period.as_ns()), End::Back)?;
+                    // It is recorded now, as a release or as an overrun.
+                    hidden &= slot.paused || slot.admission.asked;
                 }
-                self.tasks[task].put_off = false;
                 self.release(task as u32, at, now_ns)?;
             }
+        }
+        if hidden {
+            // There is one that no calendar knows.
+            self.log.job(now_ns, Kind::Looked, 0, 0, 0);
         }
         self.refloor();
         Ok(())

@@ -72,6 +72,9 @@ pub enum Kind {
     /// Records of a core's dispatcher were lost because its ring was full. Subject: core (position in the plan); value: how
     /// many.
     CoreLost = 30,
+    /// A core has looked at its calendar, and no other record says so: its deadline floors count from this instant on, as it
+    /// has tasks of which no calendar knows. Subject: its first task; value: 0.
+    Looked = 31,
 }
 
 /// What a [`Kind::Counted`] record counts, in its job field.
@@ -98,7 +101,7 @@ impl Count {
 }
 
 impl Kind {
-    const ALL: [Self; 30] = [
+    const ALL: [Self; 31] = [
         Self::Begin,
         Self::Release,
         Self::Start,
@@ -129,6 +132,7 @@ impl Kind {
         Self::Level,
         Self::Ceiling,
         Self::CoreLost,
+        Self::Looked,
     ];
 
     /// The kind with that number, if there is one.
@@ -207,6 +211,6 @@ mod tests {
             assert_eq!(Record::from_bytes(&record.to_bytes()), Some(record));
         }
         assert_eq!(Record::from_bytes(&[0; 32]), None);
-        assert_eq!(Kind::from_number(31), None);
+        assert_eq!(Kind::from_number(32), None);
     }
 }

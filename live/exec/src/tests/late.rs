@@ -5,13 +5,14 @@
 
 use std::time::Duration as Time;
 
+use taut_event::Kind;
 use taut_policy::{Answer, AnyCore, Locking, Scheduler};
 use taut_time::{Duration, Instant};
 
 use super::random::run;
-use super::{Fault, alone, postures};
-use crate::Rule;
+use super::{Fault, alone, cpu, drained, postures};
 use crate::rule::Attributes;
+use crate::{Job, Level, Release, Rule, Setup, TaskSetup, Wanted};
 
 #[test]
 fn late_releases_break_no_lock() {
@@ -56,4 +57,29 @@ fn floors_count_from_what_has_not_been_told() {
     // A clock in its place is wrong as soon as a release is told late: both would hold it.
     assert_eq!(told_after_the_lock(CLOCK - 1, CLOCK), Err(Some(Answer::Broken)));
     assert_eq!(told_after_the_lock(CLOCK, CLOCK), Ok(()), "due at the same instant: the holder goes on");
+}
+
+/// How often a core that had nothing due was recorded to look at its calendar; `release` is that of its other task.
+fn looks(rule: Rule, release: Release) -> usize {
+    let mut setup = Setup::new();
+    let core = setup.core(cpu(), rule);
+    let period = Duration::from_ms(1000);
+    let seldom = Release::Periodic { period, offset: period };
+    setup.task(core, TaskSetup::new("seldom", seldom), |_: &mut Job<'_>| {});
+    setup.task(core, TaskSetup::new("other", release), |_: &mut Job<'_>| {});
+    let mut drain = setup.record(core, Level::Jobs, 4096);
+    // At the latest it looks when it is stopped.
+    setup.run(Wanted::Loose, |_| ()).unwrap();
+    let records = drained(&mut drain);
+    let looked = records.iter().filter(|record| record.kind == Kind::Looked);
+    looked.inspect(|record| assert_eq!((record.subject, record.job, record.value), (0, 0, 0))).count()
+}
+
+#[test]
+fn looks_are_recorded_where_floors_count_from_them() {
+    let _alone = alone();
+    let timed = Release::Periodic { period: Duration::from_ms(1000), offset: Duration::ZERO };
+    assert!(looks(Rule::Dfp, Release::ByHand) > 0);
+    assert_eq!(looks(Rule::Dfp, timed), 0, "they count from the calendar");
+    assert_eq!(looks(Rule::Srp, Release::ByHand), 0, "there are none");
 }

@@ -82,6 +82,7 @@ impl Names<'_> {
             Told::Ceiling => {
                 format!("{} has the ceiling {}", self.resource(record.subject.into()), record.value)
             }
+            Told::Looked => "the calendar is looked at".to_owned(),
             Told::Exhausted => format!("{job} has used up its budget"),
             other => format!("{job}: {other:?}"),
         }

@@ -3,11 +3,12 @@
 
 //! A recorded run again, in virtual time: does the simulator decide as the machine did?
 //!
-//! A recording has two sorts of records. Some say what **came from outside** of the rules: that a core was told of a
-//! release, what a job did (asked for a resource, gave one back, was done), that a core was told of a grant. Those are given
-//! to a [`Simulation`], each at its recorded instant; so a job executes as long as it did, overheads included, and arrives
-//! when it did. The others say what was **decided**: who started, was preempted and went on, whether a request was granted.
-//! Those the simulator must say by itself, in that order. The first that it does not say is a [`Difference`].
+//! A recording has two sorts of records. Some say what **came from outside** of the rules: that a core looked at its
+//! calendar or was told of a release, what a job did (asked for a resource, gave one back, was done), that a core was told of
+//! a grant. Those are given to a [`Simulation`], each at its recorded instant; so a job executes as long as it did, overheads
+//! included, and arrives when it did. The others say what was **decided**: who started, was preempted and went on, whether a
+//! request was granted. Those the simulator must say by itself, in that order. The first that it does not say is a
+//! [`Difference`].
 //!
 //! ```text
 //! recorded on a core        Release a   Unlock r   Release b           Start b   Locked r    Complete b

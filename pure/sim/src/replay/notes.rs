@@ -33,7 +33,7 @@ impl Tape {
             unseen.retain(|core| untimed[*core]);
             for (place, &(core, at)) in order.iter().enumerate() {
                 let item = self.items[core][at];
-                if item.looks() && unseen.remove(&core) {
+                if item.looks(&self.timed) && unseen.remove(&core) {
                     orphan = place + 1;
                 }
                 match item.what {
@@ -77,7 +77,7 @@ impl Tape {
                     if matches!(item.what, What::Told(_) | What::Skip(_)) {
                         self.arrived[item.task] += 1;
                     }
-                    if item.looks() {
+                    if item.looks(&self.timed) {
                         self.looked[core] = item.at;
                     }
                 }

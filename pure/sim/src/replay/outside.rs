@@ -54,7 +54,7 @@ impl<S: Sink> Player<'_, S> {
             What::Told(arrival) => {
                 self.arrived[task] += 1;
                 self.foresee(task);
-                if item.looks() {
+                if item.looks(&self.tape.timed) {
                     self.look(core, at);
                 }
                 let said = self.run(core, at, |run, sink| run.told(at, task, (job, arrival), sink))?;

@@ -114,11 +114,11 @@ pub(super) enum What {
 }
 
 impl Item {
-    /// Whether its core looks at its calendar: for what no calendar knows it need not.
-    pub(super) fn looks(&self) -> bool {
+    /// Whether its core looks at its calendar: for what is not in it, it need not. `timed` are the tasks that are.
+    pub(super) fn looks(&self, timed: &[bool]) -> bool {
         match self.what {
             What::Looked | What::Late(true) => true,
-            What::Told(arrival) => self.at > arrival,
+            What::Told(_) => timed[self.task],
             _ => false,
         }
     }
@@ -145,6 +145,8 @@ pub(super) struct Tape {
     pub(super) dispatched: Vec<bool>,
     /// Per core, records that are left out at its beginning.
     pub(super) before: Vec<u64>,
+    /// Per task, whether a calendar says when its jobs arrive.
+    pub(super) timed: Vec<bool>,
     /// Per task, when its jobs arrive that its core is told of or that are dropped, in that order.
     pub(super) arrivals: Vec<Vec<u64>>,
     /// Per task, how many of these come before the records.
@@ -177,6 +179,7 @@ impl Tape {
             items: vec![Vec::new(); cores],
             dispatched: (0..cores).map(|core| dispatched.contains(&core)).collect(),
             before: vec![0; cores],
+            timed: set.tasks().iter().map(|task| task.arrivals != Arrivals::Sporadic).collect(),
             arrivals: vec![Vec::new(); set.tasks().len()],
             arrived: vec![0; set.tasks().len()],
             looked: vec![0; cores],
@@ -207,8 +210,7 @@ impl Tape {
                 },
                 _ => subject,
             };
-            let timed =
-                |task: usize| set.tasks().get(task).is_some_and(|task| task.arrivals != Arrivals::Sporadic);
+            let timed = tape.timed.get(task).copied().unwrap_or(false);
             let time = record.at.as_ns();
             let what = match record.kind {
                 Kind::Budget if servers.get(usize::from(record.subject)).is_some() => {
@@ -238,8 +240,9 @@ impl Tape {
                     continue;
                 }
                 Kind::Release => What::Told(time),
-                Kind::Overrun if demotes(task) => What::Late(timed(task)),
-                Kind::Overrun if timed(task) => What::Looked,
+                Kind::Overrun if demotes(task) => What::Late(timed),
+                Kind::Overrun if timed => What::Looked,
+                Kind::Looked => What::Looked,
                 Kind::Skip => What::Skip(time),
                 Kind::Start => What::Start,
                 Kind::Preempt => What::Preempt,
@@ -277,7 +280,7 @@ impl Tape {
         match records.iter().find(|record| record.kind == Kind::Begin) {
             Some(begin) => tape.looked.fill(begin.at.as_ns().saturating_sub(1)),
             None => {
-                let untimed = |task: usize| set.tasks()[task].arrivals == Arrivals::Sporadic;
+                let untimed = |task: usize| !tape.timed[task];
                 let untimed: Vec<bool> = (0..cores).map(|core| set.on_core(core).any(untimed)).collect();
                 tape.begin_where_nothing_is_under_way(&untimed);
             }

@@ -10,7 +10,7 @@ use crate::random::Random;
 
 /// What a recording has to say to the rules.
 pub fn counts(record: &&Record) -> bool {
-    !matches!(record.kind, Kind::Begin | Kind::Skip | Kind::Overrun)
+    !matches!(record.kind, Kind::Begin | Kind::Skip | Kind::Overrun | Kind::Looked)
 }
 
 /// Positions of a core's records, in their order.

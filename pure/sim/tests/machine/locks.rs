@@ -15,7 +15,7 @@ impl Machine<'_> {
     /// What deadline floors count from.
     fn base(&self, core: usize) -> u64 {
         if self.case.rules.cores[core] == CoreRule::DfpNext {
-            // Of a task that no calendar knows, when anything was told last.
+            // Of a task that no calendar knows, when its core looked last.
             let next = |task: &usize| match self.case.set.tasks()[*task].arrivals {
                 Arrivals::Sporadic => self.told[core],
                 _ => self.tasks[*task].arrival,

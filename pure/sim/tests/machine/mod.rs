@@ -57,7 +57,7 @@ pub struct Machine<'a> {
     current: Vec<Option<usize>>,
     /// Per core, until when it is at something.
     busy: Vec<u64>,
-    /// Per core, when its calendar told of something last.
+    /// Per core, when it looked at its calendar last.
     told: Vec<u64>,
     tasks: Vec<Task>,
     rings: Vec<Vec<Record>>,
@@ -65,6 +65,7 @@ pub struct Machine<'a> {
     pub preempted: u64,
     pub waited: u64,
     pub dropped: u64,
+    pub looked: u64,
     stops: bool,
     stopping: bool,
     /// Whether locks of several cores take steps, and others come in between.
@@ -111,6 +112,7 @@ impl<'a> Machine<'a> {
             preempted: 0,
             waited: 0,
             dropped: 0,
+            looked: 0,
             stops: seed.is_multiple_of(2),
             stopping: false,
         }
@@ -204,8 +206,9 @@ impl<'a> Machine<'a> {
             while self.tasks[task].arrival < self.now && (all || self.random.below(2) == 0) {
                 let (mut arrival, number) = (self.tasks[task].arrival, self.tasks[task].number);
                 if self.case.set.tasks()[task].arrivals == Arrivals::Sporadic {
-                    // What no calendar knows arrives when it is told.
-                    arrival = self.now;
+                    // What no calendar knows arrives when it is told, or a while before: not before the last look.
+                    let asked = self.random.below(2) == 0;
+                    arrival = if asked { arrival.max(self.told[core]) } else { self.now };
                 } else {
                     looked = true;
                 }
@@ -227,6 +230,11 @@ impl<'a> Machine<'a> {
                 }
                 self.next(task);
             }
+        }
+        if !looked && self.random.below(3) == 0 {
+            looked = true;
+            self.looked += 1;
+            self.put(core, self.now, Kind::Looked, self.members[core][0], 0, 0);
         }
         if looked {
             self.told[core] = self.now;
