@@ -40,7 +40,7 @@ fn miri() -> Step {
                 .env("MIRIFLAGS", "-Zmiri-disable-isolation")
                 .env("TAUT_LOOSE", "1")
                 .limit(Duration::from_secs(15 * 60));
-            Outcome::of_tests(test.dir(tree.root()).run())
+            Outcome::of_tests(test.dir(tree.root()))
         };
         let lane = |lane: &[&str]| lane.iter().map(|which| run(which)).collect::<Vec<_>>();
         let run = &lane;
@@ -75,7 +75,7 @@ fn thread_sanitizer() -> Vec<Step> {
                 .env("TSAN_OPTIONS", "halt_on_error=1")
                 .env("TAUT_LOOSE", "1")
                 .limit(Duration::from_secs(15 * 60));
-            Outcome::of_tests(test.dir(tree.root()).run())
+            Outcome::of_tests(test.dir(tree.root()))
         })
     };
     vec![
@@ -101,7 +101,7 @@ pub(crate) fn address_sanitizer() -> Step {
         .args(["--target-dir".as_ref(), tree.target().join("asan").as_os_str()])
         .env("RUSTFLAGS", "--cfg steps -Zsanitizer=address")
         .limit(Duration::from_secs(15 * 60));
-        Outcome::of_tests(test.dir(tree.root()).run())
+        Outcome::of_tests(test.dir(tree.root()))
     })
 }
 

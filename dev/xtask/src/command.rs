@@ -88,6 +88,12 @@ impl Command {
         self
     }
 
+    /// A command that runs Rust tests, told to show what tests printed that passed too.
+    pub(crate) fn showing_output(self) -> Self {
+        let apart = self.args.iter().any(|arg| arg == "--");
+        self.args(if apart { &["--show-output"][..] } else { &["--", "--show-output"] })
+    }
+
     /// A variable of the environment.
     pub(crate) fn env(mut self, key: &str, value: impl AsRef<OsStr>) -> Self {
         self.env.push((key.into(), value.as_ref().to_owned()));
@@ -276,6 +282,13 @@ mod tests {
         fn is_err_or_zombie(&self) -> bool {
             self.as_ref().map_or(true, |stat| stat.contains(") Z ") || stat.contains(") X "))
         }
+    }
+
+    #[test]
+    fn tests_are_told_to_show_what_they_print() {
+        let shown = |line| Command::line(line).showing_output().shown();
+        assert_eq!(shown("cargo test -p x"), "cargo test -p x -- --show-output");
+        assert_eq!(shown("cargo test -- --ignored"), "cargo test -- --ignored --show-output");
     }
 
     #[test]

@@ -47,7 +47,7 @@ fn compare(tree: &Tree, tests: &str, variable: &str, program: PathBuf) -> Outcom
         .args(["--ignored", "--nocapture", tests])
         .env(variable, program)
         .limit(Duration::from_secs(10 * 60));
-    Outcome::of_tests(test.dir(tree.root()).run())
+    Outcome::of_tests(test.dir(tree.root()))
 }
 
 fn on_path(name: &str) -> Option<PathBuf> {

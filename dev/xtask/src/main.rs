@@ -22,6 +22,7 @@ mod orderings;
 mod papers;
 mod peers;
 mod python;
+mod skips;
 mod spdx;
 mod step;
 mod suite;
@@ -67,6 +68,8 @@ enum Task {
     Deps,
     /// Commands in documents exist, and all commands are documented
     Commands,
+    /// A test that returns early is counted as skipped
+    Skips,
     /// What sources cite is in docs/bibliography.md
     Citations,
     /// A comparison, printed with its spread
@@ -134,6 +137,7 @@ fn main() -> ExitCode {
         Task::Deps => closing(&tree, &[suite::dependencies()]),
         Task::Commands => closing(&tree, &[suite::commands()]),
         Task::Citations => closing(&tree, &[suite::citations()]),
+        Task::Skips => closing(&tree, &[suite::skips()]),
         Task::Bench { name } => bench::run(&tree, &name),
         Task::Bars { name } => bars::run(&tree, &name),
         Task::Peers(wish) => peers::run(&tree, &wish),

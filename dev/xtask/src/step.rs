@@ -8,7 +8,7 @@ use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use crate::command::{Command, Output};
-use crate::tally::Tally;
+use crate::tally::{Tally, Word, left_out};
 use crate::tree::{Finding, Tree};
 
 /// Lines of output shown of a step that failed; all of it is in its log.
@@ -50,14 +50,18 @@ impl Outcome {
         }
     }
 
-    /// A command that runs Rust tests: its verdicts are counted one by one.
-    pub(crate) fn of_tests(output: Output) -> Self {
+    /// Runs a command that runs Rust tests: its verdicts are counted one by one.
+    pub(crate) fn of_tests(command: Command) -> Self {
+        Self::tested(command.showing_output().run())
+    }
+
+    fn tested(output: Output) -> Self {
         let mut tally = Tally::of(&output.text);
         let mut note = String::new();
         if !output.success() && tally.failed == 0 {
             tally.failed = 1;
             note = output.reason();
-        } else if tally.passed + tally.failed == 0 {
+        } else if tally.passed + tally.failed + tally.skipped == 0 {
             tally.failed = 1;
             note = "not one test ran".into();
         }
@@ -94,7 +98,7 @@ impl Step {
 
     /// A command that runs Rust tests.
     pub(crate) fn tests(name: impl Into<String>, command: Command) -> Self {
-        Self::new(name, move |tree| Outcome::of_tests(command.clone().dir(tree.root()).run()))
+        Self::new(name, move |tree| Outcome::of_tests(command.clone().dir(tree.root())))
     }
 }
 
@@ -116,6 +120,9 @@ pub(crate) fn run(tree: &Tree, steps: &[Step]) -> Tally {
         println!("{}{line}", if terminal { "\r" } else { "" });
         let log = logs.join(format!("{:02}-{}.log", number + 1, step.name.replace([' ', '/'], "-")));
         let _ = fs::write(&log, &outcome.log);
+        for line in skips(&outcome.log) {
+            println!("      | {line}");
+        }
         if outcome.tally.failed > 0 {
             print_tail(&outcome.log, &log.display().to_string());
         }
@@ -139,6 +146,18 @@ fn line(name: &str, width: usize, outcome: &Outcome, elapsed: Duration) -> Strin
     }
     let note = if outcome.note.is_empty() { String::new() } else { format!("  ({})", outcome.note) };
     format!("{verdict:>4}  {name:width$} {:>7.1} s  {counts}{note}", elapsed.as_secs_f64())
+}
+
+/// What tests lacked, and which: a line for each want.
+fn skips(log: &str) -> Vec<String> {
+    let mut lines: Vec<(String, Vec<String>)> = Vec::new();
+    for skip in left_out(log).into_iter().filter(|skip| skip.word == Word::Skipped) {
+        match lines.iter_mut().find(|(why, _)| *why == skip.why) {
+            Some((_, tests)) => tests.push(skip.test),
+            None => lines.push((skip.why, vec![skip.test])),
+        }
+    }
+    lines.into_iter().map(|(why, tests)| format!("skipped: {why}: {}", tests.join(", "))).collect()
 }
 
 fn print_tail(log: &str, path: &str) {
@@ -183,7 +202,7 @@ mod tests {
 
     #[test]
     fn tests_that_do_not_compile_fail_once() {
-        let outcome = Outcome::of_tests(output(End::Code(101), "error[E0308]: mismatched types\n"));
+        let outcome = Outcome::tested(output(End::Code(101), "error[E0308]: mismatched types\n"));
         assert_eq!(outcome.tally, Tally { passed: 0, failed: 1, skipped: 0 });
         assert_eq!(outcome.note, "ended with code 101");
     }
@@ -191,7 +210,7 @@ mod tests {
     #[test]
     fn a_test_step_that_tests_nothing_fails() {
         let text = "test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out";
-        let outcome = Outcome::of_tests(output(End::Code(0), text));
+        let outcome = Outcome::tested(output(End::Code(0), text));
         assert_eq!(outcome.tally.failed, 1);
         assert_eq!(outcome.note, "not one test ran");
     }
@@ -199,7 +218,7 @@ mod tests {
     #[test]
     fn a_crash_after_passed_tests_is_a_failure() {
         let text = "test result: ok. 4 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out";
-        let outcome = Outcome::of_tests(output(End::Signal, text));
+        let outcome = Outcome::tested(output(End::Signal, text));
         assert_eq!(outcome.tally, Tally { passed: 4, failed: 1, skipped: 0 });
     }
 
@@ -223,6 +242,21 @@ mod tests {
         let long = format!("---- e stdout ----\n{}failures:", "line\n".repeat(TAIL + 9));
         assert_eq!(failed_tests(&long.lines().collect::<Vec<_>>()).len(), 1 + TAIL);
         assert_eq!(failed_tests(&["error[E0308]: mismatched types"]), [""; 0]);
+    }
+
+    #[test]
+    fn wants_are_told_with_the_tests_that_have_them() {
+        let said = |test: &str, why: &str| format!("---- {test} stdout ----\nskipped: {why}\n\n");
+        let log =
+            ["successes:\n\n".into(), said("a", "no root"), said("b", "no python"), said("c", "no root")];
+        assert_eq!(skips(&log.concat()), ["skipped: no root: a, c", "skipped: no python: b"]);
+        let all = "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out";
+        let outcome = Outcome::tested(output(End::Code(0), &(log.concat() + all)));
+        assert_eq!(
+            outcome.tally,
+            Tally { passed: 0, failed: 0, skipped: 3 },
+            "that none could run is no failure"
+        );
     }
 
     #[test]

@@ -12,7 +12,9 @@ use crate::step::{Outcome, Step};
 use crate::tally::Tally;
 use crate::toolchain;
 use crate::tree::Tree;
-use crate::{absence, document, drivers, exchange, names, oracle, orderings, peers, python, spdx, step};
+use crate::{
+    absence, document, drivers, exchange, names, oracle, orderings, peers, python, skips, spdx, step,
+};
 
 /// What a contributor must see pass.
 pub(crate) fn test() -> Vec<Step> {
@@ -60,7 +62,7 @@ fn set_up() -> Step {
 /// Rules about sources and documents: no build needed.
 fn rules() -> Vec<Step> {
     let mut steps = absence::steps();
-    steps.extend([orderings(), links(), spdx(), dependencies(), commands(), citations()]);
+    steps.extend([orderings(), links(), spdx(), dependencies(), commands(), citations(), skips()]);
     steps
 }
 
@@ -89,6 +91,10 @@ pub(crate) fn commands() -> Step {
 
 pub(crate) fn citations() -> Step {
     Step::new("citations", |tree| Outcome::of_findings(&document::citations::check(tree)))
+}
+
+pub(crate) fn skips() -> Step {
+    Step::new("skips", |tree| Outcome::of_findings(&skips::check(tree)))
 }
 
 fn tests() -> Vec<Step> {
@@ -168,7 +174,7 @@ fn beside_others() -> Vec<Step> {
             let lint = peers::cargo("clippy --all-targets --no-default-features", tree);
             Outcome::of(lint.args(["--", "-D", "warnings"]).run())
         }),
-        Step::new("peers", |tree| Outcome::of_tests(peers::cargo("test --no-default-features", tree).run())),
+        Step::new("peers", |tree| Outcome::of_tests(peers::cargo("test --no-default-features", tree))),
     ]
 }
 
@@ -181,7 +187,7 @@ fn built_with(flag: &'static str, package: &'static str, which: &'static str) ->
             .args(["--target-dir".as_ref(), tree.target().join(flag).as_os_str()])
             .env("RUSTFLAGS", format!("--cfg {flag}"))
             .limit(Duration::from_secs(15 * 60));
-        Outcome::of_tests(test.dir(tree.root()).run())
+        Outcome::of_tests(test.dir(tree.root()))
     })
 }
 
@@ -238,7 +244,7 @@ fn other_targets() -> Vec<Step> {
                 .env("TAUT_STRESS_SECONDS", "0.1")
                 .env("TAUT_STRESS_DEATHS", "2")
                 .limit(Duration::from_secs(15 * 60));
-            Outcome::of_tests(test.dir(tree.root()).run())
+            Outcome::of_tests(test.dir(tree.root()))
         }),
     ]
 }

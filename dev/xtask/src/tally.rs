@@ -19,9 +19,12 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// The sum of the `test result:` lines that Rust's test harness prints, one per test program.
+    /// The sum of the `test result:` lines that Rust's test harness prints, one per test program. A test that passed and
+    /// said that it left something out ([`left_out`]) is not one that passed.
     pub(crate) fn of(text: &str) -> Self {
         let mut sum = Self::default();
+        let said = left_out(text);
+        let skipped = said.iter().filter(|skip| skip.word == Word::Skipped).count() as u64;
         for line in text.lines() {
             let Some((_, counts)) = line.split_once("test result: ") else { continue };
             let Some((_, counts)) = counts.split_once(". ") else { continue };
@@ -36,6 +39,8 @@ impl Tally {
                 }
             }
         }
+        sum.passed = sum.passed.saturating_sub(said.len() as u64);
+        sum.skipped += skipped;
         sum
     }
 
@@ -43,6 +48,56 @@ impl Tally {
     pub(crate) fn exit(self) -> ExitCode {
         if self.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
+}
+
+/// What a test is that passed and tested nothing, or not all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Word {
+    /// It lacks something: a privilege, a processor, a tool.
+    Skipped,
+    /// It is the main function of a process that other tests start, and was not started by one.
+    Entry,
+}
+
+/// A test that passed and said that it left something out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LeftOut {
+    /// Which.
+    pub(crate) test: String,
+    /// What it is then.
+    pub(crate) word: Word,
+    /// What it lacks.
+    pub(crate) why: String,
+}
+
+/// How a test says that it lacks something, at the beginning of a line.
+pub(crate) const SKIPPED: &str = "skipped: ";
+/// How the main function of a process that tests start says so, where it was started as a test.
+pub(crate) const ENTRY: &str = "no test: ";
+
+/// The tests that passed and said that they left something out. Rust's test harness shows what a test printed that passed
+/// only if it is told to (`--show-output`), below `successes:`.
+pub(crate) fn left_out(text: &str) -> Vec<LeftOut> {
+    let mut found: Vec<LeftOut> = Vec::new();
+    let (mut passed, mut test) = (false, None);
+    for line in text.lines() {
+        if let Some(name) = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----")) {
+            test = passed.then_some(name);
+        } else if line == "successes:" || line == "failures:" {
+            (passed, test) = (line == "successes:", None);
+        } else if line.starts_with("test result: ") {
+            (passed, test) = (false, None);
+        } else if let Some(name) = test {
+            let word = |(prefix, word)| line.strip_prefix(prefix).map(|why| (word, why));
+            let said = [(SKIPPED, Word::Skipped), (ENTRY, Word::Entry)].into_iter().find_map(word);
+            if let Some((word, why)) = said {
+                found.push(LeftOut { test: name.to_owned(), word, why: why.to_owned() });
+                // However often it says so, it is one test.
+                test = None;
+            }
+        }
+    }
+    found
 }
 
 impl AddAssign for Tally {
@@ -79,6 +134,48 @@ all doctests ran in 0.42s; merged doctests compilation took 0.2s
 test result: ok. 10 passed; 0 failed; 4 ignored; 0 measured; 0 filtered out; finished in 0.10s
 ";
         assert_eq!(Tally::of(text), Tally { passed: 20, failed: 2, skipped: 5 });
+    }
+
+    #[test]
+    fn tests_that_left_something_out_did_not_pass() {
+        let text = "\
+running 5 tests
+test a ... ok
+
+successes:
+
+---- tests::a stdout ----
+drawn: 3
+skipped: no second processor
+skipped: said twice
+
+---- tests::b stdout ----
+nothing was skipped: it said so
+
+---- tests::role stdout ----
+no test: for processes that tests start
+
+
+successes:
+    tests::a
+    tests::b
+
+failures:
+
+---- tests::c stdout ----
+skipped: and failed behind it
+test result: FAILED. 4 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
+skipped: printed by nobody
+";
+        assert_eq!(Tally::of(text), Tally { passed: 2, failed: 1, skipped: 1 });
+        let skip = |test: &str, word, why: &str| LeftOut { test: test.into(), word, why: why.into() };
+        assert_eq!(
+            left_out(text),
+            [
+                skip("tests::a", Word::Skipped, "no second processor"),
+                skip("tests::role", Word::Entry, "for processes that tests start"),
+            ]
+        );
     }
 
     #[test]

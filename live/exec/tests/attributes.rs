@@ -189,7 +189,7 @@ fn postures() -> Vec<Wanted> {
     match setup.run(Wanted::Best, |exec| exec.posture()).unwrap().0 {
         Posture::Strict => vec![Wanted::Loose, Wanted::Strict],
         posture @ Posture::Loose { .. } => {
-            println!("strict runs are skipped: {posture}");
+            println!("skipped: strict runs: {posture}");
             vec![Wanted::Loose]
         }
     }

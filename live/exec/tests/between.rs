@@ -69,6 +69,9 @@ fn every(us: u64) -> Release {
 fn posture(last: bool) -> (Wanted, u16) {
     let cpus = taut_sys::thread::affinity().unwrap();
     let cpu = if last { cpus[cpus.len() - 1] } else { cpus[0] };
+    if cpus.len() < 2 {
+        println!("skipped: strict runs: no second processor");
+    }
     (if cpus.len() > 1 { Wanted::Best } else { Wanted::Loose }, cpu)
 }
 
@@ -96,7 +99,9 @@ fn counts(job: &mut Job<'_>, global: &Global<'_, Value>, mapping: &Mapping, ns: 
 /// The started processes: protocol and role.
 #[test]
 fn process() {
-    let Some((role, mapping, number)) = orders() else { return };
+    let Some((role, mapping, number)) = orders() else {
+        return println!("no test: for processes that tests start");
+    };
     let mapping: &'static Mapping = Box::leak(Box::new(mapping));
     if role == "cpu" {
         return wants_cpu(mapping, number as u16);

@@ -317,7 +317,7 @@ fn campaign(wanted: Wanted, cores: usize, sets: u64, seed: u64) -> Option<Seen> 
         let drawn = draw(&mut random, cores);
         let (records, posture, completed) = record(&drawn, wanted, time);
         if wanted == Wanted::Best && posture != Posture::Strict {
-            println!("strict runs are skipped: {posture}");
+            println!("skipped: strict runs: {posture}");
             return None;
         }
         let (set, rules) = model(&drawn);
@@ -358,6 +358,9 @@ fn what_threads_did_is_what_is_simulated() {
     let _alone = alone();
     let sets = number("REPLAYED_SETS", 20);
     let cpus = thread::affinity().unwrap().len().min(2);
+    if cpus < 2 {
+        println!("skipped: runs of two cores: no second processor");
+    }
     for (wanted, cores) in
         [(Wanted::Loose, 1), (Wanted::Loose, cpus), (Wanted::Best, 1), (Wanted::Best, cpus)]
     {

@@ -98,7 +98,9 @@ impl Drop for Place {
 /// The started processes.
 #[test]
 fn process() {
-    let Ok(orders) = std::env::var("TAUT_LOCK_TEST") else { return };
+    let Ok(orders) = std::env::var("TAUT_LOCK_TEST") else {
+        return println!("no test: for processes that tests start");
+    };
     let (role, path) = orders.split_once(' ').unwrap();
     let shared = Shared::map(path.as_ref());
     match role {

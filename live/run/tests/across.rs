@@ -182,7 +182,7 @@ fn states_under_a_lock_of_two_cores() {
 #[test]
 fn given_up() {
     if std::env::var_os("TAUT_TEST_GIVEN_UP").is_none() {
-        return;
+        return println!("no test: for processes that tests start");
     }
     let outcome = run(&bus("fp", "mpcp"), Some(Duration::from_ms(50)), with_bus);
     assert!(!outcome.told.lost.is_empty(), "something is missing");
@@ -195,8 +195,8 @@ fn without_privilege_as_well() {
     let given_up = ["--bounding-set=-sys_nice", "--inh-caps=-sys_nice"];
     let may = Command::new("setpriv").args(given_up).arg("true").output();
     if !may.is_ok_and(|output| output.status.success()) {
-        // Who may not give it up has none, so the tests above ran without it; or there is no such command.
-        return;
+        // A user who may not give the privilege up has none, so the tests above ran without it.
+        return println!("skipped: `setpriv` is not there, or there is no privilege to give up");
     }
     let mut command = Command::new("setpriv");
     command.args(given_up).arg(std::env::current_exe().unwrap());

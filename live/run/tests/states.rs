@@ -227,7 +227,7 @@ fn folder() -> PathBuf {
 /// What a process of [`start`] does; nothing as a test.
 #[test]
 fn role() {
-    let Ok(role) = std::env::var(ROLE) else { return };
+    let Ok(role) = std::env::var(ROLE) else { return println!("no test: for processes that tests start") };
     let folder = folder();
     match role.as_str() {
         "application" => application(&folder, &std::env::var(MECHANISM).unwrap()),

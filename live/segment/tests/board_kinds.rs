@@ -183,7 +183,7 @@ fn rights(attached: &Attached) -> String {
 
 #[test]
 fn role() {
-    let Some(role) = support::role() else { return };
+    let Some(role) = support::role() else { return println!("no test: for processes that tests start") };
     let folder = taut_segment::runtime_folder();
     let mut words = role.split(' ');
     let (what, row) = (words.next().unwrap(), words.next().unwrap());

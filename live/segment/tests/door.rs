@@ -22,7 +22,7 @@ fn role() {
     match support::role().as_deref() {
         Some("keeper") => keep_door(),
         Some(other) => panic!("unknown role {other}"),
-        None => {}
+        None => println!("no test: for processes that tests start"),
     }
 }
 

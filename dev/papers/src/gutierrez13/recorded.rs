@@ -316,7 +316,10 @@ mod tests {
             for _ in 0..ATTEMPTS {
                 let recorded = match run(cpu, decides.rule) {
                     Ok(recorded) => recorded,
-                    Err(why) => return assert!(why.contains("sched"), "{why}"),
+                    Err(why) => {
+                        assert!(why.contains("sched"), "{why}");
+                        return println!("skipped: {why}");
+                    }
                 };
                 let at = |kind, task| {
                     let is_it = |record: &&Record| record.kind == kind && record.subject == task;

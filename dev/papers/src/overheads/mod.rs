@@ -146,7 +146,7 @@ mod tests {
             Ok(runs) => runs,
             Err(why) => {
                 assert!(why.contains("sched") || why.contains("one processor"), "{why}");
-                return;
+                return println!("skipped: {why}");
             }
         };
         assert_eq!(runs.len(), 2 * 2 * 6 * 2);

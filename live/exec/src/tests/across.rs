@@ -87,7 +87,7 @@ fn run(protocol: Protocol, rule: Rule, wanted: Wanted, seed: u64) -> Vec<Kind> {
 fn two_cores_share() {
     let _alone = alone();
     if thread::affinity().unwrap().len() < 2 {
-        return;
+        return println!("skipped: no second processor");
     }
     for wanted in postures() {
         for protocol in [Protocol::Msrp, Protocol::Mpcp, Protocol::Fmlp] {
@@ -113,7 +113,7 @@ fn who_waits_asleep_lets_others_run() {
     let _alone = alone();
     let cpus = thread::affinity().unwrap();
     if cpus.len() < 2 {
-        return;
+        return println!("skipped: no second processor");
     }
     for wanted in postures() {
         let (held, others, over) = (AtomicBool::new(false), AtomicU64::new(0), AtomicBool::new(false));

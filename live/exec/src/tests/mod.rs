@@ -67,7 +67,7 @@ pub(super) fn postures() -> Vec<Wanted> {
     match posture {
         Posture::Strict => vec![Wanted::Loose, Wanted::Strict],
         Posture::Loose { why } => {
-            println!("strict runs are skipped: {why:?}");
+            println!("skipped: strict runs: {why:?}");
             vec![Wanted::Loose]
         }
     }
