@@ -31,7 +31,11 @@ use clap::{Parser, Subcommand};
 
 use crate::case::Case;
 use crate::claims::{CANARIES, hunted};
+use crate::executed::End;
 use crate::table::Table;
+
+/// The exit code of a run that could execute nothing, for want of a privilege.
+const NOT_EXECUTED: u8 = 4;
 
 /// Analyses held against what others say of the same task sets.
 #[derive(Debug, Parser)]
@@ -153,12 +157,25 @@ fn main() -> ExitCode {
                     canary,
                 })
             };
-            match &canary {
+            let end = match &canary {
                 None => run(None),
                 Some(Some(name)) => run(Some(name)),
-                Some(None) => {
-                    executed::CANARIES.iter().try_fold(true, |all, name| Ok(all & run(Some(name))?))
+                Some(None) => executed::CANARIES.iter().try_fold(End::Ran(true), |all, name| {
+                    Ok(match (all, run(Some(name))?) {
+                        (End::Ran(all), End::Ran(one)) => End::Ran(all & one),
+                        _ => End::NotExecuted,
+                    })
+                }),
+            };
+            match (end, canary.is_some()) {
+                (Ok(End::NotExecuted), false) => return ExitCode::from(NOT_EXECUTED),
+                // A mistake that was never made is not found.
+                (Ok(End::NotExecuted), true) => {
+                    println!("wrong on purpose, and NOT caught");
+                    Ok(false)
                 }
+                (Ok(End::Ran(held)), _) => Ok(held),
+                (Err(why), _) => Err(why),
             }
         }
     };

@@ -8,8 +8,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use crate::command::{Command, End};
+use crate::command::{Command, End, Output};
 use crate::step::{Outcome, Step};
+use crate::tally::{SKIPPED, Tally};
 use crate::tree::Tree;
 
 /// Where cases lie that are not part of the repository.
@@ -49,6 +50,30 @@ pub(crate) fn run(tree: &Tree, folder: Option<PathBuf>) -> ExitCode {
     }
 }
 
+/// The exit code of a run that could execute nothing, for want of a privilege.
+const NOT_EXECUTED: i32 = 4;
+
+/// What came of a program that says what it left out: by its exit code if that is all, and by lines if it is a part. One that
+/// plays mistakes on purpose has no such code: a mistake that was never made is not caught.
+fn executed(output: Output) -> Outcome {
+    let said: Vec<&str> = output.stdout.lines().filter_map(|line| line.strip_prefix(SKIPPED)).collect();
+    let mut outcome = match output.end {
+        End::Code(NOT_EXECUTED) => Outcome::skipped(""),
+        _ => {
+            Outcome { tally: Tally { skipped: said.len() as u64, ..Tally::default() }, ..Outcome::default() }
+        }
+    };
+    outcome.note = said.join("; ");
+    if output.end != End::Code(NOT_EXECUTED) {
+        let own = Outcome::of(output.clone());
+        outcome.tally += own.tally;
+        if !own.note.is_empty() {
+            outcome.note = own.note;
+        }
+    }
+    Outcome { log: output.text, ..outcome }
+}
+
 /// What every change must pass.
 pub(crate) fn steps() -> Vec<Step> {
     vec![
@@ -74,11 +99,11 @@ pub(crate) fn steps() -> Vec<Step> {
             Outcome::of(program(tree, &weak).run())
         }),
         Step::new("executed", |tree| {
-            Outcome::of(program(tree, &["execute", "--sets", EXECUTED, "--seed", "1"]).run())
+            executed(program(tree, &["execute", "--sets", EXECUTED, "--seed", "1"]).run())
         }),
         Step::new("executed with canaries", |tree| {
             let wrong = ["execute", "--sets", EXECUTED_WRONG, "--seed", "1", "--canary"];
-            Outcome::of(program(tree, &wrong).run())
+            executed(program(tree, &wrong).run())
         }),
     ]
 }
@@ -129,4 +154,28 @@ pub(crate) fn long_hunt(round: u64) -> Step {
         let long = ["hunt", "--seconds", HUNT_LONG, "--seed", &seed];
         Outcome::of(program(tree, &long).limit(Duration::from_secs(3600)).run())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_executed_did_not_pass() {
+        let of = |code, stdout: &str| {
+            let (stdout, elapsed) = (stdout.to_owned(), Duration::ZERO);
+            executed(Output { end: End::Code(code), text: stdout.clone(), stdout, elapsed })
+        };
+        let counts = |code, stdout| {
+            let Tally { passed, failed, skipped } = of(code, stdout).tally;
+            (passed, failed, skipped)
+        };
+        assert_eq!(counts(0, "200 sets\n"), (1, 0, 0));
+        assert_eq!(counts(4, "skipped: nothing was executed: EPERM\n"), (0, 0, 1));
+        assert_eq!(of(4, "skipped: nothing was executed: EPERM\n").note, "nothing was executed: EPERM");
+        assert_eq!(counts(4, ""), (0, 0, 1));
+        assert_eq!(counts(0, "skipped: no second processor for MSRP\n100 sets\n"), (1, 0, 1), "a part");
+        assert_eq!(counts(1, "skipped: nothing was executed: EPERM\nNOT caught\n"), (0, 1, 1), "a canary");
+        assert_eq!(counts(2, "cannot measure\n"), (0, 1, 0), "any other error is one");
+    }
 }

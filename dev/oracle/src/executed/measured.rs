@@ -33,16 +33,19 @@ const COMPUTES_NS: u64 = 3_000_000;
 /// How long that takes in all.
 const TIME: Time = Time::from_millis(250);
 
-/// How often it is measured again if others have real-time threads.
+/// How often it is measured again if real-time threads of others ran meanwhile.
 const AGAIN: usize = 5;
 
 /// The worst of the first `cores` processors.
 pub(crate) fn overheads(cores: usize) -> Result<Overheads, String> {
+    let mut before = others::now();
     let mut found = once(cores)?;
     for _ in 0..AGAIN {
-        if !others::are_here() {
+        let after = others::now();
+        if others::ran(&before, &after).is_empty() {
             break;
         }
+        before = after;
         found = once(cores)?;
     }
     Ok(found)

@@ -2,43 +2,56 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! Real-time threads of other processes. They run beside ours whenever theirs are more urgent, so no bound holds then, and
-//! the probe, above them all, is on time.
+//! the probe, above them all, is on time. One that only waits disturbs nobody: many machines have some that always do.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration as Time;
 
 use taut_sys::clock;
 
 /// Between two looks.
 const EVERY: Time = Time::from_millis(15);
-/// One that was seen so long before or after a set, or less, may have been there meanwhile: who looks is an ordinary
-/// thread, and the first to wait for them.
+/// One that was seen to run so long before or after a set, or less, may have run meanwhile: the thread that looks is an
+/// ordinary one, and the first to wait for them.
 const NEAR_NS: u64 = 1_000_000_000;
 
 /// Looks for them as long as the process lives.
 pub(crate) struct Others {
-    /// When there were some for the last time; 0 if never.
+    /// When one had run, for the last time; 0 if never.
     last_ns: Arc<AtomicU64>,
+    names: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Others {
     pub(crate) fn new() -> Self {
         let last_ns = Arc::new(AtomicU64::new(0));
-        let seen = Arc::clone(&last_ns);
+        let names = Arc::new(Mutex::new(BTreeSet::new()));
+        let (seen, named) = (Arc::clone(&last_ns), Arc::clone(&names));
         std::thread::spawn(move || {
+            let mut before = now();
             loop {
-                if are_here() {
-                    seen.store(clock::monotonic_ns(), Ordering::Relaxed);
-                }
                 std::thread::sleep(EVERY);
+                let after = now();
+                let ran = ran(&before, &after);
+                if !ran.is_empty() {
+                    seen.store(clock::monotonic_ns(), Ordering::Relaxed);
+                    named.lock().unwrap_or_else(PoisonError::into_inner).extend(ran);
+                }
+                before = after;
             }
         });
-        Self { last_ns }
+        Self { last_ns, names }
     }
 
-    /// Whether there were some, from a while before an instant until now.
+    /// The names of all that ran.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+
+    /// Whether one ran, from a while before an instant until now.
     pub(crate) fn since(&self, begin_ns: u64) -> bool {
         let last_ns = self.last_ns.load(Ordering::Relaxed);
         last_ns > 0 && last_ns + NEAR_NS >= begin_ns
@@ -62,27 +75,46 @@ const OF_THE_KERNEL: u64 = 0x0020_0000;
 /// SCHED_FIFO, SCHED_RR and SCHED_DEADLINE.
 const REAL_TIME: [u64; 3] = [1, 2, 6];
 
-/// Whether there are any now.
-pub(crate) fn are_here() -> bool {
+/// A thread's name, and for how long it has run; none if this kernel does not say.
+pub(crate) type Thread = (String, Option<u64>);
+
+/// The real-time threads of other processes, by number.
+pub(crate) fn now() -> BTreeMap<u64, Thread> {
     let own = std::process::id().to_string();
-    let Ok(all) = fs::read_dir("/proc") else { return false };
-    let names = all.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let processes = names.filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()) && *name != own);
-    processes.into_iter().any(|process| {
-        let Ok(threads) = fs::read_dir(format!("/proc/{process}/task")) else { return false };
-        threads
-            .filter_map(Result::ok)
-            .any(|thread| fs::read_to_string(thread.path().join("stat")).is_ok_and(|stat| is_foreign(&stat)))
-    })
+    let number = |name: std::ffi::OsString| name.into_string().ok()?.parse::<u64>().ok();
+    let entries = |path: &str| fs::read_dir(path).into_iter().flatten().filter_map(Result::ok);
+    let processes = entries("/proc").filter_map(|entry| number(entry.file_name()));
+    let mut found = BTreeMap::new();
+    for process in processes.filter(|process| process.to_string() != own) {
+        for thread in entries(&format!("/proc/{process}/task")) {
+            let Some(id) = number(thread.file_name()) else { continue };
+            let Some(name) =
+                fs::read_to_string(thread.path().join("stat")).ok().and_then(|stat| foreign(&stat))
+            else {
+                continue;
+            };
+            let ran = fs::read_to_string(thread.path().join("schedstat"));
+            let ran = ran.ok().and_then(|text| text.split(' ').next()?.parse().ok());
+            found.insert(id, (name, ran));
+        }
+    }
+    found
 }
 
-/// Whether it is a real-time thread that is not the kernel's, by its line of `/proc`.
-fn is_foreign(stat: &str) -> bool {
+/// The names of those that ran between two looks, may have, came or went.
+pub(crate) fn ran(before: &BTreeMap<u64, Thread>, after: &BTreeMap<u64, Thread>) -> BTreeSet<String> {
+    let idle = |id: &u64| matches!((before.get(id), after.get(id)), (Some((_, Some(a))), Some((_, Some(b)))) if a == b);
+    let all = before.iter().chain(after);
+    all.filter(|(id, _)| !idle(id)).map(|(_, (name, _))| name.clone()).collect()
+}
+
+/// The name of a real-time thread that is not the kernel's, by its line of `/proc`.
+fn foreign(stat: &str) -> Option<String> {
     // The name comes second, in brackets, and may have anything in it; the state is the third.
-    let Some((_, rest)) = stat.rsplit_once(')') else { return false };
+    let (name, rest) = stat.rsplit_once(')')?;
     let field = |number: usize| rest.split_whitespace().nth(number - 3)?.parse::<u64>().ok();
-    field(9).is_some_and(|flags| flags & OF_THE_KERNEL == 0)
-        && field(41).is_some_and(|policy| REAL_TIME.contains(&policy))
+    let is_ours = field(9)? & OF_THE_KERNEL == 0 && REAL_TIME.contains(&field(41)?);
+    is_ours.then(|| name.split_once('(').map_or(name, |(_, name)| name).to_owned())
 }
 
 #[cfg(test)]
@@ -96,11 +128,24 @@ mod tests {
             let between = "0 ".repeat(31);
             format!("{before} {between}{policy} 0 0")
         };
-        assert!(is_foreign(&line("4194304", "1")), "{}", line("4194304", "1"));
-        assert!(!is_foreign(&line("4194304", "0")));
-        assert!(!is_foreign(&line("2097152", "1")));
-        assert!(!is_foreign("nonsense"));
+        assert_eq!(foreign(&line("4194304", "1")).as_deref(), Some("a) b"), "{}", line("4194304", "1"));
+        assert_eq!(foreign(&line("4194304", "0")), None);
+        assert_eq!(foreign(&line("2097152", "1")), None);
+        assert_eq!(foreign("nonsense"), None);
         let own = fs::read_to_string("/proc/self/stat").unwrap();
-        assert!(!is_foreign(&own), "{own}");
+        assert_eq!(foreign(&own), None, "{own}");
+    }
+
+    #[test]
+    fn those_that_only_wait_disturb_nobody() {
+        let all = |threads: &[(u64, Option<u64>)]| -> BTreeMap<u64, Thread> {
+            threads.iter().map(|(id, ran)| (*id, (format!("t{id}"), *ran))).collect()
+        };
+        let names = |before: &[_], after: &[_]| Vec::from_iter(ran(&all(before), &all(after)));
+        assert_eq!(names(&[(1, Some(7)), (2, Some(9))], &[(1, Some(7)), (2, Some(9))]), [""; 0]);
+        assert_eq!(names(&[(1, Some(7)), (2, Some(9))], &[(1, Some(7)), (2, Some(10))]), ["t2"]);
+        assert_eq!(names(&[(1, Some(7))], &[]), ["t1"], "it ended");
+        assert_eq!(names(&[], &[(1, Some(7))]), ["t1"], "it began");
+        assert_eq!(names(&[(1, None)], &[(1, None)]), ["t1"], "nobody knows");
     }
 }
