@@ -49,6 +49,19 @@ fn what_was_reached_above_a_bound_fails() {
     assert!(text.contains("A own_simulator msrp: A2: task 0 reached 16 us, ours 15 us"), "{text}");
 }
 
+/// A tool's "no bound", in each way in which it is written, is the same as that ours gives none.
+#[test]
+fn a_set_without_bound_is_compared() {
+    let (code, text) = cases("unbounded");
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.ends_with("5 values compared, 0 differ\n"), "{text}");
+    let (code, text) = cases("unbounded_differs");
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("G6: all activities have bounds, ours none"), "{text}");
+    assert!(text.contains("G7: R of transaction 1 of task 0: none, ours 10 us"), "{text}");
+    assert!(text.ends_with("3 values compared, 2 differ\n"), "{text}");
+}
+
 #[test]
 fn bad_input_is_told() {
     let (code, text) = cases("broken");

@@ -90,7 +90,7 @@ enum Task {
     Papers(papers::Papers),
     /// Analyses beside other tools' results of the same task sets
     Oracle {
-        /// A folder of files of cases, *.jsonl [default: ../shared/oracle/dev beside the repository]
+        /// A folder of files of cases, *.jsonl [default: dev/oracle/cases]
         folder: Option<std::path::PathBuf>,
     },
     /// The drivers of examples/sweep, with two workers: the same rows as one process

@@ -69,19 +69,39 @@ fn transactions(case: &Case, name: &'static str, method: Method, result: &Value)
         }
         set.push(Transaction { period: us(given.period)?, periodic: true, activities });
     }
+    let theirs = theirs(result, &set)?;
     let ours = match said(offsets::chained(method, &set))? {
-        Verdict::Schedulable(ends) => ends,
-        other => return Err(format!("ours gives no bound: {other:?}")),
+        Verdict::Schedulable(ends) => Some(ends),
+        Verdict::NotShown(_) => None,
+        other => return Err(format!("ours does not apply: {other:?}")),
     };
-    let theirs = result["R"].as_array().ok_or("no list in `R`")?;
-    if theirs.len() != ours.len() {
-        return Err(format!("{} lists for {} transactions", theirs.len(), ours.len()));
-    }
     let mut compared = Compared::default();
+    let Some(ours) = ours else {
+        // Ours bounds the whole set or nothing. So the set is one value: whether each activity has a bound.
+        let bounded = theirs.iter().flatten().all(Option::is_some);
+        compared.take(!bounded, || "all activities have bounds, ours none".into());
+        return Ok(Found::Compared(name, Standing::Equal, compared));
+    };
     for (at, (theirs, ours)) in theirs.iter().zip(&ours).enumerate() {
-        let theirs = times(theirs)?;
-        same_count(&theirs, ours.len())?;
-        equal(&mut compared, &format!("R of transaction {at}"), &theirs, |at| Some(ours[at]));
+        equal(&mut compared, &format!("R of transaction {at}"), theirs, |at| Some(ours[at]));
     }
     Ok(Found::Compared(name, Standing::Equal, compared))
+}
+
+/// Their bounds, an activity each; none of a set that they call not schedulable and give nothing of.
+fn theirs(result: &Value, set: &[Transaction]) -> Result<Vec<Vec<Option<Duration>>>, String> {
+    let Some(lists) = result["R"].as_array() else {
+        if result["status"] == "NOT-SCHEDULABLE" {
+            return Ok(set.iter().map(|transaction| vec![None; transaction.activities.len()]).collect());
+        }
+        return Err("no list in `R`".into());
+    };
+    if lists.len() != set.len() {
+        return Err(format!("{} lists for {} transactions", lists.len(), set.len()));
+    }
+    let list = |(list, transaction): (&Value, &Transaction)| {
+        let theirs = times(list)?;
+        same_count(&theirs, transaction.activities.len()).map(|()| theirs)
+    };
+    lists.iter().zip(set).map(list).collect()
 }

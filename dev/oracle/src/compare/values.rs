@@ -18,9 +18,15 @@ pub(super) fn said<T>(found: Result<T, Overflow>) -> Result<T, String> {
     found.map_err(|overflow| format!("our analysis: {overflow}"))
 }
 
+/// What MAST calculates with where there is no bound.
+const LARGE_TIME: f64 = 1e100;
+
 /// A time in microseconds; none if there is no bound.
 pub(super) fn time(value: &Value) -> Result<Option<Duration>, String> {
-    if value.is_null() {
+    let large = value.as_f64().is_some_and(|time| time >= LARGE_TIME);
+    let infinite =
+        value.as_str().is_some_and(|word| word.to_lowercase().trim_start_matches('+').starts_with("inf"));
+    if value.is_null() || large || infinite {
         return Ok(None);
     }
     let whole = value.as_u64().or_else(|| {
