@@ -98,11 +98,11 @@ impl<const N: usize> Placed<N> for Word {
     }
 
     unsafe fn writer(place: Place<'_>) -> Result<Self::Writer, String> {
-        Ok(place.memory.word(0))
+        Ok(place.memory.claim().word(0))
     }
 
     unsafe fn reader(place: Place<'_>, _: u32) -> Result<Self::Reader, String> {
-        Ok((place.memory.word(0), 0))
+        Ok((place.memory.claim().word(0), 0))
     }
 }
 

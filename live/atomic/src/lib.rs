@@ -70,9 +70,11 @@ pub use exclusive::Exclusive;
 #[cfg(not(any(loom, shuttle)))]
 pub use lent::{Lent, LentMut};
 #[cfg(not(any(loom, shuttle)))]
-pub use memory::{Line, Memory, Slots, Words};
+pub use memory::{Claimed, Line, Memory, Slots, Words};
 #[cfg(any(loom, shuttle))]
-pub use modelled::{Gate, Lent, LentMut, LentPlace, LentPlaceMut, Line, Memory, Sleepers, Slots, Words};
+pub use modelled::{
+    Claimed, Gate, Lent, LentMut, LentPlace, LentPlaceMut, Line, Memory, Sleepers, Slots, Words,
+};
 #[cfg(not(any(loom, shuttle)))]
 pub use place::{LentPlace, LentPlaceMut};
 

@@ -29,7 +29,22 @@ impl Default for Line {
 /// into several.
 ///
 /// Holding one means: for `'m` the bytes are there, and only what is made from this value touches them (in this
-/// process; a peer process has a `Memory` of its own over the same bytes). So it is neither `Copy` nor `Clone`.
+/// process; a peer process has a `Memory` of its own over the same bytes). So it is neither `Copy` nor `Clone`, and gives
+/// out no word and no place: what needs those takes the memory for itself, by [`Memory::claim`].
+///
+/// No word can be kept of memory that an object or a lock then gets:
+///
+/// ```compile_fail,E0382
+/// use taut_atomic::{AtomicU64, Line, Memory, Ordering::Relaxed};
+///
+/// fn object(_: Memory<'_>) { /* one whose words say who may touch a value */ }
+///
+/// let mut lines = [const { Line::new() }; 2];
+/// let memory = Memory::new(&mut lines);
+/// let word: &AtomicU64 = memory.claim().word(0);
+/// object(memory); // E0382: it is the claim's
+/// word.store(0, Relaxed);
+/// ```
 pub struct Memory<'m> {
     start: NonNull<u8>,
     bytes: usize,
@@ -58,6 +73,7 @@ impl<'m> Memory<'m> {
     /// - Forms of the protocols that lend a value where it lies (`read_with`, `write_with`, chunks, loans) hold a reference
     ///   into these bytes. They are for memory whose other processes keep to the protocol; against one that may not,
     ///   use the forms that copy.
+    /// - If a lock that guards a value outside of these bytes is made from it, no other process writes them.
     pub unsafe fn from_raw(start: NonNull<u8>, bytes: usize) -> Self {
         debug_assert!(start.addr().get().is_multiple_of(LINE_BYTES));
         Self { start, bytes, life: PhantomData }
@@ -79,17 +95,49 @@ impl<'m> Memory<'m> {
         ))
     }
 
+    /// Takes it for one object, whose ends then have the only words and places there. Nothing of it can be a [`Memory`] again.
+    pub fn claim(self) -> Claimed<'m> {
+        Claimed(self)
+    }
+}
+
+/// Memory that one object, or one end of it, has to itself: it gives out words and places.
+///
+/// Holding one means what holding the [`Memory`] meant. What its maker does not do with the words and places made from it, or
+/// hand on, nobody in this process does: that is what the proofs of the objects stand on. A claim cannot be handed to an
+/// object, which takes memory that nobody has claimed:
+///
+/// ```compile_fail,E0308
+/// use taut_atomic::{Line, Memory};
+///
+/// fn object(_: Memory<'_>) {}
+///
+/// let mut lines = [const { Line::new() }; 2];
+/// let claimed = Memory::new(&mut lines).claim();
+/// let words = claimed.words(0, 8, 4);
+/// object(claimed); // E0308: not a `Memory`
+/// words.get(0);
+/// ```
+pub struct Claimed<'m>(Memory<'m>);
+
+impl<'m> Claimed<'m> {
+    /// Its length in bytes.
+    pub fn bytes(&self) -> usize {
+        self.0.bytes
+    }
+
     /// The word at byte `offset`.
     ///
     /// # Panics
     ///
     /// If `offset` is not a multiple of 8 or the word is not inside: for the construction of endpoints only.
     pub fn word(&self, offset: usize) -> &'m AtomicU64 {
-        assert!(offset.is_multiple_of(8) && offset < self.bytes && self.bytes - offset >= 8);
+        assert!(offset.is_multiple_of(8) && offset < self.0.bytes && self.0.bytes - offset >= 8);
         // SAFETY:
         // - the bytes are there for 'm (type's promise) and aligned: start to 128, offset to 8 (asserted);
-        // - whoever else in this process touches this word does so through this function: atomically.
-        unsafe { AtomicU64::from_ptr(self.start.as_ptr().add(offset).cast()) }
+        // - whoever else in this process touches this word has it from this claim: by `word` or `words`, which is
+        //   atomically, or by a function of `Slots` that is not, whose caller proves that nothing races with it.
+        unsafe { AtomicU64::from_ptr(self.0.start.as_ptr().add(offset).cast()) }
     }
 
     /// `count` places for values, `stride` bytes apart, the first at byte `offset`.
@@ -101,9 +149,9 @@ impl<'m> Memory<'m> {
     pub fn slots(&self, offset: usize, stride: usize, count: usize) -> Slots<'m> {
         let end = stride.checked_mul(count).and_then(|all| all.checked_add(offset));
         assert!(offset.is_multiple_of(8) && stride.is_multiple_of(8));
-        assert!(end.is_some_and(|end| end <= self.bytes));
+        assert!(end.is_some_and(|end| end <= self.0.bytes));
         // SAFETY: offset is at most the length (asserted).
-        Slots { start: unsafe { self.start.add(offset) }, stride, count, life: PhantomData }
+        Slots { start: unsafe { self.0.start.add(offset) }, stride, count, life: PhantomData }
     }
 
     /// `count` words, `stride` bytes apart, the first at byte `offset`.
@@ -115,13 +163,13 @@ impl<'m> Memory<'m> {
     pub fn words(&self, offset: usize, stride: usize, count: usize) -> Words<'m> {
         let last = stride.checked_mul(count.saturating_sub(1)).and_then(|all| all.checked_add(offset));
         assert!(offset.is_multiple_of(8) && stride.is_multiple_of(8));
-        assert!(last.is_some_and(|last| last <= self.bytes && (count == 0 || self.bytes - last >= 8)));
+        assert!(last.is_some_and(|last| last <= self.0.bytes && (count == 0 || self.0.bytes - last >= 8)));
         // SAFETY: offset is at most the length (asserted).
-        Words { start: unsafe { self.start.add(offset) }, stride, count, life: PhantomData }
+        Words { start: unsafe { self.0.start.add(offset) }, stride, count, life: PhantomData }
     }
 }
 
-/// Equal words in a [`Memory`], as a rule one for each of several parties.
+/// Equal words in [`Claimed`] memory, as a rule one for each of several parties.
 #[derive(Clone, Copy)]
 pub struct Words<'m> {
     start: NonNull<u8>,
@@ -157,13 +205,13 @@ impl<'m> Words<'m> {
     #[inline(always)]
     pub unsafe fn at(&self, index: usize) -> &'m AtomicU64 {
         debug_assert!(index < self.count);
-        // SAFETY: index < count (caller), so the word is inside what `Memory::words` asserted, and aligned; the bytes
-        // are there for 'm, and words of an object are touched atomically alone (`Memory`'s promises).
+        // SAFETY: index < count (caller), so the word is inside what `Claimed::words` asserted, and aligned; the rest as in
+        // `Claimed::word`.
         unsafe { AtomicU64::from_ptr(self.start.as_ptr().add(index * self.stride).cast()) }
     }
 }
 
-/// Equal places for values in a [`Memory`], which hold one value each.
+/// Equal places for values in [`Claimed`] memory, which hold one value each.
 ///
 /// There are two ways to touch a place, and an object keeps to one of them. *Exclusive*
 /// ([`Slots::read`], [`Slots::write`]): the protocol proves that nobody else touches it meanwhile; a plain copy.
@@ -189,7 +237,7 @@ impl<'m> Slots<'m> {
     #[inline(always)]
     unsafe fn at<T>(&self, index: usize) -> *mut u8 {
         debug_assert!(index < self.count && size_of::<T>() <= self.stride && align_of::<T>() <= 8);
-        // SAFETY: index < count (caller), so the place is inside what `Memory::slots` asserted.
+        // SAFETY: index < count (caller), so the place is inside what `Claimed::slots` asserted.
         unsafe { self.start.as_ptr().add(index * self.stride) }
     }
 
@@ -318,7 +366,7 @@ impl<'m> Slots<'m> {
         debug_assert!(index + count <= self.count && size_of::<T>() <= self.stride && align_of::<T>() <= 8);
         #[cfg(steps)]
         (0..count * size_of::<T>().div_ceil(8)).for_each(|_| crate::steps::payload());
-        // SAFETY: the places are inside of what `Memory::slots` asserted, aligned, initialised, any bit pattern is a
+        // SAFETY: the places are inside of what `Claimed::slots` asserted, aligned, initialised, any bit pattern is a
         // T, and nobody writes them (caller).
         unsafe { Lent::new(self.start.add(index * self.stride), self.stride, count) }
     }
@@ -499,16 +547,17 @@ mod tests {
         assert_eq!((first.bytes(), rest.bytes()), (256, 256));
         assert_eq!(rest.start.addr().get() - first.start.addr().get(), 256);
         assert_eq!(first.start.addr().get() % LINE_BYTES, 0);
+        let (middle, rest) = rest.split(128).unwrap();
         // SAFETY: inside, and nobody else is there.
-        assert_eq!(unsafe { rest.slots(128, 128, 1).read::<[u8; 128]>(0) }, [0; 128]);
-        assert!(rest.split(257).is_none());
+        assert_eq!(unsafe { rest.claim().slots(0, 128, 1).read::<[u8; 128]>(0) }, [0; 128]);
+        assert!(middle.split(129).is_none());
         assert!(first.split(usize::MAX).is_none());
     }
 
     #[test]
     fn words_are_apart_and_counted() {
         let mut lines = [const { Line::new() }; 3];
-        let memory = Memory::new(&mut lines);
+        let memory = Memory::new(&mut lines).claim();
         let words = memory.words(8, 128, 2);
         words.get(1).unwrap().store(7, crate::Ordering::Relaxed);
         assert_eq!(memory.word(136).load(crate::Ordering::Relaxed), 7);
@@ -520,7 +569,7 @@ mod tests {
     fn both_ways_copy_every_byte() {
         fn check<const N: usize>() {
             let mut lines = [const { Line::new() }; 65];
-            let memory = Memory::new(&mut lines);
+            let memory = Memory::new(&mut lines).claim();
             let stride = N.next_multiple_of(8);
             let slots = memory.slots(8, stride, 2);
             let value: [u8; N] = core::array::from_fn(|i| (i % 251 + 1) as u8);
@@ -558,7 +607,7 @@ mod tests {
     fn copies_are_whole_wherever_the_value_lies() {
         let mut lines = [const { Line::new() }; 70];
         let slot = lines.as_ptr().addr();
-        let slots = Memory::new(&mut lines).slots(0, 8192, 1);
+        let slots = Memory::new(&mut lines).claim().slots(0, 8192, 1);
         let mut buffer = [0u8; 8192];
         // Where the value lies within its page, against where the slot does, decides how it is copied.
         let same = slot.wrapping_sub(buffer.as_ptr().addr()) & 0xFFF;
@@ -582,7 +631,7 @@ mod tests {
     fn runs_are_their_places_with_space_between_and_without() {
         fn check<const N: usize>(stride: usize) {
             let mut lines = [const { Line::new() }; 20];
-            let slots = Memory::new(&mut lines).slots(8, stride, 5);
+            let slots = Memory::new(&mut lines).claim().slots(8, stride, 5);
             let values: [[u8; N]; 3] = core::array::from_fn(|n| core::array::from_fn(|i| (n * 31 + i) as u8));
             let mut copy = [[0; N]; 3];
             // SAFETY: inside, one thread, one loan at a time.
@@ -618,7 +667,7 @@ mod tests {
     fn a_validated_run_is_its_places() {
         fn check<const N: usize>(stride: usize) {
             let mut lines = [const { Line::new() }; 20];
-            let slots = Memory::new(&mut lines).slots(8, stride, 5);
+            let slots = Memory::new(&mut lines).claim().slots(8, stride, 5);
             let values: [[u8; N]; 3] = core::array::from_fn(|n| core::array::from_fn(|i| (n * 31 + i) as u8));
             let mut copy = [[0; N]; 3];
             // SAFETY: inside, one thread.
@@ -637,7 +686,7 @@ mod tests {
     #[test]
     fn what_is_lent_lies_in_the_memory() {
         let mut lines = [const { Line::new() }; 2];
-        let slots = Memory::new(&mut lines).slots(128, 64, 2);
+        let slots = Memory::new(&mut lines).claim().slots(128, 64, 2);
         // SAFETY: inside, one thread, one at a time.
         unsafe {
             slots.lend_place_mut::<[u8; 64]>(1)[5] = 7;
@@ -650,13 +699,13 @@ mod tests {
     #[should_panic(expected = "assertion failed")]
     fn a_word_outside_is_refused() {
         let mut lines = [const { Line::new() }; 1];
-        Memory::new(&mut lines).word(128);
+        Memory::new(&mut lines).claim().word(128);
     }
 
     #[test]
     fn words_are_the_words() {
         let mut lines = [const { Line::new() }; 3];
-        let memory = Memory::new(&mut lines);
+        let memory = Memory::new(&mut lines).claim();
         let words = memory.words(8, LINE_BYTES, 3);
         assert_eq!((words.count(), memory.words(384, 8, 0).count()), (3, 0));
         for index in 0..3 {
@@ -671,13 +720,13 @@ mod tests {
     #[should_panic(expected = "assertion failed")]
     fn words_outside_are_refused() {
         let mut lines = [const { Line::new() }; 1];
-        Memory::new(&mut lines).words(8, 64, 3);
+        Memory::new(&mut lines).claim().words(8, 64, 3);
     }
 
     #[test]
     #[should_panic(expected = "assertion failed")]
     fn slots_outside_are_refused() {
         let mut lines = [const { Line::new() }; 1];
-        Memory::new(&mut lines).slots(8, 8, 16);
+        Memory::new(&mut lines).claim().slots(8, 8, 16);
     }
 }

@@ -164,6 +164,21 @@ impl<'m> Memory<'m> {
         Some((Self { lines: first }, Self { lines: second }))
     }
 
+    /// Takes it for one object, or one end of it.
+    pub fn claim(self) -> Claimed<'m> {
+        Claimed(self)
+    }
+}
+
+/// Memory that one object, or one end of it, has to itself; see the real one.
+pub struct Claimed<'m>(Memory<'m>);
+
+impl<'m> Claimed<'m> {
+    /// Its length in bytes.
+    pub fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+
     /// The word at byte `offset`.
     ///
     /// # Panics
@@ -171,7 +186,7 @@ impl<'m> Memory<'m> {
     /// If `offset` is not a multiple of 8 or the word is not inside.
     pub fn word(&self, offset: usize) -> &'m AtomicU64 {
         assert!(offset.is_multiple_of(8));
-        &content(self.lines, offset).words[offset % LINE_BYTES / 8]
+        &content(self.0.lines, offset).words[offset % LINE_BYTES / 8]
     }
 
     /// `count` places for values, `stride` bytes apart, the first at byte `offset`.
@@ -182,7 +197,7 @@ impl<'m> Memory<'m> {
     pub fn slots(&self, offset: usize, stride: usize, count: usize) -> Slots<'m> {
         assert!(offset.is_multiple_of(8) && stride.is_multiple_of(8));
         assert!(offset + stride * count <= self.bytes());
-        Slots { lines: self.lines, offset, stride }
+        Slots { lines: self.0.lines, offset, stride }
     }
 
     /// `count` words, `stride` bytes apart, the first at byte `offset`.
@@ -193,11 +208,11 @@ impl<'m> Memory<'m> {
     pub fn words(&self, offset: usize, stride: usize, count: usize) -> Words<'m> {
         assert!(offset.is_multiple_of(8) && stride.is_multiple_of(8));
         assert!(count == 0 || offset + stride * (count - 1) + 8 <= self.bytes());
-        Words { lines: self.lines, offset, stride, count }
+        Words { lines: self.0.lines, offset, stride, count }
     }
 }
 
-/// Equal words in a [`Memory`].
+/// Equal words in [`Claimed`] memory.
 #[derive(Clone, Copy)]
 pub struct Words<'m> {
     lines: &'m [Line],
@@ -297,7 +312,7 @@ impl<T: Copy> Drop for LentPlaceMut<'_, T> {
     }
 }
 
-/// Equal places for values in a [`Memory`]; see the real one for its promises.
+/// Equal places for values in [`Claimed`] memory; see the real one for its promises.
 #[derive(Clone, Copy)]
 pub struct Slots<'m> {
     lines: &'m [Line],

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use taut_atomic::{LINE_BYTES, Memory};
+use taut_atomic::{Claimed, LINE_BYTES};
 
 /// The most parties that a global lock has.
 pub const PARTIES_LIMIT: u32 = 64;
@@ -104,7 +104,7 @@ impl fmt::Display for LayoutError {
 impl std::error::Error for LayoutError {}
 
 /// Checks that there is room.
-pub(crate) fn fit(memory: &Memory<'_>, needed: usize) -> Result<(), LayoutError> {
+pub(crate) fn fit(memory: &Claimed<'_>, needed: usize) -> Result<(), LayoutError> {
     let given = memory.bytes();
     if given < needed { Err(LayoutError::TooSmall { needed, given }) } else { Ok(()) }
 }

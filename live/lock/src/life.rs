@@ -100,7 +100,7 @@
 use std::fmt;
 
 use taut_atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
-use taut_atomic::{AtomicU64, LINE_BYTES, Memory, Words, fence};
+use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Memory, Words, fence};
 use taut_sys::life::{DIED, OWNER};
 
 use crate::global::{LayoutError, PARTIES_LIMIT, fit, lines};
@@ -131,6 +131,7 @@ impl<'m> Lives<'m> {
     ///
     /// [`LayoutError::Places`], [`LayoutError::TooSmall`].
     pub fn new(memory: Memory<'m>, places: u32) -> Result<Self, LayoutError> {
+        let memory = memory.claim();
         if places == 0 || places > LIMIT {
             return Err(LayoutError::Places);
         }
@@ -245,7 +246,7 @@ impl<'m> Seats<'m> {
 
     /// Those of a lock of so many parties, each in its party's line: of several processes, or of this one alone.
     pub(crate) fn of(
-        memory: &Memory<'m>,
+        memory: &Claimed<'m>,
         parties: u32,
         lives: Option<Lives<'m>>,
     ) -> Result<Self, LayoutError> {
@@ -469,7 +470,7 @@ mod tests {
     fn a_seat_is_free_when_its_party_is_gone() {
         let lives = lives(2);
         let lines = vec![Line::new()].into_boxed_slice();
-        let seats = Seats::new(Memory::new(Box::leak(lines)).words(0, 8, 2), lives);
+        let seats = Seats::new(Memory::new(Box::leak(lines)).claim().words(0, 8, 2), lives);
         let (first, second) = (Alive::claim(lives, 0).unwrap(), Alive::claim(lives, 1).unwrap());
         let one = seats.take(0, &first).unwrap();
         assert_eq!(seats.take(0, &second), Err(LayoutError::Taken));

@@ -10,7 +10,7 @@ use taut_atomic::Ordering::Relaxed;
 use taut_atomic::{AtomicU64, LINE_BYTES, Memory, Slots};
 use taut_share::Plain;
 
-use crate::global::{LayoutError, fit};
+use crate::global::LayoutError;
 use crate::spin;
 
 /// Bytes of a lock of so many parties and a value that processes share.
@@ -43,9 +43,12 @@ impl<'m, T: Plain> Place<'m, T> {
     pub fn cut(memory: Memory<'m>, parties: u32) -> Result<(Memory<'m>, Self), LayoutError> {
         const { assert!(align_of::<T>() <= 8 && !T::VARYING, "a value of one size, aligned to at most 8 bytes") };
         let (needed, given) = (shared_bytes::<T>(parties), memory.bytes());
-        fit(&memory, needed)?;
-        let cut = memory.split(spin::bytes(parties));
-        let (lock, behind) = cut.ok_or(LayoutError::TooSmall { needed, given })?;
+        let too_small = LayoutError::TooSmall { needed, given };
+        if given < needed {
+            return Err(too_small);
+        }
+        let (lock, behind) = memory.split(spin::bytes(parties)).ok_or(too_small)?;
+        let behind = behind.claim();
         let (slots, torn) = (behind.slots(0, stride::<T>(), 1), behind.word(stride::<T>()));
         Ok((lock, Self { slots, torn, value: PhantomData }))
     }

@@ -164,6 +164,7 @@ pub const fn bytes(parties: u32) -> usize {
 ///
 /// [`LayoutError::Parties`], [`LayoutError::TooSmall`].
 pub fn group(memory: Memory<'_>, parties: u32) -> Result<Parties<'_>, LayoutError> {
+    let memory = memory.claim();
     let object = Object::new(&memory, parties, None)?;
     object.holder.store(0, Relaxed);
     (0..parties).for_each(|party| object.state(party).store(0, Relaxed));
@@ -185,6 +186,7 @@ pub fn party<'m>(
     lives: Lives<'m>,
     alive: &'m Alive,
 ) -> Result<Party<'m>, LayoutError> {
+    let memory = memory.claim();
     Party::sit(Object::new(&memory, parties, Some(lives))?, which, alive)
 }
 
@@ -201,6 +203,7 @@ pub fn seats<'m>(
     lives: Lives<'m>,
     alive: &'m Alive,
 ) -> Result<impl Iterator<Item = Result<Party<'m>, LayoutError>>, LayoutError> {
+    let memory = memory.claim();
     let object = Object::new(&memory, parties, Some(lives))?;
     Ok(which.map(move |which| Party::sit(object, which, alive)))
 }

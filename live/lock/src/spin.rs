@@ -128,7 +128,7 @@ mod tests;
 use std::ops::Range;
 
 use taut_atomic::Ordering::Relaxed;
-use taut_atomic::{AtomicU64, LINE_BYTES, Memory, Words};
+use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Memory, Words};
 
 use crate::global::{LayoutError, lines};
 use crate::life::{Alive, Lives, Seats, Taking};
@@ -146,6 +146,7 @@ pub const fn bytes(parties: u32) -> usize {
 ///
 /// [`LayoutError::Parties`], [`LayoutError::TooSmall`].
 pub fn group(memory: Memory<'_>, parties: u32) -> Result<Parties<'_>, LayoutError> {
+    let memory = memory.claim();
     let object = Object::new(&memory, parties, None)?;
     object.words().for_each(|word| word.store(0, Relaxed));
     Ok(Parties { object, next: 0 })
@@ -164,6 +165,7 @@ pub fn party<'m>(
     lives: Lives<'m>,
     alive: &'m Alive,
 ) -> Result<Party<'m>, LayoutError> {
+    let memory = memory.claim();
     Party::sit(Object::new(&memory, parties, Some(lives))?, which, alive)
 }
 
@@ -180,6 +182,7 @@ pub fn seats<'m>(
     lives: Lives<'m>,
     alive: &'m Alive,
 ) -> Result<impl Iterator<Item = Result<Party<'m>, LayoutError>>, LayoutError> {
+    let memory = memory.claim();
     let object = Object::new(&memory, parties, Some(lives))?;
     Ok(which.map(move |which| Party::sit(object, which, alive)))
 }
@@ -193,7 +196,7 @@ struct Object<'m> {
 
 impl<'m> Object<'m> {
     /// Of parties that can die, if there are `lives`.
-    fn new(memory: &Memory<'m>, parties: u32, lives: Option<Lives<'m>>) -> Result<Self, LayoutError> {
+    fn new(memory: &Claimed<'m>, parties: u32, lives: Option<Lives<'m>>) -> Result<Self, LayoutError> {
         let seats = Seats::of(memory, parties, lives)?;
         let words = memory.words(LINE_BYTES, LINE_BYTES, parties as usize);
         Ok(Self { tickets: memory.word(0), words, seats })

@@ -115,7 +115,7 @@ impl Lock for Slept {
 fn inside(mapping: &Mapping, entry: Entry, value: u64) {
     mapping.told(0).store(INSIDE, Release);
     mapping.told(TOLD).store(u64::from(entry != Entry::Clean), Release);
-    let slots = mapping.part(LOCK, VALUE).slots(0, N * 8, 1);
+    let slots = mapping.part(LOCK, VALUE).claim().slots(0, N * 8, 1);
     // SAFETY: inside, a place of N words; exclusive: the lock is ours.
     unsafe { slots.write(0, &marked::<N>(value)) };
     mapping.told(0).store(LETS_GO, Release);
@@ -123,7 +123,7 @@ fn inside(mapping: &Mapping, entry: Entry, value: u64) {
 
 /// Whether the value is of one piece.
 fn is_whole(mapping: &Mapping) -> bool {
-    let slots = mapping.part(LOCK, VALUE).slots(0, N * 8, 1);
+    let slots = mapping.part(LOCK, VALUE).claim().slots(0, N * 8, 1);
     // SAFETY: inside, a place of N words; exclusive: the lock is ours.
     let value = unsafe { slots.read::<[u64; N]>(0) };
     value == [0; N] || (0..1000).any(|number| value == marked(number))

@@ -169,8 +169,9 @@ fn dies(death: Death, successor: bool) {
     let locks = queued::bytes(3);
     let name = format!("queued, dies {death:?}, successor {successor}");
     explore(&name, Some(2), locks + life::bytes(2), move |memory| {
-        let (holder, state, mark) = (memory.word(0), memory.word(LINE_BYTES), memory.word(locks));
-        let waiting = memory.word(2 * LINE_BYTES);
+        let words = memory.again().claim();
+        let (holder, state, mark) = (words.word(0), words.word(LINE_BYTES), words.word(locks));
+        let waiting = words.word(2 * LINE_BYTES);
         let lives = Lives::new(memory.again().split(locks).unwrap().1, 2).unwrap();
         let (dying, alive) = (claim(lives, 0), claim(lives, 1));
         let attach =

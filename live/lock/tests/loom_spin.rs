@@ -132,7 +132,8 @@ fn dies(death: Death, successor: bool) {
     let locks = spin::bytes(3);
     let name = format!("spin, dies {death:?}, successor {successor}");
     explore(&name, Some(2), locks + life::bytes(2), move |memory| {
-        let (word, tickets, mark) = (memory.word(LINE_BYTES), memory.word(0), memory.word(locks));
+        let words = memory.again().claim();
+        let (word, tickets, mark) = (words.word(LINE_BYTES), words.word(0), words.word(locks));
         let lives = Lives::new(memory.again().split(locks).unwrap().1, 2).unwrap();
         let (dying, alive) = (claim(lives, 0), claim(lives, 1));
         let attach =
@@ -198,7 +199,8 @@ fn deaths() {
 fn a_successor_keeps_its_place() {
     let locks = spin::bytes(2);
     explore("spin, successor", Some(3), locks + life::bytes(2), move |memory| {
-        let (word, mark) = (memory.word(LINE_BYTES), memory.word(locks));
+        let words = memory.again().claim();
+        let (word, mark) = (words.word(LINE_BYTES), words.word(locks));
         let lives = Lives::new(memory.again().split(locks).unwrap().1, 2).unwrap();
         let (dying, alive) = (claim(lives, 0), claim(lives, 1));
         let attach =

@@ -101,7 +101,7 @@ fn dies<P: Send + 'static>(
 ) {
     let locks = spin::bytes(3);
     explore(locks + life::bytes(2), move |memory| {
-        let mark = memory.word(locks);
+        let mark = memory.again().claim().word(locks);
         let lives = Lives::new(memory.again().split(locks).unwrap().1, 2).unwrap();
         let (dying, alive) = (claim(lives, 0), claim(lives, 1));
         let others: Vec<_> = (1..3).map(|which| attach(memory.again(), which, lives, alive)).collect();

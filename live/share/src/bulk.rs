@@ -269,6 +269,7 @@ pub fn pair<T: Plain>(
     memory: Memory<'_>,
     blocks: u32,
 ) -> Result<(Sender<'_, T>, Receiver<'_, T>), LayoutError> {
+    let memory = memory.claim();
     let pool = Pool::new(&memory, blocks)?;
     Ok((Sender::attach(pool), Receiver::attach(pool)))
 }
@@ -285,6 +286,7 @@ pub fn pair<T: Plain>(
 /// What stands on the memory is this object for this `T` and number of blocks, or zeros; no other sender of it lives:
 /// the last one and its loans have ended, and this call comes after that.
 pub unsafe fn sender<T: Plain>(memory: Memory<'_>, blocks: u32) -> Result<Sender<'_, T>, LayoutError> {
+    let memory = memory.claim();
     Ok(Sender::attach(Pool::new(&memory, blocks)?))
 }
 
@@ -300,6 +302,7 @@ pub unsafe fn sender<T: Plain>(memory: Memory<'_>, blocks: u32) -> Result<Sender
 /// What stands on the memory is this object for this `T` and number of blocks, or zeros; no other receiver of it
 /// lives: the last one and what it had received have ended, and this call comes after that.
 pub unsafe fn receiver<T: Plain>(memory: Memory<'_>, blocks: u32) -> Result<Receiver<'_, T>, LayoutError> {
+    let memory = memory.claim();
     Ok(Receiver::attach(Pool::new(&memory, blocks)?))
 }
 

@@ -187,6 +187,16 @@
 //! moved(reader);
 //! ```
 //!
+//! and nobody keeps a word of the memory that an object is made from:
+//!
+//! ```compile_fail,E0382
+//! # use taut_share::{Line, Memory, state::sdrtr};
+//! let mut lines = [const { Line::new() }; 3];
+//! let memory = Memory::new(&mut lines);
+//! let idx = memory.claim().word(0);
+//! let (writer, reader) = sdrtr::pair::<u64>(memory).unwrap();
+//! ```
+//!
 //! A value may not hold an address, a type with forbidden bit patterns, or padding:
 //!
 //! ```compile_fail,E0277

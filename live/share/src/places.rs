@@ -7,7 +7,7 @@ use core::cell::Cell;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 
-use taut_atomic::{Lent, LentMut, LentPlace, LentPlaceMut, Memory, Slots};
+use taut_atomic::{Claimed, Lent, LentMut, LentPlace, LentPlaceMut, Slots};
 
 use crate::Plain;
 use crate::plain::word_bytes;
@@ -33,7 +33,7 @@ impl<'m, T: Plain> Places<'m, T> {
     /// # Panics
     ///
     /// If a value does not fit in the stride, or the places not in the memory: for the construction of ends only.
-    pub(crate) fn new(memory: &Memory<'m>, offset: usize, stride: usize, count: usize) -> Self {
+    pub(crate) fn new(memory: &Claimed<'m>, offset: usize, stride: usize, count: usize) -> Self {
         assert!(word_bytes::<T>() <= stride);
         Self { slots: memory.slots(offset, stride, count), values: PhantomData }
     }

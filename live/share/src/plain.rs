@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use taut_atomic::{LINE_BYTES, Memory};
+use taut_atomic::{Claimed, LINE_BYTES};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// A value that can stand in shared memory: every bit pattern is one (so a peer that lies can at worst send a
@@ -76,7 +76,7 @@ impl fmt::Display for LayoutError {
 impl core::error::Error for LayoutError {}
 
 /// Checks that an object of `needed` bytes has room.
-pub(crate) fn fit(memory: &Memory<'_>, needed: usize) -> Result<(), LayoutError> {
+pub(crate) fn fit(memory: &Claimed<'_>, needed: usize) -> Result<(), LayoutError> {
     let given = memory.bytes();
     if given < needed { Err(LayoutError::TooSmall { needed, given }) } else { Ok(()) }
 }

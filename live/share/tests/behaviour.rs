@@ -135,7 +135,7 @@ fn sdrtr_lets_the_writer_go_on_when_a_look_panics() {
 #[test]
 fn sdrtr_busy_and_then_not() {
     let place = Place::new(sdrtr::bytes::<u64>());
-    let idx = place.memory().word(0);
+    let idx = place.memory().claim().word(0);
     let (mut writer, mut reader) = sdrtr::pair::<u64>(place.memory()).unwrap();
     writer.try_publish(&1).unwrap();
     idx.fetch_add(1, taut_atomic::Ordering::Relaxed); // A reader that is inside.
@@ -151,7 +151,7 @@ fn sdrtr_busy_and_then_not() {
 #[test]
 fn sdrtr_says_when_its_word_is_spoilt() {
     let place = Place::new(sdrtr::bytes::<u64>());
-    let idx = place.memory().word(0);
+    let idx = place.memory().claim().word(0);
     let (mut writer, mut reader) = sdrtr::pair::<u64>(place.memory()).unwrap();
     writer.try_publish(&1).unwrap();
     for word in [0, 2, 3, 4, 5, 8, 1 << 63, u64::MAX] {
@@ -164,7 +164,7 @@ fn sdrtr_says_when_its_word_is_spoilt() {
 #[test]
 fn sdrtr_successors_go_on() {
     let place = Place::new(sdrtr::bytes::<u64>());
-    let idx = place.memory().word(0);
+    let idx = place.memory().claim().word(0);
     let (_, mut reader) = sdrtr::pair::<u64>(place.memory()).unwrap();
     for n in 0..10 {
         // SAFETY: the writer before was dropped.
@@ -212,7 +212,7 @@ fn sdrtw_gives_the_newest_with_its_number() {
 #[test]
 fn sdrtw_writer_dead_in_a_write_leaves_retry_and_a_gap() {
     let place = Place::new(sdrtw::bytes::<u64>());
-    let counter = place.memory().word(0);
+    let counter = place.memory().claim().word(0);
     let (mut writer, mut reader) = sdrtw::pair::<u64>(place.memory()).unwrap();
     writer.write(&1);
     counter.store(3, taut_atomic::Ordering::Relaxed); // Dead after the odd store of write 2.
@@ -288,7 +288,7 @@ fn qrtr_successors_go_on() {
 #[test]
 fn qrtr_bounds_what_the_other_side_says() {
     let place = Place::new(qrtr::bytes::<u64>(4).unwrap());
-    let (tail, head) = (place.memory().word(0), place.memory().word(128));
+    let (tail, head) = (place.memory().claim().word(0), place.memory().claim().word(128));
     let (mut writer, mut reader) = qrtr::pair::<u64>(place.memory(), 4).unwrap();
     writer.push(1).unwrap();
     writer.push(2).unwrap();

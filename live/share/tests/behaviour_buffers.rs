@@ -241,7 +241,7 @@ macro_rules! alike {
                 let words = $module::bytes::<u64>(3) / 8;
                 for n in 0..ROUNDS {
                     for _ in 0..next() % 4 {
-                        let word = place.memory().word(next() as usize % words * 8);
+                        let word = place.memory().claim().word(next() as usize % words * 8);
                         word.store(next() >> (next() % 64), taut_atomic::Ordering::Relaxed);
                     }
                     write.write(&n);
@@ -292,7 +292,7 @@ fn double_buffer_publishes_what_a_dead_writer_had_complete() {
     }
     // As if it had died before its last store.
     writer.write(&5);
-    let latest = place.memory().word(0);
+    let latest = place.memory().claim().word(0);
     let published = latest.load(taut_atomic::Ordering::Relaxed);
     assert_eq!(published >> 8, 5);
     let four = (0..4).map(|at| 4 << 8 | at).find(|word| {
@@ -424,7 +424,7 @@ mod improved {
         fast: &mut FastReader<'static, T>,
         word: u64,
     ) -> Result<Option<Sample<T>>, Overrun> {
-        let latest = place.memory().word(0);
+        let latest = place.memory().claim().word(0);
         let now = latest.swap(word, taut_atomic::Ordering::Relaxed);
         let result = fast.read_sample();
         latest.store(now, taut_atomic::Ordering::Relaxed);
@@ -454,7 +454,7 @@ mod improved {
                             assert_eq!(slow.read(), Some(n));
                         }
                     }
-                    begun.push((n, place.memory().word(0).load(taut_atomic::Ordering::Relaxed)));
+                    begun.push((n, place.memory().claim().word(0).load(taut_atomic::Ordering::Relaxed)));
                     begun.retain(|(k, word)| match goes_on_with(&place, &mut fast, *word) {
                         Ok(got) => {
                             assert_eq!(got, sample(*k, *k));
@@ -483,7 +483,7 @@ mod improved {
         let mut write = writer::<[u64; 2]>(&place, 0, 1);
         let mut fast = fast_reader::<[u64; 2]>(&place, 0, 1);
         write.write(&[1; 2]);
-        let one = place.memory().word(0).load(taut_atomic::Ordering::Relaxed);
+        let one = place.memory().claim().word(0).load(taut_atomic::Ordering::Relaxed);
         write.write(&[2; 2]);
         assert_eq!(goes_on_with(&place, &mut fast, one), Ok(sample([1; 2], 1)));
         write.write(&[3; 2]);
@@ -519,12 +519,12 @@ mod improved {
         let mut fast = fast_reader::<u64>(&place, 1, 1);
         write.write(&1);
         assert_eq!(slow.read(), Some(1));
-        let one = place.memory().word(0).load(taut_atomic::Ordering::Relaxed);
+        let one = place.memory().claim().word(0).load(taut_atomic::Ordering::Relaxed);
         write.write(&2);
-        let two = place.memory().word(0).swap(one, taut_atomic::Ordering::Relaxed);
+        let two = place.memory().claim().word(0).swap(one, taut_atomic::Ordering::Relaxed);
         assert_eq!((slow.read(), fast.read()), (Some(1), Ok(Some(1))), "not published");
         write = writer(&place, 1, 1);
-        assert_eq!(place.memory().word(0).load(taut_atomic::Ordering::Relaxed), two);
+        assert_eq!(place.memory().claim().word(0).load(taut_atomic::Ordering::Relaxed), two);
         assert_eq!((slow.read(), fast.read()), (Some(2), Ok(Some(2))));
         write.write(&3);
         assert_eq!((slow.read_sample(), fast.read_sample()), (sample(3, 3), Ok(sample(3, 3))));
@@ -561,7 +561,7 @@ mod improved {
         for n in 0..ROUNDS {
             write.write(&n);
             for _ in 0..next() % 4 {
-                let word = place.memory().word(next() as usize % words * 8);
+                let word = place.memory().claim().word(next() as usize % words * 8);
                 word.store(next() >> (next() % 64), taut_atomic::Ordering::Relaxed);
             }
             for slow in &mut slows {

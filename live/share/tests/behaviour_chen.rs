@@ -266,7 +266,7 @@ fn successors_go_on() {
     let place = Place::new(chen::bytes::<u64>(2));
     let (_, mut all) = chen::group::<u64>(place.memory(), 2).unwrap();
     let (mut first, mut held) = (all.next().unwrap(), all.next().unwrap());
-    let memory = place.memory();
+    let memory = place.memory().claim();
     for n in 1..if cfg!(miri) { 40 } else { 200 } {
         // SAFETY: the writer before was dropped.
         let mut writer = unsafe { chen::writer::<u64>(place.memory(), 2) }.unwrap();
@@ -297,7 +297,7 @@ fn successors_go_on() {
 #[test]
 fn hybrid_successors_go_on() {
     let place = Place::new(hybrid::bytes::<u64>(2, 0));
-    let memory = place.memory();
+    let memory = place.memory().claim();
     let (_, mut all) = hybrid::group::<u64>(place.memory(), 2, 0).unwrap();
     let (mut first, mut second) = (all.next().unwrap(), all.next().unwrap());
     for n in 1..if cfg!(miri) { 40 } else { 200 } {
@@ -347,7 +347,7 @@ fn a_slot_rests_for_as_long_as_is_promised() {
     // has bits.
     for (readers, spare) in [(1, 0), (1, 3), (2, 1), (5, 6), (40, 60)] {
         let place = Place::new(hybrid::bytes::<u64>(readers, spare));
-        let memory = place.memory();
+        let memory = place.memory().claim();
         let (latest, claim) = (memory.word(0), |which| memory.word(LINE_BYTES * (1 + which as usize)));
         let mut random = random(u64::from(readers));
         let mut filled: Vec<u64> = Vec::new();
@@ -391,7 +391,7 @@ fn a_slot_rests_for_as_long_as_is_promised() {
 fn words_that_lie_lead_nowhere_else() {
     // Any slot number, in latest and in the claims: bits may be wrong, places outside are not touched (Miri sees it).
     let place = Place::new(hybrid::bytes::<u64>(2, 0));
-    let memory = place.memory();
+    let memory = place.memory().claim();
     let (mut writer, mut all) = hybrid::group::<u64>(place.memory(), 2, 0).unwrap();
     let (mut reader, _) = (all.next().unwrap(), all.next());
     let mut observer = reader.observer();
@@ -407,7 +407,7 @@ fn words_that_lie_lead_nowhere_else() {
         writer = unsafe { hybrid::writer::<u64>(place.memory(), 2, 0) }.unwrap();
     }
     let place = Place::new(chen::bytes::<u64>(1));
-    let memory = place.memory();
+    let memory = place.memory().claim();
     let (mut writer, mut reader) = chen::pair::<u64>(place.memory()).unwrap();
     for lie in (0..if cfg!(miri) { 270 } else { 600 }).chain([u64::MAX, u64::MAX - 255]) {
         memory.word(0).store(lie, Relaxed);

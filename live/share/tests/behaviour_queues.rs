@@ -249,7 +249,7 @@ fn successors_go_on() {
 #[test]
 fn a_value_whose_reader_died_before_it_said_so_comes_again() {
     let place = Place::new(qrtwc::bytes::<u64>(4, 0).unwrap());
-    let head = place.memory().word(128);
+    let head = place.memory().claim().word(128);
     let (mut writer, mut reader) = qrtwc::pair::<u64>(place.memory(), 4, 0).unwrap();
     writer.push_slice(&[1, 2, 3]);
     assert_eq!(reader.pop().unwrap().unwrap().value, 1);
@@ -267,7 +267,7 @@ fn a_value_whose_reader_died_before_it_said_so_comes_again() {
 #[test]
 fn a_writer_that_died_in_a_push_leaves_no_gap() {
     let place = Place::new(qrtwo::bytes::<u64>(2, 0).unwrap());
-    let slot = |number: usize| place.memory().word(256 + 8 * (number % 18));
+    let slot = |number: usize| place.memory().claim().word(256 + 8 * (number % 18));
     let (mut writer, mut reader) = qrtwo::pair::<u64>(place.memory(), 2, 0).unwrap();
     for n in 0..40 {
         writer.push(&n);
@@ -322,6 +322,7 @@ fn what_the_other_side_says_is_bounded() {
         memory: Memory<'static>,
         lies: &[u64],
     ) {
+        let memory = memory.claim();
         let (tail, head) = (memory.word(0), memory.word(128));
         for lie in lies {
             writer.push(&7);
@@ -472,7 +473,7 @@ fn qrtr_lists_go_by_slices_and_where_they_lie() {
 #[test]
 fn qrtr_forms_bound_what_the_other_side_says() {
     let place = Place::new(qrtr::bytes::<u64>(4).unwrap());
-    let (tail, head) = (place.memory().word(0), place.memory().word(128));
+    let (tail, head) = (place.memory().claim().word(0), place.memory().claim().word(128));
     let (mut writer, mut reader) = qrtr::pair::<u64>(place.memory(), 4).unwrap();
     assert_eq!(writer.push_slice(&[1, 2, 3]), 3);
     for lie in [5, 1 << 32, u64::MAX] {

@@ -162,7 +162,7 @@ fn nbw_temporal_after_an_overrun_goes_on() {
 fn a_word_that_lies_names_a_buffer_that_is_there() {
     for lie in [1, 2, 255, 1 << 8, 3 << 8 | 200, u64::MAX, u64::MAX - 255] {
         let place = Place::new(emeralds::bytes::<u64>(1, 3).unwrap());
-        let latest = place.memory().word(0);
+        let latest = place.memory().claim().word(0);
         let (mut writer, mut slow, mut fast) = emeralds::group::<u64>(place.memory(), 1, 3).unwrap();
         let mut slow = slow.next().unwrap();
         writer.write(&7);
@@ -237,7 +237,7 @@ fn peterson_successors_go_on() {
 #[test]
 fn peterson_answers_that_lie_give_bits() {
     let place = Place::new(peterson::bytes::<u64>(1).unwrap());
-    let (asked, answered) = (place.memory().word(256), place.memory().word(256 + 128 + 8));
+    let (asked, answered) = (place.memory().claim().word(256), place.memory().claim().word(256 + 128 + 8));
     let (mut writer, mut readers) = peterson::group::<u64>(place.memory(), 1).unwrap();
     let mut reader = readers.next().unwrap();
     for lie in [0, 1, 2, 3, u64::MAX - 1, u64::MAX] {
@@ -292,7 +292,7 @@ fn emeralds_successors_go_on() {
 #[test]
 fn spinlock_gives_the_newest_or_is_busy() {
     let place = Place::new(spinlock::bytes::<[u8; 13]>());
-    let lock = place.memory().word(0);
+    let lock = place.memory().claim().word(0);
     let (mut writer, mut readers) = spinlock::group::<[u8; 13]>(place.memory(), 2).unwrap();
     let (mut reader, mut second) = (readers.next().unwrap(), readers.next().unwrap());
     assert_eq!((reader.try_read(), reader.read(), reader.read_with(|_| ())), (Ok(None), None, None));
@@ -342,7 +342,7 @@ fn spinlock_is_freed_by_a_panic() {
 #[test]
 fn spinlock_successors_take_over() {
     let place = Place::new(spinlock::bytes::<u64>());
-    let lock = place.memory().word(0);
+    let lock = place.memory().claim().word(0);
     let (mut writer, mut readers) = spinlock::group::<u64>(place.memory(), 2).unwrap();
     let mut reader = readers.next().unwrap();
     writer.write(&1);

@@ -180,7 +180,7 @@ fn emeralds_is_helped() {
     let helped = std::sync::Arc::new(AtomicUsize::new(0));
     let helps = helped.clone();
     explore_on(size, "emeralds, 2 buffers, 3 × 1", None, move |memory| {
-        let answered = memory.word(4 * taut_share::LINE_BYTES - 112);
+        let answered = memory.again().claim().word(4 * taut_share::LINE_BYTES - 112);
         let (mut writer, mut slow, _) = emeralds::group::<Value>(memory, 1, 2).unwrap();
         let mut slow = slow.next().unwrap();
         let writing = thread::spawn(move || (1..=3).for_each(|n| writer.write(&marked(n))));
@@ -238,7 +238,7 @@ fn emeralds_is_helped_again() {
     // overtaken, and the place is the writer's again as soon as the second asks.
     let size = emeralds::bytes::<Value>(1, 2).unwrap();
     explore_on(size, "emeralds, again", Some(3), |memory| {
-        memory.word(2 * taut_share::LINE_BYTES).store(1, taut_atomic::Ordering::Relaxed);
+        memory.again().claim().word(2 * taut_share::LINE_BYTES).store(1, taut_atomic::Ordering::Relaxed);
         let (mut writer, mut slow, _) = emeralds::group::<Value>(memory, 1, 2).unwrap();
         let mut slow = slow.next().unwrap();
         writer.write(&marked(1));

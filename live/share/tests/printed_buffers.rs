@@ -204,7 +204,7 @@ fn a_printed_loop_that_starts_too_late_breaks_the_distance() {
     }
     assert_eq!(printed.slots[first.0][first.1], 3, "write 1 is overwritten by write 3");
     let place = Place::new(improved_double_buffer::bytes::<u64>(0, 3).unwrap());
-    let latest = place.memory().word(0);
+    let latest = place.memory().claim().word(0);
     let (mut writer, _, mut fast) = improved_double_buffer::group::<u64>(place.memory(), 0, 3).unwrap();
     writer.write(&1);
     let first = latest.load(taut_atomic::Ordering::Relaxed);
@@ -232,7 +232,7 @@ fn the_printed_index_runs_past_the_last_row() {
 
     // Ours, three rows: readers that stand anywhere, the writer in every row.
     let place = Place::new(double_buffer::bytes::<u64>(2));
-    let latest = place.memory().word(0);
+    let latest = place.memory().claim().word(0);
     let (mut writer, group) = double_buffer::group::<u64>(place.memory(), 2).unwrap();
     let mut group: Vec<_> = group.collect();
     let mut used = [0; 3];

@@ -162,7 +162,7 @@ fn an_answer_that_is_taken_as_it_comes_is_stale() {
     assert!(taken_as_it_comes < newest_at_begin, "the next read that is overtaken gets this");
 
     let place = Place::new(emeralds::bytes::<Twice>(1, 3).unwrap());
-    let answered = place.memory().word(384 + 128 + 16);
+    let answered = place.memory().claim().word(384 + 128 + 16);
     let (writer, mut slow, _) = emeralds::group::<Twice>(place.memory(), 1, 3).unwrap();
     let writer = std::rc::Rc::new(std::cell::RefCell::new((writer, 0)));
     let write = move |times: u64| {

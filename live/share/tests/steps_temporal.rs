@@ -24,7 +24,7 @@ fn steps(work: impl FnOnce()) -> Steps {
 fn nbw_temporal_takes<const N: usize>() {
     let words = N.div_ceil(8) as u64;
     let place = Place::new(nbw_temporal::bytes::<[u8; N]>(4).unwrap());
-    let latest = place.memory().word(0);
+    let latest = place.memory().claim().word(0);
     let (mut writer, mut reader) = nbw_temporal::pair::<[u8; N]>(place.memory(), 4).unwrap();
     assert_eq!(steps(|| assert_eq!(reader.read(), Ok(None))), LOOK);
     let read = Steps { loads: 2, fences: 2, words, ..NONE };
@@ -69,7 +69,7 @@ fn peterson_takes<const N: usize>() {
 /// A read that finds its answer: what a writer does in the middle of it is put there by hand.
 fn peterson_rescued_takes() {
     let place = Place::new(peterson::bytes::<u64>(1).unwrap());
-    let answered = place.memory().word(256 + 128 + 8);
+    let answered = place.memory().claim().word(256 + 128 + 8);
     let (mut writer, mut readers) = peterson::group::<u64>(place.memory(), 1).unwrap();
     let mut reader = readers.next().unwrap();
     writer.write(&1);
@@ -77,7 +77,7 @@ fn peterson_rescued_takes() {
     writer.write(&2);
     // Bits are equal: 1. The next read asks by 0. With a load of the answer that lies, it asks by 1 and finds it.
     assert_eq!(answered.load(Relaxed), 2 << 1 | 1);
-    let asked = place.memory().word(256);
+    let asked = place.memory().claim().word(256);
     assert_eq!(asked.load(Relaxed), 1);
     let rescued = Steps { loads: 3, stores: 1, fences: 2, words: 2, ..NONE };
     // A strike at the reader's last load: the writer comes, and answers.
@@ -134,7 +134,7 @@ fn emeralds_overtaken_takes() {
         word.store(latest + (3 << 8), Relaxed);
     }
     let place = Place::new(emeralds::bytes::<u64>(1, 4).unwrap());
-    WORD.set(Some(place.memory().word(0)));
+    WORD.set(Some(place.memory().claim().word(0)));
     let (mut writer, mut slow, _) = emeralds::group::<u64>(place.memory(), 1, 4).unwrap();
     let mut slow = slow.next().unwrap();
     writer.write(&1);
@@ -170,7 +170,7 @@ fn emeralds_overtaken_takes() {
 fn spinlock_takes<const N: usize>() {
     let words = N.div_ceil(8) as u64;
     let place = Place::new(spinlock::bytes::<[u8; N]>());
-    let lock = place.memory().word(0);
+    let lock = place.memory().claim().word(0);
     let (mut writer, mut readers) = spinlock::group::<[u8; N]>(place.memory(), 1).unwrap();
     let mut reader = readers.next().unwrap();
     let empty = Steps { exchanges: 1, loads: 1, stores: 1, ..NONE };

@@ -4,7 +4,7 @@
 //! The lock's words, and what is done to them whoever does it.
 
 use taut_atomic::Ordering::{Acquire, Relaxed};
-use taut_atomic::{AtomicU64, LINE_BYTES, Memory, Words};
+use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Words};
 
 use super::word::{Holder, State};
 use crate::gates::Gates;
@@ -25,7 +25,7 @@ pub(super) struct Object<'m> {
 impl<'m> Object<'m> {
     /// Of parties that can die, if there are `lives`.
     pub(super) fn new(
-        memory: &Memory<'m>,
+        memory: &Claimed<'m>,
         parties: u32,
         lives: Option<Lives<'m>>,
     ) -> Result<Self, LayoutError> {

@@ -3,7 +3,7 @@
 
 //! The layout of a pool of blocks: which words there are, what they say, and numbers of blocks that are ones.
 
-use taut_atomic::{AtomicU64, LentPlace, LentPlaceMut, Memory, Words};
+use taut_atomic::{AtomicU64, Claimed, LentPlace, LentPlaceMut, Words};
 
 use crate::places::Places;
 use crate::plain::{fit, line_bytes, word_bytes};
@@ -135,7 +135,7 @@ impl<T> Clone for Pool<'_, T> {
 impl<T> Copy for Pool<'_, T> {}
 
 impl<'m, T: Plain> Pool<'m, T> {
-    pub(super) fn new(memory: &Memory<'m>, blocks: u32) -> Result<Self, LayoutError> {
+    pub(super) fn new(memory: &Claimed<'m>, blocks: u32) -> Result<Self, LayoutError> {
         fit(memory, bytes::<T>(blocks).ok_or(LayoutError::Capacity)?)?;
         let (words, count) = (words_bytes(blocks), blocks as usize);
         Ok(Self {

@@ -112,7 +112,7 @@
 use core::fmt;
 
 use taut_atomic::Ordering::{Acquire, Relaxed, Release};
-use taut_atomic::{AtomicU64, LINE_BYTES, Memory};
+use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Memory};
 
 pub use super::chunk::{ReadChunk, WriteChunk};
 use super::position::Position;
@@ -131,7 +131,7 @@ pub const fn bytes<T: Plain>(capacity: u32) -> Option<usize> {
     slots.checked_add(SLOTS)
 }
 
-fn check<T: Plain>(memory: &Memory<'_>, capacity: u32) -> Result<(), LayoutError> {
+fn check<T: Plain>(memory: &Claimed<'_>, capacity: u32) -> Result<(), LayoutError> {
     let needed = bytes::<T>(capacity).filter(|_| capacity > 0).ok_or(LayoutError::Capacity)?;
     fit(memory, needed)
 }
@@ -145,6 +145,7 @@ pub fn pair<T: Plain>(
     memory: Memory<'_>,
     capacity: u32,
 ) -> Result<(Writer<'_, T>, Reader<'_, T>), LayoutError> {
+    let memory = memory.claim();
     check::<T>(&memory, capacity)?;
     Ok((Writer::attach(&memory, capacity), Reader::attach(&memory, capacity)))
 }
@@ -161,6 +162,7 @@ pub fn pair<T: Plain>(
 /// What stands on the memory is this object for this `T` and capacity, or zeros; no other writer of it lives: the
 /// last one has ended, and this call comes after that.
 pub unsafe fn writer<T: Plain>(memory: Memory<'_>, capacity: u32) -> Result<Writer<'_, T>, LayoutError> {
+    let memory = memory.claim();
     check::<T>(&memory, capacity)?;
     Ok(Writer::attach(&memory, capacity))
 }
@@ -177,6 +179,7 @@ pub unsafe fn writer<T: Plain>(memory: Memory<'_>, capacity: u32) -> Result<Writ
 /// What stands on the memory is this object for this `T` and capacity, or zeros; no other reader of it lives: the
 /// last one has ended, and this call comes after that.
 pub unsafe fn reader<T: Plain>(memory: Memory<'_>, capacity: u32) -> Result<Reader<'_, T>, LayoutError> {
+    let memory = memory.claim();
     check::<T>(&memory, capacity)?;
     Ok(Reader::attach(&memory, capacity))
 }
@@ -217,7 +220,7 @@ pub struct Writer<'m, T> {
 }
 
 impl<'m, T: Plain> Writer<'m, T> {
-    fn attach(memory: &Memory<'m>, capacity: u32) -> Self {
+    fn attach(memory: &Claimed<'m>, capacity: u32) -> Self {
         let shared_tail = memory.word(TAIL);
         // O1 push, of the writer before.
         let tail = Position::new(shared_tail.load(Acquire), capacity as usize);
@@ -363,7 +366,7 @@ pub struct Reader<'m, T> {
 }
 
 impl<'m, T: Plain> Reader<'m, T> {
-    fn attach(memory: &Memory<'m>, capacity: u32) -> Self {
+    fn attach(memory: &Claimed<'m>, capacity: u32) -> Self {
         let shared_head = memory.word(HEAD);
         // O2 pop, of the reader before.
         let head = Position::new(shared_head.load(Acquire), capacity as usize);

@@ -123,7 +123,7 @@ use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 
 use taut_atomic::Ordering::{Acquire, Relaxed, Release};
-use taut_atomic::{AtomicU64, LINE_BYTES, Memory, fence, spin_loop};
+use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Memory, fence, spin_loop};
 
 use super::position::Position;
 use crate::places::{Places, uninit};
@@ -166,7 +166,7 @@ pub const fn bytes<T: Plain>(capacity: u32, spare: u32) -> Option<usize> {
 }
 
 /// The number of slots, if the queue can be built.
-fn check<T: Plain>(memory: &Memory<'_>, capacity: u32, spare: u32) -> Result<usize, LayoutError> {
+fn check<T: Plain>(memory: &Claimed<'_>, capacity: u32, spare: u32) -> Result<usize, LayoutError> {
     let needed = bytes::<T>(capacity, spare).filter(|_| capacity > 0).ok_or(LayoutError::Capacity)?;
     fit(memory, needed)?;
     slots::<T>(capacity, spare).ok_or(LayoutError::Capacity)
@@ -237,6 +237,7 @@ pub(super) fn pair<T: Plain, P: Policy>(
     capacity: u32,
     spare: u32,
 ) -> Result<Ends<'_, T, P>, LayoutError> {
+    let memory = memory.claim();
     let slots = check::<T>(&memory, capacity, spare)?;
     Ok((Writer::attach(&memory, capacity, slots), Reader::attach(&memory, capacity, slots)))
 }
@@ -251,6 +252,7 @@ pub(super) unsafe fn writer<T: Plain, P: Policy>(
     capacity: u32,
     spare: u32,
 ) -> Result<Writer<'_, T, P>, LayoutError> {
+    let memory = memory.claim();
     let slots = check::<T>(&memory, capacity, spare)?;
     Ok(Writer::attach(&memory, capacity, slots))
 }
@@ -265,6 +267,7 @@ pub(super) unsafe fn reader<T: Plain, P: Policy>(
     capacity: u32,
     spare: u32,
 ) -> Result<Reader<'_, T, P>, LayoutError> {
+    let memory = memory.claim();
     let slots = check::<T>(&memory, capacity, spare)?;
     Ok(Reader::attach(&memory, capacity, slots))
 }
@@ -279,6 +282,7 @@ pub(super) unsafe fn follower<T: Plain, P: Policy>(
     capacity: u32,
     spare: u32,
 ) -> Result<Reader<'_, T, P, Untold>, LayoutError> {
+    let memory = memory.claim();
     let slots = check::<T>(&memory, capacity, spare)?;
     let mut follower = Reader::attach(&memory, capacity, slots).follower();
     follower.head = Position::new(believed(follower.shared_tail.load(Relaxed)), slots);
@@ -327,7 +331,7 @@ pub struct Writer<'m, T, P> {
 }
 
 impl<'m, T: Plain, P: Policy> Writer<'m, T, P> {
-    fn attach(memory: &Memory<'m>, capacity: u32, slots: usize) -> Self {
+    fn attach(memory: &Claimed<'m>, capacity: u32, slots: usize) -> Self {
         let shared_tail = memory.word(TAIL);
         // O2 publish: what this writer overwrites, it overwrites behind the tails of those before it.
         let tail = Position::new(believed(shared_tail.load(Acquire)), slots);
@@ -424,7 +428,7 @@ impl<T, P> Clone for Reader<'_, T, P, Untold> {
 }
 
 impl<'m, T: Plain, P: Policy> Reader<'m, T, P> {
-    fn attach(memory: &Memory<'m>, capacity: u32, slots: usize) -> Self {
+    fn attach(memory: &Claimed<'m>, capacity: u32, slots: usize) -> Self {
         let shared_head = memory.word(HEAD);
         Self {
             shared_tail: memory.word(TAIL),

@@ -174,7 +174,7 @@
 use core::iter::FusedIterator;
 
 use taut_atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
-use taut_atomic::{AtomicU64, LINE_BYTES, Memory, Words, fence};
+use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Memory, Words, fence};
 
 pub use super::Sample;
 use super::believed;
@@ -215,7 +215,7 @@ pub const fn bytes<T: Plain>(readers: u32) -> usize {
     object_bytes(readers, (readers as usize).saturating_add(2), stride::<T>())
 }
 
-fn check<T: Plain>(memory: &Memory<'_>, readers: u32) -> Result<(), LayoutError> {
+fn check<T: Plain>(memory: &Claimed<'_>, readers: u32) -> Result<(), LayoutError> {
     if readers == 0 || readers > READERS_MAX {
         return Err(LayoutError::Readers);
     }
@@ -228,6 +228,7 @@ fn check<T: Plain>(memory: &Memory<'_>, readers: u32) -> Result<(), LayoutError>
 ///
 /// [`LayoutError::TooSmall`].
 pub fn pair<T: Plain>(memory: Memory<'_>) -> Result<(Writer<'_, T>, Reader<'_, T>), LayoutError> {
+    let memory = memory.claim();
     check::<T>(&memory, 1)?;
     Ok((Writer::attach(&memory, 1), Reader::attach(&Shared::on(&memory, 1), 0)))
 }
@@ -241,6 +242,7 @@ pub fn group<T: Plain>(
     memory: Memory<'_>,
     readers: u32,
 ) -> Result<(Writer<'_, T>, Readers<'_, T>), LayoutError> {
+    let memory = memory.claim();
     check::<T>(&memory, readers)?;
     Ok((Writer::attach(&memory, readers), Readers { shared: Shared::on(&memory, readers), next: 0 }))
 }
@@ -257,6 +259,7 @@ pub fn group<T: Plain>(
 /// What stands on the memory is this object for this `T` and number of readers, or zeros; no other writer of it
 /// lives: the last one has ended, and this call comes after that.
 pub unsafe fn writer<T: Plain>(memory: Memory<'_>, readers: u32) -> Result<Writer<'_, T>, LayoutError> {
+    let memory = memory.claim();
     check::<T>(&memory, readers)?;
     Ok(Writer::attach(&memory, readers))
 }
@@ -276,6 +279,7 @@ pub unsafe fn reader<T: Plain>(
     readers: u32,
     which: u32,
 ) -> Result<Reader<'_, T>, LayoutError> {
+    let memory = memory.claim();
     check::<T>(&memory, readers)?;
     if which >= readers {
         return Err(LayoutError::Readers);
@@ -311,7 +315,7 @@ pub(super) struct Claims<'m> {
 }
 
 impl<'m> Claims<'m> {
-    pub(super) fn on(memory: &Memory<'m>, readers: u32, slots: usize) -> Self {
+    pub(super) fn on(memory: &Claimed<'m>, readers: u32, slots: usize) -> Self {
         debug_assert!(slots >= readers as usize + 2 && slots <= SLOT as usize + 1);
         Self { words: memory.words(CLAIMS, LINE_BYTES, readers as usize), slots }
     }
@@ -413,7 +417,7 @@ impl<T> Clone for Shared<'_, T> {
 
 impl<'m, T: Plain> Shared<'m, T> {
     /// The memory fits and there may be so many readers (`check`).
-    fn on(memory: &Memory<'m>, readers: u32) -> Self {
+    fn on(memory: &Claimed<'m>, readers: u32) -> Self {
         let count = readers as usize + 2;
         Self {
             latest: memory.word(LATEST),
@@ -432,7 +436,7 @@ pub struct Writer<'m, T> {
 }
 
 impl<'m, T: Plain> Writer<'m, T> {
-    fn attach(memory: &Memory<'m>, readers: u32) -> Self {
+    fn attach(memory: &Claimed<'m>, readers: u32) -> Self {
         let shared = Shared::on(memory, readers);
         // Relaxed: the writer before us has ended, which this call comes after.
         let newest = believed(shared.latest.load(Relaxed));

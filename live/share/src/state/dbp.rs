@@ -128,7 +128,7 @@ use core::cell::Cell;
 use core::marker::PhantomData;
 
 use taut_atomic::Ordering::{Acquire, Relaxed, Release};
-use taut_atomic::{AtomicU64, Memory};
+use taut_atomic::{AtomicU64, Claimed, Memory};
 
 use super::Sample;
 use super::flow::{Instants, Layout, Mailbox, READERS_MAX};
@@ -148,7 +148,7 @@ pub const fn bytes<T: Plain>(shape: Shape) -> Option<usize> {
 }
 
 /// The number of readers of a shape that fits.
-fn check<T: Plain>(memory: &Memory<'_>, shape: Shape) -> Result<u32, LayoutError> {
+fn check<T: Plain>(memory: &Claimed<'_>, shape: Shape) -> Result<u32, LayoutError> {
     let readers = shape.readers().ok_or(LayoutError::Readers)?;
     fit(memory, bytes::<T>(shape).ok_or(LayoutError::Buffers)?)?;
     Ok(readers)
@@ -164,6 +164,7 @@ pub type Group<'m, T> = (Dispatcher<'m>, Writer<'m, T>, Readers<'m, T>);
 /// [`LayoutError::Readers`]: none, or more than 62; [`LayoutError::Buffers`]: none, or more than 64, or their size is not
 /// a number; [`LayoutError::TooSmall`].
 pub fn group<T: Plain>(memory: Memory<'_>, shape: Shape) -> Result<Group<'_, T>, LayoutError> {
+    let memory = memory.claim();
     let readers = check::<T>(&memory, shape)?;
     let dispatcher = Dispatcher::attach(&memory, shape, readers);
     let writer = Writer::attach(&memory, shape, readers);
@@ -182,6 +183,7 @@ pub fn group<T: Plain>(memory: Memory<'_>, shape: Shape) -> Result<Group<'_, T>,
 /// What stands on the memory is this object for this `T` and shape, or zeros; no other dispatcher of it lives: the
 /// last one has ended, and this call comes after that.
 pub unsafe fn dispatcher<T: Plain>(memory: Memory<'_>, shape: Shape) -> Result<Dispatcher<'_>, LayoutError> {
+    let memory = memory.claim();
     let readers = check::<T>(&memory, shape)?;
     Ok(Dispatcher::attach(&memory, shape, readers))
 }
@@ -198,6 +200,7 @@ pub unsafe fn dispatcher<T: Plain>(memory: Memory<'_>, shape: Shape) -> Result<D
 /// What stands on the memory is this object for this `T` and shape, or zeros; no other writer of it lives: the last
 /// one has ended, and this call comes after that.
 pub unsafe fn writer<T: Plain>(memory: Memory<'_>, shape: Shape) -> Result<Writer<'_, T>, LayoutError> {
+    let memory = memory.claim();
     let readers = check::<T>(&memory, shape)?;
     Ok(Writer::attach(&memory, shape, readers))
 }
@@ -218,6 +221,7 @@ pub unsafe fn reader<T: Plain>(
     shape: Shape,
     which: u32,
 ) -> Result<Reader<'_, T>, LayoutError> {
+    let memory = memory.claim();
     let readers = check::<T>(&memory, shape)?;
     if which < readers {
         Ok(Reader::attach(&memory, shape, readers, which))
@@ -228,7 +232,7 @@ pub unsafe fn reader<T: Plain>(
 
 /// The readers of a group, each once, in the order of their numbers.
 pub struct Readers<'m, T> {
-    memory: Memory<'m>,
+    memory: Claimed<'m>,
     shape: Shape,
     readers: u32,
     next: u32,
@@ -286,7 +290,7 @@ pub struct Dispatcher<'m> {
 }
 
 impl<'m> Dispatcher<'m> {
-    fn attach(memory: &Memory<'m>, shape: Shape, readers: u32) -> Self {
+    fn attach(memory: &Claimed<'m>, shape: Shape, readers: u32) -> Self {
         let activated = memory.word(Layout::ACTIVATED);
         let word = activated.load(Relaxed);
         let job = word >> (2 * BITS);
@@ -419,7 +423,7 @@ pub struct Writer<'m, T> {
 }
 
 impl<'m, T: Plain> Writer<'m, T> {
-    fn attach(memory: &Memory<'m>, shape: Shape, readers: u32) -> Self {
+    fn attach(memory: &Claimed<'m>, shape: Shape, readers: u32) -> Self {
         let shared_completed = memory.word(Layout::COMPLETED);
         let shared_first = memory.word(Layout::FIRST);
         let completed = shared_completed.load(Relaxed);
@@ -549,7 +553,7 @@ pub struct Reader<'m, T> {
 }
 
 impl<'m, T: Plain> Reader<'m, T> {
-    fn attach(memory: &Memory<'m>, shape: Shape, readers: u32, which: u32) -> Self {
+    fn attach(memory: &Claimed<'m>, shape: Shape, readers: u32, which: u32) -> Self {
         let mailbox = Mailbox::new(memory, which);
         Self {
             mailbox,

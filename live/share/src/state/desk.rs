@@ -12,7 +12,7 @@
 //!
 //! While the bits differ the place is the writer's, while they are equal it is the reader's.
 
-use taut_atomic::{AtomicU64, LINE_BYTES, Memory, Words};
+use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Words};
 
 use crate::places::Places;
 use crate::plain::{fit, line_bytes, word_bytes};
@@ -58,7 +58,7 @@ impl<'m, T: Plain> Desks<'m, T> {
     /// # Errors
     ///
     /// [`LayoutError::Readers`], [`LayoutError::TooSmall`].
-    pub(super) fn new(memory: &Memory<'m>, before: usize, readers: u32) -> Result<Self, LayoutError> {
+    pub(super) fn new(memory: &Claimed<'m>, before: usize, readers: u32) -> Result<Self, LayoutError> {
         fit(memory, bytes::<T>(before, readers).ok_or(LayoutError::Readers)?)?;
         let (count, stride) = (readers as usize, stride::<T>());
         let places = before + count * LINE_BYTES;

@@ -184,6 +184,7 @@ pub type Group<'m, T> = (Writer<'m, T>, SlowReaders<'m, T>, FastReader<'m, T>);
 /// # Ok::<(), taut_share::LayoutError>(())
 /// ```
 pub fn group<T: Plain>(memory: Memory<'_>, slow: u32, buffers: u32) -> Result<Group<'_, T>, LayoutError> {
+    let memory = memory.claim();
     let (ring, desks) = parts(&memory, slow, buffers)?;
     Ok((Writer::attach(ring, desks), SlowReaders { ring, desks, next: 0 }, FastReader::attach(ring)))
 }
@@ -203,6 +204,7 @@ pub unsafe fn writer<T: Plain>(
     slow: u32,
     buffers: u32,
 ) -> Result<Writer<'_, T>, LayoutError> {
+    let memory = memory.claim();
     let (ring, desks) = parts(&memory, slow, buffers)?;
     Ok(Writer::attach(ring, desks))
 }
@@ -223,6 +225,7 @@ pub unsafe fn slow_reader<T: Plain>(
     buffers: u32,
     which: u32,
 ) -> Result<SlowReader<'_, T>, LayoutError> {
+    let memory = memory.claim();
     let (ring, desks) = parts(&memory, slow, buffers)?;
     Ok(SlowReader::attach(ring, desks.get(which).ok_or(LayoutError::Readers)?))
 }
@@ -242,6 +245,7 @@ pub unsafe fn fast_reader<T: Plain>(
     slow: u32,
     buffers: u32,
 ) -> Result<FastReader<'_, T>, LayoutError> {
+    let memory = memory.claim();
     let (ring, _) = parts(&memory, slow, buffers)?;
     Ok(FastReader::attach(ring))
 }

@@ -110,7 +110,7 @@
 
 use core::fmt;
 
-use taut_atomic::{AtomicU64, LINE_BYTES, Memory};
+use taut_atomic::{AtomicU64, Claimed, LINE_BYTES};
 
 use crate::Plain;
 use crate::places::Places;
@@ -262,7 +262,7 @@ impl Layout {
     }
 
     /// The buffers.
-    pub(super) fn places<'m, T: Plain>(memory: &Memory<'m>, shape: Shape, readers: u32) -> Places<'m, T> {
+    pub(super) fn places<'m, T: Plain>(memory: &Claimed<'m>, shape: Shape, readers: u32) -> Places<'m, T> {
         Places::new(memory, head_bytes(readers), stride::<T>(), shape.buffers as usize)
     }
 }
@@ -279,7 +279,7 @@ pub(super) struct Mailbox<'m> {
 }
 
 impl<'m> Mailbox<'m> {
-    pub(super) fn new(memory: &Memory<'m>, which: u32) -> Self {
+    pub(super) fn new(memory: &Claimed<'m>, which: u32) -> Self {
         let at = head_bytes(which);
         Self { told: memory.word(at), what: memory.word(at + 8), completed: memory.word(at + LINE_BYTES) }
     }

@@ -173,7 +173,7 @@ use core::iter::FusedIterator;
 use core::mem::MaybeUninit;
 
 use taut_atomic::Ordering::{Acquire, Relaxed, Release};
-use taut_atomic::{AtomicU64, Memory, Words, fence};
+use taut_atomic::{AtomicU64, Claimed, Memory, Words, fence};
 
 use super::believed;
 use super::chen::{
@@ -208,7 +208,7 @@ pub const fn bytes<T: Plain>(readers: u32, spare: u32) -> usize {
 }
 
 /// Checks a shape, also one without readers that claim.
-pub(super) fn check<T: Plain>(memory: &Memory<'_>, readers: u32, spare: u32) -> Result<(), LayoutError> {
+pub(super) fn check<T: Plain>(memory: &Claimed<'_>, readers: u32, spare: u32) -> Result<(), LayoutError> {
     if readers > READERS_MAX {
         return Err(LayoutError::Readers);
     }
@@ -218,7 +218,7 @@ pub(super) fn check<T: Plain>(memory: &Memory<'_>, readers: u32, spare: u32) -> 
     fit(memory, bytes::<T>(readers, spare))
 }
 
-fn check_readers<T: Plain>(memory: &Memory<'_>, readers: u32, spare: u32) -> Result<(), LayoutError> {
+fn check_readers<T: Plain>(memory: &Claimed<'_>, readers: u32, spare: u32) -> Result<(), LayoutError> {
     if readers == 0 { Err(LayoutError::Readers) } else { check::<T>(memory, readers, spare) }
 }
 
@@ -228,6 +228,7 @@ fn check_readers<T: Plain>(memory: &Memory<'_>, readers: u32, spare: u32) -> Res
 ///
 /// [`LayoutError::TooSmall`].
 pub fn pair<T: Plain>(memory: Memory<'_>) -> Result<(Writer<'_, T>, Reader<'_, T>), LayoutError> {
+    let memory = memory.claim();
     let spare = spare::<T>();
     check::<T>(&memory, 1, spare)?;
     Ok((Writer::attach(&memory, 1, spare), Reader::attach(&Shared::on(&memory, 1, spare), 0)))
@@ -243,6 +244,7 @@ pub fn group<T: Plain>(
     readers: u32,
     spare: u32,
 ) -> Result<(Writer<'_, T>, Readers<'_, T>), LayoutError> {
+    let memory = memory.claim();
     check_readers::<T>(&memory, readers, spare)?;
     Ok((Writer::attach(&memory, readers, spare), Readers::of(Shared::on(&memory, readers, spare))))
 }
@@ -263,6 +265,7 @@ pub unsafe fn writer<T: Plain>(
     readers: u32,
     spare: u32,
 ) -> Result<Writer<'_, T>, LayoutError> {
+    let memory = memory.claim();
     check_readers::<T>(&memory, readers, spare)?;
     Ok(Writer::attach(&memory, readers, spare))
 }
@@ -283,6 +286,7 @@ pub unsafe fn reader<T: Plain>(
     spare: u32,
     which: u32,
 ) -> Result<Reader<'_, T>, LayoutError> {
+    let memory = memory.claim();
     check_readers::<T>(&memory, readers, spare)?;
     if which >= readers {
         return Err(LayoutError::Readers);
@@ -304,6 +308,7 @@ pub unsafe fn observer<T: Plain>(
     readers: u32,
     spare: u32,
 ) -> Result<Observer<'_, T>, LayoutError> {
+    let memory = memory.claim();
     check_readers::<T>(&memory, readers, spare)?;
     Ok(Shared::on(&memory, readers, spare).observer())
 }
@@ -324,7 +329,7 @@ impl<T> Clone for Shared<'_, T> {
 
 impl<'m, T: Plain> Shared<'m, T> {
     /// The memory fits, and this shape may be (`check`).
-    pub(super) fn on(memory: &Memory<'m>, readers: u32, spare: u32) -> Self {
+    pub(super) fn on(memory: &Claimed<'m>, readers: u32, spare: u32) -> Self {
         let (at, stride, count) = (slots_at(readers), stride::<T>(), count(readers, spare));
         Self {
             latest: memory.word(LATEST),
@@ -348,7 +353,7 @@ pub struct Writer<'m, T> {
 }
 
 impl<'m, T: Plain> Writer<'m, T> {
-    pub(super) fn attach(memory: &Memory<'m>, readers: u32, spare: u32) -> Self {
+    pub(super) fn attach(memory: &Claimed<'m>, readers: u32, spare: u32) -> Self {
         let shared = Shared::on(memory, readers, spare);
         // Relaxed: the writer before us has ended, which this call comes after.
         let newest = believed(shared.latest.load(Relaxed));

@@ -143,6 +143,7 @@ pub type Group<'m, T> = (Writer<'m, T>, SlowReaders<'m, T>, FastReader<'m, T>);
 ///
 /// [`LayoutError`]; slots (`slow` + `overlaps` + 1) are at most 256.
 pub fn group<T: Plain>(memory: Memory<'_>, slow: u32, overlaps: u32) -> Result<Group<'_, T>, LayoutError> {
+    let memory = memory.claim();
     hybrid::check::<T>(&memory, slow, spare(overlaps))?;
     let shared = Shared::on(&memory, slow, spare(overlaps));
     let fast = shared.observer();
@@ -165,6 +166,7 @@ pub unsafe fn writer<T: Plain>(
     slow: u32,
     overlaps: u32,
 ) -> Result<Writer<'_, T>, LayoutError> {
+    let memory = memory.claim();
     hybrid::check::<T>(&memory, slow, spare(overlaps))?;
     Ok(Writer::attach(&memory, slow, spare(overlaps)))
 }
@@ -204,6 +206,7 @@ pub unsafe fn fast_reader<T: Plain>(
     slow: u32,
     overlaps: u32,
 ) -> Result<FastReader<'_, T>, LayoutError> {
+    let memory = memory.claim();
     hybrid::check::<T>(&memory, slow, spare(overlaps))?;
     Ok(Shared::on(&memory, slow, spare(overlaps)).observer())
 }

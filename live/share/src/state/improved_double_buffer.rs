@@ -156,7 +156,7 @@
 use core::iter::FusedIterator;
 
 use taut_atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use taut_atomic::{AtomicU64, LINE_BYTES, Memory, Words, fence};
+use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Memory, Words, fence};
 
 use super::believed;
 pub use super::{Overrun, Sample};
@@ -198,7 +198,7 @@ pub const fn bytes<T: Plain>(slow: u32, overlaps: u32) -> Option<usize> {
     slots.checked_add(slots_offset(slow, rows))
 }
 
-fn check<T: Plain>(memory: &Memory<'_>, slow: u32, overlaps: u32) -> Result<(), LayoutError> {
+fn check<T: Plain>(memory: &Claimed<'_>, slow: u32, overlaps: u32) -> Result<(), LayoutError> {
     if slow as usize >= ROWS_MAX {
         return Err(LayoutError::Readers);
     }
@@ -214,6 +214,7 @@ pub type Group<'m, T> = (Writer<'m, T>, SlowReaders<'m, T>, FastReader<'m, T>);
 ///
 /// [`LayoutError`]: too small, or more than [`ROWS_MAX`] rows.
 pub fn group<T: Plain>(memory: Memory<'_>, slow: u32, overlaps: u32) -> Result<Group<'_, T>, LayoutError> {
+    let memory = memory.claim();
     check::<T>(&memory, slow, overlaps)?;
     let object = Object::new(&memory, slow, overlaps);
     Ok((Writer::attach(object), SlowReaders { object, next: 0 }, FastReader::attach(object)))
@@ -236,6 +237,7 @@ pub unsafe fn writer<T: Plain>(
     slow: u32,
     overlaps: u32,
 ) -> Result<Writer<'_, T>, LayoutError> {
+    let memory = memory.claim();
     check::<T>(&memory, slow, overlaps)?;
     Ok(Writer::attach(Object::new(&memory, slow, overlaps)))
 }
@@ -257,6 +259,7 @@ pub unsafe fn slow_reader<T: Plain>(
     overlaps: u32,
     which: u32,
 ) -> Result<SlowReader<'_, T>, LayoutError> {
+    let memory = memory.claim();
     check::<T>(&memory, slow, overlaps)?;
     let object = Object::new(&memory, slow, overlaps);
     let stand = object.stands.get(which as usize).ok_or(LayoutError::Readers)?;
@@ -277,6 +280,7 @@ pub unsafe fn fast_reader<T: Plain>(
     slow: u32,
     overlaps: u32,
 ) -> Result<FastReader<'_, T>, LayoutError> {
+    let memory = memory.claim();
     check::<T>(&memory, slow, overlaps)?;
     Ok(FastReader::attach(Object::new(&memory, slow, overlaps)))
 }
@@ -301,7 +305,7 @@ impl<T> Clone for Object<'_, T> {
 impl<T> Copy for Object<'_, T> {}
 
 impl<'m, T: Plain> Object<'m, T> {
-    fn new(memory: &Memory<'m>, slow: u32, overlaps: u32) -> Self {
+    fn new(memory: &Claimed<'m>, slow: u32, overlaps: u32) -> Self {
         let rows = rows(slow, overlaps);
         let slots = slots_offset(slow, rows);
         Self {

@@ -171,6 +171,7 @@ pub fn pair<T: Plain>(
     memory: Memory<'_>,
     buffers: u32,
 ) -> Result<(Writer<'_, T>, Reader<'_, T>), LayoutError> {
+    let memory = memory.claim();
     let ring = Ring::new(&memory, buffers)?;
     Ok((Writer::attach(ring), Reader::attach(ring)))
 }
@@ -187,6 +188,7 @@ pub fn pair<T: Plain>(
 /// What stands on the memory is this object for this `T` and number of buffers, or zeros; no other writer of it lives:
 /// the last one has ended, and this call comes after that.
 pub unsafe fn writer<T: Plain>(memory: Memory<'_>, buffers: u32) -> Result<Writer<'_, T>, LayoutError> {
+    let memory = memory.claim();
     Ok(Writer::attach(Ring::new(&memory, buffers)?))
 }
 
@@ -200,6 +202,7 @@ pub unsafe fn writer<T: Plain>(memory: Memory<'_>, buffers: u32) -> Result<Write
 ///
 /// What stands on the memory is this object for this `T` and number of buffers, or zeros.
 pub unsafe fn reader<T: Plain>(memory: Memory<'_>, buffers: u32) -> Result<Reader<'_, T>, LayoutError> {
+    let memory = memory.claim();
     Ok(Reader::attach(Ring::new(&memory, buffers)?))
 }
 

@@ -142,7 +142,7 @@
 use core::iter::FusedIterator;
 
 use taut_atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use taut_atomic::{Memory, fence};
+use taut_atomic::{Claimed, Memory, fence};
 
 pub use super::Sample;
 use super::desk::{self, Bits, Desk, Desks};
@@ -169,7 +169,7 @@ pub(super) const fn bytes_over<T: Plain>(readers: u32, buffers: u32) -> Option<u
 ///
 /// [`LayoutError`].
 pub(super) fn parts<'m, T: Plain>(
-    memory: &Memory<'m>,
+    memory: &Claimed<'m>,
     readers: u32,
     buffers: u32,
 ) -> Result<(Ring<'m, T>, Desks<'m, T>), LayoutError> {
@@ -187,6 +187,7 @@ pub fn group<T: Plain>(
     memory: Memory<'_>,
     readers: u32,
 ) -> Result<(Writer<'_, T>, Readers<'_, T>), LayoutError> {
+    let memory = memory.claim();
     let (ring, desks) = parts(&memory, readers, BUFFERS)?;
     Ok((Writer::attach(ring, desks), Readers::new(ring, desks)))
 }
@@ -203,6 +204,7 @@ pub fn group<T: Plain>(
 /// What stands on the memory is this object for this `T` and number of readers, or zeros; no other writer of it lives:
 /// the last one has ended, and this call comes after that.
 pub unsafe fn writer<T: Plain>(memory: Memory<'_>, readers: u32) -> Result<Writer<'_, T>, LayoutError> {
+    let memory = memory.claim();
     let (ring, desks) = parts(&memory, readers, BUFFERS)?;
     Ok(Writer::attach(ring, desks))
 }
@@ -222,6 +224,7 @@ pub unsafe fn reader<T: Plain>(
     readers: u32,
     which: u32,
 ) -> Result<Reader<'_, T>, LayoutError> {
+    let memory = memory.claim();
     let (ring, desks) = parts(&memory, readers, BUFFERS)?;
     Ok(Reader::attach(ring, desks.get(which).ok_or(LayoutError::Readers)?))
 }

@@ -146,7 +146,7 @@
 use core::iter::FusedIterator;
 
 use taut_atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use taut_atomic::{AtomicU64, LINE_BYTES, Memory, Words};
+use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Memory, Words};
 
 pub use super::Sample;
 use crate::places::Places;
@@ -180,7 +180,7 @@ pub const fn bytes<T: Plain>(readers: u32) -> usize {
     line_bytes(stride::<T>().saturating_mul(slots(readers))).saturating_add(slots_offset(readers))
 }
 
-fn check<T: Plain>(memory: &Memory<'_>, readers: u32) -> Result<(), LayoutError> {
+fn check<T: Plain>(memory: &Claimed<'_>, readers: u32) -> Result<(), LayoutError> {
     if readers == 0 || readers > READERS_MAX {
         return Err(LayoutError::Readers);
     }
@@ -196,6 +196,7 @@ pub fn group<T: Plain>(
     memory: Memory<'_>,
     readers: u32,
 ) -> Result<(Writer<'_, T>, Readers<'_, T>), LayoutError> {
+    let memory = memory.claim();
     check::<T>(&memory, readers)?;
     let object = Object::new(&memory, readers);
     Ok((Writer::attach(object), Readers { object, next: 0 }))
@@ -213,6 +214,7 @@ pub fn group<T: Plain>(
 /// What stands on the memory is this object for this `T` and number of readers, or zeros; no other writer of it
 /// lives: the last one has ended, and this call comes after that.
 pub unsafe fn writer<T: Plain>(memory: Memory<'_>, readers: u32) -> Result<Writer<'_, T>, LayoutError> {
+    let memory = memory.claim();
     check::<T>(&memory, readers)?;
     Ok(Writer::attach(Object::new(&memory, readers)))
 }
@@ -233,6 +235,7 @@ pub unsafe fn reader<T: Plain>(
     readers: u32,
     which: u32,
 ) -> Result<Reader<'_, T>, LayoutError> {
+    let memory = memory.claim();
     check::<T>(&memory, readers)?;
     if which >= readers {
         return Err(LayoutError::Readers);
@@ -258,7 +261,7 @@ impl<T> Clone for Object<'_, T> {
 impl<T> Copy for Object<'_, T> {}
 
 impl<'m, T: Plain> Object<'m, T> {
-    fn new(memory: &Memory<'m>, readers: u32) -> Self {
+    fn new(memory: &Claimed<'m>, readers: u32) -> Self {
         Self {
             cur: memory.word(0),
             numbers: memory.words(8, 8, slots(readers)),

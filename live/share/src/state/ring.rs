@@ -12,7 +12,7 @@
 use core::mem::MaybeUninit;
 
 use taut_atomic::Ordering::Relaxed;
-use taut_atomic::{AtomicU64, LINE_BYTES, Memory};
+use taut_atomic::{AtomicU64, Claimed, LINE_BYTES};
 
 use super::believed;
 
@@ -78,7 +78,7 @@ impl<'m, T: Plain> Ring<'m, T> {
     /// # Errors
     ///
     /// [`LayoutError::Buffers`], [`LayoutError::TooSmall`].
-    pub(super) fn new(memory: &Memory<'m>, buffers: u32) -> Result<Self, LayoutError> {
+    pub(super) fn new(memory: &Claimed<'m>, buffers: u32) -> Result<Self, LayoutError> {
         crate::plain::fit(memory, bytes::<T>(buffers).ok_or(LayoutError::Buffers)?)?;
         let count = buffers as usize;
         Ok(Self {

@@ -103,7 +103,7 @@
 use core::fmt;
 
 use taut_atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use taut_atomic::{AtomicU64, LINE_BYTES, Memory, spin_loop};
+use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Memory, spin_loop};
 
 use crate::places::Places;
 use crate::plain::{fit, line_bytes, word_bytes};
@@ -124,6 +124,7 @@ pub const fn bytes<T: Plain>() -> usize {
 ///
 /// [`LayoutError::TooSmall`].
 pub fn pair<T: Plain>(memory: Memory<'_>) -> Result<(Writer<'_, T>, Reader<'_, T>), LayoutError> {
+    let memory = memory.claim();
     fit(&memory, bytes::<T>())?;
     Ok((Writer::attach(&memory), Reader::attach(&memory)))
 }
@@ -140,6 +141,7 @@ pub fn pair<T: Plain>(memory: Memory<'_>) -> Result<(Writer<'_, T>, Reader<'_, T
 /// What stands on the memory is this object for this `T`, or zeros; no other writer of it lives: the last one has
 /// ended, and this call comes after that.
 pub unsafe fn writer<T: Plain>(memory: Memory<'_>) -> Result<Writer<'_, T>, LayoutError> {
+    let memory = memory.claim();
     fit(&memory, bytes::<T>())?;
     Ok(Writer::attach(&memory))
 }
@@ -156,11 +158,12 @@ pub unsafe fn writer<T: Plain>(memory: Memory<'_>) -> Result<Writer<'_, T>, Layo
 /// What stands on the memory is this object for this `T`, or zeros; no other reader of it lives: the last one has
 /// ended, and this call comes after that.
 pub unsafe fn reader<T: Plain>(memory: Memory<'_>) -> Result<Reader<'_, T>, LayoutError> {
+    let memory = memory.claim();
     fit(&memory, bytes::<T>())?;
     Ok(Reader::attach(&memory))
 }
 
-fn slots<'m, T: Plain>(memory: &Memory<'m>) -> Places<'m, T> {
+fn slots<'m, T: Plain>(memory: &Claimed<'m>) -> Places<'m, T> {
     Places::new(memory, LINE_BYTES, line_bytes(word_bytes::<T>()), 2)
 }
 
@@ -197,7 +200,7 @@ pub struct Writer<'m, T> {
 }
 
 impl<'m, T: Plain> Writer<'m, T> {
-    fn attach(memory: &Memory<'m>) -> Self {
+    fn attach(memory: &Claimed<'m>) -> Self {
         let idx = memory.word(0);
         // O2 return: the last writer's exchange had synchronised with the read that returned the slot we write
         // next; reading it, or what a reader added to it, we do too.
@@ -268,7 +271,7 @@ pub struct Reader<'m, T> {
 }
 
 impl<'m, T: Plain> Reader<'m, T> {
-    fn attach(memory: &Memory<'m>) -> Self {
+    fn attach(memory: &Claimed<'m>) -> Self {
         let idx = memory.word(0);
         // O2 return, for a reader that died inside: see `Writer::release_reader`. Left set, our first exchange
         // would carry into bit 1.

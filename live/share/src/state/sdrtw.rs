@@ -101,7 +101,7 @@ use core::fmt;
 use core::mem::MaybeUninit;
 
 use taut_atomic::Ordering::{Acquire, Relaxed, Release};
-use taut_atomic::{AtomicU64, Memory, fence, spin_loop};
+use taut_atomic::{AtomicU64, Claimed, Memory, fence, spin_loop};
 
 pub use super::Sample;
 use super::believed;
@@ -120,6 +120,7 @@ pub const fn bytes<T: Plain>() -> usize {
 ///
 /// [`LayoutError::TooSmall`].
 pub fn pair<T: Plain>(memory: Memory<'_>) -> Result<(Writer<'_, T>, Reader<'_, T>), LayoutError> {
+    let memory = memory.claim();
     fit(&memory, bytes::<T>())?;
     Ok((Writer::attach(&memory), Reader::attach(&memory)))
 }
@@ -136,6 +137,7 @@ pub fn pair<T: Plain>(memory: Memory<'_>) -> Result<(Writer<'_, T>, Reader<'_, T
 /// What stands on the memory is this object for this `T`, or zeros; no other writer of it lives: the last one has
 /// ended, and this call comes after that.
 pub unsafe fn writer<T: Plain>(memory: Memory<'_>) -> Result<Writer<'_, T>, LayoutError> {
+    let memory = memory.claim();
     fit(&memory, bytes::<T>())?;
     Ok(Writer::attach(&memory))
 }
@@ -150,6 +152,7 @@ pub unsafe fn writer<T: Plain>(memory: Memory<'_>) -> Result<Writer<'_, T>, Layo
 ///
 /// What stands on the memory is this object for this `T`, or zeros.
 pub unsafe fn reader<T: Plain>(memory: Memory<'_>) -> Result<Reader<'_, T>, LayoutError> {
+    let memory = memory.claim();
     fit(&memory, bytes::<T>())?;
     Ok(Reader::attach(&memory))
 }
@@ -175,7 +178,7 @@ pub struct Writer<'m, T> {
 }
 
 impl<'m, T: Plain> Writer<'m, T> {
-    fn attach(memory: &Memory<'m>) -> Self {
+    fn attach(memory: &Claimed<'m>) -> Self {
         let counter = memory.word(0);
         // Odd: the last writer died in a write. Its number is given up, so that no even value comes twice (I2).
         let written = believed(counter.load(Relaxed).wrapping_add(1) & !1);
@@ -211,7 +214,7 @@ impl<T> Clone for Reader<'_, T> {
 }
 
 impl<'m, T: Plain> Reader<'m, T> {
-    fn attach(memory: &Memory<'m>) -> Self {
+    fn attach(memory: &Claimed<'m>) -> Self {
         let slot = Places::new(memory, 8, word_bytes::<T>(), 1);
         Self { counter: memory.word(0), slot, seen: 0 }
     }

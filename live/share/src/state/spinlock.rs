@@ -108,7 +108,7 @@ use core::fmt;
 use core::iter::FusedIterator;
 
 use taut_atomic::Ordering::{Acquire, Relaxed, Release};
-use taut_atomic::{AtomicU64, LINE_BYTES, Memory, spin_loop};
+use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Memory, spin_loop};
 
 pub use super::Sample;
 use super::believed;
@@ -134,6 +134,7 @@ pub fn group<T: Plain>(
     memory: Memory<'_>,
     readers: u32,
 ) -> Result<(Writer<'_, T>, Readers<'_, T>), LayoutError> {
+    let memory = memory.claim();
     if readers == 0 {
         return Err(LayoutError::Readers);
     }
@@ -153,6 +154,7 @@ pub fn group<T: Plain>(
 /// What stands on the memory is this object for this `T`, or zeros; no other writer of it lives: the last one has
 /// ended, and this call comes after that.
 pub unsafe fn writer<T: Plain>(memory: Memory<'_>) -> Result<Writer<'_, T>, LayoutError> {
+    let memory = memory.claim();
     Ok(Writer::attach(Object::new(&memory)?))
 }
 
@@ -168,6 +170,7 @@ pub unsafe fn writer<T: Plain>(memory: Memory<'_>) -> Result<Writer<'_, T>, Layo
 /// What stands on the memory is this object for this `T`, or zeros; no other reader of this number lives: the last one
 /// has ended, and this call comes after that.
 pub unsafe fn reader<T: Plain>(memory: Memory<'_>, which: u32) -> Result<Reader<'_, T>, LayoutError> {
+    let memory = memory.claim();
     Ok(Reader::attach(Object::new(&memory)?, which))
 }
 
@@ -198,7 +201,7 @@ impl<T> Clone for Object<'_, T> {
 impl<T> Copy for Object<'_, T> {}
 
 impl<'m, T: Plain> Object<'m, T> {
-    fn new(memory: &Memory<'m>) -> Result<Self, LayoutError> {
+    fn new(memory: &Claimed<'m>) -> Result<Self, LayoutError> {
         fit(memory, bytes::<T>())?;
         let slot = Places::new(memory, LINE_BYTES + 8, word_bytes::<T>(), 1);
         Ok(Self { lock: memory.word(0), version: memory.word(LINE_BYTES), slot })

@@ -131,7 +131,7 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use taut_atomic::Ordering::{Acquire, Relaxed, Release};
-use taut_atomic::{AtomicU64, Memory, fence};
+use taut_atomic::{AtomicU64, Claimed, Memory, fence};
 
 use super::flow::{Instants, Layout, Mailbox, READERS_MAX};
 pub use super::flow::{NotActivated, Shape};
@@ -180,7 +180,7 @@ pub const fn bytes<T: Plain>(shape: Shape) -> Option<usize> {
 }
 
 /// The number of readers of a shape that fits.
-fn check<T: Plain>(memory: &Memory<'_>, shape: Shape) -> Result<u32, LayoutError> {
+fn check<T: Plain>(memory: &Claimed<'_>, shape: Shape) -> Result<u32, LayoutError> {
     let readers = shape.readers().ok_or(LayoutError::Readers)?;
     fit(memory, bytes::<T>(shape).ok_or(LayoutError::Buffers)?)?;
     Ok(readers)
@@ -196,6 +196,7 @@ pub type Group<'m, T> = (Dispatcher<'m>, Writer<'m, T>, Readers<'m, T>);
 /// [`LayoutError::Readers`]: none, or more than 62; [`LayoutError::Buffers`]: none, or their size is not a number;
 /// [`LayoutError::TooSmall`].
 pub fn group<T: Plain>(memory: Memory<'_>, shape: Shape) -> Result<Group<'_, T>, LayoutError> {
+    let memory = memory.claim();
     let readers = check::<T>(&memory, shape)?;
     let dispatcher = Dispatcher::attach(&memory, shape, readers);
     let writer = Writer::attach(&memory, shape, readers);
@@ -211,6 +212,7 @@ pub fn newest<T: Plain>(
     memory: Memory<'_>,
     shape: Shape,
 ) -> Result<(Publisher<'_, T>, Readers<'_, T>), LayoutError> {
+    let memory = memory.claim();
     let readers = check::<T>(&memory, shape)?;
     let writer = Writer::attach(&memory, shape, readers);
     Ok((Publisher { writer }, Readers { memory, shape, readers, next: 0, values: PhantomData }))
@@ -227,6 +229,7 @@ pub fn newest<T: Plain>(
 /// What stands on the memory is this object for this `T` and shape, or zeros; no other publisher, writer or dispatcher
 /// of it lives: the last one has ended, and this call comes after that.
 pub unsafe fn publisher<T: Plain>(memory: Memory<'_>, shape: Shape) -> Result<Publisher<'_, T>, LayoutError> {
+    let memory = memory.claim();
     let readers = check::<T>(&memory, shape)?;
     Ok(Publisher { writer: Writer::attach(&memory, shape, readers) })
 }
@@ -243,6 +246,7 @@ pub unsafe fn publisher<T: Plain>(memory: Memory<'_>, shape: Shape) -> Result<Pu
 /// What stands on the memory is this object for this `T` and shape, or zeros; no other dispatcher of it lives: the
 /// last one has ended, and this call comes after that.
 pub unsafe fn dispatcher<T: Plain>(memory: Memory<'_>, shape: Shape) -> Result<Dispatcher<'_>, LayoutError> {
+    let memory = memory.claim();
     let readers = check::<T>(&memory, shape)?;
     Ok(Dispatcher::attach(&memory, shape, readers))
 }
@@ -259,6 +263,7 @@ pub unsafe fn dispatcher<T: Plain>(memory: Memory<'_>, shape: Shape) -> Result<D
 /// What stands on the memory is this object for this `T` and shape, or zeros; no other writer of it lives: the last
 /// one has ended, and this call comes after that.
 pub unsafe fn writer<T: Plain>(memory: Memory<'_>, shape: Shape) -> Result<Writer<'_, T>, LayoutError> {
+    let memory = memory.claim();
     let readers = check::<T>(&memory, shape)?;
     Ok(Writer::attach(&memory, shape, readers))
 }
@@ -279,6 +284,7 @@ pub unsafe fn reader<T: Plain>(
     shape: Shape,
     which: u32,
 ) -> Result<Reader<'_, T>, LayoutError> {
+    let memory = memory.claim();
     let readers = check::<T>(&memory, shape)?;
     if which < readers {
         Ok(Reader::attach(&memory, shape, readers, which))
@@ -289,7 +295,7 @@ pub unsafe fn reader<T: Plain>(
 
 /// The readers of a group, each once, in the order of their numbers.
 pub struct Readers<'m, T> {
-    memory: Memory<'m>,
+    memory: Claimed<'m>,
     shape: Shape,
     readers: u32,
     next: u32,
@@ -351,7 +357,7 @@ pub struct Dispatcher<'m> {
 }
 
 impl<'m> Dispatcher<'m> {
-    fn attach(memory: &Memory<'m>, shape: Shape, readers: u32) -> Self {
+    fn attach(memory: &Claimed<'m>, shape: Shape, readers: u32) -> Self {
         let activated = memory.word(Layout::ACTIVATED);
         let mailboxes: [Mailbox<'m>; READERS_MAX as usize] =
             core::array::from_fn(|which| Mailbox::new(memory, (which as u32).min(readers - 1)));
@@ -445,7 +451,7 @@ pub struct Writer<'m, T> {
 }
 
 impl<'m, T: Plain> Writer<'m, T> {
-    fn attach(memory: &Memory<'m>, shape: Shape, readers: u32) -> Self {
+    fn attach(memory: &Claimed<'m>, shape: Shape, readers: u32) -> Self {
         let shared_completed = memory.word(Layout::COMPLETED);
         let shared_first = memory.word(Layout::FIRST);
         let completed = shared_completed.load(Relaxed);
@@ -615,7 +621,7 @@ impl<T: Plain> Values<'_, T> {
 }
 
 impl<'m, T: Plain> Reader<'m, T> {
-    fn attach(memory: &Memory<'m>, shape: Shape, readers: u32, which: u32) -> Self {
+    fn attach(memory: &Claimed<'m>, shape: Shape, readers: u32, which: u32) -> Self {
         let mailbox = Mailbox::new(memory, which);
         let values = Values {
             activated: memory.word(Layout::ACTIVATED),
