@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use taut_manifest::{Diagnostic, Loaded, Source};
 use taut_model::{Fault, Model, Severity};
-use taut_plan::{Input, Plan, Planned, Wish, digest};
+use taut_plan::{Input, LockError, Plan, Planned, Wish, digest};
 
 use crate::arguments::{Manifest, Screen};
 use crate::outcome::Failure;
@@ -79,7 +79,12 @@ impl Files {
             return Err(Failure::Internal("no manifest was read".to_owned()));
         };
         let loaded = taut_manifest::load(manifest, overlays);
-        let lock = std::fs::read_to_string(&self.lock).ok().and_then(|text| Plan::from_lock(&text).ok());
+        // What was asked for is asked for again, by whoever it was written: all else is decided anew.
+        let lock = std::fs::read_to_string(&self.lock).ok().and_then(|text| match Plan::from_lock(&text) {
+            Ok(plan) => Some(plan),
+            Err(LockError::Edited(plan)) => Some(*plan),
+            Err(_) => None,
+        });
         let wish = lock.filter(|lock| lock.inputs == inputs).map(|lock| lock.wish).unwrap_or_default();
         Ok(Text { loaded, sources, inputs, wish })
     }

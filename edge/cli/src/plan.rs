@@ -5,7 +5,8 @@
 
 use std::path::Path;
 
-use taut_plan::{Aim, DecisionPlan, Wish};
+use taut_model::codes;
+use taut_plan::{Aim, DecisionPlan, LockError, Wish};
 
 use crate::arguments::{Minimise, Plan, Screen};
 use crate::input::Files;
@@ -39,14 +40,25 @@ pub(crate) fn plan(arguments: &Plan, screen: &Screen) -> Result<Outcome, Failure
         println!("{} is up to date", files.lock.display());
         return Ok(Outcome::Yes);
     }
+    let (mut code, mut state) = (codes::LOCK_STALE, "is out of date");
     let changes = match old.as_deref().map(taut_plan::Plan::from_lock) {
         Some(Ok(old)) => old.differences(&new),
-        Some(Err(error)) => vec![error.to_string()],
-        None => Vec::new(),
+        Some(Err(error)) => {
+            if let Some(edited) = error.code() {
+                (code, state) = (edited, "is not what `taut plan` wrote");
+            }
+            match error {
+                LockError::Edited(old) => old.differences(&new),
+                other => vec![other.to_string()],
+            }
+        }
+        None => {
+            state = "is missing";
+            Vec::new()
+        }
     };
     if arguments.check {
-        let state = if old.is_some() { "is out of date" } else { "is missing" };
-        eprintln!("error[TAUT0601]: {} {state}; run `taut plan`", files.lock.display());
+        eprintln!("error[{code}]: {} {state}; run `taut plan`", files.lock.display());
         for change in &changes {
             eprintln!("  {change}");
         }

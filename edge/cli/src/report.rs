@@ -40,7 +40,10 @@ pub(crate) fn read(recording: &Path) -> Result<(Run, Plan), Failure> {
     let bytes = std::fs::read(recording).map_err(Failure::read(recording))?;
     let damaged = |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", recording.display()));
     let run = Run::from_bytes(&bytes).map_err(|error| damaged(&error))?;
-    let plan = Plan::from_lock(&run.plan).map_err(|error| damaged(&error))?;
+    let plan = Plan::from_lock(&run.plan).map_err(|error| match error.code() {
+        Some(code) => damaged(&format!("the plan in it cannot be believed [{code}]: {error}")),
+        None => damaged(&error),
+    })?;
     Ok((run, plan))
 }
 

@@ -130,3 +130,33 @@ fn runs_with_a_locked_state() {
     let (code, said) = taut(folder.path(), "run --dry-run");
     assert_eq!(code, Some(0), "{said}");
 }
+
+/// By an editor, or by who resolved a merge.
+#[test]
+fn a_plan_that_was_changed() {
+    let folder = folder("fp");
+    let folder = folder.path();
+    assert_eq!(taut(folder, "plan --pin map=chen").0, Some(0));
+    let whole = lock(folder);
+    let edited = whole.replacen("deadline = \"5ms\"", "deadline = \"6ms\"", 1);
+    assert_ne!(edited, whole);
+    std::fs::write(folder.join("taut.lock"), &edited).unwrap();
+    let (code, said) = taut(folder, "plan --check");
+    assert_eq!(code, Some(1));
+    assert_eq!(
+        said,
+        "error[TAUT0602]: ./taut.lock is not what `taut plan` wrote; run `taut plan`\n  \
+         tasks.writer.deadline: 6ms -> 5ms\n"
+    );
+    assert_eq!(lock(folder), edited, "nothing is written by --check");
+    let (code, said) = taut(folder, "plan");
+    assert!(code == Some(0) && said.contains("wrote ./taut.lock"), "{said}");
+    assert_eq!(lock(folder), whole, "what was asked for is asked for again");
+    let (_, page) = taut(folder, "explain TAUT0602");
+    assert!(page.contains("not a signature"), "{page}");
+    // A merge that nobody has resolved.
+    let conflict = format!("<<<<<<< ours\n{whole}=======\n{edited}>>>>>>> theirs\n");
+    std::fs::write(folder.join("taut.lock"), conflict).unwrap();
+    let (code, said) = taut(folder, "plan --check");
+    assert!(code == Some(1) && said.contains("error[TAUT0601]") && said.contains("is damaged"), "{said}");
+}

@@ -4,13 +4,13 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use taut_plan::{LockError, NotExecuted, Plan, digest};
+use taut_plan::{LockError, NotExecuted, ValidPlan, digest};
 
-/// A plan that may be booted: up to date and proven.
+/// A plan that may be booted: valid, up to date and proven.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     /// The plan.
-    pub plan: Plan,
+    pub plan: ValidPlan,
     /// Its text, as it stands in `taut.lock`.
     pub text: String,
 }
@@ -20,7 +20,7 @@ pub struct Loaded {
 pub enum LoadError {
     /// A file cannot be read.
     Read(PathBuf, std::io::Error),
-    /// The lock is not a plan of this version.
+    /// The lock is not a plan of this version, was changed, or is not valid.
     Lock(PathBuf, LockError),
     /// A text that the plan was made from has changed since.
     Stale {
@@ -39,7 +39,12 @@ impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Read(path, error) => write!(f, "cannot read {}: {error}", path.display()),
-            Self::Lock(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::Lock(path, error) => {
+                if let Some(code) = error.code() {
+                    write!(f, "{code}: ")?;
+                }
+                write!(f, "{}: {error}", path.display())
+            }
             Self::Stale { lock, input } => write!(
                 f,
                 "TAUT0601: {} is out of date: {} has changed since it was planned; run `taut plan`",
@@ -66,13 +71,14 @@ impl Loaded {
     /// Reads a `taut.lock` and every text that it was made from.
     ///
     /// # Errors
-    /// [`LoadError`] if a file cannot be read, has changed since the plan was made, the plan is unproven, or asks for what is not executed.
+    /// [`LoadError`] if a file cannot be read or has changed since the plan was made; if the plan itself was changed, is not
+    /// valid or not proven; or if it asks for what is not executed.
     pub fn from_file(lock: &Path) -> Result<Self, LoadError> {
         let read = |path: &Path| std::fs::read(path).map_err(|e| LoadError::Read(path.to_owned(), e));
         let damaged = |e: LockError| LoadError::Lock(lock.to_owned(), e);
         let text = String::from_utf8(read(lock)?)
             .map_err(|e| damaged(LockError::Malformed(e.utf8_error().to_string())))?;
-        let plan = Plan::from_lock(&text).map_err(damaged)?;
+        let plan = ValidPlan::from_lock(&text).map_err(damaged)?;
         for input in &plan.inputs {
             let path = lock.parent().unwrap_or(Path::new("")).join(&input.path);
             if digest(&read(&path)?) != input.hash {

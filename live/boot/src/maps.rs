@@ -4,7 +4,7 @@
 use std::fmt;
 use std::ptr::NonNull;
 
-use taut_plan::{ChannelPlan, Place, Plan, Region};
+use taut_plan::{ChannelPlan, Place, Plan, Region, ValidPlan};
 use taut_scope::Scope;
 use taut_segment::{Entry, Owner, Role};
 use taut_share::Memory;
@@ -28,7 +28,7 @@ pub enum MapError {
     System(taut_sys::Error),
     /// The segment cannot be made or published.
     Segment(taut_segment::Error),
-    /// A region of the plan lies outside of its map; the plan was not made by `taut plan`.
+    /// A region lies outside of its map: it is not of the plan that the maps were taken for.
     Outside(String),
 }
 
@@ -49,7 +49,7 @@ impl Maps {
     ///
     /// # Errors
     /// [`MapError`]; nothing is left behind then.
-    pub fn take(plan: &Plan) -> Result<Self, MapError> {
+    pub fn take(plan: &ValidPlan) -> Result<Self, MapError> {
         let bytes = |size: taut_plan::Size| usize::try_from(size.as_bytes()).unwrap_or(usize::MAX);
         let process = match bytes(plan.memory.process) {
             0 => None,
@@ -76,12 +76,13 @@ impl Maps {
     /// [`MapError::Outside`].
     ///
     /// # Safety
-    /// No other object is made over an overlapping region while the result lives.
+    /// The region is that of a scope of the [`ValidPlan`] that the maps were taken for, and no other scope is made over it
+    /// while the result lives. Regions of other scopes and channels have no byte in common with it (V1 of a valid plan).
     pub unsafe fn scope(&self, region: Region, of: &str) -> Result<Scope<'_>, MapError> {
         let (base, size) = self.locate(Place::Process, region, of)?;
         // SAFETY:
         // - `locate` checked that the region lies inside the map, which lives as long as self
-        // - nobody else touches it: our caller's duty
+        // - no other scope is made over it: our caller's duty; nothing else lies there: V1 of a valid plan
         Ok(unsafe { Scope::from_raw(base, size) })
     }
 
@@ -91,7 +92,8 @@ impl Maps {
     /// [`MapError::Outside`].
     ///
     /// # Safety
-    /// No other kind of object is made over an overlapping region while the result lives.
+    /// The channel is of the [`ValidPlan`] that the maps were taken for, and no other kind of object is made over its region
+    /// while the result lives. Regions of scopes and other channels have no byte in common with it (V1 of a valid plan).
     pub unsafe fn channel(&self, channel: &ChannelPlan) -> Result<Memory<'_>, MapError> {
         let (base, mut size) = self.locate(channel.place, channel.region, &channel.name)?;
         if channel.readers.iter().any(|reader| reader.triggered) {

@@ -9,7 +9,7 @@ use taut_boot::Maps;
 use taut_boot::thread::Station;
 use taut_lock::Bell;
 use taut_lock::Listener;
-use taut_plan::{ArrivalPlan, ClassPlan, Plan};
+use taut_plan::{ArrivalPlan, ClassPlan, ValidPlan};
 use taut_scope::Scope;
 
 use crate::best_effort::Context;
@@ -25,7 +25,7 @@ use crate::{Control, Error, Payload, Receiver, Task};
 /// `'p` is the life of the planned memory.
 #[derive(Debug)]
 pub struct App<'p> {
-    pub(crate) plan: &'p Plan,
+    pub(crate) plan: &'p ValidPlan,
     pub(crate) maps: &'p Maps,
     pub(crate) control: &'p Control,
     /// Of the services, in the plan's order.
@@ -73,7 +73,7 @@ impl std::fmt::Debug for Code<'_> {
 
 impl<'p> App<'p> {
     pub(crate) fn new(
-        plan: &'p Plan,
+        plan: &'p ValidPlan,
         maps: &'p Maps,
         control: &'p Control,
         service_scopes: &'p [Scope<'p>],
@@ -202,7 +202,8 @@ impl<'p> App<'p> {
         };
         let station = Station { cpu: *cpu, priority: *priority };
         // SAFETY:
-        // - the planner gives every scope a region of its own, and `find` lets each task be made once
+        // - the maps were taken for this plan, which is valid: its scopes have regions of their own (V1)
+        // - names are unique (V2), and `find` lets each task be made once
         let scope = unsafe { self.maps.scope(*release, &self.plan.tasks[task].name)? };
         self.parts
             .push(Part { task, code: Code::RealTime { body, scope, station, timing, flows: None, bell } });

@@ -118,8 +118,8 @@ impl<'a, 'p> Create<'a, 'p> {
                 end.map(StateView::Flow)
             }
             // SAFETY:
-            // - as in `queue_writer`, with the sides exchanged: the planner gives SDrtR one reader, and each that
-            //   claims a place of its own; the process's maps are writable
+            // - as in `queue_writer`, with the sides exchanged: in a valid plan SDrtR has one reader (V4), names of
+            //   readers are unique (V2), so each that claims has a place of its own; the process's maps are writable
             None => unsafe { StateView::over(memory, shape(plan), way, plan.claim(me)) },
         };
         let slot = ReadingEnd::Free(slot.map_err(|_| Error::Region(channel.to_owned()))?);
@@ -138,7 +138,7 @@ impl<'a, 'p> Create<'a, 'p> {
     fn queue_ring<P: Payload>(&self, plan: &'p ChannelPlan) -> Result<qrtr::Reader<'p, Stamped<P>>, Error> {
         let memory = self.memory(plan)?;
         // SAFETY:
-        // - as in `queue_writer`, with the sides exchanged: a queue has one reader, checked by the planner
+        // - as in `queue_writer`, with the sides exchanged: a queue of a valid plan has one reader (V4)
         let ring = unsafe { qrtr::reader(memory, plan.capacity) };
         ring.map_err(|_| Error::Region(plan.name.clone()))
     }
@@ -152,8 +152,8 @@ impl<'a, 'p> Create<'a, 'p> {
         let Some(resource) = self.app.dispatch.guard(position) else { return Ok(None) };
         let region = self.app.maps.place(plan)?;
         // SAFETY:
-        // - the planner gives every channel a region of its own, zeroed, of maps that live for 'p; all its ends are made
-        //   here, with the channel's resource; clients have none under a lock
+        // - every channel of a valid plan has a region of its own (V1), zeroed, of maps that live for 'p; all its ends
+        //   are made here, with the channel's resource; clients have none under a lock (V4)
         let locked = unsafe { Locked::over(region, resource) };
         locked.map(Some).ok_or_else(|| Error::Region(plan.name.clone()))
     }
@@ -169,7 +169,8 @@ impl<'a, 'p> Create<'a, 'p> {
 
     fn memory(&self, plan: &ChannelPlan) -> Result<taut_share::Memory<'p>, Error> {
         // SAFETY:
-        // - the planner gives every channel a region of its own; only this protocol is laid over it
+        // - the maps were taken for this plan, which is valid: every channel has a region of its own (V1), and only the
+        //   protocol that it names is laid over it
         Ok(unsafe { self.app.maps.channel(plan)? })
     }
 
@@ -177,8 +178,8 @@ impl<'a, 'p> Create<'a, 'p> {
         let line = self.app.maps.last_line(plan)?;
         // SAFETY:
         // - the line lies inside the map, which lives as long as 'p, and is aligned to 128 bytes
-        // - the planner adds a line at the end of a triggering channel's region, which the protocol in front of
-        //   it does not use; a Bell is an atomic and filling, for which all bytes are valid
+        // - a channel of a valid plan that releases a reader has a line at its end (V4, V5), which the protocol in front
+        //   of it does not use; a Bell is an atomic and filling, for which all bytes are valid
         Ok(unsafe { line.cast::<Bell>().as_ref() })
     }
 

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use taut_boot::{Guarantee, Loaded, Maps, Posture};
-use taut_plan::{ClassPlan, OnMissingPrivilege, Plan};
+use taut_plan::{ClassPlan, OnMissingPrivilege, Plan, ValidPlan};
 use taut_scope::{Block, Scope};
 use taut_sys::{interrupt, machine, memory, signals, thread};
 use taut_time::Duration;
@@ -129,15 +129,15 @@ fn keep_house(plan: &Plan) {
 
 type Scopes<'p> = (Vec<Scope<'p>>, Vec<Scope<'p>>);
 
-fn scopes<'p>(plan: &Plan, maps: &'p Maps) -> Result<Scopes<'p>, Error> {
+fn scopes<'p>(plan: &ValidPlan, maps: &'p Maps) -> Result<Scopes<'p>, Error> {
     let none: &'static mut [Block] = &mut [];
     let mut none = Some(none);
     let mut tasks = Vec::with_capacity(plan.tasks.len());
     for task in &plan.tasks {
         tasks.push(match &task.class {
             // SAFETY:
-            // - the planner gives every scope a region of its own, and this is the only place that makes
-            //   scopes over persistent regions
+            // - the maps were taken for this plan, which is valid: every scope has a region of its own (V1), and this is
+            //   the only place that makes scopes over persistent regions
             ClassPlan::RealTime { persistent, .. } => unsafe { maps.scope(*persistent, &task.name)? },
             ClassPlan::BestEffort {} => Scope::new(none.take().unwrap_or_default()),
         });

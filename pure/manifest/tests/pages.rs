@@ -8,7 +8,7 @@ use taut_manifest::{Loaded, Source, explain, load, render};
 use taut_model::{Code, codes};
 
 /// Raised by the analysis, by the plan, or by more entries than a page can show.
-const WITHOUT_EXAMPLE: [Code; 11] = [
+const WITHOUT_EXAMPLE: [Code; 12] = [
     codes::DEADLINE_MISSED,
     codes::CORE_OVERLOADED,
     codes::CHAIN_TOO_SLOW,
@@ -19,6 +19,7 @@ const WITHOUT_EXAMPLE: [Code; 11] = [
     codes::TOO_MANY,
     codes::CORE_FULL,
     codes::LOCK_STALE,
+    codes::LOCK_EDITED,
     codes::NOT_CARRIED_OVER,
 ];
 

@@ -84,6 +84,7 @@ codes! {
     508 IDLE_PRIORITY "a priority on cores that do not look at it"
     509 EXECUTOR_MISFIT "an executor that cannot do what is asked"
     601 LOCK_STALE "taut.lock is missing or out of date"
+    602 LOCK_EDITED "taut.lock is not what `taut plan` wrote"
     701 NOT_CARRIED_OVER "something that another tool's language does not say"
 }
 

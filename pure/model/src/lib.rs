@@ -47,6 +47,7 @@ pub use mechanism::{Mechanism, Parties, Way};
 pub use nearest::nearest;
 pub use platform::{Aim, Executor, OnMissingPrivilege, Overheads, Platform, Scheduler};
 pub use resource::{Locking, Section, Shared};
+pub use rules::is_name;
 pub use server::{Server, ServerPolicy};
 pub use set::{Arrivals, Body, Request, Resource, Segment, SetFault, SetTask, TaskSet, Wrong};
 pub use size::{ParseSizeError, Size};

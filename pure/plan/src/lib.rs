@@ -31,6 +31,7 @@ mod shared;
 mod synchronous;
 mod text;
 mod timing;
+mod valid;
 mod waits;
 mod wish;
 
@@ -51,4 +52,5 @@ pub use taut_model::{
     Aim, Evidence, Flow, Kind, Locking, Mechanism, OnMissingPrivilege, Overflow, Overrun, STAMP_BYTES,
     Scheduler, ServerPolicy, Size, Way,
 };
+pub use valid::{Invalid, ValidPlan};
 pub use wish::{Pin, Wish, WishError};

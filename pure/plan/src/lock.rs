@@ -5,9 +5,9 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 
-use taut_model::{Locking, Scheduler};
+use taut_model::{Code, Locking, Scheduler, codes};
 
-use crate::{ClassPlan, CorePlan, Plan, ResourcePlan, TaskPlan, text};
+use crate::{ClassPlan, CorePlan, Invalid, Plan, ResourcePlan, TaskPlan, ValidPlan, text};
 
 /// The digest of a text, as [`crate::Input::hash`] holds it.
 pub fn digest(bytes: &[u8]) -> String {
@@ -26,6 +26,21 @@ pub enum LockError {
     Version(u32),
     /// It does not say what it should; the reader's message with line and column.
     Malformed(String),
+    /// Its digest is not that of its content: somebody changed it after it was written. What it says now, checked by
+    /// nothing.
+    Edited(Box<Plan>),
+    /// Its digest fits, and it breaks a rule that every plan of ours keeps.
+    Invalid(Invalid),
+}
+
+impl LockError {
+    /// The code under which `taut explain` describes it; none where the text is no plan at all.
+    pub fn code(&self) -> Option<Code> {
+        match self {
+            Self::Edited(_) | Self::Invalid(_) => Some(codes::LOCK_EDITED),
+            Self::Version(_) | Self::Malformed(_) => None,
+        }
+    }
 }
 
 impl fmt::Display for LockError {
@@ -35,6 +50,12 @@ impl fmt::Display for LockError {
                 write!(f, "taut.lock is of format {v}; this version reads format {}", Plan::FORMAT)
             }
             Self::Malformed(message) => write!(f, "taut.lock is damaged: {message}"),
+            Self::Edited(_) => {
+                write!(f, "taut.lock was changed after `taut plan` wrote it; `taut plan` writes it anew")
+            }
+            Self::Invalid(what) => {
+                write!(f, "taut.lock cannot have come from `taut plan`: {what}; `taut plan` writes it anew")
+            }
         }
     }
 }
@@ -52,9 +73,36 @@ pub struct NotExecuted {
 
 const HEAD: &str = "\
 # Written by `taut plan` from taut.toml; `taut plan --check` says whether it is up to date.
-# Edit the manifest, not this file.
+# Edit the manifest, not this file: it is refused if it does not fit its digest.
 
 ";
+
+/// The key of the digest of all else.
+const DIGEST: &str = "digest";
+
+/// The plan as TOML: what the digest is made of, so that comments and spaces may change.
+fn body(plan: &Plan) -> Result<String, LockError> {
+    let table = toml::Table::try_from(plan).map_err(|e| LockError::Malformed(e.to_string()))?;
+    Ok(text::write(&table))
+}
+
+/// Takes the digest out of a lock's text, which stays as long: the reader's columns are those of the file.
+fn without_digest(text: &str) -> (String, Option<String>) {
+    let (mut rest, mut found) = (String::with_capacity(text.len()), None);
+    let mut above = true;
+    for line in text.split_inclusive('\n') {
+        above &= !line.starts_with('[');
+        let value = line.split_once('=').filter(|(key, _)| above && found.is_none() && key.trim() == DIGEST);
+        match value {
+            Some((_, value)) => {
+                found = Some(value.trim().trim_matches('"').to_owned());
+                rest.extend(line.chars().map(|c| if c == '\n' { c } else { ' ' }));
+            }
+            None => rest.push_str(line),
+        }
+    }
+    (rest, found)
+}
 
 impl Plan {
     /// The most tasks that a lock between cores can have.
@@ -108,34 +156,55 @@ impl Plan {
         })
     }
 
-    /// The text of `taut.lock`. The same plan gives the same text.
+    /// The text of `taut.lock`, with the digest of its content. The same plan gives the same text.
     ///
     /// # Errors
     /// [`LockError::Malformed`] if a value cannot be written as TOML.
     pub fn to_lock(&self) -> Result<String, LockError> {
-        let table = toml::Table::try_from(self).map_err(|e| LockError::Malformed(e.to_string()))?;
-        Ok(format!("{HEAD}{}", text::write(&table)))
+        let body = body(self)?;
+        Ok(format!("{HEAD}{DIGEST} = \"{}\"\n{body}", digest(body.as_bytes())))
     }
 
-    /// Reads the text of a `taut.lock`.
+    /// Reads the text of a `taut.lock`, as [`ValidPlan::from_lock`], for who only shows it.
     ///
     /// # Errors
-    /// [`LockError`] if it is of another format or damaged.
+    /// The same.
     pub fn from_lock(text: &str) -> Result<Self, LockError> {
+        ValidPlan::from_lock(text).map(ValidPlan::into_plan)
+    }
+
+    /// What a text says, whoever wrote it, and the digest that it claims.
+    fn read(text: &str) -> Result<(Self, Option<String>), LockError> {
         #[derive(serde::Deserialize)]
         struct Version {
             lock: u32,
         }
-        let read = toml::from_str::<Self>(text);
+        let (rest, digest) = without_digest(text);
+        let read = toml::from_str::<Self>(&rest);
         // Another format may have the same shape or another one; which it is, it says itself.
         let version = match &read {
             Ok(plan) => Some(plan.lock),
-            Err(_) => toml::from_str::<Version>(text).ok().map(|v| v.lock),
+            Err(_) => toml::from_str::<Version>(&rest).ok().map(|v| v.lock),
         };
         match version {
             Some(version) if version != Self::FORMAT => Err(LockError::Version(version)),
-            _ => read.map_err(|e| LockError::Malformed(e.to_string())),
+            _ => Ok((read.map_err(|e| LockError::Malformed(e.to_string()))?, digest)),
         }
+    }
+}
+
+impl ValidPlan {
+    /// Reads the text of a `taut.lock`. That its digest fits shows that nobody changed it by mistake; whoever means to can
+    /// make another digest, so the rules of a valid plan are checked as well.
+    ///
+    /// # Errors
+    /// [`LockError`] if it is of another format, damaged, changed, or invalid.
+    pub fn from_lock(text: &str) -> Result<Self, LockError> {
+        let (plan, claimed) = Plan::read(text)?;
+        if claimed != Some(digest(body(&plan)?.as_bytes())) {
+            return Err(LockError::Edited(Box::new(plan)));
+        }
+        Self::new(plan).map_err(LockError::Invalid)
     }
 }
 

@@ -420,7 +420,7 @@ pub struct StepPlan {
 
 impl Plan {
     /// The version of the format that this code writes and reads.
-    pub const FORMAT: u32 = 1;
+    pub const FORMAT: u32 = 2;
 
     /// The position of a task.
     pub fn task(&self, name: &str) -> Option<usize> {

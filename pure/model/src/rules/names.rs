@@ -338,8 +338,8 @@ fn duplicates<'n>(table: &str, names: impl Iterator<Item = &'n str>, faults: &mu
     }
 }
 
-/// Lower-case letters, digits and single `-` between them, a letter first, at most 63.
-fn is_kebab(name: &str) -> bool {
+/// Whether a name is well formed: lower-case letters, digits and single `-` between them, a letter first, at most 63.
+pub fn is_name(name: &str) -> bool {
     name.len() <= 63
         && name.starts_with(|c: char| c.is_ascii_lowercase())
         && !name.ends_with('-')
@@ -354,13 +354,13 @@ fn is_type_name(name: &str) -> bool {
 }
 
 fn kebab(noun: &str, name: &str, place: Place, faults: &mut Faults<'_>) {
-    if is_kebab(name) {
+    if is_name(name) {
         return;
     }
     let rule = "a lower-case letter, then lower-case letters, digits and single `-`; at most 63";
     let fault = bad(noun, name, place, rule);
     let proposal = proposal(name);
-    faults.push(if is_kebab(&proposal) { fault.help(format!("write `{proposal}`")) } else { fault });
+    faults.push(if is_name(&proposal) { fault.help(format!("write `{proposal}`")) } else { fault });
 }
 
 fn bad(noun: &str, name: &str, place: Place, rule: &str) -> Fault {

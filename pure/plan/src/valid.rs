@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What a plan must be for code to rely on its numbers.
+//!
+//! A `taut.lock` is a text: an editor, a merge or an attacker may have changed it. [`ValidPlan`] is what is left when
+//! every rule below holds. No analysis runs here, so a false claim about time can be consistent and remain false: rule
+//! V8 finds a changed bound only where its parts were not changed with it.
+//!
+//! ```text
+//! V1  regions   each region begins at a multiple of a line, ends inside its map, behind the segment's header if it is
+//!               there, and has no byte in common with another region; a map ends where its last region does
+//! V2  names     each is well formed and unique; channels, servers, resources and services name what exists
+//! V3  counts    a position fits in 16 bits
+//! V4  channels  the mechanism serves these parties; places and ways of readers, slots and bytes of the region are those
+//!               of that mechanism; a channel is in the segment if and only if a client is a party of it
+//! V5  triggers  a channel releases a reader if and only if the reader is a sporadic task with that trigger
+//! V6  tasks     cores exist, priorities are 1 to 98 (0 under EDF), times are longer than zero; what Linux does not do is
+//!               asked of dispatched cores only
+//! V7  memory    the total is the sum of its parts
+//! V8  proof     if the plan is proven: each bound is the sum of its terms and at most the deadline, each chain is kept,
+//!               each server has its budget within its period, no core is overloaded, the memory is within its limit
+//! ```
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::hash::Hash;
+use std::ops::Deref;
+
+use taut_model::{
+    CAPACITY_MAX, Flow, Kind, LINE_BYTES, Locking, Mechanism, Overrun, PRIORITY_MAX, Parties, STAMP_BYTES,
+    Scheduler, Way, is_name,
+};
+use taut_time::Duration;
+
+use crate::map::SEGMENT_HEADER_BYTES;
+use crate::{ArrivalPlan, ChannelPlan, ClassPlan, CorePlan, Place, Plan, Region, TaskPlan};
+
+/// A plan that keeps the rules of its file, V1 to V8.
+///
+/// Holding a value proves them. What `unsafe` code rests on:
+/// - two regions of one map, of whatever scopes and channels, have no byte in common (V1);
+/// - the memory of a channel holds one object for as many parties as the channel has, and a channel that wakes a reader
+///   has a line at its end for that (V4, V5);
+/// - a name of a task, channel, service, resource or server is that of one entry (V2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValidPlan(Plan);
+
+impl Deref for ValidPlan {
+    type Target = Plan;
+
+    fn deref(&self) -> &Plan {
+        &self.0
+    }
+}
+
+impl ValidPlan {
+    /// Checks a plan.
+    ///
+    /// # Errors
+    /// The first rule that it breaks, and where.
+    pub fn new(plan: Plan) -> Result<Self, Invalid> {
+        check(&plan)?;
+        Ok(Self(plan))
+    }
+
+    /// The plan, which may be changed from then on.
+    pub fn into_plan(self) -> Plan {
+        self.0
+    }
+}
+
+/// What in a plan cannot be: no plan of `taut plan` has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invalid(String);
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Invalid {}
+
+/// `Err` with the text, unless the rule holds.
+macro_rules! require {
+    ($holds:expr, $($text:tt)*) => {
+        if !$holds {
+            return Err(Invalid(format!($($text)*)));
+        }
+    };
+}
+
+fn check(plan: &Plan) -> Result<(), Invalid> {
+    let known = Known::of(plan)?;
+    regions(plan)?;
+    for core in &plan.cores {
+        core_of(plan, &known, core)?;
+    }
+    for task in &plan.tasks {
+        task_of(plan, &known, task)?;
+    }
+    for channel in &plan.channels {
+        channel_of(plan, &known, channel)?;
+    }
+    servers(plan, &known)?;
+    resources(plan, &known)?;
+    memory(plan)?;
+    if plan.proven { proof(plan, &known) } else { Ok(()) }
+}
+
+/// The entries of a plan, by name (V2).
+struct Known<'p> {
+    tasks: HashMap<&'p str, &'p TaskPlan>,
+    channels: HashMap<&'p str, &'p ChannelPlan>,
+    cores: HashMap<u16, &'p CorePlan>,
+    services: HashSet<&'p str>,
+    clients: HashSet<&'p str>,
+}
+
+impl<'p> Known<'p> {
+    fn of(plan: &'p Plan) -> Result<Self, Invalid> {
+        require!(is_name(&plan.app), "the application's name {:?} is not well formed", plan.app);
+        let names = |what: &str, names: Vec<&'p str>| {
+            require!(names.len() <= usize::from(u16::MAX), "there are too many {what}s");
+            let wrong = names.iter().find(|name| !is_name(name));
+            require!(wrong.is_none(), "the {what}'s name {:?} is not well formed", wrong.unwrap_or(&""));
+            unique(names.iter().copied(), |name| format!("two {what}s are called `{name}`"))
+        };
+        let tasks = plan.tasks.iter().map(|task| task.name.as_str()).collect();
+        names("task", tasks)?;
+        names("channel", plan.channels.iter().map(|channel| channel.name.as_str()).collect())?;
+        names("server", plan.servers.iter().map(|server| server.name.as_str()).collect())?;
+        names("resource", plan.resources.iter().map(|resource| resource.name.as_str()).collect())?;
+        let services = names("service", plan.services.iter().map(|service| service.name.as_str()).collect())?;
+        let clients = names("client", plan.clients.iter().map(String::as_str).collect())?;
+        require!(plan.cores.len() <= usize::from(u16::MAX), "there are too many cores");
+        unique(plan.cores.iter().map(|core| core.cpu), |cpu| format!("CPU {cpu} has two cores"))?;
+        // Records number resources and, behind them, states under locks.
+        let numbered = plan.resources.len() + plan.channels.len();
+        require!(numbered <= usize::from(u16::MAX), "there are too many resources and channels");
+        Ok(Self {
+            tasks: plan.tasks.iter().map(|task| (task.name.as_str(), task)).collect(),
+            channels: plan.channels.iter().map(|channel| (channel.name.as_str(), channel)).collect(),
+            cores: plan.cores.iter().map(|core| (core.cpu, core)).collect(),
+            services,
+            clients,
+        })
+    }
+
+    fn is_real_time(&self, task: &str) -> bool {
+        self.cpu(task).is_some()
+    }
+
+    /// The CPU of a real-time task.
+    fn cpu(&self, task: &str) -> Option<u16> {
+        match &self.tasks.get(task)?.class {
+            ClassPlan::RealTime { cpu, .. } => Some(*cpu),
+            ClassPlan::BestEffort {} => None,
+        }
+    }
+
+    fn is_dispatched(&self, cpu: u16) -> bool {
+        self.cores.get(&cpu).is_some_and(|core| core.dispatched.is_some())
+    }
+}
+
+/// The set of what stands there once each.
+fn unique<T: Copy + Eq + Hash>(
+    all: impl Iterator<Item = T>,
+    twice: impl Fn(T) -> String,
+) -> Result<HashSet<T>, Invalid> {
+    let mut seen = HashSet::new();
+    for one in all {
+        if !seen.insert(one) {
+            return Err(Invalid(twice(one)));
+        }
+    }
+    Ok(seen)
+}
+
+/// V1: the regions of each map, with whose they are.
+fn regions(plan: &Plan) -> Result<(), Invalid> {
+    let mut process: Vec<(Region, &str, &str)> = Vec::new();
+    let mut segment = Vec::new();
+    for service in &plan.services {
+        process.push((service.persistent, "the persistent scope of service", &service.name));
+    }
+    for task in &plan.tasks {
+        if let ClassPlan::RealTime { persistent, release, .. } = &task.class {
+            process.push((*persistent, "the persistent scope of task", &task.name));
+            process.push((*release, "the release scope of task", &task.name));
+        }
+    }
+    for channel in &plan.channels {
+        let map = match channel.place {
+            Place::Process => &mut process,
+            Place::Segment => &mut segment,
+        };
+        map.push((channel.region, "channel", &channel.name));
+    }
+    apart(&mut process, 0, plan.memory.process.as_bytes())?;
+    let header = if segment.is_empty() { 0 } else { SEGMENT_HEADER_BYTES };
+    apart(&mut segment, header, plan.memory.segment.as_bytes())
+}
+
+/// Whether the regions of a map are aligned and disjoint and fill it from `start` to its end.
+fn apart(map: &mut [(Region, &str, &str)], start: u64, bytes: u64) -> Result<(), Invalid> {
+    map.sort_by_key(|(region, ..)| (region.offset, region.size));
+    let (mut end, mut before) = (start, None);
+    for (region, what, name) in map.iter() {
+        let Region { offset, size } = *region;
+        require!(offset % LINE_BYTES == 0, "{what} `{name}` begins at {offset}, no multiple of {LINE_BYTES}");
+        if offset < end {
+            let Some((other, its)) = before else {
+                return Err(Invalid(format!("{what} `{name}` lies in the segment's header")));
+            };
+            return Err(Invalid(format!("{other} `{its}` and {what} `{name}` overlap in memory")));
+        }
+        end = match offset.checked_add(size) {
+            Some(last) if last <= bytes => last,
+            _ => return Err(Invalid(format!("{what} `{name}` ends behind its memory map"))),
+        };
+        before = Some((what, name));
+    }
+    let end = end.checked_next_multiple_of(LINE_BYTES);
+    require!(end == Some(bytes), "a memory map of {bytes} bytes is longer than what is in it");
+    Ok(())
+}
+
+/// V6, of a core.
+fn core_of(plan: &Plan, known: &Known<'_>, core: &CorePlan) -> Result<(), Invalid> {
+    let cpu = core.cpu;
+    let needs = core.scheduler == Scheduler::Edf;
+    require!(!needs || core.dispatched.is_some(), "core {cpu} is under EDF, and nothing dispatches it");
+    let shared = plan.housekeeping.contains(&cpu);
+    require!(!shared, "CPU {cpu} is a core and for housekeeping");
+    require!(known.cores.len() == plan.cores.len(), "CPU {cpu} has two cores");
+    Ok(())
+}
+
+/// V5 and V6, of a task.
+fn task_of(plan: &Plan, known: &Known<'_>, task: &TaskPlan) -> Result<(), Invalid> {
+    let name = &task.name;
+    if let Some(service) = &task.service {
+        require!(known.services.contains(service.as_str()), "task `{name}` is of no service `{service}`");
+    }
+    let ClassPlan::RealTime { cpu, priority, arrival, deadline, wcet, on_overrun, budget, .. } = &task.class
+    else {
+        return Ok(());
+    };
+    let Some(core) = known.cores.get(cpu) else {
+        return Err(Invalid(format!("task `{name}` is on CPU {cpu}, which is no core")));
+    };
+    let priorities = match core.scheduler {
+        Scheduler::Edf => 0..=0,
+        Scheduler::FixedPriority => 1..=PRIORITY_MAX,
+    };
+    require!(priorities.contains(priority), "task `{name}` cannot have priority {priority}");
+    let period = match arrival {
+        ArrivalPlan::Periodic { periodic, .. } => periodic,
+        ArrivalPlan::Sporadic { sporadic, trigger } => {
+            let channel = known.channels.get(trigger.as_str());
+            let wakes = channel.is_some_and(|channel| {
+                channel
+                    .readers
+                    .iter()
+                    .any(|reader| !reader.client && reader.triggered && reader.name == *name)
+            });
+            require!(wakes, "task `{name}` waits for `{trigger}`, which does not release it");
+            sporadic
+        }
+    };
+    for (what, time) in [("period", period), ("deadline", deadline), ("execution time", wcet)] {
+        require!(!time.is_zero(), "the {what} of task `{name}` is zero");
+    }
+    require!(
+        deadline <= period || *on_overrun == Overrun::RunOn,
+        "task `{name}` has a deadline behind its period"
+    );
+    require!(*budget != Some(Duration::ZERO), "the budget of task `{name}` is zero");
+    let enforced = budget.is_some() || matches!(on_overrun, Overrun::KillJob | Overrun::Demote);
+    let served = plan.server_of(name).is_some();
+    require!(
+        !(enforced || served) || core.dispatched.is_some(),
+        "task `{name}` asks for what nothing does on core {cpu}, which is not dispatched"
+    );
+    Ok(())
+}
+
+/// V4 and V5, of a channel.
+fn channel_of(plan: &Plan, known: &Known<'_>, channel: &ChannelPlan) -> Result<(), Invalid> {
+    let name = &channel.name;
+    let writer = (channel.writer.name.as_str(), channel.writer.client);
+    let readers = || channel.readers.iter().map(|reader| (reader.name.as_str(), reader.client));
+    for (party, client) in std::iter::once(writer).chain(readers()) {
+        let is = if client { known.clients.contains(party) } else { known.tasks.contains_key(party) };
+        require!(is, "channel `{name}` has a party `{party}`, which does not exist");
+    }
+    unique(std::iter::once(writer).chain(readers()), |(party, _)| {
+        format!("`{party}` is twice a party of channel `{name}`")
+    })?;
+    let is_real_time = |&(party, client): &(&str, bool)| !client && known.is_real_time(party);
+    let parties = Parties {
+        real_time_writer: is_real_time(&writer),
+        readers: channel.readers.len(),
+        real_time_readers: readers().filter(is_real_time).count(),
+        client_readers: readers().filter(|(_, client)| *client).count(),
+        synchronous: channel.flow == Flow::Synchronous,
+    };
+    let mechanism = channel.mechanism;
+    let paper = mechanism.paper_name();
+    require!(mechanism.serves(channel.kind, &parties), "{paper} does not serve channel `{name}`");
+    let client = writer.1 || readers().any(|(_, client)| client);
+    require!(
+        (channel.place == Place::Segment) == client,
+        "channel `{name}` is in the wrong memory map for its parties"
+    );
+    for reader in &channel.readers {
+        let reads = &reader.name;
+        let fits = match reader.way {
+            None => !mechanism.has_ways() && mechanism != Mechanism::Mpcp,
+            Some(Way::Claims) => mechanism.claims_max() > 0 && !reader.client || mechanism == Mechanism::Mpcp,
+            Some(Way::ByTime) => parties.real_time_writer && is_real_time(&(reads, reader.client)),
+            Some(Way::LooksOn) => true,
+        };
+        let claims_only =
+            matches!(mechanism, Mechanism::Chen | Mechanism::DoubleBuffer | Mechanism::Presence)
+                || matches!(mechanism, Mechanism::Peterson | Mechanism::Mpcp);
+        let fits = fits && (reader.way.is_none() || mechanism.has_ways() || mechanism == Mechanism::Mpcp);
+        let fits = fits && (!claims_only || reader.way == Some(Way::Claims));
+        require!(fits, "`{reads}` cannot read channel `{name}` so: {paper} has no such reader");
+        require!(
+            !reader.delayed || parties.synchronous,
+            "`{reads}` delays channel `{name}`, no synchronous flow"
+        );
+        if reader.triggered {
+            let by = known.tasks.get(reads.as_str()).map(|task| &task.class);
+            let waits = matches!(by, Some(ClassPlan::RealTime {
+                arrival: ArrivalPlan::Sporadic { trigger, .. }, ..
+            }) if trigger == name);
+            require!(
+                waits && !reader.client,
+                "channel `{name}` releases `{reads}`, which does not wait for it"
+            );
+            require!(channel.kind == Kind::Queue, "channel `{name}` is a state, which releases nobody");
+        }
+    }
+    if parties.synchronous {
+        let periodic = |party: &str| {
+            let class = known.tasks.get(party).map(|task| &task.class);
+            matches!(class, Some(ClassPlan::RealTime { arrival: ArrivalPlan::Periodic { .. }, .. }))
+        };
+        let all = std::iter::once(writer).chain(readers()).all(|(party, _)| periodic(party));
+        require!(all, "channel `{name}` is a synchronous flow, and a task of it is not periodic");
+    }
+    let capacities = if channel.kind == Kind::State { 1..=1 } else { 1..=CAPACITY_MAX };
+    require!(capacities.contains(&channel.capacity), "channel `{name}` cannot hold {}", channel.capacity);
+    let counted = mechanism.has_ways() || mechanism.preserves_flow() || mechanism.locking().is_some();
+    require!(
+        channel.buffers.is_some() == counted,
+        "channel `{name}` has buffers that {paper} does not count"
+    );
+    let room = object_bytes(channel);
+    require!(
+        room == Some(channel.region.size) || plan.memory.total.as_bytes() == 0,
+        "channel `{name}` has {} bytes of memory, which {paper} does not take",
+        channel.region.size
+    );
+    Ok(())
+}
+
+/// What a channel's object takes, and the line that wakes its reader.
+fn object_bytes(channel: &ChannelPlan) -> Option<u64> {
+    let slots = channel.buffers.unwrap_or(channel.capacity);
+    let value = channel.size.checked_add(STAMP_BYTES)?;
+    let object = channel.mechanism.bytes(value, slots, channel.claims())?;
+    let line = if channel.readers.iter().any(|reader| reader.triggered) { LINE_BYTES } else { 0 };
+    object.checked_next_multiple_of(LINE_BYTES)?.checked_add(line)
+}
+
+/// V6, of servers.
+fn servers(plan: &Plan, known: &Known<'_>) -> Result<(), Invalid> {
+    let served = plan.servers.iter().flat_map(|server| &server.tasks).map(String::as_str);
+    unique(served, |task| format!("task `{task}` is in two servers"))?;
+    for server in &plan.servers {
+        let (name, cpu) = (&server.name, server.cpu);
+        require!(known.is_dispatched(cpu), "server `{name}` is on CPU {cpu}, which is no dispatched core");
+        let priority = server.priority;
+        require!((1..=PRIORITY_MAX).contains(&priority), "server `{name}` cannot have priority {priority}");
+        let fits = !server.budget.is_zero() && server.budget <= server.period;
+        require!(fits, "server `{name}` has a budget that is zero or longer than its period");
+        for task in &server.tasks {
+            let here =
+                known.tasks.contains_key(task.as_str()) && known.cpu(task).is_none_or(|own| own == cpu);
+            require!(here, "server `{name}` serves `{task}`, which is no task of its core");
+        }
+    }
+    Ok(())
+}
+
+/// V2 and V6, of resources.
+fn resources(plan: &Plan, known: &Known<'_>) -> Result<(), Invalid> {
+    let states = plan.channels.iter().filter_map(|channel| {
+        let readers = channel.readers.iter().map(|reader| reader.name.as_str());
+        let users = std::iter::once(channel.writer.name.as_str()).chain(readers).collect();
+        Some((&channel.name, channel.mechanism.locking()?, users))
+    });
+    let own = plan.resources.iter().map(|resource| {
+        let users: Vec<&str> = resource.users.iter().map(String::as_str).collect();
+        (&resource.name, resource.protocol, users)
+    });
+    for (name, protocol, users) in own.chain(states) {
+        unique(users.iter().copied(), |user| format!("`{user}` uses `{name}` twice"))?;
+        let mut cpus = HashSet::new();
+        for user in users {
+            let cpu = known.cpu(user).filter(|cpu| known.is_dispatched(*cpu));
+            let Some(cpu) = cpu else {
+                return Err(Invalid(format!("`{user}` uses `{name}`, and no dispatcher decides on it")));
+            };
+            cpus.insert(cpu);
+        }
+        let local = matches!(protocol, Locking::Srp | Locking::Dfp);
+        let paper = protocol.paper_name();
+        require!(!local || cpus.len() <= 1, "`{name}` is used on several cores, which {paper} is not for");
+    }
+    Ok(())
+}
+
+/// V7.
+fn memory(plan: &Plan) -> Result<(), Invalid> {
+    let memory = &plan.memory;
+    let parts = [memory.process, memory.segment, memory.runtime];
+    let sum = parts.iter().try_fold(0u64, |sum, part| sum.checked_add(part.as_bytes()));
+    require!(sum == Some(memory.total.as_bytes()), "the memory's parts are not its total");
+    Ok(())
+}
+
+/// V8.
+fn proof(plan: &Plan, known: &Known<'_>) -> Result<(), Invalid> {
+    for task in &plan.tasks {
+        let ClassPlan::RealTime { deadline, response, terms, .. } = &task.class else { continue };
+        let name = &task.name;
+        let Some(response) = response else {
+            return Err(Invalid(format!("it is proven, and task `{name}` has no bound")));
+        };
+        require!(response <= deadline, "it is proven, and task `{name}` may respond behind its deadline");
+        let sum = terms.iter().try_fold(Duration::ZERO, |sum, term| sum.checked_add(term.time));
+        require!(sum == Some(*response), "the bound of task `{name}` is not the sum of its terms");
+    }
+    for server in &plan.servers {
+        let kept = server.response.is_some_and(|response| response <= server.period);
+        require!(kept, "it is proven, and server `{}` is not shown to have its budget", server.name);
+    }
+    for core in &plan.cores {
+        require!(core.utilisation_ppm <= 1_000_000, "it is proven, and core {} is overloaded", core.cpu);
+    }
+    for chain in &plan.chains {
+        require!(chain.kept(), "it is proven, and chain `{}` may be too old", chain.name);
+        let unknown = chain
+            .path
+            .iter()
+            .map(|step| step.name.as_str())
+            .find(|step| !known.tasks.contains_key(step) && !known.channels.contains_key(step));
+        require!(unknown.is_none(), "chain `{}` goes through `{}`", chain.name, unknown.unwrap_or(""));
+    }
+    require!(plan.memory.total <= plan.memory.limit, "it is proven, and takes more memory than it may");
+    Ok(())
+}

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Plans that somebody changed: found by their digest, or, with a digest made anew, refused or harmless.
+
+mod drafts;
+
+use std::cell::Cell;
+
+use drafts::{cochlear, empty, payload, periodic, plan, state, time};
+use insta::assert_snapshot;
+use proptest::prelude::*;
+use taut_model::{ArrivalDraft, Draft, Scheduler, SectionDraft, ServerDraft, ServerPolicy, Shared, codes};
+use taut_plan::{ClassPlan, LockError, Place, Plan, Region, ValidPlan};
+use toml::Value;
+
+use drafts::Edit;
+
+/// Two cores with a lock between them, a local one, and states, one of them under a lock.
+fn locked(scheduler: Scheduler) -> Draft {
+    let mut draft = empty(&[0, 1]);
+    draft.platform.scheduler = scheduler;
+    (draft.platform.overheads.lock, draft.platform.overheads.lock_is_stated) = (time("1us"), true);
+    draft.payloads = vec![payload("Map", &[("", taut_model::Scalar::U8, 4000)])];
+    let section =
+        |resource: &str| SectionDraft { resource: resource.into(), longest: time("10us"), count: 1 };
+    let shared = |name: &str| Shared { name: name.into(), protocol: None };
+    draft.resources = vec![shared("bus"), shared("own")];
+    for (name, period, core) in [("a", "5ms", 0), ("b", "20ms", 1), ("c", "50ms", 1)] {
+        let task = periodic(name, period, period, "300us").with(|task| {
+            task.core = Some(core);
+            task.sections = vec![section(if name == "c" { "own" } else { "bus" })];
+            task.release = drafts::size("4KiB");
+        });
+        draft.tasks.push(task);
+    }
+    drafts::task(&mut draft, "b").sections.push(section("own"));
+    draft.channels = vec![state("map", "a", "b", "Map"), state("back", "b", "c", "Map")];
+    draft
+}
+
+/// A server.
+fn served() -> Draft {
+    let mut draft = empty(&[0]);
+    draft.servers.push(ServerDraft {
+        name: "s".into(),
+        policy: ServerPolicy::Sporadic,
+        budget: time("1ms"),
+        period: time("20ms"),
+        core: Some(0),
+        priority: None,
+    });
+    draft.tasks = vec![
+        periodic("a", "10ms", "10ms", "100us").with(|task| task.core = Some(0)),
+        periodic("d", "100ms", "100ms", "100us").with(|task| task.server = Some("s".into())),
+    ];
+    draft
+}
+
+/// A synchronous flow.
+fn flow() -> Draft {
+    let mut draft = empty(&[0]);
+    draft.tasks = ["a", "b"]
+        .map(|name| {
+            periodic(name, "10ms", "10ms", "100us").with(|task| {
+                task.arrival = ArrivalDraft::Periodic { period: time("10ms"), offset: time("1ms") };
+            })
+        })
+        .into();
+    let mut channel = state("x", "a", "b", "Sample");
+    channel.flow = taut_model::Flow::Synchronous;
+    draft.channels = vec![channel];
+    draft
+}
+
+fn plans() -> Vec<Plan> {
+    let drafts = [cochlear(), locked(Scheduler::FixedPriority), locked(Scheduler::Edf), flow(), served()];
+    let plans = drafts.iter().map(plan).map(|planned| {
+        assert!(planned.plan.proven, "{:#?}", planned.faults);
+        planned.plan
+    });
+    plans.collect()
+}
+
+/// What a text says with an edit, and the same text with a digest that fits.
+fn forged(text: &str) -> Result<(Plan, String), LockError> {
+    match Plan::from_lock(text) {
+        Err(LockError::Edited(plan)) => {
+            let again = plan.to_lock().expect("text");
+            Ok((*plan, again))
+        }
+        Ok(plan) => {
+            let again = plan.to_lock().expect("text");
+            Ok((plan, again))
+        }
+        Err(other) => Err(other),
+    }
+}
+
+/// Every two regions of a map are apart, and all are inside: what `unsafe` rests on, looked at pair by pair.
+fn assert_disjoint(plan: &Plan) {
+    let mut regions: Vec<(Place, Region)> =
+        plan.services.iter().map(|service| (Place::Process, service.persistent)).collect();
+    for task in &plan.tasks {
+        if let ClassPlan::RealTime { persistent, release, .. } = &task.class {
+            regions.extend([(Place::Process, *persistent), (Place::Process, *release)]);
+        }
+    }
+    regions.extend(plan.channels.iter().map(|channel| (channel.place, channel.region)));
+    for (at, (place, one)) in regions.iter().enumerate() {
+        let map = match place {
+            Place::Process => plan.memory.process,
+            Place::Segment => plan.memory.segment,
+        };
+        let end = u128::from(one.offset) + u128::from(one.size);
+        assert!(end <= u128::from(map.as_bytes()) && one.offset % 128 == 0, "{one:?} in {map}");
+        assert!(*place == Place::Process || one.offset >= 128, "{one:?} in the header");
+        for (_, other) in regions[..at].iter().filter(|(elsewhere, _)| elsewhere == place) {
+            let apart = end <= u128::from(other.offset)
+                || u128::from(other.offset) + u128::from(other.size) <= u128::from(one.offset);
+            assert!(apart || one.size == 0 || other.size == 0, "{one:?} and {other:?}");
+        }
+    }
+}
+
+/// All values that have no others in them, and lists.
+fn leaves<'v>(value: &'v mut Value, found: &mut Vec<&'v mut Value>) {
+    let is_list_of_parts = value.as_array().is_some_and(|list| list.first().is_some_and(Value::is_table));
+    if !value.is_table() && !is_list_of_parts {
+        return found.push(value);
+    }
+    match value {
+        Value::Table(table) => table.iter_mut().for_each(|(_, value)| leaves(value, found)),
+        Value::Array(list) => list.iter_mut().for_each(|value| leaves(value, found)),
+        _ => {}
+    }
+}
+
+/// Changes a value into one of the same type.
+fn change(value: &mut Value, how: u8, other: &Value, number: i64) {
+    match value {
+        Value::Integer(integer) => {
+            *integer = match how % 8 {
+                0 => 0,
+                1 => integer.wrapping_add(1),
+                2 => integer.wrapping_sub(1).max(0),
+                3 => integer.wrapping_add(128),
+                4 => other.as_integer().unwrap_or(number),
+                5 => i64::MAX,
+                6 => integer.wrapping_sub(128).max(0),
+                _ => number.wrapping_abs(),
+            }
+        }
+        Value::String(text) => {
+            let length = text.ends_with('s') && text.starts_with(|c: char| c.is_ascii_digit());
+            *text = match (how % 4, length) {
+                (0, true) => "0ns".into(),
+                (1, true) => "1ns".into(),
+                (2, true) => "18446744073709551615ns".into(),
+                (0, false) => "../x\0y".into(),
+                (1, false) => String::new(),
+                _ => other.as_str().unwrap_or("a").to_owned(),
+            }
+        }
+        Value::Boolean(boolean) => *boolean = !*boolean,
+        Value::Array(list) => match how % 3 {
+            0 => drop(list.pop()),
+            1 => list.extend(list.clone()),
+            _ => list.reverse(),
+        },
+        _ => {}
+    }
+}
+
+thread_local! {
+    static REFUSED: Cell<u32> = const { Cell::new(0) };
+    static TAKEN: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Edits of the text of one of the plans: which leaf, how, with which other leaf, and a number.
+fn edits() -> impl Strategy<Value = (usize, Vec<(prop::sample::Index, u8, prop::sample::Index, i64)>)> {
+    let edit = (any::<prop::sample::Index>(), any::<u8>(), any::<prop::sample::Index>(), any::<i64>());
+    (0usize..5, prop::collection::vec(edit, 1..4))
+}
+
+#[test]
+fn edited_plans_are_refused_or_harmless() {
+    let plans: Vec<String> = plans().iter().map(|plan| plan.to_lock().expect("text")).collect();
+    let mut runner =
+        proptest::test_runner::TestRunner::new(ProptestConfig { cases: 600, ..Default::default() });
+    let run = runner.run(&edits(), |(which, edits)| {
+        let original = &plans[which];
+        let mut table: Value = toml::from_str::<toml::Table>(original).expect("TOML").into();
+        for (leaf, how, other, number) in edits {
+            let mut found = Vec::new();
+            leaves(&mut table, &mut found);
+            let other = found[other.index(found.len())].clone();
+            let leaf = leaf.index(found.len());
+            change(found[leaf], how, &other, number);
+        }
+        let text = toml::to_string(&table).expect("TOML");
+        let before = Plan::from_lock(original).expect("a plan");
+        let Ok((plan, with_digest)) = forged(&text) else { return Ok(()) };
+        let same = plan == before;
+        // With the digest of before: only what changes nothing passes.
+        prop_assert!(!text.contains("digest") || Plan::from_lock(&text).is_ok() <= same, "{text}");
+        // With a digest that fits.
+        match ValidPlan::from_lock(&with_digest) {
+            Ok(valid) => {
+                assert_disjoint(&valid);
+                TAKEN.set(TAKEN.get() + u32::from(!same));
+            }
+            Err(error) => {
+                prop_assert!(!same);
+                prop_assert!(matches!(error, LockError::Invalid(_)), "{error}");
+                REFUSED.set(REFUSED.get() + 1);
+            }
+        }
+        Ok(())
+    });
+    run.expect("refused or harmless");
+    let (refused, taken) = (REFUSED.get(), TAKEN.get());
+    assert!(refused > 100 && taken > 60, "{refused} refused, {taken} taken");
+}
+
+/// Each with a digest that fits.
+#[test]
+fn rules() {
+    let plans: Vec<String> = plans().iter().map(|plan| plan.to_lock().expect("text")).collect();
+    let mut told = String::new();
+    let mut tell = |which: usize, from: &str, to: &str| {
+        let text = plans[which].replacen(from, to, 1);
+        assert_ne!(text, plans[which], "{from}");
+        let (_, text) = forged(&text).unwrap_or_else(|error| panic!("{from} -> {to}: {error}"));
+        let error = ValidPlan::from_lock(&text).expect_err(to);
+        assert_eq!(error.code(), Some(codes::LOCK_EDITED));
+        let LockError::Invalid(what) = error else { panic!("{error}") };
+        told += &format!("{from} -> {to}\n    {what}\n");
+    };
+    let offset = |which: usize, name: &str, nth: usize| {
+        let text: &str = &plans[which];
+        let at = text.find(&format!("name = \"{name}\"")).expect("a name");
+        let (found, _) = text[at..].match_indices("offset = ").nth(nth).expect("an offset");
+        text[at + found..].lines().next().expect("a line").to_owned()
+    };
+    tell(0, "offset = 262144, size = 16384", "offset = 0, size = 16384");
+    let audio = offset(0, "audio", 0);
+    let samples = offset(0, "samples", 0);
+    tell(0, &audio, &samples);
+    tell(0, "offset = 128", "offset = 0");
+    tell(0, "cpu = 0\nscheduler", "cpu = 7\nscheduler");
+    tell(0, "priority = 80", "priority = 99");
+    tell(0, "capacity = 64", "capacity = 65");
+    tell(0, "capacity = 64", "capacity = 4294967295");
+    tell(0, "response = \"", "response = \"1");
+    tell(0, "deadline = \"2ms\"", "deadline = \"9ms\"");
+    tell(0, "periodic = \"8ms\"", "periodic = \"0ns\"");
+    tell(0, "name = \"recording\"", "name = \"output\"");
+    tell(0, "app = \"cochlear\"", "app = \"../cochlear\"");
+    tell(0, "place = \"segment\"", "place = \"process\"");
+    tell(0, "mechanism = \"sdrtw\"", "mechanism = \"sdrtr\"");
+    tell(0, ", triggered = true", "");
+    tell(0, "trigger = \"electrodes\"", "trigger = \"audio\"");
+    tell(0, "service = \"sound\"", "service = \"vision\"");
+    tell(1, "users = [\"a\", \"b\"]", "users = [\"a\", \"x\"]");
+    tell(1, "protocol = \"msrp\"", "protocol = \"srp\"");
+    tell(4, "budget = \"1ms\"", "budget = \"1s\"");
+    tell(4, "tasks = [\"d\"]", "tasks = [\"d\", \"d\"]");
+    tell(2, "scheduler = \"edf\"", "scheduler = \"fp\"");
+    tell(3, "flow = \"synchronous\"\n", "");
+    assert_snapshot!(told);
+}
+
+#[test]
+fn a_plan_that_was_changed_says_so() {
+    let text = plan(&cochlear()).plan.to_lock().expect("text");
+    let edited = text.replacen("deadline = \"2ms\"", "deadline = \"3ms\"", 1);
+    let error = Plan::from_lock(&edited).expect_err("it was changed");
+    assert_eq!(error.code(), Some(codes::LOCK_EDITED));
+    assert_eq!(
+        error.to_string(),
+        "taut.lock was changed after `taut plan` wrote it; `taut plan` writes it anew"
+    );
+    let LockError::Edited(says) = error else { panic!("{error}") };
+    assert_eq!(says.differences(&plan(&cochlear()).plan).len(), 1);
+    // Without its digest, or with that of another plan.
+    let line = text.lines().find(|line| line.starts_with("digest")).expect("a digest");
+    let other = plan(&flow()).plan.to_lock().expect("text");
+    let its = other.lines().find(|line| line.starts_with("digest")).expect("a digest");
+    for with in ["", its] {
+        let error = Plan::from_lock(&text.replacen(line, with, 1));
+        assert!(matches!(error, Err(LockError::Edited(_))), "{with}: {error:?}");
+    }
+    // What says nothing may change.
+    let spaced = text.replace(" = ", "  =  ").replace('\n', "\r\n") + "# a remark\n";
+    assert_eq!(Plan::from_lock(&spaced).as_ref(), Ok(&plan(&cochlear()).plan));
+}
