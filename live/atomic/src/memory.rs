@@ -285,9 +285,9 @@ impl<'m> Slots<'m> {
             crate::steps::copy_in(at, value);
         }
         #[cfg(not(steps))]
-        // SAFETY: aligned as in `read`; exclusive (caller); a `&T` and shared memory do not overlap.
+        // SAFETY: there is room for a T; exclusive (caller); a `&T` and shared memory do not overlap.
         unsafe {
-            core::ptr::copy_nonoverlapping(value, at.cast::<T>(), 1);
+            racy::copy(core::ptr::from_ref(value).cast(), at, size_of::<T>());
         }
     }
 
@@ -307,7 +307,7 @@ impl<'m> Slots<'m> {
         #[cfg(steps)]
         (part.start..part.end).step_by(8).for_each(|_| crate::steps::payload());
         // SAFETY: inside of both (caller); no concurrent write (caller); private and shared memory do not overlap.
-        unsafe { core::ptr::copy_nonoverlapping(at.add(part.start), to.add(part.start), part.len()) };
+        unsafe { racy::copy(at.add(part.start), to.add(part.start), part.len()) };
     }
 
     /// Copies the first `bytes` bytes of `value` into place `index`.
@@ -325,7 +325,7 @@ impl<'m> Slots<'m> {
         #[cfg(steps)]
         (0..bytes).step_by(8).for_each(|_| crate::steps::payload());
         // SAFETY: inside of both (caller); exclusive (caller); a `&T` and shared memory do not overlap.
-        unsafe { core::ptr::copy_nonoverlapping(core::ptr::from_ref(value).cast::<u8>(), at, bytes) };
+        unsafe { racy::copy(core::ptr::from_ref(value).cast(), at, bytes) };
     }
 
     /// Lends place `index` for reading, where it lies.
@@ -398,13 +398,13 @@ impl<'m> Slots<'m> {
         if self.stride == size_of::<T>() {
             // SAFETY: as in `read`, without space between the places; private and shared memory do not overlap.
             return unsafe {
-                let from = self.start.as_ptr().add(index * self.stride).cast::<T>();
-                core::ptr::copy_nonoverlapping(from, values.as_mut_ptr(), values.len());
+                let from = self.start.as_ptr().add(index * self.stride);
+                racy::copy(from, values.as_mut_ptr().cast(), size_of_val(values));
             };
         }
         for (i, value) in values.iter_mut().enumerate() {
-            // SAFETY: the caller's duties.
-            *value = unsafe { self.read(index + i) };
+            // SAFETY: the caller's duties; every byte is written, and any of those are a T.
+            unsafe { self.read_part(index + i, 0..size_of::<T>(), uninit(value)) };
         }
     }
 
@@ -420,8 +420,8 @@ impl<'m> Slots<'m> {
         if self.stride == size_of::<T>() {
             // SAFETY: as in `write`, without space between the places; private and shared memory do not overlap.
             return unsafe {
-                let to = self.start.as_ptr().add(index * self.stride).cast::<T>();
-                core::ptr::copy_nonoverlapping(values.as_ptr(), to, values.len());
+                let to = self.start.as_ptr().add(index * self.stride);
+                racy::copy(values.as_ptr().cast(), to, size_of_val(values));
             };
         }
         for (i, value) in values.iter().enumerate() {
@@ -446,8 +446,8 @@ impl<'m> Slots<'m> {
             };
         }
         for (i, value) in values.iter_mut().enumerate() {
-            // SAFETY: the caller's duties; every byte of it was written, and every bit pattern is a T.
-            *value = unsafe { self.load(index + i).assume_init() };
+            // SAFETY: the caller's duties; every byte is written, and every bit pattern is a T.
+            unsafe { self.load_part(index + i, 0..size_of::<T>(), uninit(value)) };
         }
     }
 
@@ -531,6 +531,12 @@ impl<'m> Slots<'m> {
         // SAFETY: as in `load_part`, and `value` has the bytes (caller).
         unsafe { racy::store(core::ptr::from_ref(value).cast(), at, bytes) };
     }
+}
+
+/// A place to copy a value into.
+fn uninit<T>(value: &mut T) -> &mut MaybeUninit<T> {
+    // SAFETY: the same layout. Bytes of a `MaybeUninit` could be taken away; those who are given this one only write.
+    unsafe { &mut *core::ptr::from_mut(value).cast::<MaybeUninit<T>>() }
 }
 
 #[cfg(test)]

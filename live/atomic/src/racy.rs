@@ -105,6 +105,27 @@ pub(crate) unsafe fn store(from: *const u8, to: *mut u8, bytes: usize) {
     store_words!(Word, Bits, from, to, done, bytes);
 }
 
+/// Copies `bytes` bytes that nobody else touches, as a compiler would, but not by an instruction that crawls there: the
+/// system's own copy takes no account of it (4 KiB: 1 500 ns instead of 45 on Zen 4).
+///
+/// # Safety
+///
+/// `bytes` bytes are there at both places, which do not overlap; no access to them is concurrent.
+#[inline(always)]
+pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
+    #[cfg(all(target_arch = "x86_64", not(any(miri, steps))))]
+    if bytes >= x86_64::LARGE && x86_64::crawls(from, to) {
+        let whole = bytes & !15;
+        // SAFETY: a multiple of 16, not 0, and at most `bytes` (caller); the rest behind it.
+        return unsafe {
+            x86_64::copy_pairs(from, to, whole);
+            core::ptr::copy_nonoverlapping(from.add(whole), to.add(whole), bytes - whole);
+        };
+    }
+    // SAFETY: the caller's duties are the same.
+    unsafe { core::ptr::copy_nonoverlapping(from, to, bytes) };
+}
+
 /// Bytes from which on 16 at a time are worth it, out of shared memory and into it; of x86-64 the latter for what its
 /// faster instruction is too slow for.
 #[cfg(target_arch = "aarch64")]
@@ -271,6 +292,10 @@ mod tests {
             // SAFETY: aligned to 8, with room for `length` bytes and a last word; one thread.
             unsafe { super::store(from.as_ptr(), place, length) };
             assert_eq!(&shared.0[to..to + length], from, "{length} into {to}");
+            shared.0[to..to + length].fill(0);
+            // SAFETY: room for `length` bytes at both; one thread.
+            unsafe { super::copy(from.as_ptr(), shared.0[to..].as_mut_ptr(), length) };
+            assert_eq!(&shared.0[to..to + length], from, "{length} into {to}, alone");
             private.0[..distance + length + 8].fill(0xEE);
             // SAFETY: as above; `private` has room for `length` bytes from `distance` on.
             unsafe {

@@ -50,13 +50,28 @@ impl<'m, T: Plain> Places<'m, T> {
             return unsafe { self.slots.read(index) };
         }
         let mut value = MaybeUninit::uninit();
-        // SAFETY: as above; `used_by` is between 8 and the size (Plain). Memory is initialised, and what lies behind
-        // the used part may be uninitialised in a value (Plain).
+        // SAFETY: caller's; what a value uses is filled, and what lies behind may be uninitialised in one (Plain).
         unsafe {
-            self.slots.read_part::<T>(index, 0..8, &mut value);
-            let used = T::used_by(head(&value));
-            self.slots.read_part::<T>(index, 8..used, &mut value);
+            self.read_into(index, &mut value);
             value.assume_init()
+        }
+    }
+
+    /// [`Places::read`], of what a value uses, to where it is wanted: large values are not moved again.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Places::read`].
+    #[inline(always)]
+    pub(crate) unsafe fn read_into(&self, index: usize, value: &mut MaybeUninit<T>) {
+        // SAFETY: caller's; a T fits (`new`); `used_by` is between 8 and the size (Plain). Memory is initialised.
+        unsafe {
+            if !T::VARYING {
+                return self.slots.read_part::<T>(index, 0..size_of::<T>(), value);
+            }
+            self.slots.read_part::<T>(index, 0..8, value);
+            let used = T::used_by(head(value));
+            self.slots.read_part::<T>(index, 8..used, value);
         }
     }
 
@@ -135,7 +150,7 @@ impl<'m, T: Plain> Places<'m, T> {
         }
         for (i, value) in values.iter_mut().enumerate() {
             // SAFETY: caller's.
-            *value = unsafe { self.read(index + i) };
+            unsafe { self.read_into(index + i, uninit(value)) };
         }
     }
 
@@ -161,7 +176,7 @@ impl<'m, T: Plain> Places<'m, T> {
     ///
     /// # Safety
     ///
-    /// As for [`Places::load`] and each of them.
+    /// As for [`Places::load_into`] and each of them.
     #[inline(always)]
     pub(crate) unsafe fn load_run(&self, index: usize, values: &mut [T]) {
         if !T::VARYING {
@@ -171,7 +186,7 @@ impl<'m, T: Plain> Places<'m, T> {
         for (i, value) in values.iter_mut().enumerate() {
             // SAFETY: caller's; torn or not, its first word and what that says is used are initialised, which makes
             // a T that varies (Plain).
-            *value = unsafe { self.load(index + i).assume_init() };
+            unsafe { self.load_into(index + i, uninit(value)) };
         }
     }
 
@@ -197,24 +212,11 @@ impl<'m, T: Plain> Places<'m, T> {
         unsafe { self.slots.lend_place_mut(index) }
     }
 
-    /// Copies place `index` while it may be written: a `T` only after the protocol's check.
+    /// Copies what the value of place `index` uses, while it may be written: a `T` only after the protocol's check.
     ///
     /// # Safety
     ///
     /// `index` is below the count; in this process the place is written by [`Places::store`] alone.
-    #[inline(always)]
-    pub(crate) unsafe fn load(&self, index: usize) -> MaybeUninit<T> {
-        let mut value = MaybeUninit::uninit();
-        // SAFETY: caller's.
-        unsafe { self.load_into(index, &mut value) };
-        value
-    }
-
-    /// [`Places::load`], of what a value uses, to where it is wanted: large values are not moved again.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Places::load`].
     #[inline(always)]
     pub(crate) unsafe fn load_into(&self, index: usize, value: &mut MaybeUninit<T>) {
         // SAFETY: caller's; a T fits (`new`); `used_by` is between 8 and the size, whatever the torn head is (Plain).
@@ -232,7 +234,7 @@ impl<'m, T: Plain> Places<'m, T> {
     ///
     /// # Safety
     ///
-    /// `index` is below the count; in this process the place is touched by [`Places::store`] and [`Places::load`]
+    /// `index` is below the count; in this process the place is touched by [`Places::store`] and [`Places::load_into`]
     /// alone.
     #[inline(always)]
     pub(crate) unsafe fn store(&self, index: usize, value: &T) {
@@ -246,10 +248,10 @@ impl<'m, T: Plain> Places<'m, T> {
     }
 }
 
-/// A place to copy a value into, for [`Places::load_into`]: of the old one nothing is used.
+/// A place to copy a value into, for [`Places::load_into`] and [`Places::read_into`]: of the old one nothing is used.
 #[inline(always)]
 pub(crate) fn uninit<T: Plain>(value: &mut T) -> &mut MaybeUninit<T> {
-    // SAFETY: the same layout. Bytes of a `MaybeUninit` could be taken away; `load_into` only writes, and initialised
+    // SAFETY: the same layout. Bytes of a `MaybeUninit` could be taken away; the two only write, and initialised
     // ones, and any of those are a T (Plain).
     unsafe { &mut *core::ptr::from_mut(value).cast::<MaybeUninit<T>>() }
 }

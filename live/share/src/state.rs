@@ -55,7 +55,11 @@ pub mod spinlock;
 pub mod tccp;
 mod turns;
 
+use core::convert::Infallible;
 use core::fmt;
+use core::mem::MaybeUninit;
+
+use crate::Plain;
 
 pub use hybrid::{Observer, Reader, Readers, Writer, bytes, group, observer, pair, reader, spare, writer};
 
@@ -67,6 +71,34 @@ pub struct Sample<T> {
     /// The number of its write, from 1. A number may be missing where a writer died
     /// in the middle of a write.
     pub version: u64,
+}
+
+/// What `fill` copies to where it is wanted, by value: one that is larger than a few words is moved on its way out.
+///
+/// # Safety
+///
+/// If `fill` gives a number, it has filled what a `T` uses.
+#[inline(always)]
+unsafe fn sample<T: Plain, E>(
+    fill: impl FnOnce(&mut MaybeUninit<T>) -> Result<Option<u64>, E>,
+) -> Result<Option<Sample<T>>, E> {
+    let mut value = MaybeUninit::uninit();
+    let Some(version) = fill(&mut value)? else { return Ok(None) };
+    // SAFETY: filled (caller); T is Plain: any bytes are one.
+    Ok(Some(Sample { value: unsafe { value.assume_init() }, version }))
+}
+
+/// [`sample`], where nothing can go wrong.
+///
+/// # Safety
+///
+/// As there.
+#[inline(always)]
+unsafe fn whole_sample<T: Plain>(fill: impl FnOnce(&mut MaybeUninit<T>) -> Option<u64>) -> Option<Sample<T>> {
+    // SAFETY: the caller's duty is the same.
+    match unsafe { sample(|value| Ok::<_, Infallible>(fill(value))) } {
+        Ok(sample) => sample,
+    }
 }
 
 /// What a new writer counts on from, out of a shared word that the writer before left. An honest one stays below 2⁶³;

@@ -15,8 +15,8 @@
 //!
 //! |                                                  | the writer's | the reader's |
 //! |--------------------------------------------------|--------------|--------------|
-//! | `push`, `push_slice`, `push_with`, `write_chunk`, its `len` | X | -            |
-//! | `pop`, `pop_slice`, `pop_with`, `read_chunk`, its `len` | -     | X            |
+//! | `push`, `push_from`, `push_slice`, `push_with`, `write_chunk`, its `len` | X | -            |
+//! | `pop`, `pop_into`, `pop_slice`, `pop_with`, `read_chunk`, its `len` | -     | X            |
 //!
 //! # Progress
 //!
@@ -25,7 +25,8 @@
 //! | operation | bound                                                                                       |
 //! |-----------|---------------------------------------------------------------------------------------------|
 //! | `pop`     | 1 load + W words + 1 store; without the load while values seen earlier wait; 1 load if empty |
-//! | `push`    | the same; 1 load if full                                                                    |
+//! | `pop_into` | the same                                                                                   |
+//! | `push`, `push_from` | the same; 1 load if full                                                          |
 //! | `pop_with`, `push_with` | the same, of which the W words are whatever the closure does                  |
 //! | `pop_slice`, `push_slice` | 1 load + k × W words + 1 store for the k values that fit; without the load if so many were seen earlier |
 //! | `read_chunk`, `write_chunk` | 1 load, or none; `commit` 1 store                                         |
@@ -110,13 +111,14 @@
 //! copy); AArch64 hardware; counters past 2⁶⁴.
 
 use core::fmt;
+use core::mem::MaybeUninit;
 
 use taut_atomic::Ordering::{Acquire, Relaxed, Release};
 use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Memory};
 
 pub use super::chunk::{ReadChunk, WriteChunk};
 use super::position::Position;
-use crate::places::Places;
+use crate::places::{Places, uninit};
 use crate::plain::{fit, slot_bytes};
 use crate::{LayoutError, Plain};
 
@@ -241,12 +243,23 @@ impl<'m, T: Plain> Writer<'m, T> {
     /// [`Full`], with the value.
     #[inline]
     pub fn push(&mut self, value: T) -> Result<(), Full<T>> {
+        self.push_from(&value).map_err(|_| Full(value))
+    }
+
+    /// Appends a copy of `value`: [`Writer::push`] without moving a large one on its way. Wait-free: at most 1 load, one
+    /// copy, 1 store.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`].
+    #[inline]
+    pub fn push_from(&mut self, value: &T) -> Result<(), Full<()>> {
         let capacity = self.tail.slots as u64;
         if self.tail.counter.wrapping_sub(self.head) >= capacity {
             let head = self.shared_head.load(Acquire); // O2 pop
             // More than capacity cannot be: such a head is a lie, and counts as full.
             if self.tail.counter.wrapping_sub(head) >= capacity {
-                return Err(Full(value));
+                return Err(Full(()));
             }
             self.head = head;
         }
@@ -254,7 +267,7 @@ impl<'m, T: Plain> Writer<'m, T> {
         // - the slot is below the capacity, and a T fits (layout); T is Plain: no padding, aligned to at most 8;
         // - exclusive: tail < head + capacity, so the slot is ours (I2), and the reader's copy of what stood there
         //   is over (O2).
-        unsafe { self.slots.write(self.tail.slot, &value) };
+        unsafe { self.slots.write(self.tail.slot, value) };
         self.tail.advance();
         self.shared_tail.store(self.tail.counter, Release); // O1 push
         Ok(())
@@ -387,10 +400,29 @@ impl<'m, T: Plain> Reader<'m, T> {
     /// [`Corrupt`]: the tail cannot be true; nothing was taken.
     #[inline]
     pub fn pop(&mut self) -> Result<Option<T>, Corrupt> {
+        let mut value = MaybeUninit::uninit();
+        // SAFETY: `pop_to` fills what a value uses, if it says that it took one.
+        Ok(self.pop_to(&mut value)?.then(|| unsafe { value.assume_init() }))
+    }
+
+    /// [`Reader::pop`] into `value`, which saves moving a large one again; whether one was waiting. If not, `value` is as
+    /// it was.
+    ///
+    /// # Errors
+    ///
+    /// [`Corrupt`]: the tail cannot be true; nothing was taken.
+    #[inline]
+    pub fn pop_into(&mut self, value: &mut T) -> Result<bool, Corrupt> {
+        self.pop_to(uninit(value))
+    }
+
+    /// Takes the oldest value; whether one was waiting.
+    #[inline(always)]
+    fn pop_to(&mut self, value: &mut MaybeUninit<T>) -> Result<bool, Corrupt> {
         if self.tail == self.head.counter {
             let tail = self.shared_tail.load(Acquire); // O1 push
             if tail == self.head.counter {
-                return Ok(None);
+                return Ok(false);
             }
             if tail.wrapping_sub(self.head.counter) > self.head.slots as u64 {
                 return Err(Corrupt);
@@ -403,10 +435,10 @@ impl<'m, T: Plain> Reader<'m, T> {
         // - exclusive against our writer: head < tail, so the slot is ours (I2), and its value is there (O1). A
         //   hostile process is outside of this program: its bits are a T as any, and all of them are fetched before
         //   the Release below.
-        let value = unsafe { self.slots.read(self.head.slot) };
+        unsafe { self.slots.read_into(self.head.slot, value) };
         self.head.advance();
         self.shared_head.store(self.head.counter, Release); // O2 pop
-        Ok(Some(value))
+        Ok(true)
     }
 
     /// Takes the oldest value and shows it to `look` where it lies, before the slot is handed back; `None` if none is

@@ -172,14 +172,15 @@
 //! copy); AArch64 hardware.
 
 use core::iter::FusedIterator;
+use core::mem::MaybeUninit;
 
 use taut_atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Memory, Words, fence};
 
 pub use super::Sample;
-use super::believed;
 use super::turns::Turns;
-use crate::places::Places;
+use super::{believed, whole_sample};
+use crate::places::{Places, uninit};
 use crate::plain::{fit, line_bytes, word_bytes};
 use crate::{LayoutError, Plain};
 
@@ -534,14 +535,17 @@ impl<'m, T: Plain> Reader<'m, T> {
     #[inline]
     pub fn read(&mut self) -> Option<T> {
         let newest = self.latest.load(Acquire); // O1 publish
-        self.hold(newest).then(|| self.copy())
+        // SAFETY: `copy` fills what a value uses.
+        unsafe { whole_sample(|value| self.hold(newest).then(|| self.copy(value))) }
+            .map(|sample| sample.value)
     }
 
     /// [`Reader::read`], with the number of the write.
     #[inline]
     pub fn read_sample(&mut self) -> Option<Sample<T>> {
         let newest = self.latest.load(Acquire); // O1 publish
-        self.hold(newest).then(|| Sample { value: self.copy(), version: self.held >> 8 })
+        // SAFETY: `copy` fills what a value uses.
+        unsafe { whole_sample(|value| self.hold(newest).then(|| self.copy(value))) }
     }
 
     /// The newest value if it is another one than this reader's last; else `None`, after one load of a word that
@@ -549,8 +553,25 @@ impl<'m, T: Plain> Reader<'m, T> {
     #[inline]
     pub fn read_if_newer(&mut self) -> Option<Sample<T>> {
         let newest = self.latest.load(Acquire); // O1 publish
-        (newest != self.held && self.hold(newest))
-            .then(|| Sample { value: self.copy(), version: self.held >> 8 })
+        let is_newer = newest != self.held && self.hold(newest);
+        // SAFETY: `copy` fills what a value uses.
+        unsafe { whole_sample(|value| is_newer.then(|| self.copy(value))) }
+    }
+
+    /// [`Reader::read`] into `value`, which is not moved again; the result is the number of the write. If it is `None`,
+    /// `value` is as it was.
+    #[inline]
+    pub fn read_into(&mut self, value: &mut T) -> Option<u64> {
+        let newest = self.latest.load(Acquire); // O1 publish
+        self.hold(newest).then(|| self.copy(uninit(value)))
+    }
+
+    /// [`Reader::read_if_newer`] into `value`, which is not moved again; the result is the number of the write. If it is
+    /// `None`, `value` is as it was.
+    #[inline]
+    pub fn read_if_newer_into(&mut self, value: &mut T) -> Option<u64> {
+        let newest = self.latest.load(Acquire); // O1 publish
+        (newest != self.held && self.hold(newest)).then(|| self.copy(uninit(value)))
     }
 
     /// Lets `look` see the newest value where it lies, without a copy; `None` before the first write. Wait-free, as
@@ -591,12 +612,14 @@ impl<'m, T: Plain> Reader<'m, T> {
         self.held != NOTHING
     }
 
+    /// Copies the value that is held; the number of its write.
     #[inline(always)]
-    fn copy(&self) -> T {
+    fn copy(&self, value: &mut MaybeUninit<T>) -> u64 {
         // SAFETY:
         // - the slot is below the count, and a T fits (layout); T is Plain: every bit pattern is one;
         // - exclusive against our writer: the claim names it until the next one (I2), so it is left alone (I1), and
         //   its content is there (O1 publish or O4 settle).
-        unsafe { self.slots.read(slot(self.held, self.count)) }
+        unsafe { self.slots.read_into(slot(self.held, self.count), value) };
+        self.held >> 8
     }
 }

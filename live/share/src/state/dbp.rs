@@ -126,6 +126,7 @@
 
 use core::cell::Cell;
 use core::marker::PhantomData;
+use core::mem::MaybeUninit;
 
 use taut_atomic::Ordering::{Acquire, Relaxed, Release};
 use taut_atomic::{AtomicU64, Claimed, Memory};
@@ -133,7 +134,8 @@ use taut_atomic::{AtomicU64, Claimed, Memory};
 use super::Sample;
 use super::flow::{Instants, Layout, Mailbox, READERS_MAX};
 pub use super::flow::{NotActivated, NotYet, Shape};
-use crate::places::Places;
+use super::sample;
+use crate::places::{Places, uninit};
 use crate::plain::fit;
 use crate::{LayoutError, Plain};
 
@@ -524,9 +526,13 @@ impl<T: Plain> Drop for WriterJob<'_, '_, T> {
         if writer.written == self.job {
             first = if first == 0 { self.job } else { first };
         } else if first != 0 && self.previous != self.buffer {
+            let mut value = MaybeUninit::uninit();
             // SAFETY: both below their number, and a T fits (layout). Nobody writes the previous job's buffer, as this
-            // job's is another one; this job's is exclusive, as in `write`.
-            unsafe { writer.places.write(self.buffer, &writer.places.read(self.previous)) };
+            // job's is another one; this job's is exclusive, as in `write`. `read_into` fills what a value uses.
+            unsafe {
+                writer.places.read_into(self.previous, &mut value);
+                writer.places.write(self.buffer, value.assume_init_ref());
+            }
         } else if writer.unfinished == self.job {
             // The value before stood in this buffer, and is lost.
             first = 0;
@@ -645,6 +651,24 @@ impl<T: Plain> ReaderJob<'_, '_, T> {
     /// [`NotYet`]: the writer's job is not complete.
     #[inline]
     pub fn read(&mut self) -> Result<Option<T>, NotYet> {
+        // SAFETY: `copy` fills what a value uses, if it gives a number.
+        Ok(unsafe { sample(|value| self.copy(value)) }?.map(|sample| sample.value))
+    }
+
+    /// [`ReaderJob::read`] into `value`, which is not moved again; the result is the number of the writer's job. If it is
+    /// `None`, `value` is as it was.
+    ///
+    /// # Errors
+    ///
+    /// As [`ReaderJob::read`].
+    #[inline]
+    pub fn read_into(&mut self, value: &mut T) -> Result<Option<u64>, NotYet> {
+        self.copy(uninit(value))
+    }
+
+    /// Copies the job's value; its number.
+    #[inline(always)]
+    fn copy(&mut self, value: &mut MaybeUninit<T>) -> Result<Option<u64>, NotYet> {
         if !self.look()? {
             return Ok(None);
         }
@@ -652,7 +676,8 @@ impl<T: Plain> ReaderJob<'_, '_, T> {
         // SAFETY:
         // - the buffer is below their number, and a T fits (layout); T is Plain: every bit pattern is one;
         // - exclusive against our writer: this job holds the buffer, and the value in it is complete (I3, I4).
-        Ok(Some(unsafe { self.reader.places.read(self.buffer) }))
+        unsafe { self.reader.places.read_into(self.buffer, value) };
+        Ok(Some(self.version))
     }
 
     /// The job's value where it lies, as [`ReaderJob::read`].
@@ -666,7 +691,7 @@ impl<T: Plain> ReaderJob<'_, '_, T> {
             return Ok(None);
         }
         self.reader.seen = self.version;
-        // SAFETY: as in `read`; held while `look` runs.
+        // SAFETY: as in `copy`; held while `look` runs.
         Ok(Some(unsafe { self.reader.places.lend(self.buffer, look) }))
     }
 
@@ -681,8 +706,19 @@ impl<T: Plain> ReaderJob<'_, '_, T> {
         if self.version == self.reader.seen {
             return Ok(None);
         }
-        let version = self.version;
-        Ok(self.read()?.map(|value| Sample { value, version }))
+        // SAFETY: `copy` fills what a value uses, if it gives a number.
+        unsafe { sample(|value| self.copy(value)) }
+    }
+
+    /// [`ReaderJob::read_if_newer`] into `value`, which is not moved again; the result is the number of the writer's job.
+    /// If it is `None`, `value` is as it was.
+    ///
+    /// # Errors
+    ///
+    /// As [`ReaderJob::read`].
+    #[inline]
+    pub fn read_if_newer_into(&mut self, value: &mut T) -> Result<Option<u64>, NotYet> {
+        if self.version == self.reader.seen { Ok(None) } else { self.copy(uninit(value)) }
     }
 
     /// The guard goes, the job does not: [`Reader::job`] gives it again, with the same value. For who cannot keep a guard

@@ -12,6 +12,8 @@
 //!
 //! While the bits differ the place is the writer's, while they are equal it is the reader's.
 
+use core::mem::MaybeUninit;
+
 use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Words};
 
 use crate::places::Places;
@@ -113,9 +115,9 @@ impl<T: Plain> Desk<'_, T> {
     /// The caller is the reader, and the place is its own: it has seen the bits equal, ordered behind the writer's
     /// copy, and has not asked since.
     #[inline(always)]
-    pub(super) unsafe fn take(&self) -> T {
+    pub(super) unsafe fn take(&self, value: &mut MaybeUninit<T>) {
         // SAFETY: as above.
-        unsafe { self.places.read(self.which) }
+        unsafe { self.places.read_into(self.which, value) };
     }
 }
 

@@ -143,13 +143,14 @@
 //! accesses.
 
 use core::iter::FusedIterator;
+use core::mem::MaybeUninit;
 
 use taut_atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Memory, Words, fence};
 
 pub use super::Sample;
-use super::believed;
-use crate::places::Places;
+use super::{believed, whole_sample};
+use crate::places::{Places, uninit};
 use crate::plain::{fit, line_bytes, word_bytes};
 use crate::{LayoutError, Plain};
 
@@ -443,29 +444,47 @@ impl<'m, T: Plain> Reader<'m, T> {
         (latest != 0).then(|| self.stand(latest))
     }
 
+    /// Where to look; `None` if nothing was written behind what was returned last.
+    #[inline(always)]
+    fn find_newer(&mut self) -> Option<(usize, u64)> {
+        let latest = self.object.latest();
+        (latest >> 8 != self.seen).then(|| self.stand(latest))
+    }
+
     /// The newest value; `None` before the first one. Wait-free: see the module's table.
     #[inline]
     pub fn read(&mut self) -> Option<T> {
-        let (slot, _) = self.find()?;
-        Some(self.copy(slot))
+        self.read_sample().map(|sample| sample.value)
     }
 
     /// The newest value with its number; `None` before the first one.
     #[inline]
     pub fn read_sample(&mut self) -> Option<Sample<T>> {
-        let (slot, version) = self.find()?;
-        Some(Sample { value: self.copy(slot), version })
+        let found = self.find();
+        // SAFETY: `copy` fills what a value uses.
+        unsafe { whole_sample(|value| found.map(|found| self.copy(found, value))) }
     }
 
     /// The newest value if it is another one than this reader returned last; else `None`, after one load.
     #[inline]
     pub fn read_if_newer(&mut self) -> Option<Sample<T>> {
-        let latest = self.object.latest();
-        if latest >> 8 == self.seen {
-            return None;
-        }
-        let (slot, version) = self.stand(latest);
-        Some(Sample { value: self.copy(slot), version })
+        let found = self.find_newer();
+        // SAFETY: `copy` fills what a value uses.
+        unsafe { whole_sample(|value| found.map(|found| self.copy(found, value))) }
+    }
+
+    /// [`Reader::read`] into `value`, which is not moved again; the result is the number of the write. If it is `None`,
+    /// `value` is as it was.
+    #[inline]
+    pub fn read_into(&mut self, value: &mut T) -> Option<u64> {
+        self.find().map(|found| self.copy(found, uninit(value)))
+    }
+
+    /// [`Reader::read_if_newer`] into `value`, which is not moved again; the result is the number of the write. If it is
+    /// `None`, `value` is as it was.
+    #[inline]
+    pub fn read_if_newer_into(&mut self, value: &mut T) -> Option<u64> {
+        self.find_newer().map(|found| self.copy(found, uninit(value)))
     }
 
     /// The number of the newest write, 0 before the first. By the time it is looked at it may be past.
@@ -483,14 +502,16 @@ impl<'m, T: Plain> Reader<'m, T> {
         Some(unsafe { self.object.values.lend(slot, look) })
     }
 
+    /// Copies the value of a slot; its number.
     #[inline(always)]
-    fn copy(&self, slot: usize) -> T {
+    fn copy(&self, (slot, number): (usize, u64), value: &mut MaybeUninit<T>) -> u64 {
         // SAFETY:
         // - slot is in a row that there is (`row`), and a T fits (layout);
         // - T is Plain: every bit pattern is one, aligned to at most 8;
         // - exclusive against our writer: we stand in the row, and if it is there it is in the other column (I2, I1);
         //   the content is there (O1). A hostile process is outside of this program: its bits are a T as any.
-        unsafe { self.object.values.read(slot) }
+        unsafe { self.object.values.read_into(slot, value) };
+        number
     }
 }
 

@@ -144,6 +144,7 @@
 //! ```
 
 use core::iter::FusedIterator;
+use core::mem::MaybeUninit;
 
 use taut_atomic::Ordering::{Acquire, Relaxed, Release};
 use taut_atomic::{Memory, fence, spin_loop};
@@ -152,7 +153,9 @@ use super::desk::{Bits, Desk, Desks};
 pub use super::nbw_temporal::Reader as FastReader;
 use super::peterson::{bytes_over, parts};
 use super::ring::{Ring, Turn};
+use super::sample;
 pub use super::{Overrun, Sample};
+use crate::places::uninit;
 use crate::{LayoutError, Plain};
 
 /// Bytes that an object for `T` needs; `None` unless there are 1 to 250 slow readers and 2 to 256 buffers, and their
@@ -349,8 +352,8 @@ impl<'m, T: Plain> SlowReader<'m, T> {
     /// As [`SlowReader::read`].
     #[inline]
     pub fn read_bounded(&mut self, attempts: u32) -> Result<Option<Sample<T>>, Overrun> {
-        let latest = self.ring.latest.load(Acquire); // O1 publish
-        if latest == 0 { Ok(None) } else { self.copy(latest, attempts).map(Some) }
+        // SAFETY: `newest` fills what a value uses, if it gives a number.
+        unsafe { sample(|value| self.newest(value, attempts)) }
     }
 
     /// The newest value if it is another one than this reader returned last; else `None`, after one load. Two attempts,
@@ -361,8 +364,30 @@ impl<'m, T: Plain> SlowReader<'m, T> {
     /// As [`SlowReader::read`].
     #[inline]
     pub fn read_if_newer(&mut self) -> Result<Option<Sample<T>>, Overrun> {
-        let latest = self.ring.latest.load(Acquire); // O1 publish
-        if self.ring.turn(latest).version() == self.seen { Ok(None) } else { self.copy(latest, 2).map(Some) }
+        // SAFETY: `newer` fills what a value uses, if it gives a number.
+        unsafe { sample(|value| self.newer(value)) }
+    }
+
+    /// [`SlowReader::read`] into `value`, which is not moved again; the result is the number of the write. If it is `None`,
+    /// `value` is as it was.
+    ///
+    /// # Errors
+    ///
+    /// As [`SlowReader::read`]; `value` holds anything then.
+    #[inline]
+    pub fn read_into(&mut self, value: &mut T) -> Result<Option<u64>, Overrun> {
+        self.newest(uninit(value), 2)
+    }
+
+    /// [`SlowReader::read_if_newer`] into `value`, which is not moved again; the result is the number of the write. If it is
+    /// `None`, `value` is as it was.
+    ///
+    /// # Errors
+    ///
+    /// As [`SlowReader::read`]; `value` holds anything then.
+    #[inline]
+    pub fn read_if_newer_into(&mut self, value: &mut T) -> Result<Option<u64>, Overrun> {
+        self.newer(uninit(value))
     }
 
     /// The number of the newest write, 0 before the first. By the time it is looked at it may be past.
@@ -373,36 +398,50 @@ impl<'m, T: Plain> SlowReader<'m, T> {
     }
 
     #[inline(always)]
-    fn copy(&mut self, latest: u64, attempts: u32) -> Result<Sample<T>, Overrun> {
-        let sample = match self.attempt(latest) {
-            Some(sample) => sample,
-            None => self.insist(latest, attempts)?,
-        };
-        self.seen = sample.version;
-        Ok(sample)
+    fn newest(&mut self, value: &mut MaybeUninit<T>, attempts: u32) -> Result<Option<u64>, Overrun> {
+        let latest = self.ring.latest.load(Acquire); // O1 publish
+        if latest == 0 { Ok(None) } else { self.copy(latest, value, attempts).map(Some) }
     }
 
-    /// The value of `latest`, unless overtaken.
     #[inline(always)]
-    fn attempt(&mut self, latest: u64) -> Option<Sample<T>> {
+    fn newer(&mut self, value: &mut MaybeUninit<T>) -> Result<Option<u64>, Overrun> {
+        let latest = self.ring.latest.load(Acquire); // O1 publish
+        if self.ring.turn(latest).version() == self.seen {
+            return Ok(None);
+        }
+        self.copy(latest, value, 2).map(Some)
+    }
+
+    /// Copies a value of one write, `latest` or a newer one; its number.
+    #[inline(always)]
+    fn copy(&mut self, latest: u64, value: &mut MaybeUninit<T>, attempts: u32) -> Result<u64, Overrun> {
+        self.seen = match self.attempt(latest, value) {
+            Some(version) => version,
+            None => self.insist(latest, value, attempts)?,
+        };
+        Ok(self.seen)
+    }
+
+    /// Copies the value of `latest`, unless overtaken; its number.
+    #[inline(always)]
+    fn attempt(&mut self, latest: u64, value: &mut MaybeUninit<T>) -> Option<u64> {
         let turn = self.ring.turn(latest);
-        let value = self.ring.load(turn);
+        self.ring.load(turn, value);
         fence(Acquire); // O2 reuse: the words before the second look at the number.
         if self.ring.overtaken(turn, self.ring.latest.load(Relaxed)) {
             return None;
         }
-        // SAFETY: `load` fills every byte; T is Plain: any bytes are one (and these are of one write: proof above).
-        Some(Sample { value: unsafe { value.assume_init() }, version: turn.version() })
+        Some(turn.version())
     }
 
     /// After an attempt at `first` that was overtaken: asks the writer, and makes the rest of the attempts.
     #[cold]
-    fn insist(&mut self, first: u64, attempts: u32) -> Result<Sample<T>, Overrun> {
+    fn insist(&mut self, first: u64, value: &mut MaybeUninit<T>, attempts: u32) -> Result<u64, Overrun> {
         let begun = self.ring.turn(first).version();
         let mut left = attempts;
         loop {
-            if let Some(sample) = self.answer(begun) {
-                return Ok(sample);
+            if let Some(version) = self.answer(begun, value) {
+                return Ok(version);
             }
             if left <= 1 {
                 return Err(Overrun);
@@ -410,15 +449,15 @@ impl<'m, T: Plain> SlowReader<'m, T> {
             left -= 1;
             spin_loop();
             let latest = self.ring.latest.load(Acquire); // O1 publish
-            if let Some(sample) = self.attempt(latest) {
-                return Ok(sample);
+            if let Some(version) = self.attempt(latest, value) {
+                return Ok(version);
             }
         }
     }
 
     /// What the writer has left, if it is for a read that began when the newest number was `begun`; else asks for it,
     /// if that is not done.
-    fn answer(&mut self, begun: u64) -> Option<Sample<T>> {
+    fn answer(&mut self, begun: u64, value: &mut MaybeUninit<T>) -> Option<u64> {
         let answered = self.desk.answered.load(Acquire); // O4 answer
         if answered & 1 != self.asked {
             return None;
@@ -426,7 +465,8 @@ impl<'m, T: Plain> SlowReader<'m, T> {
         let version = answered >> 1;
         if version >= begun {
             // SAFETY: the bits are equal; the writer's copying is over (O4), and it will not write until we ask (I2).
-            return Some(Sample { value: unsafe { self.desk.take() }, version });
+            unsafe { self.desk.take(value) };
+            return Some(version);
         }
         self.asked ^= 1;
         self.desk.asked.store(self.asked, Release); // O3 ask: our last copying before the writer's.

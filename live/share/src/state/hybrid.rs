@@ -175,12 +175,12 @@ use core::mem::MaybeUninit;
 use taut_atomic::Ordering::{Acquire, Relaxed, Release};
 use taut_atomic::{AtomicU64, Claimed, Memory, Words, fence};
 
-use super::believed;
 use super::chen::{
     Claims, LATEST, NOTHING, READERS_MAX, SLOT, claim, object_bytes, slot, slots_at, successor,
 };
 use super::turns::Turns;
 pub use super::{Overrun, Sample};
+use super::{believed, sample, whole_sample};
 use crate::places::{Places, uninit};
 use crate::plain::{fit, word_bytes};
 use crate::{LayoutError, Plain};
@@ -442,7 +442,9 @@ impl<T: Plain> Observer<'_, T> {
     #[inline]
     pub fn try_read(&mut self) -> Result<Option<Sample<T>>, Overrun> {
         let newest = self.latest.load(Relaxed);
-        if newest == NOTHING { Ok(None) } else { self.sample(newest).map(Some) }
+        let is_there = newest != NOTHING;
+        // SAFETY: `fast` fills what a value uses, if it gives a number.
+        unsafe { sample(|value| is_there.then(|| self.fast(newest, value)).transpose()) }
     }
 
     /// [`Observer::try_read`] into `value`, which saves moving a large one again; the result is the number of the
@@ -457,8 +459,7 @@ impl<T: Plain> Observer<'_, T> {
         if newest == NOTHING {
             return Ok(None);
         }
-        self.fast(newest, uninit(value))?;
-        Ok(Some(newest >> 8))
+        self.fast(newest, uninit(value)).map(Some)
     }
 
     /// The newest value if it is another one than this observer returned last; else `None`, after one load of a word
@@ -470,7 +471,21 @@ impl<T: Plain> Observer<'_, T> {
     #[inline]
     pub fn read_if_newer(&mut self) -> Result<Option<Sample<T>>, Overrun> {
         let newest = self.latest.load(Relaxed);
-        if newest == self.seen { Ok(None) } else { self.sample(newest).map(Some) }
+        let is_newer = newest != self.seen;
+        // SAFETY: `fast` fills what a value uses, if it gives a number.
+        unsafe { sample(|value| is_newer.then(|| self.fast(newest, value)).transpose()) }
+    }
+
+    /// [`Observer::read_if_newer`] into `value`, which is not moved again; the result is the number of the write. If it is
+    /// `None`, `value` is as it was.
+    ///
+    /// # Errors
+    ///
+    /// As [`Observer::read_if_newer`]; `value` holds anything then.
+    #[inline]
+    pub fn read_if_newer_into(&mut self, value: &mut T) -> Result<Option<u64>, Overrun> {
+        let newest = self.latest.load(Relaxed);
+        if newest == self.seen { Ok(None) } else { self.fast(newest, uninit(value)).map(Some) }
     }
 
     /// The number of the newest write, 0 before the first. By the time it is looked at it may be past.
@@ -480,16 +495,9 @@ impl<T: Plain> Observer<'_, T> {
         self.latest.load(Relaxed) >> 8
     }
 
+    /// Copies the value of `newest`; its number.
     #[inline(always)]
-    fn sample(&mut self, newest: u64) -> Result<Sample<T>, Overrun> {
-        let mut value = MaybeUninit::uninit();
-        self.fast(newest, &mut value)?;
-        // SAFETY: `fill` fills every byte; T is Plain: any bytes are one (and these are of one write: proof above).
-        Ok(Sample { value: unsafe { value.assume_init() }, version: newest >> 8 })
-    }
-
-    #[inline(always)]
-    fn fast(&mut self, newest: u64, value: &mut MaybeUninit<T>) -> Result<(), Overrun> {
+    fn fast(&mut self, newest: u64, value: &mut MaybeUninit<T>) -> Result<u64, Overrun> {
         // A fence, and not the load: of memory that is mapped for reading only, the language allows relaxed loads
         // alone.
         fence(Acquire); // O1 publish
@@ -497,7 +505,7 @@ impl<T: Plain> Observer<'_, T> {
             return Err(Overrun);
         }
         self.seen = newest;
-        Ok(())
+        Ok(newest >> 8)
     }
 
     /// Copies the slot of `word`; whether what it copied is of write `word`.
@@ -538,21 +546,15 @@ impl<'m, T: Plain> Reader<'m, T> {
     /// back to the slot meanwhile, a claim and another copy.
     #[inline]
     pub fn read(&mut self) -> Option<T> {
-        let newest = self.newest();
-        if newest == NOTHING {
-            return None;
-        }
-        let mut value = MaybeUninit::uninit();
-        self.take(newest, &mut value);
-        // SAFETY: `fill` fills every byte; T is Plain: any bytes are one (and these are of one write: proof above).
-        Some(unsafe { value.assume_init() })
+        self.read_sample().map(|sample| sample.value)
     }
 
     /// [`Reader::read`], with the number of the write.
     #[inline]
     pub fn read_sample(&mut self) -> Option<Sample<T>> {
         let newest = self.newest();
-        if newest == NOTHING { None } else { Some(self.sample(newest)) }
+        // SAFETY: `take` fills what a value uses.
+        unsafe { whole_sample(|value| (newest != NOTHING).then(|| self.take(newest, value))) }
     }
 
     /// The newest value if it is another one than this reader's last; else `None`, after one load of a word that
@@ -560,7 +562,9 @@ impl<'m, T: Plain> Reader<'m, T> {
     #[inline]
     pub fn read_if_newer(&mut self) -> Option<Sample<T>> {
         let newest = self.newest();
-        if newest == self.observer.seen { None } else { Some(self.sample(newest)) }
+        let is_newer = newest != self.observer.seen;
+        // SAFETY: `take` fills what a value uses.
+        unsafe { whole_sample(|value| is_newer.then(|| self.take(newest, value))) }
     }
 
     /// [`Reader::read`] into `value`, which saves moving a large one again; the result is the number of the write.
@@ -568,11 +572,15 @@ impl<'m, T: Plain> Reader<'m, T> {
     #[inline]
     pub fn read_into(&mut self, value: &mut T) -> Option<u64> {
         let newest = self.newest();
-        if newest == NOTHING {
-            return None;
-        }
-        self.take(newest, uninit(value));
-        Some(self.observer.seen >> 8)
+        (newest != NOTHING).then(|| self.take(newest, uninit(value)))
+    }
+
+    /// [`Reader::read_if_newer`] into `value`, which is not moved again; the result is the number of the write. If it is
+    /// `None`, `value` is as it was.
+    #[inline]
+    pub fn read_if_newer_into(&mut self, value: &mut T) -> Option<u64> {
+        let newest = self.newest();
+        (newest != self.observer.seen).then(|| self.take(newest, uninit(value)))
     }
 
     /// The number of the newest write, 0 before the first. By the time it is looked at it may be past.
@@ -592,21 +600,14 @@ impl<'m, T: Plain> Reader<'m, T> {
         self.observer.latest.load(Acquire) // O1 publish
     }
 
+    /// Copies the newest value, which latest named as `newest`; its number.
     #[inline(always)]
-    fn sample(&mut self, newest: u64) -> Sample<T> {
-        let mut value = MaybeUninit::uninit();
-        self.take(newest, &mut value);
-        // SAFETY: as in `read`.
-        Sample { value: unsafe { value.assume_init() }, version: self.observer.seen >> 8 }
-    }
-
-    /// Copies the newest value, which latest named as `newest`.
-    #[inline(always)]
-    fn take(&mut self, newest: u64, value: &mut MaybeUninit<T>) {
+    fn take(&mut self, newest: u64, value: &mut MaybeUninit<T>) -> u64 {
         self.observer.seen = newest;
         if !self.observer.copy(newest, value) {
             self.take_claimed(value);
         }
+        self.observer.seen >> 8
     }
 
     #[cold]
@@ -617,18 +618,22 @@ impl<'m, T: Plain> Reader<'m, T> {
         self.observer.fill(self.observer.seen, value);
     }
 
-    /// The newest value, by claim alone; nothing is claimed anew while `newest` is `held`.
+    /// Copies the newest value, by claim alone; nothing is claimed anew while `newest` is `held`. Its number.
     #[inline]
-    pub(super) fn read_held(&mut self, newest: u64, held: &mut u64) -> Option<Sample<T>> {
+    pub(super) fn read_held(
+        &mut self,
+        newest: u64,
+        held: &mut u64,
+        value: &mut MaybeUninit<T>,
+    ) -> Option<u64> {
         if newest != *held {
             *held = claim(self.claim, self.observer.latest);
         }
         if *held == NOTHING {
             return None;
         }
-        let mut value = MaybeUninit::uninit();
-        self.observer.fill(*held, &mut value);
-        // SAFETY: as in `read`; the slot is left alone as long as it is claimed (chen, I1).
-        Some(Sample { value: unsafe { value.assume_init() }, version: *held >> 8 })
+        // The slot is left alone as long as it is claimed (chen, I1).
+        self.observer.fill(*held, value);
+        Some(*held >> 8)
     }
 }

@@ -117,6 +117,8 @@ use taut_atomic::Memory;
 
 use super::hybrid::{self, Observer, Shared};
 pub use super::hybrid::{Overrun, Sample, Writer};
+use super::whole_sample;
+use crate::places::uninit;
 use crate::{LayoutError, Plain};
 
 /// A reader that relies on time. It is registered nowhere; clone it for more.
@@ -252,7 +254,8 @@ impl<'m, T: Plain> SlowReader<'m, T> {
     /// [`SlowReader::read`], with the number of the write.
     #[inline]
     pub fn read_sample(&mut self) -> Option<Sample<T>> {
-        self.reader.read_held(self.reader.newest(), &mut self.held)
+        // SAFETY: `read_held` fills what a value uses, if it gives a number.
+        unsafe { whole_sample(|value| self.reader.read_held(self.reader.newest(), &mut self.held, value)) }
     }
 
     /// The newest value if it is another one than this reader's last; else `None`, after one load of a word that
@@ -260,7 +263,26 @@ impl<'m, T: Plain> SlowReader<'m, T> {
     #[inline]
     pub fn read_if_newer(&mut self) -> Option<Sample<T>> {
         let newest = self.reader.newest();
-        if newest == self.held { None } else { self.reader.read_held(newest, &mut self.held) }
+        if newest == self.held {
+            return None;
+        }
+        // SAFETY: `read_held` fills what a value uses, if it gives a number.
+        unsafe { whole_sample(|value| self.reader.read_held(newest, &mut self.held, value)) }
+    }
+
+    /// [`SlowReader::read`] into `value`, which is not moved again; the result is the number of the write. If it is `None`,
+    /// `value` is as it was.
+    #[inline]
+    pub fn read_into(&mut self, value: &mut T) -> Option<u64> {
+        self.reader.read_held(self.reader.newest(), &mut self.held, uninit(value))
+    }
+
+    /// [`SlowReader::read_if_newer`] into `value`, which is not moved again; the result is the number of the write. If it is
+    /// `None`, `value` is as it was.
+    #[inline]
+    pub fn read_if_newer_into(&mut self, value: &mut T) -> Option<u64> {
+        let newest = self.reader.newest();
+        if newest == self.held { None } else { self.reader.read_held(newest, &mut self.held, uninit(value)) }
     }
 
     /// The number of the newest write, 0 before the first. By the time it is looked at it may be past.

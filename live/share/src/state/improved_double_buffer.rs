@@ -154,13 +154,14 @@
 //! fences, and every access here is atomic: it can say nothing.
 
 use core::iter::FusedIterator;
+use core::mem::MaybeUninit;
 
 use taut_atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Memory, Words, fence};
 
-use super::believed;
 pub use super::{Overrun, Sample};
-use crate::places::Places;
+use super::{believed, sample, whole_sample};
+use crate::places::{Places, uninit};
 use crate::plain::{fit, line_bytes, word_bytes};
 use crate::{LayoutError, Plain};
 
@@ -356,9 +357,9 @@ impl<'m, T: Plain> Object<'m, T> {
     ///
     /// `slot` is one that there is.
     #[inline(always)]
-    unsafe fn load(&self, slot: usize) -> core::mem::MaybeUninit<T> {
-        // SAFETY: caller's, and a T fits (layout); slots are touched by `store` and `load` alone.
-        unsafe { self.values.load(slot) }
+    unsafe fn load(&self, slot: usize, value: &mut MaybeUninit<T>) {
+        // SAFETY: caller's, and a T fits (layout); slots are touched by `store` and `load_into` alone.
+        unsafe { self.values.load_into(slot, value) };
     }
 }
 
@@ -449,9 +450,9 @@ impl<'m, T: Plain> SlowReader<'m, T> {
         Self { object, stand, row: None, seen: 0 }
     }
 
-    /// The value that `latest` leads to.
+    /// Copies the value that `latest` leads to; its number.
     #[inline(always)]
-    fn copy(&mut self, latest: u64) -> Sample<T> {
+    fn copy(&mut self, latest: u64, value: &mut MaybeUninit<T>) -> u64 {
         let row = self.object.row(latest);
         let (slot, version) = if self.row == Some(row) {
             (2 * row + (latest & 1) as usize, latest >> 8)
@@ -459,11 +460,10 @@ impl<'m, T: Plain> SlowReader<'m, T> {
             self.move_on()
         };
         self.seen = version;
-        // SAFETY: the row is one that there is (`Object::row`), the column 0 or 1.
-        let value = unsafe { self.object.load(slot) };
-        // SAFETY: `load` fills every byte that is used; T is Plain: any bytes are one. They are of one write: we stand
-        // in the row, and if the writer is there it is in the other column (I2, I1).
-        Sample { value: unsafe { value.assume_init() }, version }
+        // SAFETY: the row is one that there is (`Object::row`), the column 0 or 1. What it copies is of one write: we
+        // stand in the row, and if the writer is there it is in the other column (I2, I1).
+        unsafe { self.object.load(slot, value) };
+        version
     }
 
     #[inline]
@@ -489,7 +489,8 @@ impl<'m, T: Plain> SlowReader<'m, T> {
     #[inline]
     pub fn read_sample(&mut self) -> Option<Sample<T>> {
         let latest = self.object.latest();
-        (latest != 0).then(|| self.copy(latest))
+        // SAFETY: `copy` fills what a value uses.
+        unsafe { whole_sample(|value| (latest != 0).then(|| self.copy(latest, value))) }
     }
 
     /// The newest value; `None` before the first one.
@@ -502,7 +503,25 @@ impl<'m, T: Plain> SlowReader<'m, T> {
     #[inline]
     pub fn read_if_newer(&mut self) -> Option<Sample<T>> {
         let latest = self.object.latest();
-        (latest >> 8 != self.seen).then(|| self.copy(latest))
+        let is_newer = latest >> 8 != self.seen;
+        // SAFETY: `copy` fills what a value uses.
+        unsafe { whole_sample(|value| is_newer.then(|| self.copy(latest, value))) }
+    }
+
+    /// [`SlowReader::read`] into `value`, which is not moved again; the result is the number of the write. If it is `None`,
+    /// `value` is as it was.
+    #[inline]
+    pub fn read_into(&mut self, value: &mut T) -> Option<u64> {
+        let latest = self.object.latest();
+        (latest != 0).then(|| self.copy(latest, uninit(value)))
+    }
+
+    /// [`SlowReader::read_if_newer`] into `value`, which is not moved again; the result is the number of the write. If it is
+    /// `None`, `value` is as it was.
+    #[inline]
+    pub fn read_if_newer_into(&mut self, value: &mut T) -> Option<u64> {
+        let latest = self.object.latest();
+        (latest >> 8 != self.seen).then(|| self.copy(latest, uninit(value)))
     }
 
     /// The number of the newest write, 0 before the first. By the time it is looked at it may be past.
@@ -531,14 +550,15 @@ impl<'m, T: Plain> FastReader<'m, T> {
         Self { object, seen: 0 }
     }
 
+    /// Copies the value that `latest` names; its number.
     #[inline(always)]
-    fn copy(&mut self, latest: u64) -> Result<Sample<T>, Overrun> {
+    fn copy(&mut self, latest: u64, value: &mut MaybeUninit<T>) -> Result<u64, Overrun> {
         // A fence, and not the load: of memory that is mapped for reading only, the language allows relaxed loads
         // alone.
         fence(Acquire); // O1 publish
         let slot = 2 * self.object.row(latest) + (latest & 1) as usize;
         // SAFETY: the row is one that there is (`Object::row`), the column 0 or 1.
-        let value = unsafe { self.object.load(slot) };
+        unsafe { self.object.load(slot, value) };
         fence(Acquire); // O4 begin: the words before the look at the slot's number.
         let version = latest >> 8;
         // A latest store carries 56 bits of the number.
@@ -546,9 +566,7 @@ impl<'m, T: Plain> FastReader<'m, T> {
             return Err(Overrun);
         }
         self.seen = version;
-        // SAFETY: `load` fills every byte that is used; T is Plain: any bytes are one (and these are of one write: proof
-        // above).
-        Ok(Sample { value: unsafe { value.assume_init() }, version })
+        Ok(version)
     }
 
     /// The newest value with its number; `None` before the first one. Wait-free: 2 loads, one copy, 2 fences.
@@ -559,7 +577,8 @@ impl<'m, T: Plain> FastReader<'m, T> {
     #[inline]
     pub fn read_sample(&mut self) -> Result<Option<Sample<T>>, Overrun> {
         let latest = self.object.latest.load(Relaxed);
-        if latest == 0 { Ok(None) } else { self.copy(latest).map(Some) }
+        // SAFETY: `copy` fills what a value uses, if it gives a number.
+        unsafe { sample(|value| (latest != 0).then(|| self.copy(latest, value)).transpose()) }
     }
 
     /// The newest value; `None` before the first one.
@@ -580,7 +599,33 @@ impl<'m, T: Plain> FastReader<'m, T> {
     #[inline]
     pub fn read_if_newer(&mut self) -> Result<Option<Sample<T>>, Overrun> {
         let latest = self.object.latest.load(Relaxed);
-        if latest >> 8 == self.seen { Ok(None) } else { self.copy(latest).map(Some) }
+        let is_newer = latest >> 8 != self.seen;
+        // SAFETY: `copy` fills what a value uses, if it gives a number.
+        unsafe { sample(|value| is_newer.then(|| self.copy(latest, value)).transpose()) }
+    }
+
+    /// [`FastReader::read`] into `value`, which is not moved again; the result is the number of the write. If it is `None`,
+    /// `value` is as it was.
+    ///
+    /// # Errors
+    ///
+    /// As [`FastReader::read_sample`]; `value` holds anything then.
+    #[inline]
+    pub fn read_into(&mut self, value: &mut T) -> Result<Option<u64>, Overrun> {
+        let latest = self.object.latest.load(Relaxed);
+        if latest == 0 { Ok(None) } else { self.copy(latest, uninit(value)).map(Some) }
+    }
+
+    /// [`FastReader::read_if_newer`] into `value`, which is not moved again; the result is the number of the write. If it is
+    /// `None`, `value` is as it was.
+    ///
+    /// # Errors
+    ///
+    /// As [`FastReader::read_sample`]; `value` holds anything then.
+    #[inline]
+    pub fn read_if_newer_into(&mut self, value: &mut T) -> Result<Option<u64>, Overrun> {
+        let latest = self.object.latest.load(Relaxed);
+        if latest >> 8 == self.seen { Ok(None) } else { self.copy(latest, uninit(value)).map(Some) }
     }
 
     /// The number of the newest write, 0 before the first. By the time it is looked at it may be past.

@@ -129,11 +129,15 @@
 //! shared(&reader);
 //! ```
 
+use core::mem::MaybeUninit;
+
 use taut_atomic::Ordering::{Acquire, Relaxed, Release};
 use taut_atomic::{Memory, fence};
 
 use super::ring::{self, Ring, Turn};
+use super::sample;
 pub use super::{Overrun, Sample};
+use crate::places::uninit;
 use crate::{LayoutError, Plain};
 
 /// Buffers that time needs so that no read is told [`Overrun`]: max(2, ⌈(R + D) / P⌉) + 2 for the longest
@@ -256,9 +260,8 @@ impl<'m, T: Plain> Reader<'m, T> {
     /// [`Overrun`]: more writes than `buffers` - 2 ended meanwhile. The next read may succeed.
     #[inline]
     pub fn read(&mut self) -> Result<Option<Sample<T>>, Overrun> {
-        // Relaxed, and a fence for the order: of memory that is mapped for reading only, the language allows no more.
-        let latest = self.ring.latest.load(Relaxed);
-        if latest == 0 { Ok(None) } else { self.copy(latest).map(Some) }
+        // SAFETY: `newest` fills what a value uses, if it gives a number.
+        unsafe { sample(|value| self.newest(value)) }
     }
 
     /// The newest value if it is another one than this reader returned last; else `None`, after one load.
@@ -268,8 +271,30 @@ impl<'m, T: Plain> Reader<'m, T> {
     /// As [`Reader::read`].
     #[inline]
     pub fn read_if_newer(&mut self) -> Result<Option<Sample<T>>, Overrun> {
-        let latest = self.ring.latest.load(Relaxed);
-        if latest == self.seen { Ok(None) } else { self.copy(latest).map(Some) }
+        // SAFETY: `newer` fills what a value uses, if it gives a number.
+        unsafe { sample(|value| self.newer(value)) }
+    }
+
+    /// [`Reader::read`] into `value`, which is not moved again; the result is the number of the write. If it is `None`,
+    /// `value` is as it was.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::read`]; `value` holds anything then.
+    #[inline]
+    pub fn read_into(&mut self, value: &mut T) -> Result<Option<u64>, Overrun> {
+        self.newest(uninit(value))
+    }
+
+    /// [`Reader::read_if_newer`] into `value`, which is not moved again; the result is the number of the write. If it is
+    /// `None`, `value` is as it was.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::read`]; `value` holds anything then.
+    #[inline]
+    pub fn read_if_newer_into(&mut self, value: &mut T) -> Result<Option<u64>, Overrun> {
+        self.newer(uninit(value))
     }
 
     /// The number of the newest write, 0 before the first. By the time it is looked at it may be past.
@@ -280,20 +305,33 @@ impl<'m, T: Plain> Reader<'m, T> {
     }
 
     #[inline(always)]
-    fn copy(&mut self, latest: u64) -> Result<Sample<T>, Overrun> {
+    fn newest(&mut self, value: &mut MaybeUninit<T>) -> Result<Option<u64>, Overrun> {
+        // Relaxed, and a fence for the order: of memory that is mapped for reading only, the language allows no more.
+        let latest = self.ring.latest.load(Relaxed);
+        if latest == 0 { Ok(None) } else { self.copy(latest, value).map(Some) }
+    }
+
+    #[inline(always)]
+    fn newer(&mut self, value: &mut MaybeUninit<T>) -> Result<Option<u64>, Overrun> {
+        let latest = self.ring.latest.load(Relaxed);
+        if latest == self.seen { Ok(None) } else { self.copy(latest, value).map(Some) }
+    }
+
+    /// Copies the value of `latest`; its number.
+    #[inline(always)]
+    fn copy(&mut self, latest: u64, value: &mut MaybeUninit<T>) -> Result<u64, Overrun> {
         fence(Acquire); // O1 publish: the number before its words.
         // A buffer that is known before `latest` has arrived is fetched at the same time: so the usual case takes no
         // address out of it.
         let turn = if latest == self.next.word { self.next } else { elsewhere(&self.ring, latest) };
-        let value = self.ring.load(turn);
+        self.ring.load(turn, value);
         fence(Acquire); // O2 reuse: the words before the second look at the number.
         if self.ring.overtaken(turn, self.ring.latest.load(Relaxed)) {
             return Err(Overrun);
         }
         self.seen = turn.word;
         self.next = self.ring.after(turn);
-        // SAFETY: `load` fills every byte; T is Plain: any bytes are one (and these are of one write: proof above).
-        Ok(Sample { value: unsafe { value.assume_init() }, version: turn.version() })
+        Ok(turn.version())
     }
 }
 

@@ -140,6 +140,7 @@
 //! ```
 
 use core::iter::FusedIterator;
+use core::mem::MaybeUninit;
 
 use taut_atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use taut_atomic::{Claimed, Memory, fence};
@@ -147,6 +148,8 @@ use taut_atomic::{Claimed, Memory, fence};
 pub use super::Sample;
 use super::desk::{self, Bits, Desk, Desks};
 use super::ring::{self, Ring, Turn};
+use super::whole_sample;
+use crate::places::uninit;
 use crate::{LayoutError, Plain};
 
 /// Main buffers.
@@ -321,6 +324,47 @@ impl<'m, T: Plain> Reader<'m, T> {
     /// The newest value with its number; `None` before the first write. Wait-free, at most two copies.
     #[inline]
     pub fn read_sample(&mut self) -> Option<Sample<T>> {
+        // SAFETY: `copy` fills what a value uses, if it gives a number.
+        unsafe { whole_sample(|value| self.copy(value)) }
+    }
+
+    /// The newest value if it is another one than this reader returned last; else `None`, after one load.
+    #[inline]
+    pub fn read_if_newer(&mut self) -> Option<Sample<T>> {
+        if self.is_newer() { self.read_sample() } else { None }
+    }
+
+    /// [`Reader::read`] into `value`, which is not moved again; the result is the number of the write. If it is `None`,
+    /// `value` is as it was.
+    #[inline]
+    pub fn read_into(&mut self, value: &mut T) -> Option<u64> {
+        self.copy(uninit(value))
+    }
+
+    /// [`Reader::read_if_newer`] into `value`, which is not moved again; the result is the number of the write. If it is
+    /// `None`, `value` is as it was.
+    #[inline]
+    pub fn read_if_newer_into(&mut self, value: &mut T) -> Option<u64> {
+        if self.is_newer() { self.copy(uninit(value)) } else { None }
+    }
+
+    /// The number of the newest write, 0 before the first. By the time it is looked at it may be past.
+    #[inline]
+    pub fn version(&self) -> u64 {
+        // Relaxed: nothing is read on the strength of it.
+        self.ring.turn(self.ring.latest.load(Relaxed)).version()
+    }
+
+    #[inline(always)]
+    fn is_newer(&self) -> bool {
+        // O1 publish (Acquire): the answers before this number too, so that what we take is not older than it.
+        let latest = self.ring.latest.load(Acquire);
+        self.ring.turn(latest).version() != self.seen
+    }
+
+    /// Copies the newest value; its number.
+    #[inline(always)]
+    fn copy(&mut self, value: &mut MaybeUninit<T>) -> Option<u64> {
         // Relaxed: nothing is read on the strength of it.
         let asked = !self.desk.answered.load(Relaxed) & 1;
         self.desk.asked.store(asked, Release); // O3 ask: our last copying before the writer's.
@@ -330,32 +374,16 @@ impl<'m, T: Plain> Reader<'m, T> {
             return None;
         }
         let turn = self.ring.turn(latest);
-        let value = self.ring.load(turn);
+        self.ring.load(turn, value);
         fence(Acquire); // O2 reuse: the words before the look at the answer.
         let answered = self.desk.answered.load(Acquire); // O4 answer
-        let sample = if answered & 1 == asked {
+        self.seen = if answered & 1 == asked {
             // SAFETY: the bits are equal; the writer's copying is over (O4), and it will not write until we ask (I2).
-            Sample { value: unsafe { self.desk.take() }, version: answered >> 1 }
+            unsafe { self.desk.take(value) };
+            answered >> 1
         } else {
-            // SAFETY: `load` fills every byte; T is Plain: any bytes are one (and these are of one write: proof above).
-            Sample { value: unsafe { value.assume_init() }, version: turn.version() }
+            turn.version()
         };
-        self.seen = sample.version;
-        Some(sample)
-    }
-
-    /// The newest value if it is another one than this reader returned last; else `None`, after one load.
-    #[inline]
-    pub fn read_if_newer(&mut self) -> Option<Sample<T>> {
-        // O1 publish (Acquire): the answers before this number too, so that what we take is not older than it.
-        let latest = self.ring.latest.load(Acquire);
-        if self.ring.turn(latest).version() == self.seen { None } else { self.read_sample() }
-    }
-
-    /// The number of the newest write, 0 before the first. By the time it is looked at it may be past.
-    #[inline]
-    pub fn version(&self) -> u64 {
-        // Relaxed: nothing is read on the strength of it.
-        self.ring.turn(self.ring.latest.load(Relaxed)).version()
+        Some(self.seen)
     }
 }

@@ -144,12 +144,14 @@
 //! copy); AArch64 hardware.
 
 use core::iter::FusedIterator;
+use core::mem::MaybeUninit;
 
 use taut_atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Memory, Words};
 
 pub use super::Sample;
-use crate::places::Places;
+use super::whole_sample;
+use crate::places::{Places, uninit};
 use crate::plain::{fit, line_bytes, word_bytes};
 use crate::{LayoutError, Plain};
 
@@ -450,20 +452,35 @@ impl<'m, T: Plain> Reader<'m, T> {
     /// than the last time.
     #[inline]
     pub fn read(&mut self) -> Option<T> {
-        self.enter().then(|| self.copy())
+        self.read_sample().map(|sample| sample.value)
     }
 
     /// The newest value with its number; `None` before the first one.
     #[inline]
     pub fn read_sample(&mut self) -> Option<Sample<T>> {
-        self.enter().then(|| Sample { value: self.copy(), version: self.object.number(self.slot) })
+        // SAFETY: `copy` fills what a value uses.
+        unsafe { whole_sample(|value| self.enter().then(|| self.copy(value))) }
     }
 
     /// The newest value if it is another one than this reader returned last; else `None`, after one load.
     #[inline]
     pub fn read_if_newer(&mut self) -> Option<Sample<T>> {
-        (self.enter() && self.new)
-            .then(|| Sample { value: self.copy(), version: self.object.number(self.slot) })
+        // SAFETY: `copy` fills what a value uses.
+        unsafe { whole_sample(|value| (self.enter() && self.new).then(|| self.copy(value))) }
+    }
+
+    /// [`Reader::read`] into `value`, which is not moved again; the result is the number of the write. If it is `None`,
+    /// `value` is as it was.
+    #[inline]
+    pub fn read_into(&mut self, value: &mut T) -> Option<u64> {
+        self.enter().then(|| self.copy(uninit(value)))
+    }
+
+    /// [`Reader::read_if_newer`] into `value`, which is not moved again; the result is the number of the write. If it is
+    /// `None`, `value` is as it was.
+    #[inline]
+    pub fn read_if_newer_into(&mut self, value: &mut T) -> Option<u64> {
+        (self.enter() && self.new).then(|| self.copy(uninit(value)))
     }
 
     /// Shows `look` the newest value where it lies; `None` before the first one. `look` may take its time: the writer
@@ -478,16 +495,17 @@ impl<'m, T: Plain> Reader<'m, T> {
         Some(unsafe { self.object.values.lend(self.slot - 1, look) })
     }
 
-    /// The value of the slot that it is in.
+    /// Copies the value of the slot that it is in; its number.
     #[inline(always)]
-    fn copy(&mut self) -> T {
+    fn copy(&mut self, value: &mut MaybeUninit<T>) -> u64 {
         self.new = false;
         // SAFETY:
         // - slot is 1 ..= P + 2 (`enter` said so), and a T fits (layout);
         // - T is Plain: every bit pattern is one, aligned to at most 8;
         // - exclusive against our writer: we are in the slot (I1), so it leaves it alone (I3), and its content is there
         //   (O1). A hostile process is outside of this program: its bits are a T as any.
-        unsafe { self.object.values.read(self.slot - 1) }
+        unsafe { self.object.values.read_into(self.slot - 1, value) };
+        self.object.number(self.slot)
     }
 }
 

@@ -119,9 +119,9 @@ impl<'m, T: Plain> Ring<'m, T> {
 
     /// Copies the buffer of `turn` while it may be written: a `T` after the protocol's check.
     #[inline(always)]
-    pub(super) fn load(&self, turn: Turn) -> MaybeUninit<T> {
+    pub(super) fn load(&self, turn: Turn, value: &mut MaybeUninit<T>) {
         // SAFETY: as in `store`.
-        unsafe { self.buffers.load(turn.buffer) }
+        unsafe { self.buffers.load_into(turn.buffer, value) };
     }
 
     /// Whether at `now`, a later value of `latest`, the buffer of `turn` may have been taken again. The write behind

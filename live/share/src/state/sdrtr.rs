@@ -105,7 +105,7 @@ use core::fmt;
 use taut_atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Memory, spin_loop};
 
-use crate::places::Places;
+use crate::places::{Places, uninit};
 use crate::plain::{fit, line_bytes, word_bytes};
 use crate::{LayoutError, Plain};
 
@@ -300,7 +300,7 @@ impl<'m, T: Plain> Reader<'m, T> {
     pub fn read_into(&mut self, value: &mut T) -> bool {
         let Some((_inside, slot)) = self.enter() else { return false };
         // SAFETY: as in `read`, until `_inside` is dropped, which is at the end of this function.
-        *value = unsafe { self.slots.read(slot) };
+        unsafe { self.slots.read_into(slot, uninit(value)) };
         true
     }
 

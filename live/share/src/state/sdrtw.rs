@@ -104,7 +104,7 @@ use taut_atomic::Ordering::{Acquire, Relaxed, Release};
 use taut_atomic::{AtomicU64, Claimed, Memory, fence, spin_loop};
 
 pub use super::Sample;
-use super::believed;
+use super::{believed, sample};
 use crate::places::{Places, uninit};
 use crate::plain::{fit, line_bytes, word_bytes};
 use crate::{LayoutError, Plain};
@@ -227,7 +227,8 @@ impl<'m, T: Plain> Reader<'m, T> {
     #[inline]
     pub fn try_read(&mut self) -> Result<Option<Sample<T>>, Retry> {
         let counter = self.counter.load(Relaxed);
-        if counter == 0 { Ok(None) } else { self.copy(counter).map(Some) }
+        // SAFETY: `fill` fills what a value uses, if it gives a number.
+        unsafe { sample(|value| (counter != 0).then(|| self.fill(counter, value)).transpose()) }
     }
 
     /// [`Reader::try_read`] into `value`, which saves moving a large one again; the result is the number of the write.
@@ -242,8 +243,7 @@ impl<'m, T: Plain> Reader<'m, T> {
         if counter == 0 {
             return Ok(None);
         }
-        self.fill(counter, uninit(value))?;
-        Ok(Some(counter / 2))
+        self.fill(counter, uninit(value)).map(Some)
     }
 
     /// The newest value, in up to `attempts` attempts (0 counts as 1) with a pause in between; `None` before the
@@ -271,7 +271,21 @@ impl<'m, T: Plain> Reader<'m, T> {
     #[inline]
     pub fn read_if_newer(&mut self) -> Result<Option<Sample<T>>, Retry> {
         let counter = self.counter.load(Relaxed);
-        if counter == self.seen { Ok(None) } else { self.copy(counter).map(Some) }
+        let is_newer = counter != self.seen;
+        // SAFETY: `fill` fills what a value uses, if it gives a number.
+        unsafe { sample(|value| is_newer.then(|| self.fill(counter, value)).transpose()) }
+    }
+
+    /// [`Reader::read_if_newer`] into `value`, which is not moved again; the result is the number of the write. If it is
+    /// `None`, `value` is as it was.
+    ///
+    /// # Errors
+    ///
+    /// [`Retry`]: a write came in between, and `value` holds anything.
+    #[inline]
+    pub fn read_if_newer_into(&mut self, value: &mut T) -> Result<Option<u64>, Retry> {
+        let counter = self.counter.load(Relaxed);
+        if counter == self.seen { Ok(None) } else { self.fill(counter, uninit(value)).map(Some) }
     }
 
     /// The number of the newest complete write, 0 before the first. By the time it is looked at it may be past.
@@ -281,16 +295,9 @@ impl<'m, T: Plain> Reader<'m, T> {
         self.counter.load(Relaxed) / 2
     }
 
+    /// Copies the value that stands while the counter is `counter`; its number.
     #[inline(always)]
-    fn copy(&mut self, counter: u64) -> Result<Sample<T>, Retry> {
-        let mut value = MaybeUninit::uninit();
-        self.fill(counter, &mut value)?;
-        // SAFETY: `fill` fills every byte; T is Plain: any bytes are one (and these are of one write: proof above).
-        Ok(Sample { value: unsafe { value.assume_init() }, version: counter / 2 })
-    }
-
-    #[inline(always)]
-    fn fill(&mut self, counter: u64, value: &mut MaybeUninit<T>) -> Result<(), Retry> {
+    fn fill(&mut self, counter: u64, value: &mut MaybeUninit<T>) -> Result<u64, Retry> {
         if counter % 2 == 1 {
             return Err(Retry);
         }
@@ -305,6 +312,6 @@ impl<'m, T: Plain> Reader<'m, T> {
             return Err(Retry);
         }
         self.seen = counter;
-        Ok(())
+        Ok(counter / 2)
     }
 }

@@ -106,13 +106,14 @@
 
 use core::fmt;
 use core::iter::FusedIterator;
+use core::mem::MaybeUninit;
 
 use taut_atomic::Ordering::{Acquire, Relaxed, Release};
 use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Memory, spin_loop};
 
 pub use super::Sample;
-use super::believed;
-use crate::places::Places;
+use super::{believed, whole_sample};
+use crate::places::{Places, uninit};
 use crate::plain::{fit, line_bytes, word_bytes};
 use crate::{LayoutError, Plain};
 
@@ -363,7 +364,8 @@ impl<'m, T: Plain> Reader<'m, T> {
     #[inline]
     pub fn try_read(&mut self) -> Result<Option<Sample<T>>, Busy> {
         let held = self.object.try_hold(self.mark)?;
-        Ok(self.copy(held))
+        // SAFETY: `copy` fills what a value uses, if it gives a number.
+        Ok(unsafe { whole_sample(|value| self.copy(held, value)) })
     }
 
     /// The newest value if it is another one than this reader returned last, if nobody holds the lock; else `None`,
@@ -381,7 +383,39 @@ impl<'m, T: Plain> Reader<'m, T> {
     #[inline]
     pub fn read(&mut self) -> Option<T> {
         let held = self.object.hold(self.mark);
-        self.copy(held).map(|sample| sample.value)
+        // SAFETY: `copy` fills what a value uses, if it gives a number.
+        unsafe { whole_sample(|value| self.copy(held, value)) }.map(|sample| sample.value)
+    }
+
+    /// [`Reader::try_read`] into `value`, which is not moved again; the result is the number of the write. If it is `None`,
+    /// `value` is as it was.
+    ///
+    /// # Errors
+    ///
+    /// [`Busy`]; `value` is as it was then too.
+    #[inline]
+    pub fn try_read_into(&mut self, value: &mut T) -> Result<Option<u64>, Busy> {
+        let held = self.object.try_hold(self.mark)?;
+        Ok(self.copy(held, uninit(value)))
+    }
+
+    /// [`Reader::try_read_if_newer`] into `value`, which is not moved again; the result is the number of the write. If it
+    /// is `None`, `value` is as it was.
+    ///
+    /// # Errors
+    ///
+    /// [`Busy`]; `value` is as it was then too.
+    #[inline]
+    pub fn try_read_if_newer_into(&mut self, value: &mut T) -> Result<Option<u64>, Busy> {
+        if self.version() == self.seen { Ok(None) } else { self.try_read_into(value) }
+    }
+
+    /// [`Reader::read`] into `value`, which is not moved again; the result is the number of the write. If it is `None`,
+    /// `value` is as it was.
+    #[inline]
+    pub fn read_into(&mut self, value: &mut T) -> Option<u64> {
+        let held = self.object.hold(self.mark);
+        self.copy(held, uninit(value))
     }
 
     /// Lets `look` see the newest value where it lies, under the lock, as soon as nobody else holds it; `None` before
@@ -407,17 +441,18 @@ impl<'m, T: Plain> Reader<'m, T> {
         self.object.version.load(Relaxed)
     }
 
+    /// Copies the newest value, under the lock; its number.
     #[inline(always)]
-    fn copy(&mut self, held: Held<'m>) -> Option<Sample<T>> {
+    fn copy(&mut self, held: Held<'m>, value: &mut MaybeUninit<T>) -> Option<u64> {
         let version = self.object.version.load(Relaxed); // Under the lock.
         if version == 0 {
             return None;
         }
         // SAFETY: place 0 of 1, and a T fits (layout); exclusive: the lock is ours (I1). T is Plain: any bits are one,
         // and all of them are fetched before the lock is freed.
-        let value = unsafe { self.object.slot.read(0) };
+        unsafe { self.object.slot.read_into(0, value) };
         drop(held);
         self.seen = version;
-        Some(Sample { value, version })
+        Some(version)
     }
 }

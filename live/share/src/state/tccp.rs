@@ -129,14 +129,16 @@
 use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomData;
+use core::mem::MaybeUninit;
 
 use taut_atomic::Ordering::{Acquire, Relaxed, Release};
 use taut_atomic::{AtomicU64, Claimed, Memory, fence};
 
 use super::flow::{Instants, Layout, Mailbox, READERS_MAX};
 pub use super::flow::{NotActivated, Shape};
+use super::sample;
 pub use super::{Overrun, Sample};
-use crate::places::Places;
+use crate::places::{Places, uninit};
 use crate::plain::fit;
 use crate::{LayoutError, Plain};
 
@@ -536,9 +538,13 @@ impl<T: Plain> Drop for WriterJob<'_, '_, T> {
         if writer.written == self.job {
             first = if first == 0 { self.job } else { first };
         } else if first != 0 && previous != self.buffer {
-            // SAFETY: both below their number, and a T fits (layout); touched by `store` and `load` alone. `load` fills
-            // what a value uses, and nobody but this writer stores any: the value of the job before.
-            unsafe { writer.places.store(self.buffer, writer.places.load(previous).assume_init_ref()) };
+            let mut value = MaybeUninit::uninit();
+            // SAFETY: both below their number, and a T fits (layout); touched by `store` and `load_into` alone. The
+            // latter fills what a value uses, and nobody but this writer stores any: the value of the job before.
+            unsafe {
+                writer.places.load_into(previous, &mut value);
+                writer.places.store(self.buffer, value.assume_init_ref());
+            }
         } else if writer.unfinished == self.job {
             // The value before stood in this buffer, and is lost.
             first = 0;
@@ -605,18 +611,17 @@ impl<T: Plain> Values<'_, T> {
         first != 0 && first <= version
     }
 
-    /// The value of job `version`, which is complete, unless it may have been overwritten.
+    /// Copies the value of job `version`, which is complete, unless it may have been overwritten.
     #[inline(always)]
-    fn copy(&self, version: u64) -> Result<T, Overrun> {
+    fn copy(&self, version: u64, value: &mut MaybeUninit<T>) -> Result<(), Overrun> {
         // SAFETY: the buffer is below their number, and a T fits (layout); the buffers are never touched otherwise
-        // than by `store` and `load`.
-        let value = unsafe { self.places.load((version % self.buffers) as usize) };
+        // than by `store` and `load_into`.
+        unsafe { self.places.load_into((version % self.buffers) as usize, value) };
         fence(Acquire); // O1 begin: the words before the look at what began.
         if self.activated.load(Relaxed).wrapping_sub(version) >= self.buffers {
             return Err(Overrun);
         }
-        // SAFETY: `load` fills what a value uses; T is Plain: any bytes are one (and these are of one job: I2).
-        Ok(unsafe { value.assume_init() })
+        Ok(())
     }
 }
 
@@ -654,7 +659,8 @@ impl<'m, T: Plain> Reader<'m, T> {
     #[inline]
     pub fn read_newest(&mut self) -> Result<Option<Sample<T>>, Overrun> {
         let version = self.values.completed.load(Acquire); // O2 publish
-        self.newest(version)
+        // SAFETY: `newest` fills what a value uses, if it gives a number.
+        unsafe { sample(|value| self.newest(version, value)) }
     }
 
     /// The newest value that is complete now if this reader has not read it before; else `None`, after one load.
@@ -665,17 +671,46 @@ impl<'m, T: Plain> Reader<'m, T> {
     #[inline]
     pub fn read_newest_if_newer(&mut self) -> Result<Option<Sample<T>>, Overrun> {
         let version = self.values.completed.load(Acquire); // O2 publish
-        if version == self.seen { Ok(None) } else { self.newest(version) }
+        if version == self.seen {
+            return Ok(None);
+        }
+        // SAFETY: `newest` fills what a value uses, if it gives a number.
+        unsafe { sample(|value| self.newest(version, value)) }
     }
 
+    /// [`Reader::read_newest`] into `value`, which is not moved again; the result is the number of the writer's job. If it
+    /// is `None`, `value` is as it was.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::read_newest`]; `value` holds anything then.
+    #[inline]
+    pub fn read_newest_into(&mut self, value: &mut T) -> Result<Option<u64>, Overrun> {
+        let version = self.values.completed.load(Acquire); // O2 publish
+        self.newest(version, uninit(value))
+    }
+
+    /// [`Reader::read_newest_if_newer`] into `value`, which is not moved again; the result is the number of the writer's
+    /// job. If it is `None`, `value` is as it was.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::read_newest`]; `value` holds anything then.
+    #[inline]
+    pub fn read_newest_if_newer_into(&mut self, value: &mut T) -> Result<Option<u64>, Overrun> {
+        let version = self.values.completed.load(Acquire); // O2 publish
+        if version == self.seen { Ok(None) } else { self.newest(version, uninit(value)) }
+    }
+
+    /// Copies the value of job `version`; its number.
     #[inline(always)]
-    fn newest(&mut self, version: u64) -> Result<Option<Sample<T>>, Overrun> {
+    fn newest(&mut self, version: u64, value: &mut MaybeUninit<T>) -> Result<Option<u64>, Overrun> {
         if version == 0 || !self.values.is_there(version) {
             return Ok(None);
         }
-        let value = self.values.copy(version)?;
+        self.values.copy(version, value)?;
         self.seen = version;
-        Ok(Some(Sample { value, version }))
+        Ok(Some(version))
     }
 }
 
@@ -729,15 +764,33 @@ impl<T: Plain> ReaderJob<'_, '_, T> {
     /// [`NotRead`]: the writer's job is not complete, or the value may be overwritten by now.
     #[inline]
     pub fn read(&mut self) -> Result<Option<T>, NotRead> {
+        // SAFETY: `copy` fills what a value uses, if it gives a number.
+        Ok(unsafe { sample(|value| self.copy(value)) }?.map(|sample| sample.value))
+    }
+
+    /// [`ReaderJob::read`] into `value`, which is not moved again; the result is the number of the writer's job. If it is
+    /// `None`, `value` is as it was.
+    ///
+    /// # Errors
+    ///
+    /// As [`ReaderJob::read`]; `value` holds anything then.
+    #[inline]
+    pub fn read_into(&mut self, value: &mut T) -> Result<Option<u64>, NotRead> {
+        self.copy(uninit(value))
+    }
+
+    /// Copies the job's value; its number.
+    #[inline(always)]
+    fn copy(&mut self, value: &mut MaybeUninit<T>) -> Result<Option<u64>, NotRead> {
         if !self.is_ready() {
             return Err(NotRead::NotYet);
         }
         if self.state == Value::None {
             return Ok(None);
         }
-        let value = self.reader.values.copy(self.version).map_err(|Overrun| NotRead::Overrun)?;
+        self.reader.values.copy(self.version, value).map_err(|Overrun| NotRead::Overrun)?;
         self.reader.seen = self.version;
-        Ok(Some(value))
+        Ok(Some(self.version))
     }
 
     /// The job's value if this reader has not read that of the same job of the writer before, in this job or
@@ -751,8 +804,19 @@ impl<T: Plain> ReaderJob<'_, '_, T> {
         if self.version == self.reader.seen {
             return Ok(None);
         }
-        let version = self.version;
-        Ok(self.read()?.map(|value| Sample { value, version }))
+        // SAFETY: `copy` fills what a value uses, if it gives a number.
+        unsafe { sample(|value| self.copy(value)) }
+    }
+
+    /// [`ReaderJob::read_if_newer`] into `value`, which is not moved again; the result is the number of the writer's job.
+    /// If it is `None`, `value` is as it was.
+    ///
+    /// # Errors
+    ///
+    /// As [`ReaderJob::read`]; `value` holds anything then.
+    #[inline]
+    pub fn read_if_newer_into(&mut self, value: &mut T) -> Result<Option<u64>, NotRead> {
+        if self.version == self.reader.seen { Ok(None) } else { self.copy(uninit(value)) }
     }
 
     /// The guard goes, the job does not: [`Reader::job`] gives it again, with the same value. For who cannot keep a guard
