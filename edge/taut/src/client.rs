@@ -139,6 +139,12 @@ impl<P: Payload> ClientWriter<P> {
     pub fn publish(&mut self, value: P) -> Result<(), P> {
         self.end.publish(value)
     }
+
+    /// [`ClientWriter::publish`] of a value that is copied from where it lies, and whether it got in: a large one, of
+    /// more than a kilobyte, is not moved on its way.
+    pub fn publish_from(&mut self, value: &P) -> bool {
+        self.end.publish_from(value)
+    }
 }
 
 /// The end of a state that a client reads.
@@ -154,5 +160,14 @@ impl<P: Payload> ClientReader<P> {
     /// [`Overtaken`] if a thousand attempts found no value that stood still.
     pub fn latest(&mut self) -> Result<Option<(u64, P)>, Overtaken> {
         self.end.latest()
+    }
+
+    /// [`ClientReader::latest`], lent out of this end's own copy: a large value, of more than a kilobyte, is not moved on
+    /// its way.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn latest_ref(&mut self) -> Result<Option<(u64, &P)>, Overtaken> {
+        self.end.latest_ref()
     }
 }

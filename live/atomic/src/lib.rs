@@ -110,5 +110,25 @@ pub fn spin_loop() {
     shuttle::hint::spin_loop();
 }
 
+/// Copies a value of plain bytes from one private place to another: as `*to = *from`, but never by an instruction that
+/// takes a byte at a time where the two lie (`racy.rs`).
+///
+/// # Safety
+///
+/// Any bytes are a `T`, or those of `from`.
+#[inline(always)]
+pub unsafe fn copy<T: Copy>(from: &T, to: &mut T) {
+    #[cfg(any(loom, shuttle))]
+    {
+        *to = *from;
+    }
+    #[cfg(not(any(loom, shuttle)))]
+    // SAFETY: two references, of which one excludes the other; room for a T at both; what is copied is one (caller).
+    unsafe {
+        let (from, to) = (core::ptr::from_ref(from), core::ptr::from_mut(to));
+        racy::copy(from.cast(), to.cast(), size_of::<T>());
+    }
+}
+
 /// Bytes of a [`Line`], and the alignment of every [`Memory`].
 pub const LINE_BYTES: usize = 128;

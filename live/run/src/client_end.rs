@@ -24,7 +24,7 @@ use taut_share::queue::qrtr;
 use taut_sys::clock;
 
 use crate::Payload;
-use crate::payload::Stamped;
+use crate::payload::{Own, Stamped};
 use crate::state::{Shape, StateSlot, StateView};
 
 /// A client's place at a running application, shared by its ends of channels.
@@ -80,7 +80,7 @@ impl Attachment {
         let entry = self.0.attached.entry_as(channel, role, &P::layout()).map_err(EndError::Segment)?;
         let hold = Hold::take(&self.0, entry).ok_or_else(|| EndError::Twice(channel.to_owned()))?;
         let kind = hold.protocol(entry).ok_or_else(|| EndError::Mechanism(channel.to_owned()))?;
-        Ok(ClientEnd { kind, sequence: 0, hold })
+        Ok(ClientEnd { kind, sequence: 0, own: Own::new(), hold })
     }
 }
 
@@ -157,6 +157,7 @@ pub struct ClientEnd<P: Payload> {
     // Before `hold` (I2).
     kind: EndKind<P>,
     sequence: u64,
+    own: Own<P>,
     hold: Hold,
 }
 
@@ -178,20 +179,26 @@ impl<P: Payload> ClientEnd<P> {
     /// # Errors
     /// The value.
     pub fn publish(&mut self, value: P) -> Result<(), P> {
-        let sent_ns = clock::monotonic_ns();
-        match &mut self.kind {
-            EndKind::Write(slot) => slot.publish(&mut self.sequence, sent_ns, value).map_err(|busy| busy.0),
+        if self.publish_from(&value) { Ok(()) } else { Err(value) }
+    }
+
+    /// [`ClientEnd::publish`] of a value that is copied from where it lies, and whether it got in: a large one, of more
+    /// than a kilobyte, is not moved on its way.
+    pub fn publish_from(&mut self, value: &P) -> bool {
+        let stamped = self.own.set(clock::monotonic_ns(), self.sequence + 1, value);
+        let is_in = match &mut self.kind {
+            EndKind::Write(slot) => slot.publish(stamped).is_ok(),
             EndKind::Send(ring, bell) => {
-                let stamped = Stamped { sent_ns, sequence: self.sequence + 1, value };
-                ring.push(stamped).map_err(|refused| refused.0.value)?;
-                self.sequence += 1;
-                if let Some(bell) = bell {
+                let is_in = ring.push_from(stamped).is_ok();
+                if let (true, Some(bell)) = (is_in, bell) {
                     bell.ring();
                 }
-                Ok(())
+                is_in
             }
-            EndKind::Read(_) => Err(value),
-        }
+            EndKind::Read(_) => false,
+        };
+        self.sequence += u64::from(is_in);
+        is_in
     }
 
     /// The newest value and its number; `None` before the first.
@@ -199,9 +206,18 @@ impl<P: Payload> ClientEnd<P> {
     /// # Errors
     /// [`Overtaken`].
     pub fn latest(&mut self) -> Result<Option<(u64, P)>, Overtaken> {
+        Ok(self.latest_ref()?.map(|(number, value)| (number, *value)))
+    }
+
+    /// [`ClientEnd::latest`], lent out of this end's own copy: a large value, of more than a kilobyte, is not moved on its
+    /// way.
+    ///
+    /// # Errors
+    /// [`Overtaken`].
+    pub fn latest_ref(&mut self) -> Result<Option<(u64, &P)>, Overtaken> {
         let EndKind::Read(reader) = &mut self.kind else { return Ok(None) };
-        let stamped = reader.read().map_err(|_| Overtaken)?;
-        Ok(stamped.map(|stamped| (stamped.sequence, stamped.value)))
+        let is_there = reader.read(self.own.stamped_mut()).map_err(|_| Overtaken)?;
+        Ok(is_there.then(|| (self.own.stamped().sequence, self.own.value())))
     }
 }
 

@@ -12,7 +12,7 @@ use crate::app::{App, no_such, position as index};
 use crate::endpoint::{QueueReader, QueueWriter, ReadingEnd, StateReader, StateWriter, WritingEnd};
 use crate::flow::Flows;
 use crate::locked::Locked;
-use crate::payload::Stamped;
+use crate::payload::{Own, Stamped};
 use crate::resource::Resource;
 use crate::state::{Shape, StateSlot, StateView};
 use crate::{Error, Payload};
@@ -54,7 +54,7 @@ impl<'a, 'p> Create<'a, 'p> {
         let ring = ring.map_err(|_| Error::Region(channel.to_owned()))?;
         let triggers = plan.readers.iter().any(|reader| reader.triggered);
         let bell = if triggers { Some(self.bell(plan)?.ringer()) } else { None };
-        Ok(QueueWriter { ring, bell, channel: index(position), sequence: 0 })
+        Ok(QueueWriter { ring, bell, channel: index(position), sequence: 0, own: Own::new() })
     }
 
     /// The receiving end of a queue that this task reads. A receiver's trigger is read by the runtime.
@@ -64,7 +64,7 @@ impl<'a, 'p> Create<'a, 'p> {
     pub fn queue_reader<P: Payload>(&mut self, channel: &str) -> Result<QueueReader<'p, P>, Error> {
         let (position, plan) = self.end::<P>(channel, Kind::Queue, false)?;
         let ring = self.queue_ring(plan)?;
-        Ok(QueueReader { ring, channel: index(position) })
+        Ok(QueueReader { ring, channel: index(position), own: Own::new() })
     }
 
     /// The writing end of a state that this task writes.
@@ -75,7 +75,7 @@ impl<'a, 'p> Create<'a, 'p> {
         let (position, plan) = self.end::<P>(channel, Kind::State, true)?;
         if let Some(locked) = self.locked(position, plan)? {
             let slot = WritingEnd::Locked(locked);
-            return Ok(StateWriter { slot, channel: index(position), sequence: 0 });
+            return Ok(StateWriter { slot, channel: index(position), sequence: 0, own: Own::new() });
         }
         let memory = self.memory(plan)?;
         let slot = match Flows::shape(self.app.plan, position) {
@@ -92,7 +92,7 @@ impl<'a, 'p> Create<'a, 'p> {
             None => unsafe { StateSlot::over(memory, shape(plan)) },
         };
         let slot = WritingEnd::Free(slot.map_err(|_| Error::Region(channel.to_owned()))?);
-        Ok(StateWriter { slot, channel: index(position), sequence: 0 })
+        Ok(StateWriter { slot, channel: index(position), sequence: 0, own: Own::new() })
     }
 
     /// A reading end of a state that this task reads.
@@ -103,7 +103,7 @@ impl<'a, 'p> Create<'a, 'p> {
         let (position, plan) = self.end::<P>(channel, Kind::State, false)?;
         if let Some(locked) = self.locked(position, plan)? {
             let slot = ReadingEnd::Locked(locked);
-            return Ok(StateReader { slot, channel: index(position), seen: (0, 0) });
+            return Ok(StateReader { slot, channel: index(position), seen: (0, 0), own: Own::new() });
         }
         let memory = self.memory(plan)?;
         let me = &self.app.plan.tasks[self.task].name;
@@ -123,7 +123,7 @@ impl<'a, 'p> Create<'a, 'p> {
             None => unsafe { StateView::over(memory, shape(plan), way, plan.claim(me)) },
         };
         let slot = ReadingEnd::Free(slot.map_err(|_| Error::Region(channel.to_owned()))?);
-        Ok(StateReader { slot, channel: index(position), seen: (0, 0) })
+        Ok(StateReader { slot, channel: index(position), seen: (0, 0), own: Own::new() })
     }
 
     /// What a receiver's runtime reads and waits for.

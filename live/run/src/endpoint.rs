@@ -12,7 +12,7 @@ use taut_sys::clock;
 
 use crate::Caller;
 use crate::locked::Locked;
-use crate::payload::{Payload, Stamped};
+use crate::payload::{Own, Payload, Stamped};
 use crate::state::{StateSlot, StateView};
 
 /// A value that did not fit, given back.
@@ -45,6 +45,7 @@ pub struct QueueWriter<'p, P: Payload> {
     pub(crate) bell: Option<Ringer<'p>>,
     pub(crate) channel: u16,
     pub(crate) sequence: u64,
+    pub(crate) own: Own<P>,
 }
 
 impl<P: Payload> QueueWriter<'_, P> {
@@ -55,9 +56,18 @@ impl<P: Payload> QueueWriter<'_, P> {
     /// [`Full`] gives the value back if as many wait as fit. Of a job that is traced as a drop; a best-effort task
     /// may try again.
     pub fn send<C: Caller>(&mut self, by: &mut C, value: P) -> Result<(), Full<P>> {
+        self.send_from(by, &value).map_err(|Full(())| Full(value))
+    }
+
+    /// [`QueueWriter::send`] of a value that is copied from where it lies: a large one, of more than a kilobyte, is not
+    /// moved on its way.
+    ///
+    /// # Errors
+    /// [`Full`], as there.
+    pub fn send_from<C: Caller>(&mut self, by: &mut C, value: &P) -> Result<(), Full<()>> {
         let sent_ns = clock::monotonic_ns();
         let (scribe, job) = by.scribe();
-        match self.ring.push(Stamped { sent_ns, sequence: self.sequence + 1, value }) {
+        match self.ring.push_from(self.own.set(sent_ns, self.sequence + 1, value)) {
             Ok(()) => {
                 self.sequence += 1;
                 scribe.other(sent_ns, Kind::Send, self.channel, job, self.sequence);
@@ -66,11 +76,11 @@ impl<P: Payload> QueueWriter<'_, P> {
                 }
                 Ok(())
             }
-            Err(refused) => {
+            Err(_) => {
                 if C::REAL_TIME {
                     scribe.other(sent_ns, Kind::Drop, self.channel, job, 1);
                 }
-                Err(Full(refused.0.value))
+                Err(Full(()))
             }
         }
     }
@@ -80,6 +90,7 @@ impl<P: Payload> QueueWriter<'_, P> {
 pub struct QueueReader<'p, P: Payload> {
     pub(crate) ring: qrtr::Reader<'p, Stamped<P>>,
     pub(crate) channel: u16,
+    pub(crate) own: Own<P>,
 }
 
 impl<P: Payload> QueueReader<'_, P> {
@@ -87,12 +98,21 @@ impl<P: Payload> QueueReader<'_, P> {
     ///
     /// A client that writes nonsense into the queue's words is a queue without values.
     pub fn receive(&mut self, by: &mut impl Caller) -> Option<P> {
-        let stamped = self.ring.pop().ok().flatten()?;
+        self.receive_ref(by).copied()
+    }
+
+    /// [`QueueReader::receive`], lent out of this end's own copy: a large value, of more than a kilobyte, is not moved
+    /// on its way.
+    pub fn receive_ref(&mut self, by: &mut impl Caller) -> Option<&P> {
+        if self.ring.pop_into(self.own.stamped_mut()) != Ok(true) {
+            return None;
+        }
+        let stamped = self.own.stamped();
         let (scribe, _) = by.scribe();
         let now_ns = clock::monotonic_ns();
         let (sent_ns, sequence) = (stamped.sent_ns, stamped.sequence);
         scribe.other(now_ns, Kind::Receive, self.channel, sequence, now_ns.saturating_sub(sent_ns));
-        Some(stamped.value)
+        Some(self.own.value())
     }
 }
 
@@ -115,6 +135,7 @@ pub struct StateWriter<'p, P: Payload> {
     pub(crate) slot: WritingEnd<'p, P>,
     pub(crate) channel: u16,
     pub(crate) sequence: u64,
+    pub(crate) own: Own<P>,
 }
 
 impl<P: Payload> StateWriter<'_, P> {
@@ -128,16 +149,23 @@ impl<P: Payload> StateWriter<'_, P> {
     /// [`Busy`] gives the value back to a writer that is not real-time, by SDrtR, and to a job that was told to end, under
     /// a lock.
     pub fn publish(&mut self, by: &mut impl Caller, value: P) -> Result<(), Busy<P>> {
+        self.publish_from(by, &value).map_err(|Busy(())| Busy(value))
+    }
+
+    /// [`StateWriter::publish`] of a value that is copied from where it lies: a large one, of more than a kilobyte, is
+    /// not moved on its way.
+    ///
+    /// # Errors
+    /// [`Busy`], as there.
+    pub fn publish_from(&mut self, by: &mut impl Caller, value: &P) -> Result<(), Busy<()>> {
         let sent_ns = clock::monotonic_ns();
+        let stamped = self.own.set(sent_ns, self.sequence + 1, value);
         let published = match &mut self.slot {
-            WritingEnd::Free(slot) => slot.publish(&mut self.sequence, sent_ns, value),
-            WritingEnd::Locked(locked) => {
-                let sequence = self.sequence + 1;
-                let put = locked.put(by, Stamped { sent_ns, sequence, value });
-                self.sequence += u64::from(put);
-                if put { Ok(()) } else { Err(Busy(value)) }
-            }
+            WritingEnd::Free(slot) => slot.publish(stamped),
+            WritingEnd::Locked(locked) if locked.put(by, stamped) => Ok(()),
+            WritingEnd::Locked(_) => Err(Busy(())),
         };
+        self.sequence += u64::from(published.is_ok());
         let (scribe, job) = by.scribe();
         match published {
             Ok(()) => scribe.other(sent_ns, Kind::Send, self.channel, job, self.sequence),
@@ -153,6 +181,7 @@ pub struct StateReader<'p, P: Payload> {
     pub(crate) channel: u16,
     /// When the value that was traced last was sent, and its number: another client counts anew.
     pub(crate) seen: (u64, u64),
+    pub(crate) own: Own<P>,
 }
 
 impl<P: Payload> StateReader<'_, P> {
@@ -162,10 +191,20 @@ impl<P: Payload> StateReader<'_, P> {
     /// real-time after a thousand (SDrtW, or if it looks on), and a real-time one that is safe by time, which cannot
     /// happen while deadlines are met, after three. The first read of a value is traced.
     pub fn latest(&mut self, by: &mut impl Caller) -> Option<P> {
-        let stamped = match &mut self.slot {
-            ReadingEnd::Free(slot) => slot.read().ok().flatten()?,
-            ReadingEnd::Locked(locked) => locked.get(by)?,
+        self.latest_ref(by).copied()
+    }
+
+    /// [`StateReader::latest`], lent out of this end's own copy: a large value, of more than a kilobyte, is not moved on
+    /// its way.
+    pub fn latest_ref(&mut self, by: &mut impl Caller) -> Option<&P> {
+        let stamped = self.own.stamped_mut();
+        let is_there = match &mut self.slot {
+            ReadingEnd::Free(slot) => slot.read(stamped) == Ok(true),
+            ReadingEnd::Locked(locked) => locked.get(by, stamped),
         };
+        if !is_there {
+            return None;
+        }
         let (sent_ns, sequence) = (stamped.sent_ns, stamped.sequence);
         if (sent_ns, sequence) != self.seen {
             self.seen = (sent_ns, sequence);
@@ -173,6 +212,6 @@ impl<P: Payload> StateReader<'_, P> {
             let now_ns = clock::monotonic_ns();
             scribe.other(now_ns, Kind::Receive, self.channel, sequence, now_ns.saturating_sub(sent_ns));
         }
-        Some(stamped.value)
+        Some(self.own.value())
     }
 }

@@ -34,17 +34,18 @@ impl<'p, P: Payload> Locked<'p, P> {
     }
 
     /// Puts a value in place of the last one; `false` if the caller did not get the lock.
-    pub(crate) fn put(&mut self, by: &mut impl Caller, value: Stamped<P>) -> bool {
-        let place = self.place;
-        // SAFETY: inside the region (`over`), and the resource is held.
-        by.locked(&self.resource, || unsafe { place.write(value) }).is_some()
+    pub(crate) fn put(&self, by: &mut impl Caller, value: &Stamped<P>) -> bool {
+        let mut place = self.place;
+        // SAFETY: inside the region (`over`), and the resource is held: nobody else has a reference meanwhile.
+        by.locked(&self.resource, || taut_share::copy(value, unsafe { place.as_mut() })).is_some()
     }
 
-    /// The value; none before the first, and if the caller did not get the lock.
-    pub(crate) fn get(&self, by: &mut impl Caller) -> Option<Stamped<P>> {
+    /// Copies the value to where it is wanted: whether there is one; none before the first, and if the caller did not
+    /// get the lock.
+    pub(crate) fn get(&self, by: &mut impl Caller, value: &mut Stamped<P>) -> bool {
         let place = self.place;
         // SAFETY: as in `put`; all bytes are those of a value, or zero, which is one, for payloads are plain data.
-        let value = by.locked(&self.resource, || unsafe { place.read() })?;
-        (value.sequence > 0).then_some(value)
+        let got = by.locked(&self.resource, || taut_share::copy(unsafe { place.as_ref() }, value));
+        got.is_some() && value.sequence > 0
     }
 }

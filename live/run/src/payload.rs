@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
 use taut_share::Plain;
 
@@ -82,6 +82,56 @@ pub(crate) struct Stamped<T> {
     pub(crate) value: T,
 }
 
+/// Where an end has the value that it sends or has received: a place of its own for as long as it lives, so that a value
+/// is copied between there and the channel and moved nowhere on its way. Made before release 0.
+pub(crate) struct Own<P>(Box<Aligned<P>>);
+
+/// As a payload is aligned, at most (`Plain`); the stamp is a multiple of that.
+#[derive(FromBytes)]
+#[repr(C, align(8))]
+struct Aligned<P>(Stamped<P>);
+
+impl<P: Payload> Own<P> {
+    /// Zeros.
+    pub(crate) fn new() -> Self {
+        Self(Box::new(Aligned::new_zeroed()))
+    }
+
+    /// The value with its stamp.
+    #[inline]
+    pub(crate) fn stamped(&self) -> &Stamped<P> {
+        &self.0.0
+    }
+
+    /// The same, to be filled.
+    #[inline]
+    pub(crate) fn stamped_mut(&mut self) -> &mut Stamped<P> {
+        &mut self.0.0
+    }
+
+    /// Sets the stamp, and copies the value behind it.
+    #[inline]
+    pub(crate) fn set(&mut self, sent_ns: u64, sequence: u64, value: &P) -> &Stamped<P> {
+        let place = &raw mut self.0.0.value;
+        // SAFETY:
+        // - aligned: `Aligned` is to 8, the value stands 16 bytes behind its start (`Stamped` is packed), and a payload
+        //   is aligned to at most 8 (`Plain`, asserted for every object of `taut-share`, and below)
+        // - nobody else has a reference to it, for we hold `self`
+        taut_share::copy(value, unsafe { &mut *place });
+        (self.0.0.sent_ns, self.0.0.sequence) = (sent_ns, sequence);
+        &self.0.0
+    }
+
+    /// The value.
+    #[inline]
+    pub(crate) fn value(&self) -> &P {
+        const { assert!(align_of::<P>() <= 8, "a payload is aligned to at most 8 bytes") };
+        let place = &raw const self.0.0.value;
+        // SAFETY: aligned, as in `set`; initialised, as every byte of a `Stamped` is; lent as long as `self` is.
+        unsafe { &*place }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,6 +148,10 @@ mod tests {
         assert_eq!(<[i16; 128]>::layout(), "i16*128");
         assert_eq!(u8::layout(), "u8");
         assert_eq!(size_of::<Stamped<[u8; 3]>>(), taut_plan::STAMP_BYTES as usize + 3);
+        let mut own = Own::<[u64; 3]>::new();
+        assert_eq!(*own.value(), [0; 3]);
+        own.set(7, 8, &[1, 2, 3]);
+        assert_eq!((*own.value(), { own.stamped().sent_ns }, { own.stamped().sequence }), ([1, 2, 3], 7, 8));
         let sample = Sample { at: 1, left: [2, 3], right: 4.0 };
         assert_eq!((sample.at, sample.left, sample.right), (1, [2, 3], 4.0));
     }

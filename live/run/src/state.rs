@@ -7,8 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use taut_plan::{Mechanism, Way};
 use taut_share::state::{
-    Overrun, Sample, chen, double_buffer, hybrid, improved_chen, nbw_temporal, peterson, presence, sdrtr,
-    sdrtw,
+    Overrun, chen, double_buffer, hybrid, improved_chen, nbw_temporal, peterson, presence, sdrtr, sdrtw,
 };
 use taut_share::{LayoutError, Memory};
 
@@ -97,33 +96,31 @@ impl<'p, P: Payload> StateSlot<'p, P> {
     }
 
     /// Publishes a value. Only SDrtR can refuse it, and a flow where no job is activated.
-    pub(crate) fn publish(&mut self, sequence: &mut u64, sent_ns: u64, value: P) -> Result<(), Busy<P>> {
-        let stamped = Stamped { sent_ns, sequence: *sequence + 1, value };
+    pub(crate) fn publish(&mut self, stamped: &Stamped<P>) -> Result<(), Busy<()>> {
         match self {
-            Self::Sdrtw(writer) => writer.write(&stamped),
-            Self::Chen(writer) => writer.write(&stamped),
-            Self::DoubleBuffer(writer) => writer.write(&stamped),
-            Self::Presence(writer) => writer.write(&stamped),
-            Self::Peterson(writer) => writer.write(&stamped),
-            Self::Hybrid(writer) => writer.write(&stamped),
-            Self::Nbw(writer) => writer.write(&stamped),
+            Self::Sdrtw(writer) => writer.write(stamped),
+            Self::Chen(writer) => writer.write(stamped),
+            Self::DoubleBuffer(writer) => writer.write(stamped),
+            Self::Presence(writer) => writer.write(stamped),
+            Self::Peterson(writer) => writer.write(stamped),
+            Self::Hybrid(writer) => writer.write(stamped),
+            Self::Nbw(writer) => writer.write(stamped),
             Self::Flow(writer) => {
-                if !flow::write(writer, &stamped) {
-                    return Err(Busy(value));
+                if !flow::write(writer, stamped) {
+                    return Err(Busy(()));
                 }
             }
             Self::Sdrtr(writer) => {
                 let mut attempts = ATTEMPTS;
-                while writer.try_publish(&stamped).is_err() {
+                while writer.try_publish(stamped).is_err() {
                     attempts -= 1;
                     if attempts == 0 {
-                        return Err(Busy(value));
+                        return Err(Busy(()));
                     }
                     std::thread::yield_now();
                 }
             }
         }
-        *sequence += 1;
         Ok(())
     }
 }
@@ -198,39 +195,34 @@ impl<'p, P: Payload> StateView<'p, P> {
         }
     }
 
-    /// The newest value; none before the first.
+    /// Copies the newest value to where it is wanted: whether there is one.
     ///
     /// # Errors
-    /// [`Overrun`] to a reader without a place that was overtaken at every attempt.
+    /// [`Overrun`] to a reader without a place that was overtaken at every attempt; the value is anything then.
     #[inline]
-    pub(crate) fn read(&mut self) -> Result<Option<Stamped<P>>, Overrun> {
+    pub(crate) fn read(&mut self, value: &mut Stamped<P>) -> Result<bool, Overrun> {
         match self {
-            Self::Sdrtr(reader) => Ok(reader.read()),
-            Self::Sdrtw(reader) => {
-                Ok(reader.read_bounded(ATTEMPTS).map_err(|_| Overrun)?.map(|sample| sample.value))
-            }
-            Self::Chen(reader) => Ok(reader.read()),
-            Self::DoubleBuffer(reader) => Ok(reader.read()),
-            Self::Presence(reader) => Ok(reader.read()),
-            Self::Peterson(reader) => Ok(reader.read()),
-            Self::Hybrid(reader) => Ok(reader.read()),
-            Self::SlowChen(reader) => Ok(reader.read()),
-            Self::Looking(reader, attempts) => again(*attempts, || reader.try_read()),
-            Self::Nbw(reader, attempts) => again(*attempts, || reader.read()),
-            Self::Flow(reader) => flow::read(reader),
+            Self::Sdrtr(reader) => Ok(reader.read_into(value)),
+            Self::Sdrtw(reader) => again(ATTEMPTS, || reader.try_read_into(value)),
+            Self::Chen(reader) => Ok(reader.read_into(value).is_some()),
+            Self::DoubleBuffer(reader) => Ok(reader.read_into(value).is_some()),
+            Self::Presence(reader) => Ok(reader.read_into(value).is_some()),
+            Self::Peterson(reader) => Ok(reader.read_into(value).is_some()),
+            Self::Hybrid(reader) => Ok(reader.read_into(value).is_some()),
+            Self::SlowChen(reader) => Ok(reader.read_into(value).is_some()),
+            Self::Looking(reader, attempts) => again(*attempts, || reader.try_read_into(value)),
+            Self::Nbw(reader, attempts) => again(*attempts, || reader.read_into(value)),
+            Self::Flow(reader) => flow::read(reader, value),
         }
     }
 }
 
 /// Tries so often.
 #[inline]
-fn again<T>(
-    attempts: u32,
-    mut read: impl FnMut() -> Result<Option<Sample<T>>, Overrun>,
-) -> Result<Option<T>, Overrun> {
+fn again<E>(attempts: u32, mut read: impl FnMut() -> Result<Option<u64>, E>) -> Result<bool, Overrun> {
     for _ in 0..attempts {
-        if let Ok(sample) = read() {
-            return Ok(sample.map(|sample| sample.value));
+        if let Ok(version) = read() {
+            return Ok(version.is_some());
         }
         std::hint::spin_loop();
     }

@@ -138,14 +138,16 @@ fn states() {
         let outcome = run(&pose(mechanism), Some(Duration::from_ms(300)), |app| {
             app.task("far", |create| {
                 let mut pose = create.state_writer::<[u64; 500]>("pose")?;
-                Ok(each(move |job| pose.publish(job, [job.number() + 1; 500]).map_err(|_| Failure::Code(1))))
+                Ok(each(move |job| {
+                    pose.publish_from(job, &[job.number() + 1; 500]).map_err(|_| Failure::Code(1))
+                }))
             })?;
             for name in ["left", "slow", "right"] {
                 app.task(name, |create| {
                     ends_of_counts(name, create)?;
                     let (mut pose, mut last) = (create.state_reader::<[u64; 500]>("pose")?, 0);
                     Ok(each(move |job| {
-                        let Some(value) = pose.latest(job) else { return Ok(()) };
+                        let Some(value) = pose.latest_ref(job) else { return Ok(()) };
                         assert!(value.iter().all(|word| *word == value[0]), "torn: {value:?}");
                         assert!(value[0] >= last, "backwards");
                         last = value[0];

@@ -96,7 +96,7 @@ fn set_up(app: &mut App<'_>) -> Result<(), Error> {
         Ok(each(move |job| {
             for _ in 0..SENDS {
                 let number = WRITTEN.load(Ordering::Relaxed) + 1;
-                writer.publish(job, [number; 100]).map_err(|_| Failure::Code(1))?;
+                writer.publish_from(job, &[number; 100]).map_err(|_| Failure::Code(1))?;
                 WRITTEN.store(number, Ordering::Release);
             }
             Ok(())
@@ -108,7 +108,7 @@ fn set_up(app: &mut App<'_>) -> Result<(), Error> {
             let mut orders = create.state_reader::<Pose>("orders")?;
             let (mut last, mut newest) = (0, 0);
             Ok(each(move |job| {
-                if let Some(order) = orders.latest(job) {
+                if let Some(order) = orders.latest_ref(job) {
                     assert!(order.iter().all(|word| *word == order[0]), "torn: {order:?}");
                     assert!(order[0] >= newest, "backwards: {} behind {newest}", order[0]);
                     ORDERS[usize::from(order[0] >= SECOND)]
@@ -117,7 +117,7 @@ fn set_up(app: &mut App<'_>) -> Result<(), Error> {
                 }
                 for _ in 0..20 {
                     let written = WRITTEN.load(Ordering::Acquire);
-                    check(which, written, &mut last, reader.latest(job));
+                    check(which, written, &mut last, reader.latest_ref(job).copied());
                 }
                 Ok(())
             }))
@@ -175,7 +175,7 @@ fn shell(folder: &Path, first: u64) {
     let mut number = first;
     loop {
         number += 1;
-        end.publish([number; 100]).unwrap();
+        assert!(end.publish_from(&[number; 100]));
         if number.is_multiple_of(1_000) {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
@@ -199,7 +199,7 @@ fn client(folder: &Path) {
     assert!(refused.is_err(), "it is told to read");
     let (mut last, mut seen) = ((0, 0), 0);
     loop {
-        if let Ok(Some((sequence, pose))) = end.latest() {
+        if let Ok(Some((sequence, pose))) = end.latest_ref() {
             assert!(pose.iter().all(|word| *word == pose[0]), "torn: {pose:?}");
             assert_eq!(sequence, pose[0]);
             assert!((sequence, pose[0]) >= last, "{sequence} behind {last:?}");

@@ -251,5 +251,5 @@ pub mod queue;
 pub mod state;
 
 pub use list::List;
-pub use plain::{LayoutError, Plain};
+pub use plain::{LayoutError, Plain, copy};
 pub use taut_atomic::{LINE_BYTES, Line, Memory};

@@ -93,21 +93,22 @@ pub(crate) fn write<P: Payload>(end: &Mutex<Writer<'_, P>>, value: &Stamped<P>) 
     }
 }
 
-/// The value of the activated job: the same as often as it is read; none if there is no job, or nothing was written.
-pub(crate) fn read<P: Payload>(end: &Mutex<Reader<'_, P>>) -> Result<Option<Stamped<P>>, Overrun> {
+/// Copies the value of the activated job to where it is wanted, the same as often as it is read: whether there is one;
+/// none if there is no job, or nothing was written.
+pub(crate) fn read<P: Payload>(end: &Mutex<Reader<'_, P>>, value: &mut Stamped<P>) -> Result<bool, Overrun> {
     match &mut *own(end) {
         Reader::Dbp(reader) => {
-            let Some(mut job) = reader.job() else { return Ok(None) };
-            let value = job.read();
+            let Some(mut job) = reader.job() else { return Ok(false) };
+            let version = job.read_into(value);
             job.go_on();
             // A job begins when its value is there.
-            value.map_err(|dbp::NotYet| Overrun)
+            version.map(|version| version.is_some()).map_err(|dbp::NotYet| Overrun)
         }
         Reader::Tccp(reader) => {
-            let Some(mut job) = reader.job() else { return Ok(None) };
-            let value = job.read();
+            let Some(mut job) = reader.job() else { return Ok(false) };
+            let version = job.read_into(value);
             job.go_on();
-            value.map_err(|_| Overrun)
+            version.map(|version| version.is_some()).map_err(|_| Overrun)
         }
     }
 }
