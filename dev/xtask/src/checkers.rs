@@ -27,7 +27,7 @@ fn miri() -> Step {
             "-p taut-time -p taut-event -p taut-atomic -p taut-scope --lib",
             "-p taut-lock --test conformance --test stress*",
             "-p taut-lock --lib -- desk gate latch",
-            "-p taut-exec --lib -- tests::behaviour::locks tests::late::floors",
+            "-p taut-exec --lib -- tests::across tests::behaviour::locks tests::late::floors",
         ],
     ];
     with(&[toolchain::MIRI], "miri", |tree| {
@@ -36,8 +36,8 @@ fn miri() -> Step {
                 .args(which.split(' ').take_while(|word| *word != "--"))
                 .args(["--target-dir".as_ref(), tree.target().join("miri").as_os_str()])
                 .args(which.split(' ').skip_while(|word| *word != "--"))
-                // Tests that look at the clock may.
-                .env("MIRIFLAGS", "-Zmiri-disable-isolation")
+                // Tests that look at the clock may; those that need two processors have them.
+                .env("MIRIFLAGS", "-Zmiri-disable-isolation -Zmiri-num-cpus=2")
                 .env("TAUT_LOOSE", "1")
                 .limit(Duration::from_secs(15 * 60));
             Outcome::of_tests(test.dir(tree.root()))

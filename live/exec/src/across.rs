@@ -9,6 +9,8 @@
 //! G2  Who comes back says so, and takes the mark by an exchange: then it tells the rule itself. If the mark is set, it
 //!     leaves a note; whoever takes the mark off calls the dispatcher, which tells the rule. One of the two does, for
 //!     what was said is taken back by an exchange.
+//! G3  A party of a core is borrowed by the job that is pinned there, between its `pin` and its `unpin`, both inside of the
+//!     core's state: no other job of the core runs meanwhile. A party of a task is borrowed by its job, of which there is one.
 //! ```
 
 use std::sync::atomic::Ordering;
@@ -19,7 +21,7 @@ use taut_policy::Scheduler;
 use taut_sys::clock;
 
 use crate::error::LockError;
-use crate::global::Asks;
+use crate::global::{Asks, PartyCell};
 use crate::settle::{Caller, Next};
 use crate::shared::{Inside, Shared};
 
@@ -37,7 +39,14 @@ pub(crate) struct Request {
 
 impl Shared {
     /// Takes a resource for which jobs spin.
-    pub(crate) fn spin(&self, request: Request, party: &mut impl Asks) -> Result<Entry, LockError> {
+    ///
+    /// # Safety
+    /// The party is that of this core, and of no other one.
+    pub(crate) unsafe fn spin(
+        &self,
+        request: Request,
+        party: &PartyCell<impl Asks>,
+    ) -> Result<Entry, LockError> {
         let Request { worker, task, number, .. } = request;
         let mut inside = self.enter(worker, task);
         let state = inside.state();
@@ -48,14 +57,16 @@ impl Shared {
         self.held(task, state.lift());
         self.held(task, state.rule.pin());
         state.hold_across(task, true);
-        let granted = party.ask(0);
+        // SAFETY: pinned, and inside (G3).
+        let granted = unsafe { party.ask(0) };
         let kind = if granted.is_some() { Kind::Locked } else { Kind::Spin };
         state.log_across(kind, task, number, clock::monotonic_ns);
         inside.leave();
         if let Some(entry) = granted {
             return Ok(entry);
         }
-        let entry = party.have();
+        // SAFETY: still pinned: nobody but the dispatcher runs here meanwhile (G3).
+        let entry = unsafe { party.have() };
         let mut inside = self.enter(worker, task);
         inside.state().log_across(Kind::Locked, task, number, clock::monotonic_ns);
         inside.leave();
@@ -63,20 +74,31 @@ impl Shared {
     }
 
     /// Gives it back.
-    pub(crate) fn unspin(&self, request: Request, party: &mut impl Asks) {
+    ///
+    /// # Safety
+    /// As [`Shared::spin`], by which the caller has had it.
+    pub(crate) unsafe fn unspin(&self, request: Request, party: &PartyCell<impl Asks>) {
         let Request { worker, task, number, .. } = request;
         let mut inside = self.enter(worker, task);
         let state = inside.state();
         // Before others may have it, and in one section with it: what is recorded and told comes in the order of the lock.
         state.log_across(Kind::Unlock, task, number, clock::monotonic_ns);
-        party.let_go();
+        // SAFETY: pinned until below (G3).
+        unsafe { party.release() };
         self.held(task, state.rule.unpin());
         state.hold_across(task, false);
         self.decided(inside, worker);
     }
 
     /// Takes a resource for which jobs sleep.
-    pub(crate) fn sleep_for(&self, request: Request, party: &mut impl Asks) -> Result<Entry, LockError> {
+    ///
+    /// # Safety
+    /// The party is that of the request's task, and of no other one; the caller is the task's job.
+    pub(crate) unsafe fn sleep_for(
+        &self,
+        request: Request,
+        party: &PartyCell<impl Asks>,
+    ) -> Result<Entry, LockError> {
         let Request { worker, task, number, urgency, rank } = request;
         let mut inside = self.enter(worker, task);
         let state = inside.state();
@@ -87,7 +109,8 @@ impl Shared {
         // Inside, so that ranks by the clock come in the order of the requests.
         let rank = rank.unwrap_or_else(clock::monotonic_ns);
         self.held(task, state.lift());
-        if let Some(entry) = party.ask(urgency) {
+        // SAFETY: the task's one job (G3).
+        if let Some(entry) = unsafe { party.ask(urgency) } {
             self.held(task, state.rule.boost(task as usize, rank));
             state.hold_across(task, true);
             state.log_across(Kind::Locked, task, number, clock::monotonic_ns);
@@ -104,19 +127,24 @@ impl Shared {
             Next::Wake(other) => inside.wake(other),
             Next::Same | Next::Here | Next::Below => inside.leave_and_call(),
         }
-        let entry = party.have();
+        // SAFETY: the task has no other job, and this one goes on when it has the lock (G3).
+        let entry = unsafe { party.have() };
         self.come_back(worker, task);
         Ok(entry)
     }
 
     /// Gives it back.
-    pub(crate) fn give_on(&self, request: Request, party: &mut impl Asks) {
+    ///
+    /// # Safety
+    /// As [`Shared::sleep_for`], by which the caller has had it.
+    pub(crate) unsafe fn give_on(&self, request: Request, party: &PartyCell<impl Asks>) {
         let Request { worker, task, number, .. } = request;
         let mut inside = self.enter(worker, task);
         let state = inside.state();
         // Before others may have it, and in one section with it: what is recorded and told comes in the order of the lock.
         state.log_across(Kind::Unlock, task, number, clock::monotonic_ns);
-        party.let_go();
+        // SAFETY: the task's one job (G3).
+        unsafe { party.release() };
         self.held(task, state.rule.unboost());
         state.hold_across(task, false);
         self.decided(inside, worker);

@@ -3,14 +3,13 @@
 
 //! Resources that jobs of several processes use, and that outlive each of them.
 
-use std::cell::UnsafeCell;
 use std::fmt;
 use std::ops::Range;
 
 use taut_lock::life::{Alive, Lives};
 use taut_lock::{LayoutError, Memory, Place, Plain, queued, spin};
 
-use crate::global::{Global, Parties, Protocol, Value};
+use crate::global::{Global, Parties, PartyCell, Protocol, Value};
 use crate::setup::Setup;
 
 /// What a process is among those that use a resource.
@@ -83,11 +82,11 @@ impl Setup<'_> {
         let parties = match protocol {
             Protocol::Msrp => {
                 let made = spin::seats(lock, parties, seats, lives, alive)?;
-                Parties::Spin(made.map(|party| party.map(UnsafeCell::new)).collect::<Result<_, _>>()?)
+                Parties::Spin(made.map(|party| party.map(PartyCell::new)).collect::<Result<_, _>>()?)
             }
             Protocol::Mpcp | Protocol::Fmlp => {
                 let made = queued::seats(lock, parties, seats, lives, alive)?;
-                Parties::Queued(made.map(|party| party.map(UnsafeCell::new)).collect::<Result<_, _>>()?)
+                Parties::Queued(made.map(|party| party.map(PartyCell::new)).collect::<Result<_, _>>()?)
             }
         };
         let number = self.next_resource();

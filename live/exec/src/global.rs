@@ -34,12 +34,55 @@ pub(crate) struct User {
     pub(crate) party: u32,
 }
 
-/// The parties of the lock, each touched by its owner alone.
+/// The parties of the lock.
 pub(crate) enum Parties<'m> {
-    /// Of each core: touched by the task that is pinned there.
-    Spin(Box<[UnsafeCell<spin::Party<'m>>]>),
-    /// Of each task.
-    Queued(Box<[UnsafeCell<queued::Party<'m>>]>),
+    /// Of each core: used by the job that is pinned there.
+    Spin(Box<[PartyCell<spin::Party<'m>>]>),
+    /// Of each task: used by its job.
+    Queued(Box<[PartyCell<queued::Party<'m>>]>),
+}
+
+/// A party that several jobs use in turns.
+///
+/// It is handed about as this, never as a borrow: a borrow that is an argument lasts until the function returns, and within
+/// the functions that ask and release other jobs of the core run, which borrow the same party (S4 of [`crate::shared`]).
+pub(crate) struct PartyCell<P>(UnsafeCell<P>);
+
+impl<P: Asks> PartyCell<P> {
+    pub(crate) fn new(party: P) -> Self {
+        Self(UnsafeCell::new(party))
+    }
+
+    /// Asks for the lock; how the party has it, if at once.
+    ///
+    /// # Safety
+    /// From before the call until it has returned, no other job uses this party: of a lock that is spun for the caller is
+    /// pinned, of one that is slept for it is the party's task's job.
+    #[inline]
+    pub(crate) unsafe fn ask(&self, urgency: u32) -> Option<Entry> {
+        // SAFETY: the caller's duty; the borrow ends here.
+        unsafe { (*self.0.get()).ask(urgency) }
+    }
+
+    /// Waits until the party has the lock.
+    ///
+    /// # Safety
+    /// As [`PartyCell::ask`].
+    #[inline]
+    pub(crate) unsafe fn have(&self) -> Entry {
+        // SAFETY: the caller's duty; the borrow ends here.
+        unsafe { (*self.0.get()).have() }
+    }
+
+    /// Releases the lock, and wakes the party that is next.
+    ///
+    /// # Safety
+    /// As [`PartyCell::ask`].
+    #[inline]
+    pub(crate) unsafe fn release(&self) {
+        // SAFETY: the caller's duty; the borrow ends here.
+        unsafe { (*self.0.get()).release() }
+    }
 }
 
 /// What the handles of a resource share.
@@ -70,8 +113,8 @@ pub(crate) enum Value<'m, T> {
     },
 }
 
-// SAFETY: the value as in `Resource`, and as in `Place`: by who holds the lock; a party by its owner, which is one job at a
-// time: of a core that which is pinned, from before it asks until after it let go; else the one job that its task has.
+// SAFETY: the value is touched by the job that holds the lock, as in `Resource` and in `Place`; a party through the unsafe
+// functions of `PartyCell` alone, whose callers are one job at a time.
 unsafe impl<T: Send> Sync for Inner<'_, T> {}
 // SAFETY: nothing in it belongs to a thread.
 unsafe impl<T: Send> Send for Inner<'_, T> {}
@@ -105,9 +148,9 @@ impl<'m, T: Send> Global<'m, T> {
         lines: Option<Lines>,
     ) -> Result<Self, LayoutError> {
         let made = match protocol {
-            Protocol::Msrp => Parties::Spin(spin::group(memory, parties)?.map(UnsafeCell::new).collect()),
+            Protocol::Msrp => Parties::Spin(spin::group(memory, parties)?.map(PartyCell::new).collect()),
             Protocol::Mpcp | Protocol::Fmlp => {
-                Parties::Queued(queued::group(memory, parties)?.map(UnsafeCell::new).collect())
+                Parties::Queued(queued::group(memory, parties)?.map(PartyCell::new).collect())
             }
         };
         Ok(Self::made(protocol, made, number, Value::Own(Cell::new(value)), lines))
@@ -233,8 +276,8 @@ pub(crate) trait Asks {
     fn ask(&mut self, urgency: u32) -> Option<Entry>;
     /// Waits until it has it: spins, or sleeps.
     fn have(&mut self) -> Entry;
-    /// Lets go, and wakes who is next.
-    fn let_go(&mut self);
+    /// Releases it, and wakes the party that is next.
+    fn release(&mut self);
 }
 
 impl Asks for spin::Party<'_> {
@@ -259,7 +302,7 @@ impl Asks for spin::Party<'_> {
         }
     }
 
-    fn let_go(&mut self) {
+    fn release(&mut self) {
         self.leave();
     }
 }
@@ -281,7 +324,7 @@ impl Asks for queued::Party<'_> {
         }
     }
 
-    fn let_go(&mut self) {
-        self.release();
+    fn release(&mut self) {
+        Self::release(self);
     }
 }

@@ -109,32 +109,23 @@ struct Asking<'h, 'm, T> {
 impl<T> Asking<'_, '_, T> {
     fn take(&self) -> Result<Entry, LockError> {
         match &self.inner.parties {
-            Parties::Spin(parties) => {
-                // SAFETY: the party of this core, touched by who is pinned on it: `spin` pins before it does, and no
-                // reference is left when it returns.
-                let party = unsafe { &mut *parties[self.party as usize].get() };
-                self.shared.spin(self.request, party)
-            }
-            Parties::Queued(parties) => {
-                // SAFETY: the party of this task, whose one job this is; no reference is left when it returns.
-                let party = unsafe { &mut *parties[self.party as usize].get() };
-                self.shared.sleep_for(self.request, party)
-            }
+            // SAFETY: the party of the request's core.
+            Parties::Spin(parties) => unsafe { self.shared.spin(self.request, &parties[self.party as usize]) },
+            // SAFETY: the party of the request's task, whose one job this is.
+            Parties::Queued(parties) => unsafe {
+                self.shared.sleep_for(self.request, &parties[self.party as usize])
+            },
         }
     }
 
     fn give(&self) {
         match &self.inner.parties {
-            Parties::Spin(parties) => {
-                // SAFETY: as in `take`; pinned until it has let go.
-                let party = unsafe { &mut *parties[self.party as usize].get() };
-                self.shared.unspin(self.request, party);
-            }
-            Parties::Queued(parties) => {
-                // SAFETY: as in `take`.
-                let party = unsafe { &mut *parties[self.party as usize].get() };
-                self.shared.give_on(self.request, party);
-            }
+            // SAFETY: as in `take`, by which it was had.
+            Parties::Spin(parties) => unsafe { self.shared.unspin(self.request, &parties[self.party as usize]) },
+            // SAFETY: as in `take`.
+            Parties::Queued(parties) => unsafe {
+                self.shared.give_on(self.request, &parties[self.party as usize]);
+            },
         }
     }
 }

@@ -7,6 +7,10 @@
 //! S1  The state is touched by one thread at a time: who is inside. Strict: by the mark of taut-lock. Loose: by a mutex.
 //! S2  Who is inside hands the mark on with the gate of a thread that it wakes; that one is inside then.
 //! S3  A thread of the pool is inside of a job's sections only if it is the current one of the state.
+//! S4  A borrow of anything that threads of a core use in turns (the state, a party, a work) is made by the one whose turn
+//!     it is, and ends before another may run: it is never an argument of a function that leaves the state or goes in. An
+//!     argument counts as borrowed until its function returns, whatever that still does with it. What is handed through
+//!     such a function is the cell.
 //! ```
 //!
 //! **Data races.** Between two that are inside one after the other stands, strict, an edge of the mark (O1, O2 there), or

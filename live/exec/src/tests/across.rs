@@ -11,7 +11,7 @@ use taut_lock::{Line, Memory};
 use taut_sys::thread;
 use taut_time::Duration;
 
-use super::{Canary, Random, alone, busy, drained, postures};
+use super::{Canary, Random, alone, busy, cpu, drained, postures};
 use crate::{Job, Level, LockError, Protocol, Release, Rule, Setup, SetupError, TaskSetup, Wanted};
 
 const PARTIES: u32 = 8;
@@ -69,7 +69,7 @@ fn run(protocol: Protocol, rule: Rule, wanted: Wanted, seed: u64) -> Vec<Kind> {
         .run(wanted, |exec| {
             exec.wait(Some(Time::from_millis(60)));
             for _ in 0..1000 {
-                if done.load(Ordering::Relaxed) >= 30 {
+                if done.load(Ordering::Relaxed) >= if cfg!(miri) { 3 } else { 30 } {
                     break;
                 }
                 exec.wait(Some(Time::from_millis(10)));
@@ -92,7 +92,17 @@ fn two_cores_share() {
     for wanted in postures() {
         for protocol in [Protocol::Msrp, Protocol::Mpcp, Protocol::Fmlp] {
             for rule in [Rule::Immediate, Rule::Srp, Rule::Original] {
-                let kinds: Vec<_> = (1..4).flat_map(|seed| run(protocol, rule, wanted, seed)).collect();
+                // Interpreted, each protocol once: what is looked for then is in each run.
+                let with = match protocol {
+                    Protocol::Msrp => Rule::Srp,
+                    Protocol::Mpcp => Rule::Immediate,
+                    Protocol::Fmlp => Rule::Original,
+                };
+                if cfg!(miri) && rule != with {
+                    continue;
+                }
+                let seeds = if cfg!(miri) { 1..2 } else { 1..4 };
+                let kinds: Vec<_> = seeds.flat_map(|seed| run(protocol, rule, wanted, seed)).collect();
                 let count = |kind: Kind| kinds.iter().filter(|other| **other == kind).count();
                 let line = [Kind::Locked, Kind::Spin, Kind::Suspend, Kind::Granted].map(count);
                 println!("{wanted:?} {protocol:?} {rule:?}: locked, spun, away, back {line:?}");
@@ -100,7 +110,7 @@ fn two_cores_share() {
                 if protocol == Protocol::Msrp {
                     assert_eq!(line[3], 0);
                 } else {
-                    assert!(line[1] == 0 && line[3] > 0, "nobody waited");
+                    assert!(line[1] == 0 && (line[3] > 0 || cfg!(miri)), "nobody waited");
                 }
             }
         }
@@ -160,6 +170,47 @@ fn who_waits_asleep_lets_others_run() {
                 until(over);
             })
             .unwrap();
+    }
+}
+
+/// A job that another one releases inside its section runs when that ends, within the call that releases the lock, and uses
+/// the same party of it. One processor is enough.
+#[test]
+fn a_job_released_inside_a_section_locks_when_it_ends() {
+    let _alone = alone();
+    for wanted in postures() {
+        for protocol in [Protocol::Msrp, Protocol::Mpcp, Protocol::Fmlp] {
+            let (mut memory, over) = (lines(), AtomicU64::new(0));
+            let mut setup = Setup::new();
+            let global = setup.global(protocol, Memory::new(&mut memory), PARTIES, 0_u64).unwrap();
+            let core = setup.core(cpu(), Rule::Immediate);
+            let hand = |name: &str, priority| TaskSetup::new(name, Release::ByHand).priority(priority);
+            let (theirs, ours, over) = (global.clone(), global.clone(), &over);
+            let high = setup.task(core, hand("high", 2), move |job: &mut Job<'_>| {
+                job.lock_global(&theirs, |value, _| *value = *value * 10 + 2).unwrap();
+            });
+            let low = setup.task(core, hand("low", 1), move |job: &mut Job<'_>| {
+                let section = |value: &mut u64, job: &mut Job<'_>| {
+                    job.release(high).unwrap();
+                    *value = *value * 10 + 1;
+                };
+                job.lock_global(&ours, section).unwrap();
+                assert_eq!(job.lock_global(&ours, |value, _| *value), Ok(12), "the other one ran in between");
+                over.fetch_add(1, Ordering::SeqCst);
+            });
+            for task in [high, low] {
+                setup.uses_global(task, &global).unwrap();
+            }
+            setup
+                .run(wanted, |exec| {
+                    exec.release(low).unwrap();
+                    while over.load(Ordering::SeqCst) == 0 {
+                        std::thread::sleep(Time::from_millis(1));
+                    }
+                })
+                .unwrap();
+            assert_eq!(global.into_value(), Some(12));
+        }
     }
 }
 
