@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use taut_event::{Kind, Record};
-use taut_lock::{Serial, Taken};
+use taut_lock::{Refused, Serial};
 use taut_sys::{clock, thread};
 use taut_time::Instant;
 
@@ -31,12 +31,6 @@ enum Lock {
     Inheritance(Serial<()>),
 }
 
-/// What a job has; given back when it is dropped.
-enum Held<'l> {
-    Ordinary(#[expect(dead_code, reason = "held")] parking_lot::MutexGuard<'l, ()>),
-    Inheritance(#[expect(dead_code, reason = "held")] Taken<'l, ()>),
-}
-
 impl Lock {
     fn new(kind: Mutex) -> Result<Self, String> {
         match kind {
@@ -45,18 +39,29 @@ impl Lock {
         }
     }
 
-    fn try_lock(&self) -> Option<Held<'_>> {
+    /// Calls `section` with it, `waits` before if another job has it; what the section gave, and none if the wait does not come
+    /// to an end.
+    fn with<C>(
+        &self,
+        context: &mut C,
+        waits: impl FnOnce(&mut C),
+        mut section: impl FnMut(&mut C) -> bool,
+    ) -> Option<bool> {
         match self {
-            Self::Ordinary(mutex) => mutex.try_lock().map(Held::Ordinary),
-            Self::Inheritance(mutex) => mutex.try_lock().ok().flatten().map(Held::Inheritance),
-        }
-    }
-
-    /// None if it does not come to an end.
-    fn lock(&self) -> Option<Held<'_>> {
-        match self {
-            Self::Ordinary(mutex) => mutex.try_lock_for(PATIENCE).map(Held::Ordinary),
-            Self::Inheritance(mutex) => mutex.lock().ok().map(Held::Inheritance),
+            Self::Ordinary(mutex) => {
+                let _held = mutex.try_lock().or_else(|| {
+                    waits(context);
+                    mutex.try_lock_for(PATIENCE)
+                })?;
+                Some(section(context))
+            }
+            Self::Inheritance(mutex) => match mutex.try_with(|()| section(context)) {
+                Err(Refused::Busy) => {
+                    waits(context);
+                    mutex.with(|()| section(context)).ok()
+                }
+                had => had.ok(),
+            },
         }
     }
 }
@@ -125,24 +130,31 @@ impl Part<'_> {
 
     /// Whether the job came to its end.
     fn steps(&self, records: &mut Vec<Record>, job: u64) -> bool {
-        let mut held = Vec::with_capacity(self.locks.len());
-        for step in &self.player.steps {
+        self.section(&mut self.player.steps.iter(), records, job)
+    }
+
+    /// Steps up to the end of the section that they are in, or of the job; whether they came there.
+    fn section(&self, steps: &mut std::slice::Iter<'_, Step>, records: &mut Vec<Record>, job: u64) -> bool {
+        while let Some(step) = steps.next() {
+            let note = |records: &mut Vec<Record>, kind, resource: usize| {
+                self.note(records, clock::monotonic_ns(), kind, job, resource as u64);
+            };
             match *step {
                 Step::Run(ns) => compute(within(ns)),
                 Step::Lock(resource) => {
-                    let lock = &self.locks[resource];
-                    let got = lock.try_lock().or_else(|| {
-                        self.note(records, clock::monotonic_ns(), Kind::Suspend, job, resource as u64);
-                        lock.lock()
-                    });
-                    let Some(got) = got else { return false };
-                    held.push(got);
-                    self.note(records, clock::monotonic_ns(), Kind::Locked, job, resource as u64);
+                    let waits = |records: &mut Vec<Record>| note(records, Kind::Suspend, resource);
+                    let section = |records: &mut Vec<Record>| {
+                        note(records, Kind::Locked, resource);
+                        self.section(steps, records, job)
+                    };
+                    if self.locks[resource].with(records, waits, section) != Some(true) {
+                        return false;
+                    }
                 }
                 Step::Unlock(resource) => {
-                    // Before it is given back: who waits for it may run at once.
-                    self.note(records, clock::monotonic_ns(), Kind::Unlock, job, resource as u64);
-                    held.pop();
+                    // Before it is released: a job that waits for it may run at once.
+                    note(records, Kind::Unlock, resource);
+                    return true;
                 }
             }
         }

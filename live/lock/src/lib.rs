@@ -43,7 +43,7 @@ pub use global::{Entry, LayoutError, PARTIES_LIMIT, Patience, Stuck};
 pub use guarded::{Asking, Guarded, Queued, Spin, Turns};
 #[cfg(not(any(loom, shuttle)))]
 pub use place::{Place, shared_bytes};
-pub use serial::{Serial, Taken};
+pub use serial::{Refused, Serial};
 pub use taut_atomic::{LINE_BYTES, Line, Memory};
 pub use taut_share::Plain;
 pub use watch::{Ring, Watch};

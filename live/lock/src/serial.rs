@@ -12,21 +12,23 @@
 //!
 //! # Callers
 //!
-//! Any thread but the one that holds it; [`Serial::lock`] of a thread that does is an error, never a deadlock.
+//! Any thread but the one that is inside; [`Serial::with`] of a thread that is, is an error, never a deadlock.
 //!
 //! # Progress
 //!
-//! `lock`: without contention 1 exchange; else it blocks for the rest of the owner's critical section, who runs at
+//! `with`: without contention 1 exchange; else it blocks for the rest of the owner's critical section, who runs at
 //! the highest priority of those who wait. The time is bounded by the longest section times the number of parties,
 //! which the analysis has as a blocking term. Unlocking: 1 exchange, and a system call if somebody waits.
 //!
 //! # State
 //!
-//! The mutex on a line of its own, the end beside it, in memory of this process.
+//! The mutex on a line of its own, the end and whether it is whole beside it, in memory of this process.
 //!
 //! # Invariants
 //!
-//! - I1 Whoever has a [`Guard`] has the mutex, and no other thread has either.
+//! - I1 The end is borrowed only within a call of `with`, `try_with` or `recover`, by the thread that has the mutex.
+//! - I2 When such a call has returned, or a panic has left it, its thread has not got the mutex.
+//! - I3 An end that was left in the middle of a change is poisoned until a `recover` returns.
 //!
 //! # Orderings
 //!
@@ -34,14 +36,20 @@
 //!
 //! # Proof
 //!
-//! I1: a guard is made after `lock` or `try_lock` succeeded, unlocks when dropped, and cannot leave its thread.
+//! I1: the borrow is made after the mutex was had, and given to a closure that has it for any lifetime, so it cannot keep it.
+//! I2: what unlocks is a local of the call, which nobody else sees: it cannot be leaked, nor sent to another thread. So no
+//! thread ends with the mutex, unless something ends it without unwinding, which no safe code does; and while the mutex is
+//! had the `Serial` is borrowed, so it is neither moved, dropped nor unwrapped with its mutex on a thread's list of robust
+//! ones. A guard that the caller kept would be neither: what it dereferences to could be sent away by `Box::leak`, and a
+//! forgotten one ends the borrow but not the lock.
+//! I3: the mark is set before the closure is called, and taken off when it returns.
 //!
 //! # Crash
 //!
-//! A thread that ends, or panics, with the guard leaked: the next one is told [`Taken::OwnerDied`], and has it. The
-//! end may have been left in the middle of an operation, which every object's file describes as the death of its
-//! party at that step: make a new end in its place. Processes that share a side do not share an end, for ends keep
-//! counters of their own: each attaches anew under a [`PiMutex`](taut_sys::mutex::PiMutex) of their segment.
+//! A panic inside, or a thread that ends there: the end is poisoned. It may have been left in the middle of an operation, which
+//! every object's file describes as the death of its party at that step: `recover`, and make a new end in its place. Processes
+//! that share a side do not share an end, for ends keep counters of their own: each attaches anew under a
+//! [`PiMutex`](taut_sys::mutex::PiMutex) of their segment.
 //!
 //! # Source
 //!
@@ -49,42 +57,76 @@
 //!
 //! # Checked
 //!
-//! - here: one at a time, a thread that ends with it, errors; that the owner really runs at the priority of who waits
-//! - `tests/processes.rs`: the mutex in shared memory, its owner killed
+//! - here: one at a time, a panic inside, recovery, errors; what would keep the end does not compile
+//! - `tests/processes.rs`: the mutex in shared memory, its owner killed; that the owner runs at the priority of who waits
 
 use std::cell::UnsafeCell;
 use std::fmt;
-use std::marker::PhantomData;
 use std::mem::MaybeUninit;
-use std::ops::{Deref, DerefMut};
 
 use taut_sys::mutex::{Had, PiMutex};
 
 /// An end, or anything, that one thread at a time uses.
+///
+/// Nothing of the end leaves the closure that it is given to:
+///
+/// ```compile_fail,E0521
+/// let serial = taut_lock::Serial::new(vec![1]).unwrap();
+/// let mut kept: Option<&mut Vec<i32>> = None;
+/// serial.with(|end| kept = Some(end)).unwrap();
+/// ```
+///
+/// nor does a `Serial` go while somebody is inside:
+///
+/// ```compile_fail,E0505
+/// let serial = taut_lock::Serial::new(1).unwrap();
+/// serial.with(|_| drop(serial)).unwrap();
+/// ```
 pub struct Serial<E> {
     // Boxed: a mutex of the system's may not move.
     mutex: Box<PiMutex>,
-    end: UnsafeCell<E>,
+    guarded: UnsafeCell<Guarded<E>>,
 }
 
-// SAFETY: the end is reached through a guard alone (I1), so it moves from thread to thread but is never shared.
+struct Guarded<E> {
+    end: E,
+    /// Somebody is in the middle of a change, or was and did not finish it.
+    poisoned: bool,
+}
+
+// SAFETY: the end is reached by who has the mutex alone (I1), so it moves from thread to thread but is never shared.
 unsafe impl<E: Send> Sync for Serial<E> {}
 
-/// The end, and what became of its last owner.
-#[derive(Debug)]
-pub enum Taken<'s, E> {
-    /// It was given back in order.
-    Clean(Guard<'s, E>),
-    /// The last owner ended with it: it may stand in the middle of an operation.
-    OwnerDied(Guard<'s, E>),
+/// Why an end was not had. Nothing has happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// Another thread has it: of [`Serial::try_with`].
+    Busy,
+    /// This thread has it already, or the system refuses its mutex.
+    System(taut_sys::Error),
+    /// A panic left it in the middle of a change, and nobody has repaired it since: see [`Serial::recover`].
+    Poisoned,
 }
 
-impl<'s, E> Taken<'s, E> {
-    /// The end, whatever became of its last owner.
-    pub fn into_inner(self) -> Guard<'s, E> {
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Clean(guard) | Self::OwnerDied(guard) => guard,
+            Self::Busy => f.write_str("another thread has it"),
+            Self::System(error) => write!(f, "{error}"),
+            Self::Poisoned => f.write_str("it was left in the middle of a change: repair it with `recover`"),
         }
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// Has the mutex until it is dropped; a local of one call (I2).
+struct Turn<'s>(&'s PiMutex);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        // It is this thread's, so it cannot fail.
+        let _ = self.0.unlock();
     }
 }
 
@@ -100,36 +142,56 @@ impl<E> Serial<E> {
             PiMutex::init(mutex.as_mut_ptr())?;
             mutex.assume_init()
         };
-        Ok(Self { mutex, end: UnsafeCell::new(end) })
+        Ok(Self { mutex, guarded: UnsafeCell::new(Guarded { end, poisoned: false }) })
     }
 
-    /// Waits for its turn.
+    /// Waits for its turn, and lets `work` have the end. A panic of it poisons the end.
     ///
     /// # Errors
-    /// EDEADLK if this thread has it already.
-    pub fn lock(&self) -> taut_sys::Result<Taken<'_, E>> {
-        self.mutex.lock().map(|had| self.taken(had))
+    /// [`Refused::Poisoned`]; [`Refused::System`] with EDEADLK if this thread is inside already.
+    pub fn with<R>(&self, work: impl FnOnce(&mut E) -> R) -> Result<R, Refused> {
+        let had = self.mutex.lock().map_err(Refused::System)?;
+        self.inside(had, |end, poisoned| if poisoned { Err(Refused::Poisoned) } else { Ok(work(end)) })
     }
 
-    /// Takes it if nobody has it.
+    /// The same if nobody has it.
     ///
     /// # Errors
-    /// None is expected.
-    pub fn try_lock(&self) -> taut_sys::Result<Option<Taken<'_, E>>> {
-        Ok(self.mutex.try_lock()?.map(|had| self.taken(had)))
+    /// [`Refused::Busy`], [`Refused::Poisoned`].
+    pub fn try_with<R>(&self, work: impl FnOnce(&mut E) -> R) -> Result<R, Refused> {
+        let had = self.mutex.try_lock().map_err(Refused::System)?.ok_or(Refused::Busy)?;
+        self.inside(had, |end, poisoned| if poisoned { Err(Refused::Poisoned) } else { Ok(work(end)) })
     }
 
-    fn taken(&self, had: Had) -> Taken<'_, E> {
-        let guard = Guard { serial: self, thread: PhantomData };
-        match had {
-            Had::Clean => Taken::Clean(guard),
-            Had::OwnerDied => Taken::OwnerDied(guard),
-        }
+    /// As [`Serial::with`], also if the end is poisoned, and then it is not when `work` returns. `work` is told whether it is.
+    ///
+    /// # Errors
+    /// [`Refused::System`].
+    pub fn recover<R>(&self, work: impl FnOnce(&mut E, bool) -> R) -> Result<R, Refused> {
+        let had = self.mutex.lock().map_err(Refused::System)?;
+        self.inside(had, |end, poisoned| Ok(work(end, poisoned)))
     }
 
-    /// The end, which nobody else has.
+    /// Calls `work`, and releases the mutex, which this thread has.
+    fn inside<R>(
+        &self,
+        had: Had,
+        work: impl FnOnce(&mut E, bool) -> Result<R, Refused>,
+    ) -> Result<R, Refused> {
+        let _turn = Turn(&self.mutex);
+        // SAFETY: this thread has the mutex until `_turn` is dropped, which is after the last use of the borrow; it has it
+        // once, for the mutex refuses a second time (I1).
+        let Guarded { end, poisoned } = unsafe { &mut *self.guarded.get() };
+        // Set while `work` runs, so that a panic leaves it so (I3).
+        let was = std::mem::replace(poisoned, true) || had == Had::OwnerDied;
+        let result = work(end, was);
+        *poisoned = matches!(result, Err(Refused::Poisoned));
+        result
+    }
+
+    /// The end, which nobody else has; poisoned or not.
     pub fn into_inner(self) -> E {
-        self.end.into_inner()
+        self.guarded.into_inner().end
     }
 }
 
@@ -139,50 +201,10 @@ impl<E> fmt::Debug for Serial<E> {
     }
 }
 
-/// The turn: the end, until dropped. It cannot go to another thread.
-///
-/// ```compile_fail,E0277
-/// let serial = taut_lock::Serial::new(0).unwrap();
-/// let guard = serial.lock().unwrap().into_inner();
-/// std::thread::scope(|scope| _ = scope.spawn(move || drop(guard)));
-/// ```
-pub struct Guard<'s, E> {
-    serial: &'s Serial<E>,
-    /// The mutex belongs to a thread.
-    thread: PhantomData<*const ()>,
-}
-
-impl<E> Deref for Guard<'_, E> {
-    type Target = E;
-
-    fn deref(&self) -> &E {
-        // SAFETY: this thread has the mutex (I1); no mutable borrow of this guard is alive.
-        unsafe { &*self.serial.end.get() }
-    }
-}
-
-impl<E> DerefMut for Guard<'_, E> {
-    fn deref_mut(&mut self) -> &mut E {
-        // SAFETY: this thread has the mutex (I1); this guard is borrowed mutably.
-        unsafe { &mut *self.serial.end.get() }
-    }
-}
-
-impl<E> Drop for Guard<'_, E> {
-    fn drop(&mut self) {
-        // It is this thread's (I1), so it cannot fail.
-        let _ = self.serial.mutex.unlock();
-    }
-}
-
-impl<E: fmt::Debug> fmt::Debug for Guard<'_, E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
     use super::*;
 
     #[test]
@@ -192,10 +214,13 @@ mod tests {
             for _ in 0..3 {
                 scope.spawn(|| {
                     for _ in 0..20_000 {
-                        let mut pair = serial.lock().unwrap().into_inner();
-                        assert_eq!(pair.0, pair.1);
-                        pair.0 += 1;
-                        pair.1 += 1;
+                        serial
+                            .with(|pair| {
+                                assert_eq!(pair.0, pair.1);
+                                pair.0 += 1;
+                                pair.1 += 1;
+                            })
+                            .unwrap();
                     }
                 });
             }
@@ -204,24 +229,58 @@ mod tests {
     }
 
     #[test]
-    fn tells_what_became_of_its_owner() {
+    fn who_is_inside_is_told_so() {
         let serial = Serial::new(1).unwrap();
-        {
-            let held = serial.lock().unwrap();
-            assert!(matches!(held, Taken::Clean(_)));
-            assert!(serial.lock().is_err(), "a second time in one thread");
-            assert!(matches!(serial.try_lock(), Ok(None)));
-        }
+        let nested = serial.with(|_| (serial.with(|_| ()), serial.try_with(|_| ()))).unwrap();
+        assert!(matches!(nested.0, Err(Refused::System(error)) if error.to_string().contains("EDEADLK")), "{nested:?}");
+        assert_eq!(nested.1, Err(Refused::Busy));
+        assert_eq!(serial.with(|end| *end), Ok(1));
+    }
+
+    #[test]
+    fn a_panic_inside_poisons_until_somebody_recovers() {
+        let serial = Serial::new((0, 0)).unwrap();
+        let half = |end: &mut (i32, i32)| {
+            end.0 += 1;
+            panic!("on purpose")
+        };
+        let panics = || catch_unwind(AssertUnwindSafe(|| serial.with(half).map(|()| ())));
         std::thread::scope(|scope| {
-            scope.spawn(|| {
-                let mut held = serial.lock().unwrap().into_inner();
-                *held = 2;
-                std::mem::forget(held);
-            });
+            scope.spawn(|| assert!(panics().is_err()));
         });
-        let held = serial.lock().unwrap();
-        assert!(matches!(held, Taken::OwnerDied(_)));
-        assert_eq!(*held.into_inner(), 2);
-        assert!(matches!(serial.try_lock(), Ok(Some(Taken::Clean(_)))));
+        assert_eq!(serial.with(|_| ()), Err(Refused::Poisoned));
+        assert_eq!(serial.try_with(|_| ()), Err(Refused::Poisoned));
+        // A recovery that panics has not recovered anything.
+        let fails = AssertUnwindSafe(|| serial.recover(|_, poisoned| assert!(!poisoned, "on purpose")));
+        assert!(catch_unwind(fails).is_err());
+        assert_eq!(serial.with(|_| ()), Err(Refused::Poisoned));
+        let recovered = serial.recover(|end, poisoned| {
+            end.1 = end.0;
+            poisoned
+        });
+        assert_eq!(recovered, Ok(true));
+        assert_eq!(serial.recover(|_, poisoned| poisoned), Ok(false));
+        assert_eq!(serial.with(|end| *end), Ok((1, 1)));
+        assert!(panics().is_err());
+        assert_eq!(serial.into_inner(), (2, 1));
+    }
+
+    /// Serials come and go while their memory is used again: none may stay on a thread's list of mutexes that it has, to
+    /// which the C library would write.
+    #[test]
+    fn nothing_is_left_on_the_list_of_who_was_inside() {
+        let other = Serial::new(0).unwrap();
+        for _ in 0..1_000 {
+            let serial = Serial::new([0_u8; 32]).unwrap();
+            let fails = AssertUnwindSafe(|| serial.with(|_| panic!("on purpose")).map(|()| ()));
+            let quiet = std::panic::take_hook();
+            std::panic::set_hook(Box::new(|_| ()));
+            assert!(catch_unwind(fails).is_err());
+            std::panic::set_hook(quiet);
+            drop(serial);
+            let blocks: Vec<_> = (0..4).map(|_| vec![0xAA_u8; 128]).collect();
+            other.with(|count| *count += 1).unwrap();
+            assert!(blocks.iter().flatten().all(|byte| *byte == 0xAA));
+        }
     }
 }

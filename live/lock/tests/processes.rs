@@ -228,12 +228,13 @@ fn an_owner_runs_at_the_priority_of_who_waits() {
         scope.spawn(move || {
             // SAFETY: a number.
             owner.store(unsafe { libc::gettid() } as u64, Ordering::Relaxed);
-            let held = serial.lock().unwrap();
-            owned.store(1, Ordering::Release);
-            while done.load(Ordering::Acquire) == 0 {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            drop(held);
+            let section = |(): &mut ()| {
+                owned.store(1, Ordering::Release);
+                while done.load(Ordering::Acquire) == 0 {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            };
+            serial.with(section).unwrap();
         });
         while owned.load(Ordering::Acquire) == 0 {
             std::thread::yield_now();
@@ -242,7 +243,7 @@ fn an_owner_runs_at_the_priority_of_who_waits() {
         let own = priority(owner);
         let waits = scope.spawn(move || {
             let permitted = set_fifo(17);
-            drop(serial.lock().unwrap());
+            serial.with(|()| ()).unwrap();
             permitted
         });
         let limit = Instant::now() + Duration::from_secs(5);

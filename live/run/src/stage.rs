@@ -136,15 +136,15 @@ impl<'s> Stage<'s> {
         // Whom it listens to, and since when.
         let mut behind = None;
         loop {
-            let waits = match flows.begin(at_ns, &mut self.waits) {
+            let task = match flows.begin(at_ns, &mut self.waits) {
                 Ok(()) => return true,
-                Err(NotBegun::Again) => None,
-                Err(NotBegun::Behind(task)) => Some(task),
+                // After a panic inside of a flow, which stops the application: to try again would take its core until then.
+                Err(NotBegun::Refused) => return false,
+                Err(NotBegun::Behind(task)) => task,
             };
             if self.control.stopping() {
                 return false;
             }
-            let Some(task) = waits else { continue };
             match behind.take() {
                 Some((other, rings)) if other == task => {
                     if flows.listener(task).wait(rings, None) != Woken::Rung {

@@ -133,13 +133,12 @@ impl Part<'_, '_> {
         let Self { flows, meter, .. } = self;
         for flow in flows {
             let begin = now();
-            let Ok(taken) = flow.lock() else { continue };
-            let mut taken = taken.into_inner();
-            let from = now();
-            taken.advance(tick, meter);
-            let to = now();
-            let touch = taken.touch;
-            drop(taken);
+            let advanced = flow.with(|flow| {
+                let from = now();
+                flow.advance(tick, meter);
+                (flow.touch, from, now())
+            });
+            let Ok((touch, from, to)) = advanced else { continue };
             meter.took(Call::Turn, touch, &[(begin, from), (to, now())]);
         }
     }

@@ -28,7 +28,7 @@ mod tests;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use taut_lock::{Bell, Listener, Ringer, Serial};
+use taut_lock::{Bell, Listener, Refused, Ringer, Serial};
 use taut_plan::{ArrivalPlan, ClassPlan, Flow, Mechanism, Plan};
 use taut_share::state::flow::Shape;
 use taut_share::state::{dbp, tccp};
@@ -192,8 +192,8 @@ fn member(plan: &Plan, name: &str) -> Option<Member> {
 pub(crate) enum NotBegun {
     /// A job of that task, by its position in the plan, must complete before.
     Behind(usize),
-    /// The system refused a lock, which it has no reason to.
-    Again,
+    /// A panic left the order of activations in the middle of a change, or the system refused a lock.
+    Refused,
 }
 
 /// The flows that one task takes part in.
@@ -214,14 +214,15 @@ impl<'p> TaskFlows<'p> {
     /// [`NotBegun`]: who is in the way; all but that was done.
     pub(crate) fn begin(&mut self, at_ns: u64, waits: &mut u64) -> Result<(), NotBegun> {
         for (group, role) in &self.joins {
-            let taken = match group.try_lock() {
-                Ok(Some(taken)) => taken,
-                _ => {
+            let advance = |calendar: &mut Calendar<'p>| calendar.advance(*role, at_ns);
+            let advanced = match group.try_with(advance) {
+                Err(Refused::Busy) => {
                     *waits += 1;
-                    group.lock().map_err(|_| NotBegun::Again)?
+                    group.with(advance)
                 }
+                had => had,
             };
-            let advanced = taken.into_inner().advance(*role, at_ns);
+            let advanced = advanced.map_err(|_| NotBegun::Refused)?;
             advanced.map_err(|Blocked { task }| NotBegun::Behind(task))?;
         }
         match self.ends.iter().find(|hold| !hold.end.is_ready()) {
@@ -243,10 +244,8 @@ impl<'p> TaskFlows<'p> {
     pub(crate) fn retire(&mut self) {
         self.complete();
         for ((group, role), hold) in self.joins.iter().zip(&self.ends) {
-            // Refused only where there is no such mutex, and then nobody else has got it either.
-            if let Ok(taken) = group.lock() {
-                taken.into_inner().retire(*role, hold.end.clone());
-            }
+            // Refused only if a panic left the calendar in the middle of a change, after which nothing is activated any more.
+            let _ = group.with(|calendar| calendar.retire(*role, hold.end.clone()));
             // What was activated before others heard of it.
             hold.end.complete();
         }
