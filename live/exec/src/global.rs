@@ -5,7 +5,7 @@
 
 use std::cell::UnsafeCell;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use taut_lock::life::{Alive, Lives};
 use taut_lock::queued::{self, Request};
@@ -89,6 +89,8 @@ impl<P: Asks> PartyCell<P> {
 pub(crate) struct Inner<'m, T> {
     pub(crate) parties: Parties<'m>,
     users: Box<[OnceLock<User>]>,
+    /// Users are added one at a time: what party one is follows from those before it.
+    adds: Mutex<()>,
     protocol: Protocol,
     /// How it is recorded.
     pub(crate) number: u32,
@@ -164,7 +166,7 @@ impl<'m, T: Send> Global<'m, T> {
         lines: Option<Lines>,
     ) -> Self {
         let users = (0..taut_lock::PARTIES_LIMIT).map(|_| OnceLock::new()).collect();
-        Self { inner: Arc::new(Inner { parties, users, protocol, number, value, _lines: lines }) }
+        Self { inner: Arc::new(Inner { parties, users, adds: Mutex::new(()), protocol, number, value, _lines: lines }) }
     }
 
     /// The value, if this is the last handle: no job can have it any more. `None` if it is of several processes.
@@ -230,8 +232,9 @@ impl<'m, T> Inner<'m, T> {
         matches!(self.parties, Parties::Queued(_))
     }
 
-    /// Adds a task.
+    /// Adds a task: as the party of its core or its own, which nobody else is, for users are added one at a time.
     pub(crate) fn add(&self, brand: u64, task: u32, priority: u32) -> Result<(), LayoutError> {
+        let _alone = self.adds.lock().unwrap_or_else(PoisonError::into_inner);
         let count = match &self.parties {
             Parties::Spin(parties) => parties.len(),
             Parties::Queued(parties) => parties.len(),

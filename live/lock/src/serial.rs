@@ -240,11 +240,11 @@ mod tests {
     #[test]
     fn a_panic_inside_poisons_until_somebody_recovers() {
         let serial = Serial::new((0, 0)).unwrap();
-        let half = |end: &mut (i32, i32)| {
+        let half = |end: &mut (i32, i32)| -> () {
             end.0 += 1;
             panic!("on purpose")
         };
-        let panics = || catch_unwind(AssertUnwindSafe(|| serial.with(half).map(|()| ())));
+        let panics = || catch_unwind(AssertUnwindSafe(|| serial.with(half)));
         std::thread::scope(|scope| {
             scope.spawn(|| assert!(panics().is_err()));
         });
@@ -272,7 +272,7 @@ mod tests {
         let other = Serial::new(0).unwrap();
         for _ in 0..1_000 {
             let serial = Serial::new([0_u8; 32]).unwrap();
-            let fails = AssertUnwindSafe(|| serial.with(|_| panic!("on purpose")).map(|()| ()));
+            let fails = AssertUnwindSafe(|| serial.with(|_| -> () { panic!("on purpose") }));
             let quiet = std::panic::take_hook();
             std::panic::set_hook(Box::new(|_| ()));
             assert!(catch_unwind(fails).is_err());

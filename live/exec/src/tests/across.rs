@@ -230,3 +230,31 @@ fn global_resources_that_cannot_be_used_are_told() {
     let mut other = Setup::new();
     assert!(matches!(other.uses_global(b, &global), Err(SetupError::ForeignResource { .. })));
 }
+
+/// Set-ups of several threads are each another party, or are told that there is none.
+#[test]
+fn two_setups_are_two_parties() {
+    let rounds = if cfg!(miri) { 10 } else { 1_000 };
+    for round in 0..rounds {
+        let mut memory = lines();
+        let protocol = if round % 2 == 0 { Protocol::Msrp } else { Protocol::Mpcp };
+        let global = Setup::new().global(protocol, Memory::new(&mut memory), 1, ()).unwrap();
+        let ready = AtomicU64::new(0);
+        let added = || {
+            let mut setup = Setup::new();
+            let core = setup.core(0, Rule::Srp);
+            let task = setup.task(core, TaskSetup::new("t", Release::ByHand), |_: &mut Job<'_>| {});
+            // Both at the same instant, as far as two processors go.
+            ready.fetch_add(1, Ordering::SeqCst);
+            while ready.load(Ordering::SeqCst) < 2 {
+                std::hint::spin_loop();
+            }
+            setup.uses_global(task, &global).is_ok()
+        };
+        let accepted = std::thread::scope(|threads| {
+            let other = threads.spawn(added);
+            [added(), other.join().unwrap()]
+        });
+        assert_ne!(accepted[0], accepted[1], "one party, round {round}: who was accepted");
+    }
+}
