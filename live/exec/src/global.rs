@@ -166,7 +166,17 @@ impl<'m, T: Send> Global<'m, T> {
         lines: Option<Lines>,
     ) -> Self {
         let users = (0..taut_lock::PARTIES_LIMIT).map(|_| OnceLock::new()).collect();
-        Self { inner: Arc::new(Inner { parties, users, adds: Mutex::new(()), protocol, number, value, _lines: lines }) }
+        Self {
+            inner: Arc::new(Inner {
+                parties,
+                users,
+                adds: Mutex::new(()),
+                protocol,
+                number,
+                value,
+                _lines: lines,
+            }),
+        }
     }
 
     /// The value, if this is the last handle: no job can have it any more. `None` if it is of several processes.

@@ -110,7 +110,9 @@ impl<T> Asking<'_, '_, T> {
     fn take(&self) -> Result<Entry, LockError> {
         match &self.inner.parties {
             // SAFETY: the party of the request's core.
-            Parties::Spin(parties) => unsafe { self.shared.spin(self.request, &parties[self.party as usize]) },
+            Parties::Spin(parties) => unsafe {
+                self.shared.spin(self.request, &parties[self.party as usize])
+            },
             // SAFETY: the party of the request's task, whose one job this is.
             Parties::Queued(parties) => unsafe {
                 self.shared.sleep_for(self.request, &parties[self.party as usize])
@@ -121,7 +123,9 @@ impl<T> Asking<'_, '_, T> {
     fn give(&self) {
         match &self.inner.parties {
             // SAFETY: as in `take`, by which it was had.
-            Parties::Spin(parties) => unsafe { self.shared.unspin(self.request, &parties[self.party as usize]) },
+            Parties::Spin(parties) => unsafe {
+                self.shared.unspin(self.request, &parties[self.party as usize])
+            },
             // SAFETY: as in `take`.
             Parties::Queued(parties) => unsafe {
                 self.shared.give_on(self.request, &parties[self.party as usize]);

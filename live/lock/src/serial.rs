@@ -232,7 +232,10 @@ mod tests {
     fn who_is_inside_is_told_so() {
         let serial = Serial::new(1).unwrap();
         let nested = serial.with(|_| (serial.with(|_| ()), serial.try_with(|_| ()))).unwrap();
-        assert!(matches!(nested.0, Err(Refused::System(error)) if error.to_string().contains("EDEADLK")), "{nested:?}");
+        assert!(
+            matches!(nested.0, Err(Refused::System(error)) if error.to_string().contains("EDEADLK")),
+            "{nested:?}"
+        );
         assert_eq!(nested.1, Err(Refused::Busy));
         assert_eq!(serial.with(|end| *end), Ok(1));
     }
