@@ -10,8 +10,6 @@
 //!                                       cochlear-ui
 //! ```
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program tells its user")]
-
 mod arguments;
 mod output;
 mod source;
@@ -105,7 +103,7 @@ fn main() -> ExitCode {
     let arguments = match Arguments::parse(std::env::args_os().skip(1)) {
         Ok(Some(arguments)) => arguments,
         Ok(None) => {
-            print!("{USAGE}");
+            taut::outln!("{USAGE}");
             return ExitCode::SUCCESS;
         }
         Err(message) => return refuse(&message),
@@ -118,6 +116,6 @@ fn main() -> ExitCode {
 }
 
 fn refuse(message: &str) -> ExitCode {
-    eprintln!("error: {message}");
+    taut::errln!("error: {message}");
     ExitCode::from(2)
 }

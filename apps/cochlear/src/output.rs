@@ -63,7 +63,7 @@ impl<'p> Output<'p> {
         let here = std::env::current_dir().unwrap_or_default();
         let shown = folder.strip_prefix(here).unwrap_or(folder);
         for name in [PICTURE, SOUND] {
-            eprintln!("wrote {}", shown.join(name).display());
+            taut::errln!("wrote {}", shown.join(name).display());
         }
         Ok(())
     }

@@ -4,8 +4,6 @@
 //! The blocks of the model as tasks. When all have ended, every value that any of them read is compared with what the
 //! model reads: exits with 1 if one differs.
 
-#![allow(clippy::print_stdout, reason = "a program tells its user")]
-
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
@@ -122,15 +120,15 @@ fn main() -> ExitCode {
     }
     let read = std::mem::take(&mut *READ.lock().unwrap_or_else(PoisonError::into_inner));
     let comparison = compare(&read);
-    println!("{} values, read in {} jobs", comparison.reads, comparison.jobs);
+    taut::outln!("{} values, read in {} jobs", comparison.reads, comparison.jobs);
     match comparison.first {
         None => {
-            println!("all are the model's");
+            taut::outln!("all are the model's");
             ExitCode::SUCCESS
         }
         Some(first) => {
-            println!("{} are not the model's", comparison.different);
-            println!("{first}");
+            taut::outln!("{} are not the model's", comparison.different);
+            taut::outln!("{first}");
             ExitCode::FAILURE
         }
     }

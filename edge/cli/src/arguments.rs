@@ -245,6 +245,10 @@ pub(crate) struct Run {
     /// Run until Ctrl-C.
     #[arg(long)]
     pub(crate) forever: bool,
+    /// How long the application may take to end once it was asked to; then it is killed [default: 15s]. The longest deadline
+    /// and 1ms for each MiB of its memory come to it.
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) patience: Option<Duration>,
     /// The folder for the recording and the report [default: target/taut beside the manifest].
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,

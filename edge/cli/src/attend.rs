@@ -12,6 +12,7 @@ use taut_sys::signals;
 
 use crate::arguments::Screen;
 use crate::outcome::{Failure, Outcome};
+use crate::say::{err, errln};
 
 /// Looked at between two steps of something that takes long.
 pub(crate) struct Attendant {
@@ -38,7 +39,7 @@ impl Attendant {
             flag.store(true, Ordering::Relaxed);
             let again = match signals::wait_for(&only, Some(Duration::from_secs(1))) {
                 Ok(None) => {
-                    eprintln!("\nending after this step; Ctrl-C again ends at once");
+                    errln!("\nending after this step; Ctrl-C again ends at once");
                     signals::wait_for(&only, None)
                 }
                 other => other,
@@ -74,7 +75,7 @@ impl Attendant {
             (self.told, self.shown) = (Instant::now(), true);
             // A line that wraps would not be taken away again.
             let text: String = text().chars().take(self.width).collect();
-            eprint!("\r\x1b[K{text}");
+            err!("\r\x1b[K{text}");
             let _ = std::io::stderr().flush();
         }
     }
@@ -82,7 +83,7 @@ impl Attendant {
     /// Takes the line of progress away.
     pub(crate) fn done(&mut self) {
         if std::mem::take(&mut self.shown) {
-            eprint!("\r\x1b[K");
+            err!("\r\x1b[K");
             let _ = std::io::stderr().flush();
         }
     }

@@ -10,6 +10,7 @@ use taut_sys::{EPERM, machine, memory, thread};
 
 use crate::arguments::{Bench, Format};
 use crate::outcome::{Failure, Outcome};
+use crate::say::{err, out, outln};
 
 /// Of the form of the JSON.
 const SCHEMA_VERSION: u32 = 1;
@@ -50,13 +51,13 @@ pub(crate) fn bench(arguments: &Bench) -> Result<Outcome, Failure> {
     let figures = measure(&cores, &online, arguments.duration.as_ns(), permille)?;
     let overlay = overlay(&figures, permille);
     match arguments.format {
-        Format::Json => println!("{}", json(&figures, permille)),
-        Format::Human => print!("{overlay}"),
+        Format::Json => outln!("{}", json(&figures, permille)),
+        Format::Human => out!("{overlay}"),
     }
     if let Some(path) = &arguments.out {
         std::fs::write(path, &overlay).map_err(Failure::write(path))?;
     }
-    eprint!("{}", table(&figures, permille));
+    err!("{}", table(&figures, permille));
     Ok(Outcome::Yes)
 }
 

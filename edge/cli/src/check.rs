@@ -9,6 +9,7 @@ use crate::arguments::{Check, Format, Screen};
 use crate::columns::{columns, rounded};
 use crate::input::Files;
 use crate::outcome::{Failure, Outcome};
+use crate::say::{errln, out, outln};
 
 pub(crate) fn check(arguments: &Check, screen: &Screen) -> Result<Outcome, Failure> {
     let text = Files::find(&arguments.manifest)?.load()?;
@@ -18,15 +19,15 @@ pub(crate) fn check(arguments: &Check, screen: &Screen) -> Result<Outcome, Failu
         Format::Human => {
             text.show(planned.as_ref(), screen);
             match &planned {
-                Some(planned) if planned.plan.proven => print!("{}", summary(&planned.plan)),
-                Some(_) => eprintln!("not proven: no plan is written and nothing is run"),
+                Some(planned) if planned.plan.proven => out!("{}", summary(&planned.plan)),
+                Some(_) => errln!("not proven: no plan is written and nothing is run"),
                 None => {}
             }
         }
         Format::Json => {
             let mut answer = text.json(planned.as_ref());
             answer["proven"] = proven.unwrap_or(false).into();
-            println!("{answer:#}");
+            outln!("{answer:#}");
         }
     }
     Ok(match proven {

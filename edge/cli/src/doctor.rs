@@ -9,6 +9,7 @@ use taut_sys::{machine, memory};
 use crate::arguments::{Doctor, Screen};
 use crate::input::Files;
 use crate::outcome::{Failure, Outcome};
+use crate::say::outln;
 
 pub(crate) fn doctor(arguments: &Doctor, screen: &Screen) -> Result<Outcome, Failure> {
     let mut posture = match &arguments.path {
@@ -29,16 +30,18 @@ pub(crate) fn doctor(arguments: &Doctor, screen: &Screen) -> Result<Outcome, Fai
         posture.lose(Guarantee::Wakeup, error);
     }
     for (key, value) in machine::machine_facts() {
-        println!("{key:<22} {value}");
+        outln!("{key:<22} {value}");
     }
-    println!();
+    outln!("");
     for (guarantee, gives) in Guarantee::ALL {
         let have = if posture.keeps(guarantee) { "yes" } else { "no " };
-        println!("{have}  {guarantee:?}: {gives}");
+        outln!("{have}  {guarantee:?}: {gives}");
         for lost in posture.lost.iter().filter(|lost| lost.guarantee == guarantee) {
-            println!(
+            outln!(
                 "       why: {}\n       means: {}\n       to get it: {}",
-                lost.why, lost.means, lost.remedy
+                lost.why,
+                lost.means,
+                lost.remedy
             );
         }
     }

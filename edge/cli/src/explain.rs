@@ -6,13 +6,14 @@
 use crate::arguments::{Explain, Screen};
 use crate::input::Files;
 use crate::outcome::{Failure, Outcome};
+use crate::say::{out, outln};
 
 pub(crate) fn explain(arguments: &Explain, screen: &Screen) -> Result<Outcome, Failure> {
     if let Some(code) = &arguments.code {
         let page = taut_manifest::parse_code(code)
             .and_then(taut_manifest::explain)
             .ok_or_else(|| Failure::Usage(format!("there is no code {code}; codes look like TAUT0201")))?;
-        println!("{}", page.trim_end());
+        outln!("{}", page.trim_end());
     }
     if arguments.task.is_none() && arguments.channel.is_none() && arguments.chain.is_none() {
         return Ok(Outcome::Yes);
@@ -41,11 +42,11 @@ pub(crate) fn explain(arguments: &Explain, screen: &Screen) -> Result<Outcome, F
                 let manifest = files.manifest.display();
                 Failure::Usage(format!("{manifest} has no {what} `{name}`; it has: {there}"))
             };
-            print!("{}", explain(plan, name).ok_or_else(missing)?);
+            out!("{}", explain(plan, name).ok_or_else(missing)?);
             let more = taut_plan::advise_task(&planned.model, name)
                 .filter(|more| what == "task" && !more.is_empty());
             if let Some(more) = more {
-                print!("\n{more}");
+                out!("\n{more}");
             }
         }
     }
@@ -53,6 +54,6 @@ pub(crate) fn explain(arguments: &Explain, screen: &Screen) -> Result<Outcome, F
 }
 
 pub(crate) fn schema() -> Result<Outcome, Failure> {
-    println!("{:#}", taut_manifest::schema());
+    outln!("{:#}", taut_manifest::schema());
     Ok(Outcome::Yes)
 }

@@ -13,6 +13,7 @@ use crate::import::{SCHEMA_VERSION, free, put};
 use crate::input::Files;
 use crate::outcome::{Failure, Outcome};
 use crate::plan::write;
+use crate::say::outln;
 
 /// How many places of one loss are shown; the others are counted.
 const PLACES: usize = 6;
@@ -56,7 +57,7 @@ pub(crate) fn export(arguments: &Export, screen: &Screen) -> Result<Outcome, Fai
         Format::Json => {
             output.map_or(Ok(()), |output| write(output, &exported.text))?;
             let lost = exported.lost.iter().map(|lost| json!({ "place": lost.place, "what": lost.what }));
-            println!(
+            outln!(
                 "{:#}",
                 json!({
                     "schema_version": SCHEMA_VERSION,

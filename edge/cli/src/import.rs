@@ -12,6 +12,7 @@ use taut_exchange::{Imported, Options, Source};
 use crate::arguments::{Format, Import};
 use crate::outcome::{Failure, Outcome};
 use crate::plan::write;
+use crate::say::{errln, out, outln};
 
 /// The version of the report.
 pub(crate) const SCHEMA_VERSION: u32 = 1;
@@ -49,7 +50,7 @@ pub(crate) fn import(arguments: &Import) -> Result<Outcome, Failure> {
         Format::Json => {
             let output = arguments.output.as_deref();
             output.map_or(Ok(()), |output| write(output, &imported.manifest))?;
-            println!("{:#}", report(&imported, &shown, output));
+            outln!("{:#}", report(&imported, &shown, output));
         }
     }
     Ok(Outcome::Yes)
@@ -113,25 +114,25 @@ pub(crate) fn free(output: Option<&Path>, force: bool) -> Result<(), Failure> {
 /// Into a file, or on stdout.
 pub(crate) fn put(text: &str, output: Option<&Path>) -> Result<(), Failure> {
     let Some(path) = output else {
-        print!("{text}");
+        out!("{text}");
         return Ok(());
     };
     write(path, text)?;
-    eprintln!("wrote {}", path.display());
+    errln!("wrote {}", path.display());
     Ok(())
 }
 
 /// What could not be carried over, on stderr.
 fn tell(imported: &Imported, shown: &str) {
-    eprintln!("read as {}", imported.source.title());
+    errln!("read as {}", imported.source.title());
     if imported.lost.is_empty() {
         return;
     }
-    eprintln!("not carried over as it is:");
+    errln!("not carried over as it is:");
     for item in &imported.lost {
         match item.at {
-            Some(_) => eprintln!("  {shown}:{item}"),
-            None => eprintln!("  {item}"),
+            Some(_) => errln!("  {shown}:{item}"),
+            None => errln!("  {item}"),
         }
     }
 }

@@ -11,6 +11,7 @@ use taut_plan::{Input, LockError, Plan, Planned, Wish, digest};
 
 use crate::arguments::{Manifest, Screen};
 use crate::outcome::Failure;
+use crate::say::{err, errln};
 
 /// A manifest that was found, with its overlays.
 #[derive(Debug)]
@@ -135,7 +136,7 @@ impl Text {
     pub(crate) fn show(&self, planned: Option<&Planned>, screen: &Screen) {
         let diagnostics = self.diagnostics(planned);
         let sources: Vec<&Source> = self.sources.iter().collect();
-        eprint!("{}", taut_manifest::render(&diagnostics, &sources, screen.color_err, screen.width));
+        err!("{}", taut_manifest::render(&diagnostics, &sources, screen.color_err, screen.width));
         let count =
             |severity| diagnostics.iter().filter(|diagnostic| diagnostic.severity == severity).count();
         let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
@@ -144,7 +145,7 @@ impl Text {
                 1 => format!("1 {what}"),
                 number => format!("{number} {what}s"),
             };
-            eprintln!("{}, {}", plural(errors, "error"), plural(warnings, "warning"));
+            errln!("{}, {}", plural(errors, "error"), plural(warnings, "warning"));
         }
     }
 
@@ -152,7 +153,7 @@ impl Text {
     pub(crate) fn tell(&self, faults: &[Fault], screen: &Screen) {
         let sources: Vec<&Source> = self.sources.iter().collect();
         let diagnostics = self.loaded.diagnose(faults);
-        eprint!("{}", taut_manifest::render(&diagnostics, &sources, screen.color_err, screen.width));
+        err!("{}", taut_manifest::render(&diagnostics, &sources, screen.color_err, screen.width));
     }
 
     /// The same, for programs.

@@ -3,8 +3,6 @@
 
 //! The `taut` command: checks, plans, runs and reports.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "edge: this is where people are told")]
-
 mod arguments;
 mod attend;
 mod bench;
@@ -22,6 +20,7 @@ mod refute;
 mod replay;
 mod report;
 mod run;
+mod say;
 mod sim;
 mod stage;
 mod sweep;
@@ -32,11 +31,14 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::arguments::{Arguments, Command};
+use crate::say::errln;
 
 fn main() -> ExitCode {
-    // If it cannot be had, printing into a closed pipe is loud, and nothing else is different.
-    let _ = taut_sys::signals::end_at_closed_pipe();
     let arguments = Arguments::parse();
+    // What writes files as well goes on without its reader. If it cannot be had, the others go on for longer.
+    if !matches!(arguments.command, Command::Run(_) | Command::Report(_)) {
+        let _ = taut_sys::signals::end_at_closed_pipe();
+    }
     let screen = arguments.screen();
     let outcome = match arguments.command {
         Command::Check(arguments) => check::check(&arguments, &screen),
@@ -56,7 +58,7 @@ fn main() -> ExitCode {
     };
     outcome
         .unwrap_or_else(|failure| {
-            eprintln!("error: {failure}");
+            errln!("error: {failure}");
             failure.outcome()
         })
         .code()

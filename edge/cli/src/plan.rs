@@ -11,6 +11,7 @@ use taut_plan::{Aim, DecisionPlan, LockError, Wish};
 use crate::arguments::{Minimise, Plan, Screen};
 use crate::input::Files;
 use crate::outcome::{Failure, Outcome};
+use crate::say::{errln, out, outln};
 
 pub(crate) fn plan(arguments: &Plan, screen: &Screen) -> Result<Outcome, Failure> {
     let files = Files::find(&arguments.manifest)?;
@@ -21,7 +22,7 @@ pub(crate) fn plan(arguments: &Plan, screen: &Screen) -> Result<Outcome, Failure
     let text = if looks { text } else { text.wishing(asked) };
     if let (Some(name), Some(model)) = (&arguments.why, text.model()) {
         let why = taut_plan::why_channel(model, text.wish(), name);
-        print!("{}", why.map_err(|error| Failure::Usage(error.to_string()))?);
+        out!("{}", why.map_err(|error| Failure::Usage(error.to_string()))?);
         return Ok(Outcome::Yes);
     }
     let planned = text.planned()?;
@@ -30,14 +31,14 @@ pub(crate) fn plan(arguments: &Plan, screen: &Screen) -> Result<Outcome, Failure
         return Ok(Outcome::Usage);
     };
     if !planned.plan.proven {
-        eprintln!("not proven: {} is not written", files.lock.display());
+        errln!("not proven: {} is not written", files.lock.display());
         return Ok(Outcome::No);
     }
     let new = planned.plan;
     let lock = new.to_lock().map_err(|error| Failure::Internal(error.to_string()))?;
     let old = std::fs::read_to_string(&files.lock).ok();
     if old.as_ref() == Some(&lock) {
-        println!("{} is up to date", files.lock.display());
+        outln!("{} is up to date", files.lock.display());
         return Ok(Outcome::Yes);
     }
     let (mut code, mut state) = (codes::LOCK_STALE, "is out of date");
@@ -58,23 +59,23 @@ pub(crate) fn plan(arguments: &Plan, screen: &Screen) -> Result<Outcome, Failure
         }
     };
     if arguments.check {
-        eprintln!("error[{code}]: {} {state}; run `taut plan`", files.lock.display());
+        errln!("error[{code}]: {} {state}; run `taut plan`", files.lock.display());
         for change in &changes {
-            eprintln!("  {change}");
+            errln!("  {change}");
         }
         return Ok(Outcome::No);
     }
     write(&files.lock, &lock)?;
-    println!("wrote {}", files.lock.display());
+    outln!("wrote {}", files.lock.display());
     if let Some(not) = new.not_executed() {
-        eprintln!("it is proven, and not run: this version does not execute {}", not.what);
-        eprintln!("  help: {}", not.help);
+        errln!("it is proven, and not run: this version does not execute {}", not.what);
+        errln!("  help: {}", not.help);
     }
     if let Some(decision) = &new.decision {
-        println!("{}", told(decision));
+        outln!("{}", told(decision));
     }
     for change in &changes {
-        println!("  {change}");
+        outln!("  {change}");
     }
     Ok(Outcome::Yes)
 }

@@ -20,6 +20,7 @@ use crate::attend::Attendant;
 use crate::columns::{columns, micros, share};
 use crate::input::Files;
 use crate::outcome::{Failure, Outcome};
+use crate::say::{errln, out, outln};
 use crate::stage::rules;
 use crate::trace::{self, Shown, Trace};
 
@@ -91,17 +92,17 @@ pub(crate) fn refute(arguments: &Refute, screen: &Screen) -> Result<Outcome, Fai
     };
     let told = Told { app: &plan.app, set: &set, arguments, progress, interrupted };
     match arguments.format {
-        Format::Human => print!("{}", told.answer(spent, shown.as_ref().map(|(_, trace)| trace))),
+        Format::Human => out!("{}", told.answer(spent, shown.as_ref().map(|(_, trace)| trace))),
         Format::Json => {
             let trace = shown.as_ref().map(|(path, trace)| trace.json(path));
-            println!("{:#}", told.json(trace));
+            outln!("{:#}", told.json(trace));
         }
     }
     if let Some((path, trace)) = &shown {
         match trace::write(path, trace) {
             // Nobody asked for it: the answer stands without.
             Err(failure) if arguments.trace.is_none() => {
-                eprintln!("warning: {failure}; `--trace FILE` writes elsewhere");
+                errln!("warning: {failure}; `--trace FILE` writes elsewhere");
             }
             other => other?,
         }

@@ -15,6 +15,7 @@ use crate::arguments::{self, Format};
 use crate::columns::{columns, micros};
 use crate::outcome::{Failure, Outcome};
 use crate::report;
+use crate::say::{out, outln};
 use crate::stage::staged;
 
 pub(crate) fn replay(arguments: &arguments::Replay) -> Result<Outcome, Failure> {
@@ -65,8 +66,8 @@ pub(crate) fn replay(arguments: &arguments::Replay) -> Result<Outcome, Failure> 
         ended: run.records.iter().any(|record| record.kind == Kind::End),
     };
     match arguments.format {
-        Format::Human => print!("{}", seen.text()),
-        Format::Json => println!("{:#}", seen.json()),
+        Format::Human => out!("{}", seen.text()),
+        Format::Json => outln!("{:#}", seen.json()),
     }
     Ok(if replayed.is_equal() { Outcome::Yes } else { Outcome::No })
 }

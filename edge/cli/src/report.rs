@@ -12,6 +12,7 @@ use taut_report::{About, Report};
 use crate::arguments::{self, Format, Screen};
 use crate::outcome::{Failure, Outcome};
 use crate::plan::write;
+use crate::say::{errln, out, outln};
 
 /// The recording's name in an output folder.
 pub(crate) const RECORDING: &str = "run.taut";
@@ -52,8 +53,8 @@ pub(crate) fn make(recording: &Path, format: Format, screen: &Screen) -> Result<
     let (run, plan) = read(recording)?;
     let report = Report::new(&plan, &run);
     match format {
-        Format::Human => print!("{}", report.text(screen.width, screen.color_out)),
-        Format::Json => println!("{}", report.json()),
+        Format::Human => out!("{}", report.text(screen.width, screen.color_out)),
+        Format::Json => outln!("{}", report.json()),
     }
     let folder = recording.parent().unwrap_or(Path::new("."));
     let command = format!("taut report {}", recording.display());
@@ -66,7 +67,7 @@ pub(crate) fn make(recording: &Path, format: Format, screen: &Screen) -> Result<
     for (name, content, how) in files {
         let path = folder.join(name);
         write(&path, content)?;
-        eprintln!("wrote {}{how}", path.display());
+        errln!("wrote {}{how}", path.display());
     }
     Ok(if report.verdict().holds() { Outcome::Yes } else { Outcome::No })
 }

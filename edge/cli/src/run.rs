@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use taut_plan::{ClassPlan, Plan};
-use taut_sys::{clock, signals};
+use taut_sys::{clock, process, signals};
 use taut_time::Duration;
 
 use crate::arguments::{Format, Run, Screen};
@@ -18,6 +18,7 @@ use crate::input::Files;
 use crate::outcome::{Failure, Outcome};
 use crate::plan::write;
 use crate::report::{self, RECORDING, output_folder};
+use crate::say::{errln, out};
 
 pub(crate) fn run(arguments: &Run, screen: &Screen) -> Result<Outcome, Failure> {
     let files = Files::find(&arguments.manifest)?;
@@ -29,23 +30,23 @@ pub(crate) fn run(arguments: &Run, screen: &Screen) -> Result<Outcome, Failure> 
     };
     let plan = planned.plan;
     if !plan.proven {
-        eprintln!("not proven: {} is not run", plan.app);
+        errln!("not proven: {} is not run", plan.app);
         return Ok(Outcome::No);
     }
     if let Some(not) = plan.not_executed() {
-        eprintln!("{} is proven, and not run: this version does not execute {}", plan.app, not.what);
-        eprintln!("help: {}", not.help);
+        errln!("{} is proven, and not run: this version does not execute {}", plan.app, not.what);
+        errln!("help: {}", not.help);
         return Ok(Outcome::No);
     }
     let out = arguments.out.clone().unwrap_or_else(|| output_folder(&files.folder));
     if arguments.dry_run {
-        print!("{}", dry_run(&plan, &out));
+        out!("{}", dry_run(&plan, &out));
         return Ok(Outcome::Yes);
     }
     let lock = plan.to_lock().map_err(|error| Failure::Internal(error.to_string()))?;
     if std::fs::read_to_string(&files.lock).ok().as_ref() != Some(&lock) {
         write(&files.lock, &lock)?;
-        eprintln!("planned: wrote {}", files.lock.display());
+        errln!("planned: wrote {}", files.lock.display());
     }
     let program = build::program(&files.folder, model.app().exec.as_deref())?;
     std::fs::create_dir_all(&out).map_err(Failure::write(&out))?;
@@ -58,9 +59,11 @@ pub(crate) fn run(arguments: &Run, screen: &Screen) -> Result<Outcome, Failure> 
         _ => {}
     }
     let duration = (!arguments.forever).then_some(arguments.duration);
-    let (status, interrupted) = attend(start(arguments, &program, &files, &out, duration)?)?;
+    let patience = Patience::new(&plan, arguments.patience);
+    let child = start(arguments, &program, &files, &out, duration)?;
+    let Attended { status, interrupted } = attend(child, duration, &patience)?;
     if let Some(signal) = status.signal() {
-        eprintln!("{} was ended by signal {signal}; its recording goes as far as it came", plan.app);
+        errln!("{} was ended by signal {signal}; its recording goes as far as it came", plan.app);
     }
     if !recording.is_file() {
         return Ok(status.code().map_or(Outcome::Internal, program_code));
@@ -95,25 +98,98 @@ fn start(
         command.env("TAUT_FOR", duration.to_string());
     }
     // A signal that comes from here on is for the application, which ends in order.
-    signals::block(&signals::TERMINATION).map_err(|error| Failure::Environment(error.to_string()))?;
+    signals::block(signals::termination()).map_err(|error| Failure::Environment(error.to_string()))?;
     command.env("TAUT_SPAWNED_NS", clock::monotonic_ns().to_string());
     command.spawn().map_err(|error| Failure::Program(format!("cannot start {}: {error}", program.display())))
 }
 
-/// Waits for the application; hands signals on. Whether Ctrl-C was among them.
-fn attend(mut child: Child) -> Result<(ExitStatus, bool), Failure> {
+/// How long an application may take to end once it was asked to, with what it frees: the stages of its own end
+/// (docs/ending.md) last as long at most, unless the machine stands still.
+const PATIENCE: Duration = Duration::from_ms(15_000);
+/// How long it may take to get to release 0.
+const START: Duration = Duration::from_ms(35_000);
+/// How long it may take after a second signal, which ends it at once.
+const SHORT: Duration = Duration::from_ms(2_000);
+/// Signals that are not further apart are one: a process group gets a signal that comes to each of its members as well.
+const SAME: Duration = Duration::from_ms(100);
+
+/// How long an application may take to end.
+struct Patience {
+    /// Once it was asked to, or its time is over.
+    asked: Duration,
+    /// Beyond the plan's own times: the longest deadline, and the safe state's budget.
+    own: Duration,
+}
+
+impl Patience {
+    fn new(plan: &Plan, asked: Option<Duration>) -> Self {
+        let deadline = plan.tasks.iter().map(|task| match &task.class {
+            ClassPlan::RealTime { deadline, .. } => *deadline,
+            ClassPlan::BestEffort {} => Duration::ZERO,
+        });
+        Self { asked: asked.unwrap_or(PATIENCE), own: deadline.max().unwrap_or_default() }
+    }
+
+    /// From now on, with what it takes to free the memory that the process has: a millisecond for each MiB, three times what
+    /// was measured.
+    fn until(&self, child: &Child, patience: Duration) -> u64 {
+        let mib = process::resident_bytes(child.id()) >> 20;
+        let all = patience.as_ns().saturating_add(self.own.as_ns()).saturating_add(mib * 1_000_000);
+        clock::monotonic_ns().saturating_add(all)
+    }
+}
+
+/// How the application ended.
+struct Attended {
+    status: ExitStatus,
+    /// Whether Ctrl-C was among the signals.
+    interrupted: bool,
+}
+
+/// Waits for the application; hands signals on. One that outlives its patience is killed.
+fn attend(mut child: Child, duration: Option<Duration>, patience: &Patience) -> Result<Attended, Failure> {
     let lost = |error: std::io::Error| Failure::Internal(format!("lost the application: {error}"));
     let mut interrupted = false;
+    let whole = |duration: Duration| {
+        Duration::from_ns(
+            duration.as_ns().saturating_add(START.as_ns()).saturating_add(patience.asked.as_ns()),
+        )
+    };
+    let whole = duration.map(whole);
+    let mut until_ns = whole.map_or(u64::MAX, |whole| patience.until(&child, whole));
+    let mut first_ns = None;
+    let mut killed = false;
     loop {
         if let Some(status) = child.try_wait().map_err(lost)? {
-            return Ok((status, interrupted));
+            // From here on Ctrl-C ends the command itself.
+            let _ = signals::unblock(signals::termination());
+            return Ok(Attended { status, interrupted });
+        }
+        if clock::monotonic_ns() >= until_ns {
+            if killed {
+                return Err(Failure::Environment(format!(
+                    "process {} cannot be ended: the kernel keeps a thread of it in an uninterruptible sleep",
+                    child.id()
+                )));
+            }
+            killed = true;
+            errln!("the application did not end in time; killed, so its safe state did not run");
+            let _ = signals::kill(child.id(), signals::SIGKILL);
+            until_ns = patience.until(&child, patience.asked);
         }
         let round = std::time::Duration::from_millis(20);
-        let signal = signals::wait_for(&signals::TERMINATION, Some(round));
+        let signal = signals::wait_for(signals::termination(), Some(round));
         if let Some(number) = signal.map_err(|error| Failure::Internal(error.to_string()))? {
             interrupted |= number == signals::SIGINT;
             // Ctrl-C reaches the whole group; a second copy does no harm.
             let _ = signals::kill(child.id(), number);
+            let now_ns = clock::monotonic_ns();
+            let first = *first_ns.get_or_insert(now_ns);
+            let again = now_ns.saturating_sub(first) >= SAME.as_ns();
+            if !killed {
+                let more = if again { SHORT.min(patience.asked) } else { patience.asked };
+                until_ns = until_ns.min(patience.until(&child, more));
+            }
         }
     }
 }

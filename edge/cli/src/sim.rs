@@ -13,6 +13,7 @@ use crate::attend::Attendant;
 use crate::columns::{columns, micros, share};
 use crate::input::Files;
 use crate::outcome::{Failure, Outcome};
+use crate::say::{errln, out, outln};
 use crate::stage::{executions, limits, rules, set};
 use crate::trace::{self, Shown, Trace};
 
@@ -74,15 +75,15 @@ pub(crate) fn sim(arguments: &Sim, screen: &Screen) -> Result<Outcome, Failure> 
     let json_trace = shown.as_ref().map(|(path, trace)| trace.json(path));
     match arguments.format {
         Format::Human => {
-            print!("{}", seen.text(plan, arguments, interrupted, shown.as_ref().map(|(_, trace)| trace)))
+            out!("{}", seen.text(plan, arguments, interrupted, shown.as_ref().map(|(_, trace)| trace)))
         }
-        Format::Json => println!("{:#}", seen.json(plan, arguments, interrupted, json_trace)),
+        Format::Json => outln!("{:#}", seen.json(plan, arguments, interrupted, json_trace)),
     }
     if let Some((path, trace)) = &shown {
         trace::write(path, trace)?;
     }
     if seen.rows.iter().any(Row::exceeds) {
-        eprintln!(
+        errln!(
             "a simulated response is longer than its bound: please report this, with the manifest and the seed"
         );
         return Ok(Outcome::Internal);

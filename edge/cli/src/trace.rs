@@ -13,6 +13,7 @@ use taut_sim::{Event, Limit, Rules, Scenario, Simulation};
 use taut_time::{Duration, Instant};
 
 use crate::outcome::{Failure, Outcome};
+use crate::say::errln;
 
 /// How a trace is looked at, behind its name.
 pub(crate) const HOW: &str = ": open it at https://ui.perfetto.dev (it stays in your browser)";
@@ -210,7 +211,7 @@ pub(crate) fn write(path: &Path, trace: &Trace) -> Result<(), Failure> {
     } else {
         crate::plan::write(path, &trace.bytes)?;
     }
-    eprintln!("wrote {}{HOW}", path.display());
+    errln!("wrote {}{HOW}", path.display());
     Ok(())
 }
 

@@ -94,6 +94,29 @@ macro_rules! main {
     };
 }
 
+/// Prints a line to stdout. What a closed pipe or a full disk does not take is lost; `println!` panics there, which ends a
+/// thread of an application that controls something.
+#[macro_export]
+macro_rules! outln {
+    ($($text:tt)*) => {{
+        let _ = ::std::io::Write::write_fmt(
+            &mut ::std::io::stdout(),
+            format_args!("{}\n", format_args!($($text)*)),
+        );
+    }};
+}
+
+/// As [`outln!`], to stderr.
+#[macro_export]
+macro_rules! errln {
+    ($($text:tt)*) => {{
+        let _ = ::std::io::Write::write_fmt(
+            &mut ::std::io::stderr(),
+            format_args!("{}\n", format_args!($($text)*)),
+        );
+    }};
+}
+
 // What that page shows of code is a test here.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/locks.md")]

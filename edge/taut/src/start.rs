@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-#![allow(clippy::print_stderr, reason = "edge: this is where people are told")]
-
 use std::process::ExitCode;
 
 use taut_boot::{LoadError, Posture};
@@ -10,12 +8,19 @@ use taut_plan::Plan;
 use taut_run::{App, Config, Error, Observer, Reason};
 use taut_time::Duration;
 
+/// A line to stderr, of what that takes without waiting: the application goes on whoever reads it, or does not.
+macro_rules! tell {
+    ($($text:tt)*) => {{
+        let _ = taut_run::tell(&format!("{}\n", format_args!($($text)*)));
+    }};
+}
+
 /// Boots and runs the application whose plan the environment names; see [`crate::main!`].
 pub fn start(setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>) -> ExitCode {
     let config = match Config::from_environment() {
         Ok(config) => config,
         Err((variable, text)) => {
-            eprintln!("error: {variable}: `{text}` is not a duration, as in \"10s\"");
+            tell!("error: {variable}: `{text}` is not a duration, as in \"10s\"");
             return ExitCode::from(2);
         }
     };
@@ -23,7 +28,7 @@ pub fn start(setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>) -> E
         Ok(ending) if ending.orderly => ExitCode::SUCCESS,
         Ok(_) => ExitCode::from(4),
         Err(error) => {
-            eprintln!("error: {error}");
+            tell!("error: {error}");
             ExitCode::from(match error {
                 Error::Load(LoadError::Stale { .. } | LoadError::Unproven(_)) => 1,
                 Error::Load(_) => 2,
@@ -50,15 +55,15 @@ impl Teller {
 impl Observer for Teller {
     fn posture(&mut self, posture: &Posture) {
         if posture.is_degraded() {
-            eprintln!("warning: running degraded: what was proven does not hold for this run");
+            tell!("warning: running degraded: what was proven does not hold for this run");
         }
         for lost in &posture.lost {
-            eprintln!("{lost}");
+            tell!("{lost}");
         }
     }
 
     fn removed_stale(&mut self, what: &str) {
-        eprintln!("note: removed what an application that died left behind: {what}");
+        tell!("note: removed what an application that died left behind: {what}");
     }
 
     fn started(&mut self, plan: &Plan, boot: Option<Duration>) {
@@ -66,28 +71,28 @@ impl Observer for Teller {
         match boot {
             Some(boot) => {
                 let ms = boot.as_ns() / 1_000_000;
-                eprintln!("{} runs: release 0 was due {ms} ms after the start of the process", plan.app);
+                tell!("{} runs: release 0 was due {ms} ms after the start of the process", plan.app);
             }
-            None => eprintln!("{} runs", plan.app),
+            None => tell!("{} runs", plan.app),
         }
     }
 
     fn stopping(&mut self, reason: Reason) {
         match reason {
             Reason::Elapsed | Reason::Asked => {}
-            Reason::Signal(signal) => eprintln!("stopping: signal {signal}"),
+            Reason::Signal(signal) => tell!("stopping: signal {signal}"),
             Reason::Overrun(task) => {
-                eprintln!("stopping: task `{}` overran and says stop-app", self.name(task))
+                tell!("stopping: task `{}` overran and says stop-app", self.name(task))
             }
-            Reason::Panic(task) => eprintln!("stopping: task `{}` panicked", self.name(task)),
+            Reason::Panic(task) => tell!("stopping: task `{}` panicked", self.name(task)),
         }
     }
 
     fn stuck(&mut self, task: &str) {
-        eprintln!("error: best-effort task `{task}` did not return; the application ends without it");
+        tell!("error: best-effort task `{task}` did not return; the application ends without it");
     }
 
     fn unfinished(&mut self, task: &str, error: &dyn std::error::Error) {
-        eprintln!("error: task `{task}` could not finish: {error}");
+        tell!("error: task `{task}` could not finish: {error}");
     }
 }

@@ -76,7 +76,8 @@ pub(crate) fn tell(violation: &Violation<'_>) {
     let mut text = Text { bytes: [0; 512], len: 0 };
     // What does not fit is cut off.
     let _ = writeln!(text, "taut: {violation}");
-    taut_sys::process::last_words(text.as_str());
+    // There is nobody to say it to otherwise.
+    let _ = taut_sys::terminal::tell(text.as_str());
 }
 
 struct Text {

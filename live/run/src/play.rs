@@ -379,7 +379,7 @@ impl<'p> Play<'p> {
                 break;
             }
             let round = std::time::Duration::from_nanos(ROUND_NS.min(left_ns));
-            if let Some(signal) = signals::wait_for(&signals::TERMINATION, Some(round))? {
+            if let Some(signal) = signals::wait_for(signals::termination(), Some(round))? {
                 self.control.stop_because(Reason::Signal(signal.unsigned_abs()));
             }
             writer.poll();

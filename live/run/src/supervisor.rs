@@ -70,7 +70,8 @@ pub fn run(
 ) -> Result<Ending, Error> {
     let Loaded { plan, text } = Loaded::from_file(&config.lock)?;
     // Before any thread exists, so that all inherit it and only `watch` sees these signals.
-    signals::block(&signals::TERMINATION)?;
+    signals::block(signals::termination())?;
+    signals::write_errors_only()?;
     interrupt::allow()?;
     let mut posture = Posture::find(&plan);
     // The thread at the segment's door inherits this.

@@ -11,8 +11,45 @@ use crate::{Error, Result};
 
 pub use libc::{SIGCONT, SIGHUP, SIGINT, SIGKILL, SIGSTOP, SIGTERM, SIGUSR1};
 
-/// What asks a program to end.
-pub const TERMINATION: [i32; 2] = [SIGINT, SIGTERM];
+/// What asks a program to end. SIGHUP, by which a terminal says that it is closed, is among them unless whoever started the
+/// program ignored it, as `nohup` does.
+pub fn termination() -> &'static [i32] {
+    let ignored = is_ignored(SIGHUP);
+    if ignored { &[SIGINT, SIGTERM] } else { &[SIGINT, SIGTERM, SIGHUP] }
+}
+
+/// Whether a signal is ignored.
+fn is_ignored(signal: i32) -> bool {
+    // SAFETY: zero is a value of all fields.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: nothing is set; the present one is written to what is ours.
+    let asked = unsafe { libc::sigaction(signal, std::ptr::null(), &mut action) };
+    asked == 0 && action.sa_sigaction == libc::SIG_IGN
+}
+
+/// A pipe that nobody reads any more, and a file that has reached its limit, are errors of the call that writes from now on,
+/// and end nothing.
+///
+/// # Errors
+/// None is expected.
+pub fn write_errors_only() -> Result {
+    for signal in [libc::SIGPIPE, libc::SIGXFSZ] {
+        // SAFETY: to ignore it runs no code of ours.
+        if unsafe { libc::signal(signal, libc::SIG_IGN) } == libc::SIG_ERR {
+            return Err(Error::last("signal"));
+        }
+    }
+    Ok(())
+}
+
+/// A signal that was awaited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// Its number.
+    pub number: i32,
+    /// The process that sent it; 0 if the kernel did, as at Ctrl-C.
+    pub sender: u32,
+}
 
 /// Faults of the thread itself: blocking them would not hold them back.
 const FAULTS: [i32; 6] =
@@ -60,6 +97,14 @@ pub fn block_all() -> Result {
 /// # Errors
 /// EINVAL for a number that is no signal.
 pub fn wait_for(signals: &[i32], timeout: Option<Duration>) -> Result<Option<i32>> {
+    Ok(take(signals, timeout)?.map(|taken| taken.number))
+}
+
+/// As [`wait_for`], with who sent it.
+///
+/// # Errors
+/// EINVAL for a number that is no signal.
+pub fn take(signals: &[i32], timeout: Option<Duration>) -> Result<Option<Taken>> {
     let set = set(signals)?;
     let deadline = timeout.and_then(|timeout| std::time::Instant::now().checked_add(timeout));
     loop {
@@ -68,10 +113,17 @@ pub fn wait_for(signals: &[i32], timeout: Option<Duration>) -> Result<Option<i32
             crate::clock::timespec(u64::try_from(left.as_nanos()).unwrap_or(u64::MAX))
         });
         let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-        // SAFETY: the set is ours, the information is not asked for, `time` is null or outlives the call.
-        let signal = unsafe { libc::sigtimedwait(&set, std::ptr::null_mut(), time) };
+        // SAFETY: integers and room for them, for which zero is a value.
+        let mut about: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        // SAFETY: the set is ours, the information is written to what is ours, `time` is null or outlives the call.
+        let signal = unsafe { libc::sigtimedwait(&set, &mut about, time) };
         match check("sigtimedwait", signal) {
-            Ok(signal) => return Ok(Some(signal)),
+            Ok(number) => {
+                let sent = matches!(about.si_code, libc::SI_USER | libc::SI_QUEUE | libc::SI_TKILL);
+                // SAFETY: of a signal that a process sent, the field is there.
+                let sender = if sent { unsafe { about.si_pid() } } else { 0 };
+                return Ok(Some(Taken { number, sender: u32::try_from(sender).unwrap_or(0) }));
+            }
             Err(error) if error.errno == libc::EAGAIN => return Ok(None),
             // Another signal, not ours, was handled.
             Err(error) if error.errno == libc::EINTR => {}
@@ -136,7 +188,7 @@ mod tests {
             // SAFETY: this thread is alive and has the signal blocked.
             assert_eq!(unsafe { libc::pthread_kill(libc::pthread_self(), SIGUSR1) }, 0);
             assert_eq!(wait_for(&[SIGUSR1, SIGTERM], None), Ok(Some(SIGUSR1)));
-            unblock(&TERMINATION).unwrap();
+            unblock(termination()).unwrap();
         })
         .join()
         .unwrap();

@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! `cochlear-ui`: the wearer's screen, a process of its own.
-#![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use std::process::ExitCode;
 
@@ -12,12 +11,12 @@ use taut_cochlear::ui::{self, Arguments, Attached, Failure, Link, RealClock, Rep
 fn main() -> ExitCode {
     let arguments = match Arguments::parse(std::env::args().skip(1)) {
         Ok(arguments) if arguments.help => {
-            print!("{}", ui::HELP);
+            taut::outln!("{}", ui::HELP);
             return ExitCode::SUCCESS;
         }
         Ok(arguments) => arguments,
         Err(message) => {
-            eprintln!("error: {message}");
+            taut::errln!("error: {message}");
             return ExitCode::from(2);
         }
     };
@@ -40,7 +39,7 @@ fn show(link: &mut impl Link, arguments: &Arguments) -> ExitCode {
     match result {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => {
-            eprintln!(
+            taut::errln!(
                 "never attached to `{}`\n\
                  help: start it; if it runs, set TAUT_RUNTIME_DIR here as it was set for it",
                 arguments.app
@@ -48,7 +47,7 @@ fn show(link: &mut impl Link, arguments: &Arguments) -> ExitCode {
             ExitCode::FAILURE
         }
         Err(Failure::Refused(refused)) => {
-            eprintln!("error: {}", refused.0);
+            taut::errln!("error: {}", refused.0);
             ExitCode::from(3)
         }
         Err(Failure::Output(error)) => {
@@ -57,7 +56,7 @@ fn show(link: &mut impl Link, arguments: &Arguments) -> ExitCode {
             } else {
                 ("no usable terminal", "\nhelp: --headless needs none")
             };
-            eprintln!("error: {what}: {error}{help}");
+            taut::errln!("error: {what}: {error}{help}");
             ExitCode::from(3)
         }
     }

@@ -21,6 +21,7 @@ use taut_sweep::{Generator, Row, Shard, Summary};
 use crate::arguments::{Format, Screen};
 use crate::attend::Attendant;
 use crate::outcome::{Failure, Outcome};
+use crate::say::{err, errln, out, outln};
 use crate::sweep::file::Kind;
 use crate::sweep::partial::{Origin, Partial};
 
@@ -115,8 +116,8 @@ pub(crate) fn sweep(arguments: &Sweep, screen: &Screen) -> Result<Outcome, Failu
         out: arguments.out.as_deref().filter(|_| made.complete),
     };
     match arguments.format {
-        Format::Human => print!("{}", told.human()),
-        Format::Json => println!("{}", told.json()),
+        Format::Human => out!("{}", told.human()),
+        Format::Json => outln!("{}", told.json()),
     }
     Ok(if made.complete { Outcome::Yes } else { Outcome::Interrupted })
 }
@@ -139,7 +140,7 @@ fn keep(
     let mut partial = Partial::open(out, generator, origin, &range, arguments.resume, arguments.force)?;
     let done = partial.rows();
     if done > 0 && done < range.end - range.start {
-        eprintln!("going on after {done} of {} rows", range.end - range.start);
+        errln!("going on after {done} of {} rows", range.end - range.start);
     }
     let mut flushed = Instant::now();
     let left = range.start + done..range.end;
@@ -170,7 +171,7 @@ fn keep(
         for row in partial.read(generator)? {
             summary.add(&row?);
         }
-        eprintln!(
+        errln!(
             "interrupted: {} of {} rows are kept in {}; `--resume` goes on",
             partial.rows(),
             range.end - range.start,
@@ -188,7 +189,7 @@ fn only_look(arguments: &Sweep, generator: &Generator, screen: &Screen) -> Resul
         Ok(())
     })?;
     if !complete {
-        eprintln!("interrupted; without `--out` nothing is kept");
+        errln!("interrupted; without `--out` nothing is kept");
     }
     Ok(Made { summary, complete })
 }
@@ -233,6 +234,6 @@ fn show(path: &Path, text: String, faults: Vec<taut_sweep::Fault>, screen: &Scre
     };
     let count = faults.len();
     let diagnostics: Vec<_> = faults.into_iter().map(diagnostic).collect();
-    eprint!("{}", taut_manifest::render(&diagnostics, &[&source], screen.color_err, screen.width));
-    eprintln!("{count} error{}", if count == 1 { "" } else { "s" });
+    err!("{}", taut_manifest::render(&diagnostics, &[&source], screen.color_err, screen.width));
+    errln!("{count} error{}", if count == 1 { "" } else { "s" });
 }
