@@ -14,6 +14,7 @@ mod bars;
 mod bench;
 mod checkers;
 mod command;
+mod counts;
 mod document;
 mod drivers;
 mod exchange;

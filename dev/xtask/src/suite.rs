@@ -13,7 +13,7 @@ use crate::tally::Tally;
 use crate::toolchain;
 use crate::tree::Tree;
 use crate::{
-    absence, document, drivers, exchange, names, oracle, orderings, peers, python, skips, spdx, step,
+    absence, counts, document, drivers, exchange, names, oracle, orderings, peers, python, skips, spdx, step,
 };
 
 /// What a contributor must see pass.
@@ -180,24 +180,38 @@ fn beside_others() -> Vec<Step> {
 
 /// Tests of a crate that is built another way, in a folder of its own: other flags build everything anew.
 fn built_with(flag: &'static str, package: &'static str, which: &'static str) -> Step {
-    Step::new(format!("{flag} {package}"), move |tree| {
-        let test = Command::line("cargo test --locked --release -p")
-            .args([package])
-            .args(which.split(' '))
-            .args(["--target-dir".as_ref(), tree.target().join(flag).as_os_str()])
-            .env("RUSTFLAGS", format!("--cfg {flag}"))
-            .limit(Duration::from_secs(15 * 60));
-        Outcome::of_tests(test.dir(tree.root()))
+    Step::new(format!("{flag} {package}"), move |tree| tested_with(tree, flag, package, which))
+}
+
+fn tested_with(tree: &Tree, flag: &str, package: &str, which: &str) -> Outcome {
+    let test = Command::line("cargo test --locked --release -p")
+        .args([package])
+        .args(which.split(' '))
+        .args(["--target-dir".as_ref(), tree.target().join(flag).as_os_str()])
+        .env("RUSTFLAGS", format!("--cfg {flag}"))
+        .limit(Duration::from_secs(15 * 60));
+    Outcome::of_tests(test.dir(tree.root()))
+}
+
+/// loom's tests of a crate; and what its protocol files say of executions is what these counted.
+fn explored(package: &'static str, which: &'static str) -> Step {
+    Step::new(format!("loom {package}"), move |tree| {
+        let mut outcome = tested_with(tree, "loom", package, which);
+        let sources = format!("{}/src/", package.replace("taut-", "live/"));
+        let quoted = Outcome::of_findings(&counts::check(tree, &sources, &outcome.log));
+        outcome.tally += quoted.tally;
+        outcome.log += &quoted.log;
+        outcome
     })
 }
 
 /// Every interleaving of small configurations on the real code, and random ones of longer runs.
 fn interleavings() -> Vec<Step> {
     vec![
-        built_with("loom", "taut-share", "--test loom*"),
+        explored("taut-share", "--test loom*"),
         built_with("loom", "taut-trace", "--lib"),
         built_with("shuttle", "taut-share", "--test shuttle*"),
-        built_with("loom", "taut-lock", "--lib --test loom*"),
+        explored("taut-lock", "--lib --test loom*"),
         built_with("shuttle", "taut-lock", "--lib --test shuttle*"),
     ]
 }

@@ -233,17 +233,15 @@
 //! `tests/loom_bulk.rs`, payload of 2 words, without preemption bound: 1 block, 3 sendings × 3 receives: 793
 //! executions; 2 blocks: 2 449, with one kept 722; recall with 2 blocks, 4 × 2: 82 506, with 3 and one kept, 5 × 2:
 //! 29 030; the newest with recall, 3 blocks, 4 × 1: 73 604; its freshness: 8 478; a recall's refusal: 94 336; a sender
-//! that follows another: 7 549; with bound 3: 3 blocks, one kept, 5 × 4: 2 955, with recall 5 × 3: 3 135, the newest
-//! 4 × 2: 1 779; a receiver that follows another: 1 645. Each of the seven annotations weakened fails there. A separate
-//! checker of interleavings, RC11 without load buffering: 1 block, 3 × 3; 2 blocks, 4 × 3, without and with recall: no
-//! race, order, no false refusal: 101, 456 and 1 881 states; the same annotations are needed (it has no successors).
+//! that follows another: 7 549; with bound 3: 3 blocks, one kept, 5 × 4: 2 955, with recall 5 × 3: 3 135, the newest 4
+//! × 2: 1 779; a receiver that follows another: 1 645. Each of the seven annotations weakened fails there.
 //!
 //! `tests/crashes_bulk.rs`: 2 blocks, 4 sendings, recall, one death of each side: 3 223 171 states; two deaths of the
 //! sender, of the receiver, 3 sendings: 352 337, 457 870; 3 blocks, 3 sendings, a death of the receiver: 369 409. Six
 //! mistakes made on purpose are found there.
 //!
-//! Not covered: more blocks exhaustively; deaths together with weak memory; load buffering (the Release of O2 forbids what
-//! it could do to the user's reads); AArch64 hardware; numbers past 2⁵⁶.
+//! Not covered: more blocks exhaustively; deaths together with weak memory; load buffering (the Release of O2 forbids
+//! what it could do to the user's reads); AArch64 hardware; numbers past 2⁵⁶.
 
 use core::cell::Cell;
 use core::fmt;

@@ -102,10 +102,8 @@
 //! executions; 3 chunks and 1 value in place × 2 chunks: 1 073.
 //!
 //! `tests/loom_first.rs`, payload of 2 words: capacity 1 and 2, 4 pushes × 4 pops without preemption bound: 3 068 and
-//! 15 196 executions; capacity 3, 6 × 6 with bound 3: 35 224; what `len` promises: 13 386. Each of the four
-//! annotations weakened fails there. A separate checker of interleavings with the remembered index, capacities 1, 2,
-//! 3 and 4, 5, 6 pushes and as many pops: order, no race, exact EMPTY and FULL; 1 446, 6 398, 19 997 states
-//! sequentially consistent, 1 796, 12 174, 56 525 in RC11 without load buffering; the same four are needed.
+//! 15 196 executions; capacity 3, 6 × 6 with bound 3: 35 224; what `len` promises: 13 386. Each of the four annotations
+//! weakened fails there.
 //!
 //! Not covered: larger capacities exhaustively; load buffering (the Release of O2 forbids what it could do to the
 //! copy); AArch64 hardware; counters past 2⁶⁴.

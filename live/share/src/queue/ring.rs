@@ -108,12 +108,6 @@
 //! bound: 1 541. Each of the three fences left out, the Release of O2 weakened, a check that accepts one push more, and
 //! a batch of one more than B fail there.
 //!
-//! A separate checker of interleavings. Sequentially consistent, each pop equal to the policy on a list at its first
-//! load: capacity 2, B = 1, 6 pushes × 3 pops: 21 403 states for QrtWo, 20 009 for QrtWc; B = 2, 4 batches of 2 × 3:
-//! 8 200 and 8 253; slices of 2, 6 × 2: 18 963 and 17 067. In RC11 without load buffering: QrtWo of 1, 4 × 2: 5 072;
-//! QrtWc of 2, 5 × 2: 11 248; B = 2, 3 batches × 2: 1 718; slices of 2: 15 503; the same four are needed. (There O2
-//! ends in an Acquire load, in place of the fence behind a relaxed one, which orders more.) A check that accepts one push more, and batches of 2 checked for 1, return torn values there.
-//!
 //! Not covered: larger capacities exhaustively; more than one reader exhaustively (a follower is a reader that stores
 //! less); load buffering; AArch64 hardware; counters past 2⁶³. The thread sanitizer does not know fences, and every
 //! access here is atomic: it can say nothing.

@@ -160,16 +160,11 @@
 //!
 //! `tests/loom_chen.rs`, payload of 2 words, no bound on preemptions: 3 writes × 2 reads, 4 095 executions; 4 × 2 (from
 //! the fourth write on slots come back): 33 803; with bound 3: 5 × 2, 1 221; in place 4 × 2, 654; `read_if_newer`
-//! 4 × 2, 654; with bound 2: 2 readers, 4 × 1, 1 936. Each annotation weakened fails there, but for the Release of O4.
+//! 4 × 2, 654; with bound 2: 2 readers, 4 × 1, 1 936. Each annotation weakened fails there, but for the Release of O4:
+//! the writer's fence does its work; it is for tools that do not know fences.
 //!
-//! A separate checker of interleavings, exclusive slots with race detection: sequentially consistent, 4 writes × 3
-//! reads 6 561 states; 2 readers, 4 × 2: 885 295; RC11 without load buffering, 4 × 3: 11 172; 2 readers, 3 × 2:
-//! 1 016 074. One slot fewer: no slot is free, with 1 reader and with 2. Each annotation weakened fails there, each of
-//! the two fences by itself too, but for the Release of O4: the writer's fence does its work; it is for tools that do
-//! not know fences.
-//!
-//! Not covered: more than 2 readers exhaustively; load buffering (the Release of O2 forbids what it could do to a
-//! copy); AArch64 hardware.
+//! Not covered: two readers without a bound on preemptions, and more readers; load buffering (the Release of O2 forbids
+//! what it could do to a copy); AArch64 hardware.
 
 use core::iter::FusedIterator;
 use core::mem::MaybeUninit;

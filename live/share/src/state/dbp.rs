@@ -116,12 +116,9 @@
 //! `tests/loom_flow.rs`, payload of 2 words, every second job without a write: one reader, 3 activations of the writer
 //! and 2 of a lower reader, 5 and 2 of a higher one, whose jobs race with them, without preemption bound: 1 555 and
 //! 6 300 executions; with the writer on a third thread and bound 4: 12 401 and 16 367; a lower and a higher reader with
-//! bound 2: 41 575. Each of the eight annotations weakened fails there. A separate checker of interleavings, every
-//! sequence of activations: 7 with a lower, a higher, and both readers: 54 872, 35 300, 1 031 498 states sequentially
-//! consistent, and 41 276, 39 018 and (6) 381 851 in RC11 without load buffering; 6 with two lower or two higher readers:
-//! 290 730 and 141 658. With one buffer fewer each finds none free; the same eight are needed.
+//! bound 2: 41 575. Each of the eight annotations weakened fails there.
 //!
-//! Not covered: more than 2 readers with all interleavings of their steps; load buffering (the Releases of O2 and O4
+//! Not covered: two readers without a bound on preemptions, and more readers; load buffering (the Releases of O2 and O4
 //! forbid what it could do to a copy); AArch64 hardware.
 
 use core::cell::Cell;

@@ -131,16 +131,12 @@
 //! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
 //!
 //! `tests/loom_buffers.rs`, payload of 2 words: 2 writes × 2 reads without preemption bound: 768 executions; 4 × 2 with
-//! bound 4: 3 881; 2 readers, 2 writes, with bound 3: 11 774. Each fence
-//! and each annotation of O1 and O2 weakened fails there.
-//! A separate checker of interleavings, states sequentially consistent: 1 reader, 5 writes × 4 reads, 32 617; 2 readers,
-//! 4 × 2, 1 123 755, and 3 × 3, 766 161; 1 reader, 4 × 3, up to two deaths of the writer, before and after its `cl` store,
-//! 189 797. In RC11 without load buffering: 1 reader, 4 × 3, 39 633; with deaths, 3 × 2, 71 304; 2 readers, 2 × 1, 44 817.
-//! All annotations are needed there; with P rows a free one is missing.
+//! bound 4: 3 881; 2 readers, 2 writes, with bound 3: 11 774. Each fence and each annotation of O1 and O2 weakened
+//! fails there.
 //!
-//! Not covered: more than 2 readers exhaustively; load buffering (the Release of O2 forbids what it could do to the
-//! copy); AArch64 hardware. The thread sanitizer does not know fences, but both ends of what guards the slots are
-//! accesses.
+//! Not covered: two readers without a bound on preemptions, and more readers; load buffering (the Release of O2 forbids
+//! what it could do to the copy); AArch64 hardware. The thread sanitizer does not know fences, but both ends of what
+//! guards the slots are accesses.
 
 use core::iter::FusedIterator;
 use core::mem::MaybeUninit;

@@ -157,17 +157,9 @@
 //! 4 × 1, 9 182. O1 weakened, the Release fence of O2, the look at the stamp, and each of the claims' fences left out
 //! fail there.
 //!
-//! A separate checker of interleavings, sequentially consistent: 1 reader with 0, 1 and 2 spare slots, 5, 6 and 7 writes
-//! × 2 reads, 10 880, 11 832 and 14 074 states; 2 readers without, 4 × 2: 1 212 681; a reader and an observer without,
-//! 4 × 2: 454 152. RC11 without load buffering: 5 × 2 without: 30 904; 7 × 2 with 2: 46 335; 2 readers, 4 × 1: 160 011; a
-//! reader and an observer, 4 × 2: 1 776 247. One slot fewer: no slot is free; without the look at the stamp: torn. Each
-//! annotation of O1 and O2 and each of the fences weakened fails there. Of the claims' orderings those that give a claim
-//! back (chen's O2) do not: as copies are relaxed words here, they matter against load buffering only, which neither
-//! tool explores.
-//!
-//! Not covered: more than 2 readers exhaustively; load buffering (the Release with which a claim is given back forbids
-//! what it could do to a copy by claim); AArch64 hardware. The thread sanitizer does not know fences, and every access
-//! here is atomic: it can say nothing.
+//! Not covered: two readers without a bound on preemptions, and more readers; load buffering (the Release with which a
+//! claim is given back forbids what it could do to a copy by claim); AArch64 hardware. The thread sanitizer does not
+//! know fences, and every access here is atomic: it can say nothing.
 
 use core::iter::FusedIterator;
 use core::mem::MaybeUninit;

@@ -105,10 +105,6 @@
 //! `tests/behaviour_chen.rs` by its own names; in the programs over all protocols, `tests/hostile.rs` and
 //! `tests/fuzzed.rs` among them, with slow readers and with fast ones.
 //!
-//! A separate checker of interleavings, sequentially consistent: fast readers that keep to their assumption are never
-//! told, (M, N) = (1, 2) 401 926 states, (1, 3) 1 273 942, (2, 2) 276 039, (2, 3) 1 027 335; with one slot fewer no slot
-//! is free. RC11 without load buffering: `hybrid`'s reader and observer.
-//!
 //! Not covered: as `hybrid`; the times themselves, which are the caller's.
 
 use core::iter::FusedIterator;

@@ -141,17 +141,8 @@
 //! executions; V = 3, bound 3: 105; a slow one and a fast one, bound 2: 11 511; a slow one, 4 writes, bound 4: 19 305.
 //! Each fence of O4 left out, the writer's fence of O3, and each end of O1 weakened or left out fails there.
 //!
-//! A separate checker of interleavings, which also checks I5, states sequentially consistent: a slow reader and a fast
-//! read, V = 1, 5 writes × 2 reads: 522 572; V = 3, 7 × 2: 1 778 240; V = 5, 9 × 2: 4 845 156; two slow readers, V = 1,
-//! 4 × 1: 5 884 189; two fast readers, V = 3, 6 × 2: 407 957. There fail: a row less; a search that begins at the newest row
-//! or two behind it; for V = 5 a slow reader that does not leave before it asks; and, where latest is looked at again in
-//! place of the slot's number, a difference of 2 H - 1 (one of 2 H - 2 is right). In RC11 without load buffering, V = 1: 4
-//! writes, 2 slow reads and a fast one, 5 248 088; a fast reader, 5 × 3: 38 699, and V = 3, 6 × 2: 13 287; a slow one, 4 × 2:
-//! 64 950. All annotations of O1, O3, O4 are needed there. Those of O2 forbid load buffering, which no tool here has: the
-//! words of a value are atomic.
-//!
-//! Not covered: more than 2 readers exhaustively; load buffering; AArch64 hardware. The thread sanitizer does not know
-//! fences, and every access here is atomic: it can say nothing.
+//! Not covered: two readers without a bound on preemptions, and more readers; load buffering; AArch64 hardware. The
+//! thread sanitizer does not know fences, and every access here is atomic: it can say nothing.
 
 use core::iter::FusedIterator;
 use core::mem::MaybeUninit;

@@ -73,10 +73,7 @@
 //! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
 //!
 //! `tests/loom_temporal.rs`, payload of 2 words: 3 buffers, 3 writes, a slow reader reading twice and a fast one once,
-//! preemption bound 3: 12 114 executions. A separate checker of interleavings, one slow reader and one fast, a read
-//! each: 3 and 4 buffers, 5 and 6 writes, 894 476 and 1 937 407 states sequentially consistent; 2 buffers, 3 writes and 2
-//! reads each, 397 902; in RC11 without load buffering 2 buffers, 3 writes, 84 951, and 3 buffers, 4 writes, 271 217. A
-//! fast reader that accepts one number more is torn with 3 and 4 buffers, in both.
+//! preemption bound 3: 12 114 executions.
 //!
 //! Not covered: more than one slow reader beside a fast one exhaustively; and as both parts.
 

@@ -104,10 +104,7 @@
 //! `tests/loom_temporal.rs`, payload of 2 words: 2 buffers, 3 writes × 1 read, and 3 buffers, 4 × 1, without preemption
 //! bound: 453 and 870 executions; 2 buffers, 4 × 2 with bound 5: 23 914; 2 readers one after the other, without bound:
 //! 220; 5 buffers and 3 writes, where `Overrun` may not be: 40. Each of the four orderings left out, or weakened by one
-//! step, fails there. A separate checker of interleavings, 2, 3, 4 buffers: 5, 6, 7 writes × 2 reads, 14 218, 21 515 and
-//! 33 635 states sequentially consistent; 4, 5, 6 × 2, 11 258, 22 526, 44 145 in RC11 without load buffering, and the
-//! same four are needed; `Overrun` is said there only when at least `buffers` - 1 writes had begun behind the one that
-//! was read. Accepting one number more is torn for each of the three.
+//! step, fails there.
 //!
 //! Not covered: more buffers exhaustively; load buffering; AArch64 hardware. The thread sanitizer does not know fences,
 //! and every access here is atomic: it can say nothing.

@@ -116,11 +116,9 @@
 //! `tests/loom_temporal.rs`, payload of 2 words, 1 reader: 2 writes × 1 read, and 2 × 2 of `read_if_newer`, without
 //! preemption bound: 121 and 1 657 executions; 3 × 2 with bound 4: 4 144; with an answer on its way to the read before,
 //! bound 3: 1 368; 2 readers one after the other, bound 3: 1 028. Each of the twelve orderings left out, or weakened by
-//! one step, fails there. A separate checker of interleavings, 1 reader: 4 writes × 3 reads, 64 833 states sequentially
-//! consistent (57 123 with `read_if_newer`); 3 × 2, 11 665 and 8 453 in RC11 without load buffering, and every one of
-//! these is needed there too; 2 readers: 2 writes × 2 reads, 1 466 801 sequentially consistent; 2 × 1, 91 687 in RC11.
+//! one step, fails there.
 //!
-//! Not covered: 2 readers exhaustively in 3 writes (stopped at 12 million states without a violation); more readers;
+//! Not covered: two readers at once exhaustively, and more;
 //! load buffering (the Release of O3 forbids what it could do to a copy); AArch64 hardware.
 //!
 //! Neither end may be copied, nor shared between threads:

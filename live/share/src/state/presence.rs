@@ -129,19 +129,11 @@
 //! - the programs over all protocols: `conformance`, `stress`, `loom`, `shuttle`, `steps`, `processes`, `deaths`
 //! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
 //!
-//! `tests/loom_buffers.rs`, payload of 2 words: 4 writes × 3 reads without preemption bound: 1 969 executions; 2 readers,
-//! 2 writes, with bound 4: 13 218. Each of the four annotations
-//! weakened fails there.
+//! `tests/loom_buffers.rs`, payload of 2 words: 4 writes × 3 reads without preemption bound: 1 969 executions; 2
+//! readers, 2 writes, with bound 4: 13 218. Each of the four annotations weakened fails there.
 //!
-//! A separate checker of interleavings, states sequentially consistent: 1 reader, 5 writes × 4 reads, 3 157; 2 readers,
-//! 4 × 3, 365 761; 3 readers, 3 × 2, 5 775 283; with up to two deaths of the writer, before and after its publish, 1
-//! reader, 5 × 4, 83 058 (2 readers, 4 × 3: 12 000 000 without a violation, not all). In RC11 without load buffering: 1
-//! reader, 4 × 3, 1 842; 2 readers, 3 × 2, 69 642; 1 reader, 4 × 3, writers that die, and a reader that knows nothing from
-//! one read to the next: 33 409. All four annotations and the Acquire of a new writer are needed there; with P + 1 slots a
-//! free one is missing for 1 and 2 readers.
-//!
-//! Not covered: more than 3 readers exhaustively; load buffering (the Release of O2 forbids what it could do to the
-//! copy); AArch64 hardware.
+//! Not covered: two readers without a bound on preemptions, and more readers; load buffering (the Release of O2 forbids
+//! what it could do to the copy); AArch64 hardware.
 
 use core::iter::FusedIterator;
 use core::mem::MaybeUninit;

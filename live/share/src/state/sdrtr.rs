@@ -92,10 +92,8 @@
 //! - `tests/printed.rs`: the mistakes of the listing
 //! - `tests/loom.rs`, `tests/shuttle.rs`: what all protocols run, with freshness by a flag; 20 000 random runs
 //!
-//! `tests/loom_first.rs`: 3 writes × 3 reads, payload of 2 words, no preemption bound: 336 executions; 2 writes of up to 3
-//! attempts × 2 reads: 52. Each of the four annotations weakened by one step fails there. A separate checker of
-//! interleavings: the same run, 286 states sequentially consistent, 452 in RC11 without load buffering, and the
-//! same four are needed; a writer that attaches anew before every write: 501 and 821 states.
+//! `tests/loom_first.rs`: 3 writes × 3 reads, payload of 2 words, no preemption bound: 336 executions; 2 writes of up
+//! to 3 attempts × 2 reads: 52. Each of the four annotations weakened by one step fails there.
 //!
 //! Not covered: more than 3 writes × 3 reads exhaustively; load buffering (no tool here has it; the Release of O2
 //! forbids what it could do to the copy); AArch64 hardware.

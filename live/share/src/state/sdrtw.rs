@@ -89,13 +89,12 @@
 //! - `tests/printed.rs`: the mistakes of the listing
 //! - `tests/loom.rs`, `tests/shuttle.rs`: what all protocols run, with freshness by a flag; 20 000 random runs
 //!
-//! `tests/loom_first.rs`, payload of 2 words: 2 writes × 1 read without preemption bound: 445 executions; 3 × 2 with bound
-//! 3: 8 419; 2 writes, 2 readers with bound 2: 2 948. Each fence left out and the annotation of O2's store weakened
-//! fails there. A separate checker of interleavings: 3 writes × 2 reads, 8 624 states sequentially consistent, 15 869
-//! in RC11 without load buffering, and the same four are needed.
+//! `tests/loom_first.rs`, payload of 2 words: 2 writes × 1 read without preemption bound: 445 executions; 3 × 2 with
+//! bound 3: 8 419; 2 writes, 2 readers with bound 2: 2 948. Each fence left out and the annotation of O2's store
+//! weakened fails there.
 //!
-//! Not covered: more than 2 readers exhaustively; load buffering; AArch64 hardware. The thread sanitizer does not
-//! know fences, and every access here is atomic: it can say nothing.
+//! Not covered: two readers without a bound on preemptions, and more readers; load buffering; AArch64 hardware. The
+//! thread sanitizer does not know fences, and every access here is atomic: it can say nothing.
 
 use core::fmt;
 use core::mem::MaybeUninit;

@@ -118,12 +118,9 @@
 //! three threads, 2 activations of the writer and 2 of a lower reader with 1 buffer, 3 and 2 of a higher one with 2
 //! buffers, preemption bound 4: 12 113 and 14 183 executions; the form at run time, 2 writes × 1 read with 1 buffer
 //! without bound: 117, 3 × 2 with 2 buffers and bound 3: 988. Each fence left out and each annotation weakened fails
-//! there, but for those of O4, which forbid load buffering alone. A separate checker of interleavings, every sequence
-//! of 6 activations, a lower reader with 1 and with 2 buffers, a higher one with 2: 43 652, 27 998, 24 024 states in RC11
-//! without load buffering; a lower and a higher one with 2, sequentially consistent: 492 552. The form at run time, 4
-//! writes × 2 reads with 1, 2 and 3 buffers: 4 076, 1 883, 1 240 states; 3 × 2 with two readers: 47 562. The same are needed.
+//! there, but for those of O4, which forbid load buffering alone.
 //!
-//! Not covered: more than 2 readers with all interleavings of their steps; load buffering (the Release of O4 forbids
+//! Not covered: two readers without a bound on preemptions, and more readers; load buffering (the Release of O4 forbids
 //! what it could do to the mailbox); AArch64 hardware; the timing assumptions, which are the caller's.
 
 use core::cell::Cell;
