@@ -61,6 +61,15 @@ macro_rules! sized {
     };
 }
 
+/// Whether an object has the operations of a trial.
+fn in_trial<O: About>(trial: Trial) -> bool {
+    match trial {
+        Trial::Unchanged => O::KIND == Kind::State,
+        Trial::Slices => O::SLICES,
+        _ => true,
+    }
+}
+
 /// An object of one process.
 pub(crate) struct InProcess<O>(PhantomData<O>);
 
@@ -92,7 +101,7 @@ impl<O: Alone<1> + Alone<8> + Alone<32> + Alone<512>> Bench for InProcess<O> {
     }
 
     fn takes(&self, case: &Case) -> bool {
-        case.readers == 1 && !case.across && (case.trial != Trial::Unchanged || O::KIND == Kind::State)
+        case.readers == 1 && !case.across && in_trial::<O>(case.trial)
     }
 
     fn run(&self, case: &Case, stage: &Stage) -> Result<Figures, String> {
@@ -154,8 +163,7 @@ impl<O: Placed<1> + Placed<8> + Placed<32> + Placed<512>> Bench for OnMemory<O> 
     }
 
     fn takes(&self, case: &Case) -> bool {
-        (case.readers == 1 || <O as Placed<1>>::MANY)
-            && (case.trial != Trial::Unchanged || O::KIND == Kind::State)
+        (case.readers == 1 || <O as Placed<1>>::MANY) && in_trial::<O>(case.trial)
     }
 
     fn run(&self, case: &Case, stage: &Stage) -> Result<Figures, String> {
@@ -197,6 +205,7 @@ impl<O: About> About for Crowded<O> {
     const NAME: &'static str = O::NAME;
     const KIND: Kind = O::KIND;
     const LINES: [&'static str; 2] = O::LINES;
+    const SLICES: bool = O::SLICES;
 }
 
 impl<O: Ends<N>, const N: usize> Ends<N> for Crowded<O> {
@@ -310,7 +319,9 @@ fn trial<O: Ends<N>, const N: usize>(
         (Trial::Trip, Some((back_writer, back_reader))) => {
             (Some(&mut writer.0), Some(&mut back_reader.0), Some(&mut back_writer.0), Some(&mut reader.0))
         }
-        (Trial::Flat | Trial::Write, _) => (Some(&mut writer.0), None, None, Some(&mut reader.0)),
+        (Trial::Flat | Trial::Slices | Trial::Write, _) => {
+            (Some(&mut writer.0), None, None, Some(&mut reader.0))
+        }
         (Trial::Check | Trial::Read, _) => (None, Some(&mut reader.0), Some(&mut writer.0), None),
         (Trial::Unchanged, _) => {
             O::put(&mut writer.0, &[1; N]);
@@ -327,7 +338,7 @@ fn trial<O: Ends<N>, const N: usize>(
 
 /// Adds what the far side counted.
 fn completed(trial: Trial, mut figures: Figures, count: u64) -> Figures {
-    if trial == Trial::Flat
+    if [Trial::Flat, Trial::Slices].contains(&trial)
         && let Some(ns) = figures.remove("ns")
     {
         figures.insert("out", count as f64 / ns * 1e3);
@@ -350,7 +361,7 @@ fn beside<O: Placed<N>, const N: usize>(case: &Case, stage: &Stage) -> Result<Fi
     let (mut writer, mut reader) = unsafe {
         match case.trial {
             Trial::Trip => (Some(O::writer(place(0))?), Some(O::reader(place(1), 0)?)),
-            Trial::Flat | Trial::Write => (Some(O::writer(place(0))?), None),
+            Trial::Flat | Trial::Slices | Trial::Write => (Some(O::writer(place(0))?), None),
             _ => (None, Some(O::reader(place(0), 0)?)),
         }
     };
@@ -376,7 +387,7 @@ fn far_process<O: Placed<N>, const N: usize>(
     let (mut writer, mut reader) = unsafe {
         match case.trial {
             Trial::Trip => (Some(O::writer(place(1))?), Some(O::reader(place(0), 0)?)),
-            Trial::Flat | Trial::Write => (None, Some(O::reader(place(0), 0)?)),
+            Trial::Flat | Trial::Slices | Trial::Write => (None, Some(O::reader(place(0), 0)?)),
             _ => (Some(O::writer(place(0))?), None),
         }
     };
@@ -427,5 +438,19 @@ mod tests {
             assert_eq!(run("triple_buffer", trial), figures, "{trial:?}");
         }
         assert_eq!(run("SDrtW", Trial::Unchanged), ["look"]);
+        assert_eq!(run("QrtWo", Trial::Slices), ["in", "out"]);
+    }
+
+    /// A rate by slices is no rate of single values: each object is in both trials, or in that of single values alone.
+    #[test]
+    fn several_values_at_once_are_a_trial_of_their_own() {
+        let case = |trial| Case { trial, words: 8, readers: 1, across: false };
+        let takes = |trial| {
+            let benches = crate::benches();
+            let some = benches.iter().filter(|bench| bench.kind().is_queue() && bench.takes(&case(trial)));
+            some.map(|bench| bench.name()).collect::<Vec<_>>()
+        };
+        assert_eq!(takes(Trial::Slices), ["QrtR in place", "QrtWo", "QrtWc", "rtrb chunks", "ringbuf"]);
+        assert!(takes(Trial::Slices).iter().all(|name| takes(Trial::Flat).contains(name)));
     }
 }

@@ -53,7 +53,7 @@ struct Arguments {
     /// Only objects whose names begin so, separated by commas
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
-    /// Only these trials: alone, flat, trip, write, read, unchanged
+    /// Only these trials: alone, flat, slices, trip, write, read, unchanged
     #[arg(long, value_delimiter = ',', value_parser = trial)]
     trials: Vec<Trial>,
     /// Only values of these bytes: 8, 64, 256, 4096

@@ -51,6 +51,8 @@ pub(crate) trait About: 'static {
     /// Cache lines that move between processors in an operation when the other side is busy: of the writer, of a
     /// reader. L: lines of the value; posted: nobody waits for it. By the protocol; see the times for the effect.
     const LINES: [&'static str; 2];
+    /// Whether its reader has an operation that takes several values at once.
+    const SLICES: bool = false;
 }
 
 /// The ends of an object for values of `N` words.
@@ -66,7 +68,7 @@ pub(crate) trait Ends<const N: usize>: About {
     /// One attempt to read the newest value or to take the oldest: what `look` makes of it.
     fn take<R>(reader: &mut Self::Reader, look: impl FnOnce(&[u64; N]) -> R) -> Option<R>;
 
-    /// Takes what waits, several values at once where the object has an operation for that: their number.
+    /// Takes what waits, several values at once if it is one of [`About::SLICES`]: their number.
     fn drain<R>(reader: &mut Self::Reader, look: impl FnMut(&[u64; N]) -> R) -> u64 {
         u64::from(Self::take(reader, look).is_some())
     }

@@ -103,7 +103,9 @@ fn held(bench: &dyn Bench, trial: Trial, words: usize) -> bool {
     let name = bench.name();
     match trial {
         Trial::Alone | Trial::Check => false,
-        Trial::Flat => bench.kind().is_queue() && words != 32 && (bench.ours() || FAST.contains(&name)),
+        Trial::Flat | Trial::Slices => {
+            bench.kind().is_queue() && words != 32 && (bench.ours() || FAST.contains(&name))
+        }
         Trial::Unchanged => words == 8 && (bench.ours() || NAMED.contains(&name)),
         _ => usual(bench, trial, words) && (bench.ours() || NAMED.contains(&name)),
     }

@@ -119,8 +119,8 @@ fn table(text: &mut String, run: &Run, queues: bool, words: usize) {
     let _ = writeln!(
         text,
         "\n## {kind}, {} B\n\n\
-         | object | in / out, nobody else | in / out, flat out, M/s | round trip | over a bare line | over {peer} | write, reader hammers | read, writer hammers |\n\
-         |---|---|---|---|---|---|---|---|",
+         | object | in / out, nobody else | in / out, flat out, M/s | out by slices | round trip | over a bare line | over {peer} | write, reader hammers | read, writer hammers |\n\
+         |---|---|---|---|---|---|---|---|---|",
         8 * words
     );
     for name in names {
@@ -135,10 +135,11 @@ fn table(text: &mut String, run: &Run, queues: bool, words: usize) {
         let over = trip.zip(find(run, peer, Trial::Trip, words));
         let _ = writeln!(
             text,
-            "| {} | {} | {} | {} | {} | {} | {} | {} |",
+            "| {} | {} | {} | {} | {} | {} | {} | {} | {} |",
             shown(name),
             pair(Trial::Alone, "in", "out"),
             pair(Trial::Flat, "in", "out"),
+            pair(Trial::Slices, "in", "out"),
             trip.map_or("-".into(), |row| with_spread(&row.usual(run.near, "trip"))),
             trip.map_or("-".into(), |row| with_spread(&row.over_raw("trip"))),
             over.map_or("-".into(), |(row, peer)| with_spread(&row.over(peer, "trip"))),

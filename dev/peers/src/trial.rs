@@ -17,8 +17,10 @@ pub(crate) enum Trial {
     Check,
     /// One thread, nobody else: in, then out.
     Alone,
-    /// Both sides as fast as they can, for a time; the far side takes several values at once where it can.
+    /// Both sides as fast as they can, for a time, value by value.
     Flat,
+    /// The same, where the far side takes several values at once: objects that can.
+    Slices,
     /// There and back over two objects.
     Trip,
     /// Each write timed, while the reader hammers.
@@ -31,8 +33,8 @@ pub(crate) enum Trial {
 
 impl Trial {
     /// All that give figures.
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Alone, Self::Flat, Self::Trip, Self::Write, Self::Read, Self::Unchanged];
+    pub(crate) const ALL: [Self; 7] =
+        [Self::Alone, Self::Flat, Self::Slices, Self::Trip, Self::Write, Self::Read, Self::Unchanged];
 
     /// The word of tables and the command line.
     pub(crate) fn word(self) -> &'static str {
@@ -40,6 +42,7 @@ impl Trial {
             Self::Check => "check",
             Self::Alone => "alone",
             Self::Flat => "flat",
+            Self::Slices => "slices",
             Self::Trip => "trip",
             Self::Write => "write",
             Self::Read => "read",
@@ -150,7 +153,7 @@ pub(crate) fn far<O: Ends<N>, const N: usize>(
             while going(done) {
                 let got = match trial {
                     Trial::Unchanged => u64::from(O::newer(reader, used).is_some()),
-                    Trial::Flat => O::drain(reader, used),
+                    Trial::Slices => O::drain(reader, used),
                     _ => u64::from(O::take(reader, used).is_some()),
                 };
                 count += got;
@@ -178,7 +181,7 @@ pub(crate) fn near<O: Ends<N>, const N: usize>(
         (Trial::Trip, Some(writer), Some(reader)) => trip::<O, N>(stage, signals, writer, reader),
         (Trial::Alone, Some(writer), Some(reader)) => Ok(alone::<O, N>(stage, writer, reader)),
         (Trial::Unchanged, _, Some(reader)) => Ok(unchanged::<O, N>(stage, reader)),
-        (Trial::Flat, Some(writer), _) => Ok(flat::<O, N>(stage, writer)),
+        (Trial::Flat | Trial::Slices, Some(writer), _) => Ok(flat::<O, N>(stage, writer)),
         (Trial::Write, Some(writer), _) => {
             let mut source = Source::<N>::new();
             timed(stage, signals, || O::put(writer, source.next()))

@@ -110,6 +110,6 @@ mod tests {
             figures("of 1 17 373, of 2 940: 12 345 678"),
             [vec![17_373, 373], vec![2_940, 940], vec![12_345_678, 345_678, 678]]
         );
-        assert_eq!(figures("3 writes × 12"), [vec![0_u64; 0]; 0]);
+        assert!(figures("3 writes × 12").is_empty());
     }
 }

@@ -35,7 +35,7 @@ pub(crate) struct Peers {
     /// Only objects whose names begin so, separated by commas
     #[arg(long)]
     only: Option<String>,
-    /// Only these trials, separated by commas: alone, flat, trip, write, read, unchanged
+    /// Only these trials, separated by commas: alone, flat, slices, trip, write, read, unchanged
     #[arg(long)]
     trials: Option<String>,
     /// Only values of these bytes, separated by commas: 8, 64, 256, 4096
@@ -202,6 +202,18 @@ fn collected(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The page of bars is that of the recorded run: `BARS_UPDATE=1` writes it, where goals have changed and the run has not.
+    #[test]
+    fn the_recorded_bars_are_those_of_the_recorded_run() {
+        let folder = Tree::here().unwrap().join(RECORD);
+        if std::env::var_os("BARS_UPDATE").is_some() {
+            bars_recorded(&folder).unwrap();
+        }
+        let read = |name| std::fs::read_to_string(folder.join(name)).unwrap();
+        let page = share::page(&read("peers.json")).unwrap();
+        assert!(page == read("bars.md"), "run with BARS_UPDATE=1 and commit docs/measured/bars.md");
+    }
 
     #[test]
     fn counts_are_read() {

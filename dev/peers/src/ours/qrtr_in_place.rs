@@ -13,6 +13,7 @@ impl About for InPlace {
     const NAME: &'static str = "QrtR in place";
     const KIND: Kind = Kind::Queue;
     const LINES: [&'static str; 2] = ["L+1 posted", "1 (shared by what waits) + L, 1 posted"];
+    const SLICES: bool = true;
 }
 
 impl<const N: usize> Ends<N> for InPlace {

@@ -12,6 +12,7 @@ impl About for Qrtwo {
     const NAME: &'static str = "QrtWo";
     const KIND: Kind = Kind::Losing;
     const LINES: [&'static str; 2] = ["L+1 posted", "1 + L, +1 if written meanwhile"];
+    const SLICES: bool = true;
 }
 
 impl<const N: usize> Ends<N> for Qrtwo {

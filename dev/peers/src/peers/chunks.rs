@@ -12,6 +12,7 @@ impl About for Chunks {
     const NAME: &'static str = "rtrb chunks";
     const KIND: Kind = Kind::Queue;
     const LINES: [&'static str; 2] = ["L+1 posted", "1 (shared by what waits) + L, 1 posted"];
+    const SLICES: bool = true;
 }
 
 impl<const N: usize> Ends<N> for Chunks {

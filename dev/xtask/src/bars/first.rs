@@ -106,9 +106,10 @@ fn steps(tree: &Tree) -> Row {
     Row::at_most("protocols beyond their steps", 0.0, "tests", Held::Max, failed)
 }
 
-/// The tests that count the steps of SDrtR, SDrtW and QrtR. Counting is compiled in for them alone.
+/// The tests that count the steps of SDrtR, SDrtW and QrtR, exactly as published (`steps_first`), and that no protocol takes
+/// more than its bound. Counting is compiled in for them alone.
 fn step_tests(tree: &Tree) -> Command {
-    Command::line("cargo test --locked --release -p taut-share --test steps --target-dir")
+    Command::line("cargo test --locked --release -p taut-share --test steps_first --test steps --target-dir")
         .args([tree.target().join("steps")])
         .env("RUSTFLAGS", "--cfg steps")
         .dir(tree.root())

@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 
 use super::spread::Spread;
 
+/// Measurements that a median needs: of fewer, one that a stall has spoilt would decide.
+pub(crate) const ENOUGH: usize = 5;
+
 /// Which measurement of several the goal is held against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Held {
@@ -36,8 +39,12 @@ impl Row {
         held: Held,
         samples: Result<Vec<f64>, String>,
     ) -> Self {
-        let spread =
-            samples.and_then(|samples| Spread::of(&samples).ok_or_else(|| "no measurement".to_owned()));
+        let spread = samples.and_then(|samples| {
+            if held == Held::Median && (1..ENOUGH).contains(&samples.len()) {
+                return Err(format!("{} rounds, fewer than {ENOUGH}", samples.len()));
+            }
+            Spread::of(&samples).ok_or_else(|| "no measurement".to_owned())
+        });
         Self { bar: bar.into(), goal, unit, held, spread }
     }
 
@@ -132,7 +139,7 @@ mod tests {
 
     fn rows() -> Vec<Row> {
         vec![
-            Row::at_most("check", 20.0, "ms", Held::Median, Ok(vec![3.25, 2.5, 40.0])),
+            Row::at_most("check", 20.0, "ms", Held::Median, Ok(vec![3.25, 2.5, 40.0, 3.0, 4.0])),
             Row::at_most("heap", 0.0, "uses", Held::Max, Ok(vec![0.0, 1.0])),
             Row::at_most("jitter", 1.15, "ratio", Held::Median, Err("no privilege".into())),
         ]
@@ -145,10 +152,18 @@ mod tests {
         assert_eq!(rows.iter().map(Row::met).collect::<Vec<_>>(), [true, false, false]);
     }
 
+    /// One round of many must not decide, nor no round at all.
+    #[test]
+    fn too_few_rounds_are_no_median() {
+        let met = |held, count| Row::at_most("one", 2.0, "ns", held, Ok(vec![1.0; count])).met();
+        assert!(met(Held::Median, ENOUGH) && !met(Held::Median, ENOUGH - 1) && !met(Held::Median, 1));
+        assert!(met(Held::Max, 1) && !met(Held::Max, 0));
+    }
+
     #[test]
     fn a_table_for_pages() {
         let rows = [
-            Row::at_most("one", 2.0, "ns", Held::Median, Ok(vec![1.0])),
+            Row::at_most("one", 2.0, "ns", Held::Median, Ok(vec![1.0; ENOUGH])),
             Row::at_most("other", 2.0, "ns", Held::Median, Err("no".into())),
         ];
         let text = markdown(&rows);
