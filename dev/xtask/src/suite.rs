@@ -198,7 +198,11 @@ fn explored(package: &'static str, which: &'static str) -> Step {
     Step::new(format!("loom {package}"), move |tree| {
         let mut outcome = tested_with(tree, "loom", package, which);
         let sources = format!("{}/src/", package.replace("taut-", "live/"));
-        let quoted = Outcome::of_findings(&counts::check(tree, &sources, &outcome.log));
+        let quoted = match &counts::check(tree, &sources, &outcome.log)[..] {
+            // A busy machine may not explore all in the time that a model has.
+            [_, ..] if outcome.log.contains(": STOPPED after ") => Outcome::skipped(""),
+            findings => Outcome::of_findings(findings),
+        };
         outcome.tally += quoted.tally;
         outcome.log += &quoted.log;
         outcome

@@ -88,16 +88,22 @@ fn what_cannot_be_set_up_is_told() {
     assert_eq!(refused(setup), SetupError::TooManyTasks { cpu: 0 });
 }
 
-/// As [`overruns`], but again where too few were skipped because an ordinary dispatcher had a processor only in the middle of
-/// the long job, and after it.
+/// As [`overruns`], where at least so many must be skipped. An ordinary dispatcher may have had a processor only in the
+/// middle of the long job, and after it, and then fewer are: that is excused once, if two runs behind it are right.
 fn overruns_and_skips(wanted: Wanted, policy: Overrun, least: u64) -> (crate::Outcome, Vec<Kind>, u64) {
-    let tries = if wanted == Wanted::Loose { 20 } else { 1 };
-    let played = (0..tries).find_map(|_| {
+    let run = || {
         let ran = overruns(wanted, policy);
         println!("{wanted:?} {policy:?}: {:?}", ran.0.tasks[0]);
-        (ran.0.tasks[0].skipped >= least).then_some(ran)
-    });
-    played.expect("too few are skipped: more wait than may")
+        (ran.0.tasks[0].skipped >= least, ran)
+    };
+    let (enough, ran) = run();
+    if enough {
+        return ran;
+    }
+    assert_eq!(wanted, Wanted::Loose, "too few are skipped: more wait than may");
+    let (again, once_more) = (run(), run());
+    assert!(again.0 && once_more.0, "too few are skipped in two of three runs: more wait than may");
+    once_more.1
 }
 
 /// One long job of a task of 1 ms, and short ones.
