@@ -10,9 +10,11 @@
 //!
 //! | module | what |
 //! |---|---|
+//! | [`account`] | what a thread has used, and how often it lost its processor |
 //! | [`clock`] | monotonic and CPU time, sleeping until an instant |
 //! | [`thread`] | policy, affinity, name, stack of the calling thread; the priority of others |
 //! | [`mod@cpu`] | the CPU that the calling thread is on |
+//! | [`switched`] | whether the calling thread has lost its processor |
 //! | [`timer`] | timers armed ahead |
 //! | [`memory`] | locking, anonymous and shared mappings, sealed memory files |
 //! | [`mod@file`] | folders that are what they seem |
@@ -28,6 +30,7 @@
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
 compile_error!("taut runs on 64-bit Linux");
 
+pub mod account;
 pub mod clock;
 pub mod cpu;
 mod error;
@@ -39,8 +42,10 @@ pub mod machine;
 pub mod memory;
 pub mod mutex;
 pub mod process;
+mod rseq;
 pub mod signals;
 pub mod socket;
+pub mod switched;
 pub mod terminal;
 pub mod thread;
 pub mod timer;

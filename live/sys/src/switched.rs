@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Whether the calling thread has lost its processor since it looked last, at the cost of a load.
+//!
+//! A thread that has registered for restartable sequences (glibc registers all, from 2.35 on) tells the kernel in one word
+//! which sequence it is in. Whenever the kernel has switched the thread out, it looks at that word, and writes 0 if the
+//! thread is in none of the instructions described there. [`SwitchMark::set`] describes a sequence of no instructions; so
+//! the word stays as it is until the thread has been switched out, whatever for: it slept, or another one was preferred.
+//! A signal that the thread handles clears it as well.
+//!
+//! Kernels from 6.19 on may leave the word alone where the thread went to sleep by a call. [`SwitchMark::new`] tries it, and
+//! where a sleep leaves the word as it was, there is no mark.
+
+use crate::rseq;
+
+/// A word that the kernel clears when it has switched the calling thread out.
+#[derive(Clone, Copy, Debug)]
+pub struct SwitchMark {
+    /// From the thread pointer to the kernel's area; 0 if there is no mark.
+    offset: isize,
+}
+
+impl SwitchMark {
+    /// Finds out whether there is one, by a sleep of some microseconds. For boot.
+    pub fn new() -> Self {
+        let mark = Self { offset: rseq::offset() };
+        // Once may be by chance: a thread that was preempted on its way to sleep has its word cleared as well.
+        let clears = || {
+            mark.set();
+            crate::clock::sleep_until(crate::clock::monotonic_ns() + 1_000);
+            !mark.is_set()
+        };
+        if (0..8).all(|_| clears()) { mark } else { Self::none() }
+    }
+
+    /// Where there is none: [`SwitchMark::is_set`] is never true.
+    pub const fn none() -> Self {
+        Self { offset: 0 }
+    }
+
+    /// Whether there is one.
+    pub const fn exists(self) -> bool {
+        self.offset != 0
+    }
+
+    /// From now on it is looked whether the calling thread is switched out. *Real-time*: one store.
+    #[inline(always)]
+    pub fn set(self) {
+        #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
+        if self.exists() {
+            rseq::set_sequence(self.offset);
+        }
+    }
+
+    /// Whether the calling thread has been switched out since it called [`SwitchMark::set`], and there is a mark that says so.
+    /// *Real-time*: one load.
+    #[inline(always)]
+    pub fn is_lost(self) -> bool {
+        self.exists() && !self.is_set()
+    }
+
+    /// Whether the calling thread has not been switched out since it called [`SwitchMark::set`]. Where there is no mark,
+    /// nobody knows, and this is false. *Real-time*: one load.
+    #[inline(always)]
+    pub fn is_set(self) -> bool {
+        #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
+        return self.exists() && rseq::sequence(self.offset) != 0;
+        #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri))))]
+        return false;
+    }
+}
+
+impl Default for SwitchMark {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::{monotonic_ns, sleep_until};
+    use crate::usage::thread_usage;
+
+    #[test]
+    fn a_sleep_clears_it_and_work_does_not() {
+        let mark = SwitchMark::new();
+        println!("there is one: {}", mark.exists());
+        std::thread::spawn(move || {
+            let mut kept = 0;
+            for _ in 0..200 {
+                let before = thread_usage();
+                mark.set();
+                let end = monotonic_ns() + 20_000;
+                while monotonic_ns() < end {}
+                let set = mark.is_set();
+                let after = thread_usage().since(before);
+                // Not switched out around the mark, so not inside of it.
+                if mark.exists() && after.voluntary_switches + after.involuntary_switches == 0 {
+                    kept += u32::from(set);
+                }
+                mark.set();
+                sleep_until(monotonic_ns() + 1_000);
+                assert!(!mark.is_set());
+            }
+            assert!(!mark.exists() || kept > 100, "{kept} of 200");
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn without_one_nobody_knows() {
+        let mark = SwitchMark::none();
+        mark.set();
+        assert!(!mark.is_set() && !mark.exists());
+    }
+
+    /// 20,000 times beside a thread of the same processor that wants it, too: whoever was switched out, says so.
+    #[test]
+    fn no_switch_goes_unseen() {
+        use std::sync::atomic::{AtomicBool, Ordering};
+        let mark = SwitchMark::new();
+        let over = AtomicBool::new(false);
+        let cpu = crate::thread::current_cpu();
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                let _ = crate::thread::set_affinity(&[cpu]);
+                while !over.load(Ordering::Relaxed) {
+                    sleep_until(monotonic_ns() + 50_000);
+                }
+            });
+            threads.spawn(|| {
+                let _ = crate::thread::set_affinity(&[cpu]);
+                let mut seen = 0;
+                for _ in 0..20_000 {
+                    mark.set();
+                    let before = thread_usage();
+                    let end = monotonic_ns() + 2_000;
+                    while monotonic_ns() < end {}
+                    let after = thread_usage().since(before);
+                    let switched = after.voluntary_switches + after.involuntary_switches > 0;
+                    assert!(!switched || !mark.is_set());
+                    seen += u32::from(switched);
+                }
+                println!("switched out {seen} times");
+                over.store(true, Ordering::Relaxed);
+            });
+        });
+    }
+}
