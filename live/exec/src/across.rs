@@ -128,7 +128,7 @@ impl Shared {
             Next::Same | Next::Here | Next::Below => inside.leave_and_call(),
         }
         // SAFETY: the task has no other job, and this one goes on when it has the lock (G3).
-        let entry = unsafe { party.have() };
+        let entry = self.account(worker).wait(|| unsafe { party.have() });
         self.come_back(worker, task);
         Ok(entry)
     }

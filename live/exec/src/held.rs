@@ -70,6 +70,7 @@ impl Job<'_> {
         if self.depth > 0 || self.shared.holds(self.worker, self.task) {
             return Err(LockError::Nested);
         }
+        self.before_section();
         let request = Request {
             worker: self.worker,
             task: self.task,
@@ -93,6 +94,7 @@ impl Job<'_> {
         let result = unsafe { held.asking.inner.with(|value| section(value, self)) };
         held.give_back();
         self.depth -= 1;
+        self.after_section();
         result
     }
 }

@@ -3,8 +3,10 @@
 
 use std::marker::PhantomData;
 
+use taut_event::Kind;
 use taut_policy::Light;
 use taut_sys::clock;
+use taut_sys::switched::SwitchMark;
 use taut_time::Instant;
 
 use crate::error::LockError;
@@ -12,6 +14,7 @@ use crate::jobs::Arrived;
 use crate::key;
 use crate::resource::Resource;
 use crate::shared::Shared;
+use crate::state::State;
 use crate::task::TaskId;
 
 /// What a task does in each job.
@@ -65,6 +68,8 @@ pub struct Job<'j> {
     pub(crate) depth: u32,
     /// What of a resource's key does not fit: see [`crate::key`].
     lacks: u64,
+    /// Whether its thread has been switched out.
+    pub(crate) watched: SwitchMark,
     stays: PhantomData<*mut ()>,
 }
 
@@ -78,7 +83,8 @@ impl<'j> Job<'j> {
     ) -> Self {
         let listed = shared.listed.get(shared.words * task as usize).copied().unwrap_or(0);
         let lacks = key::lacks(shared.brand, listed);
-        Self { shared, worker, task, deadline_ns, arrived, depth: 0, lacks, stays: PhantomData }
+        let watched = shared.watched;
+        Self { shared, worker, task, deadline_ns, arrived, depth: 0, lacks, watched, stays: PhantomData }
     }
 
     /// The same job, for as long as this borrow: to be kept in something that is passed on.
@@ -123,6 +129,7 @@ impl<'j> Job<'j> {
             self.look_up(resource.brand, resource.light)?;
         }
         let light = resource.light;
+        self.before_section();
         self.shared.acquire(self, light)?;
         // For a panic; else we give it back ourselves, which is shorter.
         let held = Held { job: self, light };
@@ -134,7 +141,46 @@ impl<'j> Job<'j> {
         let value = unsafe { &mut *resource.cell.get() };
         let result = section(value, held.job);
         held.give_back();
+        self.after_section();
         Ok(result)
+    }
+
+    /// What has happened until now was in no section, or in one that has this one inside.
+    #[inline(always)]
+    pub(crate) fn before_section(&self) {
+        if self.watched.is_lost() {
+            self.switched_out(false);
+        }
+    }
+
+    /// Finds out whether the job slept in the section that has just ended. One load, if it was not switched out.
+    #[inline(always)]
+    pub(crate) fn after_section(&self) {
+        if self.watched.is_lost() {
+            self.switched_out(true);
+        }
+    }
+
+    /// The job's thread was switched out since it was looked last; whether it held something all the time. *Real-time*: two
+    /// system calls, about a microsecond.
+    #[cold]
+    #[inline(never)]
+    fn switched_out(&self, held: bool) {
+        let Self { shared, worker, task, depth, .. } = *self;
+        let account = shared.account(worker);
+        account.catch_up();
+        let switches = account.take();
+        let blocked = switches.blocked;
+        let held = held || depth > 0 || blocked > 0 && shared.holds(worker, task);
+        let mut inside = shared.enter(worker, task);
+        let State { log, tasks, .. } = inside.state();
+        let slot = &mut tasks[task as usize];
+        slot.outcome.count(switches);
+        if held && blocked > 0 {
+            slot.outcome.blocked_inside += blocked;
+            log.job(clock::monotonic_ns(), Kind::Slept, task, slot.job.number, blocked);
+        }
+        inside.leave();
     }
 
     /// That a resource is of this core, and the task lists it, if its key does not tell.

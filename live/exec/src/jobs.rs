@@ -2,12 +2,14 @@
 // SPDX-FileCopyrightText: The taut authors
 
 use taut_policy::{Budget, Overrun};
+use taut_sys::account::Switches;
 use taut_time::Duration;
 
 use crate::admission::Admission;
 use crate::ladder::NONE;
+use crate::limits::LOOKS;
 use crate::rule::Rule;
-use crate::state::BACKLOG_MAX;
+use crate::state::{BACKLOG_MAX, NEVER};
 use crate::task::{Release, TaskSetup};
 
 /// A job that has been released.
@@ -36,6 +38,21 @@ pub struct TaskOutcome {
     pub response_max_ns: u64,
     /// The longest time from arrival to the instant at which the rule was told, ns.
     pub lateness_max_ns: u64,
+    /// How often a job gave its processor up on purpose where it must not: it slept, or waited for something that the
+    /// executor does not know. So do jobs that are stopped from outside. Counted where Linux keeps to what the dispatcher
+    /// decides ([`Posture::Strict`](crate::Posture::Strict)); otherwise 0.
+    pub blocked: u64,
+    /// Of those, how often while it held a resource.
+    pub blocked_inside: u64,
+    /// How often another thread was preferred to a job, the dispatcher included. Counted as `blocked` is.
+    pub preempted: u64,
+}
+
+impl TaskOutcome {
+    pub(crate) fn count(&mut self, switches: Switches) {
+        self.blocked += switches.blocked;
+        self.preempted += switches.preempted;
+    }
 }
 
 /// A task.
@@ -57,6 +74,10 @@ pub(crate) struct Task {
     /// What its job may have of the core, and has had.
     pub(crate) budget: Budget,
     pub(crate) budget_ns: u64,
+    /// The processor time that its thread had used when the job began; [`NEVER`] until it has.
+    pub(crate) began_ns: u64,
+    /// How often it may be looked what it has used of its budget.
+    pub(crate) looks_left: u8,
     /// That it is used up has been told.
     pub(crate) exhausted: bool,
     /// Whether its job goes on below all others, as soon as it holds nothing.
@@ -105,6 +126,8 @@ impl Task {
             waiting,
             budget: Budget::new(budget),
             budget_ns: budget.as_ns(),
+            began_ns: NEVER,
+            looks_left: LOOKS,
             exhausted: false,
             sinks: false,
             wants,
@@ -131,6 +154,7 @@ impl Task {
     pub(crate) fn begin(&mut self, arrived: Arrived) {
         (self.job, self.active) = (arrived, true);
         (self.killed, self.exhausted, self.sinks) = (false, false, false);
+        (self.began_ns, self.looks_left) = (NEVER, LOOKS);
         self.budget.renew();
     }
 

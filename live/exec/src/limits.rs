@@ -5,9 +5,16 @@
 
 use taut_event::Kind;
 use taut_policy::{Misuse, Remedy, Trouble};
-use taut_time::Instant;
+use taut_sys::clock;
+use taut_time::{Duration, Instant};
 
 use crate::state::{NEVER, State};
+
+/// So little of a budget is none: to look again takes as long.
+const LEAST_LEFT: Duration = Duration::from_us(50);
+/// How often it is looked whether a job that has had its budget by the clock used it up. So that looking ends, even if it
+/// takes all the time that is left.
+pub(crate) const LOOKS: u8 = 32;
 
 impl State {
     /// Who ran has the core no longer.
@@ -67,8 +74,20 @@ impl State {
     /// The dispatcher looks whether who has run until now has used up its budget.
     pub(crate) fn look_at_budget(&mut self, now_ns: u64) {
         let Some(slot) = self.tasks.get_mut(self.chosen as usize) else { return };
-        if slot.exhausted || !slot.budget.is_used_up(Instant::from_ns(now_ns)) {
+        let now = Instant::from_ns(now_ns);
+        if slot.exhausted || !slot.budget.is_used_up(now) {
             return;
+        }
+        // By the clock. Others may have had the processor, of whom this core does not know, or the job was stopped.
+        if let Some(left) = slot.looks_left.checked_sub(1) {
+            slot.looks_left = left;
+            let worker = self.ladder.workers.get(slot.worker as usize);
+            let used_ns =
+                worker.map_or(0, |worker| clock::cpu_ns_of(worker.tid).saturating_sub(slot.began_ns));
+            slot.budget.found(Duration::from_ns(used_ns), now);
+            if slot.budget.left(now) > LEAST_LEFT {
+                return;
+            }
         }
         slot.exhausted = true;
         slot.outcome.exhausted += 1;

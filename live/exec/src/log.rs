@@ -23,6 +23,8 @@ pub(crate) struct Log {
     pub(crate) recorder: Option<Recorder>,
     pub(crate) level: Level,
     pub(crate) cpu: u8,
+    /// How the core is recorded.
+    pub(crate) core: u16,
     /// How each of its tasks is recorded.
     pub(crate) tasks: Box<[u16]>,
     /// How each of its resources is recorded.
@@ -74,6 +76,14 @@ impl Log {
     pub(crate) fn server(&mut self, at: u64, subject: u16, left_ns: u64) {
         if self.level >= Level::Jobs {
             self.put_as(at, Kind::Budget, subject, 0, left_ns);
+        }
+    }
+
+    /// Of the core as a whole.
+    pub(crate) fn core(&mut self, at: u64, kind: Kind, job: u64, value: u64) {
+        if self.level >= Level::Jobs {
+            let subject = self.core;
+            self.put_as(at, kind, subject, job, value);
         }
     }
 

@@ -40,7 +40,7 @@ pub(crate) struct CoreSetup<'w> {
     pub(crate) resources: Vec<u32>,
     /// Ceilings that are stated; as many as resources, or fewer.
     pub(crate) stated: Vec<Option<Attribute>>,
-    pub(crate) recorder: Option<(Recorder, Level)>,
+    pub(crate) recorder: Option<(Recorder, Level, u16)>,
     /// Those who share resources with its tasks: see [`Alive::take_cpu`].
     pub(crate) others: Vec<(Lives<'w>, &'w Alive)>,
     /// A mistake on purpose.
@@ -258,7 +258,7 @@ impl<'w> Setup<'w> {
     /// As [`Setup::record`], with the number by which the core is recorded.
     pub fn record_as(&mut self, core: CoreId, number: u16, level: Level, records: usize) -> Drain {
         let (recorder, drain) = ring(Owner::Core(number), records);
-        self.cores[core.0].recorder = Some((recorder, level));
+        self.cores[core.0].recorder = Some((recorder, level, number));
         drain
     }
 

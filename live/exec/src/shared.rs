@@ -20,18 +20,23 @@
 //! between the section that locked it and the one that unlocks it, of which each is inside, so it is ordered with them;
 //! and two jobs do not hold it at once, since the state's rule has one holder, which it gives to the one that runs.
 
-use std::cell::UnsafeCell;
+use std::cell::{OnceCell, UnsafeCell};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 
+use taut_event::{Count, Kind};
 use taut_lock::desk::Desk;
 use taut_lock::gate::Gate;
 use taut_lock::latch::Latch;
 use taut_lock::mark::{Intruder, Mark};
 use taut_policy::Misuse;
+use taut_sys::account::Account;
 use taut_sys::cpu::CpuReader;
+use taut_sys::switched::SwitchMark;
+use taut_sys::usage::Usage;
 use taut_sys::{clock, futex};
 
 use crate::change::{Answer, Question};
+use crate::jobs::TaskOutcome;
 use crate::ladder::NONE;
 use crate::settle::{Caller, Next};
 use crate::state::State;
@@ -50,6 +55,14 @@ pub(crate) struct Shared {
     loose: Latch,
     /// Of each thread of the pool.
     pub(crate) gates: Box<[Gate]>,
+    /// Of each thread of the pool, which alone touches it.
+    accounts: Box<[OnceCell<Account>]>,
+    /// Of each thread that has gone home, its page faults and switches.
+    totals: Box<[OnceCell<Usage>]>,
+    /// Whether a thread is switched out.
+    switched: SwitchMark,
+    /// The same, if sections are to look at it.
+    pub(crate) watched: SwitchMark,
     /// Calls of the dispatcher so far; it sleeps on it.
     call: AtomicU32,
     /// Threads that wait at their gates go home.
@@ -88,7 +101,9 @@ pub(crate) struct Shared {
     pub(crate) deaf: bool,
 }
 
-// SAFETY: the state, which alone is not Sync, is touched by who is inside (S1).
+// SAFETY: what is not Sync is touched by one thread at a time:
+// - the state by who is inside (S1)
+// - an account and a total by the thread of the pool whose they are, while there is one; after that by who has all of this
 unsafe impl Sync for Shared {}
 
 /// What a core is made with.
@@ -184,6 +199,7 @@ impl Shared {
         let Parts { brand, names, by_hand, handler, delay_ns, .. } = parts;
         let tids = state.ladder.workers.iter().map(|_| AtomicI32::new(0)).collect();
         let reader = CpuReader::new();
+        let switched = SwitchMark::new();
         state.careful |= !reader.is_load();
         let back = state.ladder.workers.iter().map(|_| AtomicBool::new(false)).collect();
         Self {
@@ -193,6 +209,10 @@ impl Shared {
             reader,
             loose: Latch::default(),
             gates: state.ladder.workers.iter().map(|_| Gate::default()).collect(),
+            accounts: state.ladder.workers.iter().map(|_| OnceCell::new()).collect(),
+            totals: state.ladder.workers.iter().map(|_| OnceCell::new()).collect(),
+            switched,
+            watched: if strict { switched } else { SwitchMark::none() },
             triggers: state.tasks.iter().map(|_| AtomicU32::new(0)).collect(),
             cell: UnsafeCell::new(state),
             call: AtomicU32::new(0),
@@ -245,6 +265,40 @@ impl Shared {
         let until = (until_ns != crate::state::NEVER).then_some(until_ns);
         // Every reason to return is one to look again.
         let _ = futex::wait(&self.call, calls, until, false);
+    }
+
+    /// What the thread `me` of the pool, which calls, has used and done.
+    pub(crate) fn account(&self, me: u32) -> &Account {
+        self.accounts[me as usize].get_or_init(|| Account::new(self.switched))
+    }
+
+    /// The thread `me` of the pool, which calls, goes home.
+    pub(crate) fn went(&self, me: u32) {
+        let _ = self.totals[me as usize].set(self.account(me).total());
+    }
+
+    /// Records what was counted of all jobs, when all threads have gone home.
+    pub(crate) fn record_counts(&mut self) {
+        if !self.strict {
+            // Threads wait for each other in ways that Linux does not tell from others.
+            return;
+        }
+        let sum = |count: fn(&Usage) -> u64| self.totals.iter().filter_map(OnceCell::get).map(count).sum();
+        let faults = [
+            (Count::MinorFaults, sum(|usage| usage.minor_faults)),
+            (Count::MajorFaults, sum(|usage| usage.major_faults)),
+        ];
+        let now_ns = clock::monotonic_ns();
+        let State { log, tasks, .. } = self.cell.get_mut();
+        for (task, slot) in (0..).zip(tasks) {
+            let TaskOutcome { blocked, preempted, .. } = slot.outcome;
+            for (count, value) in [(Count::Blocked, blocked), (Count::Preempted, preempted)] {
+                log.job(now_ns, Kind::Counted, task, count as u64, value);
+            }
+        }
+        for (count, value) in faults {
+            log.core(now_ns, Kind::CoreCounted, count as u64, value);
+        }
     }
 
     /// The state, before any thread of the core is there, and after all have gone.
@@ -350,7 +404,7 @@ impl Shared {
             }
             state.ladder.workers[me as usize].parked = true;
             inside.leave();
-            self.gates[me as usize].wait();
+            self.account(me).wait(|| self.gates[me as usize].wait());
         }
     }
 
@@ -461,7 +515,7 @@ impl Shared {
 
     /// Sleeps in the middle of a job until it is the chosen one.
     pub(crate) fn park(&self, me: u32) {
-        self.gates[me as usize].wait();
+        self.account(me).wait(|| self.gates[me as usize].wait());
         if self.strict {
             self.arrive().leave_and_call();
         } else {

@@ -204,6 +204,7 @@ impl Setup<'_> {
                 std::panic::resume_unwind(panic);
             }
         }
+        shareds.iter_mut().for_each(Shared::record_counts);
         let reason = control.reason().unwrap_or(Reason::Asked);
         let mut tasks = vec![Default::default(); self.tasks];
         for (shared, indices) in shareds.iter_mut().zip(indices) {
@@ -236,12 +237,14 @@ impl CoreSetup<'_> {
         // Everything was made for as many as there are.
         let rule = made.map_err(|misuse| SetupError::Thread(format!("CPU {}: {misuse}", self.cpu)))?;
         let tasks = self.tasks.iter().map(|task| Task::new(task, self.rule));
-        let (recorder, level) =
-            self.recorder.take().map_or((None, Level::None), |(to, level)| (Some(to), level));
+        let recorder = self.recorder.take();
+        let (recorder, level, core) =
+            recorder.map_or((None, Level::None, 0), |(to, level, core)| (Some(to), level, core));
         let log = Log {
             recorder,
             level,
             cpu: u8::try_from(self.cpu).unwrap_or(u8::MAX),
+            core,
             tasks: self.subjects(),
             resources: self.resources.clone().into(),
             stated: self.stated_values(),

@@ -274,8 +274,8 @@ impl State {
         }
     }
 
-    /// The job that runs is done; its thread is idle from now on.
-    pub(crate) fn complete(&mut self, worker: u32, now_ns: u64) -> Result<(), Misuse> {
+    /// The job that runs is done, having used so much processor time; its thread is idle from now on.
+    pub(crate) fn complete(&mut self, worker: u32, now_ns: u64, used_ns: u64) -> Result<(), Misuse> {
         let task = match self.tasks.get(self.chosen as usize).map_or(NONE, |task| task.server) {
             NONE => self.background.complete(&mut self.rule)? as u32,
             server => self.serving.served(&mut self.rule, server, now_ns)?,
@@ -290,8 +290,7 @@ impl State {
         slot.outcome.completed += 1;
         slot.outcome.killed += u64::from(slot.killed);
         slot.outcome.response_max_ns = slot.outcome.response_max_ns.max(response);
-        let used = slot.budget.used(Instant::from_ns(now_ns));
-        self.log.job(now_ns, Kind::Complete, task, slot.job.number, used.as_ns());
+        self.log.job(now_ns, Kind::Complete, task, slot.job.number, used_ns);
         if response > slot.deadline_ns {
             slot.outcome.missed += 1;
             self.log.job(now_ns, Kind::Miss, task, slot.job.number, response);

@@ -60,32 +60,37 @@ impl<'w> Works<'w> {
 
 /// The thread `me` of the pool, until it is sent home.
 pub(crate) fn work(shared: &Shared, works: &Works<'_>, me: u32, stop: &(dyn Fn() + Sync)) {
+    let account = shared.account(me);
     loop {
-        shared.gates[me as usize].wait();
+        let mut begin_ns = account.idle(|| shared.gates[me as usize].wait());
         if shared.quit.load(Ordering::Acquire) {
+            shared.went(me);
             return;
         }
         let mut inside = shared.arrive();
         if shared.strict {
-            inside.state().started(me, clock::monotonic_ns());
+            inside.state().started(me, begin_ns);
         }
-        while let Some(done) = run(shared, works, me, inside, stop) {
-            inside = done;
+        while let Some((done, now_ns)) = run(shared, works, me, (inside, begin_ns), stop) {
+            (inside, begin_ns) = (done, now_ns);
         }
     }
 }
 
-/// Runs the job that this thread has been given, and completes it; inside again if it has been given another.
+/// Runs the job that this thread has been given, and completes it; inside again, and when, if it has been given another.
 fn run<'c>(
     shared: &'c Shared,
     works: &Works<'_>,
     me: u32,
-    mut inside: Inside<'c>,
+    (mut inside, begin_ns): (Inside<'c>, u64),
     stop: &(dyn Fn() + Sync),
-) -> Option<Inside<'c>> {
+) -> Option<(Inside<'c>, u64)> {
+    let account = shared.account(me);
     let state = inside.state();
     let task = state.ladder.workers[me as usize].task;
-    let slot = &state.tasks[task as usize];
+    let began_ns = account.look(begin_ns);
+    let slot = &mut state.tasks[task as usize];
+    slot.began_ns = began_ns;
     let mut job = Job::new(shared, me, task, slot.job, slot.deadline_ns);
     inside.leave_and_call();
     // SAFETY: the task's job is ours until it is complete (see `Works`).
@@ -98,10 +103,13 @@ fn run<'c>(
         stop();
     }
 
+    account.catch_up();
     let mut inside = shared.enter(me, task);
     let now_ns = clock::monotonic_ns();
+    let used_ns = account.look(now_ns).saturating_sub(began_ns);
     let state = inside.state();
-    shared.held(task, state.complete(me, now_ns));
+    state.tasks[task as usize].outcome.count(account.take());
+    shared.held(task, state.complete(me, now_ns, used_ns));
     let put_off = shared.held(task, works.poll(&mut inside, task, false, now_ns));
     let state = inside.state();
     let waits = state.tasks[task as usize].is_open();
@@ -115,7 +123,7 @@ fn run<'c>(
             }
             // When this thread has left to run its next job.
             state.call |= call;
-            return Some(inside);
+            return Some((inside, now_ns));
         }
         Next::Wake(worker) => inside.wake(worker),
         Next::Same | Next::Below => inside.leave_and_call(),

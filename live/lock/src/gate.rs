@@ -78,13 +78,16 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Sleeps until it is open, and shuts it. What was done before it was opened is seen then.
+    /// Sleeps until it is open, and shuts it; how often it went to sleep. What was done before it was opened is seen then.
     #[inline]
-    pub fn wait(&self) {
+    pub fn wait(&self) -> u32 {
+        let mut sleeps = 0;
         // O1 open (Acquire)
         while self.futex.word.compare_exchange(OPEN, SHUT, Acquire, Relaxed).is_err() {
             self.futex.sleep(SHUT);
+            sleeps += 1;
         }
+        sleeps
     }
 
     /// Lets the thread go on. A thread of a higher priority runs before this returns.

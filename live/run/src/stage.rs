@@ -3,13 +3,16 @@
 
 //! What a real-time thread does from release 0 to its end.
 
+use std::cell::OnceCell;
 use std::error::Error;
 
 use taut_event::{Count, Kind};
-use taut_lock::{Listener, Woken};
+use taut_lock::{Listener, Rings, Woken};
 use taut_plan::Overrun;
 use taut_scope::Scope;
 use taut_share::queue::qrtr;
+use taut_sys::account::Account;
+use taut_sys::switched::SwitchMark;
 use taut_sys::usage::{Usage, thread_usage};
 use taut_sys::{clock, interrupt};
 
@@ -65,6 +68,8 @@ pub(crate) struct Stage<'s> {
     /// Where a dispatcher decides: releases before this one have been activated.
     activated: u64,
     retired: bool,
+    /// What the thread has used of its processor, where it is its own.
+    account: OnceCell<Account>,
     /// How often the thread gave its core up on purpose.
     waits: u64,
     /// Of dispatched jobs, which share threads.
@@ -90,6 +95,7 @@ impl<'s> Stage<'s> {
             flows,
             activated: 0,
             retired: false,
+            account: OnceCell::new(),
             waits: 0,
             heap_uses: 0,
         }
@@ -102,6 +108,7 @@ impl<'s> Stage<'s> {
 
     /// Runs a body and counts what the thread did besides.
     pub(crate) fn play(&mut self, body: &mut dyn Body) {
+        self.account();
         let before = Counts::now();
         body.run(self);
         let after = Counts::now();
@@ -109,6 +116,11 @@ impl<'s> Stage<'s> {
         for (count, value) in after.since(&before, self.waits) {
             self.scribe.own(now_ns, Kind::Counted, count as u64, value);
         }
+    }
+
+    /// That of the calling thread, which is the task's own.
+    fn account(&self) -> &Account {
+        self.account.get_or_init(|| Account::new(SwitchMark::new()))
     }
 
     /// Sleeps until an instant; `false` if the application stops before it.
@@ -121,7 +133,12 @@ impl<'s> Stage<'s> {
                 return true;
             }
             self.waits += 1;
-            if interrupt::sleep_until(due_ns) {
+            let mut woken = false;
+            self.account().idle(|| {
+                woken = interrupt::sleep_until(due_ns);
+                1
+            });
+            if woken {
                 return !self.control.stopping();
             }
         }
@@ -131,7 +148,8 @@ impl<'s> Stage<'s> {
     /// Activates the job that is due at an instant, and waits until what it reads is there; `false` if the application
     /// stops before it.
     fn activate(&mut self, due_ns: u64) -> bool {
-        let Some(flows) = &mut self.flows else { return true };
+        self.account();
+        let Self { flows: Some(flows), account, .. } = self else { return true };
         let at_ns = due_ns.saturating_sub(self.origin_ns);
         // Whom it listens to, and since when.
         let mut behind = None;
@@ -147,8 +165,9 @@ impl<'s> Stage<'s> {
             }
             match behind.take() {
                 Some((other, rings)) if other == task => {
-                    if flows.listener(task).wait(rings, None) != Woken::Rung {
-                        self.waits += 1;
+                    let listener = flows.listener(task);
+                    if let Some(account) = account.get() {
+                        self.waits += wait_for(account, &listener, rings);
                     }
                 }
                 // Before it looks once more.
@@ -248,14 +267,14 @@ impl<'s> Stage<'s> {
         self.scribe.own(start_ns, Kind::Start, number, 0);
         self.scope.clear();
         let deadline_ns = self.timing.deadline_ns;
-        let cpu_before_ns = clock::thread_cpu_ns();
+        let cpu_before_ns = self.account().look(start_ns);
         let result = {
             let (scope, scribe) = (&self.scope, &mut self.scribe);
             work(&mut Job { inner: None, number, release_ns, deadline_ns, scope, scribe })
         };
         self.complete();
-        let cpu_ns = clock::thread_cpu_ns().saturating_sub(cpu_before_ns);
         let end_ns = clock::monotonic_ns();
+        let cpu_ns = self.account().look(end_ns).saturating_sub(cpu_before_ns);
         self.scribe.own(end_ns, Kind::Complete, number, cpu_ns);
         self.came_to(result, number, end_ns);
         let response_ns = end_ns.saturating_sub(release_ns);
@@ -305,6 +324,16 @@ impl<'s> Stage<'s> {
             self.scribe.own(clock::monotonic_ns(), Kind::Counted, Count::HeapUse as u64, uses);
         }
     }
+}
+
+/// Sleeps until a bell has rung more often than that; how often the thread gave its core up for it.
+fn wait_for(account: &Account, bell: &Listener<'_>, rings: Rings) -> u64 {
+    let mut waits = 0;
+    account.idle(|| {
+        waits = u32::from(bell.wait(rings, None) != Woken::Rung);
+        waits
+    });
+    waits.into()
 }
 
 /// What is counted of a thread.
@@ -470,9 +499,7 @@ impl<'p, P: Payload, R: Receiver<P>> ReceiverBody<'p, P, R> {
             if stage.control.stopping() {
                 return None;
             }
-            if self.bell.wait(rings, None) != Woken::Rung {
-                stage.waits += 1;
-            }
+            stage.waits += wait_for(stage.account(), &self.bell, rings);
             rung_in_vain = true;
         }
     }

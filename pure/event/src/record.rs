@@ -75,6 +75,12 @@ pub enum Kind {
     /// A core has looked at its calendar, and no other record says so: its deadline floors count from this instant on, as it
     /// has tasks of which no calendar knows. Subject: its first task; value: 0.
     Looked = 31,
+    /// A job slept, or waited for something that its dispatcher does not know, while it held a resource; or it was stopped
+    /// from outside then. Recorded at the end of the section. Subject: task; value: how often.
+    Slept = 32,
+    /// A count of the threads that take turns on a core, taken at the end. Subject: core (position in the plan); job:
+    /// [`Count`]; value: the count.
+    CoreCounted = 33,
 }
 
 /// What a [`Kind::Counted`] record counts, in its job field.
@@ -101,7 +107,7 @@ impl Count {
 }
 
 impl Kind {
-    const ALL: [Self; 31] = [
+    const ALL: [Self; 33] = [
         Self::Begin,
         Self::Release,
         Self::Start,
@@ -133,6 +139,8 @@ impl Kind {
         Self::Ceiling,
         Self::CoreLost,
         Self::Looked,
+        Self::Slept,
+        Self::CoreCounted,
     ];
 
     /// The kind with that number, if there is one.
@@ -211,6 +219,6 @@ mod tests {
             assert_eq!(Record::from_bytes(&record.to_bytes()), Some(record));
         }
         assert_eq!(Record::from_bytes(&[0; 32]), None);
-        assert_eq!(Kind::from_number(32), None);
+        assert_eq!(Kind::from_number(34), None);
     }
 }

@@ -122,6 +122,17 @@ impl Budget {
         (self.used, self.since) = (self.used(now).as_ns(), None);
     }
 
+    /// It has had the core for so long only, as somebody found who could tell: others had it meanwhile. Nothing changes if it
+    /// was not more.
+    pub const fn found(&mut self, used: Duration, now: Instant) {
+        if used.as_ns() < self.used(now).as_ns() {
+            self.used = used.as_ns();
+            if self.since.is_some() {
+                self.since = Some(now.as_ns());
+            }
+        }
+    }
+
     /// How long it has had the core.
     pub const fn used(&self, now: Instant) -> Duration {
         let runs = match self.since {
@@ -165,6 +176,20 @@ mod tests {
             [Remedy::Demote, Remedy::Demote],
         ];
         assert_eq!(table, expected);
+    }
+
+    #[test]
+    fn what_others_had_is_not_its_own() {
+        let (at, ns) = (Instant::from_ns, Duration::from_ns);
+        let mut budget = Budget::new(ns(10));
+        budget.start(at(0));
+        budget.found(ns(4), at(12));
+        assert_eq!((budget.is_used_up(at(17)), budget.used_up()), (false, Some(at(18))));
+        budget.found(ns(11), at(18));
+        assert!(budget.is_used_up(at(18)), "never more than the clock says");
+        budget.stop(at(18));
+        budget.found(ns(6), at(30));
+        assert_eq!((budget.used_up(), budget.left(at(99))), (None, ns(4)), "it does not run");
     }
 
     #[test]

@@ -117,25 +117,43 @@ pub struct TaskFigures {
     pub jitter: Option<Spread>,
     /// Processor time of a job.
     pub execution: Option<Spread>,
-    /// Counts of its thread after release 0; none if the run has no end.
+    /// Counts after release 0; none if the run has no end, or nothing was counted.
     pub counts: Option<Counts>,
     /// Its records that were lost.
     pub records_lost: u64,
 }
 
-/// What a thread did after release 0.
+/// What a task's jobs did after release 0; none of what was not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Heap allocations, reallocations and frees.
-    pub heap_use: u64,
+    pub heap_use: Option<u64>,
+    /// Page faults without IO. Of dispatched tasks, whose jobs share threads, see [`CoreFigures`].
+    pub minor_faults: Option<u64>,
+    /// Page faults with IO; the same.
+    pub major_faults: Option<u64>,
+    /// Voluntary context switches beyond waiting for a release or a trigger.
+    pub blocked: Option<u64>,
+    /// Involuntary context switches.
+    pub preempted: Option<u64>,
+}
+
+impl Counts {
+    /// Page faults of either kind.
+    pub fn faults(&self) -> Option<u64> {
+        Some(self.minor_faults?.saturating_add(self.major_faults?))
+    }
+}
+
+/// What the threads did after release 0 that take turns on a dispatched core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct CoreFigures {
+    /// Its CPU.
+    pub cpu: u16,
     /// Page faults without IO.
     pub minor_faults: u64,
     /// Page faults with IO.
     pub major_faults: u64,
-    /// Voluntary context switches beyond waiting for a release or a trigger.
-    pub blocked: u64,
-    /// Involuntary context switches.
-    pub preempted: u64,
 }
 
 /// A channel: what was promised, what was seen.

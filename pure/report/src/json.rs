@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use crate::figures::{
-    ChainFigures, ChannelFigures, ProbeFigures, ResourceFigures, ServiceChange, TaskFigures,
+    ChainFigures, ChannelFigures, CoreFigures, ProbeFigures, ResourceFigures, ServiceChange, TaskFigures,
 };
 use crate::report::{Ending, Report};
 use crate::verdict::{Breach, Verdict, Warning};
@@ -37,6 +37,9 @@ struct Document<'a> {
     /// Whose locks were recorded.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     resources: &'a [ResourceFigures],
+    /// What was counted of dispatched cores as a whole.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    cores: &'a [CoreFigures],
     probes: &'a [ProbeFigures],
     services: &'a [ServiceChange],
     /// Paths and digests of what the plan was made from.
@@ -71,6 +74,7 @@ pub(crate) fn write(report: &Report) -> String {
         channels: &report.channels,
         chains: &report.chains,
         resources: &report.resources,
+        cores: &report.cores,
         probes: &report.probes,
         services: &report.services,
         inputs: &report.plan.inputs,

@@ -13,7 +13,7 @@ use taut_time::Duration;
 use crate::ages;
 use crate::blame::{self, CoreJobs, Finding, Pending, Stalls};
 use crate::decisions::Decisions;
-use crate::figures::{ChannelFigures, Counts, ProbeFigures, ServiceChange, TaskFigures, Values};
+use crate::figures::{ChannelFigures, CoreFigures, Counts, ProbeFigures, ServiceChange, TaskFigures, Values};
 use crate::jobs::{self, Job, TaskJobs};
 use crate::notes::Notes;
 use crate::report::{Ending, Lateness, Report, facts, frame};
@@ -129,6 +129,22 @@ pub(crate) fn judge(plan: &Plan, run: &Run) -> Report {
     if real_time && joined.iter().all(|task| task.jobs.is_empty()) {
         judge.breaches.push(Breach::Nothing);
     }
+    let cores = plan.cores.iter().enumerate().filter_map(|(at, core)| {
+        let counted = |count: Count| {
+            let of_it = of_kind(Kind::CoreCounted)
+                .filter(move |record| usize::from(record.subject) == at && record.job == count as u64);
+            of_it.map(|record| record.value).reduce(u64::saturating_add)
+        };
+        let (minor_faults, major_faults) = (counted(Count::MinorFaults)?, counted(Count::MajorFaults)?);
+        Some(CoreFigures { cpu: core.cpu, minor_faults, major_faults })
+    });
+    let cores: Vec<CoreFigures> = cores.collect();
+    for core in &cores {
+        let (cpu, count) = (core.cpu, core.minor_faults.saturating_add(core.major_faults));
+        if count > 0 {
+            judge.warnings.push(Warning::CoreFaults { cpu, count });
+        }
+    }
     let verdict = match (judge.breaches.is_empty(), judge.machine) {
         (true, 0) => Verdict::Kept,
         (true, late) => Verdict::KeptButMachine(late),
@@ -165,6 +181,7 @@ pub(crate) fn judge(plan: &Plan, run: &Run) -> Report {
         tasks,
         channels,
         chains,
+        cores,
         probes,
         services,
         machine,
@@ -262,6 +279,7 @@ impl Judge<'_> {
                     }
                 }
                 self.conduct(&mut figures, promise, found, &stalls);
+                self.sleeps(at, &figures, found, &stalls);
             }
             self.losses(at, &figures, promise.is_some());
             (figures, judged)
@@ -274,8 +292,10 @@ impl Judge<'_> {
     fn figures(&self, at: usize, found: &TaskJobs, promise: Option<&Promise>, ending: Ending) -> TaskFigures {
         let sum = |kind| self.of(kind, at).map(|record| record.value).fold(0, u64::saturating_add);
         let count = |count: Count| {
-            let of_it = self.of(Kind::Counted, at).filter(move |record| record.job == count as u64);
-            of_it.map(|record| record.value).fold(0, u64::saturating_add)
+            let mut of_it = self.of(Kind::Counted, at).filter(move |record| record.job == count as u64);
+            // What nobody counted is not zero.
+            let first = of_it.next()?.value;
+            Some(of_it.map(|record| record.value).fold(first, u64::saturating_add))
         };
         let counted = ending != Ending::Killed && self.of(Kind::Counted, at).next().is_some();
         let task = &self.plan.tasks[at];
@@ -381,12 +401,32 @@ impl Judge<'_> {
         let counts = figures.counts.unwrap_or_default();
         for (what, count) in [
             ("heap use", counts.heap_use),
-            ("page faults", counts.minor_faults.saturating_add(counts.major_faults)),
+            ("page faults", counts.faults()),
             ("blocking calls", counts.blocked),
         ] {
-            if count > 0 {
+            if let Some(count) = count.filter(|count| *count > 0) {
                 self.warnings.push(Warning::Conduct { task: figures.name.clone(), what, count });
             }
+        }
+    }
+
+    /// Jobs that slept while they held a resource. One that may have been stopped instead, from outside or by the machine, is
+    /// told and not blamed: then the probe of its core stood still, too.
+    fn sleeps(&mut self, at: usize, figures: &TaskFigures, found: &TaskJobs, stalls: &Stalls) {
+        let (mut slept, mut stopped) = (0u64, 0u64);
+        let starts: BTreeMap<u64, u64> = found.jobs.iter().map(|job| (job.number, job.start)).collect();
+        for record in self.of(Kind::Slept, at) {
+            let start = starts.get(&record.job).copied().unwrap_or(record.at.as_ns());
+            let stalled = stalls.stolen(start, record.at.as_ns()) > 0;
+            let times = if stalled { &mut stopped } else { &mut slept };
+            *times = times.saturating_add(record.value);
+        }
+        let task = || figures.name.clone();
+        if slept > 0 {
+            self.breaches.push(Breach::Slept { task: task(), times: slept });
+        }
+        if stopped > 0 {
+            self.warnings.push(Warning::Stopped { task: task(), times: stopped });
         }
     }
 

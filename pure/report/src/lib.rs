@@ -37,8 +37,8 @@ mod tracks;
 mod verdict;
 
 pub use figures::{
-    ChainFigures, ChannelFigures, Counts, ProbeFigures, ReactionFigures, ResourceFigures, ServiceChange,
-    Spread, StepFigures, TaskFigures,
+    ChainFigures, ChannelFigures, CoreFigures, Counts, ProbeFigures, ReactionFigures, ResourceFigures,
+    ServiceChange, Spread, StepFigures, TaskFigures,
 };
 pub use report::{About, Ending, Report};
 pub use simulated::{Focus, Simulated, Window};

@@ -7,7 +7,7 @@ use taut_plan::Plan;
 
 use crate::decisions::Decisions;
 use crate::figures::{
-    ChainFigures, ChannelFigures, ProbeFigures, ResourceFigures, ServiceChange, TaskFigures,
+    ChainFigures, ChannelFigures, CoreFigures, ProbeFigures, ResourceFigures, ServiceChange, TaskFigures,
 };
 use crate::jobs::Job;
 use crate::notes::Notes;
@@ -25,6 +25,7 @@ pub struct Report {
     pub(crate) channels: Vec<ChannelFigures>,
     pub(crate) chains: Vec<ChainFigures>,
     pub(crate) resources: Vec<ResourceFigures>,
+    pub(crate) cores: Vec<CoreFigures>,
     pub(crate) probes: Vec<ProbeFigures>,
     pub(crate) services: Vec<ServiceChange>,
     /// The machine's facts, as key and value.
@@ -105,6 +106,11 @@ impl Report {
     /// Per resource whose locks a dispatcher recorded, those of the manifest first.
     pub fn resources(&self) -> &[ResourceFigures] {
         &self.resources
+    }
+
+    /// Per dispatched core that was counted, in the plan's order.
+    pub fn cores(&self) -> &[CoreFigures] {
+        &self.cores
     }
 
     /// Per real-time core, in the plan's order.

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use crate::figures::Spread;
+use crate::figures::{CoreFigures, Spread};
 use crate::report::{Ending, Report};
 use crate::table::{Table, number, word};
 use crate::verdict::{Breach, Cause, Verdict, Warning};
@@ -362,17 +362,25 @@ impl Page {
             0,
         );
         for task in report.tasks.iter().filter(|task| task.cpu.is_some()) {
-            let of =
-                |get: fn(crate::Counts) -> u64| task.counts.map_or("-".to_owned(), |c| get(c).to_string());
+            let of = |get: fn(crate::Counts) -> Option<u64>| {
+                task.counts.and_then(get).map_or("-".to_owned(), |count| count.to_string())
+            };
             table.row(vec![
                 task.name.clone(),
                 of(|c| c.heap_use),
-                of(|c| c.minor_faults.saturating_add(c.major_faults)),
+                of(|c| c.faults()),
                 of(|c| c.blocked),
                 of(|c| c.preempted),
             ]);
         }
         self.plain(&table);
+        for core in &report.cores {
+            let CoreFigures { cpu, minor_faults, major_faults } = *core;
+            let name = self.paint(BOLD, &format!("cpu {cpu}, dispatched"));
+            let faults = minor_faults.saturating_add(major_faults);
+            let faults = plural(faults, "page fault", "page faults");
+            self.line(&format!("{name}  {faults} of all its tasks' jobs together"));
+        }
     }
 
     fn probes(&mut self, report: &Report) {
@@ -508,6 +516,10 @@ pub(crate) fn breach_text(breach: &Breach) -> String {
             "{} of CPU {cpu} lost: what is not recorded cannot be shown to be kept",
             plural(*records, "record", "records")
         ),
+        Breach::Slept { task, times } => format!(
+            "`{task}` slept {} while it held a resource: others of its core may have run meanwhile, against the rule",
+            plural(*times, "time", "times")
+        ),
         Breach::Nothing => "no job of a real-time task completed: nothing was shown".to_owned(),
     }
 }
@@ -532,6 +544,17 @@ pub(crate) fn warning_text(warning: &Warning) -> String {
         Warning::Conduct { task, what, count } => {
             format!("`{task}` had {count} {what} after release 0; should be none")
         }
+        Warning::CoreFaults { cpu, count } => {
+            let faults = plural(*count, "page fault", "page faults");
+            format!(
+                "the dispatched tasks of CPU {cpu} had {faults} after release 0, together; should be none"
+            )
+        }
+        Warning::Stopped { task, times } => format!(
+            "`{task}` stood still {} while it held a resource, and so did the machine, or all was stopped from outside: \
+             whether it slept cannot be told",
+            plural(*times, "time", "times")
+        ),
         Warning::Failed { task, jobs } => {
             format!("{} of `{task}` returned an error", plural(*jobs, "job", "jobs"))
         }

@@ -140,6 +140,14 @@ pub enum Breach {
         /// How many.
         records: u64,
     },
+    /// Jobs slept, or waited for something that their dispatcher does not know, while they held a resource: others of the
+    /// core may have run meanwhile, against the rule.
+    Slept {
+        /// Whose.
+        task: String,
+        /// How often.
+        times: u64,
+    },
     /// There are real-time tasks, and no job of any of them completed.
     Nothing,
 }
@@ -178,6 +186,21 @@ pub enum Warning {
         what: &'static str,
         /// How often.
         count: u64,
+    },
+    /// Threads that take turns on a dispatched core took page faults after release 0.
+    CoreFaults {
+        /// Its CPU.
+        cpu: u16,
+        /// How many.
+        count: u64,
+    },
+    /// Jobs stood still while they held a resource, and so did the machine, or somebody had stopped the application: whether
+    /// they slept as well, nobody knows.
+    Stopped {
+        /// Whose.
+        task: String,
+        /// How often.
+        times: u64,
     },
     /// Jobs returned an error.
     Failed {

@@ -6,8 +6,8 @@
 mod recorded;
 
 use recorded::{MS, OUTPUT, PROCESSING, RECORDING, Script, plan, run};
-use taut_event::{Kind, Record};
-use taut_report::{Breach, Cause, Ending, Report, Verdict, Warning};
+use taut_event::{Count, Kind, Record};
+use taut_report::{Breach, Cause, CoreFigures, Counts, Ending, Report, Verdict, Warning};
 use taut_time::Instant;
 
 fn report(script: Script) -> Report {
@@ -23,7 +23,7 @@ fn a_quiet_run_is_kept() {
     for task in &report.tasks()[..3] {
         assert_eq!((task.releases, task.completions, task.missed), (1250, 1250, 0), "{}", task.name);
         assert!(task.response.unwrap().max_ns < task.bound_ns.unwrap());
-        assert_eq!(task.counts.unwrap().heap_use, 0);
+        assert_eq!(task.counts.unwrap().heap_use, Some(0));
     }
     assert_eq!(report.chains()[0].age.unwrap().count, 1250);
 }
@@ -104,6 +104,60 @@ fn no_evidence_is_no_verdict() {
     assert_eq!(report.verdict(), &Verdict::Broken(vec![Breach::Nothing]));
     run.records.clear();
     assert!(!Report::new(&plan(), &run).verdict().holds());
+}
+
+/// A dispatched core counts what its jobs do, and page faults of all of them together.
+#[test]
+fn what_nobody_counted_is_not_zero() {
+    let counted = |count: Count, value| {
+        let (at, job) = (Instant::from_ns(20_000 * MS), count as u64);
+        Record { at, kind: Kind::Counted, cpu: 0, subject: PROCESSING, job, value }
+    };
+    let mut run = run(Script::quiet());
+    run.records
+        .retain(|record| record.kind != Kind::Counted || record.subject != PROCESSING || record.job == 1);
+    let counts = |run: &_| Report::new(&plan(), run).tasks()[usize::from(PROCESSING)].counts.unwrap();
+    let only_heap = Counts { heap_use: Some(0), ..Counts::default() };
+    assert_eq!(counts(&run), only_heap);
+    let text = Report::new(&plan(), &run).text(120, false);
+    let row = text.lines().rfind(|line| line.trim_start().starts_with("processing ")).unwrap();
+    assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["processing", "0", "-", "-", "-"]);
+    run.records.extend([counted(Count::Blocked, 0), counted(Count::Preempted, 7)]);
+    let dispatched = Counts { blocked: Some(0), preempted: Some(7), ..only_heap };
+    assert_eq!(counts(&run), dispatched);
+    assert_eq!(Report::new(&plan(), &run).cores(), []);
+    for (count, value) in [(Count::MinorFaults, 3), (Count::MajorFaults, 1)] {
+        run.records.push(Record { kind: Kind::CoreCounted, subject: 0, ..counted(count, value) });
+    }
+    let report = Report::new(&plan(), &run);
+    assert_eq!(report.cores(), [CoreFigures { cpu: plan().cores[0].cpu, minor_faults: 3, major_faults: 1 }]);
+    assert_eq!(report.warnings(), [Warning::CoreFaults { cpu: plan().cores[0].cpu, count: 4 }]);
+    assert!(report.text(120, false).contains("4 page faults of all its tasks' jobs together"));
+}
+
+#[test]
+fn a_job_that_slept_with_a_resource_is_not_kept() {
+    let mut run = run(Script::quiet());
+    let complete = |run: &taut_event::file::Run, job| {
+        let of = |record: &&Record| {
+            record.kind == Kind::Complete && record.subject == PROCESSING && record.job == job
+        };
+        *run.records.iter().find(of).unwrap()
+    };
+    for job in [100, 101] {
+        run.records.push(Record { kind: Kind::Slept, value: job - 98, ..complete(&run, job) });
+    }
+    let slept = Breach::Slept { task: "processing".to_owned(), times: 5 };
+    assert_eq!(Report::new(&plan(), &run).verdict(), &Verdict::Broken(vec![slept]));
+    // One that stood still together with its probe may have been stopped.
+    let at = complete(&run, 100).at;
+    run.records.push(Record { at, kind: Kind::Stall, cpu: 0, subject: 0, job: 0, value: 400_000 });
+    let report = Report::new(&plan(), &run);
+    assert_eq!(
+        report.verdict(),
+        &Verdict::Broken(vec![Breach::Slept { task: "processing".to_owned(), times: 3 }])
+    );
+    assert_eq!(report.warnings(), [Warning::Stopped { task: "processing".to_owned(), times: 2 }]);
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod across;
 mod admission;
 mod appendix;
 mod behaviour;
+mod conduct;
 mod depth;
 mod late;
 mod lend;

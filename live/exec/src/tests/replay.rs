@@ -146,6 +146,7 @@ impl Replay<'_> {
                 self.seen.at_unlock += self.seen.preempted - before;
                 return Ok(());
             }
+            Kind::Counted | Kind::CoreCounted | Kind::Slept => return Ok(()),
             kind => return Err(format!("{kind:?} was not decided")),
         }
         self.decide()

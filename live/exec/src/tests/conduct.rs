@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What is counted of jobs: their own processor time, and what they must not do.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration as Time;
+
+use taut_event::{Count, Kind, Record};
+use taut_sys::{clock, thread};
+use taut_time::Duration;
+
+use super::{alone, busy, cpu, drained, postures};
+use crate::{
+    Job, Level, Outcome, Overrun, Posture, Protocol, Release, Resource, Rule, Setup, TaskSetup, Wanted,
+};
+
+const RULES: [Rule; 4] = [Rule::Original, Rule::Immediate, Rule::Srp, Rule::Dfp];
+
+fn every(us: u64) -> Release {
+    Release::Periodic { period: Duration::from_us(us), offset: Duration::ZERO }
+}
+
+fn sleep(us: u64) {
+    clock::sleep_until(clock::monotonic_ns() + us * 1000);
+}
+
+fn sum(records: &[Record], kind: Kind, job: Option<u64>) -> u64 {
+    let of = |record: &&Record| record.kind == kind && job.is_none_or(|job| record.job == job);
+    records.iter().filter(of).map(|record| record.value).sum()
+}
+
+/// Runs one task's work for a time; what became of it, and its records.
+fn run<'w>(wanted: Wanted, mut setup: Setup<'w>, core: crate::CoreId, ms: u64) -> (Outcome, Vec<Record>) {
+    let mut drain = setup.record(core, Level::All, 1 << 16);
+    let (_, outcome) = setup.run(wanted, |_| std::thread::sleep(Time::from_millis(ms))).unwrap();
+    (outcome, drained(&mut drain))
+}
+
+/// Of each rule: a sleep while something is held is found though no other job comes by, and one without is counted.
+#[test]
+fn a_sleep_is_counted_and_found_where_something_is_held() {
+    let _alone = alone();
+    for wanted in postures().into_iter().filter(|wanted| *wanted == Wanted::Strict) {
+        for rule in RULES {
+            for (held, nested) in [(true, false), (true, true), (false, false)] {
+                let mut setup = Setup::new();
+                let core = setup.core(cpu(), rule);
+                let (outer, inner) = (setup.resource(core, ()), setup.resource(core, ()));
+                let uses = TaskSetup::new("t", every(5_000)).uses(&outer).uses(&inner);
+                setup.task(core, uses, move |job: &mut Job<'_>| {
+                    if !held {
+                        sleep(200);
+                    }
+                    job.lock(&outer, |(), job| {
+                        if held {
+                            sleep(200);
+                        }
+                        if nested {
+                            job.lock(&inner, |(), _| sleep(200)).unwrap();
+                        }
+                    })
+                    .unwrap();
+                    job.lock(&outer, |(), _| busy(10_000)).unwrap();
+                });
+                let (outcome, records) = run(wanted, setup, core, 60);
+                let task = outcome.tasks[0];
+                let each = 1 + u64::from(nested);
+                assert!(task.completed > 3, "{outcome:?}");
+                assert_eq!(task.blocked, task.completed * each, "{rule:?} {held} {nested}");
+                let inside = if held { task.blocked } else { 0 };
+                assert_eq!(task.blocked_inside, inside, "{rule:?} {held} {nested}");
+                assert_eq!(sum(&records, Kind::Slept, None), inside);
+                assert_eq!(sum(&records, Kind::Counted, Some(Count::Blocked as u64)), task.blocked);
+            }
+        }
+    }
+}
+
+/// The same of what several cores use.
+#[test]
+fn a_sleep_with_what_other_cores_use_is_found() {
+    let _alone = alone();
+    for wanted in postures().into_iter().filter(|wanted| *wanted == Wanted::Strict) {
+        for protocol in [Protocol::Msrp, Protocol::Mpcp, Protocol::Fmlp] {
+            let mut setup = Setup::new();
+            let core = setup.core(cpu(), Rule::Immediate);
+            let global = setup.global_recorded_as(protocol, 1, 0, ()).unwrap();
+            let lock = global.clone();
+            let task = setup.task(core, TaskSetup::new("t", every(5_000)), move |job: &mut Job<'_>| {
+                job.lock_global(&lock, |(), _| sleep(200)).unwrap();
+                sleep(200);
+            });
+            setup.uses_global(task, &global).unwrap();
+            let (outcome, records) = run(wanted, setup, core, 60);
+            let task = outcome.tasks[0];
+            assert!(task.completed > 3, "{outcome:?}");
+            assert_eq!(
+                (task.blocked, task.blocked_inside),
+                (2 * task.completed, task.completed),
+                "{protocol:?}"
+            );
+            assert_eq!(sum(&records, Kind::Slept, None), task.completed);
+        }
+    }
+}
+
+/// Jobs that preempt, wait for resources and are released late are not blocked.
+#[test]
+fn what_the_executor_does_is_no_sleep() {
+    let _alone = alone();
+    for wanted in postures().into_iter().filter(|wanted| *wanted == Wanted::Strict) {
+        for rule in RULES {
+            let mut setup = Setup::new();
+            let core = setup.core(cpu(), rule);
+            let shared: Resource<u64> = setup.resource(core, 0);
+            for (name, period, work) in
+                [("a", 1_000, 100_000), ("b", 1_700, 300_000), ("c", 5_100, 1_500_000)]
+            {
+                let lock = shared.clone();
+                let own = TaskSetup::new(name, every(period)).uses(&shared).priority(10_000 / period as u32);
+                setup.task(core, own, move |job: &mut Job<'_>| {
+                    busy(work / 2);
+                    job.lock(&lock, |value, _| {
+                        *value += 1;
+                        busy(work / 2);
+                    })
+                    .unwrap();
+                });
+            }
+            let (outcome, records) = run(wanted, setup, core, 300);
+            assert!(outcome.tasks.iter().all(|task| task.completed > 20), "{outcome:?}");
+            assert!(outcome.tasks.iter().all(|task| task.blocked == 0), "{rule:?} {outcome:?}");
+            assert!(outcome.tasks[2].preempted > 20, "{outcome:?}");
+            assert_eq!(sum(&records, Kind::Slept, None), 0);
+        }
+    }
+}
+
+/// A thread of somebody else has the processor meanwhile: that is not the job's time, and not its budget.
+#[test]
+fn what_others_had_is_not_the_jobs() {
+    let _alone = alone();
+    for wanted in postures().into_iter().filter(|wanted| *wanted == Wanted::Strict) {
+        let over = AtomicBool::new(false);
+        let ours = AtomicBool::new(false);
+        let mut setup = Setup::new();
+        let core = setup.core(cpu(), Rule::Immediate);
+        let (began, at) = (&ours, cpu());
+        let own = TaskSetup::new("t", every(50_000)).budget(Duration::from_ms(4)).overrun(Overrun::KillJob);
+        setup.task(core, own, move |_: &mut Job<'_>| {
+            began.store(true, Ordering::Release);
+            let end_ns = clock::thread_cpu_ns() + 2_000_000;
+            while clock::thread_cpu_ns() < end_ns {}
+        });
+        let mut drain = setup.record(core, Level::All, 1 << 16);
+        let (stood, outcome) = std::thread::scope(|threads| {
+            let hog = threads.spawn(|| {
+                thread::set_affinity(&[at]).unwrap();
+                thread::set_fifo(97).unwrap();
+                let mut times = 0;
+                // Ends by itself, whatever becomes of the others.
+                let give_up_ns = clock::monotonic_ns() + 3_000_000_000;
+                while !over.load(Ordering::Acquire) && clock::monotonic_ns() < give_up_ns {
+                    sleep(300);
+                    if ours.swap(false, Ordering::Acquire) {
+                        busy(10_000_000);
+                        times += 1;
+                    }
+                }
+                times
+            });
+            let (_, outcome) = setup.run(wanted, |_| std::thread::sleep(Time::from_millis(500))).unwrap();
+            over.store(true, Ordering::Release);
+            (hog.join().unwrap(), outcome)
+        });
+        let task = outcome.tasks[0];
+        assert!(stood > 3 && task.completed > 3, "{stood} {outcome:?}");
+        assert!(task.response_max_ns > 12_000_000, "the hog was there: {outcome:?}");
+        assert_eq!((task.exhausted, task.killed), (0, 0), "{outcome:?}");
+        let records = drained(&mut drain);
+        let complete = records.iter().filter(|record| record.kind == Kind::Complete);
+        let mut used: Vec<u64> = complete.map(|record| record.value).collect();
+        used.sort_unstable();
+        // Where the machine stands still, nobody can tell whose time that is.
+        let median = used[used.len() / 2];
+        assert!((2_000_000..3_000_000).contains(&median), "{used:?}");
+    }
+}
+
+/// And a job that takes more than its budget is ended as before.
+#[test]
+fn a_budget_ends_beside_others_as_well() {
+    let _alone = alone();
+    for wanted in postures() {
+        let mut setup = Setup::new();
+        let core = setup.core(cpu(), Rule::Immediate);
+        let own = TaskSetup::new("t", every(50_000)).budget(Duration::from_ms(2)).overrun(Overrun::KillJob);
+        setup.task(core, own, |job: &mut Job<'_>| {
+            let end_ns = clock::monotonic_ns() + 200_000_000;
+            while job.checkpoint().is_ok() && clock::monotonic_ns() < end_ns {
+                sleep(100);
+                busy(100_000);
+            }
+        });
+        let (posture, outcome) = setup
+            .run(wanted, |exec| {
+                std::thread::sleep(Time::from_millis(300));
+                exec.posture()
+            })
+            .unwrap();
+        let task = outcome.tasks[0];
+        assert!(task.exhausted > 0 && task.killed == task.exhausted, "{outcome:?}");
+        assert!(posture != Posture::Strict || task.exhausted == task.completed, "{outcome:?}");
+    }
+}
