@@ -6,7 +6,7 @@
 //! Every type is plain bytes: any bit pattern is a value, so reading one that a hostile process wrote is
 //! defined. It need not make sense, though: [`Settings::sanitised`] comes before any use.
 
-use taut::Payload;
+use taut::{Layout, Words};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::{ELECTRODES, FRAME_SAMPLES, LEVELS};
@@ -24,10 +24,8 @@ pub struct AudioFrame(
     pub [i16; FRAME_SAMPLES],
 );
 
-impl Payload for AudioFrame {
-    fn layout() -> String {
-        <[i16; FRAME_SAMPLES]>::layout()
-    }
+impl Layout for AudioFrame {
+    const WORDS: Words = <[i16; FRAME_SAMPLES]>::WORDS;
 }
 
 taut::payload! {

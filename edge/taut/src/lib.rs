@@ -36,8 +36,8 @@ pub use client::{AttachError, Client, ClientReader, ClientWriter, Liveness, Reme
 pub use start::start;
 pub use taut_run::{
     App, Busy, Caller, Component, Context, Control, CountingAllocator, Create, Error, Failure, Full, Job,
-    LockError, Overtaken, Payload, QueueReader, QueueWriter, Receiver, Resource, Service, State, StateReader,
-    StateWriter, Task, Unknown, payload_with, zerocopy,
+    Layout, LockError, Overtaken, Payload, QueueReader, QueueWriter, Receiver, Resource, Service, State,
+    StateReader, StateWriter, Task, Unknown, Words, layout, payload_with, zerocopy,
 };
 pub use taut_scope::{Exceeded, Scope};
 pub use taut_time::{Duration, Instant};
@@ -57,7 +57,8 @@ pub use taut_time::{Duration, Instant};
 /// assert_eq!(<Stimulation as taut::Payload>::layout(), "frame:u64,levels:u8*176");
 /// ```
 ///
-/// There must be no padding, which the compiler checks:
+/// Its layout has words, which the manifest says as well; [`layout!`](crate::layout!) gives them to a struct that stands
+/// elsewhere. There must be no padding, which the compiler checks:
 ///
 /// ```compile_fail,E0277
 /// taut::payload! {

@@ -46,6 +46,8 @@ pub use supervisor::{Config, Ending, Observer, RECORDING, run};
 pub use resource::Resource;
 /// Why a job could not lock.
 pub use taut_exec::LockError;
+/// What gives payloads the words of their layout.
+pub use taut_share::{Layout, Words, layout};
 /// Writes to stderr what that takes without waiting.
 pub use taut_sys::terminal::tell;
 /// The crate that payloads are derived with.

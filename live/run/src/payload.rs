@@ -3,33 +3,24 @@
 
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
-use taut_share::Plain;
+use taut_share::{Layout, Plain};
 
 /// A type of value that a channel can carry: plain data of a fixed layout, which the manifest states too.
 ///
-/// `taut::payload!` makes one from named fields; arrays of numbers are payloads already.
-pub trait Payload: Plain + FromBytes + IntoBytes + Immutable + KnownLayout {
+/// `taut::payload!` makes one from named fields; arrays of numbers are payloads already, and so is any plain type that has
+/// the words of a layout.
+pub trait Payload: Plain + Layout + FromBytes + IntoBytes + Immutable + KnownLayout {
     /// The layout in one line, as the manifest's: `frame:u64,levels:u8*176`, `i16*128`.
-    fn layout() -> String;
+    fn layout() -> String {
+        const {
+            let (said, size) = (Self::WORDS.bytes(), size_of::<Self>());
+            assert!(said == size, "the words of a payload's layout say how many bytes it has");
+        }
+        Self::WORDS.to_string()
+    }
 }
 
-macro_rules! scalars {
-    ($($scalar:ident)*) => {$(
-        impl Payload for $scalar {
-            fn layout() -> String {
-                stringify!($scalar).to_owned()
-            }
-        }
-
-        impl<const N: usize> Payload for [$scalar; N] {
-            fn layout() -> String {
-                format!("{}*{N}", stringify!($scalar))
-            }
-        }
-    )*};
-}
-
-scalars!(u8 i8 u16 i16 u32 i32 u64 i64 f32 f64);
+impl<T: Plain + Layout + FromBytes + IntoBytes + Immutable + KnownLayout> Payload for T {}
 
 /// What `taut::payload!` expands to; `$zerocopy` is the path of that crate, as a text, for its derives.
 #[doc(hidden)]
@@ -56,14 +47,7 @@ macro_rules! payload_with {
             $($(#[$field_meta])* $field_visible $field: $type),+
         }
 
-        impl $crate::Payload for $name {
-            fn layout() -> ::std::string::String {
-                let fields = [$(::std::format!(
-                    "{}:{}", ::core::stringify!($field), <$type as $crate::Payload>::layout()
-                )),+];
-                fields.join(",")
-            }
-        }
+        $crate::layout!($name { $($field: $type),+ });
     };
 }
 

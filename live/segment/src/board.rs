@@ -43,7 +43,8 @@
 //! part may live. Here both hold by construction.
 //!
 //! - *The object.* The owner places objects apart from each other, in memory that the kernel has zeroed and whose size is
-//!   sealed. A seat is had only if kind, shape and type of values are, word for word, those of the owner.
+//!   sealed. A seat is had only if kind, shape and layout of values are, word for word, those of the owner: of a struct every
+//!   field, by name, type and place ([`taut_share::layout`]), and not its type's name.
 //! - *One end.* Each part is a client's name at the owner's door, so the door lets in one connection for each. The kernel
 //!   closes it when its process dies, however it dies, and then a successor is let in; to go on where the dead one
 //!   stopped, at any step, is what the protocols' constructors are made for (section *Crash* of each). Within the process an
@@ -92,8 +93,8 @@
 //!
 //! Each part is a client of the name `PART-of-OBJECT`, as `reader-1-of-pose`, with one line in its directory:
 //! `mechanism` is the kind; `writes` says that the part needs to write to the memory, `reads` that it does not; `capacity`
-//! is the shape's, or 1; and the layout is the shape, ` of ` and the type of a value, as
-//! `readers=2 spare=6 of [f64; 3]`. The client `catalogue` reads all of them.
+//! is the shape's, or 1; and the layout is the shape, ` of ` and the words of a value's layout, as
+//! `readers=2 spare=6 of f64*3`. The client `catalogue` reads all of them.
 
 mod kind;
 mod kinds;

@@ -244,12 +244,14 @@
 #![no_std]
 
 pub mod bulk;
+pub mod layout;
 mod list;
 mod places;
 mod plain;
 pub mod queue;
 pub mod state;
 
+pub use layout::{Layout, Words};
 pub use list::List;
 pub use plain::{LayoutError, Plain, copy};
 pub use taut_atomic::{LINE_BYTES, Line, Memory};

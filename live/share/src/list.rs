@@ -5,7 +5,7 @@ use core::fmt;
 use core::mem::{MaybeUninit, offset_of};
 use core::ops::Deref;
 
-use crate::Plain;
+use crate::{Layout, Plain, Words};
 
 /// Up to `N` values of one kind, of which only those that are there are copied: a payload of varying length.
 ///
@@ -48,6 +48,10 @@ unsafe impl<T: Plain, const N: usize> Plain for List<T, N> {
     fn used_by(head: u64) -> usize {
         offset_of!(Self, items) + Self::bounded(head) * size_of::<T>()
     }
+}
+
+impl<T: Plain + Layout, const N: usize> Layout for List<T, N> {
+    const WORDS: Words = Words::List(&T::WORDS, N);
 }
 
 impl<T: Plain, const N: usize> List<T, N> {

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use taut_share::{LayoutError, Memory, Plain};
+use taut_share::{Layout, LayoutError, Memory, Plain};
 
 use crate::directory::Entry;
 use crate::{Error, Role};
@@ -47,16 +47,13 @@ pub struct Terms {
 ///   at a time; and ends of a part with [`Number::Any`] only load.
 pub unsafe trait Kind: Copy {
     /// The type of its values.
-    type Value: Plain;
+    type Value: Plain + Layout;
 
     /// The protocol's name: letters, digits, `-` or `_`.
     const NAME: &'static str;
 
     /// What its shape consists of: names and numbers, in a fixed order.
     fn fields(&self) -> Vec<(&'static str, u32)>;
-
-    /// How the layout of a value is called, if not by its type's name.
-    fn layout(&self) -> Option<&'static str>;
 
     /// Its parts.
     fn parts(&self) -> Vec<Terms>;
@@ -69,6 +66,10 @@ pub unsafe trait Kind: Copy {
 
     /// An object of this kind, for a board or to compare with what stands there.
     fn named(&self, name: &str) -> Object {
+        const {
+            let (said, size) = (<Self::Value as Layout>::WORDS.bytes(), size_of::<Self::Value>());
+            assert!(said == size, "the words of a value's layout say how many bytes it has");
+        }
         let fields = self.fields();
         let text: Vec<_> = fields.iter().map(|(name, number)| format!("{name}={number}")).collect();
         let capacity = fields.iter().find(|(name, _)| *name == "capacity").map_or(1, |(_, number)| *number);
@@ -76,7 +77,7 @@ pub unsafe trait Kind: Copy {
             name: name.to_owned(),
             kind: Self::NAME,
             shape: text.join(" "),
-            layout: self.layout().unwrap_or(std::any::type_name::<Self::Value>()),
+            layout: <Self::Value as Layout>::WORDS.to_string(),
             value_size: size_of::<Self::Value>(),
             capacity,
             bytes: self.bytes(),
@@ -153,7 +154,7 @@ pub struct Object {
     name: String,
     kind: &'static str,
     shape: String,
-    layout: &'static str,
+    layout: String,
     value_size: usize,
     capacity: u32,
     bytes: Result<usize, LayoutError>,
@@ -219,7 +220,7 @@ impl Object {
             return differs("protocol", self.kind, &entry.mechanism);
         }
         if layout != self.layout {
-            return differs("type", self.layout, layout);
+            return differs("type", &self.layout, layout);
         }
         if entry.value_size as usize != self.value_size {
             let bytes = |size| format!("{size} bytes");
@@ -229,5 +230,21 @@ impl Object {
             return differs("shape", &self.shape, shape);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Sdrtw;
+
+    #[test]
+    fn an_owner_whose_words_and_bytes_disagree_is_refused() {
+        let object = Sdrtw::<[u32; 3]>::new().named("it");
+        let mut entry = object.entry(4096).expect("a layout");
+        assert_eq!((entry.layout.as_str(), entry.value_size), ("of u32*3", 12));
+        assert!(object.compare(&entry).is_ok());
+        entry.value_size = 16;
+        let told = object.compare(&entry).expect_err("it lies").to_string();
+        assert!(told.contains("size of values: this program has `12 bytes`, the board `16 bytes`"), "{told}");
     }
 }

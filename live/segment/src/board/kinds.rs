@@ -11,7 +11,7 @@ use taut_share::state::{
     chen, dbp, double_buffer, emeralds, hybrid, improved_chen, improved_double_buffer, improved_peterson,
     nbw_temporal, peterson, presence, sdrtr, sdrtw, spinlock, tccp,
 };
-use taut_share::{LayoutError, Memory, Plain, bulk};
+use taut_share::{Layout, LayoutError, Memory, Plain, bulk};
 
 use super::kind::{Kind, Number, Object, Offers, Part, Terms};
 
@@ -76,7 +76,6 @@ macro_rules! kinds {
         #[derive(Debug)]
         pub struct $kind<T> {
             $($field: u32,)*
-            layout: Option<&'static str>,
             values: PhantomData<fn() -> T>,
         }
 
@@ -89,17 +88,11 @@ macro_rules! kinds {
         impl<T> Copy for $kind<T> {}
 
         #[allow(clippy::new_without_default, reason = "a default of a few of many kinds says nothing")]
-        impl<T: Plain> $kind<T> {
+        impl<T: Plain + Layout> $kind<T> {
             /// Of this shape, for values of this type. The protocol's module says what the numbers mean, and which it
             /// takes; a board refuses others.
             pub const fn new($($field: u32),*) -> Self {
-                Self { $($field,)* layout: None, values: PhantomData }
-            }
-
-            /// The same, where the other program knows the values' type by another name: `text` stands for it.
-            pub const fn with_layout(mut self, text: &'static str) -> Self {
-                self.layout = Some(text);
-                self
+                Self { $($field,)* values: PhantomData }
             }
 
             /// An object of this kind, for a board.
@@ -119,16 +112,12 @@ macro_rules! kinds {
         // - the protocol itself says what it needs;
         // - names are of one protocol each, and its shape is the fields;
         // - the parts are the protocol's ends, each in the number that its constructor's duties allow.
-        unsafe impl<T: Plain> Kind for $kind<T> {
+        unsafe impl<T: Plain + Layout> Kind for $kind<T> {
             type Value = T;
             const NAME: &'static str = $name;
 
             fn fields(&self) -> Vec<(&'static str, u32)> {
                 vec![$((stringify!($field), self.$field)),*]
-            }
-
-            fn layout(&self) -> Option<&'static str> {
-                self.layout
             }
 
             fn parts(&self) -> Vec<Terms> {
@@ -144,7 +133,7 @@ macro_rules! kinds {
 
         $(
             // SAFETY: the constructor's duties are the caller's.
-            unsafe impl<T: Plain> Offers<$part> for $kind<T> {
+            unsafe impl<T: Plain + Layout> Offers<$part> for $kind<T> {
                 type End<'m> = $end;
 
                 fn terms(&self) -> Terms {

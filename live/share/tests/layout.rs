@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The words of layouts: that they are those of the grammar, and tell apart what differs.
+
+use taut_share::{Layout, List, Words, layout};
+
+#[repr(C)]
+struct Tip {
+    x: f32,
+    y: f32,
+}
+layout!(Tip { x: f32, y: f32 });
+
+#[repr(C)]
+struct Arm {
+    at: u64,
+    tips: [Tip; 2],
+    names: List<u16, 3>,
+}
+layout!(Arm { at: u64, tips: [Tip; 2], names: List<u16, 3> });
+
+#[repr(C, packed)]
+struct Packed {
+    kind: u8,
+    value: f64,
+}
+layout!(Packed { kind: u8, value: f64 });
+
+#[repr(C)]
+struct Turned {
+    y: f32,
+    x: f32,
+}
+layout!(Turned { y: f32, x: f32 });
+
+#[test]
+fn words_are_those_of_the_grammar() {
+    fn check<T: Layout>(words: &str) {
+        assert_eq!(T::WORDS.to_string(), words);
+        assert_eq!(T::WORDS.bytes(), size_of::<T>(), "{words}");
+    }
+    check::<u8>("u8");
+    check::<f64>("f64");
+    check::<[i16; 128]>("i16*128");
+    check::<[u8; 0]>("u8*0");
+    check::<[[f32; 3]; 4]>("f32*3*4");
+    check::<List<u8, 1500>>("u8*..1500");
+    check::<List<u8, 3>>("u8*..3");
+    check::<[List<[u8; 3], 3>; 2]>("u8*3*..3*2");
+    check::<Tip>("x:f32,y:f32");
+    check::<[Tip; 2]>("(x:f32,y:f32)*2");
+    check::<Arm>("at:u64,tips:(x:f32,y:f32)*2,names:u16*..3");
+    check::<Packed>("kind:u8,value:f64");
+}
+
+#[test]
+fn what_differs_in_anything_has_other_words() {
+    let all = [
+        Tip::WORDS,
+        Turned::WORDS,
+        <[Tip; 1]>::WORDS,
+        <[f32; 2]>::WORDS,
+        <[u32; 2]>::WORDS,
+        <[i32; 2]>::WORDS,
+        u64::WORDS,
+        <[[f32; 2]; 1]>::WORDS,
+        <[[f32; 1]; 2]>::WORDS,
+        Words::Fields(&[("x", Tip::WORDS)]),
+        Words::Fields(&[("x", f32::WORDS), ("y", u32::WORDS)]),
+    ];
+    for (one, words) in all.iter().enumerate() {
+        assert_eq!(words.bytes(), 8);
+        for (other, others) in all.iter().enumerate() {
+            assert_eq!(words.to_string() == others.to_string(), one == other, "{words} and {others}");
+        }
+    }
+}
