@@ -7,7 +7,8 @@
 //! Equation    service   persistent scope + Σ tasks of it
 //!             task      persistent scope + release scope
 //!             channel   Mechanism::bytes(payload + stamp, slots, claims) + a line if it releases a task
-//!             runtime   (tasks + cores) · (stack + ring), locks between cores, and synchronous flows
+//!             runtime   (tasks + cores) · (stack + ring), dispatched cores · (stack + 4 rings), locks between cores, and
+//!                       synchronous flows
 //!             lock      a line, and one for each party: each core that spins for it, each task that is suspended
 //!             flow      what activates its object's instances, and its calendar: 2304 bytes, and 256 for each member
 //! Assumes     A1 nothing is allocated after boot: a scope and a channel are as large as they ever get
@@ -26,6 +27,8 @@ use crate::Overflow;
 pub const STACK_BYTES: u64 = 256 << 10;
 /// Trace ring of a real-time thread.
 pub const RING_BYTES: u64 = 64 << 10;
+/// What a core on which a dispatcher decides has besides: its thread's stack, and a ring of four times the size.
+pub const DISPATCHER_BYTES: u64 = STACK_BYTES + 4 * RING_BYTES;
 
 /// Rounded up to where the next object may start.
 ///
@@ -75,19 +78,18 @@ pub fn channel(
 }
 
 /// Stacks and trace rings: one of each per real-time task, per best-effort task in a server, and per core for its platform
-/// probe; where a dispatcher decides, one stack and four rings per core more.
+/// probe; and [`DISPATCHER_BYTES`] for each of so many dispatched cores.
 ///
 /// # Errors
 /// [`Overflow`].
-pub fn runtime(model: &Model) -> Result<Size, Overflow> {
+pub fn runtime(model: &Model, dispatched: usize) -> Result<Size, Overflow> {
     let served = |task: &&Task| matches!(&task.class, Class::BestEffort(task) if task.server.is_some());
     let served = model.tasks().iter().filter(served).count();
     let threads = model.real_time().count() + served + model.platform().cores.len();
     let threads = u64::try_from(threads).map_err(|_| Overflow)?;
-    let dispatchers = if model.is_dispatched() { model.platform().cores.len() } else { 0 };
-    let dispatchers = u64::try_from(dispatchers).map_err(|_| Overflow)?;
+    let dispatchers = u64::try_from(dispatched).map_err(|_| Overflow)?;
     let threads = threads.checked_mul(STACK_BYTES + RING_BYTES).ok_or(Overflow)?;
-    let dispatchers = dispatchers.checked_mul(STACK_BYTES + 4 * RING_BYTES).ok_or(Overflow)?;
+    let dispatchers = dispatchers.checked_mul(DISPATCHER_BYTES).ok_or(Overflow)?;
     sum([threads, dispatchers]).map(Size::from_bytes)
 }
 

@@ -4,8 +4,7 @@
 use taut_time::Duration;
 
 use crate::{
-    Arrival, Channel, Class, ClientKind, Executor, Locking, Payload, Platform, RealTime, Scheduler, Server,
-    Shared, Size, Task,
+    Arrival, Channel, Class, ClientKind, Locking, Payload, Platform, RealTime, Server, Shared, Size, Task,
 };
 
 macro_rules! id {
@@ -208,17 +207,6 @@ impl Model {
     pub fn channel_ids(&self) -> impl Iterator<Item = ChannelId> + '_ {
         (0u16..).take(self.channels.len()).map(ChannelId)
     }
-    /// Whether something is asked for on some core that Linux alone does not do, or the manifest asks for a dispatcher.
-    pub fn is_dispatched(&self) -> bool {
-        let platform = self.platform();
-        let by_task = |task: &RealTime| task.budget.is_some() || task.on_overrun.needs_dispatcher();
-        platform.executor == Executor::Dispatched
-            || platform.scheduler == Scheduler::Edf
-            || !self.resources().is_empty()
-            || !self.servers().is_empty()
-            || self.real_time().any(|(.., task)| by_task(task))
-    }
-
     /// The real-time tasks.
     pub fn real_time(&self) -> impl Iterator<Item = (TaskId, &Task, &RealTime)> + '_ {
         self.task_ids().zip(&self.tasks).filter_map(|(id, task)| match &task.class {

@@ -63,8 +63,7 @@ impl Plan {
         let known = chains::Known { model, places: &places, promises: &promises };
         let chains: Vec<_> =
             chains.map(|(at, chain)| chains::follow(&known, at, chain, &mut faults)).collect();
-        let locks = Shared::locks(shared.as_ref(), &seats);
-        let (map, memory) = memory(model, &channels, locks, &mut faults);
+        let (map, memory) = memory(model, &channels, &seats, shared.as_ref(), &mut faults);
         let shown = served && chains.iter().all(ChainPlan::kept);
         let platform = model.platform();
         let cores = seats.cores.iter().zip(&platform.cores).enumerate().map(|(at, (core, &cpu))| CorePlan {
@@ -110,15 +109,19 @@ impl Plan {
     }
 }
 
-/// The map and its sums, with the bytes of locks between cores; an empty one, with a fault, if they do not fit in 64 bits.
+/// The map and its sums; an empty one, with a fault, if they do not fit in 64 bits.
 pub(crate) fn memory(
     model: &Model,
     channels: &[Realisation],
-    locks: u64,
+    seats: &Seats<'_>,
+    shared: Option<&Shared>,
     faults: &mut Vec<Fault>,
 ) -> (Map, MemoryPlan) {
+    let locks = Shared::locks(shared, seats);
+    let dispatched =
+        (0..seats.cores.len()).filter(|core| dispatch::reason(model, seats, *core).is_some()).count();
     let found = map::lay_out(model, channels)
-        .and_then(|map| map::totals(model, &map, locks, faults).map(|memory| (map, memory)));
+        .and_then(|map| map::totals(model, &map, locks, dispatched, faults).map(|memory| (map, memory)));
     found.unwrap_or_else(|_| {
         let place = Place::value("platform.memory");
         let message = "the memory map does not fit in 64 bits";

@@ -87,17 +87,20 @@ pub(crate) fn releases(model: &Model, id: ChannelId, channel: &Channel) -> bool 
         .any(|reader| matches!(reader, Party::Task(task) if model.trigger(*task) == Some(id)))
 }
 
-/// Sums up, and compares with what the platform gives. `locks` are bytes of those between cores.
+/// Sums up, and compares with what the platform gives. `locks` are bytes of those between cores, `dispatched` the number of
+/// cores on which a dispatcher decides.
 pub(crate) fn totals(
     model: &Model,
     map: &Map,
     locks: u64,
+    dispatched: usize,
     faults: &mut Vec<Fault>,
 ) -> Result<MemoryPlan, Overflow> {
     let flows = model.channels().iter().filter(|channel| channel.flow == Flow::Synchronous);
     let flows = flows.map(|channel| memory::flow(channel.readers.len() as u64));
     let flows = memory::sum(flows.collect::<Result<Vec<_>, _>>()?)?;
-    let runtime = Size::from_bytes(memory::sum([memory::runtime(model)?.as_bytes(), locks, flows])?);
+    let runtime =
+        Size::from_bytes(memory::sum([memory::runtime(model, dispatched)?.as_bytes(), locks, flows])?);
     let total = memory::sum([map.process, map.segment, runtime.as_bytes()])?;
     let limit = model.platform().memory;
     let (process, segment) = (Size::from_bytes(map.process), Size::from_bytes(map.segment));

@@ -119,8 +119,7 @@ impl Standing {
         let channels = model.channel_ids().map(|id| flow::realise(model, id, &proof.promises, &mut faults));
         let channels: Vec<Realisation> = channels.collect();
         // A response that grows may make queues grow.
-        let locks = Shared::locks(proof.shared.as_ref(), &proof.seats);
-        memory(model, &channels, locks, &mut faults);
+        memory(model, &channels, &proof.seats, proof.shared.as_ref(), &mut faults);
         let places = chains::Places::of(model, &proof.seats);
         let known = chains::Known { model, places: &places, promises: &proof.promises };
         let follow = |(at, chain)| chains::follow(&known, at, chain, &mut faults);

@@ -83,10 +83,13 @@ fn locks_between_cores() {
             })
         };
         draft.tasks = (0..tasks).map(user).collect();
-        let plan = plan(&draft).plan;
         let mut without = draft.clone();
         without.tasks.iter_mut().skip(1).for_each(|task| drafts::real_time(task).sections.clear());
         without.resources[0].protocol = None;
+        // Dispatchers are counted in both.
+        draft.platform.executor = taut_model::Executor::Dispatched;
+        without.platform.executor = taut_model::Executor::Dispatched;
+        let plan = drafts::plan(&draft).plan;
         let alone = drafts::plan(&without).plan.memory.runtime.as_bytes();
         (plan.memory.runtime.as_bytes() - alone, plan.not_executed())
     };

@@ -26,7 +26,7 @@ pub(super) fn manifest(case: &Case, head: &Head) -> String {
     }
     let _ = write!(
         text,
-        "\n[app]\nname = \"{}\"\ndescription = \"{}\"\n\n[platform]\ncores = [0, 1]\n\n\
+        "\n[app]\nname = \"{}\"\ndescription = \"{}\"\n\n[platform]\ncores = [0, 1]\n# All jobs are dispatched, so that a lock costs what it takes and no dispatcher.\nexecutor = \"dispatched\"\n\n\
          # Assumed: a small kernel, and what a lock and a copy cost.\n[platform.overheads]\nrelease = \"20us\"\n\
          context-switch = \"3us\"\nkernel-blocking = \"5us\"\nlock = \"1us\"\ncopy = \"150ns\"\n\n[payloads]\n",
         head.name, head.description

@@ -33,10 +33,11 @@ pub(super) fn improve(
         for candidate in candidates {
             let at = candidate.id.index();
             let now = decisions.mechanisms[at];
-            for other in others(candidate, now, aim) {
+            for other in others(candidate, now, proven && aim == Aim::Memory) {
                 let before = std::mem::replace(&mut decisions.mechanisms[at], other);
                 match measure(open, decisions).filter(|found| found.is_better(&reached, aim)) {
-                    Some(found) => (reached, again) = (found, true),
+                    // The proof of the whole may show what the search's analysis did not: then there may be more of that.
+                    Some(found) => (reached, again, proven) = (found, true, false),
                     None => decisions.mechanisms[at] = before,
                 }
             }
@@ -48,12 +49,13 @@ pub(super) fn improve(
     Some(proven)
 }
 
-/// What may be nearer to the aim. What waits for nobody is `None`: it is chosen by its bytes then.
-fn others(candidate: &Candidate, now: Option<Mechanism>, aim: Aim) -> Vec<Option<Mechanism>> {
+/// What else it can have. What waits for nobody is `None`: it is chosen by its bytes then. A larger object can be nearer to
+/// least memory, where it was the last that needed a dispatcher; where the search has proven its selection, it has looked at
+/// those.
+fn others(candidate: &Candidate, now: Option<Mechanism>, searched: bool) -> Vec<Option<Mechanism>> {
     let all = candidate.locks.iter().copied().map(Some).chain([None]);
     match candidate.locks.iter().position(|lock| Some(*lock) == now) {
-        // Only the locks before it are smaller.
-        Some(at) if aim == Aim::Memory => all.take(at).collect(),
+        Some(at) if searched => all.take(at).collect(),
         _ => all.filter(|other| *other != now).collect(),
     }
 }

@@ -10,7 +10,6 @@ use crate::chains::{self, Known, Places};
 use crate::flow::{self, Realisation};
 use crate::make::memory;
 use crate::proof::{Effort, Proof};
-use crate::shared::Shared;
 use crate::timing::percent;
 use crate::waits;
 use crate::{ChainPlan, flow::Promises};
@@ -20,7 +19,7 @@ use crate::{ChainPlan, flow::Promises};
 pub(super) struct Measure {
     /// Whether every deadline and every chain is kept, and all fits.
     pub(super) kept: bool,
-    /// Bytes of both maps.
+    /// Bytes of all that the plan needs: what `platform.memory` limits.
     pub(super) bytes: u64,
     /// Σ R / D in millionths, rounded up one by one.
     relative: u64,
@@ -42,8 +41,7 @@ impl Measure {
         let proof = Proof::find(model, Effort::Quick, &mut faults);
         let channels = model.channel_ids().map(|id| flow::realise(model, id, &proof.promises, &mut faults));
         let channels: Vec<Realisation> = channels.collect();
-        let locks = Shared::locks(proof.shared.as_ref(), &proof.seats);
-        let (map, _) = memory(model, &channels, locks, &mut faults);
+        let (_, memory) = memory(model, &channels, &proof.seats, proof.shared.as_ref(), &mut faults);
         let places = Places::of(model, &proof.seats);
         let known = Known { model, places: &places, promises: &proof.promises };
         let mut ignored = Vec::new();
@@ -64,7 +62,7 @@ impl Measure {
         let (relative, slack) = response(model, &proof.promises);
         Self {
             kept: proof.served && late.is_none() && chain.is_none() && fault.is_none(),
-            bytes: map.process.saturating_add(map.segment),
+            bytes: memory.total.as_bytes(),
             relative,
             slack,
             late,

@@ -21,7 +21,7 @@ mod state;
 mod together;
 mod why;
 
-use taut_model::{Aim, ChannelId, Decisions, Fault, Kind, Mechanism, Model};
+use taut_model::{Aim, ChannelId, Decisions, Fault, Kind, Mechanism, Model, Scheduler};
 
 use crate::proof::{Effort, Proof};
 use crate::{DecisionPlan, buffers, flow, waits};
@@ -82,12 +82,16 @@ pub(crate) fn decide(open: Model, aim: Aim, faults: &mut Vec<Fault>) -> Decided 
     if !candidates.is_empty() {
         let selected = together::select(&open, &candidates, aim, &decisions);
         let best = exchange::improve(&open, &candidates, aim, &mut decisions, selected);
-        // The first lock of each is the smallest that there is for it.
+        // Under EDF every core has a dispatcher anyway, and one lock fits the parties of a state: where each state has that
+        // and nothing else is as small, with what the lock takes besides, there is nothing to search for.
+        let edf = open.platform().scheduler == Scheduler::Edf;
         let smallest = |candidate: &state::Candidate| {
             let taken = decisions.mechanisms[candidate.id.index()];
-            taken.is_some() && taken == candidate.locks.first().copied()
+            taken.is_some()
+                && taken == candidate.locks.first().copied()
+                && state::is_smallest(&open, candidate)
         };
-        let smallest = aim == Aim::Memory && candidates.iter().all(smallest);
+        let smallest = aim == Aim::Memory && edf && candidates.iter().all(smallest);
         let states = u32::try_from(candidates.len()).unwrap_or(u32::MAX);
         decision = Some(DecisionPlan { states, minimised: aim, best: smallest || best == Some(true) });
     }

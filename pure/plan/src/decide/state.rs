@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use taut_analysis::memory;
 use taut_model::{
     ChannelId, Class, Executor, Fault, Mechanism, Model, Party, Place, RealTime, Scheduler, codes,
 };
@@ -16,7 +17,7 @@ use crate::seats::{Seats, Who};
 /// A state whose mechanism is open, and which locks can guard it.
 pub(super) struct Candidate {
     pub(super) id: ChannelId,
-    /// The smallest first; no mechanism is smaller than that one, since there is one copy of the value.
+    /// The smallest first.
     pub(super) locks: Vec<Mechanism>,
 }
 
@@ -37,6 +38,28 @@ pub(super) fn candidates(model: &Model) -> Vec<Candidate> {
         Candidate { id, locks: if fits { locks(model, &seats, id) } else { Vec::new() } }
     };
     open.into_iter().map(candidate).filter(|candidate| !candidate.locks.is_empty()).collect()
+}
+
+/// Whether nothing else can be smaller than the first lock, with the words of a lock between cores.
+pub(super) fn is_smallest(model: &Model, candidate: &Candidate) -> bool {
+    let (Some(lock), Some(value)) = (candidate.locks.first(), model.value_bytes(candidate.id)) else {
+        return false;
+    };
+    let readers = model.channel(candidate.id).readers.len() as u64;
+    // At most as many cores spin for it as it has parties.
+    let words = match lock {
+        Mechanism::Srp => Ok(0),
+        _ => memory::lock(readers + 1),
+    };
+    let taken = words.ok().zip(lock.bytes(value, 1, 0)).and_then(|(words, object)| words.checked_add(object));
+    let serving = buffers::serving(model, candidate.id).into_iter();
+    let mut others = serving.filter(|mechanism| mechanism.has_ways()).map(|mechanism| {
+        // The fewest buffers that any of them can have, and as few readers with a place as there can be.
+        let slots = if mechanism == Mechanism::Peterson { 2 } else { 3 };
+        let claims = u32::from(!matches!(mechanism, Mechanism::Nbw | Mechanism::ImprovedChen));
+        mechanism.bytes(value, slots, claims)
+    });
+    taken.is_some_and(|taken| others.all(|other| other.is_none_or(|other| taken <= other)))
 }
 
 /// Whether its parties may have a lock, whatever their times are.

@@ -8,8 +8,8 @@
 
 use std::sync::Arc;
 
-use taut_analysis::Overflow;
 use taut_analysis::multi::Guard;
+use taut_analysis::{Overflow, memory};
 use taut_model::{Aim, ChannelId, Decisions, Locking, Mechanism, Model, Party, Scheduler, TaskId};
 use taut_time::Duration;
 
@@ -18,8 +18,8 @@ use crate::chains::{Known, Places};
 use crate::flow::Promises;
 use crate::seats::{Seat, Seats, Who};
 use crate::select::{self, Constraint, Equations, Footprint, Memory, Object, Offer, Problem, best};
-use crate::shared::Layout;
-use crate::{buffers, flow};
+use crate::shared::{self, Layout, Shared};
+use crate::{buffers, dispatch, flow};
 
 /// Judgements at most: about a second.
 const JUDGEMENTS: u64 = 100_000;
@@ -55,6 +55,7 @@ pub(super) fn select(
         Aim::Response => select::Aim::Response,
         Aim::Slack => select::Aim::Slack,
     });
+    dispatchers(&open.decided(decisions)?, &model, &seats, &mut problem);
     chains(&model, &Places::of(&model, &seats), &tasks, &mut problem);
     let answer = best::search(&mut problem, JUDGEMENTS, &mut |_| true).ok()?;
     let proven = answer.is_proven();
@@ -103,7 +104,7 @@ fn laid_out(
         Who::Server(_) => None,
     };
     let tasks: Tasks = Arc::new(seats.seats.iter().filter_map(task).collect());
-    let laid = Laid { open, model, layout: &layout, tasks: tasks.clone() };
+    let laid = Laid { open, model, seats, layout: &layout, tasks: tasks.clone() };
     let (mut objects, mut stands) = (Vec::new(), Vec::new());
     for (at, resource) in model.resources().iter().enumerate() {
         let found = match model.guarding(at) {
@@ -126,6 +127,7 @@ fn laid_out(
 struct Laid<'l> {
     open: &'l Model,
     model: &'l Arc<Model>,
+    seats: &'l Seats<'l>,
     layout: &'l Layout,
     /// By position in the set.
     tasks: Tasks,
@@ -190,6 +192,8 @@ impl Laid<'_> {
             }
         }
         let name = locking.paper_name().to_owned();
+        let words = Shared::words(self.seats, at, locking)?;
+        let bytes = bytes.checked_add(words).ok_or(Overflow)?;
         Ok(Offer { name, guard, added, held, memory: Memory::Fixed(bytes) })
     }
 
@@ -248,6 +252,16 @@ fn promises(model: &Model, tasks: &[TaskId], responses: &[Duration]) -> Promises
         promises[task.index()] = Some(flow::Promise { response: *response, proven: true, place: None });
     }
     promises
+}
+
+/// A core that Linux decides on as long as no state of it has a lock needs a dispatcher with the first.
+fn dispatchers(without: &Model, model: &Model, seats: &Seats<'_>, problem: &mut Problem) {
+    for core in 0..seats.cores.len() {
+        if dispatch::reason(without, &Seats::choose(without, None), core).is_none() {
+            let here = |at: &usize| shared::users(seats, *at).any(|seat| seat.core == core);
+            problem.charge(memory::DISPATCHER_BYTES, (0..model.resources().len()).filter(here).collect());
+        }
+    }
 }
 
 /// What chains ask for.

@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use taut_model::{ChannelId, Executor, Mechanism, Model};
+use taut_model::{Aim, ChannelId, Executor, Mechanism, Model};
 use taut_time::Duration;
 
 use super::measure::Measure;
@@ -103,6 +103,15 @@ fn forbidden(model: &Model, proof: &Proof<'_>, measure: &Measure) -> String {
     measure.fault.clone().unwrap_or_else(|| "some server would not be shown to keep its budget".into())
 }
 
+/// What a smaller object costs elsewhere, if the whole takes more with it.
+fn dearer((bytes, mine): (u64, u64), with: &Measure, now: impl Fn() -> Measure) -> Option<String> {
+    if bytes >= mine {
+        return None;
+    }
+    let more = with.bytes.checked_sub(now().bytes).filter(|more| *more > 0)?.div_ceil(1 << 10);
+    Some(format!("all in all it would take {more} KiB more, with what a lock needs besides its value"))
+}
+
 /// Locks: taking and giving back. Others: what is copied beyond once.
 fn added(model: &Model, id: ChannelId, mechanism: Mechanism) -> [Duration; 2] {
     let channel = model.channel(id);
@@ -156,7 +165,12 @@ pub(crate) fn choice(
         let refused = match guess(open, id, mechanism) {
             _ if same => None,
             Some(guess) => Some(guess),
-            None => offer(decided, id, mechanism).refused,
+            None => {
+                let offer = offer(decided, id, mechanism);
+                let whole = || Measure::of(&decided.model);
+                let smaller = || dearer((bytes, mine), offer.measure.as_ref()?, whole);
+                offer.refused.clone().or_else(smaller)
+            }
         };
         let other = OtherPlan { mechanism, bytes: Some(bytes), refused };
         match other.refused {
@@ -193,6 +207,7 @@ pub fn why_channel(model: &Model, wish: &Wish, name: &str) -> Result<String, Wis
         let _ = writeln!(text, "NOT PROVEN as it is: {}", forbidden(model, &proof, &measure));
     }
     text.push('\n');
+    let own = taken.bytes(model, id);
     let head = ["mechanism", "bytes", "writer", "reader", ""].map(str::to_owned);
     let row = |offer: Offer| {
         let aimed = || offer.measure.as_ref().map_or_else(String::new, |measure| measure.told(aim));
@@ -202,7 +217,15 @@ pub fn why_channel(model: &Model, wish: &Wish, name: &str) -> Result<String, Wis
                 None => format!("taken{}", aimed()),
             },
             Some(why) => why,
-            None => format!("would do{}", aimed()),
+            None => match offer
+                .bytes
+                .zip(own)
+                .zip(offer.measure.as_ref())
+                .and_then(|(sizes, with)| dearer(sizes, with, || measure.clone()))
+            {
+                Some(more) if aim == Aim::Memory => format!("would do; {more}"),
+                _ => format!("would do{}", aimed()),
+            },
         };
         let bytes = offer.bytes.map_or_else(|| "-".to_owned(), |bytes| bytes.to_string());
         let [writer, reader] = offer.added.map(|time| format!("+{time}"));

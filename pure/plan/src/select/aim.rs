@@ -14,7 +14,7 @@ use super::problem::Judged;
 /// comes to an end; slack and response then decide as far as exchanges of an object or two find something better.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Aim {
-    /// Bytes of all objects.
+    /// Bytes of all objects, and what is charged once.
     #[default]
     Memory,
     /// Σ R / D over all tasks, in millionths.

@@ -27,7 +27,35 @@ impl Search<'_> {
             }
             prices.push(of_object);
         }
+        if self.goal.aim == Aim::Memory {
+            self.divide(bits, &mut prices);
+        }
         Ok(prices)
+    }
+
+    /// Divides what is charged once among the offers that bring it about.
+    ///
+    /// A selection pays a charge of f if one of its objects has a guard. If each object's guarded offers get a share, and the
+    /// shares come to f at most, then what a selection pays is no less than the shares of what it takes: none of them without
+    /// a guard, and f with one. So prices with shares still sum to no more than any selection has. An object that must have a
+    /// guard gets all that is left; another one no more than its cheapest guarded offer lacks to its cheapest without, beyond
+    /// which nothing would be won.
+    fn divide(&self, bits: &[u64], prices: &mut Above) {
+        for charge in &self.problem.charges {
+            let mut left = charge.bytes;
+            let guarded = |at: usize| self.problem.guarded(at, bits[at]);
+            let certain = |at: &usize| guarded(*at) == bits[*at];
+            let (first, then): (Vec<usize>, Vec<usize>) = charge.objects.iter().partition(|at| certain(at));
+            for at in first.into_iter().chain(then) {
+                let with = guarded(at);
+                let least = |bits: u64| offers(bits).map(|offer| prices[at][offer]).min().unwrap_or(u64::MAX);
+                let share = least(bits[at] & !with).saturating_sub(least(with)).min(left);
+                for offer in offers(with).filter(|_| share > 0) {
+                    prices[at][offer] = prices[at][offer].saturating_add(share);
+                }
+                left -= share;
+            }
+        }
     }
 
     /// Rules out offers that are too dear; whether there are any.

@@ -43,7 +43,8 @@ pub(super) fn exchange(
                     problem.bytes(offer, &judged.responses).map(|bytes| bytes.unwrap_or(u64::MAX))
                 };
                 let (now, then) = (bytes(problem, selection[at])?, bytes(problem, offer)?);
-                if aim == Aim::Memory && then > now {
+                // A dearer offer may end what is charged once.
+                if aim == Aim::Memory && then > now && problem.charges.is_empty() {
                     continue;
                 }
                 bits[at] = 1 << offer;

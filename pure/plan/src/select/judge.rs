@@ -4,7 +4,7 @@
 //! What a selection comes to, and what it misses.
 
 use taut_analysis::multi::mpcp_lnr09_paper::Claims;
-use taut_analysis::multi::{Solution, Status, mixed, mixed_han14};
+use taut_analysis::multi::{Guard, Solution, Status, mixed, mixed_han14};
 use taut_analysis::wait_free::writes_during_read::Writer;
 use taut_analysis::wait_free::{lifetime, reader_instances, smallest};
 use taut_analysis::{Overflow, Verdict, Why};
@@ -217,12 +217,27 @@ impl Problem {
             let Some(least) = least else { return Ok(None) };
             bytes = bytes.checked_add(least).ok_or(Overflow)?;
         }
+        bytes = bytes.checked_add(self.charged(bits)).ok_or(Overflow)?;
         for (response, deadline) in self.responses.iter().zip(&self.deadlines) {
             let part = ppm(response.as_ns(), *deadline)?;
             response_ppm = response_ppm.checked_add(part).ok_or(Overflow)?;
             tightest_ppm = tightest_ppm.max(part);
         }
         Ok(Some(Judged { responses: self.responses.clone(), bytes, response_ppm, tightest_ppm }))
+    }
+
+    /// Those of an object's offers that have a guard.
+    pub(super) fn guarded(&self, object: usize, bits: u64) -> u64 {
+        let has = |offer: &usize| self.objects[object].offers[*offer].guard != Guard::Absent;
+        offers(bits).filter(has).fold(0, |bits, offer| bits | 1 << offer)
+    }
+
+    /// What is charged once, whichever of these offers are taken.
+    pub(super) fn charged(&self, bits: &[u64]) -> u64 {
+        let certain =
+            |object: &usize| bits[*object] != 0 && self.guarded(*object, bits[*object]) == bits[*object];
+        let charges = self.charges.iter().filter(|charge| charge.objects.iter().any(certain));
+        charges.fold(0, |sum, charge| sum.saturating_add(charge.bytes))
     }
 
     /// Bytes of an offer under such response times; `None` if it is not to be had.

@@ -154,7 +154,7 @@ impl<'p> Search<'p> {
             }
             sum = sum.saturating_add(least);
         }
-        Ok(sum)
+        Ok(sum.saturating_add(self.problem.charged(bits)))
     }
 
     /// What was judged last has at least this, memory aside.

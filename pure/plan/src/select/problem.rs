@@ -32,6 +32,7 @@ pub struct Problem {
     pub(super) equations: Equations,
     pub(super) aim: Aim,
     pub(super) constraints: Vec<Constraint>,
+    pub(super) charges: Vec<Charge>,
     /// By task, in ns.
     costs: Vec<u64>,
     pub(super) periods: Vec<Duration>,
@@ -50,6 +51,14 @@ pub struct Problem {
     pub(super) judged: u64,
 }
 
+/// Bytes that are taken once if any of some objects has a guard.
+#[derive(Clone, Debug)]
+pub(super) struct Charge {
+    pub(super) bytes: u64,
+    /// Positions.
+    pub(super) objects: Vec<usize>,
+}
+
 /// What lies on the set.
 #[derive(Clone, Debug)]
 pub(super) struct Laid {
@@ -65,7 +74,7 @@ pub(super) struct Laid {
 pub struct Judged {
     /// R by task, from arrival. With open parts, no completion of them gives less.
     pub responses: Vec<Duration>,
-    /// Bytes of all objects, the cheapest offer for open ones.
+    /// Bytes of all objects, the cheapest offer for open ones, and of what is charged once whatever is taken for those.
     pub bytes: u64,
     /// Σ R / D over all tasks, each in millionths, rounded up.
     pub response_ppm: u64,
@@ -167,6 +176,7 @@ impl Problem {
             equations,
             aim: Aim::Memory,
             constraints: Vec::new(),
+            charges: Vec::new(),
             costs,
             periods: set.tasks().iter().map(|task| task.period).collect(),
             deadlines: set.tasks().iter().map(|task| task.deadline.as_ns()).collect(),
@@ -191,6 +201,16 @@ impl Problem {
     /// Something else that a selection must keep.
     pub fn constrain(&mut self, constraint: Constraint) -> &mut Self {
         self.constraints.push(constraint);
+        self
+    }
+
+    /// Bytes that are taken once if any of these objects, by position, has another guard than [`Guard::Absent`]: such as
+    /// what a core needs to have locks at all. Positions that are none do not count.
+    pub fn charge(&mut self, bytes: u64, mut objects: Vec<usize>) -> &mut Self {
+        objects.retain(|at| *at < self.objects.len());
+        objects.sort_unstable();
+        objects.dedup();
+        self.charges.push(Charge { bytes, objects });
         self
     }
 

@@ -33,7 +33,7 @@ pub(super) fn is_global(seats: &Seats<'_>, resource: usize) -> bool {
     cores.any(|core| Some(core) != first)
 }
 
-pub(super) fn users<'s, 'm>(seats: &'s Seats<'m>, resource: usize) -> impl Iterator<Item = &'s Seat<'m>> {
+pub(crate) fn users<'s, 'm>(seats: &'s Seats<'m>, resource: usize) -> impl Iterator<Item = &'s Seat<'m>> {
     let uses = move |seat: &&Seat<'_>| seat.task.sections.iter().any(|s| s.resource.index() == resource);
     seats.seats.iter().filter(uses)
 }

@@ -15,13 +15,14 @@ mod protocols;
 mod tell;
 mod work;
 
-use taut_analysis::memory;
 use taut_analysis::multi::Status;
+use taut_analysis::{Overflow, memory};
 use taut_model::{Fault, Locking, Model, ResourceId, Scheduler};
 use taut_time::Duration;
 
 use crate::seats::{Seat, Seats};
 use crate::{ResourcePlan, Term};
+pub(crate) use choose::users;
 use choose::{Answer, by_priority, fit, is_global};
 use edf::Guards;
 pub(crate) use edf::fits;
@@ -95,20 +96,24 @@ impl Shared {
 
     /// Bytes of the locks between cores; none if nothing is shared.
     pub(crate) fn locks(shared: Option<&Self>, seats: &Seats<'_>) -> u64 {
-        let bytes = |(at, (protocol, _)): (usize, &(Locking, String))| {
-            let mut cores: Vec<usize> = choose::users(seats, at).map(|seat| seat.core).collect();
-            let tasks = cores.len();
-            cores.sort_unstable();
-            cores.dedup();
-            let parties = match protocol {
-                Locking::Msrp => cores.len(),
-                Locking::Mpcp | Locking::FmlpPlus => tasks,
-                Locking::Srp | Locking::Dfp => return 0,
-            };
-            memory::lock(parties as u64).unwrap_or(u64::MAX)
-        };
         let protocols = shared.into_iter().flat_map(|shared| shared.protocols.iter().enumerate());
-        protocols.map(bytes).fold(0, u64::saturating_add)
+        let words =
+            protocols.map(|(at, (protocol, _))| Self::words(seats, at, *protocol).unwrap_or(u64::MAX));
+        words.fold(0, u64::saturating_add)
+    }
+
+    /// Bytes of a resource's lock, if that is one between cores.
+    pub(crate) fn words(seats: &Seats<'_>, at: usize, protocol: Locking) -> Result<u64, Overflow> {
+        let mut cores: Vec<usize> = choose::users(seats, at).map(|seat| seat.core).collect();
+        let tasks = cores.len();
+        cores.sort_unstable();
+        cores.dedup();
+        let parties = match protocol {
+            Locking::Msrp => cores.len(),
+            Locking::Mpcp | Locking::FmlpPlus => tasks,
+            Locking::Srp | Locking::Dfp => return Ok(0),
+        };
+        memory::lock(parties as u64)
     }
 
     /// R of a seat, if it is proven. Under EDF it is D where no less is known.

@@ -45,6 +45,13 @@ pub(crate) fn responses(system: &System, selection: &[usize]) -> Option<Vec<u64>
     responses
 }
 
+/// What is paid once by who takes this.
+pub(crate) fn charged(system: &System, selection: &[usize]) -> u64 {
+    let guarded = |at: &usize| system.objects[*at].offers[selection[*at]].guard != Guard::Absent;
+    let paid = system.charges.iter().filter(|(_, objects)| objects.iter().any(guarded));
+    paid.map(|(bytes, _)| bytes).sum()
+}
+
 /// Bytes of an offer, counted anew.
 pub(crate) fn bytes(system: &System, offer: &Offer, responses: &[u64]) -> u64 {
     match &offer.memory {
@@ -93,7 +100,7 @@ pub(crate) fn check(system: &System, selection: &[usize], judged: &Judged, runs:
     let responses = responses(system, selection).expect("keeps its deadlines");
     assert_eq!(responses, judged.responses.iter().map(|response| response.as_ns()).collect::<Vec<_>>());
     let all = (0..selection.len()).map(|at| bytes(system, taken(system, selection, at), &responses));
-    assert_eq!(all.sum::<u64>(), judged.bytes);
+    assert_eq!(all.sum::<u64>() + charged(system, selection), judged.bytes);
     let parts = || responses.iter().zip(&system.rows).map(|(r, row)| (r * 1_000_000).div_ceil(row.deadline));
     assert_eq!(parts().sum::<u64>(), judged.response_ppm);
     assert_eq!(parts().max(), Some(judged.tightest_ppm));

@@ -49,6 +49,8 @@ pub(crate) struct Row {
 pub(crate) struct System {
     pub(crate) rows: Vec<Row>,
     pub(crate) objects: Vec<Object>,
+    /// Bytes that are taken once if any of these objects has a guard.
+    pub(crate) charges: Vec<(u64, Vec<usize>)>,
 }
 
 impl System {
@@ -90,7 +92,11 @@ impl System {
 
     pub(crate) fn problem(&self, equations: Equations) -> Problem {
         let set = self.set(|_| 0, |_| true, &[]);
-        Problem::new(&set, self.objects.clone(), |_| Guard::Spinning, equations).unwrap()
+        let mut problem = Problem::new(&set, self.objects.clone(), |_| Guard::Spinning, equations).unwrap();
+        for (bytes, objects) in &self.charges {
+            problem.charge(*bytes, objects.clone());
+        }
+        problem
     }
 
     /// How many selections there are.
@@ -121,7 +127,7 @@ pub(crate) fn small(draw: &mut Draw, objects: usize, selections: u64) -> System 
     for row in &mut rows {
         row.priority = if monotonic { 1_000 - row.period as u32 } else { draw.pick(1, 12) as u32 };
     }
-    let mut system = System { rows, objects: Vec::new() };
+    let mut system = System { rows, objects: Vec::new(), charges: Vec::new() };
     let mut left = selections;
     for at in 0..draw.pick(1, objects as u64) as usize {
         let mut parties: Vec<usize> = (0..system.rows.len()).collect();
@@ -143,6 +149,19 @@ pub(crate) fn small(draw: &mut Draw, objects: usize, selections: u64) -> System 
         }
         left /= offers.len() as u64;
         system.objects.push(Object { name: format!("r{at}"), resource: at, offers });
+    }
+    system
+}
+
+/// The same, where some cores take bytes with the first object of theirs that has a guard.
+pub(crate) fn charged(draw: &mut Draw, objects: usize, selections: u64) -> System {
+    let mut system = small(draw, objects, selections);
+    let cores = system.rows.iter().map(|row| row.core + 1).max().unwrap_or(1);
+    for core in (0..cores).filter(|_| draw.pick(0, 3) > 0).collect::<Vec<_>>() {
+        let rows = system.rows.iter().filter(|row| row.core == core);
+        let here = rows.flat_map(|row| row.sections.iter().map(|section| section.0)).collect();
+        let bytes = draw.pick(1, 900);
+        system.charges.push((bytes, here));
     }
     system
 }
@@ -190,7 +209,7 @@ pub(crate) fn injection(seed: u64, load: u64) -> System {
     let mut order: Vec<usize> = (0..16).collect();
     order.sort_by_key(|&at| std::cmp::Reverse(rows[at].period));
     order.iter().enumerate().for_each(|(rank, &at)| rows[at].priority = rank as u32 + 1);
-    let mut system = System { rows, objects: Vec::new() };
+    let mut system = System { rows, objects: Vec::new(), charges: Vec::new() };
     let sizes = [8, 16, 48, 128, 347];
     let mut left = 5_032;
     for at in 0..46usize {
