@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A file in /dev/shm that this test and processes which it starts map. A process is this test binary again, told
+//! Memory that this test and processes which it starts map: a file without a name, so that nothing is left of it however they end. A process is this test binary again, told
 //! by its environment to be one. For the tests of all crates whose objects processes share.
 #![allow(dead_code, reason = "each test binary uses its part of this module")]
 
 use std::fs::{File, OpenOptions};
-use std::os::fd::AsRawFd;
-use std::path::PathBuf;
+use std::os::fd::{AsRawFd, FromRawFd};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use taut_atomic::{LINE_BYTES, Memory};
 
@@ -26,8 +25,9 @@ const RUNNER: &str = "TAUT_TEST_RUNNER";
 pub(crate) struct Mapping {
     start: NonNull<u8>,
     bytes: usize,
-    path: PathBuf,
-    owner: bool,
+    /// Where the processes find it, as long as this lives.
+    path: String,
+    _file: File,
 }
 
 // SAFETY: it stays for the process, and what is reached through it is atomic, or a `Memory`.
@@ -38,20 +38,21 @@ unsafe impl Sync for Mapping {}
 impl Mapping {
     /// A new file of zeros with room for `bytes` of objects.
     pub(crate) fn create(bytes: usize) -> Self {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = PathBuf::from(format!("/dev/shm/taut-test-{}-{number}", std::process::id()));
-        let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path).unwrap();
+        // SAFETY: the name ends with a zero.
+        let fd = unsafe { libc::memfd_create(c"taut-test".as_ptr(), libc::MFD_CLOEXEC) };
+        assert!(fd >= 0, "{}", std::io::Error::last_os_error());
+        // SAFETY: it is open, and nobody else has it.
+        let file = unsafe { File::from_raw_fd(fd) };
         file.set_len((bytes.next_multiple_of(LINE_BYTES) + LINE_BYTES) as u64).unwrap();
-        Self::map(&file, path, true)
+        Self::map(file, format!("/proc/{}/fd/{fd}", std::process::id()))
     }
 
     fn open(path: &str) -> Self {
         let file = OpenOptions::new().read(true).write(true).open(path).unwrap();
-        Self::map(&file, path.into(), false)
+        Self::map(file, path.to_owned())
     }
 
-    fn map(file: &File, path: PathBuf, owner: bool) -> Self {
+    fn map(file: File, path: String) -> Self {
         let bytes = usize::try_from(file.metadata().unwrap().len()).unwrap();
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a new mapping at an address of the kernel's choice, of the whole file.
@@ -59,7 +60,7 @@ impl Mapping {
             libc::mmap(std::ptr::null_mut(), bytes, protection, libc::MAP_SHARED, file.as_raw_fd(), 0)
         };
         assert_ne!(start, libc::MAP_FAILED);
-        Self { start: NonNull::new(start.cast()).unwrap(), bytes, path, owner }
+        Self { start: NonNull::new(start.cast()).unwrap(), bytes, path, _file: file }
     }
 
     /// The objects' part.
@@ -97,19 +98,11 @@ impl Mapping {
         }
         let child = command
             .args(["process", "--exact", "--test-threads=1"])
-            .env(ORDERS, format!("{role} {} {number}", self.path.display()))
+            .env(ORDERS, format!("{role} {} {number}", self.path))
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
         Process(child)
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        if self.owner {
-            let _ = std::fs::remove_file(&self.path);
-        }
     }
 }
 
