@@ -16,6 +16,8 @@ use crate::{Error, FolderProblem};
 
 const SUFFIX: &str = ".sock";
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
+/// How often a folder is looked for whose name others take meanwhile.
+const TRIES: u32 = 8;
 
 /// The folder that owners and clients use when none is given; the crate's documentation says which. It need not
 /// exist.
@@ -46,12 +48,55 @@ fn default_folder() -> (PathBuf, bool) {
     if let Some(folder) = set("TAUT_RUNTIME_DIR") {
         return (folder, false);
     }
-    let uid = process::effective_uid();
-    // After a change of user the variable may still name the other one's folder.
-    let ours = |path: &PathBuf| fs::metadata(path).is_ok_and(|metadata| metadata.uid() == uid);
-    match set("XDG_RUNTIME_DIR").filter(ours) {
-        Some(folder) => (folder.join("taut"), true),
-        None => (PathBuf::from(format!("/dev/shm/taut-{uid}")), true),
+    let system = Roots { run: Path::new("/run"), shared: Path::new("/dev/shm") };
+    (system.own_folder(process::effective_uid(), set("XDG_RUNTIME_DIR")), true)
+}
+
+/// Where folders of users may be.
+#[derive(Clone, Copy)]
+struct Roots<'a> {
+    /// Root's, with a folder for each user that is logged in.
+    run: &'a Path,
+    /// Where everybody may make things, and take away only what is his own (sticky).
+    shared: &'a Path,
+}
+
+impl Roots<'_> {
+    /// The folder of a user: in one where nobody else may make anything, or else one whose owner is that user, by whatever
+    /// name. Nobody can make a folder that is another's, so nobody can take it from him.
+    fn own_folder(self, uid: u32, session: Option<PathBuf>) -> PathBuf {
+        // Followed, since a session's folder may be a link. After a change of user the variable may still name the other
+        // one's; and root of a user namespace is not the user that has /run.
+        let ours = |path: &PathBuf| fs::metadata(path).is_ok_and(|there| judge(&there, Some(uid)).is_ok());
+        let homes = match uid {
+            // Whether it was started by hand or as a service.
+            0 => [Some(self.run.to_owned()), None],
+            _ => [session, Some(self.run.join(format!("user/{uid}")))],
+        };
+        match homes.into_iter().flatten().find(ours) {
+            Some(home) => home.join("taut"),
+            None => self.among_all(uid),
+        }
+    }
+
+    fn among_all(self, uid: u32) -> PathBuf {
+        let plain = format!("taut-{uid}");
+        let further = format!("{plain}.");
+        let ours = |name: &String| {
+            (*name == plain || name.starts_with(&further))
+                && check(&self.shared.join(name), Some(uid)).is_ok()
+        };
+        let entries = fs::read_dir(self.shared).into_iter().flatten().flatten();
+        let name = entries.filter_map(|entry| entry.file_name().into_string().ok()).filter(ours).min();
+        let is_free = || {
+            let there = fs::symlink_metadata(self.shared.join(&plain));
+            there.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
+        };
+        self.shared.join(name.unwrap_or_else(|| match is_free() {
+            true => plain.clone(),
+            // Somebody made it before us.
+            false => format!("{further}{:016x}", process::random_u64().unwrap_or_default()),
+        }))
     }
 }
 
@@ -67,8 +112,25 @@ pub(crate) fn door(folder: &Path, app: &str) -> Result<PathBuf, Error> {
     Ok(path)
 }
 
+/// As [`prepare`], of the folder that is meant here; and which it is. One that others made while we looked, or two that our own
+/// owners made at once, are looked for anew.
+pub(crate) fn prepare_at(folder: Folder<'_>) -> Result<(PathBuf, bool, fs::File), Error> {
+    let mut tries = 0;
+    loop {
+        let (path, ours) = folder.resolve();
+        tries += 1;
+        match prepare(&path) {
+            Err(Error::Folder { problem: FolderProblem::OtherOwner(_), .. }) if ours && tries < TRIES => {}
+            Ok(lock) if !ours || folder.resolve().0 == path => return Ok((path, ours, lock)),
+            Ok(_) if tries < TRIES => drop(fs::remove_dir(&path)),
+            Ok(lock) => return Ok((path, ours, lock)),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
 /// The folder, made if need be, found to be safe, and locked against other owners until the answer is dropped.
-pub(crate) fn prepare(path: &Path) -> Result<fs::File, Error> {
+fn prepare(path: &Path) -> Result<fs::File, Error> {
     let system = |call, error: &std::io::Error| Error::Folder {
         path: path.to_owned(),
         problem: FolderProblem::System(taut_sys::Error::from_io(call, error)),
@@ -256,4 +318,129 @@ pub fn remove_stale_in(folder: &Path) -> Result<Vec<Found>, Error> {
 
 pub(crate) fn remove(door: &Path) -> Result<(), Error> {
     fs::remove_file(door).map_err(|error| Error::System(taut_sys::Error::from_io("unlink", &error)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use std::os::unix::fs::{chown, symlink};
+
+    const NOBODY: u32 = 65534;
+
+    /// `/run` and `/dev/shm` of a machine, and the user that we are.
+    struct Machine {
+        run: tempfile::TempDir,
+        shared: tempfile::TempDir,
+        uid: u32,
+    }
+
+    impl Machine {
+        fn new() -> Self {
+            let [run, shared] = [0o755, 0o1777].map(|mode| {
+                let folder = tempfile::tempdir().expect("a folder");
+                fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode)).expect("ours");
+                folder
+            });
+            Self { run, shared, uid: process::effective_uid() }
+        }
+
+        fn folder_of(&self, uid: u32, session: Option<&Path>) -> PathBuf {
+            let roots = Roots { run: self.run.path(), shared: self.shared.path() };
+            roots.own_folder(uid, session.map(Path::to_owned))
+        }
+
+        fn made(&self, name: &str, owner: u32, mode: u32) -> PathBuf {
+            let path = self.shared.path().join(name);
+            fs::create_dir(&path).expect("a folder");
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("ours");
+            self.give(&path, owner);
+            path
+        }
+
+        /// A machine, and a user who is not root: us if we are not.
+        fn with_user() -> (Self, u32) {
+            let machine = Self::new();
+            let user = if machine.uid == 0 { NOBODY } else { machine.uid };
+            (machine, user)
+        }
+
+        fn give(&self, path: &Path, owner: u32) {
+            if owner != self.uid {
+                chown(path, Some(owner), None).expect("we are root");
+            }
+        }
+    }
+
+    #[test]
+    fn a_session_s_folder_is_used_by_whose_it_is() {
+        let machine = Machine::new();
+        let session = machine.made("session", machine.uid, 0o700);
+        let of = |uid, session| machine.folder_of(uid, session);
+        // Root's own is the same with and without a session.
+        let expected = match machine.uid {
+            0 => machine.run.path().join("taut"),
+            _ => session.join("taut"),
+        };
+        assert_eq!(of(machine.uid, Some(&session)), expected);
+        // Another user's, by a variable that was left over.
+        let shared = machine.shared.path();
+        assert_eq!(of(4242, Some(&session)), shared.join("taut-4242"));
+        // One that others may write.
+        let open = machine.made("open", machine.uid, 0o777);
+        assert_ne!(of(machine.uid, Some(&open)), open.join("taut"));
+    }
+
+    #[test]
+    fn a_user_that_is_logged_in_needs_no_variable() {
+        let (machine, user) = Machine::with_user();
+        let home = machine.run.path().join(format!("user/{user}"));
+        fs::create_dir_all(&home).expect("a folder");
+        fs::set_permissions(&home, fs::Permissions::from_mode(0o700)).expect("ours");
+        machine.give(&home, user);
+        assert_eq!(machine.folder_of(user, None), home.join("taut"));
+    }
+
+    #[test]
+    fn whose_name_is_taken_finds_another_one_again() {
+        let machine = Machine::new();
+        let (shared, uid) = (machine.shared.path(), 4242);
+        let plain = shared.join("taut-4242");
+        let find = || machine.folder_of(uid, None);
+        assert_eq!(find(), plain);
+        // A file, a link and a folder of somebody else's in its place.
+        let further = |path: &Path| path.to_str().is_some_and(|path| path.contains("/taut-4242."));
+        fs::write(&plain, "").expect("ours");
+        assert!(further(&find()));
+        assert_ne!(find(), find(), "nobody can know it before");
+        fs::remove_file(&plain).expect("ours");
+        symlink("/", &plain).expect("ours");
+        assert!(further(&find()));
+        fs::remove_file(&plain).expect("ours");
+        machine.made("taut-4242", machine.uid, 0o711);
+        assert!(further(&find()));
+    }
+
+    #[test]
+    fn a_user_s_own_folder_is_found_by_whose_it_is() {
+        let (machine, user) = Machine::with_user();
+        let name = |rest: &str| format!("taut-{user}{rest}");
+        let plain = machine.shared.path().join(name(""));
+        symlink("/", &plain).expect("ours");
+        machine.made(&name(".0001"), user, 0o777);
+        machine.made(&name("5"), user, 0o711);
+        if machine.uid == 0 {
+            machine.made(&name(".0000"), 0, 0o711);
+        }
+        let made = machine.made(&name(".00ff"), user, 0o711);
+        assert_eq!(machine.folder_of(user, None), made);
+        // Whoever had the name goes away; who is at work there stays found.
+        fs::remove_file(&plain).expect("ours");
+        assert_eq!(machine.folder_of(user, None), made);
+        // Root of a user namespace is not whose /run is.
+        machine.give(machine.run.path(), user);
+        if user != 0 {
+            assert_eq!(machine.folder_of(0, None), machine.shared.path().join("taut-0"));
+        }
+    }
 }

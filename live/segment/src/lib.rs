@@ -24,8 +24,12 @@
 //!
 //! # The folder
 //!
-//! `$TAUT_RUNTIME_DIR`, else `$XDG_RUNTIME_DIR/taut` (if that variable's folder is ours), else
-//! `/dev/shm/taut-UID` with our effective user's number. The owner makes it with mode 0711 and refuses it if it is
+//! `$TAUT_RUNTIME_DIR`; else one that nobody else can have made: root's is `/run/taut`, another user's
+//! `$XDG_RUNTIME_DIR/taut` or `/run/user/UID/taut`, whichever first is below a folder that is that user's alone to write.
+//! Where there is none (a service's user; root of a user namespace, whose `/run` it is not) it is the one in `/dev/shm` that is
+//! called `taut-UID`, or `taut-UID.` and more, and belongs to that user: it is found by its owner, whom nobody can forge, and
+//! whoever takes the first name keeps nobody from starting. Users that a user namespace does not map are one user in it: there
+//! set `$TAUT_RUNTIME_DIR`. The owner makes it with mode 0711 and refuses it if it is
 //! not a folder, is not its own, or may be written by others. A client refuses it on the same grounds, except that
 //! a folder named by `$TAUT_RUNTIME_DIR` may belong to another user, who must then also be the user of the door.
 //! The socket is `APP.sock`, mode 0600, or 0660 with the group that the manifest grants.

@@ -89,9 +89,8 @@ impl Owner {
         clients: Vec<Client>,
         group: Option<&str>,
     ) -> Result<Self, Error> {
-        let (folder, ours) = folder.resolve();
-        let folder = folder.as_path();
-        let door = folder::door(folder, app)?;
+        // Before anything is made.
+        folder::door(&folder.resolve().0, app)?;
         let memory = taut_sys::machine::memory_bytes().unwrap_or(u64::MAX);
         // All of it is populated: who asks for more than there is, is not told so, but killed.
         if size > memory {
@@ -115,7 +114,8 @@ impl Owner {
         };
         let (writable, read_only, map) = memory_of(app, header)?;
 
-        let lock = folder::prepare(folder)?;
+        let (folder, ours, lock) = folder::prepare_at(folder)?;
+        let door = folder::door(&folder, app)?;
         let replaced = clear(&door, app)?;
         let listener = socket::bind(&door)?;
         // Bound, not listening: until the mode is right, nobody gets in.
@@ -133,7 +133,7 @@ impl Owner {
             app: app.to_owned(),
             map: Arc::clone(&map),
             header,
-            folder: folder.to_owned(),
+            folder,
             ours,
             door,
             identity,

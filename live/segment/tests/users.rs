@@ -40,6 +40,17 @@ fn role() {
             }
             until_released();
         }
+        Some("default-owner") => {
+            let owner = Owner::create(APP, SIZE, clients(), None).unwrap();
+            tell(owner.door().display());
+            until_released();
+            owner.end().unwrap();
+        }
+        Some("default-viewer") => {
+            let attached = taut_segment::attach(APP, "viewer");
+            tell(attached.map_or_else(|error| error.to_string(), |_| "attached".to_owned()));
+            until_released();
+        }
         Some("board") => {
             let _board = Board::create_in(&folder(), APP, &[LEVELS.named("levels")]).unwrap();
             tell("created");
@@ -122,6 +133,43 @@ fn owners_without_privilege_work() {
     let exe = reachable_exe(bin.path());
     chown(folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
     assert_eq!(told_as(&exe, "owner", folder.path(), NOBODY), "created");
+}
+
+/// Another user has the name of a user's folder in the folder of all: the user starts all the same, and is found.
+#[test]
+fn whose_name_is_taken_starts_all_the_same() {
+    if !root() {
+        return println!("skipped: becoming another user takes root");
+    }
+    let (folder, bin) = (folder(), folder());
+    let exe = reachable_exe(bin.path());
+    let squatted = PathBuf::from(format!("/dev/shm/taut-{GROUP}"));
+    // A run that failed may have left it.
+    let _ = std::fs::remove_dir(&squatted);
+    std::fs::create_dir(&squatted).unwrap();
+    chown(&squatted, Some(NOBODY), None).unwrap();
+    let start = |role| {
+        Process::start_with(&exe, role, folder.path(), |command| {
+            command.uid(GROUP).gid(GROUP).current_dir("/");
+            command.env_remove("TAUT_RUNTIME_DIR").env_remove("XDG_RUNTIME_DIR");
+        })
+    };
+    let owner = start("default-owner");
+    let door = PathBuf::from(owner.told());
+    let attaches = || {
+        let viewer = start("default-viewer");
+        let told = viewer.told();
+        viewer.release();
+        told
+    };
+    let while_taken = attaches();
+    std::fs::remove_dir(&squatted).unwrap();
+    assert_eq!((while_taken.as_str(), attaches().as_str()), ("attached", "attached"));
+    let made = door.parent().unwrap();
+    assert!(made.display().to_string().starts_with(&format!("{}.", squatted.display())), "{made:?}");
+    assert_eq!(std::fs::metadata(made).unwrap().uid(), GROUP);
+    owner.release();
+    assert!(!made.exists());
 }
 
 #[test]

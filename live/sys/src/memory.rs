@@ -249,7 +249,7 @@ pub fn resize(fd: BorrowedFd<'_>, len: u64) -> Result {
 pub fn reopen_read_only(fd: BorrowedFd<'_>) -> Result<OwnedFd> {
     std::fs::File::open(format!("/proc/self/fd/{}", fd.as_raw_fd()))
         .map(OwnedFd::from)
-        .map_err(|error| Error::from_io("open", &error))
+        .map_err(|error| Error::from_io("open below /proc/self/fd", &error))
 }
 
 /// Whether a descriptor may write to its file.
