@@ -14,6 +14,7 @@ use taut_event::{Kind, Record};
 use taut_exec::{Exec, Setup, Wanted};
 use taut_plan::{ClassPlan, Plan};
 use taut_scope::Scope;
+use taut_sys::thread::Policy;
 use taut_sys::{clock, interrupt, signals, thread};
 use taut_time::{Duration, Instant};
 use taut_trace::{Owner, Writer, ring};
@@ -40,6 +41,8 @@ const ROUND_NS: u64 = 20_000_000;
 const PATIENCE_NS: u64 = 2_000_000_000;
 /// The exit code of an application whose best-effort task hangs.
 const EXIT_STUCK: i32 = 4;
+/// How often it is looked whether real-time threads are still where they were put: three short system calls each.
+const LOOK_NS: u64 = 200_000_000;
 /// How often what was recorded is handed to the system: a killed application loses at most that much.
 const FLUSH_NS: u64 = 100_000_000;
 
@@ -60,6 +63,12 @@ struct Hand {
     lent: AtomicI32,
     /// What the system refused on the way to its station.
     refused: OnceLock<taut_sys::Error>,
+    /// Where it was put.
+    placed: OnceLock<Station>,
+    /// It leaves its station itself, as it is over.
+    leaves: AtomicBool,
+    /// That somebody has moved it is recorded.
+    moved: AtomicBool,
 }
 
 impl<'p> Play<'p> {
@@ -100,6 +109,9 @@ impl<'p> Play<'p> {
                 }
             }
         }
+        let owners = actors.iter().map(|(task, _)| (Kind::Moved, position(*task)));
+        let owners = owners.chain((0..probes).map(|core| (Kind::ProbeMoved, position(core))));
+        let owners: Vec<(Kind, u16)> = owners.collect();
         let probes: Vec<(usize, Scribe)> = (0..probes).map(|core| (core, scribe(position(core)))).collect();
         let facts = facts(self.posture);
         let served = |task: usize| self.plan.server_of(&self.plan.tasks[task].name).map(|server| server.cpu);
@@ -153,8 +165,15 @@ impl<'p> Play<'p> {
                 let boot = config.spawned_ns.map(|spawned| origin_ns.saturating_sub(spawned));
                 writer.append(mark(Kind::Begin, origin_ns, boot.unwrap_or(0)));
                 observer.started(self.plan, boot.map(Duration::from_ns));
-                let watched =
-                    self.watch(end_ns, &mut writer, executor.map(|executor| (executor, &*dispatched)));
+                let watched = self.watch(
+                    end_ns,
+                    &mut writer,
+                    executor.map(|executor| (executor, &*dispatched)),
+                    || {
+                        let placed = owners.iter().zip(&real_time);
+                        placed.filter_map(|(owner, hand)| self.moved(*owner, hand)).collect()
+                    },
+                );
                 self.control.stop();
                 observer.stopping(self.control.reason().unwrap_or(Reason::Asked));
                 watched
@@ -236,9 +255,9 @@ impl<'p> Play<'p> {
     /// Takes the calling thread to its station. What fails here was possible when the posture was found; the
     /// main thread calls the start off then.
     fn take_station(&self, station: Station, hand: &Hand) {
-        if let Err(error) = take_station(station, self.posture) {
-            let _ = hand.refused.set(error);
-        }
+        let taken = take_station(station, self.posture);
+        let _ =
+            taken.map_or_else(|error| hand.refused.set(error).is_ok(), |()| hand.placed.set(station).is_ok());
     }
 
     /// Waits until all real-time threads stand at the gate, at their stations.
@@ -300,6 +319,7 @@ impl<'p> Play<'p> {
                 if let Some(origin_ns) = gate.wait() {
                     Stage::new(scope, scribe, self.control, timing, origin_ns).with(flows).play(&mut *body);
                 }
+                hand.leaves.store(true, Ordering::Release);
                 let _ = thread::set_other();
                 body
             });
@@ -356,6 +376,27 @@ impl<'p> Play<'p> {
         spawned.map(drop).map_err(|error| Error::Thread(format!("no thread for `{name}`: {error}")))
     }
 
+    /// What to record of a thread that somebody else has moved from where it was put, the first time.
+    fn moved(&self, (kind, subject): (Kind, u16), hand: &Hand) -> Option<Record> {
+        let station = hand.placed.get().filter(|_| !hand.moved.load(Ordering::Relaxed))?;
+        let tid = hand.tid.load(Ordering::Acquire);
+        // One that has just ended is no longer there.
+        let policy = thread::policy_of(tid).ok()?;
+        let pinned = thread::is_pinned(tid, station.cpu).ok()? || !self.posture.keeps(Guarantee::Cores);
+        let stays = policy == Policy::Fifo(station.priority) || !self.posture.keeps(Guarantee::Priorities);
+        if stays && pinned || hand.leaves.load(Ordering::Acquire) || hand.done.load(Ordering::Acquire) {
+            return None;
+        }
+        hand.moved.store(true, Ordering::Relaxed);
+        let (number, priority) = match policy {
+            Policy::Other => (0, 0),
+            Policy::Fifo(priority) => (1, priority.into()),
+            Policy::Unknown(number) => (u64::from(number.unsigned_abs()) & 0xff, 0),
+        };
+        let value = number | priority << 8 | u64::from(!pinned) << 16;
+        Some(Record { subject, ..mark(kind, clock::monotonic_ns(), value) })
+    }
+
     /// Empties the rings until the time is over, a signal comes or somebody stops the application. Beside the executor
     /// stand the tasks that it has, in its order.
     fn watch<W: Write>(
@@ -363,8 +404,10 @@ impl<'p> Play<'p> {
         end_ns: Option<u64>,
         writer: &mut Writer<W>,
         executor: Option<(&Exec<'_>, &[usize])>,
+        moved: impl Fn() -> Vec<Record>,
     ) -> Result<(), Error> {
         let mut flushed_ns = clock::monotonic_ns();
+        let mut looked_ns = flushed_ns;
         while !self.control.stopping() {
             if let Some((executor, tasks)) = executor
                 && let Some(taut_exec::Reason::Overrun(task)) = executor.wait(Some(std::time::Duration::ZERO))
@@ -382,12 +425,17 @@ impl<'p> Play<'p> {
             if let Some(signal) = signals::wait_for(signals::termination(), Some(round))? {
                 self.control.stop_because(Reason::Signal(signal.unsigned_abs()));
             }
+            if now_ns.saturating_sub(looked_ns) >= LOOK_NS {
+                moved().into_iter().for_each(|record| writer.append(record));
+                looked_ns = now_ns;
+            }
             writer.poll();
             if now_ns.saturating_sub(flushed_ns) >= FLUSH_NS {
                 writer.flush();
                 flushed_ns = now_ns;
             }
         }
+        moved().into_iter().for_each(|record| writer.append(record));
         Ok(())
     }
 }

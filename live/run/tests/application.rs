@@ -9,7 +9,8 @@ mod app;
 
 use std::path::PathBuf;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::time::{Duration as Time, Instant};
 
 use app::{TURN, Told, each, plan, run};
 use taut_event::{Count, Kind};
@@ -405,4 +406,49 @@ fn a_long_period_does_not_delay_the_end() {
     let outcome = run(&tables, Some(Duration::from_ms(50)), |app| app.task("tick", |_| Ok(each(|_| Ok(())))));
     assert!(outcome.ending.unwrap().orderly);
     assert!(before.elapsed().as_secs() < 20);
+}
+
+/// What somebody does to a real-time thread from outside is in the records, of whichever kind it is.
+#[test]
+fn a_thread_that_is_moved_from_outside_is_recorded() {
+    /// What Linux calls the task's thread.
+    static TICK_IS: AtomicI32 = AtomicI32::new(0);
+    let changes: [(_, &[&str], _); 2] =
+        [("chrt", &["-o", "-p", "0"], 0), ("taskset", &["-p", "ffff"], 1 | 50 << 8 | 1 << 16)];
+    for (program, arguments, seen) in changes {
+        TICK_IS.store(0, Ordering::Release);
+        let outcome = std::thread::scope(|threads| {
+            threads.spawn(|| {
+                let give_up = Instant::now() + Time::from_secs(5);
+                while TICK_IS.load(Ordering::Acquire) == 0 && Instant::now() < give_up {
+                    std::thread::sleep(Time::from_millis(1));
+                }
+                let tid = TICK_IS.load(Ordering::Acquire).to_string();
+                let mut command = std::process::Command::new(program);
+                let done = command.args(arguments).arg(tid).output().unwrap();
+                assert!(done.status.success(), "{done:?}");
+            });
+            run(TICK, Some(Duration::from_ms(700)), |app| {
+                app.task("tick", |_| {
+                    Ok(each(|job| {
+                        if job.number() == 20 {
+                            TICK_IS.store(taut_sys::thread::tid(), Ordering::Release);
+                        }
+                        Ok(())
+                    }))
+                })
+            })
+        });
+        if !outcome.told.lost.is_empty() {
+            println!("skipped: {:?}", outcome.told.lost);
+            return;
+        }
+        let moved = outcome.of(Kind::Moved);
+        let [moved] = moved[..] else { panic!("{program}: {moved:?}") };
+        assert_eq!((moved.subject, moved.value), (0, seen), "{program}");
+        assert!(outcome.of(Kind::ProbeMoved).is_empty());
+    }
+    // And where nobody does anything, nothing is.
+    let outcome = run(TICK, Some(Duration::from_ms(500)), |app| app.task("tick", |_| Ok(each(|_| Ok(())))));
+    assert!(outcome.of(Kind::Moved).is_empty() && outcome.of(Kind::ProbeMoved).is_empty());
 }

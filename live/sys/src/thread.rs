@@ -90,19 +90,40 @@ fn set_of(tid: i32, policy: i32, priority: i32) -> Result {
 /// # Errors
 /// None is expected: a thread may always ask about itself.
 pub fn current_policy() -> Result<Policy> {
-    // SAFETY: no memory involved; 0 means the calling thread.
-    let policy = check("sched_getscheduler", unsafe { libc::sched_getscheduler(0) })?;
+    policy_of(0)
+}
+
+/// A thread's policy and priority; `tid` as in [`tid`]. Two short system calls.
+///
+/// # Errors
+/// ESRCH if there is no such thread.
+pub fn policy_of(tid: i32) -> Result<Policy> {
+    // SAFETY: no memory involved.
+    let policy = check("sched_getscheduler", unsafe { libc::sched_getscheduler(tid) })?;
     match policy & !libc::SCHED_RESET_ON_FORK {
         libc::SCHED_OTHER => Ok(Policy::Other),
         libc::SCHED_FIFO => {
             // SAFETY: all fields are integers, for which zero is a value.
             let mut param: libc::sched_param = unsafe { std::mem::zeroed() };
-            // SAFETY: `param` is ours and writable; 0 means the calling thread.
-            check("sched_getparam", unsafe { libc::sched_getparam(0, &mut param) })?;
+            // SAFETY: `param` is ours and writable.
+            check("sched_getparam", unsafe { libc::sched_getparam(tid, &mut param) })?;
             Ok(Policy::Fifo(u8::try_from(param.sched_priority).unwrap_or(u8::MAX)))
         }
         other => Ok(Policy::Unknown(other)),
     }
+}
+
+/// Whether a thread may run on this CPU and on no other. One short system call.
+///
+/// # Errors
+/// ESRCH if there is no such thread; EINVAL on a machine with more than [`CPU_LIMIT`] CPUs.
+pub fn is_pinned(tid: i32, cpu: u16) -> Result<bool> {
+    // SAFETY: a set of bits, for which zero is a value.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the set is ours, writable, and as long as we say.
+    check("sched_getaffinity", unsafe { libc::sched_getaffinity(tid, size_of_val(&set), &mut set) })?;
+    // SAFETY: the CPU is below the set's size.
+    Ok(cpu < CPU_LIMIT && unsafe { libc::CPU_ISSET(cpu.into(), &set) && libc::CPU_COUNT(&set) == 1 })
 }
 
 /// Lets the calling thread run on these CPUs only.
@@ -254,6 +275,9 @@ mod tests {
                 Err(error) => panic!("{error}"),
                 Ok(()) => {
                     assert_eq!(current_policy(), Ok(Policy::Fifo(3)));
+                    let me = tid();
+                    let seen = std::thread::spawn(move || policy_of(me)).join().unwrap();
+                    assert_eq!(seen, Ok(Policy::Fifo(3)));
                     let inherited = std::thread::spawn(current_policy).join().unwrap();
                     assert_eq!(inherited, Ok(Policy::Other), "a child must not be real-time by accident");
                     set_other().unwrap();
@@ -273,6 +297,7 @@ mod tests {
             for cpu in affinity().unwrap() {
                 set_affinity(&[cpu]).unwrap();
                 assert_eq!(affinity().unwrap(), [cpu]);
+                assert_eq!((is_pinned(tid(), cpu), is_pinned(0, cpu ^ 1)), (Ok(true), Ok(false)));
                 assert_eq!(current_cpu(), cpu);
             }
             assert_eq!(set_affinity(&[]).unwrap_err().errno, libc::EINVAL);

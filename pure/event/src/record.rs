@@ -81,6 +81,11 @@ pub enum Kind {
     /// A count of the threads that take turns on a core, taken at the end. Subject: core (position in the plan); job:
     /// [`Count`]; value: the count.
     CoreCounted = 33,
+    /// A task's thread is no longer scheduled as it was put before release 0: somebody has changed it. Subject: task; value:
+    /// Linux' number of its policy now, 256 times its priority, and 65536 if it may run on other CPUs.
+    Moved = 34,
+    /// The same of a core's probe. Subject: core (position in the plan); value: as of `Moved`.
+    ProbeMoved = 35,
 }
 
 /// What a [`Kind::Counted`] record counts, in its job field.
@@ -107,7 +112,7 @@ impl Count {
 }
 
 impl Kind {
-    const ALL: [Self; 33] = [
+    const ALL: [Self; 35] = [
         Self::Begin,
         Self::Release,
         Self::Start,
@@ -141,6 +146,8 @@ impl Kind {
         Self::Looked,
         Self::Slept,
         Self::CoreCounted,
+        Self::Moved,
+        Self::ProbeMoved,
     ];
 
     /// The kind with that number, if there is one.
@@ -219,6 +226,6 @@ mod tests {
             assert_eq!(Record::from_bytes(&record.to_bytes()), Some(record));
         }
         assert_eq!(Record::from_bytes(&[0; 32]), None);
-        assert_eq!(Kind::from_number(34), None);
+        assert_eq!(Kind::from_number(36), None);
     }
 }

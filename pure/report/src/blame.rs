@@ -12,7 +12,8 @@
 //! Symbols  [ns] b start of the busy window: going back from the release, as long as a job at least as urgent as
 //!          this one was pending on the core (so jobs queued behind a delayed one inherit its stall)
 //!          r release, f completion, R the plan's bound
-//!          S length of the stalls' intervals inside [b, f]
+//!          S length of the stalls' intervals inside [b, f], and of those of other cores while a job of the busy window at
+//!            least as urgent as this one waited for them ([`crate::waits`]); what overlaps counts once
 //!          H min(processor time, WCET) of more urgent jobs on the core released in (r + R, f]: work that would
 //!            have come after this job, had it not been late
 //! Rule     the machine's  ⟺  S > 0, R ≤ D, and f − r − R ≤ S + H;  else ours
@@ -26,6 +27,12 @@
 //! R + S₁ + H, and the service is R + A − S₂ with S₂ stolen after r. That suffices once A = S₁ + S₂ + H = S + H.
 //! Hence a job that is later than S + H beyond its bound cannot be explained by the stalls, if every other
 //! assumption held: some WCET, overhead or blocking was too small, which is ours.
+//!
+//! *Other cores.* A job that waits for one of another core goes on when that one does; so does who is queued behind it. Seen
+//! backwards from f, at each instant one core kept the job from being done: its own, or while it waited, that of the job
+//! which it waited for, whose window began before the wait. Only a stall of the core that it was at that instant delayed it,
+//! so what the stalls of those stretches have together, each instant counted once, is at least what they added. A stall
+//! of a core for which nobody waited is no excuse.
 //!
 //! Strict where it is unsure: a stall that the probe did not see (between two of its periods, or below its
 //! threshold of 100 µs) is not counted, H counts no more than the WCET of each job, and a bound that the plan
@@ -70,9 +77,14 @@ impl Stalls {
 
     /// How much of [from, to] the machine may have taken.
     pub(crate) fn stolen(&self, from: u64, to: u64) -> u64 {
+        self.inside(from, to).map(|(begin, end)| end - begin).sum()
+    }
+
+    /// The parts of [from, to] that the machine may have taken.
+    pub(crate) fn inside(&self, from: u64, to: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
         let first = self.intervals.partition_point(|&(_, end)| end <= from);
-        let inside = self.intervals[first..].iter().take_while(|&&(begin, _)| begin < to);
-        inside.map(|&(begin, end)| end.min(to).saturating_sub(begin.max(from))).sum()
+        let inside = self.intervals[first..].iter().take_while(move |&&(begin, _)| begin < to);
+        inside.map(move |&(begin, end)| (begin.max(from), end.min(to)))
     }
 }
 
@@ -80,6 +92,7 @@ impl Stalls {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pending {
     pub(crate) task: usize,
+    pub(crate) number: u64,
     pub(crate) priority: u8,
     pub(crate) release: u64,
     pub(crate) start: u64,
@@ -120,7 +133,7 @@ impl CoreJobs {
     }
 
     /// b: where the busy window of a job of that priority, released at `release`, starts.
-    fn busy_since(&self, priority: u8, release: u64) -> u64 {
+    pub(crate) fn busy_since(&self, priority: u8, release: u64) -> u64 {
         let mut begin = release;
         let before = self.jobs.partition_point(|job| job.release < release);
         for at in (0..before).rev() {
@@ -145,10 +158,26 @@ impl CoreJobs {
         job.start.saturating_sub(since)
     }
 
-    /// Applies the rule to a late job with its proven bound; `None` if none was proven.
-    pub(crate) fn judge(&self, late: &Pending, bound: Option<u64>, stalls: &Stalls) -> Finding {
+    /// The jobs at least as urgent as a late one in its busy window, itself among them.
+    pub(crate) fn before(&self, late: &Pending) -> impl Iterator<Item = &Pending> {
+        let (begin, late) = (self.busy_since(late.priority, late.release), *late);
+        let first = self.jobs.partition_point(|job| job.release < begin);
+        let window = self.jobs[first..].iter().take_while(move |job| job.release <= late.complete);
+        window.filter(move |job| job.priority >= late.priority)
+    }
+
+    /// Applies the rule to a late job with its proven bound; `None` if none was proven. `others` are the stalls of other cores
+    /// that it waited for.
+    pub(crate) fn judge(
+        &self,
+        late: &Pending,
+        bound: Option<u64>,
+        stalls: &Stalls,
+        others: &[(u64, u64)],
+    ) -> Finding {
         let begin = self.busy_since(late.priority, late.release);
-        let stolen = stalls.stolen(begin, late.complete);
+        let own = stalls.inside(begin, late.complete);
+        let stolen = length(own.chain(others.iter().copied()).collect());
         let first = self.jobs.partition_point(|job| job.release < begin);
         let window = self.jobs[first..].iter().take_while(|job| job.release <= late.complete);
         if let Some(bound) = bound
@@ -167,6 +196,18 @@ impl CoreJobs {
     }
 }
 
+/// What intervals have together.
+fn length(mut intervals: Vec<(u64, u64)>) -> u64 {
+    intervals.sort_unstable();
+    let mut reached = 0;
+    let mut sum = 0u64;
+    for (from, to) in intervals {
+        sum = sum.saturating_add(to.saturating_sub(from.max(reached)));
+        reached = reached.max(to);
+    }
+    sum
+}
+
 /// Whether a job used more than its WCET, beyond what a stall while it ran may have added: on a virtual machine
 /// the guest counts stolen time as the running thread's.
 pub(crate) fn exceeds(job: &Pending, stalls: &Stalls) -> bool {
@@ -180,7 +221,7 @@ mod tests {
     const P: u64 = PROBE_PERIOD_NS;
 
     fn job(task: usize, priority: u8, release: u64, complete: u64, cpu: u64) -> Pending {
-        Pending { task, priority, release, start: release, complete, cpu, wcet: 300_000 }
+        Pending { task, number: 0, priority, release, start: release, complete, cpu, wcet: 300_000 }
     }
 
     #[test]
@@ -201,14 +242,27 @@ mod tests {
         // Released at 9.5 P: the interval [9 P, 12 P] gives 2.5 P to the window.
         for (complete, machine) in [(13 * P, true), (13 * P + 1, false)] {
             let late = job(0, 5, 9 * P + P / 2, complete, 100);
-            let found = CoreJobs::new(vec![late]).judge(&late, bound, &stalls);
+            let found = CoreJobs::new(vec![late]).judge(&late, bound, &stalls, &[]);
             assert_eq!(found == Finding::Machine, machine, "{complete} {found:?}");
         }
         let late = job(0, 5, 9 * P + P / 2, 13 * P, 100);
         let ours = Finding::Ours { stolen: 5 * P / 2, wcet: None };
-        assert_eq!(CoreJobs::new(vec![late]).judge(&late, None, &stalls), ours, "not proven");
+        assert_eq!(CoreJobs::new(vec![late]).judge(&late, None, &stalls, &[]), ours, "not proven");
         let none = Finding::Ours { stolen: 0, wcet: None };
-        assert_eq!(CoreJobs::new(vec![late]).judge(&late, bound, &Stalls::default()), none);
+        assert_eq!(CoreJobs::new(vec![late]).judge(&late, bound, &Stalls::default(), &[]), none);
+    }
+
+    #[test]
+    fn stalls_of_cores_that_it_waited_for_count_once() {
+        let late = job(0, 5, 10 * P, 15 * P, 100);
+        let cores = CoreJobs::new(vec![late]);
+        let own = Stalls::new(vec![(13 * P, P)]);
+        let judge = |others: &[(u64, u64)]| cores.judge(&late, Some(P), &own, others);
+        let ours = |stolen| Finding::Ours { stolen, wcet: None };
+        assert_eq!(judge(&[]), ours(2 * P));
+        assert_eq!(judge(&[(11 * P, 13 * P)]), ours(2 * P), "at the same instants");
+        assert_eq!(judge(&[(9 * P, 11 * P - 1), (9 * P, 10 * P)]), ours(4 * P - 1));
+        assert_eq!(judge(&[(9 * P, 11 * P)]), Finding::Machine);
     }
 
     #[test]
@@ -216,7 +270,7 @@ mod tests {
         let stalls = Stalls::new(vec![(12 * P, P)]);
         let delayed = job(1, 6, 11 * P, 13 * P, 100);
         let late = job(0, 5, 12 * P + P / 2, 14 * P, 100);
-        let judge = |others: Vec<Pending>| CoreJobs::new(others).judge(&late, Some(P), &stalls);
+        let judge = |others: Vec<Pending>| CoreJobs::new(others).judge(&late, Some(P), &stalls, &[]);
         assert_eq!(judge(vec![delayed, late]), Finding::Machine);
         let none = Finding::Ours { stolen: 0, wcet: None };
         assert_eq!(judge(vec![late]), none, "no busy window joins it to the stall");
@@ -229,11 +283,11 @@ mod tests {
         let stalls = Stalls::new(vec![(12 * P, P)]);
         let late = job(0, 5, 10 * P, 13 * P + 200_000, 100);
         let urgent = |cpu| job(1, 9, 12 * P, 12 * P + 400_000, cpu);
-        let judge = |urgent| CoreJobs::new(vec![late, urgent]).judge(&late, Some(P), &stalls);
+        let judge = |urgent| CoreJobs::new(vec![late, urgent]).judge(&late, Some(P), &stalls, &[]);
         assert_eq!(judge(urgent(200_000)), Finding::Machine);
         assert!(matches!(judge(urgent(199_999)), Finding::Ours { .. }));
         let far = job(0, 5, 10 * P, 13 * P + 300_001, 100);
-        let found = CoreJobs::new(vec![far, urgent(900_000)]).judge(&far, Some(P), &stalls);
+        let found = CoreJobs::new(vec![far, urgent(900_000)]).judge(&far, Some(P), &stalls, &[]);
         assert!(matches!(found, Finding::Ours { .. }), "no more than the WCET");
     }
 
@@ -252,7 +306,7 @@ mod tests {
         let guilty = job(7, 9, 10 * P, 11 * P, 900_000);
         let late = job(0, 5, 10 * P + 1, 12 * P, 100);
         let cores = CoreJobs::new(vec![guilty, late]);
-        let found = cores.judge(&late, Some(P), &Stalls::default());
+        let found = cores.judge(&late, Some(P), &Stalls::default(), &[]);
         assert_eq!(found, Finding::Ours { stolen: 0, wcet: Some((7, 900_000)) });
         // A stall while it ran explains what it used too much.
         assert!(exceeds(&guilty, &Stalls::default()));

@@ -18,6 +18,7 @@ use crate::jobs::{self, Job, TaskJobs};
 use crate::notes::Notes;
 use crate::report::{Ending, Lateness, Report, facts, frame};
 use crate::verdict::{Breach, Cause, Verdict, Warning};
+use crate::waits::{Awaited, Waits};
 
 /// What the plan promises of a real-time task.
 pub(crate) struct Promise {
@@ -61,8 +62,8 @@ impl Promise {
     }
 
     fn pending(&self, job: &Job) -> Pending {
-        let Job { task, release, start, complete, cpu, .. } = *job;
-        Pending { task, priority: self.priority, release, start, complete, cpu, wcet: self.wcet }
+        let Job { task, number, release, start, complete, cpu, .. } = *job;
+        Pending { task, number, priority: self.priority, release, start, complete, cpu, wcet: self.wcet }
     }
 }
 
@@ -80,6 +81,9 @@ pub(crate) struct Judge<'a> {
 
 /// The fact that says that no probe watched the machine.
 const NO_PROBE: &str = "lost-priorities";
+
+/// The fact that says that threads were not kept on their CPUs.
+const NO_CORES: &str = "lost-cores";
 
 pub(crate) fn judge(plan: &Plan, run: &Run) -> Report {
     let mut records = run.records.clone();
@@ -116,7 +120,8 @@ pub(crate) fn judge(plan: &Plan, run: &Run) -> Report {
     judge.about_the_run(ending, run.unknown);
     judge.about_the_machine(&machine);
     let joined = jobs::join(records, plan.tasks.len());
-    let (tasks, found) = judge.tasks(&joined, ending);
+    let decisions = Decisions::of(plan, &run.records);
+    let (tasks, found) = judge.tasks(&joined, ending, &decisions);
     let channels: Vec<ChannelFigures> = (0..plan.channels.len()).map(|at| judge.channel(at)).collect();
     let chains = (0..plan.chains.len()).map(|at| judge.chain(at, &tasks, &channels, &history)).collect();
     let real_time = judge.promises.iter().any(Option::is_some);
@@ -126,6 +131,7 @@ pub(crate) fn judge(plan: &Plan, run: &Run) -> Report {
             judge.breaches.push(Breach::LostOnCore { cpu: core.cpu, records });
         }
     }
+    judge.moves(&machine);
     if real_time && joined.iter().all(|task| task.jobs.is_empty()) {
         judge.breaches.push(Breach::Nothing);
     }
@@ -170,7 +176,6 @@ pub(crate) fn judge(plan: &Plan, run: &Run) -> Report {
         Some(ServiceChange { at_ns: record.at.as_ns().saturating_sub(begin), service, state: record.value })
     });
     let services = services.collect();
-    let decisions = Decisions::of(plan, &run.records);
     Report {
         resources: decisions.resources(plan),
         decisions,
@@ -231,6 +236,7 @@ impl Judge<'_> {
         &mut self,
         joined: &[TaskJobs],
         ending: Ending,
+        decisions: &Decisions,
     ) -> (Vec<TaskFigures>, Vec<Vec<(Job, Lateness)>>) {
         let mut cores: BTreeMap<u16, Vec<Pending>> = BTreeMap::new();
         for ((found, promise), task) in joined.iter().zip(&self.promises).zip(&self.plan.tasks) {
@@ -238,9 +244,10 @@ impl Judge<'_> {
                 // Turns that a best-effort task had in its server: they took time from others.
                 if let Some(server) = self.plan.server_of(&task.name) {
                     let turn = |job: &Job| {
-                        let Job { task, release, start, complete, cpu, .. } = *job;
+                        let Job { task, number, release, start, complete, cpu, .. } = *job;
                         Pending {
                             task,
+                            number,
                             priority: server.priority,
                             release,
                             start,
@@ -258,6 +265,8 @@ impl Judge<'_> {
         }
         let cores: BTreeMap<u16, CoreJobs> =
             cores.into_iter().map(|(cpu, jobs)| (cpu, CoreJobs::new(jobs))).collect();
+        let places = self.promises.iter().map(|promise| promise.as_ref().map(|of| (of.cpu, of.priority)));
+        let waits = Waits::new(self.plan, places.collect(), joined, &cores, decisions);
         let promises = std::mem::take(&mut self.promises);
         let all = joined.iter().zip(&promises).enumerate().map(|(at, (found, promise))| {
             let mut figures = self.figures(at, found, promise.as_ref(), ending);
@@ -268,14 +277,14 @@ impl Judge<'_> {
                 let on_core = cores.get(&promise.cpu).unwrap_or(&empty.0);
                 let stalls = self.stalls.get(&promise.cpu).cloned().unwrap_or(empty.1);
                 for (job, lateness) in &mut judged {
-                    *lateness = self.job(&mut figures, promise, job, false, (on_core, &stalls));
+                    *lateness = self.job(&mut figures, promise, job, false, (on_core, &stalls, &waits));
                 }
                 for &(number, release) in &found.open {
                     // A job that its deadline lets run is not late yet.
                     if self.last.saturating_sub(release) > promise.deadline {
                         let (start, complete) = (release, self.last);
                         let open = Job { task: at, number, release, start, complete, cpu: 0, missed: true };
-                        self.job(&mut figures, promise, &open, true, (on_core, &stalls));
+                        self.job(&mut figures, promise, &open, true, (on_core, &stalls, &waits));
                     }
                 }
                 self.conduct(&mut figures, promise, found, &stalls);
@@ -342,7 +351,7 @@ impl Judge<'_> {
         promise: &Promise,
         job: &Job,
         unfinished: bool,
-        (on_core, stalls): (&CoreJobs, &Stalls),
+        (on_core, stalls, waits): (&CoreJobs, &Stalls, &Waits<'_>),
     ) -> Lateness {
         let response = job.response();
         let missed = unfinished || job.missed || response > promise.deadline;
@@ -350,7 +359,9 @@ impl Judge<'_> {
         if !missed && response <= promise.limit() {
             return Lateness::InTime;
         }
-        let (stolen_ns, wcet) = match on_core.judge(&promise.pending(job), promise.bound, stalls) {
+        let late = promise.pending(job);
+        let others = self.stalls_elsewhere(on_core, &late, waits);
+        let (stolen_ns, wcet) = match on_core.judge(&late, promise.bound, stalls, &others) {
             Finding::Machine => {
                 figures.late_machine += 1;
                 self.machine += 1;
@@ -388,6 +399,44 @@ impl Judge<'_> {
         };
         self.breaches.push(breach);
         Lateness::Ours
+    }
+
+    /// The stalls of other cores that a late job, or one that was before it, has waited for.
+    fn stalls_elsewhere(&self, on_core: &CoreJobs, late: &Pending, waits: &Waits<'_>) -> Vec<(u64, u64)> {
+        let awaited = on_core.before(late).flat_map(|job| waits.of(job.task, job.number));
+        let inside =
+            awaited.filter_map(|Awaited { cpu, from, to }| Some(self.stalls.get(&cpu)?.inside(from, to)));
+        inside.flatten().collect()
+    }
+
+    /// Threads that somebody has moved, as the runtime saw it, or as their records say where they ran.
+    fn moves(&mut self, machine: &[(String, String)]) {
+        let tasks = self.promises.iter().enumerate();
+        let tasks = tasks.filter_map(|(at, promise)| Some((Kind::Moved, at, promise.as_ref()?.cpu)));
+        let probes = self.plan.cores.iter().enumerate().map(|(at, core)| (Kind::ProbeMoved, at, core.cpu));
+        let pinned = machine.iter().all(|(key, _)| key != NO_CORES);
+        let mut found: Vec<Breach> = Vec::new();
+        for (kind, at, cpu) in tasks.chain(probes) {
+            let task = (kind == Kind::Moved).then(|| self.plan.tasks[at].name.clone());
+            let seen = self.of(kind, at).next().map(|record| (record, false));
+            // A CPU that does not fit into a record says nothing.
+            let ran = [Kind::Start, Kind::Complete].into_iter().flat_map(|kind| self.of(kind, at));
+            let elsewhere = |record: &Record| record.cpu != u8::MAX && u16::from(record.cpu) != cpu;
+            let ran = ran.filter(|record| task.is_some() && pinned && elsewhere(record));
+            let ran = ran.min_by_key(|record| record.at).map(|record| (record, true));
+            let Some((record, ran)) = seen.or(ran) else { continue };
+            let value = if ran { 1 | 1 << 16 } else { record.value };
+            let priority = self.promises.get(at).and_then(|promise| promise.as_ref()).filter(|_| ran);
+            found.push(Breach::Moved {
+                task,
+                cpu,
+                policy: value & 0xff,
+                priority: priority.map_or(value >> 8 & 0xff, |promise| promise.priority.into()),
+                unpinned: value >> 16 & 1 == 1,
+                at_ns: self.since_begin(record.at.as_ns()),
+            });
+        }
+        self.breaches.extend(found);
     }
 
     /// What a task's thread must not do, and whose WCET its jobs exceeded.

@@ -35,6 +35,7 @@ mod text;
 mod threads;
 mod tracks;
 mod verdict;
+mod waits;
 
 pub use figures::{
     ChainFigures, ChannelFigures, CoreFigures, Counts, ProbeFigures, ReactionFigures, ResourceFigures,

@@ -520,6 +520,17 @@ pub(crate) fn breach_text(breach: &Breach) -> String {
             "`{task}` slept {} while it held a resource: others of its core may have run meanwhile, against the rule",
             plural(*times, "time", "times")
         ),
+        Breach::Moved { task, cpu, policy, priority, unpinned, at_ns } => {
+            let who = task.as_ref().map_or_else(|| format!("probe of CPU {cpu}"), |task| format!("`{task}`"));
+            let policy = match policy {
+                0 => "SCHED_OTHER".to_owned(),
+                1 => format!("SCHED_FIFO {priority}"),
+                2 => format!("SCHED_RR {priority}"),
+                other => format!("policy {other}"),
+            };
+            let pinned = if *unpinned { format!(", not on CPU {cpu} alone") } else { String::new() };
+            format!("{who} was moved from outside: {policy}{pinned}, seen at {}", span(*at_ns))
+        }
         Breach::Nothing => "no job of a real-time task completed: nothing was shown".to_owned(),
     }
 }

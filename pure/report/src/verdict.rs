@@ -148,6 +148,22 @@ pub enum Breach {
         /// How often.
         times: u64,
     },
+    /// A real-time thread was moved from outside: it was no longer scheduled as it was put before release 0, so that the
+    /// proof does not hold from then on.
+    Moved {
+        /// The task, or none for a probe.
+        task: Option<String>,
+        /// Where it was put.
+        cpu: u16,
+        /// Linux' number of its policy when that was seen: 0 `SCHED_OTHER`, 1 `SCHED_FIFO`.
+        policy: u64,
+        /// Its priority then.
+        priority: u64,
+        /// Whether it might run on other CPUs, or did.
+        unpinned: bool,
+        /// When that was seen, after release 0.
+        at_ns: u64,
+    },
     /// There are real-time tasks, and no job of any of them completed.
     Nothing,
 }

@@ -5,7 +5,8 @@
 
 mod recorded;
 
-use recorded::{MS, OUTPUT, PROCESSING, RECORDING, Script, plan, run};
+use recorded::{BEGIN, MS, OUTPUT, PROCESSING, RECORDING, Script, plan, run};
+use taut_event::file::Run;
 use taut_event::{Count, Kind, Record};
 use taut_report::{Breach, Cause, CoreFigures, Counts, Ending, Report, Verdict, Warning};
 use taut_time::Instant;
@@ -138,7 +139,7 @@ fn what_nobody_counted_is_not_zero() {
 #[test]
 fn a_job_that_slept_with_a_resource_is_not_kept() {
     let mut run = run(Script::quiet());
-    let complete = |run: &taut_event::file::Run, job| {
+    let complete = |run: &Run, job| {
         let of = |record: &&Record| {
             record.kind == Kind::Complete && record.subject == PROCESSING && record.job == job
         };
@@ -158,6 +159,89 @@ fn a_job_that_slept_with_a_resource_is_not_kept() {
         &Verdict::Broken(vec![Breach::Slept { task: "processing".to_owned(), times: 3 }])
     );
     assert_eq!(report.warnings(), [Warning::Stopped { task: "processing".to_owned(), times: 2 }]);
+}
+
+/// The drive's control, on CPU 1, and its torque, on CPU 0, which reads what the control writes at the same instant.
+fn drive(control: (u64, u64), torque: (u64, u64), stall: (u16, u64, u64)) -> Report {
+    let lock = include_str!("../../../apps/drive/taut.lock");
+    let plan = taut_plan::Plan::from_lock(lock).expect("the plan is one");
+    let mut records = vec![(Kind::Begin, 0, 0, 0, 0, 0)];
+    for (name, cpu, (start, complete)) in [("control", 1, control), ("torque", 0, torque)] {
+        let task = plan.task(name).expect("the drive has it") as u16;
+        records.push((Kind::Release, 40 * MS, cpu, task, 2, 0));
+        records.push((Kind::Start, 40 * MS + start, cpu, task, 2, 0));
+        records.push((Kind::Complete, 40 * MS + complete, cpu, task, 2, 30_000));
+    }
+    let core = plan.cores.iter().position(|core| core.cpu == stall.0).expect("the plan has it") as u16;
+    records.push((Kind::Stall, 40 * MS + stall.1, stall.0 as u8, core, 0, stall.2));
+    records.push((Kind::End, 80 * MS, 0, 0, 0, 0));
+    let record = |(kind, at, cpu, subject, job, value)| Record {
+        at: Instant::from_ns(BEGIN + at),
+        kind,
+        cpu,
+        subject,
+        job,
+        value,
+    };
+    let records = records.into_iter().map(record).collect();
+    Report::new(&plan, &Run { records, ..run(Script { releases: 1, ..Script::quiet() }) })
+}
+
+#[test]
+fn a_stall_of_the_core_that_a_job_waited_for_is_its_excuse() {
+    let late = (19 * MS, 19 * MS + 50_000);
+    let waited = drive((18 * MS, 19 * MS - 50_000), late, (1, 18 * MS, 17 * MS));
+    assert!(waited.verdict().holds(), "{:?}", waited.verdict());
+    let task = |report: &Report, name: &str| {
+        report.tasks().iter().find(|task| task.name == name).map(|task| (task.late_machine, task.late_ours))
+    };
+    assert_eq!((task(&waited, "torque"), task(&waited, "control")), (Some((1, 0)), Some((1, 0))));
+    // The control was done long before: the torque waited for something else.
+    let not_waited = drive((100_000, 200_000), late, (1, 18 * MS, 17 * MS));
+    assert_eq!(task(&not_waited, "torque"), Some((0, 1)));
+    // It waited, and the other core did not stand still for so long.
+    let shorter = drive((18 * MS, 19 * MS - 50_000), late, (1, 18 * MS, 8 * MS));
+    assert_eq!(task(&shorter, "torque"), Some((0, 1)));
+}
+
+#[test]
+fn a_thread_that_was_moved_from_outside_is_named() {
+    let mut run = run(stalled());
+    let at = Instant::from_ns(BEGIN + 5_000 * MS);
+    let moved = |kind, subject, value| Record { at, kind, cpu: 0, subject, job: 0, value };
+    run.records.extend([moved(Kind::Moved, PROCESSING, 1 << 16), moved(Kind::ProbeMoved, 0, 1 | 40 << 8)]);
+    let cpu = plan().cores[0].cpu;
+    let breach = |task: Option<&str>, policy, priority, unpinned, at_ns| {
+        let task = task.map(str::to_owned);
+        Breach::Moved { task, cpu, policy, priority, unpinned, at_ns }
+    };
+    let report = Report::new(&plan(), &run);
+    let seen = [breach(Some("processing"), 0, 0, true, 5_000 * MS), breach(None, 1, 40, false, 5_000 * MS)];
+    assert_eq!(report.verdict(), &Verdict::Broken(seen.to_vec()));
+    let text = report.text(160, false);
+    assert!(text.contains("`processing` was moved from outside: SCHED_OTHER, not on CPU 0 alone"), "{text}");
+    assert!(text.contains("probe of CPU 0 was moved from outside: SCHED_FIFO 40"), "{text}");
+}
+
+/// Nobody saw it while it lasted, but jobs say where they ran.
+#[test]
+fn a_job_on_another_cpu_was_moved_there() {
+    let mut run = run(Script::quiet());
+    let started = |record: &&mut Record| {
+        record.kind == Kind::Start && record.subject == PROCESSING && record.job == 400
+    };
+    let start = run.records.iter_mut().find(started).unwrap();
+    start.cpu = 3;
+    let at = start.at.as_ns() - BEGIN;
+    let report = Report::new(&plan(), &run);
+    let Verdict::Broken(breaches) = report.verdict() else { panic!("{:?}", report.verdict()) };
+    let [Breach::Moved { task: Some(task), unpinned: true, at_ns, .. }] = &breaches[..] else {
+        panic!("{breaches:?}")
+    };
+    assert_eq!((task.as_str(), *at_ns), ("processing", at));
+    // Where they were not kept on their CPUs from the beginning, that is told already.
+    run.machine.push_str("lost-cores = \"not permitted\"\n");
+    assert!(Report::new(&plan(), &run).verdict().holds());
 }
 
 #[test]
@@ -334,7 +418,7 @@ fn each_reader_has_what_it_received_itself() {
     plan.channels[audio].readers.push(other);
     plan.chains[0].path.truncate(3);
     let [recording, processing, output] =
-        ["recording", "processing", "output"].map(|name| plan.task(name).unwrap() as u16);
+        ["recording", "processing", "output"].map(|name| plan.task(name).expect("the drive has it") as u16);
     let audio = audio as u16;
     let mut run = run(Script::quiet());
     let begin = run.records[0].at.as_ns();

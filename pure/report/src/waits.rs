@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Which jobs of other cores a job has waited for, and when: their cores' stalls have delayed it as well.
+//!
+//! ```text
+//! lock   between asking for a resource and having it: for the jobs of other cores that had it meanwhile; back to where the
+//!        first of them took it
+//! flow   between release and start: for the jobs of its synchronous flows that were released at its instant or before it
+//!        and were not there yet. Where it reads without a delay, until the writer's job is complete, else until the other
+//!        one has started. Back to where the busy window of that job began on its core, and on to what that one waited for
+//! ```
+//!
+//! A wait that ended after the job went on was none of its own.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use taut_plan::{Flow, Plan};
+use taut_sim::Kind;
+
+use crate::blame::CoreJobs;
+use crate::decisions::Decisions;
+use crate::jobs::{Job, TaskJobs};
+
+/// A stretch of time in which what another core did not do delayed a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Awaited {
+    pub(crate) cpu: u16,
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+}
+
+/// All waits of a run.
+pub(crate) struct Waits<'a> {
+    jobs: &'a [TaskJobs],
+    cores: &'a BTreeMap<u16, CoreJobs>,
+    /// Of each task, its CPU and priority.
+    places: Vec<Option<(u16, u8)>>,
+    /// Of each task, who takes part in its flows, and whether it needs what that one writes at the same instant.
+    flows: Vec<BTreeMap<usize, bool>>,
+    /// Of each job that waited for a resource of several cores.
+    locks: BTreeMap<(usize, u64), Vec<Awaited>>,
+}
+
+impl<'a> Waits<'a> {
+    pub(crate) fn new(
+        plan: &Plan,
+        places: Vec<Option<(u16, u8)>>,
+        jobs: &'a [TaskJobs],
+        cores: &'a BTreeMap<u16, CoreJobs>,
+        decisions: &Decisions,
+    ) -> Self {
+        let locks = locks(&places, decisions);
+        Self { jobs, cores, flows: flows(plan), places, locks }
+    }
+
+    /// What of other cores a job has waited for, directly or behind others.
+    pub(crate) fn of(&self, task: usize, number: u64) -> Vec<Awaited> {
+        let (mut all, mut seen) = (Vec::new(), BTreeSet::new());
+        let mut open = vec![(task, number)];
+        while let Some((task, number)) = open.pop() {
+            if !seen.insert((task, number)) {
+                continue;
+            }
+            all.extend(self.locks.get(&(task, number)).into_iter().flatten());
+            // By release, and so by number.
+            let jobs = self.jobs.get(task).map_or(&[][..], |of| &of.jobs);
+            let Some(job) = jobs.binary_search_by_key(&number, |job| job.number).ok().map(|at| &jobs[at])
+            else {
+                continue;
+            };
+            for (other, until) in self.behind(job) {
+                let Some(&Some((cpu, priority))) = self.places.get(other.task) else { continue };
+                let from = self
+                    .cores
+                    .get(&cpu)
+                    .map_or(other.release, |core| core.busy_since(priority, other.release));
+                all.push(Awaited { cpu, from, to: until });
+                open.push((other.task, other.number));
+            }
+        }
+        let own = self.places.get(task).copied().flatten().map(|(cpu, _)| cpu);
+        all.retain(|awaited| Some(awaited.cpu) != own);
+        all
+    }
+
+    /// The jobs of its flows that kept a job from starting, and until when.
+    fn behind(&self, job: &Job) -> Vec<(&'a Job, u64)> {
+        let Some(flows) = self.flows.get(job.task) else { return Vec::new() };
+        let behind = flows.iter().filter_map(|(other, needs)| {
+            let jobs = &self.jobs.get(*other)?.jobs;
+            let other = jobs[..jobs.partition_point(|other| other.release <= job.release)].last()?;
+            let until = if *needs { other.complete } else { other.start };
+            (job.release < until && until <= job.start).then_some((other, until))
+        });
+        behind.collect()
+    }
+}
+
+fn flows(plan: &Plan) -> Vec<BTreeMap<usize, bool>> {
+    let mut flows = vec![BTreeMap::new(); plan.tasks.len()];
+    for channel in plan.channels.iter().filter(|channel| channel.flow == Flow::Synchronous) {
+        let Some(writer) = plan.task(&channel.writer.name) else { continue };
+        let readers =
+            channel.readers.iter().filter_map(|reader| Some((plan.task(&reader.name)?, reader.delayed)));
+        let members: Vec<(usize, bool)> = readers.chain([(writer, true)]).collect();
+        for &(task, delayed) in &members {
+            for &(other, _) in members.iter().filter(|(other, _)| *other != task) {
+                *flows[task].entry(other).or_insert(false) |= other == writer && !delayed;
+            }
+        }
+    }
+    flows
+}
+
+/// Who waited for whom at a resource.
+fn locks(places: &[Option<(u16, u8)>], decisions: &Decisions) -> BTreeMap<(usize, u64), Vec<Awaited>> {
+    let cpu_of = |task: usize| places.get(task).copied().flatten().map(|(cpu, _)| cpu);
+    // By resource: who had it, from and to; and who waited.
+    let mut holds: BTreeMap<usize, Vec<Awaited>> = BTreeMap::new();
+    let mut waits: Vec<(usize, (usize, u64), u64, u64)> = Vec::new();
+    let mut asked: BTreeMap<(usize, u64, usize), u64> = BTreeMap::new();
+    let mut held = asked.clone();
+    for event in decisions.events() {
+        let at = event.at.as_ns();
+        match event.kind {
+            Kind::Suspend(resource) | Kind::Spin(resource) => {
+                asked.insert((event.task, event.job, resource), at);
+            }
+            Kind::Locked(resource) => {
+                if let Some(from) = asked.remove(&(event.task, event.job, resource)) {
+                    waits.push((resource, (event.task, event.job), from, at));
+                }
+                held.insert((event.task, event.job, resource), at);
+            }
+            Kind::Unlock(resource) => {
+                if let Some(from) = held.remove(&(event.task, event.job, resource))
+                    && let Some(cpu) = cpu_of(event.task)
+                {
+                    holds.entry(resource).or_default().push(Awaited { cpu, from, to: at });
+                }
+            }
+            _ => {}
+        }
+    }
+    // In the order in which they ended.
+    let mut found: BTreeMap<(usize, u64), Vec<Awaited>> = BTreeMap::new();
+    for (resource, waiter, from, to) in waits {
+        let Some(holds) = holds.get(&resource) else { continue };
+        let first = holds.partition_point(|hold| hold.to <= from);
+        let meanwhile = || holds[first..].iter().take_while(|hold| hold.to <= to);
+        let Some(begin) = meanwhile().map(|hold| hold.from).min() else { continue };
+        let cpus: BTreeSet<u16> = meanwhile().map(|hold| hold.cpu).collect();
+        let awaited = cpus.into_iter().map(|cpu| Awaited { cpu, from: begin, to });
+        found.entry(waiter).or_default().extend(awaited);
+    }
+    found
+}
