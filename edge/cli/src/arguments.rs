@@ -417,10 +417,7 @@ impl Arguments {
         let wants = |terminal: bool| match self.color {
             Color::Always => true,
             Color::Never => false,
-            Color::Auto => {
-                let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-                !set("NO_COLOR") && (terminal || set("CLICOLOR_FORCE"))
-            }
+            Color::Auto => by_environment(terminal, |name| std::env::var(name).ok()),
         };
         let width = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
         let width = width.or_else(taut_sys::terminal::width).unwrap_or(100);
@@ -429,5 +426,36 @@ impl Arguments {
             color_err: wants(std::io::stderr().is_terminal()),
             width: width.clamp(60, 160),
         }
+    }
+}
+
+/// Whether to colour, by the customs of terminals: `NO_COLOR` forbids it, `CLICOLOR_FORCE` asks for it whatever the output
+/// is, and `CLICOLOR=0` and a terminal that is `dumb` do without.
+fn by_environment(terminal: bool, variable: impl Fn(&str) -> Option<String>) -> bool {
+    let set = |name| variable(name).is_some_and(|value| !value.is_empty() && value != "0");
+    let is = |name, text| variable(name).is_some_and(|value| value == text);
+    if variable("NO_COLOR").is_some_and(|value| !value.is_empty()) {
+        return false;
+    }
+    set("CLICOLOR_FORCE") || terminal && !is("CLICOLOR", "0") && !is("TERM", "dumb")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_follow_the_environment() {
+        let with = |terminal, pairs: &[(&str, &str)]| {
+            let found =
+                |name: &str| pairs.iter().find(|(of, _)| *of == name).map(|(_, value)| (*value).to_owned());
+            by_environment(terminal, found)
+        };
+        assert!(with(true, &[]) && with(true, &[("TERM", "xterm")]) && with(true, &[("CLICOLOR", "1")]));
+        assert!(!with(false, &[]) && !with(true, &[("TERM", "dumb")]) && !with(true, &[("CLICOLOR", "0")]));
+        assert!(!with(true, &[("NO_COLOR", "1")]) && !with(true, &[("NO_COLOR", "0")]));
+        assert!(with(false, &[("CLICOLOR_FORCE", "1"), ("TERM", "dumb")]));
+        assert!(!with(false, &[("CLICOLOR_FORCE", "0")]) && with(true, &[("NO_COLOR", "")]));
+        assert!(!with(true, &[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")]));
     }
 }

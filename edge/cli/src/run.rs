@@ -43,12 +43,13 @@ pub(crate) fn run(arguments: &Run, screen: &Screen) -> Result<Outcome, Failure> 
         out!("{}", dry_run(&plan, &out));
         return Ok(Outcome::Yes);
     }
+    // Before anything is written: a folder without a program is left as it was.
+    let program = build::program(&files.folder, model.app().exec.as_deref())?;
     let lock = plan.to_lock().map_err(|error| Failure::Internal(error.to_string()))?;
     if std::fs::read_to_string(&files.lock).ok().as_ref() != Some(&lock) {
         write(&files.lock, &lock)?;
         errln!("planned: wrote {}", files.lock.display());
     }
-    let program = build::program(&files.folder, model.app().exec.as_deref())?;
     std::fs::create_dir_all(&out).map_err(Failure::write(&out))?;
     let recording = out.join(RECORDING);
     // A report must not speak of an earlier run.

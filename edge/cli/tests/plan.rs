@@ -160,3 +160,14 @@ fn a_plan_that_was_changed() {
     let (code, said) = taut(folder, "plan --check");
     assert!(code == Some(1) && said.contains("error[TAUT0601]") && said.contains("is damaged"), "{said}");
 }
+
+/// A manifest without a program is none to run, and nothing is written.
+#[test]
+fn a_run_without_a_program_writes_nothing() {
+    let folder = folder("fp");
+    let (code, said) = taut(folder.path(), "run --for 1ms");
+    assert!(code == Some(2) && said.contains("has no Cargo.toml to build"), "{said}");
+    let left: Vec<_> =
+        std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["taut.toml"]);
+}
