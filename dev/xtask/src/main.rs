@@ -18,6 +18,7 @@ mod counts;
 mod document;
 mod drivers;
 mod exchange;
+mod mutants;
 mod oracle;
 mod orderings;
 mod papers;
@@ -102,8 +103,9 @@ enum Task {
     Python,
     /// The long forms of the tests, again and again for a time; or one of them
     Soak {
-        /// `execute`: random sets on threads, analysed, executed and simulated, beside a load
-        #[arg(value_parser = ["execute"])]
+        /// `execute`: random sets on threads, analysed, executed and simulated, beside a load; `mutants`: changes of the
+        /// source that no test notices, however long that takes
+        #[arg(value_parser = ["execute", "mutants"])]
         name: Option<String>,
         /// How long
         #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=1440))]
@@ -111,6 +113,9 @@ enum Task {
         /// Ordinary threads that keep the machine busy beside `execute`; as many as processors if nobody says
         #[arg(long, requires = "name")]
         load: Option<usize>,
+        /// Of `mutants`, this area alone
+        #[arg(long, requires = "name", value_parser = clap::builder::PossibleValuesParser::new(mutants::names()))]
+        only: Option<String>,
     },
 }
 
@@ -148,7 +153,10 @@ fn main() -> ExitCode {
         Task::Exchange => closing(&tree, &exchange::steps()),
         Task::Python => closing(&tree, &python::steps()),
         Task::Soak { name: None, minutes, .. } => suite::soak(&tree, minutes),
-        Task::Soak { name: Some(_), minutes, load } => oracle::soak(&tree, minutes, load),
+        Task::Soak { name: Some(name), only, .. } if name == "mutants" => {
+            closing(&tree, &mutants::steps(only.as_deref()))
+        }
+        Task::Soak { name: Some(_), minutes, load, .. } => oracle::soak(&tree, minutes, load),
     }
 }
 

@@ -24,6 +24,8 @@ enum Source {
     Targets,
     /// Debian and what descends from it: packages.
     Packages,
+    /// The registry: a command of Cargo's, built here.
+    Registry,
 }
 
 /// `cargo fmt` and `cargo clippy`.
@@ -79,6 +81,13 @@ pub(crate) const PARALLEL: Component =
 pub(crate) const STRACE: Component =
     Component { probe: &["strace", "--version"], from: Source::Packages, names: &["strace"] };
 
+/// What changes sources and looks whether a test fails.
+pub(crate) const MUTANTS: Component = Component {
+    probe: &["cargo", "mutants", "--version"],
+    from: Source::Registry,
+    names: &["cargo-mutants"],
+};
+
 /// What runs a workload as a JSON file says.
 pub(crate) const RT_APP: Component =
     Component { probe: &["rt-app", "--help"], from: Source::Packages, names: &["rt-app"] };
@@ -118,6 +127,9 @@ impl Component {
 
     fn installation(&self) -> Result<Command, String> {
         let missing = |why: &str| Err(format!("{} missing, and {why}", self.names.join(" and ")));
+        if let Source::Registry = self.from {
+            return Ok(Command::line("cargo install --locked --quiet").args(self.names));
+        }
         if let Source::Packages = self.from {
             if !Command::line("apt-get --version").run().success() {
                 return missing("there is no apt-get to install it");
