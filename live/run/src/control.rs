@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use taut_event::Ending;
 use taut_plan::Plan;
 
 /// The state of a service. The numbers stand in recorded runs.
@@ -40,6 +41,18 @@ pub enum Reason {
     Panic(u32),
     /// The application asked for it.
     Asked,
+}
+
+impl Reason {
+    /// How a run ends that stops because of it.
+    pub fn ending(self) -> Ending {
+        match self {
+            Self::Elapsed | Self::Asked => Ending::Done,
+            Self::Signal(signal) => Ending::Signal(signal),
+            Self::Overrun(task) => Ending::Overrun(task),
+            Self::Panic(task) => Ending::Panic(task),
+        }
+    }
 }
 
 /// No service or task of that name.

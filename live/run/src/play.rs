@@ -10,7 +10,7 @@ use std::thread::{Builder, Scope as ThreadScope, ScopedJoinHandle};
 
 use taut_boot::thread::{STACK_BYTES, Station, take_station};
 use taut_boot::{Gate, Guarantee, Maps, Posture};
-use taut_event::{Kind, Record};
+use taut_event::{Ending, Kind, Record};
 use taut_exec::{Exec, Setup, Wanted};
 use taut_plan::{ClassPlan, Plan};
 use taut_scope::Scope;
@@ -198,10 +198,11 @@ impl<'p> Play<'p> {
             let give_up_ns = clock::monotonic_ns().saturating_add(PATIENCE_NS);
             interrupt_until(&real_time, None, &mut writer);
             seats.iter_mut().for_each(|seat| seat.stage.counted());
-            let reason = self.control.reason().unwrap_or(Reason::Asked);
-            let signal = if let Reason::Signal(signal) = reason { u64::from(signal) } else { 0 };
             writer.poll();
-            writer.append(mark(Kind::End, clock::monotonic_ns(), signal));
+            let ending = self.control.reason().map_or(Ending::Done, Reason::ending);
+            if let Some(end) = ending.to_record(Instant::from_ns(clock::monotonic_ns())) {
+                writer.append(end);
+            }
             let mut orderly = self.finish(joins, observer);
             for seat in &mut seats {
                 if let Err(error) = seat.end() {

@@ -61,6 +61,7 @@ fn releases_stand_on_an_absolute_clock() {
         assert_eq!(count(counted), 0, "{counted:?}");
     }
     assert_eq!(outcome.of(Kind::End).len(), 1);
+    assert_eq!(taut_event::Ending::of(&outcome.records), taut_event::Ending::Done);
 }
 
 #[test]
@@ -134,6 +135,7 @@ fn stop_app_stops_the_application() {
             }))
         })
     });
+    assert_eq!(taut_event::Ending::of(&outcome.records), taut_event::Ending::Overrun(0));
     assert_eq!(outcome.ending.unwrap().reason, Reason::Overrun(0));
 }
 
@@ -363,6 +365,7 @@ fn a_panic_ends_the_application() {
                 }))
             })
         });
+        assert_eq!(taut_event::Ending::of(&outcome.records), taut_event::Ending::Panic(0));
         let ending = outcome.ending.unwrap();
         assert_eq!((ending.reason, ending.orderly), (Reason::Panic(0), false));
         assert_eq!(outcome.told.unfinished, ["tick: it panicked"]);

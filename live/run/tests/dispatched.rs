@@ -215,6 +215,7 @@ fn a_panic_ends_the_application_in_order() {
         }
         Ok(())
     });
+    assert_eq!(taut_event::Ending::of(&outcome.records), taut_event::Ending::Panic(1));
     let ending = outcome.ending.unwrap();
     assert_eq!((ending.reason, ending.orderly), (Reason::Panic(1), false));
     assert_eq!(outcome.told.unfinished, ["slow: it panicked"]);

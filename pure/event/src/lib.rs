@@ -8,7 +8,9 @@
 //! [`mod@file`] is the container: a head that embeds the plan and the machine's facts, then records.
 #![forbid(unsafe_code)]
 
+mod ending;
 pub mod file;
 mod record;
 
+pub use ending::Ending;
 pub use record::{Count, Kind, Record};

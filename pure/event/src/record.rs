@@ -42,7 +42,7 @@ pub enum Kind {
     Counted = 15,
     /// Records of a task's thread were lost because its ring was full. Subject: task; value: how many.
     Lost = 16,
-    /// The last record of an orderly run. Subject 0; value: the signal that ended it, 0 for none.
+    /// The run ended. Subject 0; job and value: how, as [`crate::Ending`] has it.
     End = 17,
     /// A chain's output was produced. Subject: chain; value: age of the data at its end (ns).
     ChainEnd = 18,

@@ -12,9 +12,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use taut_plan::{ChannelPlan, ClassPlan, Input, MemoryPlan, Place, Region, Term};
 
+use crate::Ending;
 use crate::figures::{ChainFigures, ChannelFigures, ProbeFigures, ResourceFigures, TaskFigures, Values};
 use crate::jobs::Job;
-use crate::report::{About, Ending, Lateness, Report};
+use crate::report::{About, Lateness, Report};
 use crate::schedule::slices;
 use crate::text::{breach_text, warning_text};
 use crate::verdict::Verdict;
@@ -40,8 +41,8 @@ struct Data<'a> {
     breaches: Vec<String>,
     breaches_more: usize,
     warnings: Vec<String>,
-    killed: bool,
-    signal: Option<u64>,
+    /// The signal that asked for an orderly end.
+    signal: Option<u32>,
     proven: bool,
     duration_ns: u64,
     tick_ns: u64,
@@ -132,7 +133,6 @@ fn data<'a>(report: &'a Report, about: &About<'a>) -> Data<'a> {
         breaches: breaches.iter().take(ITEMS_TOLD).map(breach_text).collect(),
         breaches_more: breaches.len().saturating_sub(ITEMS_TOLD),
         warnings: report.warnings.iter().map(warning_text).collect(),
-        killed: report.ending == Ending::Killed,
         signal: match report.ending {
             Ending::Signal(signal) => Some(signal),
             _ => None,

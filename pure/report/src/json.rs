@@ -3,10 +3,11 @@
 
 use serde::Serialize;
 
+use crate::Ending;
 use crate::figures::{
     ChainFigures, ChannelFigures, CoreFigures, ProbeFigures, ResourceFigures, ServiceChange, TaskFigures,
 };
-use crate::report::{Ending, Report};
+use crate::report::Report;
 use crate::verdict::{Breach, Verdict, Warning};
 
 /// Changes when a field changes its meaning or goes; new fields do not change it.
@@ -27,10 +28,17 @@ struct Document<'a> {
     proven: bool,
     /// From release 0 to the last record.
     duration_ns: u64,
-    /// `done`, `signal` or `killed`.
+    /// `done`; `signal`: one that asks for an orderly end; `overrun`, `panic`: of the task below; `killed`: by the signal
+    /// below, or by nobody knows what; `exited`: with the code below, before its end or not in order.
     ending: &'static str,
-    /// The signal's number, if one ended it orderly.
-    signal: Option<u64>,
+    /// The signal's number, if one ended it and it is known.
+    signal: Option<u32>,
+    /// Whose overrun or panic ended it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended_by: Option<&'a str>,
+    /// The exit code of a process that ended before its run did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<u32>,
     tasks: &'a [TaskFigures],
     channels: &'a [ChannelFigures],
     chains: &'a [ChainFigures],
@@ -54,10 +62,15 @@ pub(crate) fn write(report: &Report) -> String {
         Verdict::KeptButMachine(late) => (*late, [].as_slice()),
         Verdict::Broken(breaches) => (report.late_machine(), breaches.as_slice()),
     };
-    let (ending, signal) = match report.ending {
-        Ending::Done => ("done", None),
-        Ending::Signal(signal) => ("signal", Some(signal)),
-        Ending::Killed => ("killed", None),
+    let task = |task: u32| report.plan.tasks.get(task as usize).map(|task| task.name.as_str());
+    let (ending, signal, ended_by, exit_code) = match report.ending {
+        Ending::Done => ("done", None, None, None),
+        Ending::Signal(signal) => ("signal", Some(signal), None, None),
+        Ending::Overrun(of) => ("overrun", None, task(of), None),
+        Ending::Panic(of) => ("panic", None, task(of), None),
+        Ending::Killed(signal) => ("killed", Some(signal), None, None),
+        Ending::Exited(code) => ("exited", None, None, Some(code)),
+        _ => ("killed", None, None, None),
     };
     let document = Document {
         schema_version: SCHEMA_VERSION,
@@ -70,6 +83,8 @@ pub(crate) fn write(report: &Report) -> String {
         duration_ns: report.duration,
         ending,
         signal,
+        ended_by,
+        exit_code,
         tasks: &report.tasks,
         channels: &report.channels,
         chains: &report.chains,

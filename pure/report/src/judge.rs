@@ -10,14 +10,15 @@ use taut_event::{Count, Kind, Record};
 use taut_plan::{ArrivalPlan, ClassPlan, Plan, Term};
 use taut_time::Duration;
 
+use crate::Ending;
 use crate::ages;
 use crate::blame::{self, CoreJobs, Finding, Pending, Stalls};
 use crate::decisions::Decisions;
 use crate::figures::{ChannelFigures, CoreFigures, Counts, ProbeFigures, ServiceChange, TaskFigures, Values};
 use crate::jobs::{self, Job, TaskJobs};
 use crate::notes::Notes;
-use crate::report::{Ending, Lateness, Report, facts, frame};
-use crate::verdict::{Breach, Cause, Verdict, Warning};
+use crate::report::{Lateness, Report, facts, frame};
+use crate::verdict::{Breach, Cause, Ended, Verdict, Warning};
 use crate::waits::{Awaited, Waits};
 
 /// What the plan promises of a real-time task.
@@ -211,9 +212,8 @@ impl Judge<'_> {
     }
 
     fn about_the_run(&mut self, ending: Ending, unknown: u64) {
-        if ending == Ending::Killed {
-            self.warnings.push(Warning::Killed);
-        }
+        // First: what else is found is to be read in its light.
+        self.breaches.extend(Ended::of(ending, self.plan).map(|ending| Breach::Ended { ending }));
         if !self.plan.proven {
             self.warnings.push(Warning::NotProven);
         }
@@ -306,7 +306,7 @@ impl Judge<'_> {
             let first = of_it.next()?.value;
             Some(of_it.map(|record| record.value).fold(first, u64::saturating_add))
         };
-        let counted = ending != Ending::Killed && self.of(Kind::Counted, at).next().is_some();
+        let counted = ending != Ending::Unrecorded && self.of(Kind::Counted, at).next().is_some();
         let task = &self.plan.tasks[at];
         let test = match &task.class {
             ClassPlan::RealTime { test, .. } => Some(test.clone()),

@@ -41,6 +41,7 @@ pub use figures::{
     ChainFigures, ChannelFigures, CoreFigures, Counts, ProbeFigures, ReactionFigures, ResourceFigures,
     ServiceChange, Spread, StepFigures, TaskFigures,
 };
-pub use report::{About, Ending, Report};
+pub use report::{About, Report};
 pub use simulated::{Focus, Simulated, Window};
-pub use verdict::{Breach, Cause, Verdict, Warning};
+pub use taut_event::Ending;
+pub use verdict::{Breach, Cause, Ended, Verdict, Warning};

@@ -53,6 +53,8 @@ fn resource_track(resource: usize) -> u64 {
 }
 /// Of what the trace is made to show.
 const MARK: u64 = 2;
+/// Of what the report says of the run.
+const VERDICT: u64 = 3;
 
 fn tid(task: usize) -> u64 {
     PID + 1 + task as u64
@@ -72,6 +74,7 @@ pub(crate) fn write(tracks: &Tracks) -> Vec<u8> {
     if let Some(mark) = &tracks.mark {
         trace.mark(&tracks.tasks[mark.task].name, mark);
     }
+    trace.notes(VERDICT, &tracks.verdict);
     for lane in &tracks.lanes {
         trace.lane(&tracks.tasks, lane);
     }
@@ -115,6 +118,9 @@ impl Trace {
         if let Some(mark) = &tracks.mark {
             let name = format!("{}: {}", tracks.tasks[mark.task].name, mark.title);
             self.packet(Message::new().message(60, &under(MARK, &name)));
+        }
+        if !tracks.verdict.is_empty() {
+            self.packet(Message::new().message(60, &under(VERDICT, "verdict")));
         }
         for (at, task) in tracks.tasks.iter().enumerate() {
             let name = &task.name;

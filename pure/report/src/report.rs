@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The taut authors
 
 use taut_event::file::Run;
-use taut_event::{Kind, Record};
+use taut_event::{Ending, Kind, Record};
 use taut_plan::Plan;
 
 use crate::decisions::Decisions;
@@ -42,17 +42,6 @@ pub struct Report {
     /// What dispatchers recorded.
     pub(crate) decisions: Decisions,
     pub(crate) notes: Notes,
-}
-
-/// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// By itself.
-    Done,
-    /// By this signal, orderly.
-    Signal(u64),
-    /// Its records just end.
-    Killed,
 }
 
 /// Whether a job was late, and whose fault it was.
@@ -167,10 +156,5 @@ pub(crate) fn frame(records: &[Record]) -> (u64, u64, Ending) {
     let times = records.iter().filter(|record| record.kind != Kind::Counted).map(|record| record.at.as_ns());
     let begin = of(Kind::Begin).map(|record| record.at.as_ns());
     let begin = begin.or_else(|| times.clone().min()).unwrap_or(0);
-    let ending = match of(Kind::End).map(|record| record.value) {
-        Some(0) => Ending::Done,
-        Some(signal) => Ending::Signal(signal),
-        None => Ending::Killed,
-    };
-    (begin, times.max().unwrap_or(begin), ending)
+    (begin, times.max().unwrap_or(begin), Ending::of(records))
 }

@@ -3,10 +3,11 @@
 
 use std::fmt::Write;
 
+use crate::Ending;
 use crate::figures::{CoreFigures, Spread};
-use crate::report::{Ending, Report};
+use crate::report::Report;
 use crate::table::{Table, number, word};
-use crate::verdict::{Breach, Cause, Verdict, Warning};
+use crate::verdict::{Breach, Cause, Ended, Verdict, Warning};
 
 const GREEN: &str = "32";
 const YELLOW: &str = "33";
@@ -531,16 +532,58 @@ pub(crate) fn breach_text(breach: &Breach) -> String {
             let pinned = if *unpinned { format!(", not on CPU {cpu} alone") } else { String::new() };
             format!("{who} was moved from outside: {policy}{pinned}, seen at {}", span(*at_ns))
         }
+        Breach::Ended { ending } => ended_text(ending),
         Breach::Nothing => "no job of a real-time task completed: nothing was shown".to_owned(),
     }
 }
 
+/// How a run ended that did not come to its own end.
+fn ended_text(ending: &Ended) -> String {
+    let unseen = "its last moments and the counts of its threads are missing";
+    match ending {
+        Ended::Overrun { task } => {
+            format!("the application stopped itself, as `{task}` overran: `on-overrun = \"stop-app\"`")
+        }
+        Ended::Panic { task } => format!("the application stopped, as a job of `{task}` panicked"),
+        Ended::Killed { signal } => match signal_name(*signal) {
+            Some(name) => format!("the application was ended by {name} (signal {signal}): {unseen}"),
+            None => format!("the application was ended by signal {signal}: {unseen}"),
+        },
+        Ended::Exited { code: 0 } => {
+            format!("the process ended by itself (exit code 0) before its run did: {unseen}")
+        }
+        Ended::Exited { code } => format!("the application did not end in order: exit code {code}"),
+        Ended::Unrecorded => {
+            format!("the recording has no end, as that of an application that was killed: {unseen}")
+        }
+    }
+}
+
+/// The name of a signal that ends processes, on Linux.
+fn signal_name(signal: u32) -> Option<&'static str> {
+    Some(match signal {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        5 => "SIGTRAP",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        24 => "SIGXCPU",
+        25 => "SIGXFSZ",
+        31 => "SIGSYS",
+        _ => return None,
+    })
+}
+
 pub(crate) fn warning_text(warning: &Warning) -> String {
     match warning {
-        Warning::Killed => {
-            "the run has no end: it was killed. Counts of its threads, and its last moments, are missing"
-                .to_owned()
-        }
         Warning::NotProven => "the plan does not prove every deadline and chain".to_owned(),
         Warning::Degraded { guarantee, why } => {
             format!("ran without the guarantee of {guarantee}, so the proof did not hold: {why}")

@@ -14,6 +14,8 @@ use crate::jobs::Job;
 use crate::report::{Lateness, Report};
 use crate::schedule::slices;
 use crate::simulated::Simulated;
+use crate::text::breach_text;
+use crate::verdict::Verdict;
 
 /// All tracks of a run.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +31,8 @@ pub(crate) struct Tracks {
     /// By time.
     pub(crate) values: Vec<Value>,
     pub(crate) mark: Option<Mark>,
+    /// What the report says of the run, behind its last record: the verdict, and what speaks against it.
+    pub(crate) verdict: Vec<Note>,
     /// When the last thing happened; deadlines after that are not shown.
     pub(crate) end: u64,
 }
@@ -188,10 +192,26 @@ impl Tracks {
             stalls: report.stalls.clone(),
             values: values(report),
             mark: None,
+            verdict: verdict(report),
             end: report.jobs.iter().flatten().map(|(job, _)| job.complete).max().unwrap_or(0),
             resources,
         }
     }
+}
+
+/// Breaches shown in a trace.
+const BREACHES_SHOWN: usize = 24;
+
+fn verdict(report: &Report) -> Vec<Note> {
+    let at = report.begin.saturating_add(report.duration);
+    let breaches = match report.verdict() {
+        Verdict::Broken(breaches) => breaches.as_slice(),
+        Verdict::Kept | Verdict::KeptButMachine(_) => &[],
+    };
+    let note = |text, value| Note { at, text, category: "verdict", what: "number", value };
+    let word = note(report.verdict().word().to_owned(), breaches.len() as u64);
+    let told = (1..).zip(breaches).take(BREACHES_SHOWN);
+    std::iter::once(word).chain(told.map(|(number, breach)| note(breach_text(breach), number))).collect()
 }
 
 fn whose(late: Lateness) -> Option<&'static str> {

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The taut authors
 
 use serde::Serialize;
+use taut_event::Ending;
+use taut_plan::Plan;
 
 /// What the records say about the proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,7 +13,8 @@ pub enum Verdict {
     /// So it did, but for this many responses, latencies or ages, each of which the platform probe accounts for
     /// in full.
     KeptButMachine(u64),
-    /// Something exceeded its bound and it was ours, or what was recorded cannot show that all was kept.
+    /// Something exceeded its bound and it was ours, or the run did not come to its own end, or what was recorded cannot
+    /// show that all was kept.
     Broken(Vec<Breach>),
 }
 
@@ -56,6 +59,49 @@ pub enum Cause {
     /// No job exceeded its WCET: an overhead or a blocking is larger than the plan's, or the machine stood
     /// still without its probe noticing.
     Unknown,
+}
+
+/// What ended a run that did not come to its own end; tasks by name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "ended", rename_all = "kebab-case")]
+pub enum Ended {
+    /// A task with `on-overrun = "stop-app"` overran.
+    Overrun {
+        /// Which.
+        task: String,
+    },
+    /// A job panicked.
+    Panic {
+        /// Of which task.
+        task: String,
+    },
+    /// A signal ended the process.
+    Killed {
+        /// Its number.
+        signal: u32,
+    },
+    /// The process ended before its run did, or not in order.
+    Exited {
+        /// With this code.
+        code: u32,
+    },
+    /// The records just end: the application was killed, or still runs.
+    Unrecorded,
+}
+
+impl Ended {
+    /// Of a run that ended so; `None` if that was its own end.
+    pub(crate) fn of(ending: Ending, plan: &Plan) -> Option<Self> {
+        let name = |task: u32| plan.tasks.get(task as usize).map_or("?", |task| &task.name).to_owned();
+        Some(match ending {
+            ending if ending.is_own() => return None,
+            Ending::Overrun(task) => Self::Overrun { task: name(task) },
+            Ending::Panic(task) => Self::Panic { task: name(task) },
+            Ending::Killed(signal) => Self::Killed { signal },
+            Ending::Exited(code) => Self::Exited { code },
+            _ => Self::Unrecorded,
+        })
+    }
 }
 
 /// Something that was promised and not kept.
@@ -164,6 +210,12 @@ pub enum Breach {
         /// When that was seen, after release 0.
         at_ns: u64,
     },
+    /// The run did not come to its own end.
+    Ended {
+        /// What ended it.
+        #[serde(flatten)]
+        ending: Ended,
+    },
     /// There are real-time tasks, and no job of any of them completed.
     Nothing,
 }
@@ -172,8 +224,6 @@ pub enum Breach {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "warning", rename_all = "kebab-case")]
 pub enum Warning {
-    /// The run has no end: it was killed, or its record was cut. Counts at its end are missing.
-    Killed,
     /// The plan does not prove every deadline and chain.
     NotProven,
     /// The process lacked what a guarantee needs, so the proof did not hold for this run.

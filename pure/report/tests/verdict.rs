@@ -8,7 +8,7 @@ mod recorded;
 use recorded::{BEGIN, MS, OUTPUT, PROCESSING, RECORDING, Script, plan, run};
 use taut_event::file::Run;
 use taut_event::{Count, Kind, Record};
-use taut_report::{Breach, Cause, CoreFigures, Counts, Ending, Report, Verdict, Warning};
+use taut_report::{About, Breach, Cause, CoreFigures, Counts, Ended, Ending, Report, Verdict, Warning};
 use taut_time::Instant;
 
 fn report(script: Script) -> Report {
@@ -91,10 +91,46 @@ fn a_stall_elsewhere_is_no_excuse() {
 #[test]
 fn a_killed_run_says_so() {
     let report = report(Script { killed: true, ..Script::quiet() });
-    assert_eq!(report.ending(), Ending::Killed);
-    assert_eq!(report.warnings(), [Warning::Killed]);
+    assert_eq!(report.ending(), Ending::Unrecorded);
+    assert_eq!(report.verdict(), &Verdict::Broken(vec![Breach::Ended { ending: Ended::Unrecorded }]));
     assert!(report.tasks().iter().all(|task| task.counts.is_none()));
-    assert!(report.verdict().holds());
+}
+
+/// Nothing in its records is late; and what it did next is not known.
+#[test]
+fn a_run_that_did_not_come_to_its_own_end_is_not_kept() {
+    let output = u32::from(OUTPUT);
+    let task = || "output".to_owned();
+    for (ending, ended, word, said) in [
+        (Ending::Overrun(output), Ended::Overrun { task: task() }, "overrun", "stopped itself, as `output`"),
+        (Ending::Panic(output), Ended::Panic { task: task() }, "panic", "a job of `output` panicked"),
+        (Ending::Killed(11), Ended::Killed { signal: 11 }, "killed", "ended by SIGSEGV (signal 11)"),
+        (Ending::Killed(40), Ended::Killed { signal: 40 }, "killed", "ended by signal 40"),
+        (Ending::Exited(0), Ended::Exited { code: 0 }, "exited", "(exit code 0) before its run did"),
+        (Ending::Exited(4), Ended::Exited { code: 4 }, "exited", "did not end in order: exit code 4"),
+    ] {
+        for orderly in [false, true] {
+            // As a process that is killed before its last record, and behind it.
+            let mut run = run(Script { killed: !orderly, ..Script::quiet() });
+            let last = run.records.iter().map(|record| record.at).max().unwrap();
+            run.records.extend(ending.to_record(last));
+            let report = Report::new(&plan(), &run);
+            let breach = Breach::Ended { ending: ended.clone() };
+            assert_eq!(report.verdict(), &Verdict::Broken(vec![breach]), "{ending:?}");
+            assert_eq!(report.ending(), ending);
+            let json: serde_json::Value = serde_json::from_str(&report.json()).unwrap();
+            assert_eq!((&json["verdict"], &json["ending"]), (&"broken".into(), &word.into()));
+            let (text, html) = (report.text(140, false), report.html(&About::default()));
+            for page in [&text, &html] {
+                assert!(page.contains(said) && !page.contains("✔ kept"), "{said}\n{page}");
+            }
+        }
+    }
+    // An end that was meant keeps what was kept.
+    let mut run = run(Script { killed: true, ..Script::quiet() });
+    let last = run.records.iter().map(|record| record.at).max().unwrap();
+    run.records.extend(Ending::Signal(15).to_record(last));
+    assert_eq!(Report::new(&plan(), &run).verdict(), &Verdict::Kept);
 }
 
 #[test]
@@ -102,7 +138,8 @@ fn no_evidence_is_no_verdict() {
     let mut run = run(Script { releases: 3, ..Script::quiet() });
     run.records.retain(|record| record.kind == Kind::Begin);
     let report = Report::new(&plan(), &run);
-    assert_eq!(report.verdict(), &Verdict::Broken(vec![Breach::Nothing]));
+    let unrecorded = Breach::Ended { ending: Ended::Unrecorded };
+    assert_eq!(report.verdict(), &Verdict::Broken(vec![unrecorded, Breach::Nothing]));
     run.records.clear();
     assert!(!Report::new(&plan(), &run).verdict().holds());
 }

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use support::{Chance, Place, Process, names};
-use taut_event::{Kind, Record};
+use taut_event::{Ending, Kind, Record};
 use taut_report::{Breach, Cause, Report, Verdict};
 use tone::Tone;
 
@@ -324,7 +324,7 @@ fn signals_end_the_application_in_order() {
         assert_eq!(application.end().code(), Some(0), "{}", application.seen.join("\n"));
         let (run, _) = place.recorded(out);
         let end = run.records.iter().find(|record| record.kind == Kind::End).unwrap();
-        assert_eq!(end.value, u64::try_from(signal).unwrap());
+        assert_eq!(Ending::from_record(end), u32::try_from(signal).ok().map(Ending::Signal));
         assert_eq!(names(&place.path(out)), ["electrodogram.svg", "run.taut", "vocoded.wav"]);
         let picture = std::fs::read_to_string(place.path(out).join("electrodogram.svg")).unwrap();
         assert!(picture.trim_end().ends_with("</svg>"));

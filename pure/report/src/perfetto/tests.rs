@@ -56,6 +56,28 @@ fn slices_nest_and_flows_have_two_ends() {
     }
 }
 
+/// What the trace is opened with says how the run is judged, and why.
+#[test]
+fn the_verdict_stands_at_the_end() {
+    let said = |report: &Report| -> Vec<(u64, String)> {
+        let entries = entries(&report.perfetto());
+        entries
+            .into_iter()
+            .filter(|entry| entry.track == "verdict")
+            .map(|entry| (entry.at, entry.name))
+            .collect()
+    };
+    let kept = Report::new(&plan(), &run(Script::quiet()));
+    let end = kept.begin + kept.duration;
+    assert_eq!(said(&kept), [(end, "kept".to_owned())]);
+    let mut run = run(Script { killed: true, ..Script::quiet() });
+    run.records.extend(taut_event::Ending::Killed(6).to_record(Instant::from_ns(end)));
+    let killed = Report::new(&plan(), &run);
+    let told = "the application was ended by SIGABRT (signal 6)";
+    assert!(matches!(&said(&killed)[..], [(at, word), (_, why)]
+        if *at == end && word == "broken" && why.starts_with(told)));
+}
+
 #[test]
 fn switches_join_and_tell_completion_from_preemption() {
     let trace = report().perfetto();

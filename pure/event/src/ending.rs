@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use taut_time::Instant;
+
+use crate::{Kind, Record};
+
+/// How a run ended. The one type for it on both sides: the runtime writes it into the last record of a run, the process
+/// that started the application adds what only it can see, and reports read it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Ending {
+    /// By itself: its time was over, or the application asked for it.
+    Done,
+    /// In order, by this signal, which asks for that: SIGTERM, SIGINT.
+    Signal(u32),
+    /// In order, as a job of this task (its position in the plan) overran and the manifest says `stop-app`.
+    Overrun(u32),
+    /// A job of this task (its position in the plan) panicked.
+    Panic(u32),
+    /// This signal ended the process.
+    Killed(u32),
+    /// The process ended with this exit code although the run had not come to its end, or not in order.
+    Exited(u32),
+    /// The records just end: nobody says how.
+    Unrecorded,
+}
+
+impl Ending {
+    /// Whether the run came to the end that was meant for it. Whatever else ended it kept the rest from being seen.
+    pub fn is_own(self) -> bool {
+        matches!(self, Self::Done | Self::Signal(_))
+    }
+
+    /// As the last record of a run; `None` for [`Ending::Unrecorded`], which no record says.
+    pub fn to_record(self, at: Instant) -> Option<Record> {
+        let (number, value) = match self {
+            Self::Done => (0, 0),
+            Self::Signal(signal) => (1, signal),
+            Self::Overrun(task) => (2, task),
+            Self::Panic(task) => (3, task),
+            Self::Killed(signal) => (4, signal),
+            Self::Exited(code) => (5, code),
+            Self::Unrecorded => return None,
+        };
+        Some(Record { at, kind: Kind::End, cpu: 0, subject: 0, job: number, value: value.into() })
+    }
+
+    /// What an [`Kind::End`] record says; `None` if this version does not know it, or the record is of another kind.
+    pub fn from_record(record: &Record) -> Option<Self> {
+        if record.kind != Kind::End {
+            return None;
+        }
+        let value = u32::try_from(record.value).ok()?;
+        match record.job {
+            0 => Some(Self::Done),
+            1 => Some(Self::Signal(value)),
+            2 => Some(Self::Overrun(value)),
+            3 => Some(Self::Panic(value)),
+            4 => Some(Self::Killed(value)),
+            5 => Some(Self::Exited(value)),
+            _ => None,
+        }
+    }
+
+    /// How a run ended of which these are the records. Where several say it, the last one that was no ordinary end
+    /// stands: a process that was killed behind its last record did not end in order.
+    pub fn of<'r>(records: impl IntoIterator<Item = &'r Record>) -> Self {
+        let said = records.into_iter().filter(|record| record.kind == Kind::End);
+        said.fold(Self::Unrecorded, |ending, record| {
+            let next = Self::from_record(record).unwrap_or(Self::Unrecorded);
+            if ending == Self::Unrecorded || !next.is_own() { next } else { ending }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [Ending; 6] = [
+        Ending::Done,
+        Ending::Signal(15),
+        Ending::Overrun(3),
+        Ending::Panic(65_535),
+        Ending::Killed(11),
+        Ending::Exited(101),
+    ];
+
+    #[test]
+    fn a_record_and_back() {
+        for ending in ALL {
+            let record = ending.to_record(Instant::from_ns(9)).unwrap();
+            assert_eq!((record.kind, record.at), (Kind::End, Instant::from_ns(9)));
+            assert_eq!(Ending::from_record(&record), Some(ending));
+            assert_eq!(Ending::from_record(&Record { kind: Kind::Begin, ..record }), None);
+            assert_eq!(Ending::from_record(&Record { job: 6, ..record }), None);
+            assert_eq!(Ending::from_record(&Record { job: 1, value: 1 << 32, ..record }), None);
+        }
+        assert_eq!(Ending::Unrecorded.to_record(Instant::from_ns(0)), None);
+    }
+
+    #[test]
+    fn only_an_end_that_was_meant_is_its_own() {
+        let own: Vec<Ending> = ALL.into_iter().filter(|ending| ending.is_own()).collect();
+        assert_eq!(own, [Ending::Done, Ending::Signal(15)]);
+        assert!(!Ending::Unrecorded.is_own());
+    }
+
+    #[test]
+    fn the_worst_that_is_said_stands() {
+        let of = |endings: &[Ending]| {
+            let records: Vec<Record> =
+                endings.iter().filter_map(|ending| ending.to_record(Instant::from_ns(1))).collect();
+            Ending::of(&records)
+        };
+        assert_eq!(of(&[]), Ending::Unrecorded);
+        assert_eq!(of(&[Ending::Done]), Ending::Done);
+        assert_eq!(of(&[Ending::Done, Ending::Killed(11)]), Ending::Killed(11));
+        assert_eq!(of(&[Ending::Killed(11), Ending::Done]), Ending::Killed(11));
+        assert_eq!(of(&[Ending::Overrun(1), Ending::Exited(4)]), Ending::Exited(4));
+        let strange = Record { job: 99, ..Ending::Done.to_record(Instant::from_ns(1)).unwrap() };
+        assert_eq!(
+            Ending::of(&[strange]),
+            Ending::Unrecorded,
+            "what this version does not know is no own end"
+        );
+    }
+}
