@@ -138,8 +138,7 @@ impl Played<'_> {
 
 fn save(folder: &Path, scenario: &Scenario, records: &[Record]) -> Result<(), String> {
     let lock = scenario.plan.to_lock().map_err(|error| error.to_string())?;
-    let mut bytes = file::head(&lock, "").map_err(|error| error.to_string())?;
-    bytes.extend(records.iter().flat_map(|record| record.to_bytes()));
+    let bytes = file::recording(&lock, "", records).map_err(|error| error.to_string())?;
     let path = folder.join("run.taut");
     std::fs::create_dir_all(folder)
         .and_then(|()| std::fs::write(&path, bytes))

@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use taut_plan::Size;
 use taut_time::Duration;
 
 /// Real-time applications, proven before they run.
@@ -249,6 +250,10 @@ pub(crate) struct Run {
     /// and 1ms for each MiB of its memory come to it.
     #[arg(long, value_name = "DURATION")]
     pub(crate) patience: Option<Duration>,
+    /// Bytes that the recording may take, as in 64MiB or 2GiB: the newest is kept, and judged [default: 256MiB with
+    /// --forever, else no limit].
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) record_limit: Option<Size>,
     /// The folder for the recording and the report [default: target/taut beside the manifest].
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,

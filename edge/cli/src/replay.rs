@@ -5,7 +5,8 @@
 
 use std::fmt::Write;
 
-use taut_event::{Kind, Record};
+use taut_event::file::Damage;
+use taut_event::{Ending, Kind, Record};
 use taut_plan::{ClassPlan, Plan, TaskPlan};
 use taut_sim::replay::{CoreState, Difference, Flaw, Names, Replay, Replayed, Stop, Why};
 use taut_sim::{Event, Limit};
@@ -56,20 +57,36 @@ pub(crate) fn replay(arguments: &arguments::Replay) -> Result<Outcome, Failure> 
             recording.display()
         )));
     }
-    let begin = run.records.iter().find(|record| record.kind == Kind::Begin);
-    let begin = begin.map_or(Instant::from_ns(0), |record| record.at);
+    if run.unwritten > 0 {
+        return Err(Failure::Usage(format!(
+            "{}: nothing to compare: {} records of it could not be written, and what follows from them is not known",
+            recording.display(),
+            run.unwritten
+        )));
+    }
+    if replayed.events() == 0 && replayed.difference.is_none() {
+        return Err(Failure::Usage(format!(
+            "{}: nothing to compare: it has no decision of a dispatcher{}",
+            recording.display(),
+            if run.damage.is_some() { " in front of where it is damaged" } else { "" }
+        )));
+    }
+    let begin = run.records.iter().find(|record| record.kind == Kind::Begin).map(|record| record.at);
+    let begin = begin.or(run.begin).unwrap_or(Instant::from_ns(0));
     let seen = Seen {
         plan: &plan,
         names: Names { tasks: &tasks, resources: &resources, begin },
         replayed: &replayed,
         kept: &kept,
-        ended: run.records.iter().any(|record| record.kind == Kind::End),
+        ended: run.ending() != Ending::Unrecorded,
+        damage: run.damage,
+        dropped: run.dropped,
     };
     match arguments.format {
         Format::Human => out!("{}", seen.text()),
         Format::Json => outln!("{:#}", seen.json()),
     }
-    Ok(if replayed.is_equal() { Outcome::Yes } else { Outcome::No })
+    Ok(if seen.is_equal() { Outcome::Yes } else { Outcome::No })
 }
 
 /// What becomes of jobs that use up their budgets, by position in the set.
@@ -112,6 +129,10 @@ struct Seen<'a> {
     kept: &'a [usize],
     /// Whether the recording has its end.
     ended: bool,
+    /// Where the recording is not whole.
+    damage: Option<Damage>,
+    /// Records that it lacks in front.
+    dropped: u64,
 }
 
 impl Seen<'_> {
@@ -119,10 +140,15 @@ impl Seen<'_> {
         self.plan.cores.get(core).map_or_else(|| core.to_string(), |core| core.cpu.to_string())
     }
 
+    /// Whether all was compared, and is equal. What is not whole cannot be.
+    fn is_equal(&self) -> bool {
+        self.replayed.is_equal() && self.damage.is_none()
+    }
+
     fn verdict(&self) -> &'static str {
         match &self.replayed.difference {
             Some(_) => "differs",
-            None if self.replayed.is_equal() => "equal",
+            None if self.is_equal() => "equal",
             None => "equal-until",
         }
     }
@@ -137,7 +163,7 @@ impl Seen<'_> {
             format!("{} on {}", plural(self.replayed.events(), "event"), plural(cores as u64, "core"));
         let verdict = match &self.replayed.difference {
             Some(found) => format!("DIFFERS on cpu {}, after {compared}", self.cpu(found.core)),
-            None if self.replayed.is_equal() => format!("equal: {compared}"),
+            None if self.is_equal() => format!("equal: {compared}"),
             None => format!("equal as far as can be compared: {compared}"),
         };
         let _ = writeln!(text, "{}: {verdict}", self.plan.app);
@@ -185,7 +211,18 @@ impl Seen<'_> {
                 );
             }
         }
-        if !self.ended {
+        if let Some(damage) = self.damage {
+            let what = if damage.cut { "cut" } else { "damaged" };
+            let _ = writeln!(
+                text,
+                "the recording is {what} at byte {}: the {} from there on are not compared",
+                damage.at, damage.bytes
+            );
+        }
+        if self.dropped > 0 {
+            let _ = writeln!(text, "{} made room for newer ones", plural(self.dropped, "record"));
+        }
+        if !self.ended && self.damage.is_none() {
             text += "the recording has no end: the application was killed, or the file was cut; what came then is not compared\n";
         }
         for event in &self.replayed.pending {
@@ -246,6 +283,8 @@ impl Seen<'_> {
             "verdict": self.verdict(),
             "events": self.replayed.events(),
             "ended": self.ended,
+            "whole": self.damage.is_none(),
+            "records_dropped": self.dropped,
             "cores": cores.iter().enumerate().map(core).collect::<Vec<_>>(),
             "difference": difference.as_ref().map(|found| self.difference(found)),
             "not_recorded": pending.iter().map(|event| self.event(event)).collect::<Vec<_>>(),

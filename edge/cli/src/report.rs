@@ -3,11 +3,17 @@
 
 //! `taut report`: bound and measured side by side.
 
+use std::fs::OpenOptions;
+use std::io::{Seek, SeekFrom, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 
-use taut_event::file::Run;
+use taut_event::Ending;
+use taut_event::file::{Blocks, Run};
 use taut_plan::Plan;
 use taut_report::{About, Report};
+use taut_time::Instant;
 
 use crate::arguments::{self, Format, Screen};
 use crate::outcome::{Failure, Outcome};
@@ -46,6 +52,42 @@ pub(crate) fn read(recording: &Path) -> Result<(Run, Plan), Failure> {
         None => damaged(&error),
     })?;
     Ok((run, plan))
+}
+
+/// Adds to a recording how the process ended, if its own end does not say so: only its parent saw that. What a block that
+/// was torn left behind makes room for it.
+pub(crate) fn ended(recording: &Path, status: ExitStatus) -> std::io::Result<()> {
+    let run = match Run::from_bytes(&std::fs::read(recording)?) {
+        Ok(run) => run,
+        // That is said when it is to be reported.
+        Err(_) => return Ok(()),
+    };
+    let said = run.ending();
+    let ending = match (status.signal(), status.code()) {
+        (Some(signal), _) => Ending::Killed(signal.unsigned_abs()),
+        // The end that it recorded says more: a task overran, or panicked.
+        (None, Some(code))
+            if said == Ending::Unrecorded || code != 0 && said.is_own() && run.unwritten == 0 =>
+        {
+            Ending::Exited(code.unsigned_abs())
+        }
+        _ => return Ok(()),
+    };
+    if run.damage.is_some_and(|damage| !damage.cut) {
+        return Ok(());
+    }
+    let last = run.records.iter().map(|record| record.at).max();
+    let Some(record) = ending.to_record(last.or(run.begin).unwrap_or(Instant::from_ns(0))) else {
+        return Ok(());
+    };
+    let mut file = OpenOptions::new().write(true).open(recording)?;
+    if let Some(whole) = run.whole_bytes() {
+        file.set_len(whole)?;
+    }
+    let mut block = Vec::new();
+    let place = Blocks::behind(&run).block(&[record], true, 0, &mut block);
+    file.seek(SeekFrom::Start(place))?;
+    file.write_all(&block)
 }
 
 /// Prints the report of a recording and writes it beside it in every form.

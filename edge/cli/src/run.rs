@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-use taut_plan::{ClassPlan, Plan};
+use taut_plan::{ClassPlan, Plan, Size};
 use taut_sys::{clock, process, signals};
 use taut_time::Duration;
 
@@ -19,6 +19,9 @@ use crate::outcome::{Failure, Outcome};
 use crate::plan::write;
 use crate::report::{self, RECORDING, output_folder};
 use crate::say::{errln, out};
+
+/// What the recording of a run without an end may take: at 100 kB/s 45 minutes are kept.
+const LIMIT_FOREVER: Size = Size::from_bytes(256 << 20);
 
 pub(crate) fn run(arguments: &Run, screen: &Screen) -> Result<Outcome, Failure> {
     let files = Files::find(&arguments.manifest)?;
@@ -69,6 +72,9 @@ pub(crate) fn run(arguments: &Run, screen: &Screen) -> Result<Outcome, Failure> 
     if !recording.is_file() {
         return Ok(status.code().map_or(Outcome::Internal, program_code));
     }
+    if let Err(error) = report::ended(&recording, status) {
+        errln!("warning: {}: how the application ended could not be added: {error}", recording.display());
+    }
     let verdict = report::make(&recording, Format::Human, screen)?;
     Ok(match status.code() {
         Some(0) if interrupted => Outcome::Interrupted,
@@ -95,9 +101,15 @@ fn start(
         .env("TAUT_LOCK", absolute(&files.lock))
         .env("TAUT_OUT", absolute(out))
         .stdin(Stdio::null());
-    if let Some(duration) = duration {
-        command.env("TAUT_FOR", duration.to_string());
-    }
+    match duration {
+        Some(duration) => command.env("TAUT_FOR", duration.to_string()),
+        None => command.env_remove("TAUT_FOR"),
+    };
+    // Who does not say for how long does not say either for how large a disk.
+    match arguments.record_limit.or(duration.is_none().then_some(LIMIT_FOREVER)) {
+        Some(limit) => command.env("TAUT_RECORD_LIMIT", limit.to_string()),
+        None => command.env_remove("TAUT_RECORD_LIMIT"),
+    };
     // A signal that comes from here on is for the application, which ends in order.
     signals::block(signals::termination()).map_err(|error| Failure::Environment(error.to_string()))?;
     command.env("TAUT_SPAWNED_NS", clock::monotonic_ns().to_string());

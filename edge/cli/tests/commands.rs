@@ -343,18 +343,16 @@ fn sim_takes_execution_times_of_a_recorded_run() {
     let folder = folder(&two_tasks("2ms"));
     assert_eq!(taut(folder.path(), "plan").code, Some(0));
     let plan = std::fs::read_to_string(folder.path().join("taut.lock")).unwrap();
-    let mut bytes = taut_event::file::head(&plan, "cpu = none").unwrap();
-    for (job, used) in [(0, 1_000_000u64), (1, 500_000)] {
-        let record = taut_event::Record {
-            at: taut_time::Instant::from_ns(job),
-            kind: taut_event::Kind::Complete,
-            cpu: 0,
-            subject: 0,
-            job,
-            value: used,
-        };
-        bytes.extend(record.to_bytes());
-    }
+    let record = |(job, used): (u64, u64)| taut_event::Record {
+        at: taut_time::Instant::from_ns(job),
+        kind: taut_event::Kind::Complete,
+        cpu: 0,
+        subject: 0,
+        job,
+        value: used,
+    };
+    let records = [(0, 1_000_000), (1, 500_000)].map(record);
+    let bytes = taut_event::file::recording(&plan, "cpu = none", &records).unwrap();
     std::fs::write(folder.path().join("run.taut"), bytes).unwrap();
     let answer = taut(folder.path(), "sim --runs 3 --for 1s --like run.taut --format json");
     assert_eq!(answer.code, Some(0), "{}{}", answer.out, answer.err);

@@ -33,7 +33,11 @@ fn ran(
     let lock = folder.path().join("taut.lock");
     std::fs::write(&lock, plan.to_lock().unwrap()).unwrap();
     let (out, duration) = (Some(folder.path().to_owned()), Some(Duration::from_ms(300)));
-    let ending = taut_run::run(&Config { lock, out, duration, spawned_ns: None }, &mut Quiet, setup);
+    let ending = taut_run::run(
+        &Config { lock, out, duration, spawned_ns: None, record_limit: None },
+        &mut Quiet,
+        setup,
+    );
     assert!(ending.unwrap().orderly);
     (folder, plan)
 }

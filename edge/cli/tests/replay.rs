@@ -102,8 +102,7 @@ fn recorded(manifest: &str, records: &[Record]) -> tempfile::TempDir {
     let planned = taut(folder.path(), "plan");
     assert_eq!(planned.code, Some(0), "{}{}", planned.out, planned.err);
     let plan = std::fs::read_to_string(folder.path().join("taut.lock")).unwrap();
-    let mut bytes = taut_event::file::head(&plan, "cpu = none").unwrap();
-    records.iter().for_each(|record| bytes.extend(record.to_bytes()));
+    let bytes = taut_event::file::recording(&plan, "cpu = none", records).unwrap();
     std::fs::write(folder.path().join("run.taut"), bytes).unwrap();
     folder
 }
@@ -208,6 +207,29 @@ fn not_all_can_be_compared() {
     assert_eq!(json(&recording(&records), 0)["ended"], false);
 }
 
+/// What is whole is compared, and that is not all.
+#[test]
+fn a_damaged_recording_is_not_equal() {
+    let folder = recording(&dispatched());
+    let path = folder.path().join("run.taut");
+    let whole = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &whole[..whole.len() - 5]).unwrap();
+    let answer = taut(folder.path(), "replay");
+    assert_eq!(answer.code, Some(1), "{}{}", answer.out, answer.err);
+    assert!(answer.out.contains("equal as far as can be compared: 15 events"), "{}", answer.out);
+    assert!(answer.out.contains("the recording is cut at byte"), "{}", answer.out);
+    let json = json(&folder, 1);
+    assert_eq!((&json["verdict"], &json["whole"]), (&"equal-until".into(), &false.into()));
+    // The only block with records.
+    let mut damaged = whole.clone();
+    let at = damaged.len() - 200;
+    damaged[at] ^= 1;
+    std::fs::write(&path, &damaged).unwrap();
+    let answer = taut(folder.path(), "replay");
+    assert_eq!(answer.code, Some(2));
+    assert!(answer.err.contains("in front of where it is damaged"), "{}", answer.err);
+}
+
 #[test]
 fn nothing_to_compare() {
     let native = [
@@ -232,6 +254,12 @@ fn nothing_to_compare() {
     let answer = taut(recording(&[]).path(), "replay elsewhere");
     assert_eq!(answer.code, Some(2));
     assert!(answer.err.contains("no recorded run"), "{}", answer.err);
+    // A recording of nothing is equal to nothing.
+    for records in [&[][..], &dispatched()[..1], &dispatched()[17..]] {
+        let answer = taut(recording(records).path(), "replay");
+        assert_eq!((answer.code, answer.out.as_str()), (Some(2), ""), "{}", answer.err);
+        assert!(answer.err.contains("nothing to compare: "), "{}", answer.err);
+    }
     // Files that are none, or not whole.
     let folder = recording(&dispatched());
     let whole = std::fs::read(folder.path().join("run.taut")).unwrap();

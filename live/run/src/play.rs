@@ -3,13 +3,13 @@
 
 //! The threads of an application, from their start to their end.
 
-use std::io::Write;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread::{Builder, Scope as ThreadScope, ScopedJoinHandle};
 
 use taut_boot::thread::{STACK_BYTES, Station, take_station};
 use taut_boot::{Gate, Guarantee, Maps, Posture};
+use taut_event::file::Head;
 use taut_event::{Ending, Kind, Record};
 use taut_exec::{Exec, Setup, Wanted};
 use taut_plan::{ClassPlan, Plan};
@@ -17,7 +17,7 @@ use taut_scope::Scope;
 use taut_sys::thread::Policy;
 use taut_sys::{clock, interrupt, signals, thread};
 use taut_time::{Duration, Instant};
-use taut_trace::{Owner, Writer, ring};
+use taut_trace::{Owner, Sink, Writer, ring};
 
 use crate::app::{Code, Part, position};
 use crate::best_effort::Context;
@@ -75,7 +75,7 @@ impl<'p> Play<'p> {
     /// Starts all threads, watches, stops them; whether all ended in order.
     ///
     /// The calling thread is the best-effort one that empties the rings.
-    pub(crate) fn play<W: Write>(
+    pub(crate) fn play<W: Sink>(
         &self,
         parts: Vec<Part<'p>>,
         mut dispatch: Dispatch,
@@ -118,7 +118,10 @@ impl<'p> Play<'p> {
         let lent = extras.iter().map(|(task, ..)| *task).filter(|task| served(*task).is_some());
         let dispatched: Vec<usize> = seats.iter().map(|seat| seat.task).chain(lent).collect();
         drains.extend(dispatch.take_drains());
-        let mut writer = Writer::new(sink, lock, &facts, drains).map_err(Error::Recording)?;
+        // No two recordings on a machine begin at once.
+        let (id, limit) = (clock::monotonic_ns(), config.record_limit);
+        let head = Head { plan: lock, machine: &facts, id, limit };
+        let mut writer = Writer::new(sink, &head, drains).map_err(Error::Recording)?;
 
         let gate = Gate::default();
         let real_time: Vec<Hand> = (0..actors.len() + probes.len()).map(|_| Hand::default()).collect();
@@ -215,7 +218,7 @@ impl<'p> Play<'p> {
                 for task in self.plan.tasks.iter().filter(|t| matches!(t.class, ClassPlan::BestEffort {})) {
                     observer.stuck(&task.name);
                 }
-                writer.flush();
+                writer.close();
                 std::process::exit(EXIT_STUCK);
             }
             watched.map(|()| orderly)
@@ -400,7 +403,7 @@ impl<'p> Play<'p> {
 
     /// Empties the rings until the time is over, a signal comes or somebody stops the application. Beside the executor
     /// stand the tasks that it has, in its order.
-    fn watch<W: Write>(
+    fn watch<W: Sink>(
         &self,
         end_ns: Option<u64>,
         writer: &mut Writer<W>,
@@ -442,7 +445,7 @@ impl<'p> Play<'p> {
 }
 
 /// Wakes threads until all of them have ended; `false` if some have not at `give_up_ns`.
-fn interrupt_until<W: Write>(hands: &[Hand], give_up_ns: Option<u64>, writer: &mut Writer<W>) -> bool {
+fn interrupt_until<W: Sink>(hands: &[Hand], give_up_ns: Option<u64>, writer: &mut Writer<W>) -> bool {
     loop {
         // Again each round: a thread may have been on its way to sleep.
         let mut alive = false;

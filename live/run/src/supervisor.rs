@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use taut_boot::{Guarantee, Loaded, Maps, Posture};
-use taut_plan::{ClassPlan, OnMissingPrivilege, Plan, ValidPlan};
+use taut_plan::{ClassPlan, OnMissingPrivilege, Plan, Size, ValidPlan};
 use taut_scope::{Block, Scope};
 use taut_sys::{interrupt, machine, memory, signals, thread};
 use taut_time::Duration;
@@ -23,6 +23,8 @@ pub struct Config {
     pub lock: PathBuf,
     /// The folder for the recording; `None` records nothing.
     pub out: Option<PathBuf>,
+    /// Bytes that the recording may have: the newest records are kept. `None` keeps all.
+    pub record_limit: Option<u64>,
     /// How long; `None` until a signal.
     pub duration: Option<Duration>,
     /// When the process was started, on the monotonic clock (ns), as its parent saw it.
@@ -171,7 +173,7 @@ pub(crate) fn facts(posture: &Posture) -> String {
 
 impl Config {
     /// The configuration that `taut run` hands to the program it starts, in its environment: `TAUT_LOCK` (else
-    /// `taut.lock` in the working folder), `TAUT_OUT`, `TAUT_FOR`, `TAUT_SPAWNED_NS`.
+    /// `taut.lock` in the working folder), `TAUT_OUT`, `TAUT_RECORD_LIMIT`, `TAUT_FOR`, `TAUT_SPAWNED_NS`.
     ///
     /// # Errors
     /// The name and text of a variable that does not parse.
@@ -184,6 +186,10 @@ impl Config {
             None => None,
         };
         let spawned_ns = variable("TAUT_SPAWNED_NS").and_then(|text| text.parse().ok());
-        Ok(Self { lock, out, duration, spawned_ns })
+        let record_limit = match variable("TAUT_RECORD_LIMIT") {
+            Some(text) => Some(text.parse::<Size>().map_err(|_| ("TAUT_RECORD_LIMIT", text))?.as_bytes()),
+            None => None,
+        };
+        Ok(Self { lock, out, record_limit, duration, spawned_ns })
     }
 }

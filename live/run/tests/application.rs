@@ -338,7 +338,8 @@ fn a_stale_or_unproven_plan_is_refused() {
     let (mut plan, manifest) = plan(TICK);
     let lock: PathBuf = folder.path().join("taut.lock");
     let boot = |expected: &str| {
-        let config = Config { lock: lock.clone(), out: None, duration: None, spawned_ns: None };
+        let config =
+            Config { lock: lock.clone(), out: None, duration: None, spawned_ns: None, record_limit: None };
         let error = taut_run::run(&config, &mut Told::default(), |_| Ok(())).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     };

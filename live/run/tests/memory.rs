@@ -94,7 +94,13 @@ fn weigh(flow: &str, mechanism: &str, channels: usize, readers: usize) -> (i64, 
     drop(plan);
     static LEAST: AtomicUsize = AtomicUsize::new(0);
     LEAST.store(usize::MAX, Ordering::Relaxed);
-    let config = Config { lock, out: None, duration: Some(Duration::from_ms(100)), spawned_ns: None };
+    let config = Config {
+        lock,
+        out: None,
+        duration: Some(Duration::from_ms(100)),
+        spawned_ns: None,
+        record_limit: None,
+    };
     let before = IN_USE.load(Ordering::Relaxed);
     let ending = taut_run::run(&config, &mut Quiet, |app| {
         let all = || (0..channels).map(|at| format!("c{at:02}"));

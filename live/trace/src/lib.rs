@@ -8,14 +8,14 @@
 //! counted, and the count appears in the file.
 //!
 //! ```
-//! use taut_event::{Kind, Record, file::Run};
+//! use taut_event::{Kind, Record, file::{Head, Run}};
 //! use taut_time::Instant;
 //! use taut_trace::{Owner, Writer, ring};
 //!
 //! let (mut recorder, drain) = ring(Owner::Task(0), 1024);
 //! let at = Instant::from_ns(7);
 //! recorder.record(Record { at, kind: Kind::Start, cpu: 0, subject: 0, job: 0, value: 0 });
-//! let mut writer = Writer::new(Vec::new(), "", "", vec![drain]).unwrap();
+//! let mut writer = Writer::new(Vec::new(), &Head::default(), vec![drain]).unwrap();
 //! writer.poll();
 //! let (bytes, written) = writer.finish().unwrap();
 //! assert_eq!(written.records, 1);
@@ -28,4 +28,4 @@ mod word;
 mod writer;
 
 pub use ring::{Drain, Owner, Recorder, STEPS, ring};
-pub use writer::{FLUSH_EVERY, POLL_EVERY, Writer, Written};
+pub use writer::{FLUSH_EVERY, POLL_EVERY, Sink, Writer, Written};

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use taut_event::{Record, file};
+use taut_event::file::{BLOCK_RECORDS, Blocks, Head};
+use taut_event::{Kind, Record};
 
 use crate::Drain;
 
@@ -16,59 +17,119 @@ pub const POLL_EVERY: Duration = Duration::from_millis(10);
 /// How often [`Writer::run`] flushes: a killed run loses at most this much of its record, plus what was in rings.
 pub const FLUSH_EVERY: Duration = Duration::from_millis(100);
 
-const BUFFER_BYTES: usize = 1 << 16;
+/// Where a recording goes: bytes at places, the newest over the oldest if it has a limit.
+pub trait Sink {
+    /// Writes all bytes at a place.
+    ///
+    /// # Errors
+    /// What keeps it from that; some of the bytes may be written then.
+    fn write_at(&mut self, place: u64, bytes: &[u8]) -> io::Result<()>;
+
+    /// Ends there: what is behind is gone.
+    ///
+    /// # Errors
+    /// What keeps it from that.
+    fn cut(&mut self, place: u64) -> io::Result<()>;
+}
+
+impl Sink for std::fs::File {
+    fn write_at(&mut self, place: u64, bytes: &[u8]) -> io::Result<()> {
+        self.seek(SeekFrom::Start(place))?;
+        self.write_all(bytes)
+    }
+
+    fn cut(&mut self, place: u64) -> io::Result<()> {
+        self.set_len(place)
+    }
+}
+
+impl Sink for Vec<u8> {
+    fn write_at(&mut self, place: u64, bytes: &[u8]) -> io::Result<()> {
+        let from = usize::try_from(place).map_err(|_| io::ErrorKind::StorageFull)?;
+        let end = from.checked_add(bytes.len()).ok_or(io::ErrorKind::StorageFull)?;
+        self.resize(self.len().max(end), 0);
+        self[from..end].copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn cut(&mut self, place: u64) -> io::Result<()> {
+        self.truncate(usize::try_from(place).unwrap_or(usize::MAX));
+        Ok(())
+    }
+}
+
+impl Sink for io::Sink {
+    fn write_at(&mut self, _: u64, _: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn cut(&mut self, _: u64) -> io::Result<()> {
+        Ok(())
+    }
+}
 
 /// What a [`Writer`] did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// Records written, those that tell a loss included.
     pub records: u64,
+    /// Records that the sink did not take.
+    pub unwritten: u64,
 }
 
 /// Empties rings into a recorded run, in the format of [`taut_event::file`]. Best-effort: it may block on its
 /// sink, and belongs on a housekeeping core.
 ///
-/// After the sink's first error it goes on emptying the rings, writes nothing more, and tells the error at the end.
+/// While the sink takes nothing it goes on emptying the rings, and tries again with each block. The next block that is
+/// written says how many records are missing before it and what kept them out; the error is told at the end besides.
 #[derive(Debug)]
-pub struct Writer<W: Write> {
-    sink: BufWriter<W>,
+pub struct Writer<W: Sink> {
     drains: Vec<Drain>,
+    out: Out<W>,
+}
+
+#[derive(Debug)]
+struct Out<W: Sink> {
+    sink: W,
+    blocks: Blocks,
+    /// For the next block.
+    records: Vec<Record>,
+    block: Vec<u8>,
     written: Written,
+    /// The system's last error, until a block is written.
+    os_error: u32,
     error: Option<io::Error>,
 }
 
-impl<W: Write> Writer<W> {
-    /// Writes the head: the plan as in `taut.lock`, and the machine's facts as `key = value` lines.
+impl<W: Sink> Writer<W> {
+    /// Writes the head.
     ///
     /// # Errors
-    /// The sink's, or [`io::ErrorKind::InvalidInput`] if a text exceeds 4 GiB.
-    pub fn new(sink: W, plan: &str, machine: &str, drains: Vec<Drain>) -> io::Result<Self> {
-        let head = file::head(plan, machine).map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e))?;
-        let mut sink = BufWriter::with_capacity(BUFFER_BYTES, sink);
-        sink.write_all(&head)?;
-        sink.flush()?;
-        Ok(Self { sink, drains, written: Written::default(), error: None })
+    /// The sink's, or [`io::ErrorKind::InvalidInput`] if no recording can be made of the head.
+    pub fn new(mut sink: W, head: &Head<'_>, drains: Vec<Drain>) -> io::Result<Self> {
+        let (blocks, head) =
+            Blocks::new(head).map_err(|unfit| io::Error::new(io::ErrorKind::InvalidInput, unfit))?;
+        sink.write_at(0, &head)?;
+        let records = Vec::with_capacity(BLOCK_RECORDS);
+        let (block, written) = (Vec::new(), Written::default());
+        Ok(Self { drains, out: Out { sink, blocks, records, block, written, os_error: 0, error: None } })
     }
 
     /// Empties every ring once. Returns how many records it took.
     pub fn poll(&mut self) -> u64 {
-        let Self { sink, drains, written, error } = self;
-        let mut taken = 0;
-        for drain in drains {
-            taken += drain.drain(|record| put(sink, written, error, record));
-        }
-        taken
+        let Self { drains, out } = self;
+        drains.iter_mut().map(|drain| drain.drain(|record| out.put(record))).sum()
     }
 
     /// Writes a record that no ring carries, such as the end of the run.
     pub fn append(&mut self, record: Record) {
-        put(&mut self.sink, &mut self.written, &mut self.error, record);
+        self.out.put(record);
     }
 
     /// Hands what is buffered to the sink.
     pub fn flush(&mut self) {
-        if self.error.is_none() {
-            self.error = self.sink.flush().err();
+        if !self.out.records.is_empty() {
+            self.out.block(false);
         }
     }
 
@@ -91,32 +152,72 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Takes what is left, flushes, and gives the sink back.
+    /// Takes what is left and says that nothing follows; for a process that ends before [`Writer::finish`] can be called.
+    pub fn close(&mut self) {
+        self.poll();
+        self.flush();
+        self.out.block(true);
+    }
+
+    /// Takes what is left, closes the recording, and gives the sink back.
     ///
     /// # Errors
     /// The first error that the sink gave, now or before: the file is then incomplete.
     pub fn finish(mut self) -> io::Result<(W, Written)> {
-        self.poll();
-        self.flush();
-        if let Some(error) = self.error {
-            return Err(error);
+        self.close();
+        match self.out.error {
+            Some(error) => Err(error),
+            None => Ok((self.out.sink, self.out.written)),
         }
-        let sink = self.sink.into_inner().map_err(io::IntoInnerError::into_error)?;
-        Ok((sink, self.written))
     }
 }
 
-fn put<W: Write>(
-    sink: &mut BufWriter<W>,
-    written: &mut Written,
-    error: &mut Option<io::Error>,
-    record: Record,
-) {
-    if error.is_some() {
-        return;
+impl<W: Sink> Out<W> {
+    fn put(&mut self, record: Record) {
+        self.records.push(record);
+        if self.records.len() == BLOCK_RECORDS {
+            self.block(false);
+        }
     }
-    match sink.write_all(&record.to_bytes()) {
-        Ok(()) => written.records += 1,
-        Err(e) => *error = Some(e),
+
+    fn block(&mut self, last: bool) {
+        if !self.write(last, is_end) {
+            // How it ended needs little room, and is what the rest is read by.
+            self.records.retain(is_end);
+            if !self.records.is_empty() {
+                self.write(last, |_| false);
+            }
+        }
+        self.records.clear();
     }
+
+    /// Whether the block is written. If not, its records that are to be tried `again` count as none yet.
+    fn write(&mut self, last: bool, again: fn(&Record) -> bool) -> bool {
+        let Self { sink, blocks, records, block, written, os_error, error } = self;
+        let place = blocks.block(records, last, *os_error, block);
+        match sink.write_at(place, block) {
+            Ok(()) => {
+                written.records += records.len() as u64;
+                *os_error = 0;
+                true
+            }
+            Err(found) => {
+                let again = records.iter().filter(|record| again(record)).count();
+                blocks.take_back(place, again);
+                written.unwritten += (records.len() - again) as u64;
+                // What is half written would have to be told from damage, and takes room.
+                if !blocks.has_limit() {
+                    let _ = sink.cut(place);
+                }
+                *os_error =
+                    found.raw_os_error().and_then(|number| u32::try_from(number).ok()).unwrap_or(u32::MAX);
+                error.get_or_insert(found);
+                false
+            }
+        }
+    }
+}
+
+fn is_end(record: &Record) -> bool {
+    record.kind == Kind::End
 }

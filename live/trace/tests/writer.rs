@@ -5,14 +5,14 @@
 #![cfg(not(loom))]
 #![expect(clippy::unwrap_used, reason = "a test panics to fail")]
 
-use std::io::{self, Write};
-use std::sync::Arc;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
-use taut_event::file::Run;
-use taut_event::{Kind, Record};
+use taut_event::file::{BLOCK_BYTES, HEAD_BYTES, Head, Run};
+use taut_event::{Ending, Kind, Record};
 use taut_time::Instant;
-use taut_trace::{Owner, Writer, ring};
+use taut_trace::{Owner, Sink, Writer, Written, ring};
 
 fn record(subject: u16, number: u64) -> Record {
     Record { at: Instant::from_ns(number), kind: Kind::Start, cpu: 1, subject, job: number, value: 0 }
@@ -22,8 +22,8 @@ fn record(subject: u16, number: u64) -> Record {
 fn all_rings_reach_the_file_in_their_order() {
     let (mut first, first_drain) = ring(Owner::Task(0), 64);
     let (mut second, second_drain) = ring(Owner::Task(1), 4);
-    let mut writer =
-        Writer::new(Vec::new(), "lock = 1\n", "cpus = 2\n", vec![first_drain, second_drain]).unwrap();
+    let head = Head { plan: "lock = 1\n", machine: "cpus = 2\n", id: 7, limit: None };
+    let mut writer = Writer::new(Vec::new(), &head, vec![first_drain, second_drain]).unwrap();
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
     let thread = std::thread::spawn(move || {
@@ -50,35 +50,133 @@ fn all_rings_reach_the_file_in_their_order() {
     assert_eq!(run.records.last().map(|r| r.kind), Some(Kind::End));
 }
 
-/// Takes some bytes, then fails.
-struct Full(usize);
+/// A disk that has room for so many bytes, and its file.
+struct Disk {
+    file: Vec<u8>,
+    room: usize,
+}
 
-impl Write for Full {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 = self.0.checked_sub(bytes.len()).ok_or(io::ErrorKind::StorageFull)?;
-        Ok(bytes.len())
+impl Sink for Disk {
+    fn write_at(&mut self, place: u64, bytes: &[u8]) -> io::Result<()> {
+        let place = usize::try_from(place).unwrap();
+        // As much as there is room for is written all the same.
+        let fits = bytes.len().min(self.room.saturating_sub(place));
+        self.file.resize(self.file.len().max(place + fits), 0);
+        self.file[place..place + fits].copy_from_slice(&bytes[..fits]);
+        if fits == bytes.len() { Ok(()) } else { Err(io::Error::from_raw_os_error(28)) }
     }
-    fn flush(&mut self) -> io::Result<()> {
+
+    fn cut(&mut self, place: u64) -> io::Result<()> {
+        self.file.truncate(usize::try_from(place).unwrap());
         Ok(())
     }
 }
 
-#[test]
-fn a_full_disk_is_told_at_the_end_and_the_rings_stay_empty() {
-    let (mut recorder, drain) = ring(Owner::Task(0), 4);
-    let mut writer = Writer::new(Full(100), "", "", vec![drain]).unwrap();
-    for number in 0..12 {
-        assert!(recorder.record(record(0, number)), "record {number} found no room");
-        assert_eq!(writer.poll(), 1);
-        writer.flush();
+/// A disk that the test can look at while a writer has it.
+#[derive(Clone)]
+struct Shared(Arc<Mutex<Disk>>);
+
+impl Sink for Shared {
+    fn write_at(&mut self, place: u64, bytes: &[u8]) -> io::Result<()> {
+        self.0.lock().unwrap().write_at(place, bytes)
     }
-    assert_eq!(recorder.lost(), 0);
-    assert_eq!(writer.finish().map(|_| ()).unwrap_err().kind(), io::ErrorKind::StorageFull);
+
+    fn cut(&mut self, place: u64) -> io::Result<()> {
+        self.0.lock().unwrap().cut(place)
+    }
+}
+
+fn disk(room: usize) -> Shared {
+    Shared(Arc::new(Mutex::new(Disk { file: Vec::new(), room })))
+}
+
+/// Of 40 records in blocks of 10 the second and third find the disk full; the run goes on, and the recording says what it lacks
+/// and ends with its end.
+#[test]
+fn a_full_disk_is_told_and_the_recording_goes_on_when_there_is_room() {
+    let (mut recorder, drain) = ring(Owner::Task(0), 64);
+    let disk = disk(HEAD_BYTES + BLOCK_BYTES + 12 * Record::SIZE);
+    let mut writer = Writer::new(disk.clone(), &Head::default(), vec![drain]).unwrap();
+    for block in 0..4 {
+        if block == 3 {
+            disk.0.lock().unwrap().room = 1 << 20;
+        }
+        for number in 0..10 {
+            assert!(recorder.record(record(0, block * 10 + number)), "no room in the ring");
+        }
+        writer.poll();
+        writer.flush();
+        // Nothing half written is left behind.
+        let run = Run::from_bytes(&disk.0.lock().unwrap().file).unwrap();
+        assert_eq!(run.damage, None);
+    }
+    writer.append(Ending::Done.to_record(Instant::from_ns(99)).unwrap());
+    assert_eq!(writer.finish().map(|_| ()).unwrap_err().raw_os_error(), Some(28));
+    let run = Run::from_bytes(&disk.0.lock().unwrap().file).unwrap();
+    let jobs: Vec<u64> = run.records.iter().map(|record| record.job).collect();
+    assert_eq!(jobs, (0..10).chain(30..40).chain([0]).collect::<Vec<_>>());
+    assert_eq!((run.unwritten, run.os_error), (20, 28));
+    assert_eq!((run.ending(), run.closed), (Ending::Done, true));
+}
+
+/// The room of one block's head and two records is enough to end with a word.
+#[test]
+fn a_disk_that_stays_full_has_the_end_and_what_is_missing() {
+    let (mut recorder, drain) = ring(Owner::Task(0), 64);
+    let disk = disk(HEAD_BYTES + 3 * BLOCK_BYTES + 12 * Record::SIZE);
+    let mut writer = Writer::new(disk.clone(), &Head::default(), vec![drain]).unwrap();
+    for number in 0..40 {
+        assert!(recorder.record(record(0, number)));
+        if number % 10 == 9 {
+            writer.poll();
+            writer.flush();
+        }
+    }
+    for number in 40..50 {
+        assert!(recorder.record(record(0, number)));
+    }
+    writer.poll();
+    writer.append(Ending::Signal(15).to_record(Instant::from_ns(99)).unwrap());
+    assert!(writer.finish().is_err());
+    let run = Run::from_bytes(&disk.0.lock().unwrap().file).unwrap();
+    assert_eq!((run.unwritten, run.os_error, run.records.len()), (40, 28, 11));
+    assert_eq!((run.ending(), run.damage), (Ending::Signal(15), None));
+}
+
+/// A recording with a limit never grows beyond it, and has the newest.
+#[test]
+fn a_limit_holds_whatever_comes() {
+    const LIMIT: u64 = 2 << 20;
+    let (mut recorder, drain) = ring(Owner::Task(0), 4_096);
+    let head = Head { limit: Some(LIMIT), ..Head::default() };
+    let mut writer = Writer::new(Vec::new(), &head, vec![drain]).unwrap();
+    const RECORDS: u64 = 200_000;
+    for number in 0..RECORDS {
+        assert!(recorder.record(record(0, number + 1)));
+        if number % 1_777 == 0 {
+            writer.poll();
+        }
+        if number % 9_001 == 0 {
+            writer.flush();
+        }
+    }
+    let (bytes, written) = writer.finish().unwrap();
+    assert_eq!(written, Written { records: RECORDS, unwritten: 0 });
+    assert!(bytes.len() as u64 <= LIMIT);
+    let run = Run::from_bytes(&bytes).unwrap();
+    assert_eq!(run.dropped + run.records.len() as u64, RECORDS);
+    assert!(run.records.len() as u64 * 32 > LIMIT * 3 / 4, "{} records", run.records.len());
+    let first = RECORDS + 1 - run.records.len() as u64;
+    assert!(run.records.iter().map(|record| record.job).eq(first..=RECORDS));
 }
 
 #[test]
 fn a_sink_that_takes_no_head_is_an_error_at_once() {
-    assert!(Writer::new(Full(10), "a plan of more than ten bytes", "", Vec::new()).is_err());
+    let head = Head { plan: "a plan of more than ten bytes", ..Head::default() };
+    assert!(Writer::new(disk(10), &head, Vec::new()).is_err());
+    let small = Head { limit: Some(1_000), ..head };
+    let error = Writer::new(Vec::new(), &small, Vec::new()).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
 }
 
 /// Faults of this thread that needed no IO, from its line in `/proc`.

@@ -1,37 +1,236 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A recorded run: head, plan, machine, records.
+//! A recorded run: a head with the plan and the machine's facts, then blocks of records, each with a checksum.
 //!
 //! ```text
-//! "taut-run"  u32 format=1  u32 plan bytes  u32 machine bytes  u32 0
-//! the plan as in taut.lock (UTF-8), then the machine's facts (UTF-8, `key = value` lines)
-//! records of 32 bytes to the end; a last partial record is what a killed run leaves, and is ignored
+//! head    0 "taut-run"  8 u32 format=2  12 u32 plan bytes  16 u32 machine bytes  20 u32 segments  24 u64 segment bytes
+//!        32 u64 id of the run  40 u32 0  44 u32 checksum of the head but itself, texts included
+//!        48 the plan as in taut.lock (UTF-8), then the machine's facts (UTF-8, `key = value` lines)
+//! block   0 "blok"  4 u32 records  8 u64 its number  16 u64 number of the oldest block that is kept
+//!        24 u64 records of the run before it  32 u64 the latest instant among these (ns)  40 u64 release 0 (ns), 0 before
+//!        48 u32 1 in the last one  52 u32 the system's error that kept records in front of it from being written, 0
+//!        56 u32 0  60 u32 checksum of the block but itself, beginning with that of the head
+//!        64 its records, 32 bytes each
 //! ```
+//!
+//! Without a limit (no segments) blocks follow each other to the end of the file, and the last one says that it is. With one
+//! there are segments of that size behind the head, and blocks follow each other inside of one. A block that does not fit
+//! begins the next segment, behind the last one the first, over what is oldest. So the newest records are kept, the
+//! file never grows beyond its limit, and what is found behind a segment's newest block is of an earlier round.
+//!
+//! **What is read** is the blocks whose numbers follow each other: of a run without a limit the first ones, of a run with
+//! one the newest ones. Where that ends before the last block, [`Run::damage`] says so, and nothing behind it is believed.
+//! Every flipped bit, cut, swapped or repeated block ends it: a block's checksum begins with that of the head, so a block of
+//! another recording does not fit either.
+//!
+//! **What was dropped.** Records reach the file thread by thread, not by time. Every record that is later than the latest
+//! of those before a block is in that block or behind it; so a run whose oldest blocks are gone is whole from that
+//! instant on ([`Run::since`]), and what is earlier is left out.
 
 use std::fmt;
 
-use crate::Record;
+use taut_time::Instant;
+
+use crate::checksum::checksum;
+use crate::{Ending, Kind, Record};
 
 /// The first bytes of a recorded run.
 pub const MAGIC: [u8; 8] = *b"taut-run";
 /// The format's version.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
+/// Bytes of a head without its texts.
+pub const HEAD_BYTES: usize = 48;
+/// Bytes of a block without its records.
+pub const BLOCK_BYTES: usize = 64;
+/// Records of a block at most: 64 KiB with its head.
+pub const BLOCK_RECORDS: usize = 2_046;
+/// Segments of a run with a limit: at least seven eighths of it are kept.
+pub const SEGMENTS: u32 = 8;
 
-/// The head of a recorded run, as bytes: what goes in front of the records.
+const BLOCK_MAGIC: [u8; 4] = *b"blok";
+const LAST: u32 = 1;
+
+/// What a recorded run begins with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Head<'a> {
+    /// The plan that runs, in the text of `taut.lock`.
+    pub plan: &'a str,
+    /// What the machine is: `key = value` lines.
+    pub machine: &'a str,
+    /// What tells this run from others with the same plan on the same machine.
+    pub id: u64,
+    /// Bytes of a file that keeps the newest records only; `None` keeps all.
+    pub limit: Option<u64>,
+}
+
+/// Why no recorded run can be made of this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// A text exceeds 4 GiB.
+    Text,
+    /// The limit has no room for the head and two blocks in each segment; at least this much has.
+    Limit(u64),
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text => f.write_str("the plan or the machine's facts exceed 4 GiB"),
+            Self::Limit(least) => {
+                write!(f, "a recording of this plan needs at least {} KiB", least.div_ceil(1024))
+            }
+        }
+    }
+}
+
+impl std::error::Error for Unfit {}
+
+/// Makes the bytes of a recorded run, block by block, and says where in the file they go.
+#[derive(Clone, Debug, Default)]
+pub struct Blocks {
+    seed: u32,
+    /// Where blocks begin.
+    front: u64,
+    /// 0: no limit.
+    segment_bytes: u64,
+    segments: u64,
+    /// Of each segment, the number of its first block.
+    firsts: Vec<Option<u64>>,
+    segment: u64,
+    /// Where in the file the next block goes, if it fits.
+    place: u64,
+    number: u64,
+    before: u64,
+    since: u64,
+    begin: u64,
+}
+
+/// The most that one block takes.
+const BLOCK_MAX: u64 = (BLOCK_BYTES + BLOCK_RECORDS * Record::SIZE) as u64;
+
+impl Blocks {
+    /// Of a run that begins with `head`, and the bytes of that.
+    ///
+    /// # Errors
+    /// [`Unfit`].
+    pub fn new(head: &Head<'_>) -> Result<(Self, Vec<u8>), Unfit> {
+        let length = |text: &str| u32::try_from(text.len()).map_err(|_| Unfit::Text);
+        let (plan, machine) = (length(head.plan)?, length(head.machine)?);
+        let front = HEAD_BYTES as u64 + u64::from(plan) + u64::from(machine);
+        let segments = if head.limit.is_some() { SEGMENTS } else { 0 };
+        let segment_bytes = match head.limit {
+            None => 0,
+            Some(limit) => {
+                let least = 2 * BLOCK_MAX;
+                let bytes = limit.saturating_sub(front) / u64::from(SEGMENTS);
+                if bytes < least {
+                    return Err(Unfit::Limit(front + least * u64::from(SEGMENTS)));
+                }
+                bytes
+            }
+        };
+        let mut bytes = Vec::with_capacity(HEAD_BYTES + head.plan.len() + head.machine.len());
+        bytes.extend_from_slice(&MAGIC);
+        for word in [FORMAT, plan, machine, segments] {
+            bytes.extend_from_slice(&word.to_le_bytes());
+        }
+        bytes.extend_from_slice(&segment_bytes.to_le_bytes());
+        bytes.extend_from_slice(&head.id.to_le_bytes());
+        bytes.extend_from_slice(&[0; 8]);
+        bytes.extend_from_slice(head.plan.as_bytes());
+        bytes.extend_from_slice(head.machine.as_bytes());
+        let seed = sum_but(0, &bytes, HEAD_BYTES - 4);
+        bytes[HEAD_BYTES - 4..HEAD_BYTES].copy_from_slice(&seed.to_le_bytes());
+        let firsts = vec![None; segments as usize];
+        let segments = segments.into();
+        Ok((Self { seed, front, segment_bytes, segments, firsts, place: front, ..Self::default() }, bytes))
+    }
+
+    /// Goes on behind the last whole block of a recorded run that was read.
+    pub fn behind(run: &Run) -> Self {
+        run.next.clone()
+    }
+
+    /// Makes `block` the next block, of at most [`BLOCK_RECORDS`] records, and says at which byte of the file it goes. The
+    /// block counts as written; if it could not be, [`Blocks::take_back`] says so.
+    pub fn block(&mut self, records: &[Record], last: bool, os_error: u32, block: &mut Vec<u8>) -> u64 {
+        let records = &records[..records.len().min(BLOCK_RECORDS)];
+        let bytes = (BLOCK_BYTES + records.len() * Record::SIZE) as u64;
+        let end_of = |segment: u64| self.front + (segment + 1) * self.segment_bytes;
+        if self.segments > 0 && self.place + bytes > end_of(self.segment) {
+            self.segment = (self.segment + 1) % self.segments;
+            self.place = self.front + self.segment * self.segment_bytes;
+        }
+        if let Some(first) = self.firsts.get_mut(self.segment as usize)
+            && self.place == self.front + self.segment * self.segment_bytes
+        {
+            *first = Some(self.number);
+        }
+        if let Some(begin) = records.iter().find(|record| record.kind == Kind::Begin) {
+            self.begin = begin.at.as_ns();
+        }
+        let oldest = self.firsts.iter().flatten().min().copied().unwrap_or(0);
+        block.clear();
+        block.extend_from_slice(&BLOCK_MAGIC);
+        block.extend_from_slice(&(records.len() as u32).to_le_bytes());
+        for word in [self.number, oldest, self.before, self.since, self.begin] {
+            block.extend_from_slice(&word.to_le_bytes());
+        }
+        for word in [if last { LAST } else { 0 }, os_error, 0, 0] {
+            block.extend_from_slice(&word.to_le_bytes());
+        }
+        for record in records {
+            block.extend_from_slice(&record.to_bytes());
+        }
+        let sum = sum_but(self.seed, block, BLOCK_BYTES - 4);
+        block[BLOCK_BYTES - 4..BLOCK_BYTES].copy_from_slice(&sum.to_le_bytes());
+        let place = self.place;
+        self.place += bytes;
+        self.number += 1;
+        self.before += records.len() as u64;
+        self.since = latest(self.since, records);
+        place
+    }
+
+    /// Whether old blocks make room for new ones.
+    pub fn has_limit(&self) -> bool {
+        self.segments > 0
+    }
+
+    /// The block that was made last, at `place`, is not in the file: the next one takes its number and its place. Of its
+    /// records so many are to be in the next one, the others are not written.
+    pub fn take_back(&mut self, place: u64, again: usize) {
+        self.number -= 1;
+        self.place = place;
+        self.before -= again as u64;
+    }
+}
+
+/// The latest instant of records, or one before them.
+fn latest(since: u64, records: &[Record]) -> u64 {
+    records.iter().map(|record| record.at.as_ns()).fold(since, u64::max)
+}
+
+/// The checksum of bytes without the four at `gap`.
+fn sum_but(before: u32, bytes: &[u8], gap: usize) -> u32 {
+    let (front, back) = bytes.split_at(gap.min(bytes.len()));
+    checksum(checksum(before, front), back.get(4..).unwrap_or_default())
+}
+
+/// A whole recording of these records, as bytes: closed, without a limit.
 ///
 /// # Errors
-/// [`Malformed::TooLarge`] if a text does not fit in 32 bits of length.
-pub fn head(plan: &str, machine: &str) -> Result<Vec<u8>, Malformed> {
-    let length = |text: &str| u32::try_from(text.len()).map_err(|_| Malformed::TooLarge);
-    let mut bytes = Vec::with_capacity(24 + plan.len() + machine.len());
-    bytes.extend_from_slice(&MAGIC);
-    bytes.extend_from_slice(&FORMAT.to_le_bytes());
-    bytes.extend_from_slice(&length(plan)?.to_le_bytes());
-    bytes.extend_from_slice(&length(machine)?.to_le_bytes());
-    bytes.extend_from_slice(&[0; 4]);
-    bytes.extend_from_slice(plan.as_bytes());
-    bytes.extend_from_slice(machine.as_bytes());
+/// [`Unfit`].
+pub fn recording(plan: &str, machine: &str, records: &[Record]) -> Result<Vec<u8>, Unfit> {
+    let (mut blocks, mut bytes) = Blocks::new(&Head { plan, machine, id: 0, limit: None })?;
+    let mut block = Vec::new();
+    for records in records.chunks(BLOCK_RECORDS) {
+        blocks.block(records, false, 0, &mut block);
+        bytes.extend_from_slice(&block);
+    }
+    blocks.block(&[], true, 0, &mut block);
+    bytes.extend_from_slice(&block);
     Ok(bytes)
 }
 
@@ -46,6 +245,66 @@ pub struct Run {
     pub records: Vec<Record>,
     /// Records of a kind that this version does not know.
     pub unknown: u64,
+    /// Whether the recording has its last block.
+    pub closed: bool,
+    /// Where the file is not whole; nothing behind that was read.
+    pub damage: Option<Damage>,
+    /// Records that made room for newer ones.
+    pub dropped: u64,
+    /// If some did: the records are all that happened after this instant.
+    pub since: Option<Instant>,
+    /// Release 0, if it is known.
+    pub begin: Option<Instant>,
+    /// Records that could not be written, as a disk was full, say.
+    pub unwritten: u64,
+    /// The system's error that kept them from being written; 0 if there was none.
+    pub os_error: u32,
+    next: Blocks,
+}
+
+/// Where a recording is not whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// From this byte of the file on.
+    pub at: u64,
+    /// How many bytes from there on were not read.
+    pub bytes: u64,
+    /// Whether the file just ends there, inside of a block: the writer was ended, or the file was cut.
+    pub cut: bool,
+}
+
+impl Run {
+    /// A run of these records, whole and closed; for who has them from elsewhere than a file.
+    pub fn of(records: Vec<Record>) -> Self {
+        let begin = records.iter().find(|record| record.kind == Kind::Begin).map(|record| record.at);
+        Self {
+            plan: String::new(),
+            machine: String::new(),
+            records,
+            unknown: 0,
+            closed: true,
+            damage: None,
+            dropped: 0,
+            since: None,
+            begin,
+            unwritten: 0,
+            os_error: 0,
+            next: Blocks::default(),
+        }
+    }
+
+    /// How the run ended. An end that its recording does not follow to the last block is none of its own.
+    pub fn ending(&self) -> Ending {
+        match Ending::of(&self.records) {
+            ending if ending.is_own() && (!self.closed || self.damage.is_some()) => Ending::Unrecorded,
+            ending => ending,
+        }
+    }
+
+    /// Bytes of the file up to where it is whole, if it has no limit.
+    pub fn whole_bytes(&self) -> Option<u64> {
+        (self.next.segments == 0).then_some(self.next.place)
+    }
 }
 
 /// Why bytes are not a recorded run.
@@ -57,10 +316,8 @@ pub enum Malformed {
     Version(u32),
     /// They end inside the head.
     Truncated,
-    /// A text of the head is not UTF-8.
-    NotText,
-    /// A text of the head is longer than 4 GiB.
-    TooLarge,
+    /// The head is not what was written.
+    Damaged,
 }
 
 impl fmt::Display for Malformed {
@@ -69,71 +326,235 @@ impl fmt::Display for Malformed {
             Self::NotARun => f.write_str(
                 "not a recorded run of taut: give a `run.taut` that `taut run` wrote, or its folder",
             ),
+            Self::Version(1) => write!(
+                f,
+                "recorded in format 1, which has no checksums, so that nothing of it can be relied on; this version reads \
+                 format {FORMAT}: record it again, or read it with the version that wrote it"
+            ),
             Self::Version(v) => write!(f, "recorded in format {v}; this version reads format {FORMAT}"),
             Self::Truncated => f.write_str("the file ends inside its head; record it again with `taut run`"),
-            Self::NotText => f.write_str("the head is damaged: its text is not UTF-8"),
-            Self::TooLarge => f.write_str("the plan or the machine's facts exceed 4 GiB"),
+            Self::Damaged => f.write_str("the head is damaged: its checksum is another one"),
         }
     }
 }
 
 impl std::error::Error for Malformed {}
 
+/// The head of a block that was found whole.
+struct Block<'b> {
+    number: u64,
+    oldest: u64,
+    before: u64,
+    since: u64,
+    begin: u64,
+    last: bool,
+    os_error: u32,
+    records: &'b [u8],
+}
+
+impl<'b> Block<'b> {
+    /// The block at the front of bytes. If there is none, whether they end before it does.
+    fn read(seed: u32, bytes: &'b [u8]) -> Result<Self, bool> {
+        if bytes.len() < BLOCK_BYTES {
+            return Err(
+                BLOCK_MAGIC.starts_with(&bytes[..bytes.len().min(4)]) || bytes.starts_with(&BLOCK_MAGIC)
+            );
+        }
+        let count = word(bytes, 4) as usize;
+        if !bytes.starts_with(&BLOCK_MAGIC) || count > BLOCK_RECORDS {
+            return Err(false);
+        }
+        let whole = bytes.get(..BLOCK_BYTES + count * Record::SIZE).ok_or(true)?;
+        if sum_but(seed, whole, BLOCK_BYTES - 4) != word(bytes, BLOCK_BYTES - 4) {
+            return Err(false);
+        }
+        Ok(Self {
+            number: long(bytes, 8),
+            oldest: long(bytes, 16),
+            before: long(bytes, 24),
+            since: long(bytes, 32),
+            begin: long(bytes, 40),
+            last: word(bytes, 48) & LAST != 0,
+            os_error: word(bytes, 52),
+            records: &whole[BLOCK_BYTES..],
+        })
+    }
+
+    fn bytes(&self) -> usize {
+        BLOCK_BYTES + self.records.len()
+    }
+
+    /// Behind the last block comes at most what somebody else has to say of the end.
+    fn is_followed_by(&self, next: &Self) -> bool {
+        self.number.checked_add(1) == Some(next.number) && (next.last || !self.last)
+    }
+
+    fn count(&self) -> u64 {
+        (self.records.len() / Record::SIZE) as u64
+    }
+}
+
+/// The number at a place that is inside of bytes.
+fn word(bytes: &[u8], at: usize) -> u32 {
+    let mut word = [0; 4];
+    word.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_le_bytes(word)
+}
+
+fn long(bytes: &[u8], at: usize) -> u64 {
+    u64::from(word(bytes, at)) | u64::from(word(bytes, at + 4)) << 32
+}
+
+/// Blocks that follow each other, and what comes behind them.
+struct Chain<'b> {
+    blocks: Vec<Block<'b>>,
+    /// From where on there is no block that follows: a place in the file.
+    end: usize,
+    /// Whether the bytes end there before a block does.
+    cut: bool,
+}
+
+/// The blocks at the front of `bytes`, which are at `place` of the file, as long as their numbers follow each other.
+fn chain(seed: u32, bytes: &[u8], place: usize) -> Chain<'_> {
+    let mut found = Chain { blocks: Vec::new(), end: place, cut: false };
+    loop {
+        match Block::read(seed, &bytes[found.end - place..]) {
+            Ok(block) if found.blocks.last().is_none_or(|last| last.is_followed_by(&block)) => {
+                found.end += block.bytes();
+                found.blocks.push(block);
+            }
+            Ok(_) => return found,
+            Err(cut) => {
+                found.cut = cut;
+                return found;
+            }
+        }
+    }
+}
+
 impl Run {
-    /// Reads a recorded run.
+    /// Reads a recorded run, as far as it is whole. Takes memory in proportion to `bytes`, whatever they say of themselves.
     ///
     /// # Errors
-    /// [`Malformed`] says what is wrong with the head. A partial last record is not an error: a run that was
-    /// killed leaves one.
+    /// [`Malformed`] says what is wrong with the head. What is wrong behind it is in [`Run::damage`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Malformed> {
         if bytes.get(..8).is_none_or(|magic| magic != MAGIC) {
             return Err(Malformed::NotARun);
         }
-        let word = |at: usize| match bytes.get(at..at + 4) {
-            Some(&[a, b, c, d]) => Ok(u32::from_le_bytes([a, b, c, d])),
-            _ => Err(Malformed::Truncated),
-        };
-        let format = word(8)?;
+        let format = bytes.get(..12).map(|bytes| word(bytes, 8)).ok_or(Malformed::Truncated)?;
         if format != FORMAT {
             return Err(Malformed::Version(format));
         }
-        let (plan_len, machine_len) = (word(12)? as usize, word(16)? as usize);
-        let text = |from: usize, len: usize| {
-            let bytes = from.checked_add(len).and_then(|end| bytes.get(from..end));
-            let text = std::str::from_utf8(bytes.ok_or(Malformed::Truncated)?);
-            text.map(str::to_owned).map_err(|_| Malformed::NotText)
-        };
-        let plan = text(24, plan_len)?;
-        let machine = text(24 + plan_len, machine_len)?;
-        let (records, _) = bytes[24 + plan_len + machine_len..].as_chunks::<{ Record::SIZE }>();
-        let known: Vec<Record> = records.iter().filter_map(Record::from_bytes).collect();
-        let unknown = (records.len() - known.len()) as u64;
-        Ok(Self { plan, machine, records: known, unknown })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use taut_time::Instant;
-
-    use super::*;
-    use crate::Kind;
-
-    #[test]
-    fn file_and_back() {
-        let record =
-            Record { at: Instant::from_ns(5), kind: Kind::Start, cpu: 1, subject: 2, job: 3, value: 4 };
-        let mut bytes = head("plan = 1\n", "kernel = \"6\"\n").unwrap();
-        bytes.extend_from_slice(&record.to_bytes());
-        bytes.extend_from_slice(&record.to_bytes()[..31]);
-        let run = Run::from_bytes(&bytes).unwrap();
-        assert_eq!((run.plan.as_str(), run.machine.as_str()), ("plan = 1\n", "kernel = \"6\"\n"));
-        assert_eq!(run.records, [record]);
-        for cut in 0..24 + 9 + 13 {
-            let error = Run::from_bytes(&bytes[..cut]).unwrap_err();
-            assert_eq!(error, if cut < 8 { Malformed::NotARun } else { Malformed::Truncated });
+        let fixed = bytes.get(..HEAD_BYTES).ok_or(Malformed::Truncated)?;
+        let [plan_bytes, machine_bytes] = [12, 16].map(|at| word(fixed, at) as usize);
+        let front = HEAD_BYTES.checked_add(plan_bytes).and_then(|end| end.checked_add(machine_bytes));
+        let front = front.filter(|front| *front <= bytes.len()).ok_or(Malformed::Truncated)?;
+        let seed = sum_but(0, &bytes[..front], HEAD_BYTES - 4);
+        if seed != word(fixed, HEAD_BYTES - 4) {
+            return Err(Malformed::Damaged);
         }
-        bytes[8] = 9;
-        assert_eq!(Run::from_bytes(&bytes).unwrap_err(), Malformed::Version(9));
+        let text = |from: usize, to: usize| {
+            std::str::from_utf8(&bytes[from..to]).map(str::to_owned).map_err(|_| Malformed::Damaged)
+        };
+        let plan = text(HEAD_BYTES, HEAD_BYTES + plan_bytes)?;
+        let machine = text(HEAD_BYTES + plan_bytes, front)?;
+        let (segments, segment_bytes) = (word(fixed, 20), long(fixed, 24));
+        let mut run = Self { plan, machine, ..Self::of(Vec::new()) };
+        if segments != 0 && segments != SEGMENTS {
+            return Err(Malformed::Damaged);
+        }
+        let (segments, place) = (u64::from(segments), front as u64);
+        run.next = Blocks { seed, front: place, segment_bytes, segments, place, ..Blocks::default() };
+        let blocks = if segments == 0 { run.endless(bytes, front) } else { run.ring(bytes, front) };
+        run.take(&blocks);
+        Ok(run)
+    }
+
+    /// Takes what blocks that follow each other say.
+    fn take(&mut self, blocks: &[Block<'_>]) {
+        self.closed = blocks.last().is_some_and(|block| block.last);
+        let Some(first) = blocks.first() else { return };
+        self.since = (first.number > 0).then_some(Instant::from_ns(first.since));
+        self.dropped = if self.since.is_some() { first.before } else { 0 };
+        let mut expected = self.dropped;
+        let count = blocks.iter().map(|block| block.count() as usize).sum();
+        self.records.reserve_exact(count);
+        for block in blocks {
+            self.unwritten += block.before.saturating_sub(expected);
+            expected = block.before.saturating_add(block.count());
+            if block.os_error != 0 {
+                self.os_error = block.os_error;
+            }
+            if block.begin != 0 {
+                self.begin = Some(Instant::from_ns(block.begin));
+            }
+            for record in block.records.as_chunks::<{ Record::SIZE }>().0 {
+                match Record::from_bytes(record) {
+                    None => self.unknown += 1,
+                    Some(record) if self.since.is_some_and(|since| record.at <= since) => self.dropped += 1,
+                    Some(record) => self.records.push(record),
+                }
+            }
+            self.next.number = block.number + 1;
+            self.next.since = block.since;
+            self.next.begin = block.begin;
+        }
+        self.next.before = expected;
+        self.next.since = latest(self.next.since, &self.records);
+    }
+
+    /// The blocks of a run without a limit: one behind the other from number 0 to the end of the file.
+    fn endless<'b>(&mut self, bytes: &'b [u8], front: usize) -> Vec<Block<'b>> {
+        let mut found = chain(self.next.seed, &bytes[front..], front);
+        if found.blocks.first().is_some_and(|block| block.number != 0) {
+            found = Chain { blocks: Vec::new(), end: front, cut: false };
+        }
+        self.next.place = found.end as u64;
+        let left = (bytes.len() - found.end) as u64;
+        self.damage = (left > 0).then_some(Damage { at: found.end as u64, bytes: left, cut: found.cut });
+        found.blocks
+    }
+
+    /// The newest blocks of a run with a limit.
+    fn ring<'b>(&mut self, bytes: &'b [u8], front: usize) -> Vec<Block<'b>> {
+        let Blocks { seed, segments, segment_bytes, .. } = self.next;
+        let bytes_of = |segment: u64| {
+            let from = usize::try_from(segment.checked_mul(segment_bytes)?).ok()?.checked_add(front)?;
+            let to =
+                from.saturating_add(usize::try_from(segment_bytes).unwrap_or(usize::MAX)).min(bytes.len());
+            bytes.get(from..to).filter(|bytes| !bytes.is_empty()).map(|bytes| (from, bytes))
+        };
+        let mut chains: Vec<(u64, Chain<'b>)> = Vec::new();
+        for segment in 0..segments {
+            let Some((from, bytes)) = bytes_of(segment) else { break };
+            let found = chain(seed, bytes, from);
+            if !found.blocks.is_empty() {
+                chains.push((segment, found));
+            }
+        }
+        chains.sort_by_key(|(_, chain)| chain.blocks.first().map(|block| block.number));
+        let damaged = |at: usize| Damage { at: at as u64, bytes: (bytes.len() - at) as u64, cut: false };
+        let newest = chains.last().and_then(|(_, chain)| chain.blocks.last());
+        let Some(oldest) = newest.map(|block| block.oldest) else {
+            self.damage = (bytes.len() > front).then(|| damaged(front));
+            return Vec::new();
+        };
+        self.next.firsts = vec![None; chains.last().map_or(0, |_| usize::try_from(segments).unwrap_or(0))];
+        let mut kept: Vec<Block<'b>> = Vec::new();
+        let mut end = front;
+        for (segment, found) in chains {
+            let first = found.blocks.first().map(|block| block.number);
+            if first != Some(kept.last().map_or(oldest, |last| last.number.saturating_add(1))) {
+                // What is in front of this is not whole, and the newest is what such a recording is for.
+                self.damage = Some(damaged(end));
+                kept.clear();
+            }
+            if let Some(of) = usize::try_from(segment).ok().and_then(|at| self.next.firsts.get_mut(at)) {
+                *of = first;
+            }
+            (self.next.segment, self.next.place, end) = (segment, found.end as u64, found.end);
+            kept.extend(found.blocks);
+        }
+        kept
     }
 }

@@ -44,7 +44,9 @@ struct Data<'a> {
     /// The signal that asked for an orderly end.
     signal: Option<u32>,
     proven: bool,
+    /// How long it was judged, and from when on after release 0.
     duration_ns: u64,
+    since_ns: u64,
     tick_ns: u64,
     /// The schedule holds what was released before this.
     shown_ns: u64,
@@ -138,7 +140,8 @@ fn data<'a>(report: &'a Report, about: &About<'a>) -> Data<'a> {
             _ => None,
         },
         proven: plan.proven,
-        duration_ns: report.duration,
+        duration_ns: report.judged(),
+        since_ns: report.since,
         tick_ns: TICK_NS,
         shown_ns: until.saturating_sub(report.begin).min(report.duration),
         tasks: cuts.into_iter().enumerate().map(|(at, cuts)| task(report, at, until, cuts)).collect(),

@@ -31,7 +31,7 @@ impl Job {
 }
 
 /// What the records say about one task's jobs.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TaskJobs {
     /// By release.
     pub(crate) jobs: Vec<Job>,
@@ -39,6 +39,11 @@ pub(crate) struct TaskJobs {
     pub(crate) open: Vec<(u64, u64)>,
     pub(crate) releases: u64,
     pub(crate) skipped: u64,
+    /// Jobs of which something must have been recorded and is not there, or contradicts itself: numbers that nobody has, a
+    /// start without a release, two completions, a start before its release.
+    pub(crate) faulty: u64,
+    /// The largest number of a job or of a dropped release.
+    pub(crate) newest: Option<u64>,
 }
 
 #[derive(Default)]
@@ -48,34 +53,77 @@ struct Parts {
     complete: Option<(u64, u64)>,
     skips: u64,
     missed: bool,
+    twice: bool,
 }
 
-/// One entry per task of the plan; records of tasks that the plan does not have are left out.
-pub(crate) fn join(records: &[Record], tasks: usize) -> Vec<TaskJobs> {
+impl Parts {
+    /// Whether its records cannot all be there and right.
+    fn is_faulty(&self, end: u64) -> bool {
+        let Some(release) = self.release else { return true };
+        let start = self.start.or(self.complete.map(|_| 0)).unwrap_or(u64::MAX);
+        let complete = self.complete.map_or(u64::MAX, |(at, _)| at);
+        let known = [self.release, self.start, self.complete.map(|(at, _)| at)];
+        self.twice || start < release || complete < start || known.into_iter().flatten().any(|at| at > end)
+    }
+}
+
+/// Puts a record's content into its place; whether something was there already.
+fn fill<T>(place: &mut Option<T>, value: T) -> bool {
+    place.replace(value).is_some()
+}
+
+/// One entry per task of the plan; records of tasks that the plan does not have are left out. `whole`: the records begin with
+/// the run, not in the middle of it; nothing of a job can be later than `end`.
+pub(crate) fn join(records: &[Record], tasks: usize, whole: bool, end: u64) -> Vec<TaskJobs> {
     let mut parts: Vec<BTreeMap<u64, Parts>> = (0..tasks).map(|_| BTreeMap::new()).collect();
     for record in records {
         let Some(jobs) = parts.get_mut(usize::from(record.subject)) else { continue };
         let at = record.at.as_ns();
         match record.kind {
-            Kind::Release => jobs.entry(record.job).or_default().release = Some(at),
-            Kind::Start => jobs.entry(record.job).or_default().start = Some(at),
-            Kind::Complete => jobs.entry(record.job).or_default().complete = Some((at, record.value)),
+            Kind::Release => {
+                let job = jobs.entry(record.job).or_default();
+                job.twice |= fill(&mut job.release, at);
+            }
+            Kind::Start => {
+                let job = jobs.entry(record.job).or_default();
+                job.twice |= fill(&mut job.start, at);
+            }
+            Kind::Complete => {
+                let job = jobs.entry(record.job).or_default();
+                job.twice |= fill(&mut job.complete, (at, record.value));
+            }
             Kind::Skip => jobs.entry(record.job).or_default().skips += 1,
             Kind::Miss => jobs.entry(record.job).or_default().missed = true,
             _ => {}
         }
     }
-    parts.into_iter().enumerate().map(|(task, parts)| of_task(task, parts)).collect()
+    parts.into_iter().enumerate().map(|(task, parts)| of_task(task, parts, whole, end)).collect()
 }
 
-fn of_task(task: usize, parts: BTreeMap<u64, Parts>) -> TaskJobs {
+fn of_task(task: usize, mut parts: BTreeMap<u64, Parts>, whole: bool, end: u64) -> TaskJobs {
     let mut found = TaskJobs::default();
+    if !whole {
+        // What was released before the records begin is not theirs to tell.
+        let first = parts.iter().find(|(_, part)| part.release.is_some() || part.skips > 0);
+        let first = first.map_or(u64::MAX, |(number, _)| *number);
+        parts = parts.split_off(&first);
+    }
+    found.newest = parts.last_key_value().map(|(number, _)| *number);
+    if let Some(newest) = found.newest {
+        let first = if whole { 0 } else { parts.first_key_value().map_or(0, |(number, _)| *number) };
+        // Of 0 to the newest, so many have no record.
+        found.faulty = (newest - first).saturating_sub(parts.len() as u64 - 1);
+    }
     for (number, part) in parts {
         found.skipped += part.skips;
         if part.skips > 0 && part.start.is_none() {
             continue;
         }
         found.releases += u64::from(part.release.is_some());
+        if part.is_faulty(end) {
+            found.faulty += 1;
+            continue;
+        }
         match part {
             Parts {
                 release: Some(release),
@@ -87,7 +135,7 @@ fn of_task(task: usize, parts: BTreeMap<u64, Parts>) -> TaskJobs {
                 found.jobs.push(Job { task, number, release, start, complete, cpu, missed });
             }
             Parts { release: Some(release), complete: None, .. } => found.open.push((number, release)),
-            // Its other records were lost; the loss is told by itself.
+            // Faulty ones.
             _ => {}
         }
     }
@@ -113,15 +161,53 @@ mod tests {
             record(Kind::Release, 50, 2, 0),
             record(Kind::Start, 51, 2, 0),
             record(Kind::Complete, 5, 3, 1),
+            // 4 has no record at all.
+            record(Kind::Release, 90, 5, 0),
+            record(Kind::Complete, 99, 5, 1),
+            record(Kind::Release, 100, 6, 0),
+            record(Kind::Start, 99, 6, 0),
+            record(Kind::Release, 110, 7, 0),
+            record(Kind::Start, 119, 7, 0),
+            record(Kind::Complete, 118, 7, 1),
+            record(Kind::Release, 120, 8, 0),
+            record(Kind::Release, 120, 8, 0),
         ];
         for _ in 0..records.len() {
             records.rotate_left(1);
-            let found = &join(&records, 1)[0];
+            let found = &join(&records, 1, true, u64::MAX)[0];
             let job = Job { task: 0, number: 0, release: 10, start: 12, complete: 20, cpu: 7, missed: false };
             assert_eq!(found.jobs, [job]);
             assert_eq!((job.response(), job.jitter()), (10, 2));
-            assert_eq!((found.releases, found.skipped, found.open.as_slice()), (2, 1, &[(2, 50)][..]));
+            assert_eq!((found.releases, found.skipped, found.open.as_slice()), (6, 1, &[(2, 50)][..]));
+            assert_eq!((found.faulty, found.newest), (6, Some(8)), "3 to 8");
+            // In the middle of a run, 0 to 2 can be all that there was.
+            records.push(record(Kind::Start, 3, u64::MAX, 0));
+            assert_eq!(
+                join(&records, 1, false, u64::MAX)[0].faulty,
+                u64::MAX - 2,
+                "and as many that nobody has"
+            );
+            records.pop();
+            assert_eq!(join(&records, 1, true, 15)[0].faulty, 8, "0 and 2 go on behind the end");
         }
-        assert!(join(&records, 0).is_empty());
+        assert!(join(&records, 0, true, u64::MAX).is_empty());
+    }
+
+    #[test]
+    fn a_run_that_begins_in_the_middle() {
+        let record =
+            |kind, at, job| Record { at: Instant::from_ns(at), kind, cpu: 0, subject: 0, job, value: 0 };
+        let records = [
+            record(Kind::Complete, 5, 70),
+            record(Kind::Release, 10, 71),
+            record(Kind::Start, 11, 71),
+            record(Kind::Complete, 12, 71),
+            record(Kind::Complete, 22, 72),
+        ];
+        let faulty = |whole| join(&records, 1, whole, u64::MAX)[0].faulty;
+        assert_eq!(faulty(false), 1, "72 has no release");
+        assert_eq!(faulty(true), 72, "nor have 0 to 70");
+        assert_eq!(join(&records, 1, false, u64::MAX)[0].jobs.len(), 1);
+        assert_eq!(join(&records[..1], 1, false, u64::MAX)[0], TaskJobs::default());
     }
 }

@@ -28,6 +28,10 @@ struct Document<'a> {
     proven: bool,
     /// From release 0 to the last record.
     duration_ns: u64,
+    /// From here on it was judged, after release 0: later than 0 if the recording has a limit.
+    judged_from_ns: u64,
+    /// Records before that, which made room for newer ones.
+    records_dropped: u64,
     /// `done`; `signal`: one that asks for an orderly end; `overrun`, `panic`: of the task below; `killed`: by the signal
     /// below, or by nobody knows what; `exited`: with the code below, before its end or not in order.
     ending: &'static str,
@@ -81,6 +85,8 @@ pub(crate) fn write(report: &Report) -> String {
         warnings: &report.warnings,
         proven: report.plan.proven,
         duration_ns: report.duration,
+        judged_from_ns: report.since,
+        records_dropped: report.dropped,
         ending,
         signal,
         ended_by,

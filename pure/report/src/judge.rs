@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use taut_event::file::Run;
+use taut_event::file::{Damage, Run};
 use taut_event::{Count, Kind, Record};
 use taut_plan::{ArrivalPlan, ClassPlan, Plan, Term};
 use taut_time::Duration;
@@ -80,6 +80,12 @@ pub(crate) struct Judge<'a> {
     pub(crate) machine: u64,
 }
 
+/// `State::Stopped` of `taut_run`, as recorded.
+const STOPPED: u64 = 3;
+/// How much longer than two of its periods a task may be without a release while others have some: at the end they stop one
+/// after another, and a machine that stands still holds some of them up.
+const SILENCE_NS: u64 = 1_000_000_000;
+
 /// The fact that says that no probe watched the machine.
 const NO_PROBE: &str = "lost-priorities";
 
@@ -91,7 +97,7 @@ pub(crate) fn judge(plan: &Plan, run: &Run) -> Report {
     let history = ages::History::of(plan, &run.records);
     records.extend(ages::chain_ends(plan, &run.records, &history));
     let records = records.as_slice();
-    let (begin, last, ending) = frame(records);
+    let ((begin, end, last), ending) = (frame(run, records), run.ending());
     let cpu_of = |core: u16| plan.cores.get(usize::from(core)).map(|core| core.cpu);
     let of_kind = |kind| records.iter().filter(move |record| record.kind == kind);
     let mut stalls: Vec<(u16, u64, u64)> = of_kind(Kind::Stall)
@@ -118,9 +124,10 @@ pub(crate) fn judge(plan: &Plan, run: &Run) -> Report {
         machine: 0,
     };
     let machine = facts(&run.machine);
-    judge.about_the_run(ending, run.unknown);
+    judge.about_the_run(run);
     judge.about_the_machine(&machine);
-    let joined = jobs::join(records, plan.tasks.len());
+    let joined = jobs::join(records, plan.tasks.len(), run.since.is_none(), end.unwrap_or(u64::MAX));
+    judge.about_the_records(&joined);
     let decisions = Decisions::of(plan, &run.records);
     let (tasks, found) = judge.tasks(&joined, ending, &decisions);
     let channels: Vec<ChannelFigures> = (0..plan.channels.len()).map(|at| judge.channel(at)).collect();
@@ -193,6 +200,8 @@ pub(crate) fn judge(plan: &Plan, run: &Run) -> Report {
         machine,
         begin,
         duration: last.saturating_sub(begin),
+        since: run.since.map_or(0, |since| since.as_ns().saturating_sub(begin)),
+        dropped: run.dropped,
         ending,
         jobs: found,
         stalls,
@@ -211,14 +220,60 @@ impl Judge<'_> {
         at.saturating_sub(self.begin)
     }
 
-    fn about_the_run(&mut self, ending: Ending, unknown: u64) {
+    fn about_the_run(&mut self, run: &Run) {
         // First: what else is found is to be read in its light.
-        self.breaches.extend(Ended::of(ending, self.plan).map(|ending| Breach::Ended { ending }));
+        let damaged =
+            |damage: Damage| Breach::Damaged { byte: damage.at, bytes: damage.bytes, cut: damage.cut };
+        self.breaches.extend(run.damage.map(damaged));
+        let ended = Ended::of(run.ending(), self.plan);
+        // That the end is not there follows from the damage.
+        let ended = ended.filter(|ended| run.damage.is_none() || *ended != Ended::Unrecorded);
+        self.breaches.extend(ended.map(|ending| Breach::Ended { ending }));
+        if run.unwritten > 0 {
+            self.breaches.push(Breach::Unwritten { records: run.unwritten, os_error: run.os_error });
+        }
+        if let Some(since) = run.since {
+            let at_ns = self.since_begin(since.as_ns());
+            self.warnings.push(Warning::Since { at_ns, records: run.dropped });
+        }
         if !self.plan.proven {
             self.warnings.push(Warning::NotProven);
         }
-        if unknown > 0 {
-            self.warnings.push(Warning::Unknown { records: unknown });
+        let tasks = self.plan.tasks.len();
+        let strange = |record: &&Record| {
+            matches!(record.kind, Kind::Release | Kind::Start | Kind::Complete | Kind::Skip)
+                && usize::from(record.subject) >= tasks
+        };
+        let records = run.unknown + run.records.iter().filter(strange).count() as u64;
+        if records > 0 {
+            self.breaches.push(Breach::Unknown { records });
+        }
+    }
+
+    /// What is not recorded, or cannot be so, was not shown.
+    fn about_the_records(&mut self, joined: &[TaskJobs]) {
+        let tasks = joined.iter().zip(&self.promises).zip(&self.plan.tasks);
+        let real_time = tasks.filter_map(|((found, promise), task)| Some((found, promise.as_ref()?, task)));
+        let newest = real_time.clone().flat_map(|(found, ..)| found.jobs.last()).map(|job| job.release).max();
+        for (found, promise, task) in real_time {
+            if found.faulty > 0 {
+                self.breaches.push(Breach::Faulty { task: task.name.clone(), jobs: found.faulty });
+            }
+            let stopped = task.service.as_ref().is_some_and(|service| {
+                let of = self.plan.services.iter().position(|other| other.name == *service);
+                of.is_some_and(|of| self.of(Kind::Service, of).any(|record| record.value == STOPPED))
+            });
+            let ClassPlan::RealTime { arrival: ArrivalPlan::Periodic { offset, .. }, .. } = &task.class
+            else {
+                continue;
+            };
+            let number = found.newest.map_or(0, |newest| newest.saturating_add(1));
+            let due = promise.period.saturating_mul(number).saturating_add(offset.as_ns());
+            let patience = promise.period.saturating_mul(2).saturating_add(SILENCE_NS);
+            let newest = newest.map_or(0, |at| self.since_begin(at));
+            if !stopped && newest.saturating_sub(due) > patience {
+                self.breaches.push(Breach::Silent { task: task.name.clone(), at_ns: due });
+            }
         }
     }
 

@@ -4,6 +4,7 @@
 use taut_event::file::Run;
 use taut_event::{Ending, Kind, Record};
 use taut_plan::Plan;
+use taut_time::Instant;
 
 use crate::decisions::Decisions;
 use crate::figures::{
@@ -32,6 +33,10 @@ pub struct Report {
     pub(crate) machine: Vec<(String, String)>,
     pub(crate) begin: u64,
     pub(crate) duration: u64,
+    /// From here on it was judged, after release 0: 0, or where a recording with a limit begins.
+    pub(crate) since: u64,
+    /// Records before that.
+    pub(crate) dropped: u64,
     pub(crate) ending: Ending,
     /// Complete jobs per task, by release, with what was found of each.
     pub(crate) jobs: Vec<Vec<(Job, Lateness)>>,
@@ -107,6 +112,11 @@ impl Report {
         &self.probes
     }
 
+    /// For how long it was judged (ns): from release 0, or from where a recording with a limit begins, to the last record.
+    pub fn judged(&self) -> u64 {
+        self.duration.saturating_sub(self.since)
+    }
+
     /// How the run ended.
     pub fn ending(&self) -> Ending {
         self.ending
@@ -150,11 +160,12 @@ pub(crate) fn facts(text: &str) -> Vec<(String, String)> {
     lines.map(|(key, value)| (clean(key), clean(value))).collect()
 }
 
-/// When the run began and how its records end.
-pub(crate) fn frame(records: &[Record]) -> (u64, u64, Ending) {
+/// When the run began, when it ended if that is recorded, and the instant up to which it was seen.
+pub(crate) fn frame(run: &Run, records: &[Record]) -> (u64, Option<u64>, u64) {
     let of = |kind| records.iter().find(move |record| record.kind == kind);
     let times = records.iter().filter(|record| record.kind != Kind::Counted).map(|record| record.at.as_ns());
-    let begin = of(Kind::Begin).map(|record| record.at.as_ns());
+    let begin = of(Kind::Begin).map(|record| record.at).or(run.begin).map(Instant::as_ns);
     let begin = begin.or_else(|| times.clone().min()).unwrap_or(0);
-    (begin, times.max().unwrap_or(begin), Ending::of(records))
+    let end = records.iter().filter(|record| record.kind == Kind::End).map(|record| record.at.as_ns()).max();
+    (begin, end, end.or(times.max()).unwrap_or(begin))
 }

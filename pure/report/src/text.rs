@@ -94,13 +94,19 @@ impl Page {
     }
 
     fn verdict(&mut self, report: &Report) {
-        let seconds = span(report.duration);
+        let seconds = span(report.judged());
+        let since = match report.since {
+            0 => String::new(),
+            since => format!(" from {} on", span(since)),
+        };
         let jobs: u64 = report.tasks.iter().map(|task| task.completions).sum();
         let (style, mark, claim) = match &report.verdict {
-            Verdict::Kept => (GREEN, "✔ kept", "every bound held".to_owned()),
-            Verdict::KeptButMachine(late) => {
-                (YELLOW, "✔ kept, but for the machine", format!("{late} late, each explained by a stall"))
-            }
+            Verdict::Kept => (GREEN, "✔ kept", format!("every bound held{since}")),
+            Verdict::KeptButMachine(late) => (
+                YELLOW,
+                "✔ kept, but for the machine",
+                format!("{late} late{since}, each explained by a stall"),
+            ),
             Verdict::Broken(breaches) => {
                 (RED, "✘ broken", plural(breaches.len() as u64, "breach", "breaches"))
             }
@@ -532,6 +538,33 @@ pub(crate) fn breach_text(breach: &Breach) -> String {
             let pinned = if *unpinned { format!(", not on CPU {cpu} alone") } else { String::new() };
             format!("{who} was moved from outside: {policy}{pinned}, seen at {}", span(*at_ns))
         }
+        Breach::Damaged { byte, bytes, cut } => {
+            let what = if *cut { "is cut" } else { "is damaged" };
+            format!("the recording {what} at byte {byte}: the {bytes} from there on are not judged")
+        }
+        Breach::Unwritten { records, os_error } => {
+            let why = match os_error {
+                27 => "the file may not grow (EFBIG)".to_owned(),
+                28 => "the disk was full (ENOSPC)".to_owned(),
+                122 => "the quota was used up (EDQUOT)".to_owned(),
+                error => format!("error {error} of the system"),
+            };
+            format!(
+                "{} could not be written: {why}; what they tell is not judged",
+                plural(*records, "record", "records")
+            )
+        }
+        Breach::Faulty { task, jobs } => format!(
+            "{} of `{task}` not shown: records of them are missing, or contradict each other",
+            plural(*jobs, "job", "jobs")
+        ),
+        Breach::Silent { task, at_ns } => {
+            format!("`{task}` was not released from {} on, while others were", span(*at_ns))
+        }
+        Breach::Unknown { records } => format!(
+            "{} of kinds that this version does not know, or of tasks that the plan does not have",
+            plural(*records, "record", "records")
+        ),
         Breach::Ended { ending } => ended_text(ending),
         Breach::Nothing => "no job of a real-time task completed: nothing was shown".to_owned(),
     }
@@ -624,9 +657,11 @@ pub(crate) fn warning_text(warning: &Warning) -> String {
         Warning::Lost { task, records } => {
             format!("{} of `{task}` lost", plural(*records, "record", "records"))
         }
-        Warning::Unknown { records } => {
-            format!("{} of a newer version left out", plural(*records, "record", "records"))
-        }
+        Warning::Since { at_ns, records } => format!(
+            "judged from {} on: {} before that made room for newer ones, as the recording has a limit",
+            span(*at_ns),
+            plural(*records, "record", "records")
+        ),
     }
 }
 

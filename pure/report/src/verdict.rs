@@ -216,6 +216,41 @@ pub enum Breach {
         #[serde(flatten)]
         ending: Ended,
     },
+    /// The recording is not whole: nothing behind a place of the file was read.
+    Damaged {
+        /// From this byte of the file on.
+        byte: u64,
+        /// How many bytes were not read.
+        bytes: u64,
+        /// Whether the file just ends inside of a block, as one that was cut or whose writer was ended.
+        cut: bool,
+    },
+    /// Records could not be written, as a disk was full, say.
+    Unwritten {
+        /// How many.
+        records: u64,
+        /// The system's error.
+        os_error: u32,
+    },
+    /// Jobs whose records are missing or contradict each other.
+    Faulty {
+        /// Of which task.
+        task: String,
+        /// How many.
+        jobs: u64,
+    },
+    /// Releases of a periodic task end long before those of others.
+    Silent {
+        /// Whose.
+        task: String,
+        /// When the first of those that are missing was due, after release 0.
+        at_ns: u64,
+    },
+    /// Records of kinds that this version does not know, or of tasks that the plan does not have.
+    Unknown {
+        /// How many.
+        records: u64,
+    },
     /// There are real-time tasks, and no job of any of them completed.
     Nothing,
 }
@@ -296,9 +331,11 @@ pub enum Warning {
         /// How many.
         records: u64,
     },
-    /// Records of a newer version were left out.
-    Unknown {
-        /// How many.
+    /// The recording has a limit and kept the newest: what came before is not judged.
+    Since {
+        /// From here on it is, after release 0.
+        at_ns: u64,
+        /// How many records made room.
         records: u64,
     },
 }

@@ -221,7 +221,11 @@ fn drive(control: (u64, u64), torque: (u64, u64), stall: (u16, u64, u64)) -> Rep
         value,
     };
     let records = records.into_iter().map(record).collect();
-    Report::new(&plan, &Run { records, ..run(Script { releases: 1, ..Script::quiet() }) })
+    let mut run = run(Script { releases: 1, ..Script::quiet() });
+    run.records = records;
+    // What came before its job 2 is not among them.
+    run.since = Some(Instant::from_ns(BEGIN));
+    Report::new(&plan, &run)
 }
 
 #[test]
@@ -347,6 +351,165 @@ fn records_of_another_plan_do_no_harm() {
     let report = Report::new(&smaller, &run);
     assert_eq!(report.tasks().len(), 1);
     assert!(!report.text(80, false).is_empty() && !report.json().is_empty());
+}
+
+/// A job that lost its start or release is no smaller count.
+#[test]
+fn a_job_without_its_records_is_not_kept() {
+    let output = || "output".to_owned();
+    let quiet = run(Script::quiet());
+    let of = |task: u16, kinds: &[Kind], jobs: &[u64]| {
+        let mut run = quiet.clone();
+        run.records.retain(|r| !(kinds.contains(&r.kind) && r.subject == task && jobs.contains(&r.job)));
+        Report::new(&plan(), &run)
+    };
+    let without = |kinds: &[Kind], jobs: &[u64]| of(OUTPUT, kinds, jobs);
+    for kinds in [
+        &[Kind::Release][..],
+        &[Kind::Start],
+        &[Kind::Release, Kind::Start, Kind::Complete],
+        &[Kind::Start, Kind::Release],
+    ] {
+        let report = without(kinds, &[10, 1_000]);
+        let breach = Breach::Faulty { task: output(), jobs: 2 };
+        assert_eq!(report.verdict(), &Verdict::Broken(vec![breach]), "{kinds:?}");
+        assert_eq!(report.tasks()[2].completions, 1_248);
+        assert!(report.text(120, false).contains("2 jobs of `output` not shown"));
+    }
+    // All of the last second and a half of a periodic task, and all that it had.
+    let all = [Kind::Release, Kind::Start, Kind::Complete];
+    for first in [1_060, 0] {
+        let jobs: Vec<u64> = (first..1_250).collect();
+        let report = of(PROCESSING, &all, &jobs);
+        let Verdict::Broken(breaches) = report.verdict() else { panic!("{:?}", report.verdict()) };
+        let breach = Breach::Silent { task: "processing".to_owned(), at_ns: (first * 8 + 2) * MS };
+        assert!(breaches.contains(&breach), "{breaches:?}");
+    }
+    let jobs: Vec<u64> = (1_130..1_250).collect();
+    assert_eq!(of(PROCESSING, &all, &jobs).verdict(), &Verdict::Kept, "it may have been held up at the end");
+    assert_eq!(without(&all, &[]).verdict(), &Verdict::Kept);
+}
+
+#[test]
+fn records_that_cannot_be_are_not_kept() {
+    type Change<'c> = &'c dyn Fn(&mut Vec<Record>);
+    let quiet = run(Script::quiet());
+    let changed = |change: Change<'_>| {
+        let mut run = quiet.clone();
+        change(&mut run.records);
+        Report::new(&plan(), &run)
+    };
+    let of = |records: &mut Vec<Record>, kind, job| {
+        records.iter().position(|r| (r.kind, r.subject, r.job) == (kind, OUTPUT, job)).unwrap()
+    };
+    let changes: [Change<'_>; 6] = [
+        &|records| {
+            let at = of(records, Kind::Start, 7);
+            records.push(records[at]);
+        },
+        &|records| {
+            let at = of(records, Kind::Complete, 7);
+            records.push(records[at]);
+        },
+        &|records| {
+            let (start, complete) = (of(records, Kind::Start, 7), of(records, Kind::Complete, 7));
+            (records[start].at, records[complete].at) = (records[complete].at, records[start].at);
+        },
+        &|records| {
+            let at = of(records, Kind::Release, 7);
+            records[at].at = Instant::from_ns(u64::MAX);
+        },
+        &|records| {
+            let at = of(records, Kind::Complete, 7);
+            records[at].at = Instant::from_ns(0);
+        },
+        &|records| {
+            let at = of(records, Kind::Complete, 7);
+            records[at].at = Instant::from_ns(u64::MAX);
+        },
+    ];
+    for (number, change) in changes.iter().enumerate() {
+        let report = changed(change);
+        let breach = Breach::Faulty { task: "output".to_owned(), jobs: 1 };
+        assert_eq!(report.verdict(), &Verdict::Broken(vec![breach]), "{number}");
+        assert!(report.text(100, false).contains("in 10.0 s"), "{number}: {}", report.text(100, false));
+    }
+    let mut run = quiet;
+    run.unknown = 3;
+    run.records.push(Record { subject: 77, ..run.records[run.records.len() / 2] });
+    run.records.last_mut().unwrap().kind = Kind::Release;
+    assert_eq!(Report::new(&plan(), &run).verdict(), &Verdict::Broken(vec![Breach::Unknown { records: 4 }]));
+}
+
+/// The bytes of a quiet run, changed: it is judged up to where it is whole, and never kept.
+#[test]
+fn a_damaged_recording_is_not_kept() {
+    let quiet = run(Script { releases: 60, ..Script::quiet() });
+    let plan = plan();
+    let bytes = taut_event::file::recording("", "", &quiet.records).unwrap();
+    let read = |bytes: &[u8]| Run::from_bytes(bytes).map(|run| Report::new(&plan, &run));
+    assert_eq!(read(&bytes).unwrap().verdict(), &Verdict::Kept);
+    for at in (0..bytes.len()).step_by(97) {
+        let mut changed = bytes.clone();
+        changed[at] ^= 0x40;
+        for changed in [&changed[..], &bytes[..at]] {
+            let Ok(report) = read(changed) else { continue };
+            assert!(!report.verdict().holds(), "byte {at}");
+            assert!(report.text(100, false).contains("✘ broken"));
+            assert!(report.judged() < 1_000 * MS, "byte {at}");
+        }
+    }
+    let mut changed = bytes.clone();
+    changed[48 + 64 + 100] ^= 1;
+    let report = read(&changed).unwrap();
+    let damaged = Breach::Damaged { byte: 48, bytes: bytes.len() as u64 - 48, cut: false };
+    assert_eq!(report.verdict(), &Verdict::Broken(vec![damaged, Breach::Nothing]));
+    assert!(report.text(100, false).contains("the recording is damaged at byte 48"));
+    let report = read(&bytes[..bytes.len() - 1]).unwrap();
+    assert!(report.text(100, false).contains("the recording is cut at byte"));
+}
+
+#[test]
+fn what_was_not_written_is_not_kept() {
+    let mut run = run(Script::quiet());
+    (run.unwritten, run.os_error) = (12, 28);
+    let report = Report::new(&plan(), &run);
+    assert_eq!(report.verdict(), &Verdict::Broken(vec![Breach::Unwritten { records: 12, os_error: 28 }]));
+    assert!(report.text(140, false).contains("12 records could not be written: the disk was full (ENOSPC)"));
+}
+
+/// What made room is not judged, and nothing is said of it but that.
+#[test]
+fn a_recording_with_a_limit_is_judged_from_where_it_begins() {
+    // Late before it begins, and in time ever after.
+    let slow = Script { slow: vec![(PROCESSING, 400, 5_200_000)], ..Script::quiet() };
+    let whole = run(slow);
+    let judged = |from: u64| {
+        let mut run = whole.clone();
+        let since = recorded::BEGIN + from;
+        let all = run.records.len();
+        run.records.retain(|record| record.at.as_ns() > since);
+        (run.dropped, run.since) = ((all - run.records.len()) as u64, Some(Instant::from_ns(since)));
+        Report::new(&plan(), &run)
+    };
+    assert!(!judged(1_000 * MS).verdict().holds());
+    // Inside of jobs, too.
+    for from in (5_000 * MS..5_010 * MS).step_by(1_100_000) {
+        let report = judged(from);
+        assert_eq!(report.verdict(), &Verdict::Kept, "from {from}");
+        let [Warning::Since { at_ns, records }] = report.warnings() else {
+            panic!("{:?}", report.warnings())
+        };
+        assert!(*at_ns == from && *records > 3_000);
+        for task in &report.tasks()[..3] {
+            assert!((620..=626).contains(&task.completions) && task.missed == 0);
+        }
+        let text = report.text(100, false);
+        assert!(text.contains("every bound held from 5.0") && text.contains("judged from 5.0"), "{text}");
+        assert!(text.contains(" jobs in 5.0") || text.contains(" jobs in 4.9"), "{text}");
+        let json: serde_json::Value = serde_json::from_str(&report.json()).unwrap();
+        assert_eq!((&json["judged_from_ns"], &json["records_dropped"]), (&from.into(), &(*records).into()));
+    }
 }
 
 /// A quiet run with one more record, 4.005 s after release 0.

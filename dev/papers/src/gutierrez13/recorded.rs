@@ -212,7 +212,8 @@ pub(super) fn written(output: &Output) -> Result<(), String> {
         told.push(format!("| {} | `{seen}` | {found} | {count} |", decides.protocol));
         panels.push(panel(&format!("{}, recorded by threads", decides.protocol), &recorded.spans));
         let text = plan.to_lock().map_err(|error| error.to_string())?;
-        let run = Run { plan: text, machine: String::new(), records: recorded.records, unknown: 0 };
+        let mut run = Run::of(recorded.records);
+        run.plan = text;
         let trace = Report::new(&plan, &run).perfetto();
         output.bytes(&format!("papers-004-appendix-{}.perfetto-trace", decides.word), &trace)?;
     }

@@ -160,9 +160,7 @@ mod tests {
             let mut record = [0; taut_event::Record::SIZE];
             record[16..24].copy_from_slice(&value.to_le_bytes());
             record[26] = Kind::Begin as u8;
-            let mut bytes = taut_event::file::head("", "").unwrap();
-            bytes.extend_from_slice(&record);
-            boot_ns(&Run::from_bytes(&bytes).unwrap())
+            boot_ns(&Run::of(taut_event::Record::from_bytes(&record).into_iter().collect()))
         };
         assert_eq!((run(5_000), run(0)), (Some(5_000), None));
     }

@@ -91,7 +91,7 @@ pub fn run(
     let lock = folder.path().join("taut.lock");
     std::fs::write(&lock, plan.to_lock().unwrap()).unwrap();
     let out = folder.path().join("out");
-    let config = Config { lock, out: Some(out.clone()), duration, spawned_ns: None };
+    let config = Config { lock, out: Some(out.clone()), duration, spawned_ns: None, record_limit: None };
     let mut told = Told::default();
     let ending = taut_run::run(&config, &mut told, setup);
     let records =

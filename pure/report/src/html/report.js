@@ -48,9 +48,10 @@
   const realTime = data.tasks.filter(task => task.cpu !== null);
 
   // Verdict
-  const words = { "kept": ["✔ Kept", "Every response, latency and age that was recorded stayed within its bound."],
-    "kept-but-machine": ["✔ Kept, but for the machine", `${data.late_machine} late, each explained in full by a stall that the platform probe saw.`],
-    "broken": ["✘ Broken", "A bound was exceeded and it was ours, or what was recorded cannot show that all was kept."] };
+  const since = data.since_ns ? ` From ${span(data.since_ns)} on: what came before made room for it.` : "";
+  const words = { "kept": ["✔ Kept", "Every response, latency and age that was recorded stayed within its bound." + since],
+    "kept-but-machine": ["✔ Kept, but for the machine", `${data.late_machine} late, each explained in full by a stall that the platform probe saw.${since}`],
+    "broken": ["✘ Broken", "A bound was exceeded and it was ours, the run did not come to its own end, or what was recorded cannot show that all was kept."] };
   // Messages mark names with backticks.
   const named = text => text.split("`").map((part, i) => i % 2 ? make("code", null, part) : part);
   const item = (mark, kind, text) => make("li", null, make("b", { class: kind }, mark), named(text));
@@ -63,7 +64,7 @@
   const fact = (name, value) => make("div", null, make("dt", null, name), make("dd", null, value));
   const sum = key => realTime.reduce((total, task) => total + task[key], 0);
   const stalls = data.probes.reduce((total, probe) => total + probe.stalls, 0);
-  add(make("dl", { class: "facts" }, fact("ran for", span(data.duration_ns)), fact("jobs", count(sum("completions"))), fact("deadlines missed", count(sum("missed"))),
+  add(make("dl", { class: "facts" }, fact(data.since_ns ? "judged for" : "ran for", span(data.duration_ns)), fact("jobs", count(sum("completions"))), fact("deadlines missed", count(sum("missed"))),
     fact("releases skipped", count(sum("skipped"))), fact("machine stalls", count(stalls)), fact("proof", data.proven ? "✔ complete" : "✘ incomplete")));
 
   section("Tasks", "Response time, from release to completion, beside its proven bound.");

@@ -355,7 +355,7 @@ fn what_a_dispatcher_records_is_shown_alike() {
             }
         };
         simulation.run(&scenario, &mut note).unwrap();
-        let run = taut_event::file::Run { plan: String::new(), machine: String::new(), records, unknown: 0 };
+        let run = taut_event::file::Run::of(records);
         let report = Report::new(&plan, &run);
         let recorded = report.perfetto();
         assert_eq!(lanes(&recorded), lanes(&simulated), "{rules:?}");
@@ -396,7 +396,7 @@ fn a_run_of_two_cores_in_the_viewer() {
     };
     simulation.run(&Scenario::worst(Duration::from_ms(20)), &mut note).unwrap();
     records[0].value = 30_000;
-    let run = taut_event::file::Run { plan: String::new(), machine: String::new(), records, unknown: 0 };
+    let run = taut_event::file::Run::of(records);
     let report = Report::new(&plan, &run);
     insta::assert_snapshot!("dispatched", lines(&report.perfetto()));
     let spun = &report.resources()[0];

@@ -10,7 +10,7 @@ mod plan;
 
 use std::collections::VecDeque;
 
-use taut_event::file::{Run, head};
+use taut_event::file::{Run, recording};
 use taut_event::{Count, Kind, Record};
 use taut_time::Instant;
 
@@ -241,10 +241,7 @@ fn finish(mut core: Core, releases: u64, killed: bool, now: u64) -> Run {
     let lock = plan().to_lock().expect("the plan should have a text");
     let machine = "kernel = \"6.18.44\"\ncpu = \"AMD EPYC 9R45\"\ncpus = 2\npreemption = \"none\"\nscheduling = \
                    \"SCHED_FIFO\"\nmemory-locked = \"48MiB\"\nisolation = \"none\"\nclock = \"tsc\"\n";
-    let mut bytes = head(&lock, machine).expect("the head should fit");
-    for record in &core.records {
-        bytes.extend_from_slice(&record.to_bytes());
-    }
+    let bytes = recording(&lock, machine, &core.records).expect("the head should fit");
     let mut run = Run::from_bytes(&bytes).expect("what was written should be read");
     run.plan.clear(); // the reports take the plan itself
     run
