@@ -18,6 +18,14 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// - The first [`Plain::used`] bytes of every value are initialised, and are not of padding.
 /// - If [`Plain::VARYING`]: bytes that were not among the first `used` may be uninitialised in a value; there are at
 ///   least 8 bytes, the first 8 are a `u64` that [`Plain::used_by`] understands, and both say the same.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot stand in an object of taut",
+    label = "not a `taut_share::Plain`",
+    note = "any bytes must be a value of it: derive `Clone`, `Copy` and zerocopy's `FromBytes`, `IntoBytes`, `Immutable`, \
+            `KnownLayout`, with `#[repr(C)]`",
+    note = "instead of a `bool` or an enum take a `u8`; fill padding with a field of bytes: \
+            docs/which-one-do-i-need.md has recipes"
+)]
 pub unsafe trait Plain: Copy + Send + 'static {
     /// Whether values use different numbers of bytes, so that fewer need to be copied.
     const VARYING: bool = false;

@@ -63,7 +63,14 @@ fn shapes_that_cannot_be_are_refused() {
         assert_eq!(chen::reader::<u64>(memory(4096), 3, 3).map(drop), readers);
         assert_eq!(hybrid::reader::<u64>(memory(4096), 3, 0, 3).map(drop), readers);
         assert_eq!(improved_chen::slow_reader::<u64>(memory(4096), 0, 1, 0).map(drop), readers);
-        assert_eq!(hybrid::observer::<u64>(memory(4096), 0, 0).map(drop), readers);
+        // Without registered readers there are observers, and the writer.
+        assert_eq!(hybrid::reader::<u64>(memory(4096), 0, 0, 0).map(drop), readers);
+        assert_eq!(hybrid::observer::<u64>(memory(4096), 0, 0).map(drop), Ok(()));
+        assert_eq!(
+            hybrid::writer::<u64>(memory(128), 0, 0).map(drop),
+            Err(LayoutError::TooSmall { needed: 256, given: 128 })
+        );
+        assert_eq!(hybrid::writer::<u64>(memory(65_536), 0, 255).map(drop), Err(LayoutError::Capacity));
         assert_eq!(improved_chen::fast_reader::<u64>(memory(4096), 0, 1).map(drop), Ok(()));
         assert_eq!(chen::writer::<u64>(memory(384), 1).map(drop), small);
     }

@@ -72,7 +72,6 @@ impl Mechanism {
     /// All of them; where several fit and are equally small, the first is chosen.
     pub const ALL: [Self; 15] = [
         Self::Sdrtr,
-        Self::Sdrtw,
         Self::Qrtr,
         Self::Presence,
         Self::Chen,
@@ -81,6 +80,8 @@ impl Mechanism {
         Self::Hybrid,
         Self::ImprovedChen,
         Self::Nbw,
+        // Behind Hybrid, which serves the same parties: its one slot is for who asks for it.
+        Self::Sdrtw,
         Self::Srp,
         Self::Msrp,
         Self::Mpcp,
@@ -138,7 +139,7 @@ impl Mechanism {
     /// Whether it is for a channel of `kind` between these parties. What depends on times is not asked here.
     ///
     /// The readers of Chen, Double Buffer, Presence and Peterson store words that the writer looks at, which a client
-    /// that reads cannot. Hybrid lets any number look on without a word. Improved Chen and NBW rest on how seldom is
+    /// that reads cannot. Hybrid lets any number look on without a word, also where nobody else reads. Improved Chen and NBW rest on how seldom is
     /// written, which only a real-time writer promises. Under a lock all parties are real-time: nobody else is waited for.
     pub fn serves(self, kind: Kind, parties: &Parties) -> bool {
         let &Parties { real_time_writer, readers, real_time_readers, client_readers, synchronous } = parties;
@@ -152,7 +153,8 @@ impl Mechanism {
             Self::Chen | Self::DoubleBuffer | Self::Presence | Self::Peterson => {
                 real_time_readers >= 1 && client_readers == 0 && readers <= self.claims_max()
             }
-            Self::Hybrid => (1..=self.claims_max()).contains(&real_time_readers),
+            Self::Hybrid if real_time_readers == 0 => real_time_writer && readers >= 1,
+            Self::Hybrid => real_time_readers <= self.claims_max(),
             Self::ImprovedChen | Self::Nbw => real_time_writer && real_time_readers >= 1,
             Self::Srp | Self::Msrp | Self::Mpcp => {
                 real_time_writer && readers >= 1 && real_time_readers == readers
@@ -283,6 +285,7 @@ mod tests {
         assert_eq!(Mechanism::Qrtr.bytes(24, 4, 1), Some(256 + 128));
         assert_eq!(Mechanism::Qrtr.bytes(272, 4, 1), Some(256 + 4 * 320));
         // As docs/which-one-do-i-need.md has them.
+        assert_eq!(Mechanism::Hybrid.bytes(64, 2, 0), Some(384));
         assert_eq!(Mechanism::Hybrid.bytes(256, 10, 2), Some(3584));
         assert_eq!(Mechanism::Chen.bytes(256, 4, 2), Some(1408));
         assert_eq!(Mechanism::Presence.bytes(256, 4, 2), Some(1280));
@@ -329,7 +332,7 @@ mod tests {
         };
         let claiming = vec![Presence, Chen, DoubleBuffer, Peterson, Hybrid];
         assert_eq!(of(Kind::State, false, 1, 1, 0), [vec![Mechanism::Sdrtr], claiming.clone()].concat());
-        assert_eq!(of(Kind::State, true, 3, 0, 1), [Mechanism::Sdrtw]);
+        assert_eq!(of(Kind::State, true, 3, 0, 1), [Hybrid, Mechanism::Sdrtw]);
         assert_eq!(of(Kind::State, true, 2, 1, 0), [claiming.clone(), vec![ImprovedChen, Nbw]].concat());
         assert_eq!(of(Kind::State, true, 2, 1, 1), [Hybrid, ImprovedChen, Nbw]);
         assert_eq!(of(Kind::State, false, 2, 2, 0), claiming);

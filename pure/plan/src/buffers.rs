@@ -19,6 +19,10 @@ const BUFFERS_MAX: u64 = 256;
 /// Spare buffers for readers that look on: that many writes more until one is overtaken.
 const SPARE_TO_LOOK_ON: u64 = 2;
 
+/// Bytes up to which a value is copied so quickly that two buffers are enough for readers that all look on: with one, a
+/// writer that does not pause keeps them from ever reading it.
+const SMALL: u32 = 1024;
+
 /// A state in a protocol that counts buffers.
 pub(crate) struct Choice {
     pub(crate) mechanism: Mechanism,
@@ -163,6 +167,7 @@ fn candidate(
             (buffers::all_slow(buffers::Protocol::DoubleBuffer, all).map_err(|_| Misfit::Size)?, all)
         }
         Mechanism::Presence => (buffers::presence(all).map_err(|_| Misfit::Size)?, all),
+        Mechanism::Hybrid if urgent == 0 => (if value > SMALL { 2 + SPARE_TO_LOOK_ON } else { 2 }, 0),
         Mechanism::Hybrid => (urgent + 2 + if looks_on { SPARE_TO_LOOK_ON } else { 0 }, urgent),
         Mechanism::ImprovedChen => {
             let touch = touching(model, channel, promises).ok_or(Misfit::Size)?;
@@ -260,7 +265,12 @@ fn reason(model: &Model, channel: &Channel, choice: &Choice, next: Option<&Choic
     if pinned {
         parts.push("pinned".to_owned());
     }
-    parts.push(format!("state of a {writer} with a real-time reader"));
+    let readers = if channel.readers.iter().any(|reader| model.is_real_time(*reader)) {
+        " with a real-time reader"
+    } else {
+        ", no real-time reader"
+    };
+    parts.push(format!("state of a {writer}{readers}"));
     parts.push(format!("{} buffers, {} bytes", choice.buffers, choice.bytes));
     if let Some(names) = names(Way::Claims) {
         parts.push(format!("slow, safe whatever time it takes: {names}"));

@@ -258,7 +258,7 @@ fn rules() {
     tell(0, "name = \"recording\"", "name = \"output\"");
     tell(0, "app = \"cochlear\"", "app = \"../cochlear\"");
     tell(0, "place = \"segment\"", "place = \"process\"");
-    tell(0, "mechanism = \"sdrtw\"", "mechanism = \"sdrtr\"");
+    tell(0, "mechanism = \"hybrid\"", "mechanism = \"sdrtr\"");
     tell(0, ", triggered = true", "");
     tell(0, "trigger = \"electrodes\"", "trigger = \"audio\"");
     tell(0, "service = \"sound\"", "service = \"vision\"");

@@ -335,10 +335,14 @@ impl<'m> Claims<'m> {
     }
 
     /// For the writer, which has published `newest` last: a slot that no reader copies (I1), the one whose turn it is,
-    /// or one that takes its place. At most one fence, and a load and an exchange per reader.
+    /// or one that takes its place. At most one fence, and a load and an exchange per reader; of no
+    /// readers nothing.
     #[inline(always)]
     pub(super) fn free(&self, newest: u64, turns: &mut Turns) -> usize {
-        fence(SeqCst); // O3 cross: the latest store before the claim loads.
+        // Where nobody can claim, there is nothing to be before.
+        if self.words.count() > 0 {
+            fence(SeqCst); // O3 cross: the latest store before the claim loads.
+        }
         // One word of marks stays in a register.
         if self.slots <= 64 {
             self.unclaimed::<1>(newest, turns)

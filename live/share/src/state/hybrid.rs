@@ -210,6 +210,45 @@ pub(super) fn check<T: Plain>(memory: &Claimed<'_>, readers: u32, spare: u32) ->
     fit(memory, bytes::<T>(readers, spare))
 }
 
+/// Spare slots that are enough where nobody is registered: none, or 2 for values from a kilobyte on. Under a writer that
+/// never pauses an observer then reads 64 bytes in 90 ns at the 99th percentile, and 4 KiB in 0.6 µs; with none 4 KiB take
+/// 1.2 µs, and more than 2 cost the writer its first cache. (Of a prototype with a count in each slot, on a Zen 4.)
+pub const fn observed_spare<T: Plain>() -> u32 {
+    if size_of::<T>() > 1024 { 2 } else { 0 }
+}
+
+/// The writer, and an observer to be cloned, on one memory, where nobody is registered: [`bytes`] of 0 readers. It is
+/// [`super::sdrtw`]'s promise, all that write and read, on one slot more and a line: the writer only stores, as there, and
+/// a reader that was overtaken is told, but it is overtaken only by the second write behind the one that it copies (by the
+/// one behind `spare` + 1), where one slot lets every write disturb it. (Under a writer that never pauses a reader of one
+/// slot has to try again for milliseconds.)
+///
+/// ```
+/// use taut_share::{Line, Memory, state::hybrid};
+///
+/// const SPARE: u32 = hybrid::observed_spare::<[u64; 8]>();
+/// const LINES: usize = hybrid::bytes::<[u64; 8]>(0, SPARE) / size_of::<Line>();
+/// let mut lines = [const { Line::new() }; LINES];
+/// let (mut writer, mut display) = hybrid::observed::<[u64; 8]>(Memory::new(&mut lines), SPARE)?;
+/// let mut logger = display.clone();
+/// writer.write(&[7; 8]);
+/// assert_eq!(display.try_read().map(|sample| sample.map(|sample| sample.version)), Ok(Some(1)));
+/// assert_eq!(logger.read_if_newer().map(|sample| sample.is_some()), Ok(true));
+/// # Ok::<(), taut_share::LayoutError>(())
+/// ```
+///
+/// # Errors
+///
+/// [`LayoutError`]; slots (2 more than spare ones) are at most 256.
+pub fn observed<T: Plain>(
+    memory: Memory<'_>,
+    spare: u32,
+) -> Result<(Writer<'_, T>, Observer<'_, T>), LayoutError> {
+    let memory = memory.claim();
+    check::<T>(&memory, 0, spare)?;
+    Ok((Writer::attach(&memory, 0, spare), Shared::on(&memory, 0, spare).observer()))
+}
+
 fn check_readers<T: Plain>(memory: &Claimed<'_>, readers: u32, spare: u32) -> Result<(), LayoutError> {
     if readers == 0 { Err(LayoutError::Readers) } else { check::<T>(memory, readers, spare) }
 }
@@ -258,7 +297,7 @@ pub unsafe fn writer<T: Plain>(
     spare: u32,
 ) -> Result<Writer<'_, T>, LayoutError> {
     let memory = memory.claim();
-    check_readers::<T>(&memory, readers, spare)?;
+    check::<T>(&memory, readers, spare)?;
     Ok(Writer::attach(&memory, readers, spare))
 }
 
@@ -301,7 +340,7 @@ pub unsafe fn observer<T: Plain>(
     spare: u32,
 ) -> Result<Observer<'_, T>, LayoutError> {
     let memory = memory.claim();
-    check_readers::<T>(&memory, readers, spare)?;
+    check::<T>(&memory, readers, spare)?;
     Ok(Shared::on(&memory, readers, spare).observer())
 }
 

@@ -444,35 +444,37 @@ impl<'m, T: Plain> Reader<'m, T> {
     /// than the last time.
     #[inline]
     pub fn read(&mut self) -> Option<T> {
-        self.read_sample().map(|sample| sample.value)
+        // SAFETY: `copy` fills what a value uses. Its number, which would be a load more, nobody asks for.
+        unsafe { whole_sample(|value| self.enter().then(|| self.copy(value)).map(|()| 0)) }
+            .map(|sample| sample.value)
     }
 
     /// The newest value with its number; `None` before the first one.
     #[inline]
     pub fn read_sample(&mut self) -> Option<Sample<T>> {
         // SAFETY: `copy` fills what a value uses.
-        unsafe { whole_sample(|value| self.enter().then(|| self.copy(value))) }
+        unsafe { whole_sample(|value| self.enter().then(|| self.copy_numbered(value))) }
     }
 
     /// The newest value if it is another one than this reader returned last; else `None`, after one load.
     #[inline]
     pub fn read_if_newer(&mut self) -> Option<Sample<T>> {
         // SAFETY: `copy` fills what a value uses.
-        unsafe { whole_sample(|value| (self.enter() && self.new).then(|| self.copy(value))) }
+        unsafe { whole_sample(|value| (self.enter() && self.new).then(|| self.copy_numbered(value))) }
     }
 
     /// [`Reader::read`] into `value`, which is not moved again; the result is the number of the write. If it is `None`,
     /// `value` is as it was.
     #[inline]
     pub fn read_into(&mut self, value: &mut T) -> Option<u64> {
-        self.enter().then(|| self.copy(uninit(value)))
+        self.enter().then(|| self.copy_numbered(uninit(value)))
     }
 
     /// [`Reader::read_if_newer`] into `value`, which is not moved again; the result is the number of the write. If it is
     /// `None`, `value` is as it was.
     #[inline]
     pub fn read_if_newer_into(&mut self, value: &mut T) -> Option<u64> {
-        (self.enter() && self.new).then(|| self.copy(uninit(value)))
+        (self.enter() && self.new).then(|| self.copy_numbered(uninit(value)))
     }
 
     /// Shows `look` the newest value where it lies; `None` before the first one. `look` may take its time: the writer
@@ -487,9 +489,16 @@ impl<'m, T: Plain> Reader<'m, T> {
         Some(unsafe { self.object.values.lend(self.slot - 1, look) })
     }
 
-    /// Copies the value of the slot that it is in; its number.
+    /// Copies the value of the slot that it is in; its number, by one load more.
     #[inline(always)]
-    fn copy(&mut self, value: &mut MaybeUninit<T>) -> u64 {
+    fn copy_numbered(&mut self, value: &mut MaybeUninit<T>) -> u64 {
+        self.copy(value);
+        self.object.number(self.slot)
+    }
+
+    /// Copies the value of the slot that it is in.
+    #[inline(always)]
+    fn copy(&mut self, value: &mut MaybeUninit<T>) {
         self.new = false;
         // SAFETY:
         // - slot is 1 ..= P + 2 (`enter` said so), and a T fits (layout);
@@ -497,7 +506,6 @@ impl<'m, T: Plain> Reader<'m, T> {
         // - exclusive against our writer: we are in the slot (I1), so it leaves it alone (I3), and its content is there
         //   (O1). A hostile process is outside of this program: its bits are a T as any.
         unsafe { self.object.values.read_into(self.slot - 1, value) };
-        self.object.number(self.slot)
     }
 }
 

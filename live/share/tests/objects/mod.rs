@@ -16,6 +16,7 @@ mod improved_chen_slow;
 mod improved_double_buffer;
 mod improved_peterson;
 mod nbw_temporal;
+mod observed;
 mod peterson;
 mod presence;
 mod qrtr;
@@ -35,6 +36,7 @@ pub(crate) use improved_chen_slow::ImprovedChenSlow;
 pub(crate) use improved_double_buffer::ImprovedDoubleBuffer;
 pub(crate) use improved_peterson::ImprovedPeterson;
 pub(crate) use nbw_temporal::NbwTemporal;
+pub(crate) use observed::Observed;
 pub(crate) use peterson::Peterson;
 pub(crate) use presence::Presence;
 pub(crate) use qrtr::Qrtr;
@@ -52,6 +54,7 @@ macro_rules! every_state {
         $then! {
             chen Chen
             hybrid Hybrid
+            observed Observed
             improved_chen_fast ImprovedChenFast
             improved_chen_slow ImprovedChenSlow
             double_buffer DoubleBuffer

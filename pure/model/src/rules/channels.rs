@@ -222,7 +222,9 @@ fn serves(mechanism: Mechanism) -> &'static str {
             "is for a state with a real-time reader, all readers being tasks, 58 at most; clients map what they read \
              for reading alone, and its readers store a word"
         }
-        Mechanism::Hybrid => "is for a state with a real-time reader, 250 of them at most",
+        Mechanism::Hybrid => {
+            "is for a state with a real-time reader, 250 of them at most, or of a real-time writer with readers that are not"
+        }
         Mechanism::ImprovedChen | Mechanism::Nbw => {
             "is for the state of a real-time writer with a real-time reader: it rests on how seldom is written"
         }
