@@ -392,7 +392,9 @@ fn a_run_of_two_cores_in_the_viewer() {
         // A switch takes 100 us, of which nobody has anything.
         let late = matches!(event.kind, taut_sim::Kind::Start | taut_sim::Kind::Resume);
         let at = event.at.checked_add(Duration::from_us(if late { 100 } else { 0 })).unwrap();
-        records.extend(as_recorded(Event { at, ..event }, false));
+        let cpu = set.tasks()[event.task].core as u8;
+        let recorded = as_recorded(Event { at, ..event }, false);
+        records.extend(recorded.map(|record| taut_event::Record { cpu, ..record }));
     };
     simulation.run(&Scenario::worst(Duration::from_ms(20)), &mut note).unwrap();
     records[0].value = 30_000;
