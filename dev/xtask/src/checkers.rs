@@ -26,7 +26,7 @@ fn miri() -> Step {
             "-p taut-share --test printed* --test stress*",
             "-p taut-time -p taut-event -p taut-atomic -p taut-scope --lib",
             "-p taut-lock --test conformance --test stress*",
-            "-p taut-lock --lib -- desk gate latch",
+            "-p taut-lock --lib -- request_slot gate latch",
             "-p taut-exec --lib -- tests::across tests::behaviour::locks tests::late::floors",
         ],
     ];
@@ -80,7 +80,7 @@ fn thread_sanitizer() -> Vec<Step> {
     };
     vec![
         of("thread sanitizer", "-p taut-share -p taut-lock --test stress*"),
-        of("thread sanitizer taut-lock", "-p taut-lock --lib -- desk gate latch"),
+        of("thread sanitizer taut-lock", "-p taut-lock --lib -- request_slot gate latch"),
         of("thread sanitizer taut-exec", "-p taut-exec --lib -- tests::across tests::behaviour tests::late"),
     ]
 }

@@ -15,7 +15,7 @@ const ROOMS: &[&str] = &[
     "live/share/src/",
     "live/trace/src/ring.rs",
     "live/lock/src/bell.rs",
-    "live/lock/src/desk.rs",
+    "live/lock/src/request_slot.rs",
     "live/lock/src/gate.rs",
     "live/lock/src/latch.rs",
     "live/lock/src/life.rs",

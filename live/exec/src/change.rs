@@ -341,6 +341,6 @@ impl Exec<'_> {
 
     fn ask(&self, brand: u64, question: Question) -> Answer {
         let core = self.cores.iter().find(|core| core.brand == brand).ok_or(ChangeError::Foreign)?;
-        core.desk.ask(question, || core.call()).unwrap_or(Err(ChangeError::Stopped))
+        core.requests.requester().ask(question, || core.call()).unwrap_or(Err(ChangeError::Stopped))
     }
 }

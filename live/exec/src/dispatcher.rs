@@ -28,6 +28,8 @@ pub(crate) fn dispatch(
     stop: &(dyn Fn(u32) + Sync),
 ) {
     let mut admissions = Admissions::new(works.works.len());
+    // There is one dispatcher.
+    let Some(mut responder) = shared.requests.responder() else { return };
     begin(shared, origin_ns);
     bells.begin_at(origin_ns);
     loop {
@@ -44,7 +46,7 @@ pub(crate) fn dispatch(
         bells.look();
         shared.tell_back(&mut inside, now_ns);
         let mut resumed = None;
-        let answered = shared.desk.answer(|question| {
+        let answered = responder.answer(|question| {
             resumed = question.resumed();
             shared.answer(inside.state(), question)
         });
@@ -86,7 +88,7 @@ pub(crate) fn dispatch(
             ahead.arm(second);
         }
         if answered {
-            shared.desk.wake();
+            responder.wake();
         }
         if stopped_by != NONE {
             stop(stopped_by);
@@ -98,7 +100,7 @@ pub(crate) fn dispatch(
             bells.sleep(shared, calls, (first, now_ns), admissions.wait());
         }
     }
-    shared.desk.close();
+    drop(responder);
     shared.quit.store(true, Ordering::Release);
     for gate in &shared.gates {
         gate.open();

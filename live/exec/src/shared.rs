@@ -24,10 +24,10 @@ use std::cell::{OnceCell, UnsafeCell};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 use taut_event::{Count, Kind};
-use taut_lock::desk::Desk;
 use taut_lock::gate::Gate;
 use taut_lock::latch::Latch;
 use taut_lock::mark::{Intruder, Mark};
+use taut_lock::request_slot::RequestSlot;
 use taut_policy::Misuse;
 use taut_sys::account::Account;
 use taut_sys::cpu::CpuReader;
@@ -81,7 +81,7 @@ pub(crate) struct Shared {
     /// Of each task, whether it uses a resource of several cores.
     pub(crate) shares: Box<[bool]>,
     /// What is asked from outside.
-    pub(crate) desk: Desk<Question, Answer>,
+    pub(crate) requests: RequestSlot<Question, Answer>,
     /// Unlike any other core's of this process.
     pub(crate) brand: u64,
     pub(crate) names: Box<[String]>,
@@ -223,7 +223,7 @@ impl Shared {
             words,
             resources,
             shares,
-            desk: Desk::default(),
+            requests: RequestSlot::default(),
             brand,
             names,
             by_hand,

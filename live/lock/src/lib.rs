@@ -9,7 +9,7 @@
 //! | the same in an `async` function | [`Watch`] | the same; waiting takes a thread, which is not real-time |
 //! | one state for the threads of a processor, in sections that cost two stores | [`mark::Mark`] | 3 loads, 2 stores; no system call |
 //! | one thread to sleep until another lets it go on | [`gate::Gate`] | 1 exchange; to open 1 store and 1 system call |
-//! | to ask a thread that does not wait | [`desk::Desk`] | for that one 1 load, and 1 store for an answer; who asks blocks |
+//! | to ask a thread that does not wait | [`request_slot::RequestSlot`] | for that one 1 load, and 1 store for an answer; who asks blocks |
 //! | threads without priorities to take turns | [`latch::Latch`] | uncontended 2 exchanges, no system call |
 //! | two threads to share one end of an object | [`Serial`] | uncontended 2 exchanges, no system call |
 //! | cores to take turns, in short sections | [`spin`] | uncontended 1 exchange, 4 stores, a load for each other core |
@@ -20,7 +20,6 @@
 //! The wait-free objects themselves are in `taut-share`, which makes no system call.
 
 mod bell;
-pub mod desk;
 pub mod gate;
 mod gates;
 mod global;
@@ -32,6 +31,7 @@ pub mod mark;
 #[cfg(not(any(loom, shuttle)))]
 mod place;
 pub mod queued;
+pub mod request_slot;
 mod serial;
 mod sleep;
 pub mod spin;

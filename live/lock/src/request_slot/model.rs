@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! `RUSTFLAGS="--cfg loom" cargo test -p taut-lock --release --lib desk`, and the same with `--cfg shuttle`.
+//! `RUSTFLAGS="--cfg loom" cargo test -p taut-lock --release --lib request_slot`, and the same with `--cfg shuttle`.
 
 #[cfg(loom)]
 use loom::{sync::Arc, thread};
@@ -34,11 +34,11 @@ impl Without {
 /// `called`, or again and again.
 fn asked(without: Without, called: bool, askers: u32, questions: u32, answers: u32) {
     explore(move || {
-        let shared = Arc::new((Desk { without, ..Desk::default() }, Gate::default()));
-        let ask = move |shared: &(Desk<u32, u32>, Gate), asker: u32| {
+        let shared = Arc::new((RequestSlot { without, ..RequestSlot::default() }, Gate::default()));
+        let ask = move |shared: &(RequestSlot<u32, u32>, Gate), asker: u32| {
             let answer = |at| {
                 let question = 10 * asker + at;
-                let answer = shared.0.ask(question, || shared.1.open());
+                let answer = shared.0.requester().ask(question, || shared.1.open());
                 assert!(answer.is_none_or(|answer| answer == question + 1), "another's");
                 answer.is_some()
             };
@@ -49,6 +49,7 @@ fn asked(without: Without, called: bool, askers: u32, questions: u32, answers: u
             thread::spawn(move || ask(&shared, asker))
         };
         let threads: Vec<_> = (0..askers).map(spawn).collect();
+        let mut responder = shared.0.responder().unwrap();
         let mut given = 0;
         while given < answers {
             match called {
@@ -56,15 +57,15 @@ fn asked(without: Without, called: bool, askers: u32, questions: u32, answers: u
                 // Whatever is asked is found in the end.
                 false => thread::yield_now(),
             }
-            if shared.0.answer(|question| question + 1) {
+            if responder.answer(|question| question + 1) {
                 given += 1;
-                // The last has it from `close` if it must.
+                // The last has it from the end if it must.
                 if given < answers {
-                    shared.0.wake();
+                    responder.wake();
                 }
             }
         }
-        shared.0.close();
+        drop(responder);
         let had: u32 = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
         assert_eq!(had, answers, "an answer is lost");
     });

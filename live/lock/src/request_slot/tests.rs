@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::*;
+use crate::gate::Gate;
+
+/// Answers at each call, until it has been asked for 0.
+fn answers(mut responder: Responder<'_, u32, u32>, call: &Gate) {
+    let mut over = false;
+    while !over {
+        call.wait();
+        if responder.answer(|question| {
+            over = question == 0;
+            question + 1
+        }) {
+            responder.wake();
+        }
+    }
+}
+
+#[test]
+fn each_has_its_own_answer() {
+    let (slot, call) = (RequestSlot::default(), Gate::default());
+    let (requester, responder) = (slot.requester(), slot.responder().unwrap());
+    std::thread::scope(|threads| {
+        let call = &call;
+        threads.spawn(move || answers(responder, call));
+        std::thread::scope(|askers| {
+            for asker in 1..4 {
+                askers.spawn(move || {
+                    for question in (asker * 1000..).take(if cfg!(miri) { 5 } else { 500 }) {
+                        assert_eq!(requester.ask(question, || call.open()), Some(question + 1));
+                    }
+                });
+            }
+        });
+        assert_eq!(requester.ask(0, || call.open()), Some(1));
+    });
+    assert_eq!(requester.ask(7, || panic!("nobody is to be called")), None);
+    assert!(slot.responder().is_none(), "there is one");
+}
+
+#[test]
+fn answering_that_panics_closes() {
+    let (slot, call) = (RequestSlot::<u32, u32>::default(), Gate::default());
+    let (requester, mut responder) = (slot.requester(), slot.responder().unwrap());
+    std::thread::scope(|threads| {
+        let call = &call;
+        let panicked = threads.spawn(move || {
+            call.wait();
+            responder.answer(|_| panic!("on purpose"))
+        });
+        assert_eq!(requester.ask(1, || call.open()), None);
+        assert!(panicked.join().is_err());
+    });
+    assert_eq!(requester.ask(2, || call.open()), None);
+}
+
+#[test]
+fn calling_that_panics_leaves_the_slot_in_order() {
+    let (slot, call) = (RequestSlot::default(), Gate::default());
+    let (requester, responder) = (slot.requester(), slot.responder().unwrap());
+    assert!(catch_unwind(AssertUnwindSafe(|| requester.ask(1, || panic!("on purpose")))).is_err());
+    std::thread::scope(|threads| {
+        let call = &call;
+        threads.spawn(move || answers(responder, call));
+        // The question that was left behind is answered at any call.
+        call.open();
+        assert_eq!(requester.ask(0, || call.open()), Some(1));
+    });
+}
+
+#[test]
+fn a_responder_that_goes_closes() {
+    let slot = RequestSlot::<u32, u32>::default();
+    let responder = slot.responder().unwrap();
+    assert!(slot.responder().is_none(), "there is one");
+    drop(responder);
+    assert!(slot.responder().is_none(), "and none after it");
+    assert_eq!(slot.requester().ask(1, || panic!("nobody is to be called")), None);
+}
