@@ -56,7 +56,7 @@ impl Setup<'_> {
     /// 6 · N + 32 asleep; `tests/deaths.rs`, with 3 parties, saw 50 and 28. Waits for others' sections come on top, as the protocols'
     /// analyses count them.
     ///
-    /// The next one is told, and all after it until one repairs the value: see [`Job::recover`](crate::Job::recover).
+    /// The next one is told, and all after it until one repairs the value: see [`Job::recover_global`](crate::Job::recover_global).
     ///
     /// *Needs*: no CPU is used by cores of two of the processes, for who spins there would keep out whom it waits for.
     /// [`Setup::run`] refuses a strict core whose CPU is that of another one's among all that have a place in `between.lives`

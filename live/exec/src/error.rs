@@ -66,10 +66,11 @@ pub enum LockError {
     Killed,
     /// It is asked for inside of a section of one that several cores use, or the other way round.
     Nested,
-    /// A process died, or a job of it panicked, in the middle of a change of the value, and nobody has repaired it since.
-    OwnerDied {
-        /// Which party of the lock it was.
-        party: u32,
+    /// A job panicked, or its process died, in the middle of a change of the value, and nobody has repaired it since: see
+    /// [`Job::recover`](crate::Job::recover), or [`Job::recover_global`](crate::Job::recover_global) if several cores use it.
+    Poisoned {
+        /// Who it was: the task's position on its core; if several cores use it, the party of the lock.
+        by: u32,
     },
 }
 
@@ -86,9 +87,9 @@ impl fmt::Display for LockError {
             Self::Nested => f.write_str(
                 "a section of a resource of several cores has no other inside, nor around it: lock one after the other",
             ),
-            Self::OwnerDied { party } => write!(
+            Self::Poisoned { by } => write!(
                 f,
-                "party {party} died in the middle of a change: repair the value with `Job::recover`"
+                "job or party {by} panicked or died in the middle of a change: repair the value with `Job::recover`"
             ),
             Self::Killed => f.write_str("the job was told to end by its overrun policy: return"),
         }

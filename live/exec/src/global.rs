@@ -208,28 +208,34 @@ impl<'m, T> Inner<'m, T> {
         }
     }
 
-    /// Which party has left the value half changed, if it is not whole. For who holds the lock, as the next two.
+    /// Which party has left the value half changed, if it is not whole. For the holder of the lock, as the next three.
     pub(crate) fn torn_by(&self) -> Option<u32> {
-        if let Value::Between { place, .. } = &self.value { place.torn_by() } else { None }
+        match &self.value {
+            Value::Own(cell) => cell.poison.by(),
+            Value::Between { place, .. } => place.torn_by(),
+        }
     }
 
     /// `party` by the lock's number.
     pub(crate) fn tear(&self, party: u32) {
-        if let Value::Between { place, .. } = &self.value {
-            place.tear(party);
+        match &self.value {
+            Value::Own(cell) => cell.poison.put(party),
+            Value::Between { place, .. } => place.tear(party),
         }
     }
 
     /// `party` by its position among those of this process.
     pub(crate) fn tear_own(&self, party: u32) {
-        if let Value::Between { place, first_seat, .. } = &self.value {
-            place.tear(first_seat + party);
+        match &self.value {
+            Value::Own(cell) => cell.poison.put(party),
+            Value::Between { place, first_seat, .. } => place.tear(first_seat + party),
         }
     }
 
     pub(crate) fn mend(&self) {
-        if let Value::Between { place, .. } = &self.value {
-            place.mend();
+        match &self.value {
+            Value::Own(cell) => cell.poison.clear(),
+            Value::Between { place, .. } => place.mend(),
         }
     }
 

@@ -20,7 +20,7 @@ impl Job<'_> {
     ///
     /// # Errors
     /// [`LockError`]: [`LockError::Nested`] inside of another section, [`LockError::NotListed`] if the task does not use it,
-    /// [`LockError::OwnerDied`] if the value was left half changed: see [`Job::recover`].
+    /// [`LockError::Poisoned`] if the value was left half changed: see [`Job::recover_global`].
     pub fn lock_global<T: Send, R>(
         &mut self,
         global: &Global<'_, T>,
@@ -30,20 +30,20 @@ impl Job<'_> {
         if let Some(party) = held.asking.inner.torn_by() {
             // It has changed nothing.
             held.give_back();
-            return Err(LockError::OwnerDied { party });
+            return Err(LockError::Poisoned { by: party });
         }
         Ok(self.inside(held, section))
     }
 
-    /// As [`Job::lock_global`], also if a process died in the middle of a change: then `section` gets the party that this
+    /// As [`Job::lock_global`], also if a job panicked or a process died in the middle of a change: then `section` gets the party that this
     /// was, and a value of which any part may be the old one or the new one. It makes it whole; what it leaves counts as
     /// whole when it returns, and not if it panics or its process dies. `None` if the value is whole.
     ///
     /// *Real-time*: as [`Job::lock_global`].
     ///
     /// # Errors
-    /// As [`Job::lock_global`], but for [`LockError::OwnerDied`].
-    pub fn recover<T: Send, R>(
+    /// As [`Job::lock_global`], but for [`LockError::Poisoned`].
+    pub fn recover_global<T: Send, R>(
         &mut self,
         global: &Global<'_, T>,
         section: impl FnOnce(&mut T, Option<u32>, &mut Self) -> R,
@@ -88,14 +88,30 @@ impl Job<'_> {
     }
 
     fn inside<T, R>(&mut self, held: Holding<'_, '_, T>, section: impl FnOnce(&mut T, &mut Self) -> R) -> R {
-        self.depth += 1;
+        let depth = Depth::of(self);
         // SAFETY: we hold the lock until `held` is given back or dropped, which is after the last use of the reference; not
         // twice, for sections are not inside of others; what the last holder did is seen by the lock's own orderings.
-        let result = unsafe { held.asking.inner.with(|value| section(value, self)) };
+        let result = unsafe { held.asking.inner.with(|value| section(value, depth.0)) };
         held.give_back();
-        self.depth -= 1;
+        drop(depth);
         self.after_section();
         result
+    }
+}
+
+/// The job is inside of one section more, until this is dropped: also by a panic that the job catches.
+struct Depth<'d, 'j>(&'d mut Job<'j>);
+
+impl<'d, 'j> Depth<'d, 'j> {
+    fn of(job: &'d mut Job<'j>) -> Self {
+        job.depth += 1;
+        Self(job)
+    }
+}
+
+impl Drop for Depth<'_, '_> {
+    fn drop(&mut self) {
+        self.0.depth -= 1;
     }
 }
 
@@ -149,7 +165,7 @@ impl<T> Holding<'_, '_, T> {
 }
 
 impl<T> Drop for Holding<'_, '_, T> {
-    /// The section panics: where other processes go on with the value, they are told as if this one had died.
+    /// The section panics: those that go on with the value, in this process or in others, are told as if its party had died.
     #[cold]
     fn drop(&mut self) {
         let Asking { inner, party, .. } = self.asking;

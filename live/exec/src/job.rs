@@ -12,7 +12,7 @@ use taut_time::Instant;
 use crate::error::LockError;
 use crate::jobs::Arrived;
 use crate::key;
-use crate::resource::Resource;
+use crate::resource::{Poison, Resource};
 use crate::shared::Shared;
 use crate::state::State;
 use crate::task::TaskId;
@@ -113,7 +113,8 @@ impl<'j> Job<'j> {
     }
 
     /// Runs `section` with what a resource holds, while nobody else has it. Locks are given back in reverse order by
-    /// construction, also when `section` panics.
+    /// construction, also when `section` panics: then the value is poisoned, for it may be half changed, and nobody gets it but
+    /// by [`Job::recover`].
     ///
     /// *Real-time*: wait-free and without a system call, unless another job goes on meanwhile by the core's rule.
     ///
@@ -125,24 +126,47 @@ impl<'j> Job<'j> {
         resource: &Resource<T>,
         section: impl FnOnce(&mut T, &mut Self) -> R,
     ) -> Result<R, LockError> {
+        let held = self.take(resource)?;
+        if let Some(by) = held.poison.by() {
+            held.give_back();
+            return Err(LockError::Poisoned { by });
+        }
+        Ok(held.run(resource, section))
+    }
+
+    /// As [`Job::lock`], also if a job panicked in the middle of a change: then `section` gets the task that this was, by its
+    /// position on the core, and a value of which any part may be the old one or the new one. It makes it whole; what it leaves
+    /// counts as whole when it returns, and not if it panics. `None` if the value is whole.
+    ///
+    /// *Real-time*: as [`Job::lock`].
+    ///
+    /// # Errors
+    /// As [`Job::lock`], but for [`LockError::Poisoned`].
+    pub fn recover<T: Send, R>(
+        &mut self,
+        resource: &Resource<T>,
+        section: impl FnOnce(&mut T, Option<u32>, &mut Self) -> R,
+    ) -> Result<R, LockError> {
+        let held = self.take(resource)?;
+        let by = held.poison.by();
+        Ok(held.run(resource, |value, job| {
+            let result = section(value, by, job);
+            resource.cell.poison.clear();
+            result
+        }))
+    }
+
+    /// Takes a resource.
+    #[inline(always)]
+    fn take<'h, T>(&'h mut self, resource: &'h Resource<T>) -> Result<Held<'h, 'j>, LockError> {
         if !key::fits(resource.key, self.lacks) {
             self.look_up(resource.brand, resource.light)?;
         }
         let light = resource.light;
         self.before_section();
         self.shared.acquire(self, light)?;
-        // For a panic; else we give it back ourselves, which is shorter.
-        let held = Held { job: self, light };
-        // SAFETY:
-        // - we hold it: the rule of its core (brand) has granted it to this job, and to no other until `held` is dropped,
-        //   which is after the last use of the reference;
-        // - this job does not have it twice: the rule refuses that;
-        // - what the last holder did to it is seen: both were inside of the core's state in between (S1).
-        let value = unsafe { &mut *resource.cell.get() };
-        let result = section(value, held.job);
-        held.give_back();
-        self.after_section();
-        Ok(result)
+        // For a panic; else it is given back by the one who took it, which is shorter.
+        Ok(Held { job: self, light, poison: &resource.cell.poison })
     }
 
     /// What has happened until now was in no section, or in one that has this one inside.
@@ -243,12 +267,28 @@ impl<'j> Job<'j> {
 struct Held<'h, 'j> {
     job: &'h mut Job<'j>,
     light: Light,
+    poison: &'h Poison,
 }
 
-impl Held<'_, '_> {
+impl<'j> Held<'_, 'j> {
+    /// Lets `section` have the value of the resource, which is the one that was taken, and gives that back.
+    #[inline(always)]
+    fn run<T: Send, R>(self, resource: &Resource<T>, section: impl FnOnce(&mut T, &mut Job<'j>) -> R) -> R {
+        // SAFETY:
+        // - we hold it: the rule of its core (brand) has granted it to this job, and to no other until `self` is dropped,
+        //   which is after the last use of the reference;
+        // - this job does not have it twice: the rule refuses that;
+        // - what the last holder did to it is seen: both were inside of the core's state in between (S1).
+        let value = unsafe { &mut *resource.cell.get() };
+        let result = section(value, self.job);
+        self.give_back();
+        result
+    }
+
     #[inline(always)]
     fn give_back(self) {
         self.job.shared.give_back(self.job, self.light);
+        self.job.after_section();
         std::mem::forget(self);
     }
 }
@@ -257,6 +297,6 @@ impl Drop for Held<'_, '_> {
     // The call is out of line, not this, which would need it in memory.
     #[inline(always)]
     fn drop(&mut self) {
-        self.job.shared.give_back_in_panic(self.job, self.light);
+        self.job.shared.give_back_in_panic(self.job, self.light, self.poison);
     }
 }

@@ -10,6 +10,7 @@ use taut_time::Instant;
 
 use crate::error::LockError;
 use crate::job::Job;
+use crate::resource::Poison;
 use crate::settle::Caller;
 use crate::shared::{Inside, Refused, Shared};
 use crate::violation::Found;
@@ -162,10 +163,11 @@ impl Shared {
         self.give_back_with_care(inside, job.worker, job.task, resource.resource());
     }
 
-    /// The same, while a panic goes through the section.
+    /// The same, while a panic goes through the section: what it leaves may be half changed.
     #[cold]
     #[inline(never)]
-    pub(crate) fn give_back_in_panic(&self, job: &Job<'_>, resource: Light) {
+    pub(crate) fn give_back_in_panic(&self, job: &Job<'_>, resource: Light, poison: &Poison) {
+        poison.put(job.task);
         self.give_back(job, resource);
     }
 

@@ -4,6 +4,7 @@
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use taut_policy::Light;
 
@@ -20,8 +21,32 @@ pub struct Resource<T> {
     pub(crate) key: u64,
 }
 
-/// What is guarded.
-pub(crate) struct Cell<T>(UnsafeCell<T>);
+/// What is guarded, and whether it is whole.
+pub(crate) struct Cell<T> {
+    value: UnsafeCell<T>,
+    pub(crate) poison: Poison,
+}
+
+/// Who left a value in the middle of a change, from 1; 0: it is whole. Read and written by the job that holds its lock, which
+/// orders that.
+#[derive(Debug, Default)]
+pub(crate) struct Poison(AtomicU32);
+
+impl Poison {
+    #[inline(always)]
+    pub(crate) fn by(&self) -> Option<u32> {
+        self.0.load(Ordering::Relaxed).checked_sub(1)
+    }
+
+    #[cold]
+    pub(crate) fn put(&self, by: u32) {
+        self.0.store(by.saturating_add(1), Ordering::Relaxed);
+    }
+
+    pub(crate) fn clear(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+}
 
 // SAFETY: the value is touched by one thread at a time: by the job that holds the resource (`Job::lock`), or by who has
 // the last handle (`into_value`). It goes from thread to thread, so it must be Send.
@@ -29,15 +54,15 @@ unsafe impl<T: Send> Sync for Cell<T> {}
 
 impl<T> Cell<T> {
     pub(crate) fn new(value: T) -> Self {
-        Self(UnsafeCell::new(value))
+        Self { value: UnsafeCell::new(value), poison: Poison::default() }
     }
 
     pub(crate) fn into_inner(self) -> T {
-        self.0.into_inner()
+        self.value.into_inner()
     }
 
     pub(crate) fn get(&self) -> *mut T {
-        self.0.get()
+        self.value.get()
     }
 }
 
@@ -47,7 +72,7 @@ impl<T: Send> Resource<T> {
         Self { cell, brand, light: Light::new(index), key: key(brand, index) }
     }
 
-    /// The value, if this is the last handle: no job can have it any more.
+    /// The value, if this is the last handle: no job can have it any more. As a panic left it, if one did.
     pub fn into_value(self) -> Option<T> {
         Arc::into_inner(self.cell).map(Cell::into_inner)
     }

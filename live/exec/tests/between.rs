@@ -91,7 +91,7 @@ fn counts(job: &mut Job<'_>, global: &Global<'_, Value>, mapping: &Mapping, ns: 
     };
     match job.lock_global(global, |value, job| section(value, None, job)) {
         Ok(()) => {}
-        Err(LockError::OwnerDied { .. }) => job.recover(global, section).unwrap(),
+        Err(LockError::Poisoned { .. }) => job.recover_global(global, section).unwrap(),
         Err(other) => panic!("{other}"),
     }
 }
@@ -334,11 +334,11 @@ fn a_panic_leaves_the_value_to_be_repaired() {
         let panics = || run(&|job, global| job.lock_global(global, |_, _| panic!("inside")).unwrap());
         assert!(catch_unwind(AssertUnwindSafe(panics)).is_err());
         run(&|job, global| {
-            let told = Err(LockError::OwnerDied { party: 1 });
+            let told = Err(LockError::Poisoned { by: 1 });
             assert_eq!(job.lock_global(global, |_, _| ()), told);
             assert_eq!(job.lock_global(global, |_, _| ()), told, "nobody has repaired it");
-            assert_eq!(job.recover(global, |_, torn, _| torn), Ok(Some(1)));
-            assert_eq!(job.recover(global, |_, torn, _| torn), Ok(None));
+            assert_eq!(job.recover_global(global, |_, torn, _| torn), Ok(Some(1)));
+            assert_eq!(job.recover_global(global, |_, torn, _| torn), Ok(None));
             assert_eq!(job.lock_global(global, |_, _| ()), Ok(()));
         });
     }

@@ -128,7 +128,7 @@ fn process() {
                 until("the test", || mapping.told(LEAVE).load(Acquire) == 1);
             }
         };
-        job.recover(&theirs, section).unwrap();
+        job.recover_global(&theirs, section).unwrap();
         mapping.told(0).store(LEFT, Out);
         done.store(true, SeqCst);
     });
@@ -168,7 +168,7 @@ impl Script {
         let (found, steps) = match self.repairs.load(SeqCst) {
             false => count(|| job.lock_global(global, |value, _| section(value))),
             true => count(|| {
-                job.recover(global, |value, torn, _| {
+                job.recover_global(global, |value, torn, _| {
                     section(value);
                     torn.is_some()
                 })
@@ -240,7 +240,7 @@ impl Scene<'_> {
     /// before.
     fn goes_on(&mut self, first: Option<Found>, at: &str) -> bool {
         let first = first.unwrap_or_else(|| self.turn(0, false));
-        let told = first == Err(LockError::OwnerDied { party: 0 });
+        let told = first == Err(LockError::Poisoned { by: 0 });
         if told {
             // As long as nobody repairs it, all are told.
             assert_eq!(self.turn(1, false), first, "{} {at}", self.name);

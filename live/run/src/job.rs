@@ -134,7 +134,8 @@ impl<'j> Job<'j> {
     }
 
     /// Runs `section` with what a resource of the manifest holds, while no other job has it. Locks end in reverse order by
-    /// construction, also when `section` panics.
+    /// construction, also when `section` panics: then the value is poisoned, for it may be half changed, and nobody gets it but
+    /// by [`Job::recover`].
     ///
     /// *Real-time*: if tasks of one core use it, it waits for nobody, and makes no system call unless another job goes on
     /// meanwhile by the core's rule. If tasks of several cores do, it waits for their sections: it spins, or is suspended,
@@ -155,6 +156,29 @@ impl<'j> Job<'j> {
             let (number, release_ns, deadline_ns) = (*number, *release_ns, *deadline_ns);
             let inner = Some(inner.lent());
             section(value, &mut Job { inner, number, release_ns, deadline_ns, scope, scribe })
+        })
+    }
+
+    /// As [`Job::lock`], also if a job panicked in the middle of a change: `section` is told whether one did. Then any part of
+    /// the value may be the old one or the new one; what `section` leaves counts as whole when it returns, and not if it
+    /// panics. For what is to be done before the application ends, which it does after a panic.
+    ///
+    /// *Real-time*: as [`Job::lock`].
+    ///
+    /// # Errors
+    /// As [`Job::lock`], but for [`LockError::Poisoned`].
+    pub fn recover<T: Send, R>(
+        &mut self,
+        resource: &Resource<T>,
+        section: impl FnOnce(&mut T, bool, &mut Job<'_>) -> R,
+    ) -> Result<R, LockError> {
+        let Self { inner, number, release_ns, deadline_ns, scope, scribe } = self;
+        // Without a dispatcher the plan has no resources.
+        let inner = inner.as_mut().ok_or(LockError::Foreign)?;
+        resource.recover(inner, |value, by, inner| {
+            let (number, release_ns, deadline_ns) = (*number, *release_ns, *deadline_ns);
+            let inner = Some(inner.lent());
+            section(value, by.is_some(), &mut Job { inner, number, release_ns, deadline_ns, scope, scribe })
         })
     }
 

@@ -64,6 +64,20 @@ impl<T: Send> Resource<T> {
     }
 }
 
+impl<T: Send> Resource<T> {
+    /// Locks it for a job, also if it is poisoned.
+    pub(crate) fn recover<R>(
+        &self,
+        job: &mut taut_exec::Job<'_>,
+        section: impl FnOnce(&mut T, Option<u32>, &mut taut_exec::Job<'_>) -> R,
+    ) -> Result<R, LockError> {
+        match &self.0 {
+            Kind::Local(local) => job.recover(local, section),
+            Kind::Global(global) => job.recover_global(global, section),
+        }
+    }
+}
+
 /// A resource whatever it holds, as cores are set up with it.
 pub(crate) trait Guard {
     /// A task of its core that uses it, if it is of one core.

@@ -3,6 +3,7 @@
 
 //! Resources that two cores share. Each core's ladder and rule are checked at every decision.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration as Time;
 
@@ -256,5 +257,73 @@ fn two_setups_are_two_parties() {
             [added(), other.join().unwrap()]
         });
         assert_ne!(accepted[0], accepted[1], "one party, round {round}: who was accepted");
+    }
+}
+
+/// A panic that goes through a section, also one that the job catches itself, leaves a value that nobody gets unawares.
+#[test]
+fn a_panic_inside_a_section_poisons_the_value() {
+    let _alone = alone();
+    let panics = |pair: &mut (u32, u32)| {
+        pair.0 += 1;
+        std::panic::resume_unwind(Box::new("on purpose"));
+    };
+    for wanted in postures() {
+        for protocol in [Protocol::Msrp, Protocol::Mpcp, Protocol::Fmlp] {
+            let (mut memory, over) = (lines(), AtomicU64::new(0));
+            let mut setup = Setup::new();
+            let global = setup.global(protocol, Memory::new(&mut memory), PARTIES, (0, 0)).unwrap();
+            let core = setup.core(cpu(), Rule::Srp);
+            let local = setup.resource(core, (0, 0));
+            let hand = |name: &str| TaskSetup::new(name, Release::ByHand).uses(&local);
+            let (theirs, ours, over) = (global.clone(), local.clone(), &over);
+            let other = setup.task(core, hand("other"), move |job: &mut Job<'_>| {
+                let refused = Err(LockError::Poisoned { by: 1 });
+                assert_eq!(job.lock(&ours, |pair, _| *pair), refused);
+                assert_eq!(job.lock(&ours, |pair, _| *pair), refused, "nobody has repaired it");
+                let again = AssertUnwindSafe(|| job.recover(&ours, |pair, _, _| panics(pair)));
+                assert!(catch_unwind(again).is_err());
+                assert_eq!(
+                    job.lock(&ours, |pair, _| *pair),
+                    Err(LockError::Poisoned { by: 0 }),
+                    "nor has that"
+                );
+                let whole = |pair: &mut (u32, u32), by: Option<u32>| {
+                    pair.1 = pair.0;
+                    by
+                };
+                assert_eq!(job.recover(&ours, |pair, by, _| whole(pair, by)), Ok(Some(0)));
+                assert_eq!(job.recover(&ours, |pair, by, _| whole(pair, by)), Ok(None));
+                assert_eq!(job.lock(&ours, |pair, _| *pair), Ok((2, 2)));
+                // Of several cores: the party, which with `Msrp` is the core.
+                let by = u32::from(protocol != Protocol::Msrp);
+                assert_eq!(job.lock_global(&theirs, |pair, _| *pair), Err(LockError::Poisoned { by }));
+                assert_eq!(job.recover_global(&theirs, |pair, by, _| whole(pair, by)), Ok(Some(by)));
+                assert_eq!(job.recover_global(&theirs, |pair, by, _| whole(pair, by)), Ok(None));
+                assert_eq!(job.lock_global(&theirs, |pair, _| *pair), Ok((1, 1)));
+                over.fetch_add(1, Ordering::SeqCst);
+            });
+            let (theirs, ours) = (global.clone(), local.clone());
+            let task = setup.task(core, hand("t"), move |job: &mut Job<'_>| {
+                let local = AssertUnwindSafe(|| job.lock(&ours, |pair, _| panics(pair)));
+                assert!(catch_unwind(local).is_err());
+                let global = AssertUnwindSafe(|| job.lock_global(&theirs, |pair, _| panics(pair)));
+                assert!(catch_unwind(global).is_err());
+                // It is in no section any more.
+                assert!(matches!(job.lock_global(&theirs, |_, _| ()), Err(LockError::Poisoned { .. })));
+                job.release(other).unwrap();
+            });
+            for task in [other, task] {
+                setup.uses_global(task, &global).unwrap();
+            }
+            setup
+                .run(wanted, |exec| {
+                    exec.release(task).unwrap();
+                    while over.load(Ordering::SeqCst) == 0 && exec.wait(Some(Time::from_millis(1))).is_none()
+                    {
+                    }
+                })
+                .unwrap();
+        }
     }
 }

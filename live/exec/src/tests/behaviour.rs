@@ -300,6 +300,9 @@ fn a_panic_gives_back_what_is_held_and_goes_on_in_the_caller() {
             let after =
                 TaskSetup::new("after", Release::ByHand).deadline(Duration::from_ms(1)).uses(&resource);
             let after = setup.task(core, after, move |job: &mut Job<'_>| {
+                assert_eq!(job.lock(&theirs, |(), _| ()), Err(LockError::Poisoned { by: 1 }));
+                assert_eq!(job.recover(&theirs, |(), by, _| by), Ok(Some(1)));
+                assert_eq!(job.recover(&theirs, |(), by, _| by), Ok(None));
                 job.lock(&theirs, |(), _| told.store(true, Ordering::Relaxed)).unwrap();
             });
             let task = TaskSetup::new("t", Release::ByHand).uses(&resource);
