@@ -53,4 +53,4 @@ pub mod usage;
 
 pub use error::{Error, Result};
 /// Error numbers that callers tell apart.
-pub use libc::{EACCES, ECONNREFUSED, ECONNRESET, EINVAL, ENOENT, ENOMEM, EPERM};
+pub use libc::{EACCES, ECONNREFUSED, ECONNRESET, EINVAL, ENOENT, ENOMEM, EPERM, ESRCH};
