@@ -122,7 +122,7 @@ impl Shared {
         state.log_across(Kind::Suspend, task, number, || now_ns);
         state.go_away(worker, rank, number, now_ns);
         let chosen = self.held(task, state.decide(|| now_ns));
-        match state.settle(chosen, Caller::Waiting(worker), now_ns, self.strict) {
+        match self.settle(state, chosen, Caller::Waiting(worker), now_ns) {
             // It runs when we sleep (G1).
             Next::Wake(other) => inside.wake(other),
             Next::Same | Next::Here | Next::Below => inside.leave_and_call(),
@@ -165,7 +165,7 @@ impl Shared {
         let state = inside.state();
         self.held(task, state.granted(task, now_ns));
         let chosen = self.held(task, state.decide(|| now_ns));
-        match state.settle(chosen, Caller::Waiting(worker), now_ns, self.strict) {
+        match self.settle(state, chosen, Caller::Waiting(worker), now_ns) {
             Next::Wake(other) if other == worker => return inside.leave_and_call(),
             Next::Wake(other) => inside.wake(other),
             Next::Same | Next::Here | Next::Below => inside.leave_and_call(),

@@ -57,6 +57,7 @@ pub(crate) fn dispatch(
         if state.untimed {
             for (task, trigger) in (0..).zip(&shared.triggers) {
                 if trigger.load(Ordering::Relaxed) > 0 {
+                    // At most one more than can wait (`Exec::release`).
                     for _ in 0..trigger.swap(0, Ordering::Acquire) {
                         shared.held(NONE, state.release(task, now_ns, now_ns));
                     }
@@ -76,7 +77,7 @@ pub(crate) fn dispatch(
         state.look_at_budget(now_ns);
         let chosen = shared.held(NONE, state.decide(|| now_ns));
         state.log_turns(now_ns);
-        let next = state.settle(chosen, Caller::Above, now_ns, shared.strict);
+        let next = shared.settle(state, chosen, Caller::Above, now_ns);
         let (first, second) = state.next_two();
         let end = state.budget_end();
         let (first, second) = (first.min(end), first.max(end).min(second));

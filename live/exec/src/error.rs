@@ -64,6 +64,8 @@ pub enum LockError {
     Foreign,
     /// The job has been told to end.
     Killed,
+    /// More releases of the task than can wait have not been seen by its dispatcher.
+    Full,
     /// It is asked for inside of a section of one that several cores use, or the other way round.
     Nested,
     /// A job panicked, or its process died, in the middle of a change of the value, and nobody has repaired it since: see
@@ -91,6 +93,7 @@ impl fmt::Display for LockError {
                 f,
                 "job or party {by} panicked or died in the middle of a change: repair the value with `Job::recover`"
             ),
+            Self::Full => f.write_str("more releases than can wait have not been seen yet: this one is dropped"),
             Self::Killed => f.write_str("the job was told to end by its overrun policy: return"),
         }
     }

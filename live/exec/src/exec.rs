@@ -34,6 +34,9 @@ pub struct Outcome {
     pub reason: Reason,
 }
 
+/// Releases by hand of a task that the dispatcher has not seen: of more, all but these would be dropped when it does.
+const TRIGGERS_MAX: u32 = crate::state::BACKLOG_MAX as u32 + 1;
+
 const ASKED: u64 = 1;
 const PANIC: u64 = 2;
 const OVERRUN: u64 = 3;
@@ -121,11 +124,15 @@ impl Exec<'_> {
     /// once as a rule.
     ///
     /// # Errors
-    /// [`LockError::Foreign`] if there is no such task that is released by hand.
+    /// [`LockError::Foreign`] if there is no such task that is released by hand. [`LockError::Full`] if as many releases as
+    /// could wait, one more than [`BACKLOG_MAX`](crate::BACKLOG_MAX), have not been seen by the dispatcher: so what it does for
+    /// them in one look is bounded, whatever other threads do.
     pub fn release(&self, task: TaskId) -> Result<(), LockError> {
         let core = self.cores.iter().find(|core| core.brand == task.brand).ok_or(LockError::Foreign)?;
         let at = core.by_hand(task).ok_or(LockError::Foreign)?;
-        core.triggers[at as usize].fetch_add(1, Ordering::Release);
+        let one_more = |unseen: u32| (unseen < TRIGGERS_MAX).then_some(unseen + 1);
+        let trigger = &core.triggers[at as usize];
+        trigger.fetch_update(Ordering::Release, Ordering::Relaxed, one_more).map_err(|_| LockError::Full)?;
         core.call();
         Ok(())
     }

@@ -16,7 +16,7 @@
 //!
 //! Under ceilings, SRP and DFP jobs come and go as on a stack, and the threads' first rungs, one each, always fit.
 
-use taut_sys::thread;
+use taut_sys::{ESRCH, Error, thread};
 
 /// The priority above all rungs: who waited for something of another core.
 const RETURNING: u8 = 97;
@@ -47,6 +47,11 @@ impl Worker {
     }
 }
 
+/// A thread that was lent a place may end while it has it: it runs nothing any more.
+fn gone_is_fine(set: Result<(), Error>) -> Result<(), Error> {
+    set.or_else(|error| if error.errno == ESRCH { Ok(()) } else { Err(error) })
+}
+
 /// The threads of a core.
 #[derive(Debug)]
 pub(crate) struct Ladder {
@@ -54,6 +59,8 @@ pub(crate) struct Ladder {
     rungs: u8,
     /// Whether Linux is told; without the privilege rungs are not kept.
     real: bool,
+    /// The first refusal of the system, which has told nobody yet: threads do not have the priorities that are written here.
+    refused: Option<Error>,
 }
 
 impl Ladder {
@@ -61,7 +68,7 @@ impl Ladder {
     pub(crate) fn new(workers: usize, real: bool) -> Self {
         let worker = |at: usize| Worker { tid: 0, rung: at as u8 + 1, task: NONE, parked: false, lent: 0 };
         let rungs = (2 * workers).min(WORKERS_MAX) as u8;
-        Self { workers: (0..workers).map(worker).collect(), rungs, real }
+        Self { workers: (0..workers).map(worker).collect(), rungs, real, refused: None }
     }
 
     /// The SCHED_FIFO priority of a rung; of rung 0 that of jobs that may run when nobody else wants to.
@@ -111,7 +118,8 @@ impl Ladder {
         if self.real {
             // Whatever it is lifted to, Linux is told.
             worker.rung = OFF;
-            let _ = thread::set_fifo_of(worker.tid, RETURNING);
+            let tid = worker.tid;
+            self.note(thread::set_fifo_of(tid, RETURNING));
         }
     }
 
@@ -150,12 +158,24 @@ impl Ladder {
         let worker = &mut self.workers[at];
         if self.real && worker.rung != rung {
             worker.rung = rung;
-            // The thread is there and the priority was had at the start, so this is not refused.
-            let _ = thread::set_fifo_of(worker.tid, priority);
-            if worker.lent != 0 {
-                let _ = thread::set_fifo_of(worker.lent, priority);
+            let Worker { tid, lent, .. } = *worker;
+            // The thread is there and the priority was had at the start; but limits can be changed from outside.
+            self.note(thread::set_fifo_of(tid, priority));
+            if lent != 0 {
+                self.note(gone_is_fine(thread::set_fifo_of(lent, priority)));
             }
         }
+    }
+
+    fn note(&mut self, set: Result<(), Error>) {
+        if let Err(error) = set {
+            self.refused.get_or_insert(error);
+        }
+    }
+
+    /// What the system has refused since this was asked last: then who is chosen need not be who runs.
+    pub(crate) fn take_refused(&mut self) -> Option<Error> {
+        self.refused.take()
     }
 
     /// Lends the place of a thread, which is the chosen one, to another that is none of the ladder (L4).
@@ -163,7 +183,8 @@ impl Ladder {
         let worker = &mut self.workers[at as usize];
         if self.real {
             worker.lent = tid;
-            let _ = thread::set_fifo_of(tid, self.priority(self.workers[at as usize].rung));
+            let priority = self.priority(self.workers[at as usize].rung);
+            self.note(gone_is_fine(thread::set_fifo_of(tid, priority)));
         }
     }
 
@@ -172,7 +193,8 @@ impl Ladder {
         if let Some(worker) = self.workers.get_mut(at as usize)
             && worker.lent != 0
         {
-            let _ = thread::set_other_of(std::mem::take(&mut worker.lent));
+            let set = thread::set_other_of(std::mem::take(&mut worker.lent));
+            self.note(gone_is_fine(set));
         }
     }
 
@@ -195,5 +217,36 @@ impl Ladder {
             Some(worker) if !worker.may_run() => Err("the chosen thread sleeps"),
             _ => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No thread has this number.
+    const NOBODY: i32 = i32::MAX;
+
+    #[test]
+    fn what_the_system_refuses_is_told() {
+        let mut ladder = Ladder::new(2, true);
+        ladder.workers.iter_mut().for_each(|worker| worker.tid = NOBODY);
+        let at = ladder.take(0);
+        assert_eq!(ladder.take_refused(), None, "it is where it should be");
+        ladder.go_above(at);
+        assert_eq!(ladder.take_refused().map(|error| error.errno), Some(ESRCH));
+        assert_eq!(ladder.take_refused(), None);
+        ladder.workers[at as usize].parked = false;
+        ladder.raise(at, NONE);
+        assert_eq!(ladder.take_refused().map(|error| error.call), Some("sched_setscheduler"));
+    }
+
+    #[test]
+    fn a_thread_that_was_lent_a_place_may_end() {
+        let mut ladder = Ladder::new(1, true);
+        let at = ladder.take(0);
+        ladder.lend(at, NOBODY);
+        ladder.call_back(at);
+        assert_eq!(ladder.take_refused(), None);
     }
 }

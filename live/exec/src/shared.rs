@@ -490,12 +490,29 @@ impl Shared {
         }
     }
 
+    /// From what the rule has chosen to what the caller does. That the system refused a priority ends the process: threads are
+    /// not ordered as the rule has it.
+    #[inline]
+    pub(crate) fn settle(
+        &self,
+        state: &mut State,
+        chosen: Option<usize>,
+        caller: Caller,
+        now_ns: u64,
+    ) -> Next {
+        let next = state.settle(chosen, caller, now_ns, self.strict);
+        if let Some(error) = state.ladder.take_refused() {
+            self.found(state.chosen, Found::System(error));
+        }
+        next
+    }
+
     /// As [`Shared::decided`], where another one was chosen.
     #[cold]
     #[inline(never)]
     pub(crate) fn switch(&self, mut inside: Inside<'_>, chosen: Option<usize>, caller: Caller, me: u32) {
         let state = inside.state();
-        let next = state.settle(chosen, caller, clock::monotonic_ns(), self.strict);
+        let next = self.settle(state, chosen, caller, clock::monotonic_ns());
         match next {
             Next::Wake(worker) => {
                 let stays = self.strict && matches!(caller, Caller::Running(_));

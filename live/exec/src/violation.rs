@@ -24,6 +24,8 @@ pub enum Found {
     },
     /// The rule refused what happened.
     Refused(Misuse),
+    /// The system refused to change the priority of a thread of the core: who runs need not be whom the rule chose.
+    System(taut_sys::Error),
     /// A panic inside of the core's state.
     Panic,
 }
@@ -59,6 +61,7 @@ impl fmt::Display for Violation<'_> {
                 write!(f, "resource {resource} is held by another job, against the rule")?;
             }
             Found::Refused(misuse) => write!(f, "the rule refused it: {misuse}")?,
+            Found::System(error) => write!(f, "the priority of a thread cannot be changed: {error}")?,
             Found::Panic => write!(f, "a panic inside of the core's state")?,
         }
         f.write_str("; locks can no longer be relied on, so the process ends\n")?;

@@ -116,7 +116,7 @@ fn run<'c>(
     // The dispatcher has something to wait for, or nothing any more.
     let call = put_off || waits || state.stopping && state.open == 0;
     let chosen = shared.held(task, state.decide(|| now_ns));
-    match state.settle(chosen, Caller::Done(me), now_ns, shared.strict) {
+    match shared.settle(state, chosen, Caller::Done(me), now_ns) {
         Next::Here => {
             if shared.strict {
                 state.started(me, now_ns);

@@ -432,3 +432,26 @@ fn a_note_is_answered() {
         }
     }
 }
+
+/// Who releases without end is refused: what the dispatcher does in one look is bounded.
+#[test]
+fn releases_by_hand_that_cannot_wait_are_refused() {
+    let _alone = alone();
+    let mut setup = Setup::new();
+    let core = setup.core(cpu(), Rule::Srp);
+    let task = setup.task(core, TaskSetup::new("t", Release::ByHand), |_: &mut Job<'_>| {});
+    setup.delay_ns = 100_000_000;
+    let (accepted, outcome) = setup
+        .run(Wanted::Loose, |exec| {
+            let tries: Vec<_> = (0..1_000).map(|_| exec.release(task)).collect();
+            assert!(tries.iter().all(|tried| matches!(tried, Ok(()) | Err(LockError::Full))), "{tries:?}");
+            tries.iter().filter(|tried| tried.is_ok()).count()
+        })
+        .unwrap();
+    let most = crate::BACKLOG_MAX + 1;
+    assert!(accepted >= most, "{accepted}");
+    // A thousand calls take less than a hundred looks that are so far apart.
+    assert!(accepted < 1_000, "nobody was refused");
+    let task = outcome.tasks[0];
+    assert_eq!(task.released + task.skipped, accepted as u64, "{task:?}");
+}
