@@ -12,9 +12,10 @@ const STACK_BYTES: usize = 256 << 10;
 
 /// In bytes, as the kernel counts it against a limit.
 fn locked() -> usize {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmLck:")).unwrap();
-    line.trim().strip_suffix(" kB").unwrap().parse::<usize>().unwrap() << 10
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmLck:")).expect("it has this line");
+    let number = line.trim().strip_suffix(" kB").expect("in this unit");
+    number.parse::<usize>().expect("a number") << 10
 }
 
 #[test]
@@ -33,7 +34,10 @@ fn threads_count_with_their_stacks_and_no_more() {
                 seen.wait();
                 drop(used);
             };
-            std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(threads, work).unwrap();
+            std::thread::Builder::new()
+                .stack_size(STACK_BYTES)
+                .spawn_scoped(threads, work)
+                .expect("a thread");
         }
         there.wait();
         let each = (locked() - before) / THREADS;
