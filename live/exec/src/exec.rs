@@ -120,6 +120,11 @@ impl Exec<'_> {
         stop_all(self.cores);
     }
 
+    /// Whether all jobs are complete, after it was stopped.
+    pub fn is_over(&self) -> bool {
+        self.cores.iter().all(|core| core.quit.load(Ordering::Acquire))
+    }
+
     /// Releases a job of a task, from any thread that is none of the executor's. It arrives when the dispatcher sees it, at
     /// once as a rule.
     ///

@@ -58,6 +58,7 @@ pub struct Setup<'w> {
     servers: usize,
     resources: u32,
     pub(crate) handler: Handler,
+    pub(crate) on_stop: Option<&'w (dyn Fn(usize) + Sync)>,
     pub(crate) delay_ns: u64,
     #[cfg(test)]
     pub(crate) fault: crate::tests::Fault,
@@ -84,6 +85,7 @@ impl<'w> Setup<'w> {
             servers: 0,
             resources: 0,
             handler: violation::tell,
+            on_stop: None,
             delay_ns: 0,
             #[cfg(test)]
             fault: crate::tests::Fault::None,
@@ -265,6 +267,11 @@ impl<'w> Setup<'w> {
     /// Who is told of a violation before the process aborts, in place of writing it to the standard error stream.
     pub fn on_violation(&mut self, handler: Handler) {
         self.handler = handler;
+    }
+
+    /// Who is told on the dispatcher's thread, at once, of a task whose overrun stops everything: its position in the set-up.
+    pub fn on_stop(&mut self, told: &'w (dyn Fn(usize) + Sync)) {
+        self.on_stop = Some(told);
     }
 
     /// All that is wrong and can be seen before anything is started; the first of it.

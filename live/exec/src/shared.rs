@@ -33,7 +33,7 @@ use taut_sys::account::Account;
 use taut_sys::cpu::CpuReader;
 use taut_sys::switched::SwitchMark;
 use taut_sys::usage::Usage;
-use taut_sys::{clock, futex};
+use taut_sys::{clock, futex, interrupt};
 
 use crate::change::{Answer, Question};
 use crate::jobs::TaskOutcome;
@@ -314,6 +314,10 @@ impl Shared {
 
     #[cold]
     fn violation(&self, who: &str, chosen: Option<&str>, found: Found) -> ! {
+        if interrupt::is_parking() {
+            // Threads stand where they should not, since they are parked.
+            interrupt::stay();
+        }
         (self.handler)(&Violation { cpu: self.cpu, who, chosen, found });
         std::process::abort()
     }

@@ -10,6 +10,7 @@ use std::thread::Builder;
 use taut_lock::LayoutError;
 use taut_lock::life::{Alive, Cpu, Lives};
 use taut_policy::any_queue;
+use taut_sys::interrupt::Seat;
 use taut_sys::{clock, futex, signals, thread};
 
 use crate::ahead::Ahead;
@@ -150,6 +151,7 @@ impl Setup<'_> {
             control.panic();
             stop_all(&shareds);
         };
+        let on_stop = self.on_stop;
         let result = std::thread::scope(|threads| {
             let off = CalledOff(&start);
             let mut count = 0;
@@ -162,8 +164,8 @@ impl Setup<'_> {
                     let station = station(priorities[me as usize]);
                     let spawned = builder("worker", shared.cpu).spawn_scoped(threads, move || {
                         shared.tids[me as usize].store(thread::tid(), Ordering::Release);
-                        if start.at_station(station, || ()).is_some() {
-                            work(shared, works, me, panicked);
+                        if let Some((_, seat)) = start.at_station(station, Seat::take) {
+                            work(shared, works, (me, &seat), panicked);
                         }
                     });
                     spawned
@@ -178,6 +180,9 @@ impl Setup<'_> {
                         dispatch(shared, works, bells, ahead, origin_ns, &|task| {
                             control.overrun(indices[task as usize]);
                             stop_all(all);
+                            if let Some(told) = on_stop {
+                                told(indices[task as usize]);
+                            }
                         });
                     }
                 });

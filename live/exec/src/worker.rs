@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 
 use taut_policy::Misuse;
 use taut_sys::clock;
+use taut_sys::interrupt::{NEVER, Seat};
 
 use crate::job::{Job, Work};
 use crate::settle::{Caller, Next};
@@ -59,7 +60,7 @@ impl<'w> Works<'w> {
 }
 
 /// The thread `me` of the pool, until it is sent home.
-pub(crate) fn work(shared: &Shared, works: &Works<'_>, me: u32, stop: &(dyn Fn() + Sync)) {
+pub(crate) fn work(shared: &Shared, works: &Works<'_>, (me, seat): (u32, &Seat), stop: &(dyn Fn() + Sync)) {
     let account = shared.account(me);
     loop {
         let mut begin_ns = account.idle(|| shared.gates[me as usize].wait());
@@ -71,7 +72,7 @@ pub(crate) fn work(shared: &Shared, works: &Works<'_>, me: u32, stop: &(dyn Fn()
         if shared.strict {
             inside.state().started(me, begin_ns);
         }
-        while let Some((done, now_ns)) = run(shared, works, me, (inside, begin_ns), stop) {
+        while let Some((done, now_ns)) = run(shared, works, (me, seat), (inside, begin_ns), stop) {
             (inside, begin_ns) = (done, now_ns);
         }
     }
@@ -81,7 +82,7 @@ pub(crate) fn work(shared: &Shared, works: &Works<'_>, me: u32, stop: &(dyn Fn()
 fn run<'c>(
     shared: &'c Shared,
     works: &Works<'_>,
-    me: u32,
+    (me, seat): (u32, &Seat),
     (mut inside, begin_ns): (Inside<'c>, u64),
     stop: &(dyn Fn() + Sync),
 ) -> Option<(Inside<'c>, u64)> {
@@ -92,6 +93,7 @@ fn run<'c>(
     let slot = &mut state.tasks[task as usize];
     slot.began_ns = began_ns;
     let mut job = Job::new(shared, me, task, slot.job, slot.deadline_ns);
+    seat.begin(state.log.tasks[task as usize], slot.job.number, NEVER);
     inside.leave_and_call();
     // SAFETY: the task's job is ours until it is complete (see `Works`).
     let body = unsafe { &mut *works.works[task as usize].get() };
@@ -103,6 +105,7 @@ fn run<'c>(
         stop();
     }
 
+    seat.end();
     account.catch_up();
     let mut inside = shared.enter(me, task);
     let now_ns = clock::monotonic_ns();

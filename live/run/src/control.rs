@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 use taut_event::Ending;
 use taut_plan::Plan;
+use taut_sys::{clock, futex, interrupt};
 
 /// The state of a service. The numbers stand in recorded runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,15 +75,37 @@ pub struct Control {
     services: Vec<(String, AtomicU32)>,
     /// 0 while running, then the reason: kind in the high half, its number in the low one.
     stop: AtomicU32,
+    /// When that was.
+    stopped_ns: AtomicU64,
     /// No job is released at or after this instant.
     end_ns: AtomicU64,
+    /// The thread that leads to the end; 0: nobody.
+    guardian: AtomicI32,
+    /// Until when what goes on has to be done, once the application stops; 0: the jobs.
+    limit_ns: AtomicU64,
+    /// Whether release 0 has been set.
+    begun: AtomicBool,
+    /// The application is ended where it stands.
+    ending: AtomicBool,
+    /// What was recorded has been written, as far as it will be.
+    written: AtomicU32,
 }
 
 impl Control {
     pub(crate) fn new(plan: &Plan) -> Self {
         let running = || AtomicU32::new(State::Running as u32);
         let services = plan.services.iter().map(|service| (service.name.clone(), running()));
-        Self { services: services.collect(), stop: AtomicU32::new(0), end_ns: AtomicU64::new(u64::MAX) }
+        Self {
+            services: services.collect(),
+            stop: AtomicU32::new(0),
+            stopped_ns: AtomicU64::new(0),
+            end_ns: AtomicU64::new(u64::MAX),
+            guardian: AtomicI32::new(0),
+            limit_ns: AtomicU64::new(0),
+            begun: AtomicBool::new(false),
+            ending: AtomicBool::new(false),
+            written: AtomicU32::new(0),
+        }
     }
 
     /// Skips the releases of a service's tasks until it is resumed. A stopped service stays stopped.
@@ -146,8 +169,78 @@ impl Control {
             Reason::Asked => 4 << 16,
             Reason::Panic(task) => 5 << 16 | task & 0xffff,
         };
+        // Whoever sees the reason sees an instant; of two that come together, one's.
+        let _ =
+            self.stopped_ns.compare_exchange(0, clock::monotonic_ns(), Ordering::AcqRel, Ordering::Acquire);
         // The first reason stands.
-        let _ = self.stop.compare_exchange(0, number, Ordering::AcqRel, Ordering::Acquire);
+        if self.stop.compare_exchange(0, number, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+            let _ = futex::wake(&self.stop, u32::MAX, false);
+            self.call_guardian();
+        }
+    }
+
+    /// Waits until the application stops, or for an instant. For a thread that is not real-time.
+    pub(crate) fn wait_until(&self, ns: u64) {
+        let _ = futex::wait(&self.stop, 0, Some(ns), false);
+    }
+
+    /// When it was stopped.
+    pub(crate) fn stopped_ns(&self) -> Option<u64> {
+        self.stopping().then(|| self.stopped_ns.load(Ordering::Acquire))
+    }
+
+    /// The calling thread is the guardian, or there is none any more.
+    pub(crate) fn set_guardian(&self, tid: i32) {
+        self.guardian.store(tid, Ordering::Release);
+    }
+
+    /// The guardian looks anew.
+    pub(crate) fn call_guardian(&self) {
+        interrupt::send(self.guardian.load(Ordering::Acquire));
+    }
+
+    /// Release 0 has been set.
+    pub(crate) fn begin(&self) {
+        self.begun.store(true, Ordering::Release);
+        self.call_guardian();
+    }
+
+    pub(crate) fn has_begun(&self) -> bool {
+        self.begun.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn end_ns(&self) -> u64 {
+        self.end_ns.load(Ordering::Acquire)
+    }
+
+    /// The jobs are done; what follows has until an instant.
+    pub(crate) fn limit(&self, ns: u64) {
+        self.limit_ns.store(ns, Ordering::Release);
+        self.call_guardian();
+    }
+
+    pub(crate) fn limit_ns(&self) -> Option<u64> {
+        Some(self.limit_ns.load(Ordering::Acquire)).filter(|ns| *ns != 0)
+    }
+
+    /// The application is ended where it stands; waits until what was recorded is written, for so long.
+    pub(crate) fn end_here(&self, wait_ns: u64) {
+        self.ending.store(true, Ordering::Release);
+        let until_ns = clock::monotonic_ns().saturating_add(wait_ns);
+        while self.written.load(Ordering::Acquire) == 0 && clock::monotonic_ns() < until_ns {
+            let _ = futex::wait(&self.written, 0, Some(until_ns), false);
+        }
+    }
+
+    pub(crate) fn is_ending(&self) -> bool {
+        self.ending.load(Ordering::Acquire)
+    }
+
+    /// What was recorded is written; the calling thread waits for the end of the process.
+    pub(crate) fn written(&self) -> ! {
+        self.written.store(1, Ordering::Release);
+        let _ = futex::wake(&self.written, u32::MAX, false);
+        interrupt::stay()
     }
 
     pub(crate) fn reason(&self) -> Option<Reason> {

@@ -20,6 +20,7 @@ mod endpoint;
 mod error;
 mod flow;
 mod guard;
+mod guardian;
 mod job;
 mod locked;
 mod payload;

@@ -15,7 +15,7 @@ use taut_exec::{Exec, Setup, Wanted};
 use taut_plan::{ClassPlan, Plan};
 use taut_scope::Scope;
 use taut_sys::thread::Policy;
-use taut_sys::{clock, interrupt, signals, thread};
+use taut_sys::{clock, interrupt, thread};
 use taut_time::{Duration, Instant};
 use taut_trace::{Owner, Sink, Writer, ring};
 
@@ -39,6 +39,8 @@ const GATHER_NS: u64 = 30_000_000_000;
 const ROUND_NS: u64 = 20_000_000;
 /// How long best-effort tasks may take to return.
 const PATIENCE_NS: u64 = 2_000_000_000;
+/// How long `finish` of all components, and the rest of the recording, may take.
+const FINISH_NS: u64 = 10_000_000_000;
 /// The exit code of an application whose best-effort task hangs.
 const EXIT_STUCK: i32 = 4;
 /// How often it is looked whether real-time threads are still where they were put: three short system calls each.
@@ -154,6 +156,7 @@ impl<'p> Play<'p> {
                 if let Some((executor, end_ns)) = executor.zip(end_ns) {
                     executor.end_at(Instant::from_ns(end_ns));
                 }
+                self.control.begin();
                 gate.open(origin_ns);
                 for ((task, run, scribe), hand) in extras.into_iter().zip(&best_effort) {
                     let server = served(task).filter(|_| self.wanted() == Wanted::Strict).zip(Some(&over));
@@ -179,12 +182,26 @@ impl<'p> Play<'p> {
                 );
                 self.control.stop();
                 observer.stopping(self.control.reason().unwrap_or(Reason::Asked));
+                if let Some(executor) = executor {
+                    executor.stop();
+                    while !executor.is_over() {
+                        self.round(&mut writer);
+                    }
+                }
                 watched
             };
             let watched = if dispatched.is_empty() {
                 played(None)
             } else {
+                let overran = |task: usize| {
+                    let task = dispatched.get(task).copied().unwrap_or(usize::MAX);
+                    self.control.stop_because(Reason::Overrun(position(task).into()));
+                };
                 let setup = dispatch.into_setup(self.plan, &mut seats, lenders);
+                let setup = setup.map(|mut setup| {
+                    setup.on_stop(&overran);
+                    setup
+                });
                 let run = |setup: Setup<'_>| {
                     setup.run(self.wanted(), |executor| played(Some(executor))).map_err(Error::Executor)
                 };
@@ -199,7 +216,8 @@ impl<'p> Play<'p> {
                 }
             };
             let give_up_ns = clock::monotonic_ns().saturating_add(PATIENCE_NS);
-            interrupt_until(&real_time, None, &mut writer);
+            self.interrupt_until(&real_time, None, &mut writer);
+            self.control.limit(give_up_ns.saturating_add(FINISH_NS));
             seats.iter_mut().for_each(|seat| seat.stage.counted());
             writer.poll();
             let ending = self.control.reason().map_or(Ending::Done, Reason::ending);
@@ -213,7 +231,7 @@ impl<'p> Play<'p> {
                     orderly = false;
                 }
             }
-            if !interrupt_until(&best_effort, Some(give_up_ns), &mut writer) {
+            if !self.interrupt_until(&best_effort, Some(give_up_ns), &mut writer) {
                 // The threads that hang borrow what would have to be given back, so the process ends here.
                 for task in self.plan.tasks.iter().filter(|t| matches!(t.class, ClassPlan::BestEffort {})) {
                     observer.stuck(&task.name);
@@ -317,11 +335,13 @@ impl<'p> Play<'p> {
             Builder::new().name(name.clone()).stack_size(STACK_BYTES).spawn_scoped(threads, move || {
                 let _done = Done { hand, control: self.control, task };
                 let Actor { mut body, scope, station, timing, flows, scribe } = actor;
+                let seat = interrupt::Seat::take();
                 hand.tid.store(thread::tid(), Ordering::Release);
                 body.start();
                 self.take_station(station, hand);
                 if let Some(origin_ns) = gate.wait() {
-                    Stage::new(scope, scribe, self.control, timing, origin_ns).with(flows).play(&mut *body);
+                    let stage = Stage::new(scope, scribe, self.control, timing, origin_ns).on(seat);
+                    stage.with(flows).play(&mut *body);
                 }
                 hand.leaves.store(true, Ordering::Release);
                 let _ = thread::set_other();
@@ -401,6 +421,41 @@ impl<'p> Play<'p> {
         Some(Record { subject, ..mark(kind, clock::monotonic_ns(), value) })
     }
 
+    /// Wakes threads until all of them have ended; `false` if some have not at `give_up_ns`.
+    fn interrupt_until<W: Sink>(
+        &self,
+        hands: &[Hand],
+        give_up_ns: Option<u64>,
+        writer: &mut Writer<W>,
+    ) -> bool {
+        loop {
+            // Again each round: a thread may have been on its way to sleep.
+            let mut alive = false;
+            for hand in hands.iter().filter(|hand| !hand.done.load(Ordering::Acquire)) {
+                alive = true;
+                interrupt::send(hand.tid.load(Ordering::Acquire));
+            }
+            if !alive {
+                writer.poll();
+                return true;
+            }
+            if give_up_ns.is_some_and(|give_up| clock::monotonic_ns() >= give_up) {
+                return false;
+            }
+            self.round(writer);
+        }
+    }
+
+    /// Empties the rings, and sleeps a little. If the application is ended where it stands, that is the last thing.
+    fn round<W: Sink>(&self, writer: &mut Writer<W>) {
+        writer.poll();
+        if self.control.is_ending() {
+            writer.flush();
+            self.control.written();
+        }
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+
     /// Empties the rings until the time is over, a signal comes or somebody stops the application. Beside the executor
     /// stand the tasks that it has, in its order.
     fn watch<W: Sink>(
@@ -425,10 +480,8 @@ impl<'p> Play<'p> {
                 self.control.stop_because(Reason::Elapsed);
                 break;
             }
-            let round = std::time::Duration::from_nanos(ROUND_NS.min(left_ns));
-            if let Some(signal) = signals::wait_for(signals::termination(), Some(round))? {
-                self.control.stop_because(Reason::Signal(signal.unsigned_abs()));
-            }
+            let round = ROUND_NS.min(left_ns);
+            self.control.wait_until(now_ns.saturating_add(round));
             if now_ns.saturating_sub(looked_ns) >= LOOK_NS {
                 moved().into_iter().for_each(|record| writer.append(record));
                 looked_ns = now_ns;
@@ -441,26 +494,6 @@ impl<'p> Play<'p> {
         }
         moved().into_iter().for_each(|record| writer.append(record));
         Ok(())
-    }
-}
-
-/// Wakes threads until all of them have ended; `false` if some have not at `give_up_ns`.
-fn interrupt_until<W: Sink>(hands: &[Hand], give_up_ns: Option<u64>, writer: &mut Writer<W>) -> bool {
-    loop {
-        // Again each round: a thread may have been on its way to sleep.
-        let mut alive = false;
-        for hand in hands.iter().filter(|hand| !hand.done.load(Ordering::Acquire)) {
-            alive = true;
-            interrupt::send(hand.tid.load(Ordering::Acquire));
-        }
-        writer.poll();
-        if !alive {
-            return true;
-        }
-        if give_up_ns.is_some_and(|give_up| clock::monotonic_ns() >= give_up) {
-            return false;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(2));
     }
 }
 

@@ -63,6 +63,8 @@ pub(crate) struct Stage<'s> {
     pub(crate) control: &'s Control,
     pub(crate) timing: Timing,
     pub(crate) origin_ns: u64,
+    /// Where the thread says which job it runs, if Linux schedules it.
+    seat: interrupt::Seat,
     state: State,
     flows: Option<TaskFlows<'s>>,
     /// Where a dispatcher decides: releases before this one have been activated.
@@ -91,6 +93,7 @@ impl<'s> Stage<'s> {
             control,
             timing,
             origin_ns,
+            seat: interrupt::Seat::none(),
             state,
             flows,
             activated: 0,
@@ -104,6 +107,11 @@ impl<'s> Stage<'s> {
     /// The same with the flows that the task takes part in.
     pub(crate) fn with(self, flows: Option<TaskFlows<'s>>) -> Self {
         Self { flows, ..self }
+    }
+
+    /// The same on a thread of the task's own.
+    pub(crate) fn on(self, seat: interrupt::Seat) -> Self {
+        Self { seat, ..self }
     }
 
     /// Runs a body and counts what the thread did besides.
@@ -262,6 +270,11 @@ impl<'s> Stage<'s> {
         release_ns: u64,
         work: impl FnOnce(&mut Job<'_>) -> Result<(), Failure>,
     ) -> u64 {
+        let limit_ns = match self.timing.on_overrun {
+            Overrun::StopApp => release_ns.saturating_add(self.timing.period_ns),
+            _ => interrupt::NEVER,
+        };
+        self.seat.begin(self.timing.task, number, limit_ns);
         let start_ns = clock::monotonic_ns();
         self.scribe.own(release_ns, Kind::Release, number, 0);
         self.scribe.own(start_ns, Kind::Start, number, 0);
@@ -275,6 +288,7 @@ impl<'s> Stage<'s> {
         self.complete();
         let end_ns = clock::monotonic_ns();
         let cpu_ns = self.account().look(end_ns).saturating_sub(cpu_before_ns);
+        self.seat.end();
         self.scribe.own(end_ns, Kind::Complete, number, cpu_ns);
         self.came_to(result, number, end_ns);
         let response_ns = end_ns.saturating_sub(release_ns);

@@ -4,6 +4,7 @@
 //! Boots an application and runs it to its end.
 
 use std::path::{Path, PathBuf};
+use std::thread::Builder;
 
 use taut_boot::{Guarantee, Loaded, Maps, Posture};
 use taut_plan::{ClassPlan, OnMissingPrivilege, Plan, Size, ValidPlan};
@@ -13,6 +14,7 @@ use taut_time::Duration;
 
 use crate::app::App;
 use crate::control::{Control, Reason};
+use crate::guardian::{Guardian, Home};
 use crate::play::Play;
 use crate::{Error, flow};
 
@@ -75,10 +77,29 @@ pub fn run(
     signals::block(signals::termination())?;
     signals::write_errors_only()?;
     interrupt::allow()?;
-    let mut posture = Posture::find(&plan);
+    let posture = Posture::find(&plan);
     // The thread at the segment's door inherits this.
     keep_house(&plan);
-    let maps = Maps::take(&plan)?;
+    let control = Control::new(&plan);
+    let guardian = Guardian::new(&plan, &control);
+    std::thread::scope(|threads| {
+        let spawned = Builder::new().name("guardian".to_owned()).spawn_scoped(threads, || guardian.guard());
+        spawned.map_err(|error| Error::Thread(format!("no thread for the guardian: {error}")))?;
+        let _home = Home(&control);
+        booted(config, observer, setup, (&plan, &text), &control, posture)
+    })
+}
+
+/// What [`run`] does while the guardian watches.
+fn booted(
+    config: &Config,
+    observer: &mut dyn Observer,
+    setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>,
+    (plan, text): (&ValidPlan, &str),
+    control: &Control,
+    mut posture: Posture,
+) -> Result<Ending, Error> {
+    let maps = Maps::take(plan)?;
     if let Err(error) = memory::lock_all() {
         posture.lose(Guarantee::Memory, error);
     }
@@ -95,26 +116,25 @@ pub fn run(
         observer.removed_stale(&stale.display().to_string());
     }
 
-    let control = Control::new(&plan);
-    let (service_scopes, task_scopes) = scopes(&plan, &maps)?;
-    let bells = flow::bells(&plan);
-    let mut app = App::new(&plan, &maps, &control, &service_scopes, &task_scopes, &bells)?;
+    let (service_scopes, task_scopes) = scopes(plan, &maps)?;
+    let bells = flow::bells(plan);
+    let mut app = App::new(plan, &maps, control, &service_scopes, &task_scopes, &bells)?;
     setup(&mut app)?;
     app.check_complete()?;
     let (parts, dispatch) = app.into_parts()?;
 
     let recording = config.out.as_ref().map(|out| out.join(RECORDING));
-    let stage = Play { plan: &plan, posture: &posture, control: &control, maps: &maps };
+    let stage = Play { plan, posture: &posture, control, maps: &maps };
     let orderly = match &recording {
         Some(path) => {
             let failed = |error| Error::Output(path.clone(), error);
             let sink = create(path).map_err(failed)?;
-            stage.play(parts, dispatch, config, observer, sink, &text).map_err(|error| match error {
+            stage.play(parts, dispatch, config, observer, sink, text).map_err(|error| match error {
                 Error::Recording(error) => failed(error),
                 other => other,
             })?
         }
-        None => stage.play(parts, dispatch, config, observer, std::io::sink(), &text)?,
+        None => stage.play(parts, dispatch, config, observer, std::io::sink(), text)?,
     };
     drop(wakeup);
     let reason = control.reason().unwrap_or(Reason::Asked);

@@ -130,7 +130,7 @@ fn stop_app_stops_the_application() {
     let outcome = run(&tables, None, |app| {
         app.task("tick", |_| {
             Ok(each(|job| {
-                while job.number() >= 9 && job.now().since(job.release()) < Duration::from_ms(3) {}
+                while job.number() >= 9 && job.now().since(job.release()) < Duration::from_us(1_200) {}
                 Ok(())
             }))
         })

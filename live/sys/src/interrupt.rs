@@ -1,27 +1,349 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Waking one thread of ours out of a sleep, so that it sees that it should stop.
+//! Waking one thread of ours out of a sleep, so that it sees that it should stop; and parking threads for good, so that a
+//! process can end although a thread of it does not.
+//!
+//! A thread that enrols has a [`Seat`]: there it says which job it runs, and there the signal's handler notes where it stood.
 
-use crate::Result;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
 use crate::clock::timespec;
 use crate::error::check;
+use crate::{Result, futex, process, signals, thread};
 
 /// Ignored by default, so one that comes before [`allow`] or after the end does no harm.
-const SIGNAL: i32 = libc::SIGURG;
+pub(crate) const SIGNAL: i32 = libc::SIGURG;
+/// Threads that can be enrolled at once.
+const PLACES: usize = 512;
+/// Addresses of the program that are noted from a thread's stack.
+const TRAIL: usize = 4;
+/// How far up the stack they are looked for.
+const REACH: usize = 4096;
+/// No limit.
+pub const NEVER: u64 = u64::MAX;
+/// Bits of a job's number.
+const NUMBER_BITS: u32 = 48;
 
-extern "C" fn nothing(_signal: i32) {}
+/// A thread that may be parked.
+struct Place {
+    tid: AtomicI32,
+    /// 0: none; else the task above the number of the job, plus 1.
+    job: AtomicU64,
+    /// Where its stack can be read: from here on, to there.
+    low: AtomicUsize,
+    high: AtomicUsize,
+    noted: AtomicBool,
+    parked: AtomicBool,
+    pc: AtomicUsize,
+    in_call: AtomicBool,
+    trail: [AtomicUsize; TRAIL],
+}
 
-/// Lets [`send`] end sleeps and waits of this process's threads: gives the signal a handler that does nothing.
+static ALL: [Place; PLACES] = [const { Place::new() }; PLACES];
+/// Until when each thread's job has to be done.
+static LIMITS: [AtomicU64; PLACES] = [const { AtomicU64::new(NEVER) }; PLACES];
+/// Places from here on have never been used.
+static USED: AtomicUsize = AtomicUsize::new(0);
+/// From now on the handler does not return.
+static PARK: AtomicBool = AtomicBool::new(false);
+/// Nobody wakes this.
+static FOR_EVER: AtomicU32 = AtomicU32::new(0);
+static TEXT: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+
+impl Place {
+    const fn new() -> Self {
+        Self {
+            tid: AtomicI32::new(0),
+            job: AtomicU64::new(0),
+            low: AtomicUsize::new(0),
+            high: AtomicUsize::new(0),
+            noted: AtomicBool::new(false),
+            parked: AtomicBool::new(false),
+            pc: AtomicUsize::new(0),
+            in_call: AtomicBool::new(false),
+            trail: [const { AtomicUsize::new(0) }; TRAIL],
+        }
+    }
+}
+
+/// A thread's place among those that can be parked; given up when it is dropped.
+#[derive(Debug)]
+pub struct Seat {
+    place: Option<usize>,
+    /// On which its handlers run: a crash may be that its own stack is used up. The standard library's is as small as the
+    /// processor's registers allow.
+    _stack: Option<HandlerStack>,
+}
+
+/// Bytes of a stack for handlers.
+const HANDLER_STACK: usize = 64 << 10;
+
+/// The calling thread's stack for handlers.
+#[derive(Debug)]
+struct HandlerStack(Box<[u8]>);
+
+impl HandlerStack {
+    fn take() -> Option<Self> {
+        let mut stack = vec![0; HANDLER_STACK].into_boxed_slice();
+        let to = libc::stack_t { ss_sp: stack.as_mut_ptr().cast(), ss_flags: 0, ss_size: stack.len() };
+        // SAFETY: the memory is as long as it says, and stays until `drop` has taken it from the thread.
+        let set = unsafe { libc::sigaltstack(&to, std::ptr::null_mut()) };
+        (set == 0).then_some(Self(stack))
+    }
+}
+
+impl Drop for HandlerStack {
+    fn drop(&mut self) {
+        let mut now = libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: 0, ss_size: 0 };
+        let none = libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
+        // SAFETY: the first call only asks. The second takes the memory, if it is this thread's, which is not in a handler
+        // here. A seat that is dropped on another thread leaves it to the thread.
+        let taken = unsafe {
+            libc::sigaltstack(std::ptr::null(), &mut now) == 0
+                && now.ss_sp == self.0.as_mut_ptr().cast()
+                && libc::sigaltstack(&none, std::ptr::null_mut()) == 0
+        };
+        if !taken {
+            std::mem::forget(std::mem::take(&mut self.0));
+        }
+    }
+}
+
+impl Seat {
+    /// The calling thread's, which gets the signal from now on. For boot. If there are too many it has no place: it can be
+    /// sent signals, and is not parked.
+    pub fn take() -> Self {
+        let _ = signals::unblock(&[SIGNAL]);
+        let tid = thread::tid();
+        let free =
+            |place: &Place| place.tid.compare_exchange(0, tid, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        let at = ALL.iter().position(free);
+        if let Some(at) = at {
+            let (low, size) = thread::stack().unwrap_or_default();
+            ALL[at].low.store(low, Ordering::Relaxed);
+            ALL[at].high.store(low.saturating_add(size), Ordering::Relaxed);
+            ALL[at].noted.store(false, Ordering::Relaxed);
+            USED.fetch_max(at + 1, Ordering::AcqRel);
+        }
+        Self { place: at, _stack: HandlerStack::take() }
+    }
+
+    /// Of no thread: what is said of its jobs is lost.
+    pub const fn none() -> Self {
+        Self { place: None, _stack: None }
+    }
+
+    /// A job begins, which has to be done at an instant, or [`NEVER`]. *Real-time*: two stores.
+    #[inline]
+    pub fn begin(&self, task: u16, number: u64, limit_ns: u64) {
+        if let Some(at) = self.place {
+            let number = (number + 1) & ((1 << NUMBER_BITS) - 1);
+            ALL[at].job.store(u64::from(task) << NUMBER_BITS | number, Ordering::Relaxed);
+            LIMITS[at].store(limit_ns, Ordering::Release);
+        }
+    }
+
+    /// It is done. *Real-time*: two stores.
+    #[inline]
+    pub fn end(&self) {
+        if let Some(at) = self.place {
+            LIMITS[at].store(NEVER, Ordering::Relaxed);
+            ALL[at].job.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.end();
+        if let Some(at) = self.place {
+            ALL[at].tid.store(0, Ordering::Release);
+        }
+    }
+}
+
+/// A job that a thread runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Running {
+    place: usize,
+    /// Its task.
+    pub task: u16,
+    /// Which job of the task.
+    pub number: u64,
+}
+
+impl Running {
+    fn of(place: usize) -> Option<Self> {
+        let job = ALL[place].job.load(Ordering::Relaxed);
+        let number = job & ((1 << NUMBER_BITS) - 1);
+        let task = u16::try_from(job >> NUMBER_BITS).unwrap_or(u16::MAX);
+        (job != 0).then(|| Self { place, task, number: number.wrapping_sub(1) })
+    }
+
+    /// Whether it still does.
+    pub fn goes_on(&self) -> bool {
+        Self::of(self.place) == Some(*self)
+    }
+
+    /// Ends the call in which its thread is, if it is in one.
+    pub fn interrupt(&self) {
+        send(ALL[self.place].tid.load(Ordering::Acquire));
+    }
+
+    /// Where its thread was when the signal last came.
+    pub fn stood(&self) -> Option<Stood> {
+        let place = &ALL[self.place];
+        let offset = |address: usize| {
+            address.checked_sub(TEXT[0].load(Ordering::Relaxed)).filter(|_| is_text(address))
+        };
+        let at = || Stood {
+            in_call: place.in_call.load(Ordering::Relaxed),
+            offset: offset(place.pc.load(Ordering::Relaxed)),
+            trail: std::array::from_fn(|at| offset(place.trail[at].load(Ordering::Relaxed))),
+        };
+        place.noted.load(Ordering::Acquire).then(at)
+    }
+}
+
+/// Where a thread stood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stood {
+    /// Whether it waited in a call of the kernel.
+    pub in_call: bool,
+    /// The address in the program, from where that is loaded; `None` in a library.
+    pub offset: Option<usize>,
+    /// Addresses of the program near the top of its stack, the last first: return addresses, mostly.
+    pub trail: [Option<usize>; TRAIL],
+}
+
+/// The jobs that run. *Real-time*: a load for each thread that has been enrolled.
+pub fn running() -> impl Iterator<Item = Running> {
+    (0..USED.load(Ordering::Acquire)).filter_map(Running::of)
+}
+
+/// A job that is not done at its limit. *Real-time*: as [`running`].
+pub fn over_limit(now_ns: u64) -> Option<Running> {
+    let used = USED.load(Ordering::Acquire);
+    let at = LIMITS[..used].iter().position(|limit| limit.load(Ordering::Acquire) <= now_ns)?;
+    Running::of(at)
+}
+
+/// Every thread that is enrolled stays in the signal's handler from now on, for ever: the process is about to end. Says
+/// whether all have come there; to be called again until then.
+pub fn park() -> bool {
+    PARK.store(true, Ordering::SeqCst);
+    let mut all = true;
+    for place in &ALL[..USED.load(Ordering::Acquire)] {
+        let tid = place.tid.load(Ordering::Acquire);
+        if tid != 0 && !place.parked.load(Ordering::Acquire) {
+            all = false;
+            send(tid);
+        }
+    }
+    all
+}
+
+/// Whether threads are parked.
+pub fn is_parking() -> bool {
+    PARK.load(Ordering::Acquire)
+}
+
+/// The calling thread sleeps until the process has ended.
+pub fn stay() -> ! {
+    loop {
+        let _ = futex::wait(&FOR_EVER, 0, None, false);
+    }
+}
+
+fn is_text(address: usize) -> bool {
+    (TEXT[0].load(Ordering::Relaxed)..TEXT[1].load(Ordering::Relaxed)).contains(&address)
+}
+
+extern "C" fn on_signal(_signal: i32, _about: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: the C library's, of the calling thread.
+    let errno = unsafe { *libc::__errno_location() };
+    let tid = thread::tid();
+    let places = &ALL[..USED.load(Ordering::Acquire)];
+    if let Some(place) = places.iter().find(|place| place.tid.load(Ordering::Relaxed) == tid) {
+        note(place, context);
+        if PARK.load(Ordering::SeqCst) {
+            place.parked.store(true, Ordering::Release);
+            stay();
+        }
+    }
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = errno };
+}
+
+/// Notes in the handler of a crash where the calling thread was; it comes back to that no more.
+pub(crate) fn note_own(context: *mut libc::c_void) {
+    let tid = thread::tid();
+    if let Some(place) = ALL.iter().find(|place| place.tid.load(Ordering::Relaxed) == tid) {
+        note(place, context);
+        place.parked.store(true, Ordering::Release);
+    }
+}
+
+fn note(place: &Place, context: *mut libc::c_void) {
+    let (pc, sp, result) = registers(context);
+    place.pc.store(pc, Ordering::Relaxed);
+    // A call that a signal ended gives that; the instruction before is the call.
+    place.in_call.store(result == -(libc::EINTR as isize), Ordering::Relaxed);
+    let high = place.high.load(Ordering::Relaxed);
+    let mut trail = place.trail.iter();
+    // Below its lowest address, where a stack that is used up points to, it cannot be read.
+    let mut at = sp.max(place.low.load(Ordering::Relaxed)).next_multiple_of(size_of::<usize>());
+    let end = high.min(at.saturating_add(REACH));
+    while at.saturating_add(size_of::<usize>()) <= end {
+        // SAFETY: above the stack pointer and inside of the calling thread's stack, guard page aside, which does not move; aligned;
+        // read past the compiler, for which it is memory of other frames.
+        let word = unsafe { std::ptr::with_exposed_provenance::<usize>(at).read_volatile() };
+        if is_text(word) {
+            let Some(next) = trail.next() else { break };
+            next.store(word, Ordering::Relaxed);
+        }
+        at += size_of::<usize>();
+    }
+    trail.for_each(|next| next.store(0, Ordering::Relaxed));
+    place.noted.store(true, Ordering::Release);
+}
+
+/// Program counter, stack pointer, and what a call gave.
+fn registers(context: *mut libc::c_void) -> (usize, usize, isize) {
+    let context = context.cast::<libc::ucontext_t>();
+    // SAFETY: what the kernel gives a handler with SA_SIGINFO; it lives as long as the handler runs.
+    let machine = unsafe { &(*context).uc_mcontext };
+    #[cfg(target_arch = "x86_64")]
+    {
+        let of = |register: i32| machine.gregs[register as usize];
+        (of(libc::REG_RIP) as usize, of(libc::REG_RSP) as usize, of(libc::REG_RAX) as isize)
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        (machine.pc as usize, machine.sp as usize, machine.regs[0] as isize)
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        let _ = machine;
+        (0, usize::MAX - REACH, 0)
+    }
+}
+
+/// Lets [`send`] end sleeps and waits of this process's threads, and [`park`] keep them.
 ///
 /// # Errors
 /// None is expected.
 pub fn allow() -> Result {
-    // SAFETY: zero is a value of all fields: no flags, an empty mask.
+    let [low, high] = process::program_text();
+    TEXT[0].store(low, Ordering::Relaxed);
+    TEXT[1].store(high, Ordering::Relaxed);
+    // SAFETY: zero is a value of all fields: an empty mask.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-    action.sa_sigaction = nothing as extern "C" fn(i32) as usize;
-    // SAFETY: `action` is ours and readable, the old one is not asked for; the handler touches nothing, so it may
-    // run at any instruction of any thread.
+    action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+    action.sa_sigaction = on_signal as extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void) as usize;
+    // SAFETY: `action` is ours and readable, the old one is not asked for; the handler touches atomics and its own thread's
+    // stack, calls what is safe in handlers, and restores the error number, so it may run at any instruction of any thread.
     check("sigaction", unsafe { libc::sigaction(SIGNAL, &action, std::ptr::null_mut()) }).map(drop)
 }
 
@@ -33,6 +355,11 @@ pub fn send(tid: i32) {
         // SAFETY: plain integers; a thread of another process is not reached, since the group is ours.
         unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, SIGNAL) };
     }
+}
+
+/// The signal by which [`send`] comes, for a thread that awaits it.
+pub const fn signal() -> i32 {
+    SIGNAL
 }
 
 /// Sleeps until [`crate::clock::monotonic_ns`] is at least `ns`, or until a signal arrives: `false` then.
@@ -51,8 +378,6 @@ pub fn sleep_until(ns: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-
     use super::*;
     use crate::clock::monotonic_ns;
 
@@ -64,7 +389,7 @@ mod tests {
         let (tid, awake) = (AtomicI32::new(0), AtomicBool::new(false));
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                tid.store(crate::thread::tid(), Ordering::Release);
+                tid.store(thread::tid(), Ordering::Release);
                 assert!(!sleep_until(monotonic_ns() + 3_600_000_000_000));
                 awake.store(true, Ordering::Release);
             });
@@ -72,6 +397,42 @@ mod tests {
                 send(tid.load(Ordering::Acquire));
                 std::thread::sleep(std::time::Duration::from_millis(1));
             }
+        });
+    }
+
+    #[test]
+    fn a_job_over_its_limit_is_found_and_where_it_stands() {
+        allow().unwrap();
+        let (go, over) = (AtomicBool::new(true), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let seat = Seat::take();
+                seat.begin(7, 41, monotonic_ns());
+                while go.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+                seat.end();
+                over.store(true, Ordering::Release);
+            });
+            let found = loop {
+                if let Some(found) = over_limit(monotonic_ns()) {
+                    break found;
+                }
+            };
+            assert_eq!((found.task, found.number), (7, 41));
+            assert!(running().any(|running| running == found));
+            let stood = loop {
+                found.interrupt();
+                if let Some(stood) = found.stood() {
+                    break stood;
+                }
+            };
+            assert!(!stood.in_call && stood.offset.is_some() && stood.trail[0].is_some(), "{stood:?}");
+            go.store(false, Ordering::Relaxed);
+            while !over.load(Ordering::Acquire) {
+                std::hint::spin_loop();
+            }
+            assert!(!found.goes_on() && over_limit(monotonic_ns()).is_none());
         });
     }
 }

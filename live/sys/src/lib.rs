@@ -33,6 +33,7 @@ compile_error!("taut runs on 64-bit Linux");
 pub mod account;
 pub mod clock;
 pub mod cpu;
+pub mod crash;
 mod error;
 pub mod file;
 pub mod futex;

@@ -13,6 +13,11 @@ pub fn pid() -> u32 {
     std::process::id()
 }
 
+/// Who started this process; 1 or another that collects orphans once that one has ended.
+pub fn parent() -> u32 {
+    std::os::unix::process::parent_id()
+}
+
 /// When a process started, in clock ticks since boot: with its id, a name that is not used twice. `None` if there
 /// is no such process, or it is only waiting to be collected.
 pub fn start_time_of(pid: u32) -> Option<u64> {
@@ -157,6 +162,35 @@ pub fn random_u64() -> Result<u64> {
         8 => Ok(u64::from_ne_bytes(bytes)),
         _ => Err(Error { call: "getrandom", errno: libc::EIO }),
     }
+}
+
+/// Where this process's program lies: the address that it is loaded at, and the one behind it. Both 0 if that cannot be told.
+pub fn program_text() -> [usize; 2] {
+    extern "C" fn first(about: *mut libc::dl_phdr_info, _: usize, to: *mut libc::c_void) -> i32 {
+        // SAFETY: the loader's, for as long as this call; the headers are as many as it says.
+        let (base, headers) = unsafe {
+            let about = &*about;
+            (about.dlpi_addr as usize, std::slice::from_raw_parts(about.dlpi_phdr, about.dlpi_phnum.into()))
+        };
+        let loaded = headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+        let ends = loaded.map(|header| base.saturating_add((header.p_vaddr + header.p_memsz) as usize));
+        // SAFETY: what `program_text` passes, which waits for this call.
+        unsafe { *to.cast::<[usize; 2]>() = [base, ends.max().unwrap_or(base)] };
+        // No other: the first is the program.
+        1
+    }
+    let mut found = [0; 2];
+    if !cfg!(miri) {
+        // SAFETY: the function is as wanted, and unwinds never; `found` outlives the call.
+        unsafe { libc::dl_iterate_phdr(Some(first), std::ptr::from_mut(&mut found).cast()) };
+    }
+    found
+}
+
+/// Ends the process at once: no destructor runs, nothing that is buffered is written.
+pub fn exit_now(code: i32) -> ! {
+    // SAFETY: no memory involved.
+    unsafe { libc::_exit(code) }
 }
 
 /// Memory of a process that is present, in bytes; 0 if there is no such process.

@@ -237,6 +237,11 @@ fn descend(low: usize) {
 
 /// The lowest address of the calling thread's stack.
 fn stack_low() -> Option<usize> {
+    stack().map(|(low, _)| low)
+}
+
+/// The lowest address of the calling thread's stack, and its bytes.
+pub(crate) fn stack() -> Option<(usize, usize)> {
     let mut low = std::ptr::null_mut();
     let mut size = 0;
     // SAFETY: `attributes` is written by the first call before the others read it, and destroyed once, only if it
@@ -248,7 +253,7 @@ fn stack_low() -> Option<usize> {
         }
         let got = libc::pthread_attr_getstack(&attributes, &mut low, &mut size);
         libc::pthread_attr_destroy(&mut attributes);
-        (got == 0).then(|| low.addr())
+        (got == 0).then(|| (low.addr(), size))
     }
 }
 

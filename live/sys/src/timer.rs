@@ -49,6 +49,48 @@ impl Timer {
     }
 }
 
+/// A timer by which the kernel kills this process: for one that may be unable to end itself. Dropped, it is disarmed.
+#[derive(Debug)]
+pub struct LastResort(libc::timer_t);
+
+// SAFETY: a number of the kernel's for this process, which any thread of it may use.
+unsafe impl Send for LastResort {}
+// SAFETY: as above; the kernel serialises.
+unsafe impl Sync for LastResort {}
+
+impl LastResort {
+    /// One that is not armed.
+    ///
+    /// # Errors
+    /// EAGAIN: no memory for it, or too many signals wait.
+    pub fn new() -> Result<Self> {
+        // SAFETY: integers and pointers, for which zero is a value.
+        let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
+        event.sigev_notify = libc::SIGEV_SIGNAL;
+        event.sigev_signo = libc::SIGKILL;
+        let mut timer: libc::timer_t = std::ptr::null_mut();
+        // SAFETY: both are ours for the call.
+        let made = unsafe { libc::timer_create(libc::CLOCK_MONOTONIC, &mut event, &mut timer) };
+        check("timer_create", made)?;
+        Ok(Self(timer))
+    }
+
+    /// Arms it for an instant of [`crate::clock::monotonic_ns`], in place of what it was armed for; [`u64::MAX`] disarms it.
+    pub fn arm(&self, ns: u64) {
+        let value = if ns == u64::MAX { timespec(0) } else { timespec(ns.max(1)) };
+        let spec = libc::itimerspec { it_interval: timespec(0), it_value: value };
+        // SAFETY: the timer is ours; `spec` is readable; the old setting is not asked for.
+        unsafe { libc::timer_settime(self.0, libc::TIMER_ABSTIME, &spec, std::ptr::null_mut()) };
+    }
+}
+
+impl Drop for LastResort {
+    fn drop(&mut self) {
+        // SAFETY: ours, and not used again.
+        unsafe { libc::timer_delete(self.0) };
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The thread that leads to the end, whatever the application's code does: docs/decisions/0020.
+//!
+//! It is above all others of the process, sleeps until the next instant or a signal, takes no lock and uses no heap once the
+//! application is ended where it stands.
+
+use std::fmt::{self, Write};
+
+use taut_plan::{ClassPlan, Plan};
+use taut_sys::interrupt::{self, Running};
+use taut_sys::timer::LastResort;
+use taut_sys::{clock, crash, process, signals, terminal, thread};
+
+use crate::control::{Control, Reason};
+
+/// From one stage to the next of one job over its limit.
+const GRACE_NS: u64 = 1_000_000;
+/// How long jobs that run and `stop` may take after the application was asked to stop, beyond the longest deadline.
+const JOBS_NS: u64 = 1_000_000_000;
+/// How long everything may take until release 0.
+const START_NS: u64 = 60_000_000_000;
+/// How long threads may take to park.
+const PARK_NS: u64 = 50_000_000;
+/// How long what was recorded may take to be written.
+const WRITE_NS: u64 = 250_000_000;
+/// After the last stage the kernel ends the process.
+const RESORT_NS: u64 = 1_000_000_000;
+/// Signals that are not further apart are one: a group of processes and who hands signals on give several.
+const SAME_NS: u64 = 100_000_000;
+/// Without the privilege for priorities: between two looks at limits of jobs.
+const LOOK_NS: u64 = 1_000_000;
+/// The exit code of an application that is ended where it stands.
+const EXIT: i32 = 4;
+
+/// Why an application is ended where it stands.
+#[derive(Clone, Copy)]
+enum Cause {
+    /// A job did not end after its limit.
+    Job(Running),
+    /// What goes on at the end of an application took too long: jobs, or what follows.
+    Late { jobs: bool },
+    /// Release 0 did not come.
+    Start,
+    /// A second signal.
+    Second(i32),
+    /// A thread crashed.
+    Crash(crash::Crash),
+}
+
+/// Signals that have been taken.
+#[derive(Default)]
+struct Asked {
+    first_ns: Option<u64>,
+    /// By who started the application, who hands on what it gets.
+    handed_on: u32,
+    direct: u32,
+}
+
+/// Watches until [`Home`] is dropped.
+pub(crate) struct Guardian<'c> {
+    plan: &'c Plan,
+    control: &'c Control,
+    jobs_ns: u64,
+}
+
+/// Sends the guardian home.
+pub(crate) struct Home<'c>(pub(crate) &'c Control);
+
+impl Drop for Home<'_> {
+    fn drop(&mut self) {
+        self.0.stop();
+        self.0.limit(u64::MAX);
+    }
+}
+
+impl<'c> Guardian<'c> {
+    pub(crate) fn new(plan: &'c Plan, control: &'c Control) -> Self {
+        let deadlines = plan.tasks.iter().filter_map(|task| match &task.class {
+            ClassPlan::RealTime { deadline, .. } => Some(deadline.as_ns()),
+            ClassPlan::BestEffort {} => None,
+        });
+        let jobs_ns = JOBS_NS.saturating_add(deadlines.max().unwrap_or(0));
+        Self { plan, control, jobs_ns }
+    }
+
+    /// The calling thread is the guardian.
+    pub(crate) fn guard(&self) {
+        let _ = signals::block(&[interrupt::signal()]);
+        // As high as it may be; without the privilege it is an ordinary thread.
+        let high = (90..=99).rev().any(|priority| thread::set_fifo(priority).is_ok());
+        // Not a cause to end anything: it only is not there then.
+        let resort = LastResort::new().ok();
+        let _ = crash::tell_me(PARK_NS + WRITE_NS + RESORT_NS / 2);
+        self.control.set_guardian(thread::tid());
+        let mut awaited = signals::termination().to_vec();
+        awaited.push(interrupt::signal());
+        let begun_ns = clock::monotonic_ns();
+        let (mut asked, mut suspect) = (Asked::default(), None);
+        loop {
+            let now_ns = clock::monotonic_ns();
+            if let Some(crash) = crash::seen() {
+                self.end(Cause::Crash(crash), resort.as_ref());
+            }
+            let Some(until_ns) = self.look(now_ns, begun_ns, high, &mut suspect, resort.as_ref()) else {
+                break;
+            };
+            let left = std::time::Duration::from_nanos(until_ns.saturating_sub(now_ns));
+            let timeout = (until_ns != u64::MAX).then_some(left);
+            match signals::take(&awaited, timeout) {
+                Ok(Some(taken)) if taken.number != interrupt::signal() => {
+                    if asked.is_second(taken) {
+                        self.end(Cause::Second(taken.number), resort.as_ref());
+                    }
+                    self.control.stop_because(Reason::Signal(taken.number.unsigned_abs()));
+                }
+                Ok(_) => {}
+                // There is no such error; not to spin if there is.
+                Err(_) => clock::sleep_until(now_ns.saturating_add(LOOK_NS)),
+            }
+        }
+        self.control.set_guardian(0);
+        crash::tell_nobody();
+    }
+
+    /// Ends what is over its limit; until when there is nothing to look at. `None`: it may go home.
+    fn look(
+        &self,
+        now_ns: u64,
+        begun_ns: u64,
+        high: bool,
+        suspect: &mut Option<Running>,
+        resort: Option<&LastResort>,
+    ) -> Option<u64> {
+        let control = self.control;
+        let Some(stopped_ns) = control.stopped_ns() else {
+            if !control.has_begun() {
+                let limit_ns = begun_ns.saturating_add(START_NS);
+                if now_ns >= limit_ns {
+                    self.end(Cause::Start, resort);
+                }
+                return Some(limit_ns);
+            }
+            if now_ns >= control.end_ns() {
+                control.stop_because(Reason::Elapsed);
+                return Some(now_ns);
+            }
+            // Else the probes look.
+            if !high && let Some(over) = interrupt::over_limit(now_ns) {
+                control.stop_because(Reason::Overrun(over.task.into()));
+                return Some(now_ns);
+            }
+            let look_ns = if high { u64::MAX } else { now_ns.saturating_add(LOOK_NS) };
+            return Some(control.end_ns().min(look_ns));
+        };
+        let limit_ns = control.limit_ns();
+        if limit_ns == Some(u64::MAX) {
+            return None;
+        }
+        let (jobs, limit_ns) =
+            (limit_ns.is_none(), limit_ns.unwrap_or(stopped_ns.saturating_add(self.jobs_ns)));
+        if let Some(resort) = resort {
+            resort.arm(limit_ns.saturating_add(RESORT_NS));
+        }
+        if now_ns >= limit_ns {
+            self.end(Cause::Late { jobs }, resort);
+        }
+        let Some(Reason::Overrun(task)) = control.reason().filter(|_| jobs) else { return Some(limit_ns) };
+        let of_task = |running: &Running| u32::from(running.task) == task;
+        let (interrupt_ns, end_ns) =
+            (stopped_ns.saturating_add(GRACE_NS), stopped_ns.saturating_add(2 * GRACE_NS));
+        if now_ns < interrupt_ns {
+            *suspect = suspect.or_else(|| interrupt::running().find(of_task));
+            return Some(if suspect.is_some() { interrupt_ns } else { limit_ns });
+        }
+        match suspect.filter(Running::goes_on) {
+            None => Some(limit_ns),
+            Some(job) if now_ns >= end_ns => self.end(Cause::Job(job), resort),
+            Some(job) => {
+                job.interrupt();
+                Some(end_ns)
+            }
+        }
+    }
+
+    /// Ends the application where it stands.
+    fn end(&self, cause: Cause, resort: Option<&LastResort>) -> ! {
+        let begun_ns = clock::monotonic_ns();
+        if let Some(resort) = resort {
+            resort.arm(begun_ns.saturating_add(PARK_NS + WRITE_NS + RESORT_NS));
+        }
+        while !interrupt::park() && clock::monotonic_ns() < begun_ns.saturating_add(PARK_NS) {
+            clock::sleep_until(clock::monotonic_ns().saturating_add(50_000));
+        }
+        let mut words = Words { bytes: [0; 2048], length: 0 };
+        // What does not fit is cut off, and what stderr does not take is lost.
+        let _ = self.explain(&mut words, cause);
+        let _ = terminal::tell(words.text());
+        // Main is an ordinary thread.
+        let _ = thread::set_other();
+        self.control.end_here(WRITE_NS);
+        if matches!(cause, Cause::Crash(_)) {
+            crash::let_go();
+            interrupt::stay()
+        }
+        process::exit_now(EXIT)
+    }
+
+    fn explain(&self, words: &mut Words, cause: Cause) -> fmt::Result {
+        write!(words, "taut: {} is ended where it stands: ", self.plan.app)?;
+        match cause {
+            Cause::Job(job) => write!(words, "task `{}` does not end after its limit", self.name(job.task))?,
+            Cause::Late { jobs: true } => {
+                write!(words, "jobs did not end within {} ms of the request", self.jobs_ns / 1_000_000)?
+            }
+            Cause::Late { jobs: false } => write!(words, "what follows the last job took too long")?,
+            Cause::Start => write!(words, "release 0 did not come within {} s", START_NS / 1_000_000_000)?,
+            Cause::Second(signal) => write!(words, "signal {signal}, after an earlier one")?,
+            Cause::Crash(crash) => write!(words, "signal {} in thread {}", crash.signal, crash.tid)?,
+        }
+        words.write_str("\n")?;
+        for job in interrupt::running() {
+            let (name, number) = (self.name(job.task), job.number);
+            write!(words, "  task `{name}`, job {number}: ")?;
+            match job.stood() {
+                None => words.write_str("where it stands is not known")?,
+                Some(stood) => {
+                    words.write_str(if stood.in_call { "in a call of the kernel" } else { "computing" })?;
+                    match stood.offset {
+                        Some(offset) => write!(words, " at {offset:#x} of the program")?,
+                        None => words.write_str(" in a library")?,
+                    }
+                    for (at, offset) in stood.trail.into_iter().flatten().enumerate() {
+                        write!(words, "{} {offset:#x}", if at == 0 { ", called from" } else { "," })?;
+                    }
+                }
+            }
+            words.write_str("\n")?;
+        }
+        Ok(())
+    }
+
+    fn name(&self, task: u16) -> &str {
+        self.plan.tasks.get(usize::from(task)).map_or("?", |task| task.name.as_str())
+    }
+}
+
+impl Asked {
+    /// Whether this is the second time that somebody wants the end.
+    fn is_second(&mut self, taken: signals::Taken) -> bool {
+        let now_ns = clock::monotonic_ns();
+        let first_ns = *self.first_ns.get_or_insert(now_ns);
+        if now_ns != first_ns && now_ns.saturating_sub(first_ns) < SAME_NS {
+            return false;
+        }
+        let handed_on = taken.sender == process::parent();
+        *(if handed_on { &mut self.handed_on } else { &mut self.direct }) += 1;
+        self.handed_on.max(self.direct) > 1
+    }
+}
+
+/// Text without the heap.
+struct Words {
+    bytes: [u8; 2048],
+    length: usize,
+}
+
+impl Words {
+    fn text(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..self.length]).unwrap_or_default()
+    }
+}
+
+impl Write for Words {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = self.bytes.len() - self.length;
+        let count = text.floor_char_boundary(room);
+        self.bytes[self.length..self.length + count].copy_from_slice(&text.as_bytes()[..count]);
+        self.length += count;
+        if count == text.len() { Ok(()) } else { Err(fmt::Error) }
+    }
+}
