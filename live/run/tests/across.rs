@@ -290,6 +290,7 @@ fn what_is_planned_is_what_there_is() {
     let of = |protocol: &str| plan(&bus("fp", protocol)).0.memory.runtime.as_bytes();
     let (two, four) = (taut_lock::spin::bytes(2) as u64, taut_lock::queued::bytes(4) as u64);
     assert_eq!(of("mpcp") - of("msrp"), four - two);
-    let without = plan(&(bus("fp", "srp").replace("core = 1", "core = 0") + "# core = 1\n")).0;
+    // The same cores with their dispatchers, and nothing that they share.
+    let without = plan(&("executor = \"dispatched\"\n".to_owned() + &tables("fp", "", ""))).0;
     assert_eq!(of("msrp") - without.memory.runtime.as_bytes(), two);
 }
