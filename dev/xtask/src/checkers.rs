@@ -27,7 +27,9 @@ fn miri() -> Step {
             "-p taut-time -p taut-event -p taut-atomic -p taut-scope --lib",
             "-p taut-lock --test conformance --test stress*",
             "-p taut-lock --lib -- request_slot gate latch",
-            "-p taut-exec --lib -- tests::across tests::behaviour::locks tests::late::floors",
+            // Of the tests across cores, all but the one that has two cores share for a while: interpreted, it has not
+            // ended within 400 s.
+            "-p taut-exec --lib -- tests::across tests::behaviour::locks tests::late::floors --skip two_cores_share",
         ],
     ];
     with(&[toolchain::MIRI], "miri", |tree| {

@@ -53,7 +53,9 @@ fn asked(without: Without, called: bool, askers: u32, questions: u32, answers: u
         let mut given = 0;
         while given < answers {
             match called {
-                true => shared.1.wait(),
+                true => {
+                    shared.1.wait();
+                }
                 // Whatever is asked is found in the end.
                 false => thread::yield_now(),
             }
