@@ -170,17 +170,16 @@ impl<'c> Guardian<'c> {
         let of_task = |running: &Running| u32::from(running.task) == task;
         let (interrupt_ns, end_ns) =
             (stopped_ns.saturating_add(GRACE_NS), stopped_ns.saturating_add(2 * GRACE_NS));
-        if now_ns < interrupt_ns {
-            *suspect = suspect.or_else(|| interrupt::running().find(of_task));
-            return Some(if suspect.is_some() { interrupt_ns } else { limit_ns });
-        }
+        // Also where this thread itself comes late: no job of the task begins after the application was asked to stop.
+        *suspect = suspect.or_else(|| interrupt::running().find(of_task));
         match suspect.filter(Running::goes_on) {
             None => Some(limit_ns),
             Some(job) if now_ns >= end_ns => self.end(Cause::Job(job), resort),
-            Some(job) => {
+            Some(job) if now_ns >= interrupt_ns => {
                 job.interrupt();
                 Some(end_ns)
             }
+            Some(_) => Some(interrupt_ns),
         }
     }
 

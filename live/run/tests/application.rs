@@ -124,21 +124,6 @@ fn an_overrun_skips_and_is_told() {
     assert!(miss.value >= 5_000_000);
 }
 
-#[test]
-fn stop_app_stops_the_application() {
-    let tables = TICK.replace("skip-next", "stop-app");
-    let outcome = run(&tables, None, |app| {
-        app.task("tick", |_| {
-            Ok(each(|job| {
-                while job.number() >= 9 && job.now().since(job.release()) < Duration::from_us(1_200) {}
-                Ok(())
-            }))
-        })
-    });
-    assert_eq!(taut_event::Ending::of(&outcome.records), taut_event::Ending::Overrun(0));
-    assert_eq!(outcome.ending.unwrap().reason, Reason::Overrun(0));
-}
-
 const FLOW: &str = r#"
 [payloads]
 Sample = { type = "u64", len = 4 }

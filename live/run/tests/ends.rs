@@ -13,12 +13,16 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration as Span, Instant};
 
 use app::each;
-use taut_run::{Component, Failure, Job, Task};
+use taut_event::Ending;
+use taut_run::{Component, Failure, Job, Reason, Task};
 use taut_sys::signals;
 use taut_time::Duration;
 
 const TICK: &str = "[tasks.tick]\narrival = { periodic = \"20ms\" }\ndeadline = \"20ms\"\n\
      wcet = { value = \"50us\", source = \"guess\" }\ncore = 0\npriority = 50\n";
+
+/// When a job that is late returns: beyond its period, and before it would be interrupted.
+const LATE: Duration = Duration::from_us(20_300);
 
 /// Computes; ends by itself, so that a test that fails leaves no hog behind.
 fn hog() {
@@ -71,13 +75,14 @@ fn main() {
     if let Ok(kind) = std::env::var("TAUT_FAULT") {
         return application(kind);
     }
-    let tests: [(&str, fn()); 6] = [
+    let tests: [(&str, fn()); 7] = [
         ("without_a_fault_it_ends_in_order", without_a_fault_it_ends_in_order),
         ("a_job_ends_with_the_time_that_was_asked_for", a_job_ends_with_the_time_that_was_asked_for),
         (
             "a_job_ends_at_a_signal_and_at_once_at_the_second",
             a_job_ends_at_a_signal_and_at_once_at_the_second,
         ),
+        ("stop_app_ends_in_order_after_a_job_that_returns", stop_app_ends_in_order_after_a_job_that_returns),
         ("stop_app_ends_a_job_that_does_not_return", stop_app_ends_a_job_that_does_not_return),
         ("a_start_that_does_not_return_ends_at_a_signal", a_start_that_does_not_return_ends_at_a_signal),
         ("a_crash_says_who_and_keeps_its_signal", a_crash_says_who_and_keeps_its_signal),
@@ -107,13 +112,18 @@ fn application(kind: String) {
             Ok(each(move |job| {
                 if job.number() == 10 {
                     eprintln!("running");
+                    while kind == "late" && job.now().since(job.release()) < LATE {}
                     fault(&kind);
                 }
                 Ok(())
             }))
         })
     });
-    assert!(outcome.ending.unwrap().orderly);
+    let ending = outcome.ending.unwrap();
+    assert!(ending.orderly);
+    if std::env::var("TAUT_OVERRUN").is_ok_and(|overrun| overrun == "stop-app") {
+        assert_eq!((ending.reason, Ending::of(&outcome.records)), (Reason::Overrun(0), Ending::Overrun(0)));
+    }
 }
 
 struct Ended {
@@ -184,6 +194,19 @@ fn a_job_ends_at_a_signal_and_at_once_at_the_second() {
             end("block", executor, "run-on", None, &[(signals::SIGHUP, 10), (signals::SIGTERM, 200)]);
         assert!(second.took < Span::from_millis(1_000), "{:?}", second.took);
         stood(&second, "in a call of the kernel");
+    }
+}
+
+/// A machine that stands still for the two milliseconds of the graces makes of it a job that does not return.
+fn stop_app_ends_in_order_after_a_job_that_returns() {
+    for executor in EXECUTORS {
+        let tries: Vec<Ended> = (0..5).map(|_| end("late", executor, "stop-app", None, &[])).collect();
+        let in_order = tries.iter().filter(|ended| ended.status.code() == Some(0)).count();
+        tries
+            .iter()
+            .filter(|ended| ended.status.code() != Some(0))
+            .for_each(|ended| stood(ended, "task `tick`"));
+        assert!(in_order > 0, "{executor}: {}", tries[0].said);
     }
 }
 
