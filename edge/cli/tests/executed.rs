@@ -295,7 +295,6 @@ fn tasks_in_servers_are_replayed() {
         ("deferrable", "kill-job"),
         ("sporadic", "run-on"),
         ("deferrable", "run-on"),
-        ("polling", "stop-app"),
     ] {
         let tables = format!(
             "[servers.share]\npolicy = \"{policy}\"\nbudget = \"1ms\"\nperiod = \"6ms\"\n\

@@ -44,7 +44,7 @@
 //!
 //! - *The object.* The owner places objects apart from each other, in memory that the kernel has zeroed and whose size is
 //!   sealed. A seat is had only if kind, shape and layout of values are, word for word, those of the owner: of a struct every
-//!   field, by name, type and place ([`taut_share::layout`]), and not its type's name.
+//!   field, by name, type and place ([`mod@taut_share::layout`]), and not its type's name.
 //! - *One end.* Each part is a client's name at the owner's door, so the door lets in one connection for each. The kernel
 //!   closes it when its process dies, however it dies, and then a successor is let in; to go on where the dead one
 //!   stopped, at any step, is what the protocols' constructors are made for (section *Crash* of each). Within the process an

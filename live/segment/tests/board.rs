@@ -116,7 +116,6 @@ fn what_is_no_board_is_said() {
 fn shapes_that_no_protocol_takes_are_refused() {
     let folder = folder();
     for (object, expected) in [
-        (Hybrid::<V>::new(0, 6).named("x"), LayoutError::Readers),
         (Hybrid::<V>::new(1000, 6).named("x"), LayoutError::Readers),
         (Hybrid::<V>::new(2, 1000).named("x"), LayoutError::Capacity),
         (Qrtr::<V>::new(0).named("x"), LayoutError::Capacity),
