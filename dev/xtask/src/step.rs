@@ -172,22 +172,30 @@ fn print_tail(log: &str, path: &str) {
     }
 }
 
-/// What each failed test printed, the end of it if it is long: tests that passed after it say nothing of it.
+/// What each failed test printed, the end of it if it is long. Tests that passed print as well, below `successes:`; what
+/// stands between the first `failures:` of a program and the next, which lists them, is of those that failed.
 fn failed_tests<'l>(lines: &[&'l str]) -> Vec<&'l str> {
     let mut shown = Vec::new();
     let mut rest = lines;
-    while let Some(begin) = rest.iter().position(|line| is_of_a_failed_test(line)) {
+    while let Some(begin) = rest.iter().position(|line| *line == "failures:") {
         let text = &rest[begin + 1..];
-        let end = text.iter().position(|line| is_of_a_failed_test(line) || *line == "failures:");
-        let text = &text[..end.unwrap_or(text.len())];
-        shown.push(rest[begin]);
-        shown.extend_from_slice(&text[text.len().saturating_sub(TAIL)..]);
-        rest = &rest[begin + 1 + text.len()..];
+        let ends = |line: &&str| *line == "failures:" || line.starts_with("test result: ");
+        let end = text.iter().position(ends).unwrap_or(text.len());
+        let mut sections = &text[..end];
+        while let Some(head) = sections.iter().position(|line| is_head(line)) {
+            let said = &sections[head + 1..];
+            let said = &said[..said.iter().position(|line| is_head(line)).unwrap_or(said.len())];
+            shown.push(sections[head]);
+            shown.extend_from_slice(&said[said.len().saturating_sub(TAIL)..]);
+            sections = &sections[head + 1 + said.len()..];
+        }
+        rest = &text[(end + 1).min(text.len())..];
     }
     shown
 }
 
-fn is_of_a_failed_test(line: &str) -> bool {
+/// Whether what a test printed begins here.
+fn is_head(line: &str) -> bool {
     line.starts_with("---- ") && line.ends_with(" stdout ----")
 }
 
@@ -224,8 +232,9 @@ mod tests {
 
     #[test]
     fn what_failed_tests_print_is_found() {
-        let text = "test a ... ok\n\nfailures:\n\n---- b stdout ----\nfirst\n\n---- c stdout ----\nsecond\n\n\nfailures:\n    b\n    \
-                    c\n\ntest result: FAILED. 1 passed; 2 failed;\n     Running more\n---- d stdout ----\nthird\n";
+        let text = "test a ... ok\n\nsuccesses:\n\n---- a stdout ----\nfine\n\nsuccesses:\n    a\n\nfailures:\n\n---- b stdout ----\n\
+                    first\n\n---- c stdout ----\nsecond\n\n\nfailures:\n    b\n    c\n\ntest result: FAILED. 1 passed; 2 failed;\n\
+                    Running more\nsuccesses:\n\n---- f stdout ----\nfine\n\nfailures:\n\n---- d stdout ----\nthird\n";
         let lines: Vec<_> = text.lines().collect();
         let expected = [
             "---- b stdout ----",
@@ -239,7 +248,7 @@ mod tests {
             "third",
         ];
         assert_eq!(failed_tests(&lines), expected);
-        let long = format!("---- e stdout ----\n{}failures:", "line\n".repeat(TAIL + 9));
+        let long = format!("failures:\n---- e stdout ----\n{}failures:", "line\n".repeat(TAIL + 9));
         assert_eq!(failed_tests(&long.lines().collect::<Vec<_>>()).len(), 1 + TAIL);
         assert_eq!(failed_tests(&["error[E0308]: mismatched types"]), [""; 0]);
     }
