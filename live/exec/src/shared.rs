@@ -269,7 +269,12 @@ impl Shared {
 
     /// What the thread `me` of the pool, which calls, has used and done.
     pub(crate) fn account(&self, me: u32) -> &Account {
-        self.accounts[me as usize].get_or_init(|| Account::new(self.switched))
+        let account = &self.accounts[me as usize];
+        if account.get().is_none() {
+            // The borrow that comes of making it is exclusive to those that come of it: all others are of what is there.
+            account.get_or_init(|| Account::new(self.switched));
+        }
+        account.get_or_init(|| Account::new(self.switched))
     }
 
     /// The thread `me` of the pool, which calls, goes home.
