@@ -27,6 +27,7 @@ mod python;
 mod skips;
 mod spdx;
 mod step;
+mod storm;
 mod suite;
 mod tally;
 mod toolchain;
@@ -101,6 +102,8 @@ enum Task {
     Exchange,
     /// The Python package: wheel, tests, types and notebook, in environments of its own below target/
     Python,
+    /// Applications that faults drawn at random befall: what was drawn against what their verdicts name
+    Storm(storm::Storm),
     /// The long forms of the tests, again and again for a time; or one of them
     Soak {
         /// `execute`: random sets on threads, analysed, executed and simulated, beside a load; `mutants`: changes of the
@@ -150,6 +153,7 @@ fn main() -> ExitCode {
         Task::Papers(wish) => papers::run(&tree, &wish),
         Task::Oracle { folder } => oracle::run(&tree, folder),
         Task::Drivers => closing(&tree, &drivers::steps()),
+        Task::Storm(storm) => storm::run(&tree, &storm),
         Task::Exchange => closing(&tree, &exchange::steps()),
         Task::Python => closing(&tree, &python::steps()),
         Task::Soak { name: None, minutes, .. } => suite::soak(&tree, minutes),

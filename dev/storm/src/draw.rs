@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Which trial is made next: all of it follows from one seed and the trial's number.
+
+use crate::fault::{ALL, Fault};
+
+/// An application of the repository.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Application {
+    /// `apps/cochlear`.
+    Cochlear,
+    /// `apps/drive`.
+    Drive,
+}
+
+impl Application {
+    /// Both.
+    pub(crate) const ALL: [Self; 2] = [Self::Cochlear, Self::Drive];
+
+    /// Its folder in `apps/`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Cochlear => "cochlear",
+            Self::Drive => "drive",
+        }
+    }
+
+    /// CPUs on which it has real-time tasks.
+    pub(crate) fn cores(self) -> &'static [u16] {
+        match self {
+            Self::Cochlear => &[0],
+            Self::Drive => &[0, 1],
+        }
+    }
+}
+
+/// What schedules its jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Executor {
+    /// Linux: a thread for each task.
+    Native,
+    /// A dispatcher on each core.
+    Dispatched,
+}
+
+impl Executor {
+    /// Both.
+    pub(crate) const ALL: [Self; 2] = [Self::Native, Self::Dispatched];
+
+    /// The word of the manifest.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Dispatched => "dispatched",
+        }
+    }
+}
+
+/// One run of one application with one fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Trial {
+    pub(crate) application: Application,
+    pub(crate) executor: Executor,
+    pub(crate) fault: Fault,
+    /// From the start of the process to the fault (ms).
+    pub(crate) after_ms: u64,
+}
+
+/// The earliest and the latest instant of a fault (ms): within a boot, and well before the run's own end.
+const AFTER_MS: std::ops::Range<u64> = 150..900;
+
+/// The trial of this number.
+pub(crate) fn trial(seed: u64, number: u64, only: Option<&str>) -> Trial {
+    let mut random = SplitMix64(seed ^ number.wrapping_mul(0xd134_2543_de82_ef95));
+    let faults: Vec<Fault> =
+        ALL.iter().copied().filter(|fault| only.is_none_or(|only| fault.name() == only)).collect();
+    let application = Application::ALL[random.below(2) as usize];
+    let executor = Executor::ALL[random.below(2) as usize];
+    let fault = faults[random.below(faults.len() as u64) as usize];
+    let after_ms = AFTER_MS.start + random.below(AFTER_MS.end - AFTER_MS.start);
+    Trial { application, executor, fault, after_ms }
+}
+
+/// Steele, Lea and Flood's generator, 2014.
+struct SplitMix64(u64);
+
+impl SplitMix64 {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    /// Below `bound`, which is small beside 2^64: the bias is below any that a storm could show.
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_gives_the_same_trials() {
+        for number in 0..50 {
+            assert_eq!(trial(7, number, None), trial(7, number, None));
+        }
+        assert!((0..50).any(|number| trial(7, number, None) != trial(8, number, None)));
+    }
+
+    #[test]
+    fn every_fault_is_drawn_on_every_executor() {
+        for fault in ALL {
+            for executor in Executor::ALL {
+                let drawn = (0..4_000).map(|number| trial(1, number, None));
+                assert!(
+                    drawn.into_iter().any(|trial| trial.fault == *fault && trial.executor == executor),
+                    "{} {}",
+                    fault.name(),
+                    executor.name()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn one_fault_alone() {
+        assert!((0..100).all(|number| trial(1, number, Some("SIGSEGV")).fault.name() == "SIGSEGV"));
+    }
+
+    #[test]
+    fn instants_lie_within_the_run() {
+        assert!((0..1_000).all(|number| AFTER_MS.contains(&trial(3, number, None).after_ms)));
+    }
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What a report says became of a run, in one word.
+
+use std::fmt;
+
+use serde_json::Value;
+
+/// What a verdict names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Finding {
+    /// Every bound was kept.
+    Kept,
+    /// So it was, but for what the probes saw the machine do.
+    Machine,
+    /// This signal asked for the end, in order, and every bound was kept.
+    Asked(i32),
+    /// This signal ended the process.
+    Killed(i32),
+    /// The process ended before its run did, with an exit code.
+    Exited,
+    /// The recording ends before the run does.
+    CutShort,
+    /// A task overran and the manifest says that this ends the run.
+    Overrun,
+    /// A job panicked.
+    Panicked,
+    /// All threads were stopped from outside.
+    Stopped,
+    /// A debugger was attached.
+    Traced,
+    /// Threads lost their priority or their CPU.
+    Moved,
+    /// A real-time thread of somebody else computed on a core.
+    ForeignThread,
+    /// A bound was broken, and the application is blamed.
+    Ours,
+    /// Records end, and nobody says why.
+    Unrecorded,
+    /// There is no report.
+    NoReport,
+    /// The run did not end in its time.
+    DidNotEnd,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = match self {
+            Self::Asked(signal) => return write!(f, "asked-by-{signal}"),
+            Self::Killed(signal) => return write!(f, "killed-by-{signal}"),
+            Self::Kept => "kept",
+            Self::Machine => "machine",
+            Self::Exited => "exited",
+            Self::CutShort => "cut-short",
+            Self::Overrun => "overrun",
+            Self::Panicked => "panicked",
+            Self::Stopped => "stopped",
+            Self::Traced => "traced",
+            Self::Moved => "moved",
+            Self::ForeignThread => "foreign-thread",
+            Self::Ours => "ours",
+            Self::Unrecorded => "unrecorded",
+            Self::NoReport => "no-report",
+            Self::DidNotEnd => "did-not-end",
+        };
+        f.pad(word)
+    }
+}
+
+impl Finding {
+    /// What `report.json` says.
+    pub(crate) fn of(report: &Value) -> Self {
+        let signal = report["signal"].as_i64().and_then(|number| i32::try_from(number).ok());
+        match report["ending"].as_str() {
+            Some("killed") => return signal.map_or(Self::Unrecorded, Self::Killed),
+            Some("exited") => return Self::Exited,
+            Some("overrun") => return Self::Overrun,
+            Some("panic") => return Self::Panicked,
+            _ => {}
+        }
+        let said = |list: &str, key: &str, words: &[&str]| {
+            let items = report[list].as_array().map(Vec::as_slice).unwrap_or_default();
+            items.iter().any(|item| item[key].as_str().is_some_and(|word| words.contains(&word)))
+        };
+        let named = |words: &[&str]| {
+            said("breaches", "cause", words)
+                || said("breaches", "breach", words)
+                || said("warnings", "warning", words)
+        };
+        let causes: [(Self, &[&str]); 5] = [
+            (Self::CutShort, &["damaged", "unwritten"]),
+            (Self::Traced, &["traced"]),
+            (Self::Moved, &["moved"]),
+            (Self::Stopped, &["stopped"]),
+            (Self::ForeignThread, &["foreign-thread"]),
+        ];
+        if let Some((cause, _)) = causes.into_iter().find(|(_, words)| named(words)) {
+            return cause;
+        }
+        match (report["verdict"].as_str(), report["ending"].as_str(), signal) {
+            (Some("kept"), Some("signal"), Some(signal)) => Self::Asked(signal),
+            (Some("kept"), ..) => Self::Kept,
+            (Some("kept-but-machine"), ..) => Self::Machine,
+            (Some("broken"), ..) => Self::Ours,
+            _ => Self::NoReport,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn each_word_of_a_report() {
+        for (report, finding) in [
+            (json!({"verdict": "kept", "ending": "done"}), Finding::Kept),
+            (json!({"verdict": "kept-but-machine", "ending": "done"}), Finding::Machine),
+            (json!({"verdict": "kept", "ending": "signal", "signal": 15}), Finding::Asked(15)),
+            (json!({"verdict": "broken", "ending": "killed", "signal": 11}), Finding::Killed(11)),
+            (json!({"verdict": "broken", "ending": "killed"}), Finding::Unrecorded),
+            (json!({"verdict": "broken", "ending": "exited", "exit_code": 0}), Finding::Exited),
+            (
+                json!({"verdict": "broken", "ending": "done", "breaches": [{"breach": "response", "cause": "unknown"}]}),
+                Finding::Ours,
+            ),
+            (
+                json!({"verdict": "broken", "ending": "done", "breaches": [{"breach": "moved", "task": "control"}]}),
+                Finding::Moved,
+            ),
+            (
+                json!({"verdict": "broken", "ending": "done", "breaches": [{"breach": "unwritten"}]}),
+                Finding::CutShort,
+            ),
+            (
+                json!({"verdict": "kept-but-machine", "ending": "done", "warnings": [{"warning": "stopped"}]}),
+                Finding::Stopped,
+            ),
+            (json!({}), Finding::NoReport),
+        ] {
+            assert_eq!(Finding::of(&report), finding, "{report}");
+        }
+    }
+}
