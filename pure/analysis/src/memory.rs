@@ -7,8 +7,8 @@
 //! Equation    service   persistent scope + Σ tasks of it
 //!             task      persistent scope + release scope
 //!             channel   Mechanism::bytes(payload + stamp, slots, claims) + a line if it releases a task
-//!             runtime   (tasks + cores) · (stack + ring), dispatched cores · (stack + 4 rings), locks between cores, and
-//!                       synchronous flows
+//!             runtime   (tasks + cores) · (stack + ring), dispatched cores · (stack + 4 rings), a stack and one for its
+//!                       signal handlers if there is a safe state, locks between cores, and synchronous flows
 //!             lock      a line, and one for each party: each core that spins for it, each task that is suspended
 //!             flow      what activates its object's instances, and its calendar: 2304 bytes, and 256 for each member
 //! Assumes     A1 nothing is allocated after boot: a scope and a channel are as large as they ever get
@@ -29,6 +29,8 @@ pub const STACK_BYTES: u64 = 256 << 10;
 pub const RING_BYTES: u64 = 64 << 10;
 /// What a core on which a dispatcher decides has besides: its thread's stack, and a ring of four times the size.
 pub const DISPATCHER_BYTES: u64 = STACK_BYTES + 4 * RING_BYTES;
+/// What the thread that brings outputs to rest has: its stack, and the stack on which its signal handlers run.
+pub const SAFE_STATE_BYTES: u64 = STACK_BYTES + (64 << 10);
 
 /// Rounded up to where the next object may start.
 ///
@@ -78,7 +80,8 @@ pub fn channel(
 }
 
 /// Stacks and trace rings: one of each per real-time task, per best-effort task in a server, and per core for its platform
-/// probe; and [`DISPATCHER_BYTES`] for each of so many dispatched cores.
+/// probe; [`DISPATCHER_BYTES`] for each of so many dispatched cores; and [`SAFE_STATE_BYTES`] if the application has a safe
+/// state.
 ///
 /// # Errors
 /// [`Overflow`].
@@ -90,7 +93,8 @@ pub fn runtime(model: &Model, dispatched: usize) -> Result<Size, Overflow> {
     let dispatchers = u64::try_from(dispatched).map_err(|_| Overflow)?;
     let threads = threads.checked_mul(STACK_BYTES + RING_BYTES).ok_or(Overflow)?;
     let dispatchers = dispatchers.checked_mul(DISPATCHER_BYTES).ok_or(Overflow)?;
-    sum([threads, dispatchers]).map(Size::from_bytes)
+    let safe_state = if model.app().safe_state.is_some() { SAFE_STATE_BYTES } else { 0 };
+    sum([threads, dispatchers, safe_state]).map(Size::from_bytes)
 }
 
 /// The words of a lock between cores, beside what it guards.

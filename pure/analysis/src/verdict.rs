@@ -22,7 +22,7 @@ pub enum Verdict<B> {
 pub enum Why<B> {
     /// The bound passes the limit: it is at least this value. The test is only sufficient here.
     Passes(B),
-    /// More arrives than is served, so there is no bound.
+    /// More arrives than is served, or what waits for each other grows without end: it is proven that there is no bound.
     Rate,
     /// The iteration was given up after this many steps.
     Steps(u32),

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use simulator::{Task as Simulated, run};
 use taut_analysis::uni::fp::preemptive::{Release, Response, Subject, Task, response};
 use taut_analysis::{Core, CoreTask, PROBE_COST, Verdict, Why};
-use taut_model::Overheads;
+use taut_model::{OverheadSources, Overheads};
 use taut_time::Duration;
 
 /// A task in ticks (nanoseconds), the most urgent first in a set.
@@ -214,7 +214,7 @@ const OVERHEADS: Overheads = Overheads {
     context_switch: Duration::from_us(5),
     kernel_blocking: Duration::from_us(50),
     lock: Duration::ZERO,
-    lock_is_stated: false,
+    sources: OverheadSources::NONE,
     copy: Duration::ZERO,
 };
 

@@ -109,18 +109,20 @@ pub(crate) fn solve(
     contention: &Contention,
     deferral: Deferral,
     basis: Basis,
-    charge: impl FnMut(usize, &State) -> Result<Charge, Overflow>,
+    mut charge: impl FnMut(usize, &State) -> Result<Charge, Overflow>,
 ) -> Result<Solved, Overflow> {
-    solve_from(contention, &[], deferral, basis, charge)
+    let tasks = contention.tasks.len();
+    solve_from(contention, &[], deferral, basis, |state| (0..tasks).map(|task| charge(task, state)).collect())
 }
 
-/// The same; `least` are values of w, by task, that no solution is below, where they are known.
+/// The same; `charges` gives those of all tasks, and `least` are values of w, by task, that no solution is below, where
+/// they are known.
 pub(crate) fn solve_from(
     contention: &Contention,
     least: &[u64],
     deferral: Deferral,
     basis: Basis,
-    mut charge: impl FnMut(usize, &State) -> Result<Charge, Overflow>,
+    mut charges: impl FnMut(&State) -> Result<Vec<Charge>, Overflow>,
 ) -> Result<Solved, Overflow> {
     let tasks = &contention.tasks;
     let known = |task: usize| least.get(task).copied().unwrap_or(0);
@@ -145,10 +147,10 @@ pub(crate) fn solve_from(
         rounds += 1;
         // 1. What each task waits for, as far as is known.
         if rounds == 1 || basis == Basis::Responses {
+            search.charges = charges(&state)?;
             for (task, row) in tasks.iter().enumerate() {
-                let charge = charge(task, &state)?;
-                search.busy[task] = row.cost.checked_add(charge.spin.time).ok_or(Overflow)?;
-                search.charges[task] = charge;
+                let spin = search.charges[task].spin.time;
+                search.busy[task] = row.cost.checked_add(spin).ok_or(Overflow)?;
             }
         }
         // 2. w of each task, the most urgent first; it goes on from where it was.
@@ -195,20 +197,19 @@ pub(crate) fn solve_from(
 pub(crate) fn terms_at(
     contention: &Contention,
     windows: &[Duration],
-    mut charge: impl FnMut(usize, &State) -> Result<Charge, Overflow>,
+    charges: impl FnOnce(&State) -> Result<Vec<Charge>, Overflow>,
 ) -> Result<Vec<Terms>, Overflow> {
     let tasks = contention.tasks.iter();
     let window: Vec<u64> = (0..tasks.len()).map(|at| windows.get(at).map_or(0, |w| w.as_ns())).collect();
     let arrival = |(row, &window): (&Row, &u64)| row.jitter.checked_add(window).ok_or(Overflow);
     let response = tasks.zip(&window).map(arrival).collect::<Result<_, _>>()?;
     let state = State { window, response };
-    let terms = |task| {
-        let Charge { spin, local, remote, .. } = charge(task, &state)?;
+    let terms = |Charge { spin, local, remote, .. }| {
         let [spin, local_blocking, remote_blocking] =
-            [spin, local, remote].map(|part| Duration::from_ns(part.time));
-        Ok(Terms { spin, local_blocking, remote_blocking, ..Terms::default() })
+            [spin, local, remote].map(|part: Part| Duration::from_ns(part.time));
+        Terms { spin, local_blocking, remote_blocking, ..Terms::default() }
     };
-    (0..contention.tasks.len()).map(terms).collect()
+    Ok(charges(&state)?.into_iter().map(terms).collect())
 }
 
 impl Search<'_> {

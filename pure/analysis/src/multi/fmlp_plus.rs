@@ -51,7 +51,10 @@ pub fn response_times(set: &TaskSet) -> Result<Verdict<Bounds>, Overflow> {
 /// [`Overflow`] as for [`response_times`].
 pub fn blocking(set: &TaskSet, windows: &[Duration]) -> Result<Result<Vec<Terms>, Assumption>, Overflow> {
     match Contention::new(set)? {
-        Ok(contention) => terms_at(&contention, windows, charges(&contention)).map(Ok),
+        Ok(contention) => {
+            let (mut charge, tasks) = (charges(&contention), 0..contention.tasks.len());
+            terms_at(&contention, windows, |state| tasks.map(|task| charge(task, state)).collect()).map(Ok)
+        }
         Err(assumption) => Ok(Err(assumption)),
     }
 }

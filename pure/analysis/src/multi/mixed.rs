@@ -33,7 +33,7 @@ use super::fixed_point::{Basis, Charge, Deferral, State, solve_from};
 use super::guarded::{Guard, Guarded};
 use super::mpcp_blocking::{Suspension, waits_among};
 use super::msrp_gai01::span;
-use super::msrp_holistic::spin;
+use super::msrp_holistic;
 use crate::{Overflow, Verdict};
 
 /// Bounds the response times of all tasks of a set; every core is of fixed priority.
@@ -55,9 +55,10 @@ pub fn response_times_above(set: &Guarded, least: &[Duration]) -> Result<Verdict
     let spans = (0..contention.tasks.len()).map(|task| span(contention, task, spins));
     let spans = spans.collect::<Result<Vec<_>, Overflow>>()?;
     let waits = waits_among(contention, Suspension { suspends: &set.suspending(), spans: &spans })?;
-    let charge = |task: usize, state: &State| {
-        Ok(Charge { spin: spin(contention, task, state, spins)?, ..waits[task].charge })
+    let charges = |state: &State| {
+        let spins = msrp_holistic::spins(contention, state, spins)?.into_iter().zip(&waits);
+        Ok(spins.map(|(spin, waits)| Charge { spin, ..waits.charge }).collect())
     };
     let least: Vec<u64> = least.iter().map(|window| window.as_ns()).collect();
-    Ok(solve_from(contention, &least, Deferral::Response, Basis::Responses, charge)?.verdict())
+    Ok(solve_from(contention, &least, Deferral::Response, Basis::Responses, charges)?.verdict())
 }

@@ -23,6 +23,8 @@
 
 mod bounds;
 mod contention;
+#[cfg(test)]
+mod drawn;
 pub mod edf_msrp;
 mod fixed_point;
 pub mod fmlp07;
@@ -40,6 +42,7 @@ pub mod mpcp_lnr09_sound;
 pub mod msrp_gai01;
 pub mod msrp_holistic;
 pub mod msrp_joint;
+mod remote;
 mod trial;
 
 pub use bounds::{Bounds, Status, TaskBound, Terms, Witness, Witnesses};

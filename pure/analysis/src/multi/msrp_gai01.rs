@@ -38,12 +38,9 @@ pub fn response_times(set: &TaskSet) -> Result<Verdict<Bounds>, Overflow> {
         Ok(contention) => contention,
         Err(assumption) => return Ok(Verdict::NotApplicable(assumption)),
     };
+    let local = arrival_blockings(&contention)?;
     let charge = |task: usize| {
-        Ok(Charge {
-            spin: spin(&contention, task, |_| true)?,
-            local: arrival_blocking(&contention, task)?,
-            ..Charge::default()
-        })
+        Ok(Charge { spin: spin(&contention, task, |_| true)?, local: local[task], ..Charge::default() })
     };
     Ok(solve(&contention, Deferral::Never, Basis::Parameters, |task, _| charge(task))?.verdict())
 }
@@ -62,16 +59,16 @@ pub(crate) fn spin(
     Ok(sum)
 }
 
-/// L: one section of a less urgent task that has just started; a global one with its spinning.
-pub(crate) fn arrival_blocking(contention: &Contention, task: usize) -> Result<Part, Overflow> {
-    let mut longest = Part::default();
-    for &lower in contention.lower(task) {
-        longest =
-            longest
-                .larger(contention.ceiling_section(task, lower))
-                .larger(span(contention, lower, |_| true)?);
-    }
-    Ok(longest)
+/// L of all tasks: one section of a less urgent task that has just started; a global one with its spinning.
+pub(crate) fn arrival_blockings(contention: &Contention) -> Result<Vec<Part>, Overflow> {
+    let tasks = || 0..contention.tasks.len();
+    let spans = tasks().map(|task| span(contention, task, |_| true)).collect::<Result<Vec<_>, Overflow>>()?;
+    let longest = |task: usize| {
+        contention.lower(task).iter().fold(Part::default(), |longest, &lower| {
+            longest.larger(contention.ceiling_section(task, lower)).larger(spans[lower])
+        })
+    };
+    Ok(tasks().map(longest).collect())
 }
 
 /// How long one request of a task can keep its core from all others: the spinning and the section.

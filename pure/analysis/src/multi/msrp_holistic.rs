@@ -19,9 +19,10 @@ use taut_model::TaskSet;
 use taut_time::Duration;
 
 use super::bounds::{Bounds, Terms};
-use super::contention::{Contention, Part};
-use super::fixed_point::{Basis, Charge, Deferral, State, solve, terms_at};
-use super::msrp_gai01::arrival_blocking;
+use super::contention::{Contention, Part, Use};
+use super::fixed_point::{Basis, Charge, Deferral, State, solve_from, terms_at};
+use super::msrp_gai01::arrival_blockings;
+use super::remote::{Question, sections};
 use crate::{Assumption, Overflow, Verdict};
 
 /// Bounds the response times of all tasks of a set; every core is of fixed priority.
@@ -33,7 +34,8 @@ pub fn response_times(set: &TaskSet) -> Result<Verdict<Bounds>, Overflow> {
         Ok(contention) => contention,
         Err(assumption) => return Ok(Verdict::NotApplicable(assumption)),
     };
-    Ok(solve(&contention, Deferral::Never, Basis::Responses, charges(&contention)?)?.verdict())
+    let charges = charges(&contention)?;
+    Ok(solve_from(&contention, &[], Deferral::Never, Basis::Responses, charges)?.verdict())
 }
 
 /// S and L alone, of all tasks, if each job ends within `windows` of its release.
@@ -47,42 +49,40 @@ pub fn blocking(set: &TaskSet, windows: &[Duration]) -> Result<Result<Vec<Terms>
     }
 }
 
-fn charges(
-    contention: &Contention,
-) -> Result<impl FnMut(usize, &State) -> Result<Charge, Overflow>, Overflow> {
-    let tasks = 0..contention.tasks.len();
-    let local = tasks.map(|task| arrival_blocking(contention, task)).collect::<Result<Vec<_>, Overflow>>()?;
-    Ok(move |task: usize, state: &State| {
-        let spin = spin(contention, task, state, |_| true)?;
-        Ok(Charge { spin, local: local[task], ..Charge::default() })
+fn charges(contention: &Contention) -> Result<impl Fn(&State) -> Result<Vec<Charge>, Overflow>, Overflow> {
+    let local = arrival_blockings(contention)?;
+    Ok(move |state: &State| {
+        let spins = spins(contention, state, |_| true)?.into_iter().zip(&local);
+        Ok(spins.map(|(spin, &local)| Charge { spin, local, ..Charge::default() }).collect())
     })
 }
 
-/// S: the spinning of a job that is pending for w; `spins` says which global resources are so.
-pub(crate) fn spin(
+/// S of all tasks: the spinning of a job that is pending for w; `spins` says which global resources are so.
+pub(crate) fn spins(
     contention: &Contention,
-    task: usize,
     state: &State,
     spins: impl Fn(usize) -> bool,
-) -> Result<Part, Overflow> {
-    let window = state.window[task];
-    let core = contention.tasks[task].core;
-    let mut sum = Part::default();
-    for request in contention.global_of(task).iter().filter(|request| spins(request.resource)) {
-        let mut of_resource = Part::default();
-        for other in (0..contention.cores).filter(|&other| other != core) {
-            let mut left = request.count;
-            for theirs in contention.uses(request.resource, other) {
-                let jobs = contention.jobs(theirs.task, window, state.response[theirs.task]);
-                let count = jobs.saturating_mul(theirs.count).min(left);
-                of_resource.add(count, theirs.length, None, None)?;
-                left -= count;
-                if left == 0 {
-                    break;
-                }
-            }
-        }
-        sum.add(1, of_resource.time, None, Some(request.resource))?;
+) -> Result<Vec<Part>, Overflow> {
+    // 1. By request.
+    let mut times = vec![0; contention.global.len()];
+    for resource in (0..contention.resources).filter(|&resource| spins(resource)) {
+        let uses = contention.all_uses(resource);
+        let question = |own: &Use| Question {
+            core: contention.tasks[own.task].core,
+            window: state.window[own.task],
+            count: own.count,
+        };
+        let questions: Vec<Question> = uses.iter().map(question).collect();
+        let answers = sections(contention, resource, state, &questions)?;
+        uses.iter().zip(answers).for_each(|(own, answer)| times[own.request] = answer.longest);
     }
-    Ok(sum)
+    // 2. By job.
+    let of_task = |task: usize| {
+        let mut sum = Part::default();
+        for request in contention.global_of(task).iter().filter(|request| spins(request.resource)) {
+            sum.add(1, times[request.request], None, Some(request.resource))?;
+        }
+        Ok(sum)
+    };
+    (0..contention.tasks.len()).map(of_task).collect()
 }

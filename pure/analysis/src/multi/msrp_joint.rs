@@ -35,9 +35,10 @@ use taut_model::TaskSet;
 
 use super::bounds::Bounds;
 use super::contention::{Contention, Part, Use};
-use super::fixed_point::{Basis, Charge, Deferral, State, solve};
-use super::msrp_gai01::arrival_blocking;
-use super::msrp_holistic;
+use super::fixed_point::{Basis, Charge, Deferral, State, solve_from};
+use super::msrp_gai01::arrival_blockings;
+use super::msrp_holistic::spins;
+use super::remote::{Question, Sections, sections};
 use crate::{Overflow, Verdict};
 
 /// Bounds the response times of all tasks of a set; every core is of fixed priority.
@@ -49,14 +50,9 @@ pub fn response_times(set: &TaskSet) -> Result<Verdict<Bounds>, Overflow> {
         Ok(contention) => contention,
         Err(assumption) => return Ok(Verdict::NotApplicable(assumption)),
     };
-    let mut asked = vec![0; contention.resources];
-    let charge = |task: usize, state: &State| {
-        let joint = joint(&contention, task, state, &mut asked)?;
-        let each = each(&contention, task, state)?;
-        let total = |charge: &Charge| charge.shared.time.checked_add(charge.local.time).ok_or(Overflow);
-        Ok(if total(&each)? < total(&joint)? { each } else { joint })
-    };
-    Ok(solve(&contention, Deferral::Never, Basis::Responses, charge)?.verdict())
+    let fixed = Fixed::new(&contention)?;
+    let charges = |state: &State| fixed.charges(&contention, state);
+    Ok(solve_from(&contention, &[], Deferral::Never, Basis::Responses, charges)?.verdict())
 }
 
 /// m.
@@ -64,62 +60,282 @@ fn jobs(contention: &Contention, task: usize, other: usize, state: &State) -> u6
     contention.jobs(other, state.window[task], contention.tasks[other].jitter).max(1)
 }
 
-/// S and L, job by job.
-fn each(contention: &Contention, task: usize, state: &State) -> Result<Charge, Overflow> {
-    let mut shared = msrp_holistic::spin(contention, task, state, |_| true)?;
-    for higher in contention.higher(task) {
-        let spin = msrp_holistic::spin(contention, higher, state, |_| true)?;
-        let jobs = jobs(contention, task, higher, state);
-        shared.add(jobs, spin.time, None, spin.peak.resource)?;
-    }
-    Ok(Charge { shared, local: arrival_blocking(contention, task)?, ..Charge::default() })
+/// What depends on no window.
+struct Fixed {
+    /// L of each task.
+    arrival: Vec<Part>,
+    /// Of each task, c.
+    ceiling: Vec<Part>,
+    /// Of each core, the global resources that its tasks use, in their order.
+    used: Vec<Vec<usize>>,
 }
 
-/// V'. `asked` is room for F.
-fn joint(contention: &Contention, task: usize, state: &State, asked: &mut [u64]) -> Result<Charge, Overflow> {
-    // 1. F.
-    asked.fill(0);
-    let own = contention.tasks[task].core;
-    for request in contention.global_of(task) {
-        asked[request.resource] = request.count;
-    }
-    for higher in contention.higher(task) {
-        let jobs = jobs(contention, task, higher, state);
-        for request in contention.global_of(higher) {
-            let count =
-                jobs.checked_mul(request.count).and_then(|count| count.checked_add(asked[request.resource]));
-            asked[request.resource] = count.ok_or(Overflow)?;
-        }
-    }
-    // 2. The longest, and the one after them that a less urgent request may meet.
-    let (mut shared, mut local) = (Part::default(), Part::default());
-    for &lower in contention.lower(task) {
-        local = local.larger(contention.ceiling_section(task, lower));
-    }
-    for (resource, &count) in asked.iter().enumerate() {
-        let (mut longest, mut next) = (Part::default(), 0u64);
-        for core in (0..contention.cores).filter(|&core| core != own) {
-            let mut left = count;
-            for theirs in contention.uses(resource, core) {
-                let window = state.window[task];
-                let most = contention.jobs(theirs.task, window, state.response[theirs.task]);
-                let most = most.saturating_mul(theirs.count);
-                let taken = most.min(left);
-                longest.add(taken, theirs.length, None, None)?;
-                left -= taken;
-                if most > taken {
-                    next = next.checked_add(theirs.length).ok_or(Overflow)?;
-                    break;
+impl Fixed {
+    fn new(contention: &Contention) -> Result<Self, Overflow> {
+        let ceiling = |task: usize| {
+            let lower = contention.lower(task).iter();
+            lower.fold(Part::default(), |longest, &lower| {
+                longest.larger(contention.ceiling_section(task, lower))
+            })
+        };
+        let mut used: Vec<Vec<usize>> = vec![Vec::new(); contention.cores];
+        for resource in 0..contention.resources {
+            for user in contention.all_uses(resource) {
+                let of_core = &mut used[contention.tasks[user.task].core];
+                if of_core.last() != Some(&resource) {
+                    of_core.push(resource);
                 }
             }
         }
-        shared.add(1, longest.time, None, Some(resource))?;
-        // 3. The less urgent one that is in the way.
-        let lower = |use_: &&Use| contention.tasks[use_.task].priority < contention.tasks[task].priority;
-        if let Some(section) = contention.uses(resource, own).iter().find(lower) {
-            let time = next.checked_add(section.length).ok_or(Overflow)?;
-            local = local.larger(Part::of(time, section.task, resource));
+        Ok(Self {
+            arrival: arrival_blockings(contention)?,
+            ceiling: (0..contention.tasks.len()).map(ceiling).collect(),
+            used,
+        })
+    }
+
+    /// For each task the lower of S and L, job by job, and V'.
+    fn charges(&self, contention: &Contention, state: &State) -> Result<Vec<Charge>, Overflow> {
+        let spins = spins(contention, state, |_| true)?;
+        let joint = self.joint(contention, state)?;
+        let lower = |(task, joint): (usize, Charge)| {
+            let each = self.each(contention, task, state, &spins)?;
+            let total = |charge: &Charge| charge.shared.time.checked_add(charge.local.time).ok_or(Overflow);
+            Ok(if total(&each)? < total(&joint)? { each } else { joint })
+        };
+        joint.into_iter().enumerate().map(lower).collect()
+    }
+
+    /// S and L, job by job.
+    fn each(
+        &self,
+        contention: &Contention,
+        task: usize,
+        state: &State,
+        spins: &[Part],
+    ) -> Result<Charge, Overflow> {
+        let mut shared = spins[task];
+        for higher in contention.higher(task) {
+            let jobs = jobs(contention, task, higher, state);
+            shared.add(jobs, spins[higher].time, None, spins[higher].peak.resource)?;
+        }
+        Ok(Charge { shared, local: self.arrival[task], ..Charge::default() })
+    }
+
+    /// V' of all tasks.
+    fn joint(&self, contention: &Contention, state: &State) -> Result<Vec<Charge>, Overflow> {
+        // 1. F, of each task and resource that its core uses.
+        let mut questions: Vec<Vec<Question>> = vec![Vec::new(); contention.resources];
+        let mut asked = vec![0; contention.resources];
+        for (task, row) in contention.tasks.iter().enumerate() {
+            for &resource in &self.used[row.core] {
+                asked[resource] = 0;
+            }
+            for request in contention.global_of(task) {
+                asked[request.resource] = request.count;
+            }
+            for higher in contention.higher(task) {
+                let jobs = jobs(contention, task, higher, state);
+                for request in contention.global_of(higher) {
+                    let count = &mut asked[request.resource];
+                    let more = jobs.checked_mul(request.count).and_then(|more| more.checked_add(*count));
+                    *count = more.ok_or(Overflow)?;
+                }
+            }
+            let window = state.window[task];
+            for &resource in &self.used[row.core] {
+                questions[resource].push(Question { core: row.core, window, count: asked[resource] });
+            }
+        }
+        // 2. The longest, and the one after them that a less urgent request may meet.
+        let answers = questions.iter().enumerate();
+        let answers = answers.map(|(resource, questions)| sections(contention, resource, state, questions));
+        let answers = answers.collect::<Result<Vec<_>, Overflow>>()?;
+        let mut answers: Vec<_> = answers.into_iter().map(Vec::into_iter).collect();
+        let mut charges = Vec::with_capacity(contention.tasks.len());
+        for (task, row) in contention.tasks.iter().enumerate() {
+            let (mut shared, mut local) = (Part::default(), self.ceiling[task]);
+            for &resource in &self.used[row.core] {
+                let Sections { longest, next } = answers[resource].next().unwrap_or_default();
+                shared.add(1, longest, None, Some(resource))?;
+                // 3. The less urgent one that is in the way.
+                let lower = |use_: &&Use| contention.tasks[use_.task].priority < row.priority;
+                if let Some(section) = contention.uses(resource, row.core).iter().find(lower) {
+                    let time = next.checked_add(section.length).ok_or(Overflow)?;
+                    local = local.larger(Part::of(time, section.task, resource));
+                }
+            }
+            charges.push(Charge { shared, local, ..Charge::default() });
+        }
+        Ok(charges)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::drawn::{Draw, set};
+    use super::super::fixed_point::solve;
+    use super::super::msrp_gai01::span;
+    use super::super::{Status, msrp_holistic};
+    use super::*;
+
+    /// The equations as they are printed above, walking over all cores for each task: what the fast form is held to.
+    mod slow {
+        use super::*;
+
+        pub(super) fn response_times(contention: &Contention) -> Result<Verdict<Bounds>, Overflow> {
+            let mut asked = vec![0; contention.resources];
+            let charge = |task: usize, state: &State| {
+                let joint = joint(contention, task, state, &mut asked)?;
+                let each = each(contention, task, state)?;
+                let total =
+                    |charge: &Charge| charge.shared.time.checked_add(charge.local.time).ok_or(Overflow);
+                Ok(if total(&each)? < total(&joint)? { each } else { joint })
+            };
+            Ok(solve(contention, Deferral::Never, Basis::Responses, charge)?.verdict())
+        }
+
+        pub(super) fn holistic(contention: &Contention) -> Result<Verdict<Bounds>, Overflow> {
+            let charge = |task: usize, state: &State| {
+                let (spin, local) =
+                    (spin(contention, task, state, |_| true)?, arrival_blocking(contention, task)?);
+                Ok(Charge { spin, local, ..Charge::default() })
+            };
+            Ok(solve(contention, Deferral::Never, Basis::Responses, charge)?.verdict())
+        }
+
+        /// S: the spinning of a job that is pending for w; `spins` says which global resources are so.
+        fn spin(
+            contention: &Contention,
+            task: usize,
+            state: &State,
+            spins: impl Fn(usize) -> bool,
+        ) -> Result<Part, Overflow> {
+            let window = state.window[task];
+            let core = contention.tasks[task].core;
+            let mut sum = Part::default();
+            for request in contention.global_of(task).iter().filter(|request| spins(request.resource)) {
+                let mut of_resource = Part::default();
+                for other in (0..contention.cores).filter(|&other| other != core) {
+                    let mut left = request.count;
+                    for theirs in contention.uses(request.resource, other) {
+                        let jobs = contention.jobs(theirs.task, window, state.response[theirs.task]);
+                        let count = jobs.saturating_mul(theirs.count).min(left);
+                        of_resource.add(count, theirs.length, None, None)?;
+                        left -= count;
+                        if left == 0 {
+                            break;
+                        }
+                    }
+                }
+                sum.add(1, of_resource.time, None, Some(request.resource))?;
+            }
+            Ok(sum)
+        }
+
+        /// L: one section of a less urgent task that has just started; a global one with its spinning.
+        fn arrival_blocking(contention: &Contention, task: usize) -> Result<Part, Overflow> {
+            let mut longest = Part::default();
+            for &lower in contention.lower(task) {
+                longest = longest.larger(contention.ceiling_section(task, lower)).larger(span(
+                    contention,
+                    lower,
+                    |_| true,
+                )?);
+            }
+            Ok(longest)
+        }
+
+        /// S and L, job by job.
+        fn each(contention: &Contention, task: usize, state: &State) -> Result<Charge, Overflow> {
+            let mut shared = spin(contention, task, state, |_| true)?;
+            for higher in contention.higher(task) {
+                let spin = spin(contention, higher, state, |_| true)?;
+                let jobs = jobs(contention, task, higher, state);
+                shared.add(jobs, spin.time, None, spin.peak.resource)?;
+            }
+            Ok(Charge { shared, local: arrival_blocking(contention, task)?, ..Charge::default() })
+        }
+
+        /// V'. `asked` is room for F.
+        fn joint(
+            contention: &Contention,
+            task: usize,
+            state: &State,
+            asked: &mut [u64],
+        ) -> Result<Charge, Overflow> {
+            // 1. F.
+            asked.fill(0);
+            let own = contention.tasks[task].core;
+            for request in contention.global_of(task) {
+                asked[request.resource] = request.count;
+            }
+            for higher in contention.higher(task) {
+                let jobs = jobs(contention, task, higher, state);
+                for request in contention.global_of(higher) {
+                    let count = jobs
+                        .checked_mul(request.count)
+                        .and_then(|count| count.checked_add(asked[request.resource]));
+                    asked[request.resource] = count.ok_or(Overflow)?;
+                }
+            }
+            // 2. The longest, and the one after them that a less urgent request may meet.
+            let (mut shared, mut local) = (Part::default(), Part::default());
+            for &lower in contention.lower(task) {
+                local = local.larger(contention.ceiling_section(task, lower));
+            }
+            for (resource, &count) in asked.iter().enumerate() {
+                let (mut longest, mut next) = (Part::default(), 0u64);
+                for core in (0..contention.cores).filter(|&core| core != own) {
+                    let mut left = count;
+                    for theirs in contention.uses(resource, core) {
+                        let window = state.window[task];
+                        let most = contention.jobs(theirs.task, window, state.response[theirs.task]);
+                        let most = most.saturating_mul(theirs.count);
+                        let taken = most.min(left);
+                        longest.add(taken, theirs.length, None, None)?;
+                        left -= taken;
+                        if most > taken {
+                            next = next.checked_add(theirs.length).ok_or(Overflow)?;
+                            break;
+                        }
+                    }
+                }
+                shared.add(1, longest.time, None, Some(resource))?;
+                // 3. The less urgent one that is in the way.
+                let lower =
+                    |use_: &&Use| contention.tasks[use_.task].priority < contention.tasks[task].priority;
+                if let Some(section) = contention.uses(resource, own).iter().find(lower) {
+                    let time = next.checked_add(section.length).ok_or(Overflow)?;
+                    local = local.larger(Part::of(time, section.task, resource));
+                }
+            }
+            Ok(Charge { shared, local, ..Charge::default() })
         }
     }
-    Ok(Charge { shared, local, ..Charge::default() })
+
+    #[test]
+    fn all_numbers_are_those_of_the_slow_form() {
+        let mut draw = Draw(11);
+        let (mut proven, mut passed) = (0, 0);
+        for round in 0..400 {
+            // Some of so many cores that questions are answered together.
+            let (cores, each) =
+                if round % 10 == 0 { (40, 3) } else { (draw.below(6) + 1, draw.below(5) + 1) };
+            let resources = draw.below(4) + 1;
+            let set = set(&mut draw, cores, each, resources);
+            let contention = Contention::new(&set).expect("fits").expect("applies");
+            let found = response_times(&set);
+            assert_eq!(found, slow::response_times(&contention), "{set:?}");
+            assert_eq!(msrp_holistic::response_times(&set), slow::holistic(&contention), "{set:?}");
+            match found.expect("fits") {
+                Verdict::Schedulable(_) => proven += 1,
+                Verdict::NotShown(crate::Why::Passes(bounds)) => {
+                    passed += usize::from(bounds.tasks.iter().any(|task| task.status == Status::Passes));
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        assert!(proven > 40 && passed > 40, "{proven} {passed}");
+    }
 }

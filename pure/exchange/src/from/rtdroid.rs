@@ -39,6 +39,7 @@ pub(crate) fn read(source: &str) -> Result<Sketch, Unreadable> {
         }
     }
     reader.join();
+    reader.untold(root);
     if !reader.sketch.tasks.is_empty() {
         let what =
             format!("there are no execution times: a {SHARE}th of the period is written; measure them");
@@ -69,9 +70,9 @@ fn time(node: Node<'_, '_>) -> Option<Duration> {
     Duration::from_ms(1).checked_mul(number("ms")?)?.checked_add(Duration::from_ns(number("ns")?))
 }
 
-/// `250K`, `60M`.
+/// `250K`, `60M`, `256B`.
 fn size(text: &str) -> Option<u64> {
-    let text = text.trim();
+    let text = text.trim().trim_end_matches(['B', 'b']).trim_end();
     let shift = match text.chars().last()? {
         'K' | 'k' => 10,
         'M' | 'm' => 20,
@@ -79,6 +80,49 @@ fn size(text: &str) -> Option<u64> {
         _ => return text.parse().ok(),
     };
     text[..text.len() - 1].trim().parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+/// Bytes of an element of an array, by the type that stands last in `mimeType`, as in `application/rtdroid.int`.
+fn element(mime: &str) -> Option<u64> {
+    Some(match mime.rsplit(['.', '/']).next()? {
+        "byte" | "boolean" | "octet-stream" => 1,
+        "char" | "short" => 2,
+        "int" | "float" => 4,
+        "long" | "double" => 8,
+        _ => return None,
+    })
+}
+
+/// What is carried over: an element in another, and its attributes.
+const CARRIED: &[(&str, &str, &[&str])] = &[
+    ("manifest", "application", &[]),
+    ("application", "service", &["name"]),
+    ("application", "receiver", &["name"]),
+    ("application", "channel", &["name"]),
+    ("service", "receiver", &["name"]),
+    ("service", "periodic-task", &["instance-id"]),
+    ("service", "scopeSizes", &["persistent"]),
+    ("service", "intent-filter", &["role"]),
+    ("receiver", "priority", &["scheduler", "priority"]),
+    ("receiver", "scopeSizes", &["release"]),
+    ("receiver", "intent-filter", &["role"]),
+    ("periodic-task", "priority", &["scheduler", "priority"]),
+    ("periodic-task", "periodic", &[]),
+    ("periodic-task", "subScopeSize", &["release"]),
+    ("periodic", "period", &["ms", "ns"]),
+    ("periodic", "startTime", &["ms", "ns"]),
+    ("intent-filter", "action", &["name"]),
+    ("channel", "data", &["size", "mimeType"]),
+];
+
+/// Whether an element that is not carried over is told where it is met.
+fn is_told(parent: &str, tag: &str) -> bool {
+    match parent {
+        "manifest" | "application" => true,
+        "service" => tag != "priority",
+        "channel" => matches!(tag, "order" | "execution" | "drop"),
+        _ => false,
+    }
 }
 
 /// A channel by its name, and who uses it.
@@ -103,6 +147,47 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
 
     fn left_out(&mut self, node: Node<'_, '_>) {
         self.lose(node, &format!("`{}` is left out", shown(node.tag_name().name())));
+    }
+
+    /// Tells of each element and attribute below one that is carried over, but is not so itself.
+    fn untold(&mut self, parent: Node<'_, '_>) {
+        let outer = parent.tag_name().name();
+        for node in elements(parent) {
+            let tag = node.tag_name().name();
+            match CARRIED.iter().find(|(of, inner, _)| (*of, *inner) == (outer, tag)) {
+                Some((.., carried)) => {
+                    for attribute in node.attributes().filter(|one| !carried.contains(&one.name())) {
+                        let (name, value) = (shown(attribute.name()), shown(attribute.value()));
+                        self.lose(node, &format!("`{name}` of `{tag}` is left out: {value}"));
+                    }
+                    self.untold(node);
+                }
+                None if is_told(outer, tag) => {}
+                None => self.lose(node, &format!("`{}` of `{outer}` is left out", shown(tag))),
+            }
+        }
+    }
+
+    /// Bytes of a channel's values: so many elements of a type.
+    fn bytes(&mut self, channel: Node<'_, '_>) -> u64 {
+        let Some(data) = child(channel, "data") else { return 0 };
+        let text = attribute(data, "size");
+        let Some(count) = size(text) else {
+            self.lose(data, &format!("`size` is `{}`, which is no size", shown(text)));
+            return 0;
+        };
+        let mime = attribute(data, "mimeType");
+        let each = element(mime).unwrap_or_else(|| {
+            if !mime.is_empty() {
+                let mime = shown(mime);
+                self.lose(
+                    data,
+                    &format!("`mimeType` is `{mime}`, of unknown size: `size` is taken as bytes"),
+                );
+            }
+            1
+        });
+        count.saturating_mul(each)
     }
 
     fn component(&mut self, node: Node<'a, 'i>) {
@@ -236,7 +321,7 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
 
     fn flow(&mut self, flow: &Flow<'a, 'i>) {
         let (node, name) = (flow.node, attribute(flow.node, "name"));
-        let bytes = child(node, "data").and_then(|data| size(attribute(data, "size"))).unwrap_or(0);
+        let bytes = self.bytes(node);
         for key in ["order", "execution", "drop"] {
             if let Some(part) = child(node, key) {
                 let text = shown(part.text().unwrap_or_default());

@@ -116,6 +116,49 @@ fn rtdroid() {
     assert!(imported.manifest.contains("[services.microphone]   # Microphone\npersistent = \"1048576B\""));
 }
 
+/// A size counts elements of the type that `mimeType` names, and all that a manifest of ours has no place for is told.
+#[test]
+fn rtdroid_sizes_and_attributes() {
+    let sample = SAMPLES[4].1;
+    for (mime, size, payload) in [
+        ("application/rtdroid.int", "1792", "Bytes7168"),
+        ("application/rtdroid.double", "2K", "Bytes16384"),
+        ("application/rtdroid.short", "10", "Bytes20"),
+        ("application/rtdroid.byte", "256B", "Bytes256"),
+        ("application/octet-stream", "320", "Bytes320"),
+    ] {
+        let text = sample
+            .replace("application/octet-stream", mime)
+            .replace("size=\"320\"", &format!("size=\"{size}\""));
+        let imported = imported(&text).0;
+        assert!(
+            imported.manifest.contains(&format!("payload = \"{payload}\"")),
+            "{mime}: {}",
+            imported.manifest
+        );
+        assert!(!lost(&imported).iter().any(|what| what.contains("mimeType")), "{mime}");
+    }
+    let odd = imported(&sample.replace("application/octet-stream", "application/picture")).0;
+    let told = "`mimeType` is `application/picture`, of unknown size: `size` is taken as bytes";
+    assert!(lost(&odd).iter().any(|what| what.ends_with(told)), "{:?}", lost(&odd));
+
+    let lost = lost(&imported(sample).0);
+    for what in [
+        "4:3: `label` of `application` is left out: Listen",
+        "6:7: `priority` of `service` is left out",
+        "7:7: `total` of `scopeSizes` is left out: 3M",
+        "7:7: `release` of `scopeSizes` is left out: 2M",
+        "11:11: `relative` of `startTime` is left out: true",
+        "16:7: `realtime` of `intent-filter` is left out: true",
+        "16:7: `concurrentCount` of `intent-filter` is left out: 2",
+        "37:7: `persistent` of `scopeSizes` is left out: 1M",
+        "40:5: `validation` of `channel` is left out: true",
+        "43:7: `implementation` of `channel` is left out",
+    ] {
+        assert!(lost.iter().any(|other| other == what), "{what}: {lost:#?}");
+    }
+}
+
 #[test]
 fn errors_have_places() {
     for (text, error) in [

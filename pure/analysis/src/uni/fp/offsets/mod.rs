@@ -35,6 +35,7 @@
 //! methods.
 
 pub mod approximate;
+mod divergence;
 pub mod exact;
 pub mod holistic;
 mod scenario;
@@ -126,13 +127,26 @@ pub fn response(
 /// Bounds the response times of all activities, each of which is released when its offset has passed *and* the one
 /// before it in its transaction has ended, and then up to its jitter later. From the event, in the order given.
 ///
-/// [`Why::Passes`] gives what was found when the first passed its deadline.
+/// [`Why::Passes`] gives what was found when the first passed its deadline; [`Why::Rate`] says that there is no bound:
+/// more arrives than is served, or, by [`Method::Holistic`], responses that wait for each other grow without end.
 ///
 /// # Errors
 /// [`Overflow`] if a window does not fit in 64 bits.
 pub fn chained(
     method: Method,
     transactions: &[Transaction],
+) -> Result<Verdict<Vec<Vec<Duration>>>, Overflow> {
+    rounds(method, transactions, method == Method::Holistic)
+}
+
+/// Rounds after which it is looked for a proof that there is no bound, again and again. Most sets need fewer.
+const ROUNDS_UNTIL_PROOF: u32 = 8;
+
+/// The same; `proves` says whether it is looked for a proof that there is no bound.
+fn rounds(
+    method: Method,
+    transactions: &[Transaction],
+    proves: bool,
 ) -> Result<Verdict<Vec<Vec<Duration>>>, Overflow> {
     // 1. How early each can be released and end, and how late if nothing interferes.
     let mut set = transactions.to_vec();
@@ -151,7 +165,7 @@ pub fn chained(
     }
     // 2. Responses from jitters, jitters from responses; both only grow.
     let mut steps = 0u32;
-    loop {
+    for round in 1u32.. {
         let mut grown = false;
         for transaction in 0..set.len() {
             for activity in 0..set[transaction].activities.len() {
@@ -165,6 +179,10 @@ pub fn chained(
                         return Ok(Verdict::NotShown(Why::Passes(found)));
                     }
                     Verdict::NotShown(Why::Rate) => return Ok(Verdict::NotShown(Why::Rate)),
+                    // A window that is too long to be found is what growth without end comes to as well.
+                    Verdict::NotShown(Why::Steps(_)) if proves && divergence::has_no_bound(&set, &found) => {
+                        return Ok(Verdict::NotShown(Why::Rate));
+                    }
                     Verdict::NotShown(Why::Steps(n)) => return Ok(Verdict::NotShown(Why::Steps(n))),
                     Verdict::NotApplicable(why) => return Ok(Verdict::NotApplicable(why)),
                 };
@@ -181,10 +199,19 @@ pub fn chained(
         if !grown {
             return Ok(Verdict::Schedulable(found));
         }
+        // 3. What has grown for long may grow for ever.
+        if proves
+            && round.is_power_of_two()
+            && round >= ROUNDS_UNTIL_PROOF
+            && divergence::has_no_bound(&set, &found)
+        {
+            return Ok(Verdict::NotShown(Why::Rate));
+        }
         if steps >= STEPS_MAX {
-            return Ok(Verdict::NotShown(Why::Steps(steps)));
+            break;
         }
     }
+    Ok(Verdict::NotShown(Why::Steps(steps)))
 }
 
 /// The latest release of an activity, if the one before it ends by then.
@@ -223,4 +250,75 @@ fn rate(transactions: &[Transaction], priority: u32) -> Option<Verdict<Response>
     let all =
         transactions.iter().flat_map(move |t| t.activities.iter().filter(counts).map(|a| (a.cost, t.period)));
     super::window::overloaded(all).then_some(Verdict::NotShown(Why::Rate))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Chains whose activities are above each other in turn.
+    fn chains(draw: &mut impl FnMut(u64) -> u64) -> Vec<Transaction> {
+        let activity = |draw: &mut dyn FnMut(u64) -> u64| Activity {
+            cost: Duration::from_ns(draw(40) + 1),
+            cost_least: Duration::from_ns(1),
+            priority: draw(6) as u32,
+            offset: Duration::from_ns(draw(30)),
+            jitter: Duration::from_ns(draw(5)),
+            blocking: Duration::ZERO,
+            deadline: Duration::MAX,
+        };
+        let transaction = |draw: &mut dyn FnMut(u64) -> u64| Transaction {
+            period: Duration::from_ns([100, 150, 200, 400][draw(4) as usize]),
+            periodic: true,
+            activities: (0..draw(3) + 1).map(|_| activity(draw)).collect(),
+        };
+        (0..draw(3) + 1).map(|_| transaction(draw)).collect()
+    }
+
+    #[test]
+    fn what_is_said_to_have_no_bound_never_settles() {
+        let mut state = 5u64;
+        let mut draw = move |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        let (mut without, mut given_up, mut bounded) = (0, 0, 0);
+        for _ in 0..1_500 {
+            let set = chains(&mut draw);
+            let early = chained(Method::Holistic, &set).expect("fits");
+            if let Verdict::Schedulable(_) = early {
+                assert_eq!(rounds(Method::Holistic, &set, false), Ok(early));
+                bounded += 1;
+                continue;
+            }
+            // All that the rate of the activities alone says.
+            let alone = (0..set.len()).any(|transaction| {
+                (0..set[transaction].activities.len()).any(|activity| {
+                    let of = Position { transaction, activity };
+                    matches!(holistic::response(&set, of), Ok(Verdict::NotShown(Why::Rate)))
+                })
+            });
+            if alone {
+                continue;
+            }
+            match early {
+                Verdict::NotShown(Why::Rate) if without < 4 => {
+                    // A run without the proof is long: a few of them.
+                    let late = rounds(Method::Holistic, &set, false);
+                    assert!(
+                        matches!(late, Ok(Verdict::NotShown(Why::Steps(_))) | Err(Overflow)),
+                        "{set:?} {late:?}"
+                    );
+                    without += 1;
+                }
+                Verdict::NotShown(Why::Rate) => without += 1,
+                other => {
+                    println!("given up: {other:?} {set:?}");
+                    given_up += 1;
+                }
+            }
+        }
+        println!("{bounded} bounded, {without} without bound, {given_up} given up");
+        assert!(without > 20 && bounded > 1_000 && given_up * 10 < without, "{bounded} {without} {given_up}");
+    }
 }
