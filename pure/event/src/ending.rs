@@ -22,6 +22,20 @@ pub enum Ending {
     Killed(u32),
     /// The process ended with this exit code although the run had not come to its end, or not in order.
     Exited(u32),
+    /// A job of this task (its position in the plan) did not end after its limit, so the application was ended where it stood.
+    Limit(u32),
+    /// The jobs that ran did not end in the time that they have for it, so it was ended where it stood.
+    Jobs,
+    /// What follows the last job did not end in its time, so it was ended where it stood.
+    Finish,
+    /// Release 0 did not come in time.
+    Start,
+    /// At once, by this signal, which came after an earlier one that asks for the end in order.
+    Again(u32),
+    /// A thread of it called `exit`, so it was ended where it stood.
+    Left,
+    /// This best-effort task (its position in the plan) did not return, and it ended without it.
+    BestEffort(u32),
     /// The records just end: nobody says how.
     Unrecorded,
 }
@@ -41,6 +55,13 @@ impl Ending {
             Self::Panic(task) => (3, task),
             Self::Killed(signal) => (4, signal),
             Self::Exited(code) => (5, code),
+            Self::Limit(task) => (6, task),
+            Self::Jobs => (7, 0),
+            Self::Finish => (8, 0),
+            Self::Start => (9, 0),
+            Self::Again(signal) => (10, signal),
+            Self::Left => (11, 0),
+            Self::BestEffort(task) => (12, task),
             Self::Unrecorded => return None,
         };
         Some(Record { at, kind: Kind::End, cpu: 0, subject: 0, job: number, value: value.into() })
@@ -59,6 +80,13 @@ impl Ending {
             3 => Some(Self::Panic(value)),
             4 => Some(Self::Killed(value)),
             5 => Some(Self::Exited(value)),
+            6 => Some(Self::Limit(value)),
+            7 => Some(Self::Jobs),
+            8 => Some(Self::Finish),
+            9 => Some(Self::Start),
+            10 => Some(Self::Again(value)),
+            11 => Some(Self::Left),
+            12 => Some(Self::BestEffort(value)),
             _ => None,
         }
     }
@@ -78,13 +106,20 @@ impl Ending {
 mod tests {
     use super::*;
 
-    const ALL: [Ending; 6] = [
+    const ALL: [Ending; 13] = [
         Ending::Done,
         Ending::Signal(15),
         Ending::Overrun(3),
         Ending::Panic(65_535),
         Ending::Killed(11),
         Ending::Exited(101),
+        Ending::Limit(65_535),
+        Ending::Jobs,
+        Ending::Finish,
+        Ending::Start,
+        Ending::Again(2),
+        Ending::Left,
+        Ending::BestEffort(0),
     ];
 
     #[test]
@@ -94,7 +129,7 @@ mod tests {
             assert_eq!((record.kind, record.at), (Kind::End, Instant::from_ns(9)));
             assert_eq!(Ending::from_record(&record), Some(ending));
             assert_eq!(Ending::from_record(&Record { kind: Kind::Begin, ..record }), None);
-            assert_eq!(Ending::from_record(&Record { job: 6, ..record }), None);
+            assert_eq!(Ending::from_record(&Record { job: 13, ..record }), None);
             assert_eq!(Ending::from_record(&Record { job: 1, value: 1 << 32, ..record }), None);
         }
         assert_eq!(Ending::Unrecorded.to_record(Instant::from_ns(0)), None);

@@ -12,7 +12,11 @@
 mod checksum;
 mod ending;
 pub mod file;
+mod foreign;
 mod record;
+mod stood;
 
 pub use ending::Ending;
+pub use foreign::Foreign;
 pub use record::{Count, Kind, Record};
+pub use stood::{Place, Rest, Stood};

@@ -22,7 +22,8 @@ pub enum Kind {
     /// A release fell due while the previous job still ran. Subject: task; value: the overrun policy, in the
     /// order of `taut_model::Overrun`.
     Overrun = 6,
-    /// A release that the overrun policy or a pause dropped. Subject: task; value: 0.
+    /// A release that was dropped. Subject: task; value: 0 if by the overrun policy or a pause, 1 if no more may wait behind a job that
+    /// is not complete.
     Skip = 7,
     /// A job returned an error. Subject: task; value: the application's code, 2³² − 1 if it was refused a resource.
     Failed = 8,
@@ -86,6 +87,20 @@ pub enum Kind {
     Moved = 34,
     /// The same of a core's probe. Subject: core (position in the plan); value: as of `Moved`.
     ProbeMoved = 35,
+    /// Outputs were to be brought to rest at this instant. Subject: 1 more than how often that used the heap, 0 if nobody
+    /// counted; job: what became of it, as [`crate::Rest`] has it; value: how long it took (ns).
+    SafeState = 36,
+    /// Where a job stood when the application was ended where it stands. Subject: task; value: as [`crate::Stood`] has it.
+    Stood = 37,
+    /// The same of a thread that takes turns with others on a dispatched core. Subject: core (position in the plan); job: 0 the
+    /// dispatcher, else the number of the thread that runs jobs, from 1 on; value: as of `Moved`.
+    CoreMoved = 38,
+    /// Somebody outside of the application stood in its threads' way. Subject 0; job: 0 if all were stopped and go on from
+    /// this instant, 1 if a tracer (a debugger, `strace`) was attached at this instant; value: the tracer's process, 0 if
+    /// there is none.
+    Stopped = 39,
+    /// A real-time thread that is none of the application's had a core that is. See [`crate::Foreign`].
+    Foreign = 40,
 }
 
 /// What a [`Kind::Counted`] record counts, in its job field.
@@ -112,7 +127,7 @@ impl Count {
 }
 
 impl Kind {
-    const ALL: [Self; 35] = [
+    const ALL: [Self; 40] = [
         Self::Begin,
         Self::Release,
         Self::Start,
@@ -148,11 +163,27 @@ impl Kind {
         Self::CoreCounted,
         Self::Moved,
         Self::ProbeMoved,
+        Self::SafeState,
+        Self::Stood,
+        Self::CoreMoved,
+        Self::Stopped,
+        Self::Foreign,
     ];
+
+    /// Each at the place of its number.
+    const BY_NUMBER: [Option<Self>; 256] = {
+        let mut places = [None; 256];
+        let mut at = 0;
+        while at < Self::ALL.len() {
+            places[Self::ALL[at] as usize] = Some(Self::ALL[at]);
+            at += 1;
+        }
+        places
+    };
 
     /// The kind with that number, if there is one.
     pub fn from_number(number: u8) -> Option<Self> {
-        Self::ALL.get(usize::from(number).checked_sub(1)?).copied()
+        Self::BY_NUMBER[usize::from(number)]
     }
 }
 
@@ -213,8 +244,8 @@ mod tests {
 
     #[test]
     fn bytes_and_back() {
-        for (i, kind) in Kind::ALL.into_iter().enumerate() {
-            assert_eq!(usize::from(kind as u8), i + 1);
+        for kind in Kind::ALL {
+            assert_eq!(Kind::from_number(kind as u8), Some(kind));
             let record = Record {
                 at: Instant::from_ns(u64::MAX - 1),
                 kind,
@@ -226,6 +257,7 @@ mod tests {
             assert_eq!(Record::from_bytes(&record.to_bytes()), Some(record));
         }
         assert_eq!(Record::from_bytes(&[0; 32]), None);
-        assert_eq!(Kind::from_number(36), None);
+        assert_eq!((0..=u8::MAX).filter_map(Kind::from_number).count(), Kind::ALL.len());
+        assert_eq!(Kind::from_number(u8::MAX), None);
     }
 }

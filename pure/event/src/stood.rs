@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use taut_time::Instant;
+
+use crate::{Kind, Record};
+
+/// Bits of an address in the program.
+const OFFSET_BITS: u32 = 44;
+const IS_KNOWN: u64 = 1 << 44;
+const IS_IN_CALL: u64 = 1 << 45;
+const IS_HELD: u64 = 1 << 46;
+const RESOURCE: u32 = 47;
+
+/// Where a job stood when its application was ended where it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Stood {
+    /// The task's position in the plan.
+    pub task: u16,
+    /// Which job of it.
+    pub job: u64,
+    /// What its thread did, if its thread said so.
+    pub at: Option<Place>,
+    /// The resource that it had or waited for, as it is recorded, and whether it had it; the innermost one.
+    pub resource: Option<(u16, bool)>,
+}
+
+/// Where in its code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// In a call of the kernel; else computing.
+    pub in_call: bool,
+    /// The address in the program, from where that is loaded; `None` in a library.
+    pub offset: Option<u64>,
+}
+
+impl Stood {
+    /// As a record.
+    pub fn to_record(self, at: Instant) -> Record {
+        let place = self.at.map_or(0, |place| {
+            let offset = place.offset.filter(|offset| offset >> OFFSET_BITS == 0).unwrap_or(0);
+            offset | IS_KNOWN | if place.in_call { IS_IN_CALL } else { 0 }
+        });
+        let resource = self
+            .resource
+            .map_or(0, |(number, held)| (u64::from(number) + 1) << RESOURCE | if held { IS_HELD } else { 0 });
+        Record { at, kind: Kind::Stood, cpu: 0, subject: self.task, job: self.job, value: place | resource }
+    }
+
+    /// What a [`Kind::Stood`] record says; `None` if the record is of another kind.
+    pub fn from_record(record: &Record) -> Option<Self> {
+        if record.kind != Kind::Stood {
+            return None;
+        }
+        let value = record.value;
+        let offset = value & ((1 << OFFSET_BITS) - 1);
+        let at = (value & IS_KNOWN != 0)
+            .then(|| Place { in_call: value & IS_IN_CALL != 0, offset: (offset != 0).then_some(offset) });
+        let number = (value >> RESOURCE).checked_sub(1);
+        let number = number.and_then(|number| u16::try_from(number).ok());
+        let resource = number.map(|number| (number, value & IS_HELD != 0));
+        Some(Self { task: record.subject, job: record.job, at, resource })
+    }
+}
+
+/// What became of the code that brings outputs to rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rest {
+    /// It returned within its budget.
+    Reached,
+    /// It panicked.
+    Panicked,
+    /// This signal came of what it did.
+    Crashed(u32),
+    /// It did not return within its budget.
+    Late,
+    /// Its thread did not get a processor.
+    NotStarted,
+}
+
+impl Rest {
+    /// As a record: it was asked for at an instant, took so long, ns, and used the heap so often, if somebody counted.
+    pub fn to_record(self, at: Instant, took_ns: u64, heap: Option<u64>) -> Record {
+        let subject = heap.map_or(0, |uses| u16::try_from(uses.saturating_add(1)).unwrap_or(u16::MAX));
+        let number = match self {
+            Self::Reached => 0,
+            Self::Panicked => 1,
+            Self::Late => 2,
+            Self::NotStarted => 3,
+            Self::Crashed(signal) => 4 | u64::from(signal) << 8,
+        };
+        Record { at, kind: Kind::SafeState, cpu: 0, subject, job: number, value: took_ns }
+    }
+
+    /// What a [`Kind::SafeState`] record says; `None` if this version does not know it, or the record is of another kind.
+    pub fn from_record(record: &Record) -> Option<Self> {
+        if record.kind != Kind::SafeState {
+            return None;
+        }
+        match (record.job & 0xff, record.job >> 8) {
+            (0, 0) => Some(Self::Reached),
+            (1, 0) => Some(Self::Panicked),
+            (2, 0) => Some(Self::Late),
+            (3, 0) => Some(Self::NotStarted),
+            (4, signal) => Some(Self::Crashed(u32::try_from(signal).ok()?)),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_a_job_stood_is_a_record_and_back() {
+        let places = [
+            None,
+            Some(Place { in_call: false, offset: None }),
+            Some(Place { in_call: true, offset: Some(1) }),
+            Some(Place { in_call: false, offset: Some((1 << OFFSET_BITS) - 1) }),
+        ];
+        for at in places {
+            for resource in [None, Some((0, true)), Some((65_535, false)), Some((65_535, true))] {
+                let stood = Stood { task: 7, job: u64::MAX, at, resource };
+                let record = stood.to_record(Instant::from_ns(5));
+                assert_eq!(Stood::from_record(&record), Some(stood));
+                assert_eq!(Stood::from_record(&Record { kind: Kind::End, ..record }), None);
+            }
+        }
+        // An address that is none of a program is not cut to another one.
+        let far = Place { in_call: false, offset: Some(1 << OFFSET_BITS) };
+        let stood = Stood { task: 0, job: 0, at: Some(far), resource: None };
+        let read = Stood::from_record(&stood.to_record(Instant::from_ns(0))).unwrap();
+        assert_eq!(read.at, Some(Place { offset: None, ..far }));
+    }
+
+    #[test]
+    fn what_became_of_the_safe_state_is_a_record_and_back() {
+        for rest in [Rest::Reached, Rest::Panicked, Rest::Late, Rest::NotStarted, Rest::Crashed(11)] {
+            let record = rest.to_record(Instant::from_ns(3), 17, Some(2));
+            assert_eq!((record.at, record.value, record.subject), (Instant::from_ns(3), 17, 3));
+            assert_eq!(Rest::from_record(&record), Some(rest));
+            assert_eq!(Rest::from_record(&Record { job: 5, ..record }), None);
+        }
+    }
+}
