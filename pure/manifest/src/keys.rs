@@ -96,6 +96,13 @@ static APP: Table = Table {
             Need::Optional,
             "The program to run instead of the package beside the manifest.",
         ),
+        key(
+            "safe-state",
+            Type::Duration,
+            Need::Optional,
+            "How long the code that brings outputs to rest may take, at most 1 s. It runs on a thread of its own before every end \
+             of the application but SIGKILL; see `docs/ending.md`.",
+        ),
     ],
 };
 
@@ -171,6 +178,12 @@ pub(crate) static OVERHEADS: Table = Table {
             Type::Duration,
             Need::Default("500ns"),
             "Copying 1 KiB of a value, from a cache of another core; says how long a state is locked.",
+        ),
+        key(
+            "source",
+            Type::Words(EVIDENCE),
+            Need::Default("guess"),
+            "Where those that are stated here come from. Those that are left out are guesses, whatever it says.",
         ),
     ],
 };

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 
 use taut_model::{
     Aim, App, ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, ClientKind, Cost,
-    Draft, Evidence, Executor, Flow, Kind, Locking, Mechanism, OnMissingPrivilege, Overflow, Overheads,
-    Overrun, Payload, PayloadField, Platform, RealTimeDraft, Scalar, Scheduler, SectionDraft, SegmentDraft,
-    ServerDraft, ServerPolicy, ServiceDraft, Shared, Size, TaskDraft,
+    Draft, Evidence, Executor, Flow, Kind, Locking, Mechanism, OnMissingPrivilege, Overflow, OverheadSources,
+    Overheads, Overrun, Payload, PayloadField, Platform, RealTimeDraft, Scalar, Scheduler, SectionDraft,
+    SegmentDraft, ServerDraft, ServerPolicy, ServiceDraft, Shared, Size, TaskDraft,
 };
 use taut_time::Duration;
 
@@ -25,6 +25,7 @@ pub(crate) fn draft(root: &Fields<'_>, faulty: BTreeSet<String>) -> Draft {
             name: text("name").unwrap_or_default(),
             description: text("description").unwrap_or_default(),
             exec: text("exec"),
+            safe_state: app.and_then(|app| app.duration("safe-state")),
         },
         platform: platform(root.fields("platform")),
         payloads: all(root, "payloads", payload),
@@ -86,6 +87,8 @@ fn platform(fields: Option<&Fields<'_>>) -> Platform {
     };
     // Every one of these has a default, which stands for a wrong value, too.
     let overhead = |key: &str| overheads.duration(key).unwrap_or_default();
+    let evidence = evidence(overheads.word("source"));
+    let source = |key: &str| platform.fields("overheads")?.is_written(key).then_some(evidence);
     Platform {
         cores: cores("cores"),
         housekeeping: cores("housekeeping"),
@@ -99,8 +102,14 @@ fn platform(fields: Option<&Fields<'_>>) -> Platform {
             context_switch: overhead("context-switch"),
             kernel_blocking: overhead("kernel-blocking"),
             lock: overhead("lock"),
-            lock_is_stated: platform.fields("overheads").is_some_and(|stated| stated.is_written("lock")),
             copy: overhead("copy"),
+            sources: OverheadSources {
+                release: source("release"),
+                context_switch: source("context-switch"),
+                kernel_blocking: source("kernel-blocking"),
+                lock: source("lock"),
+                copy: source("copy"),
+            },
         },
         on_missing_privilege: match platform.word("on-missing-privilege") {
             Some("fail") => OnMissingPrivilege::Fail,
@@ -109,6 +118,15 @@ fn platform(fields: Option<&Fields<'_>>) -> Platform {
         minimise: platform.word("minimise").and_then(Aim::from_word).unwrap_or_default(),
         group: platform.text("group").map(str::to_owned),
         executor: platform.word("executor").and_then(Executor::from_word).unwrap_or_default(),
+    }
+}
+
+/// Where a figure comes from.
+fn evidence(word: Option<&str>) -> Evidence {
+    match word {
+        Some("measured") => Evidence::Measured,
+        Some("static") => Evidence::Static,
+        _ => Evidence::Guess,
     }
 }
 
@@ -150,11 +168,7 @@ fn class(fields: Option<&Fields<'_>>) -> ClassDraft {
         jitter: time("jitter"),
         wcet: Cost {
             value: wcet.and_then(|wcet| wcet.duration("value")).unwrap_or(Duration::ZERO),
-            source: match wcet.and_then(|wcet| wcet.word("source")) {
-                Some("measured") => Evidence::Measured,
-                Some("static") => Evidence::Static,
-                _ => Evidence::Guess,
-            },
+            source: evidence(wcet.and_then(|wcet| wcet.word("source"))),
             margin_permille: wcet.and_then(|wcet| wcet.permille("margin")).unwrap_or(0),
         },
         non_preemptive: time("non-preemptive"),

@@ -1,25 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet, renderer::DecorStyle};
+use std::ops::Range;
+
+use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet, renderer::DecorStyle};
 use taut_model::Severity;
 
 use crate::diagnostic::Span;
 use crate::{Diagnostic, Source};
 
+/// Lines between two places of a file from which on each is shown for itself: the renderer's time grows with the lines
+/// that it is given, so thousands of diagnostics of a long file would take minutes.
+const APART: usize = 1_000;
+
 /// The diagnostics as text for people, in the look of rustc; `width` in columns.
 pub fn render(diagnostics: &[Diagnostic], sources: &[&Source], color: bool, width: usize) -> String {
+    render_apart(diagnostics, sources, color, width, APART)
+}
+
+/// The same; places that are more than `apart` lines from each other are shown for themselves.
+fn render_apart(
+    diagnostics: &[Diagnostic],
+    sources: &[&Source],
+    color: bool,
+    width: usize,
+    apart: usize,
+) -> String {
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
     let renderer = renderer.decor_style(DecorStyle::Ascii).term_width(width);
+    let lines: Vec<Lines<'_>> = sources.iter().map(|source| Lines::new(&source.text)).collect();
     let mut text = String::new();
     for diagnostic in diagnostics {
-        text.push_str(&renderer.render(&[group(diagnostic, sources)]));
+        text.push_str(&renderer.render(&[group(diagnostic, sources, &lines, apart)]));
         text.push_str("\n\n");
     }
     text
 }
 
-fn group<'d>(diagnostic: &'d Diagnostic, sources: &[&'d Source]) -> Group<'d> {
+fn group<'d>(
+    diagnostic: &'d Diagnostic,
+    sources: &[&'d Source],
+    lines: &[Lines<'d>],
+    apart: usize,
+) -> Group<'d> {
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
@@ -35,18 +58,24 @@ fn group<'d>(diagnostic: &'d Diagnostic, sources: &[&'d Source]) -> Group<'d> {
     }
     for file in files {
         let Some(source) = sources.get(file) else { continue };
-        let mut snippet = Snippet::source(source.text.as_str()).path(source.name.as_str());
-        let annotation = |kind: AnnotationKind, span: &'d Span| {
-            let end = span.range.end.min(source.text.len());
-            kind.span(span.range.start.min(end)..end).label(span.text.as_str())
-        };
+        let lines = &lines[file];
+        // The primary place first: in which part it is, is shown first.
+        let mut places = Vec::new();
         if diagnostic.primary.file == file {
-            snippet = snippet.annotation(annotation(AnnotationKind::Primary, &diagnostic.primary));
+            places.push((AnnotationKind::Primary, &diagnostic.primary));
         }
-        for span in diagnostic.secondary.iter().filter(|span| span.file == file) {
-            snippet = snippet.annotation(annotation(AnnotationKind::Context, span));
+        let others = diagnostic.secondary.iter().filter(|span| span.file == file);
+        places.extend(others.map(|span| (AnnotationKind::Context, span)));
+        for (shown, places) in lines.parts(places, apart) {
+            let text = &source.text[lines.bytes(&shown)];
+            let start = lines.starts[shown.start];
+            let annotation = |(kind, span): (AnnotationKind, &'d Span)| -> Annotation<'d> {
+                let Range { start: from, end } = clamped(&span.range, &source.text);
+                kind.span(from - start..end - start).label(span.text.as_str())
+            };
+            let snippet = Snippet::source(text).path(source.name.as_str()).line_start(shown.start + 1);
+            group = group.element(snippet.annotations(places.into_iter().map(annotation)));
         }
-        group = group.element(snippet);
     }
     for note in &diagnostic.notes {
         group = group.element(Level::NOTE.message(note.as_str()));
@@ -55,4 +84,155 @@ fn group<'d>(diagnostic: &'d Diagnostic, sources: &[&'d Source]) -> Group<'d> {
         group = group.element(Level::HELP.message(help.as_str()));
     }
     group
+}
+
+/// A stretch of a text, cut to it.
+fn clamped(range: &Range<usize>, text: &str) -> Range<usize> {
+    let end = range.end.min(text.len());
+    range.start.min(end)..end
+}
+
+/// Where the lines of a text start.
+struct Lines<'t> {
+    text: &'t str,
+    starts: Vec<usize>,
+}
+
+/// Lines that are shown together, and what is said there.
+type Part<'d> = (Range<usize>, Vec<(AnnotationKind, &'d Span)>);
+
+impl<'t> Lines<'t> {
+    fn new(text: &'t str) -> Self {
+        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+        Self { text, starts: std::iter::once(0).chain(ends).collect() }
+    }
+
+    /// The lines of a stretch, from 0, with one more on each side: the renderer looks at a line's neighbours.
+    fn around(&self, range: &Range<usize>) -> Range<usize> {
+        let Range { start, end } = clamped(range, self.text);
+        let line = |at| self.starts.partition_point(|start| *start <= at) - 1;
+        line(start).saturating_sub(1)..(line(end) + 2).min(self.starts.len())
+    }
+
+    /// The bytes of some lines.
+    fn bytes(&self, lines: &Range<usize>) -> Range<usize> {
+        self.starts[lines.start]..self.starts.get(lines.end).copied().unwrap_or(self.text.len())
+    }
+
+    /// Places by the stretches of the text in which they are; the stretch of the first place comes first.
+    fn parts<'d>(&self, places: Vec<(AnnotationKind, &'d Span)>, apart: usize) -> Vec<Part<'d>> {
+        let mut stretches: Vec<Range<usize>> =
+            places.iter().map(|(_, span)| self.around(&span.range)).collect();
+        let first = stretches.first().map(|lines| lines.start);
+        stretches.sort_by_key(|lines| lines.start);
+        let mut parts: Vec<Part<'d>> = Vec::new();
+        for lines in stretches {
+            match parts.last_mut() {
+                Some((last, _)) if lines.start <= last.end.saturating_add(apart) => {
+                    last.end = last.end.max(lines.end);
+                }
+                _ => parts.push((lines, Vec::new())),
+            }
+        }
+        for (kind, span) in places {
+            let line = self.around(&span.range).start;
+            let part = parts.partition_point(|(lines, _)| lines.start <= line);
+            parts[part - 1].1.push((kind, span));
+        }
+        if let Some(at) =
+            parts.iter().position(|(lines, _)| first.is_some_and(|first| lines.contains(&first)))
+        {
+            parts[..=at].rotate_right(1);
+        }
+        parts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the renderer makes of the whole text.
+    fn whole(diagnostics: &[Diagnostic], source: &Source) -> String {
+        let renderer = Renderer::plain().decor_style(DecorStyle::Ascii).term_width(100);
+        let mut text = String::new();
+        for diagnostic in diagnostics {
+            let mut snippet = Snippet::source(source.text.as_str()).path(source.name.as_str());
+            let all = std::iter::once((AnnotationKind::Primary, &diagnostic.primary));
+            let all = all.chain(diagnostic.secondary.iter().map(|span| (AnnotationKind::Context, span)));
+            for (kind, span) in all {
+                let range = clamped(&span.range, &source.text);
+                snippet = snippet.annotation(kind.span(range).label(span.text.as_str()));
+            }
+            let title =
+                Level::ERROR.primary_title(diagnostic.message.as_str()).id(diagnostic.code.to_string());
+            text.push_str(&renderer.render(&[Group::with_title(title).element(snippet)]));
+            text.push_str("\n\n");
+        }
+        text
+    }
+
+    fn diagnostic(ranges: &[Range<usize>]) -> Diagnostic {
+        let span = |range: &Range<usize>| Span { file: 0, range: range.clone(), text: "here".into() };
+        Diagnostic {
+            code: taut_model::codes::NOT_SHOWN,
+            severity: Severity::Error,
+            message: "something".into(),
+            primary: span(&ranges[0]),
+            secondary: ranges[1..].iter().map(span).collect(),
+            notes: Vec::new(),
+            help: None,
+        }
+    }
+
+    fn source(text: String) -> Source {
+        Source { name: "taut.toml".into(), text }
+    }
+
+    #[test]
+    fn parts_of_a_text_look_as_in_the_whole() {
+        let mut state = 1u64;
+        let mut draw = |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % below
+        };
+        for _ in 0..500 {
+            let mut text = String::new();
+            for _ in 0..draw(40) {
+                text.push_str(
+                    ["a = 1", "", "\tb = \"µ\"", "[tables.of-some-length]", "c = [\n1,\n2]"][draw(5)],
+                );
+                text.push_str(["\n", "\r\n"][draw(2)]);
+            }
+            text.push_str(["", "last = 1", "last = 1\n\n\n"][draw(3)]);
+            let mut ranges = Vec::new();
+            for _ in 0..=draw(4) {
+                let at = |at: usize| text.floor_char_boundary(at);
+                let from = at(draw(text.len() + 1));
+                ranges.push(from..at((from + draw(30)).min(text.len())));
+            }
+            let (of, source) = (diagnostic(&ranges), source(text));
+            let shown = render(std::slice::from_ref(&of), &[&source], false, 100);
+            assert_eq!(shown, whole(&[of], &source), "{:?} {ranges:?}", source.text);
+        }
+    }
+
+    #[test]
+    fn places_far_from_each_other_are_parts() {
+        let line = "key = 1\n";
+        let at = |number: usize| number * line.len()..number * line.len() + 3;
+        let source = source(line.repeat(9_000));
+        let of = diagnostic(&[at(8_000), at(1), at(2), at(8_001)]);
+        let shown = render(&[of], &[&source], false, 100);
+        in_order(&shown, &["--> taut.toml:8001:1", "8002 | key = 1", "::: taut.toml:2:1", "   3 | key = 1"]);
+    }
+
+    /// Parts of a text in their order.
+    fn in_order(text: &str, parts: &[&str]) {
+        let mut rest = text;
+        for part in parts {
+            let at = rest.find(part).unwrap_or_else(|| panic!("{part:?} is not in {text}"));
+            rest = &rest[at + part.len()..];
+        }
+    }
 }

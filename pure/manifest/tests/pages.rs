@@ -8,7 +8,7 @@ use taut_manifest::{Loaded, Source, explain, load, render};
 use taut_model::{Code, codes};
 
 /// Raised by the analysis, by the plan, or by more entries than a page can show.
-const WITHOUT_EXAMPLE: [Code; 12] = [
+const WITHOUT_EXAMPLE: [Code; 13] = [
     codes::DEADLINE_MISSED,
     codes::CORE_OVERLOADED,
     codes::CHAIN_TOO_SLOW,
@@ -16,6 +16,7 @@ const WITHOUT_EXAMPLE: [Code; 12] = [
     codes::LOCKING_MISFIT,
     codes::NESTED_GLOBAL,
     codes::SERVER_LATE,
+    codes::GUESSED,
     codes::TOO_MANY,
     codes::CORE_FULL,
     codes::LOCK_STALE,

@@ -48,6 +48,7 @@ codes! {
     221 BAD_SERVER "a server that does not fit its period or its tasks"
     222 SERVER_LATE "a server that is not shown to get its budget"
     223 BAD_BUDGET "an execution budget that a job as proven uses up"
+    224 GUESSED "a proof that rests on a guess"
     301 DUPLICATE_NAME "a name is given twice"
     302 DANGLING_NAME "a name that nothing has"
     303 BAD_NAME "a name that is not well formed"

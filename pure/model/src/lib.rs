@@ -45,14 +45,14 @@ pub use fault::{Code, Fault, Label, Place, Severity};
 pub use flow::{Link, Waits};
 pub use mechanism::{Mechanism, Parties, Way};
 pub use nearest::nearest;
-pub use platform::{Aim, Executor, OnMissingPrivilege, Overheads, Platform, Scheduler};
+pub use platform::{Aim, Executor, OnMissingPrivilege, OverheadSources, Overheads, Platform, Scheduler};
 pub use resource::{Locking, Section, Shared};
 pub use rules::is_name;
 pub use server::{Server, ServerPolicy};
 pub use set::{Arrivals, Body, Request, Resource, Segment, SetFault, SetTask, TaskSet, Wrong};
 pub use size::{ParseSizeError, Size};
 pub use system::{
-    App, Chain, ChannelId, Client, ClientId, CoreId, Model, Party, ResourceId, Service, ServiceId, Step,
-    TaskId,
+    App, Chain, ChannelId, Client, ClientId, CoreId, Model, Party, ResourceId, SAFE_STATE_MAX, Service,
+    ServiceId, Step, TaskId,
 };
 pub use task::{Arrival, BestEffort, Class, Cost, Evidence, Overrun, PRIORITY_MAX, RealTime, Task};

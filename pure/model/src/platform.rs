@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use taut_time::Duration;
 
-use crate::Size;
+use crate::{Evidence, Size};
 
 /// The machine as the application uses it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,13 +115,46 @@ pub struct Overheads {
     pub kernel_blocking: Duration,
     /// Taking a lock and giving it back, when nobody waits; every critical section is charged it.
     pub lock: Duration,
-    /// Whether somebody said that. Of a lock whose cost is a guess, none is chosen: it only is taken where it is asked for.
-    pub lock_is_stated: bool,
     /// Copying 1 KiB of a value that no cache of the core holds.
     pub copy: Duration,
+    /// Where these come from.
+    pub sources: OverheadSources,
+}
+
+/// Where each of [`Overheads`] comes from; none if nobody stated it, so that it is a default: a guess of ours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OverheadSources {
+    /// Of [`Overheads::release`].
+    pub release: Option<Evidence>,
+    /// Of [`Overheads::context_switch`].
+    pub context_switch: Option<Evidence>,
+    /// Of [`Overheads::kernel_blocking`].
+    pub kernel_blocking: Option<Evidence>,
+    /// Of [`Overheads::lock`]. Of a lock whose cost nobody stated none is chosen: it only is taken where it is asked for.
+    pub lock: Option<Evidence>,
+    /// Of [`Overheads::copy`].
+    pub copy: Option<Evidence>,
+}
+
+impl OverheadSources {
+    /// Nobody stated any.
+    pub const NONE: Self =
+        Self { release: None, context_switch: None, kernel_blocking: None, lock: None, copy: None };
 }
 
 impl Overheads {
+    /// Each by its key in a manifest, with where it comes from.
+    pub fn each(&self) -> [(&'static str, Duration, Option<Evidence>); 5] {
+        let of = &self.sources;
+        [
+            ("release", self.release, of.release),
+            ("context-switch", self.context_switch, of.context_switch),
+            ("kernel-blocking", self.kernel_blocking, of.kernel_blocking),
+            ("lock", self.lock, of.lock),
+            ("copy", self.copy, of.copy),
+        ]
+    }
+
     /// How long copying a value of so many bytes takes; rounded up, 1 ns at least. `None` on overflow.
     pub fn copying(&self, bytes: u32) -> Option<Duration> {
         let time = u128::from(self.copy.as_ns()) * u128::from(bytes);

@@ -7,6 +7,9 @@ use crate::{
     Arrival, Channel, Class, ClientKind, Locking, Payload, Platform, RealTime, Server, Shared, Size, Task,
 };
 
+/// The longest budget of a safe state: whoever ends an application waits for it.
+pub const SAFE_STATE_MAX: Duration = Duration::from_ms(1_000);
+
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -76,6 +79,8 @@ pub struct App {
     pub description: String,
     /// The program to run instead of the Cargo package beside the manifest.
     pub exec: Option<String>,
+    /// How long the code that brings outputs to rest may take: above zero, at most [`SAFE_STATE_MAX`]. `None`: there is none.
+    pub safe_state: Option<Duration>,
 }
 
 /// Tasks that start, pause, resume and stop together and share a persistent scope.

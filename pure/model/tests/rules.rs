@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use taut_model::{
     App, ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, ClientKind, Code, Cost,
-    Draft, Evidence, Kind, OnMissingPrivilege, Overflow, Overheads, Overrun, Payload, PayloadField, Platform,
-    RealTimeDraft, Scalar, Scheduler, ServiceDraft, Size, TaskDraft, codes,
+    Draft, Evidence, Kind, OnMissingPrivilege, Overflow, OverheadSources, Overheads, Overrun, Payload,
+    PayloadField, Platform, RealTimeDraft, Scalar, Scheduler, ServiceDraft, Size, TaskDraft, codes,
 };
 use taut_time::Duration;
 
@@ -25,7 +25,7 @@ fn empty() -> Draft {
                 context_switch: Duration::ZERO,
                 kernel_blocking: Duration::ZERO,
                 lock: Duration::ZERO,
-                lock_is_stated: false,
+                sources: OverheadSources::default(),
                 copy: Duration::ZERO,
             },
             on_missing_privilege: OnMissingPrivilege::Fail,
@@ -199,6 +199,11 @@ fn numbers_that_a_manifest_refuses_are_refused_here_too() {
     draft.channels[0].sends_per_release = 0;
     draft.channels[0].takes_per_release = 0;
     assert_eq!(check(draft), [codes::OUT_OF_RANGE, codes::OUT_OF_RANGE]);
+    for (budget, faults) in [(0, 1), (1, 0), (1_000_000_000, 0), (1_000_000_001, 1)] {
+        let mut draft = pair(Duration::from_ms(8), Duration::from_ms(8));
+        draft.app.safe_state = Some(Duration::from_ns(budget));
+        assert_eq!(check(draft), vec![codes::OUT_OF_RANGE; faults], "{budget}");
+    }
     for capacity in [i64::MIN, 0, 65_537, i64::MAX] {
         let mut draft = pair(Duration::from_ms(8), Duration::from_ms(8));
         draft.channels[0].capacity = Some(capacity);

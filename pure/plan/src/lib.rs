@@ -9,6 +9,7 @@
 
 mod advise;
 mod alternatives;
+mod basis;
 mod budget;
 mod buffers;
 mod chains;
@@ -36,6 +37,7 @@ mod waits;
 mod wish;
 
 pub use advise::advise_task;
+pub use basis::{Basis, OverheadBasis, OverheadPlan, TimeBasis};
 pub use decide::why_channel;
 pub use difference::InputChange;
 pub use explain::{explain_chain, explain_channel, explain_task};

@@ -5,6 +5,7 @@ use taut_analysis::{Bound, Part, Verdict, Why};
 use taut_model::{Arrival, ChannelId, Class, Fault, Model, Party, Place, RealTime, Severity, codes};
 use taut_time::Duration;
 
+use crate::basis;
 use crate::chains;
 use crate::decide;
 use crate::dispatch;
@@ -90,11 +91,13 @@ impl Plan {
             description: model.app().description.clone(),
             proven,
             on_missing_privilege: platform.on_missing_privilege,
+            safe_state: model.app().safe_state,
             group: platform.group.clone(),
             housekeeping: platform.housekeeping.clone(),
             inputs,
             wish,
             decision: decided.decision.clone(),
+            overheads: basis::overheads(model),
             memory,
             cores: cores.collect(),
             resources: shared.as_ref().map_or(Vec::new(), |shared| shared.resources(model)),

@@ -3,6 +3,8 @@
 
 //! The memory map: what stands where in the process's own map and in the segment.
 
+use std::collections::BTreeMap;
+
 use taut_analysis::{Overflow, memory};
 use taut_model::{Channel, ChannelId, Class, Fault, Flow, LINE_BYTES, Model, Party, Size, codes};
 
@@ -11,6 +13,18 @@ use crate::{MemoryPlan, Place, Region, ScopePlan};
 
 /// Bytes of a segment's header, which stands at its start.
 pub(crate) const SEGMENT_HEADER_BYTES: u64 = LINE_BYTES;
+
+/// What of the segment lies in one file begins at a multiple of this many bytes, and the segment ends at one.
+pub(crate) const PAGE_BYTES: u64 = 4096;
+
+/// Which of the segment's files a channel lies in: the one of all that no client writes, or else one of its writer's, which may
+/// write there alone. A client has two: one for what it alone maps and wakes no task by, one for the rest.
+pub(crate) type File<'a> = Option<(&'a str, bool)>;
+
+/// The file of a channel that a client writes.
+pub(crate) fn file_of(client: &str, is_read_by_clients: bool, triggers: bool) -> File<'_> {
+    Some((client, is_read_by_clients || triggers))
+}
 
 /// Where everything is.
 #[derive(Default)]
@@ -34,12 +48,17 @@ impl Cursor {
         self.0 = memory::aligned(offset.checked_add(size).ok_or(Overflow)?)?;
         Ok(Region { offset, size })
     }
+
+    fn next_page(&mut self) -> Result<(), Overflow> {
+        self.0 = self.0.checked_next_multiple_of(PAGE_BYTES).ok_or(Overflow)?;
+        Ok(())
+    }
 }
 
-/// Lays out services, tasks and channels, each in the manifest's order.
+/// Lays out services, tasks and channels, each in the manifest's order; in the segment file by file.
 pub(crate) fn lay_out(model: &Model, channels: &[Realisation]) -> Result<Map, Overflow> {
     let mut process = Cursor(0);
-    let mut segment = Cursor(SEGMENT_HEADER_BYTES);
+    let mut files: BTreeMap<File<'_>, Vec<usize>> = BTreeMap::new();
     let mut map = Map::default();
     for service in model.services() {
         let scope = process.take(service.persistent.as_bytes())?;
@@ -66,16 +85,36 @@ pub(crate) fn lay_out(model: &Model, channels: &[Realisation]) -> Result<Map, Ov
         let slots = realisation.buffers.unwrap_or(realisation.capacity);
         let claims = realisation.claims(channel);
         let size = memory::channel(payload, realisation.mechanism, slots, claims, triggers)?;
-        let shared = [channel.writer].iter().chain(&channel.readers).any(|p| matches!(p, Party::Client(_)));
-        map.channels.push(if shared {
-            (Place::Segment, segment.take(size)?)
-        } else {
-            (Place::Process, process.take(size)?)
-        });
+        let is_read_by_clients = channel.readers.iter().any(|party| matches!(party, Party::Client(_)));
+        let file = match channel.writer {
+            Party::Client(client) => {
+                file_of(&model.clients()[client.index()].name, is_read_by_clients, triggers)
+            }
+            Party::Task(_) if is_read_by_clients => None,
+            Party::Task(_) => {
+                map.channels.push((Place::Process, process.take(size)?));
+                continue;
+            }
+        };
+        files.entry(file).or_default().push(map.channels.len());
+        map.channels.push((Place::Segment, Region { offset: 0, size }));
     }
     map.process = process.0;
-    let shared = map.channels.iter().any(|(place, _)| *place == Place::Segment);
-    map.segment = if shared { segment.0 } else { 0 };
+    if !files.is_empty() {
+        let mut segment = Cursor(SEGMENT_HEADER_BYTES);
+        // The file of none comes first, and has the header.
+        for (file, channels) in files {
+            if file.is_some() {
+                segment.next_page()?;
+            }
+            for channel in channels {
+                let (_, region) = &mut map.channels[channel];
+                *region = segment.take(region.size)?;
+            }
+        }
+        segment.next_page()?;
+        map.segment = segment.0;
+    }
     Ok(map)
 }
 

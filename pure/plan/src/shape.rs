@@ -8,7 +8,7 @@ use taut_model::{
 };
 use taut_time::Duration;
 
-use crate::{ServerPlan, Wish};
+use crate::{OverheadPlan, ServerPlan, Wish};
 
 /// The decision for a whole application, and its proof in figures: the content of `taut.lock`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +25,9 @@ pub struct Plan {
     pub proven: bool,
     /// What to do without the privilege to be real-time.
     pub on_missing_privilege: OnMissingPrivilege,
+    /// How long the code that brings outputs to rest may take; none if the manifest has no safe state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub safe_state: Option<Duration>,
     /// The group that clients of another user may belong to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
@@ -38,6 +41,9 @@ pub struct Plan {
     /// What states whose mechanism was open were decided for, if locks were among what they could have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<DecisionPlan>,
+    /// What the machine adds, as far as the proof counts on it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overheads: Vec<OverheadPlan>,
     /// The memory map.
     pub memory: MemoryPlan,
     /// The real-time cores.

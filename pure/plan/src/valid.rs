@@ -9,31 +9,32 @@
 //!
 //! ```text
 //! V1  regions   each region begins at a multiple of a line, ends inside its map, behind the segment's header if it is
-//!               there, and has no byte in common with another region; a map ends where its last region does
+//!               there, and has no byte in common with another region; a map ends where its last region does, the segment
+//!               with the page; what lies in different files of the segment has no page in common
 //! V2  names     each is well formed and unique; channels, servers, resources and services name what exists
 //! V3  counts    a position fits in 16 bits
 //! V4  channels  the mechanism serves these parties; places and ways of readers, slots and bytes of the region are those
 //!               of that mechanism; a channel is in the segment if and only if a client is a party of it
 //! V5  triggers  a channel releases a reader if and only if the reader is a sporadic task with that trigger
-//! V6  tasks     cores exist, priorities are 1 to 98 (0 under EDF), times are longer than zero; what Linux does not do is
+//! V6  tasks     the budget of a safe state is above zero and at most a second; cores exist, priorities are 1 to 98 (0 under EDF), times are longer than zero; what Linux does not do is
 //!               asked of dispatched cores only
 //! V7  memory    the total is the sum of its parts
 //! V8  proof     if the plan is proven: each bound is the sum of its terms and at most the deadline, each chain is kept,
 //!               each server has its budget within its period, no core is overloaded, the memory is within its limit
 //! ```
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::hash::Hash;
 use std::ops::Deref;
 
 use taut_model::{
-    CAPACITY_MAX, Flow, Kind, LINE_BYTES, Locking, Mechanism, Overrun, PRIORITY_MAX, Parties, STAMP_BYTES,
-    Scheduler, Way, is_name,
+    CAPACITY_MAX, Flow, Kind, LINE_BYTES, Locking, Mechanism, Overrun, PRIORITY_MAX, Parties, SAFE_STATE_MAX,
+    STAMP_BYTES, Scheduler, Way, is_name,
 };
 use taut_time::Duration;
 
-use crate::map::SEGMENT_HEADER_BYTES;
+use crate::map::{File, PAGE_BYTES, SEGMENT_HEADER_BYTES, file_of};
 use crate::{ArrivalPlan, ChannelPlan, ClassPlan, CorePlan, Place, Plan, Region, TaskPlan};
 
 /// A plan that keeps the rules of its file, V1 to V8.
@@ -103,6 +104,8 @@ fn check(plan: &Plan) -> Result<(), Invalid> {
     for channel in &plan.channels {
         channel_of(plan, &known, channel)?;
     }
+    let safe_state = plan.safe_state.is_none_or(|budget| !budget.is_zero() && budget <= SAFE_STATE_MAX);
+    require!(safe_state, "the safe state's budget is zero, or longer than {SAFE_STATE_MAX}");
     servers(plan, &known)?;
     resources(plan, &known)?;
     memory(plan)?;
@@ -199,13 +202,39 @@ fn regions(plan: &Plan) -> Result<(), Invalid> {
         };
         map.push((channel.region, "channel", &channel.name));
     }
-    apart(&mut process, 0, plan.memory.process.as_bytes())?;
+    apart(&mut process, (0, LINE_BYTES), plan.memory.process.as_bytes())?;
     let header = if segment.is_empty() { 0 } else { SEGMENT_HEADER_BYTES };
-    apart(&mut segment, header, plan.memory.segment.as_bytes())
+    apart(&mut segment, (header, PAGE_BYTES), plan.memory.segment.as_bytes())?;
+    files(plan)
 }
 
-/// Whether the regions of a map are aligned and disjoint and fill it from `start` to its end.
-fn apart(map: &mut [(Region, &str, &str)], start: u64, bytes: u64) -> Result<(), Invalid> {
+/// Whether the files of the segment, from the first page of each to its last, have no page in common.
+fn files(plan: &Plan) -> Result<(), Invalid> {
+    // The header is in the file of what no client writes.
+    let mut files: BTreeMap<File<'_>, (u64, u64, &str)> = BTreeMap::new();
+    for channel in plan.channels.iter().filter(|channel| channel.place == Place::Segment) {
+        let is_read_by_clients = channel.readers.iter().any(|reader| reader.client);
+        let triggers = channel.readers.iter().any(|reader| reader.triggered);
+        let writer = &channel.writer;
+        let file = writer.client.then(|| file_of(&writer.name, is_read_by_clients, triggers)).flatten();
+        let Region { offset, size } = channel.region;
+        files.entry(None).or_insert((0, SEGMENT_HEADER_BYTES, "the header"));
+        let (start, end, _) = files.entry(file).or_insert((offset, offset, &channel.name));
+        // No sum overflows: `apart` has let it pass.
+        (*start, *end) = ((*start).min(offset), (*end).max(offset + size));
+    }
+    let mut files: Vec<_> = files.into_values().collect();
+    files.sort_unstable();
+    for pair in files.windows(2) {
+        let ((_, end, first), (start, _, second)) = (pair[0], pair[1]);
+        let apart = end.div_ceil(PAGE_BYTES) <= start / PAGE_BYTES;
+        require!(apart, "`{first}` and `{second}` have pages in common, and not one client writes both");
+    }
+    Ok(())
+}
+
+/// Whether the regions of a map are aligned and disjoint and fill it from `start` to its end, but for less than a `unit`.
+fn apart(map: &mut [(Region, &str, &str)], (start, unit): (u64, u64), bytes: u64) -> Result<(), Invalid> {
     map.sort_by_key(|(region, ..)| (region.offset, region.size));
     let (mut end, mut before) = (start, None);
     for (region, what, name) in map.iter() {
@@ -223,7 +252,7 @@ fn apart(map: &mut [(Region, &str, &str)], start: u64, bytes: u64) -> Result<(),
         };
         before = Some((what, name));
     }
-    let end = end.checked_next_multiple_of(LINE_BYTES);
+    let end = end.checked_next_multiple_of(unit);
     require!(end == Some(bytes), "a memory map of {bytes} bytes is longer than what is in it");
     Ok(())
 }

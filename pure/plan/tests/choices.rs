@@ -134,7 +134,7 @@ fn capacities() {
     assert_snapshot!(planned.plan.channels.iter().map(line).collect::<Vec<_>>().join("\n"));
     // A client is a party of one of them only: that one stands behind the segment's header.
     let places: Vec<_> = planned.plan.channels.iter().map(|c| (c.place, c.region.offset)).collect();
-    assert_eq!(places[3], (Place::Segment, 128));
+    assert_eq!(places[3], (Place::Segment, 4096), "a page of its client's own");
     assert!(places[..3].iter().all(|(place, _)| *place == Place::Process));
 }
 

@@ -10,7 +10,9 @@ use std::cell::Cell;
 use drafts::{cochlear, empty, payload, periodic, plan, state, time};
 use insta::assert_snapshot;
 use proptest::prelude::*;
-use taut_model::{ArrivalDraft, Draft, Scheduler, SectionDraft, ServerDraft, ServerPolicy, Shared, codes};
+use taut_model::{
+    ArrivalDraft, Draft, Evidence, Scheduler, SectionDraft, ServerDraft, ServerPolicy, Shared, codes,
+};
 use taut_plan::{ClassPlan, LockError, Place, Plan, Region, ValidPlan};
 use toml::Value;
 
@@ -20,7 +22,8 @@ use drafts::Edit;
 fn locked(scheduler: Scheduler) -> Draft {
     let mut draft = empty(&[0, 1]);
     draft.platform.scheduler = scheduler;
-    (draft.platform.overheads.lock, draft.platform.overheads.lock_is_stated) = (time("1us"), true);
+    draft.platform.overheads.lock = time("1us");
+    draft.platform.overheads.sources.lock = Some(Evidence::Measured);
     draft.payloads = vec![payload("Map", &[("", taut_model::Scalar::U8, 4000)])];
     let section =
         |resource: &str| SectionDraft { resource: resource.into(), longest: time("10us"), count: 1 };
@@ -119,6 +122,18 @@ fn assert_disjoint(plan: &Plan) {
             let apart = end <= u128::from(other.offset)
                 || u128::from(other.offset) + u128::from(other.size) <= u128::from(one.offset);
             assert!(apart || one.size == 0 || other.size == 0, "{one:?} and {other:?}");
+        }
+    }
+    // No client has a page of what another party writes.
+    let shared: Vec<_> = plan.channels.iter().filter(|channel| channel.place == Place::Segment).collect();
+    let pages = |region: Region| [region.offset / 4096, (region.offset + region.size - 1) / 4096];
+    for (at, one) in shared.iter().enumerate() {
+        for other in &shared[..at] {
+            let writer =
+                |channel: &taut_plan::ChannelPlan| channel.writer.client.then(|| channel.writer.name.clone());
+            let ([from, to], [first, last]) = (pages(one.region), pages(other.region));
+            let apart = to < first || last < from;
+            assert!(apart || writer(one) == writer(other), "{one:?} and {other:?}");
         }
     }
 }
@@ -248,8 +263,13 @@ fn rules() {
     let samples = offset(0, "samples", 0);
     tell(0, &audio, &samples);
     tell(0, "offset = 128", "offset = 0");
+    // Onto the page of a client.
+    tell(0, "offset = 128", "offset = 4480");
+    tell(0, "segment = \"8KiB\"", "segment = \"4480B\"");
     tell(0, "cpu = 0\nscheduler", "cpu = 7\nscheduler");
     tell(0, "priority = 80", "priority = 99");
+    tell(0, "proven = true\n", "proven = true\nsafe-state = \"0ns\"\n");
+    tell(0, "proven = true\n", "proven = true\nsafe-state = \"1001ms\"\n");
     tell(0, "capacity = 64", "capacity = 65");
     tell(0, "capacity = 64", "capacity = 4294967295");
     tell(0, "response = \"", "response = \"1");

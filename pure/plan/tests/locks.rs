@@ -10,7 +10,8 @@ use drafts::{Edit, cost, empty, model, payload, periodic, plan, shown, size, sta
 use insta::assert_snapshot;
 use systems::{Numbers, Seen, check, system, tasks};
 use taut_model::{
-    Aim, Draft, Executor, Locking, Scalar, Scheduler, SectionDraft, SegmentDraft, Severity, Shared, codes,
+    Aim, Draft, Evidence, Executor, Locking, Scalar, Scheduler, SectionDraft, SegmentDraft, Severity, Shared,
+    codes,
 };
 use taut_plan::{ChannelPlan, ClassPlan, Mechanism, Pin, Plan, Wish, WishError, why_channel};
 use taut_time::Duration;
@@ -18,7 +19,7 @@ use taut_time::Duration;
 /// A writer and two readers; 4 KiB, which 4 us copy; the cost of a lock is stated, and dispatchers decide anyway.
 fn sharing(cores: [u16; 3]) -> Draft {
     let mut draft = empty(&[0, 1]);
-    draft.platform.overheads.lock_is_stated = true;
+    draft.platform.overheads.sources.lock = Some(Evidence::Measured);
     draft.platform.executor = Executor::Dispatched;
     draft.platform.overheads.copy = time("1us");
     draft.platform.memory = size("64MiB");
@@ -53,7 +54,7 @@ fn a_lock_where_it_is_smaller_and_fits() {
     assert_eq!(taken(&edf), Mechanism::Msrp, "under EDF");
     // While its cost is a guess, none.
     let mut guess = sharing([0, 0, 1]);
-    guess.platform.overheads.lock_is_stated = false;
+    guess.platform.overheads.sources.lock = None;
     assert_eq!(taken(&guess).locking(), None);
     // A party that is not real-time never makes others wait.
     let mut client = sharing([0, 0, 1]);
@@ -110,7 +111,7 @@ fn pinned() {
     for mechanism in [Mechanism::Srp, Mechanism::Msrp, Mechanism::Mpcp] {
         for cores in [[0, 0, 0], [0, 0, 1]] {
             let mut draft = sharing(cores);
-            draft.platform.overheads.lock_is_stated = false;
+            draft.platform.overheads.sources.lock = None;
             draft.channels[0].mechanism = Some(mechanism);
             let planned = plan(&draft);
             let channel = map(&planned.plan);
@@ -207,7 +208,7 @@ fn beside_resources() {
 /// Values of 1 KiB and 2 KiB, of which each takes a second.
 fn states(draft: &mut Draft, numbers: &mut Numbers) {
     draft.platform.overheads.copy = systems::s(1);
-    draft.platform.overheads.lock_is_stated = true;
+    draft.platform.overheads.sources.lock = Some(Evidence::Measured);
     draft.platform.executor = Executor::Dispatched;
     draft.platform.memory = size("256MiB");
     draft.payloads =

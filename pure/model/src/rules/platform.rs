@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::faults::Faults;
 use crate::{
     CAPACITY_MAX, ClassDraft, Draft, Executor, Fault, Kind, Mechanism, PAYLOAD_BYTES_MAX, PRIORITY_MAX,
-    Place, RealTimeDraft, STAMP_BYTES, Scheduler, Size, codes,
+    Place, RealTimeDraft, SAFE_STATE_MAX, STAMP_BYTES, Scheduler, Size, codes,
 };
 
 pub(super) fn check(draft: &Draft, faults: &mut Faults<'_>) {
@@ -17,6 +17,20 @@ pub(super) fn check(draft: &Draft, faults: &mut Faults<'_>) {
     priorities(draft, faults);
     memory(draft, faults);
     executor(draft, faults);
+    safe_state(draft, faults);
+}
+
+/// The end of an application waits for its safe state, so that has a limit.
+fn safe_state(draft: &Draft, faults: &mut Faults<'_>) {
+    let Some(budget) = draft.app.safe_state else { return };
+    if budget.is_zero() || budget > SAFE_STATE_MAX {
+        let message = format!("a safe state has a budget above zero and at most {SAFE_STATE_MAX}");
+        let place = Place::value("app.safe-state");
+        faults.push(
+            Fault::error(codes::OUT_OF_RANGE, message, place, format!("{budget}"))
+                .help("state how long it takes to bring the outputs to rest, as in \"2ms\""),
+        );
+    }
 }
 
 /// Linux decides by fixed priorities, knows no lock of ours, and lets no job be taken off its core.

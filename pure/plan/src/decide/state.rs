@@ -24,7 +24,7 @@ pub(super) struct Candidate {
 /// States for which locks are tried: none while their cost is a guess.
 pub(super) fn candidates(model: &Model) -> Vec<Candidate> {
     // Linux knows none of them.
-    if !model.platform().overheads.lock_is_stated || model.platform().executor == Executor::Native {
+    if model.platform().overheads.sources.lock.is_none() || model.platform().executor == Executor::Native {
         return Vec::new();
     }
     let open = model.channel_ids().filter(|id| model.channel(*id).mechanism.is_none());

@@ -52,7 +52,7 @@ fn guess(model: &Model, id: ChannelId, mechanism: Mechanism) -> Option<String> {
     if model.platform().executor == Executor::Native {
         return Some("Linux alone does not have it: `executor = \"native\"`".to_owned());
     }
-    (!model.platform().overheads.lock_is_stated)
+    (model.platform().overheads.sources.lock.is_none())
         .then(|| "its cost would be a guess: `overheads.lock` is not stated".to_owned())
 }
 

@@ -8,8 +8,9 @@ use std::collections::BTreeSet;
 
 use taut_model::{
     App, ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, ClientKind, Cost,
-    Draft, Evidence, Fault, Kind, Model, OnMissingPrivilege, Overflow, Overheads, Overrun, Payload,
-    PayloadField, Platform, RealTimeDraft, Scalar, Scheduler, ServiceDraft, Severity, Size, TaskDraft,
+    Draft, Evidence, Fault, Kind, Model, OnMissingPrivilege, Overflow, OverheadSources, Overheads, Overrun,
+    Payload, PayloadField, Platform, RealTimeDraft, Scalar, Scheduler, ServiceDraft, Severity, Size,
+    TaskDraft,
 };
 use taut_plan::{Input, Plan, Planned, digest};
 use taut_time::Duration;
@@ -93,7 +94,7 @@ pub fn state(name: &str, from: &str, to: &str, payload: &str) -> ChannelDraft {
 /// Nothing but a machine with these real-time cores.
 pub fn empty(cores: &[u16]) -> Draft {
     Draft {
-        app: App { name: "test".into(), description: String::new(), exec: None },
+        app: App { name: "test".into(), description: String::new(), exec: None, safe_state: None },
         platform: Platform {
             cores: cores.to_vec(),
             housekeeping: vec![100],
@@ -104,7 +105,7 @@ pub fn empty(cores: &[u16]) -> Draft {
                 context_switch: time("5us"),
                 kernel_blocking: time("50us"),
                 lock: time("2us"),
-                lock_is_stated: false,
+                sources: OverheadSources::default(),
                 copy: Duration::ZERO,
             },
             on_missing_privilege: OnMissingPrivilege::Degrade,

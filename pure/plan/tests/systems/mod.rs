@@ -5,8 +5,8 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its part")]
 
 use taut_model::{
-    ArrivalDraft, BestEffort, ClassDraft, Draft, Locking, Overheads, Overrun, Scheduler, SectionDraft,
-    ServerDraft, ServerPolicy, Shared, TaskDraft, TaskSet,
+    ArrivalDraft, BestEffort, ClassDraft, Draft, Locking, OverheadSources, Overheads, Overrun, Scheduler,
+    SectionDraft, ServerDraft, ServerPolicy, Shared, TaskDraft, TaskSet,
 };
 use taut_plan::{ClassPlan, Plan, Planned};
 use taut_sim::{CoreRule, End, Execution, GlobalRule, Jitter, Placement, Rules, Scenario, Simulation, Start};
@@ -44,7 +44,7 @@ pub fn system(cores: u16, scheduler: Scheduler, tasks: Vec<TaskDraft>) -> Draft 
         context_switch: zero,
         kernel_blocking: zero,
         lock: zero,
-        lock_is_stated: false,
+        sources: OverheadSources::default(),
         copy: zero,
     };
     draft.platform.scheduler = scheduler;
