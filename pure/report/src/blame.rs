@@ -80,6 +80,13 @@ impl Stalls {
         self.inside(from, to).map(|(begin, end)| end - begin).sum()
     }
 
+    /// The longest that ended between two instants.
+    pub(crate) fn longest_ending_in(&self, from: u64, to: u64) -> Option<(u64, u64)> {
+        let first = self.intervals.partition_point(|&(_, end)| end < from);
+        let ending = self.intervals[first..].iter().copied().take_while(|&(_, end)| end <= to);
+        ending.max_by_key(|(begin, end)| end - begin)
+    }
+
     /// The parts of [from, to] that the machine may have taken.
     pub(crate) fn inside(&self, from: u64, to: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
         let first = self.intervals.partition_point(|&(_, end)| end <= from);

@@ -109,6 +109,10 @@ pub struct TaskFigures {
     pub late_machine: u64,
     /// Jobs beyond their bound or deadline that are ours.
     pub late_ours: u64,
+    /// Those of which nobody can tell: what led to them was before the recording begins.
+    pub late_not_judged: u64,
+    /// Jobs beyond their bound or deadline as somebody outside had the core, or stopped or traced the application.
+    pub late_outside: u64,
     /// Jobs that used more processor time than their WCET, beyond what stalls explain.
     pub beyond_wcet: u64,
     /// Response time: completion - release.
@@ -183,6 +187,8 @@ pub struct ChannelFigures {
     pub late_machine: u64,
     /// Such values that are ours.
     pub late_ours: u64,
+    /// Those of which nobody can tell: what led to them was before the recording begins.
+    pub late_not_judged: u64,
 }
 
 /// A chain: what was promised, what was seen.
@@ -200,6 +206,8 @@ pub struct ChainFigures {
     pub late_machine: u64,
     /// Ages beyond the bound that are ours.
     pub late_ours: u64,
+    /// Those of which nobody can tell: what led to them was before the recording begins.
+    pub late_not_judged: u64,
     /// Its steps.
     pub steps: Vec<StepFigures>,
     /// How soon it reacted, where the manifest asks for that.
@@ -220,6 +228,8 @@ pub struct ReactionFigures {
     pub late_machine: u64,
     /// Reactions beyond the bound that are ours.
     pub late_ours: u64,
+    /// Those of which nobody can tell: what led to them was before the recording begins.
+    pub late_not_judged: u64,
     /// What each step adds to the bound; the first task may stand twice.
     pub steps: Vec<StepFigures>,
 }

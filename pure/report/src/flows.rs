@@ -54,6 +54,7 @@ impl Judge<'_> {
             bound_ns: bound,
             late_machine: 0,
             late_ours: 0,
+            late_not_judged: 0,
         };
         let mut breaches = Vec::new();
         if let Some(limit_ns) = bound {
@@ -70,7 +71,9 @@ impl Judge<'_> {
                     continue;
                 }
                 let queued = (channel.kind == taut_plan::Kind::Queue).then_some(since);
-                if self.excused(&parties, end, latency_ns, limit_ns, queued) {
+                if self.is_unrecorded(queued.map_or(sent, |since| since.min(sent))) {
+                    figures.late_not_judged += 1;
+                } else if self.excused(&parties, end, latency_ns, limit_ns, queued) {
                     figures.late_machine += 1;
                 } else {
                     let at_ns = self.since_begin(end);
@@ -88,7 +91,9 @@ impl Judge<'_> {
             let span = period.saturating_mul(u64::from(channel.capacity).saturating_add(1));
             for record in self.of(Kind::Drop, at) {
                 let (end, dropped) = (record.at.as_ns(), record.value);
-                if self.excused(&parties, end, span, span, None) {
+                if self.is_unrecorded(end.saturating_sub(span)) {
+                    figures.late_not_judged += 1;
+                } else if self.excused(&parties, end, span, span, None) {
                     figures.late_machine += 1;
                 } else {
                     let at_ns = self.since_begin(end);
@@ -101,6 +106,7 @@ impl Judge<'_> {
         }
         figures.late_ours = breaches.len() as u64;
         self.machine += figures.late_machine;
+        self.not_judged += figures.late_not_judged;
         self.breaches.append(&mut breaches);
         figures
     }
@@ -122,12 +128,13 @@ impl Judge<'_> {
         let max_latency = chain.max_latency.as_ns();
         let limit_ns = bound.map_or(max_latency, |bound| bound.min(max_latency));
         let path: Vec<&str> = chain.path.iter().map(|step| step.name.as_str()).collect();
-        let (mut late_machine, mut breaches) = (0, Vec::new());
+        let (mut late_machine, mut late_not_judged, mut breaches) = (0, 0, Vec::new());
         for record in self.of(Kind::ChainEnd, at).filter(|record| record.value > limit_ns) {
             let (end, age_ns) = (record.at.as_ns(), record.value);
-            if bound.is_some_and(|bound| bound <= max_latency)
-                && self.excused(&path, end, age_ns, limit_ns, None)
-            {
+            let proven = bound.is_some_and(|bound| bound <= max_latency);
+            if proven && self.is_unrecorded(end.saturating_sub(age_ns)) {
+                late_not_judged += 1;
+            } else if proven && self.excused(&path, end, age_ns, limit_ns, None) {
                 late_machine += 1;
             } else {
                 let (chain, at_ns) = (chain.name.clone(), self.since_begin(end));
@@ -147,10 +154,12 @@ impl Judge<'_> {
             limit_ns: max_latency,
             late_machine,
             late_ours: breaches.len() as u64,
+            late_not_judged,
             steps: steps.collect(),
             reaction: self.reaction(chain, history),
         };
         self.machine += late_machine;
+        self.not_judged += late_not_judged;
         self.breaches.append(&mut breaches);
         figures
     }
@@ -162,11 +171,12 @@ impl Judge<'_> {
         let limit_ns = bound.map_or(max_reaction, |bound| bound.min(max_reaction));
         let path: Vec<&str> = chain.path.iter().map(|step| step.name.as_str()).collect();
         let seen = ages::reactions(self.plan, chain, history);
-        let (mut late_machine, mut late_ours) = (0, 0);
+        let (mut late_machine, mut late_ours, mut late_not_judged) = (0, 0, 0);
         for &(end, reaction_ns) in seen.iter().filter(|(_, reaction)| *reaction > limit_ns) {
-            if bound.is_some_and(|bound| bound <= max_reaction)
-                && self.excused(&path, end, reaction_ns, limit_ns, None)
-            {
+            let proven = bound.is_some_and(|bound| bound <= max_reaction);
+            if proven && self.is_unrecorded(end.saturating_sub(reaction_ns)) {
+                late_not_judged += 1;
+            } else if proven && self.excused(&path, end, reaction_ns, limit_ns, None) {
                 late_machine += 1;
             } else {
                 late_ours += 1;
@@ -175,6 +185,7 @@ impl Judge<'_> {
             }
         }
         self.machine += late_machine;
+        self.not_judged += late_not_judged;
         let steps = chain.reaction_path.iter().map(|step| StepFigures {
             name: step.name.clone(),
             adds: step.adds.clone(),
@@ -187,6 +198,7 @@ impl Judge<'_> {
             limit_ns: max_reaction,
             late_machine,
             late_ours,
+            late_not_judged,
             steps: steps.collect(),
         })
     }

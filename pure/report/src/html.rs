@@ -44,6 +44,8 @@ struct Data<'a> {
     /// The signal that asked for an orderly end.
     signal: Option<u32>,
     proven: bool,
+    /// On how many guesses the proof rests.
+    guesses: usize,
     /// How long it was judged, and from when on after release 0.
     duration_ns: u64,
     since_ns: u64,
@@ -140,6 +142,7 @@ fn data<'a>(report: &'a Report, about: &About<'a>) -> Data<'a> {
             _ => None,
         },
         proven: plan.proven,
+        guesses: plan.basis().map_or(0, |basis| basis.guesses),
         duration_ns: report.judged(),
         since_ns: report.since,
         tick_ns: TICK_NS,
@@ -180,6 +183,8 @@ fn task<'a>(report: &'a Report, at: usize, until: u64, cuts: Vec<Vec<u64>>) -> T
             Lateness::InTime => 0,
             Lateness::Machine => 1,
             Lateness::Ours => 2,
+            Lateness::NotJudged => 3,
+            Lateness::Outside => 4,
         };
         packed.extend([since, ticks(job.jitter()), ticks(job.response()), ticks(job.cpu), late]);
     }

@@ -37,6 +37,8 @@ pub(crate) struct TaskJobs {
     pub(crate) jobs: Vec<Job>,
     /// Released, not skipped, and not complete when the records end: number and release.
     pub(crate) open: Vec<(u64, u64)>,
+    /// Released before the records begin, with something of them behind that.
+    pub(crate) early: Vec<Early>,
     pub(crate) releases: u64,
     pub(crate) skipped: u64,
     /// Jobs of which something must have been recorded and is not there, or contradicts itself: numbers that nobody has, a
@@ -44,6 +46,14 @@ pub(crate) struct TaskJobs {
     pub(crate) faulty: u64,
     /// The largest number of a job or of a dropped release.
     pub(crate) newest: Option<u64>,
+}
+
+/// A job that was released before the records begin; what of it came before them as well is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Early {
+    pub(crate) number: u64,
+    pub(crate) start: Option<u64>,
+    pub(crate) complete: Option<u64>,
 }
 
 #[derive(Default)]
@@ -106,7 +116,15 @@ fn of_task(task: usize, mut parts: BTreeMap<u64, Parts>, whole: bool, end: u64) 
         // What was released before the records begin is not theirs to tell.
         let first = parts.iter().find(|(_, part)| part.release.is_some() || part.skips > 0);
         let first = first.map_or(u64::MAX, |(number, _)| *number);
-        parts = parts.split_off(&first);
+        let own = parts.split_off(&first);
+        let early = std::mem::replace(&mut parts, own).into_iter();
+        found.early = early
+            .map(|(number, part)| Early {
+                number,
+                start: part.start,
+                complete: part.complete.map(|(at, _)| at),
+            })
+            .collect();
     }
     found.newest = parts.last_key_value().map(|(number, _)| *number);
     if let Some(newest) = found.newest {
@@ -208,6 +226,8 @@ mod tests {
         assert_eq!(faulty(false), 1, "72 has no release");
         assert_eq!(faulty(true), 72, "nor have 0 to 70");
         assert_eq!(join(&records, 1, false, u64::MAX)[0].jobs.len(), 1);
-        assert_eq!(join(&records[..1], 1, false, u64::MAX)[0], TaskJobs::default());
+        let early = vec![Early { number: 70, start: None, complete: Some(5) }];
+        let alone = TaskJobs { early, ..TaskJobs::default() };
+        assert_eq!(join(&records[..1], 1, false, u64::MAX)[0], alone);
     }
 }

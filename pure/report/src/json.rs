@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The taut authors
 
 use serde::Serialize;
+use taut_plan::Basis;
 
 use crate::Ending;
 use crate::figures::{
@@ -26,6 +27,8 @@ struct Document<'a> {
     warnings: &'a [Warning],
     /// Whether the plan proves every deadline and chain.
     proven: bool,
+    /// What the proof rests on; null if there is nothing to prove.
+    rests_on: Option<Basis>,
     /// From release 0 to the last record.
     duration_ns: u64,
     /// From here on it was judged, after release 0: later than 0 if the recording has a limit.
@@ -33,7 +36,9 @@ struct Document<'a> {
     /// Records before that, which made room for newer ones.
     records_dropped: u64,
     /// `done`; `signal`: one that asks for an orderly end; `overrun`, `panic`: of the task below; `killed`: by the signal
-    /// below, or by nobody knows what; `exited`: with the code below, before its end or not in order.
+    /// below, or by nobody knows what; `exited`: with the code below, before its end or not in order; ended where it stood:
+    /// `limit` (a job of the task below), `jobs`, `finish`, `start`, `again` (the second signal, below), `left` (by `exit`);
+    /// `best-effort`: without the task below, which did not return.
     ending: &'static str,
     /// The signal's number, if one ended it and it is known.
     signal: Option<u32>,
@@ -43,6 +48,9 @@ struct Document<'a> {
     /// The exit code of a process that ended before its run did.
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<u32>,
+    /// How long outputs took to be brought to rest, if they were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rested_ns: Option<u64>,
     tasks: &'a [TaskFigures],
     channels: &'a [ChannelFigures],
     chains: &'a [ChainFigures],
@@ -74,6 +82,13 @@ pub(crate) fn write(report: &Report) -> String {
         Ending::Panic(of) => ("panic", None, task(of), None),
         Ending::Killed(signal) => ("killed", Some(signal), None, None),
         Ending::Exited(code) => ("exited", None, None, Some(code)),
+        Ending::Limit(of) => ("limit", None, task(of), None),
+        Ending::Jobs => ("jobs", None, None, None),
+        Ending::Finish => ("finish", None, None, None),
+        Ending::Start => ("start", None, None, None),
+        Ending::Again(signal) => ("again", Some(signal), None, None),
+        Ending::Left => ("left", None, None, None),
+        Ending::BestEffort(of) => ("best-effort", None, task(of), None),
         _ => ("killed", None, None, None),
     };
     let document = Document {
@@ -84,6 +99,7 @@ pub(crate) fn write(report: &Report) -> String {
         breaches,
         warnings: &report.warnings,
         proven: report.plan.proven,
+        rests_on: report.plan.basis(),
         duration_ns: report.duration,
         judged_from_ns: report.since,
         records_dropped: report.dropped,
@@ -91,6 +107,7 @@ pub(crate) fn write(report: &Report) -> String {
         signal,
         ended_by,
         exit_code,
+        rested_ns: report.rested_ns,
         tasks: &report.tasks,
         channels: &report.channels,
         chains: &report.chains,

@@ -3,7 +3,7 @@
 
 //! From records to figures and a verdict. The rules of blame are in [`crate::blame`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use taut_event::file::{Damage, Run};
 use taut_event::{Count, Kind, Record};
@@ -14,9 +14,11 @@ use crate::Ending;
 use crate::ages;
 use crate::blame::{self, CoreJobs, Finding, Pending, Stalls};
 use crate::decisions::Decisions;
+use crate::end;
 use crate::figures::{ChannelFigures, CoreFigures, Counts, ProbeFigures, ServiceChange, TaskFigures, Values};
-use crate::jobs::{self, Job, TaskJobs};
+use crate::jobs::{self, Early, Job, TaskJobs};
 use crate::notes::Notes;
+use crate::outside::Outside;
 use crate::report::{Lateness, Report, facts, frame};
 use crate::verdict::{Breach, Cause, Ended, Verdict, Warning};
 use crate::waits::{Awaited, Waits};
@@ -68,16 +70,28 @@ impl Promise {
     }
 }
 
+/// A job that was released before the records begin, as long ago as can be. Its own WCET is nobody's to judge.
+fn early(task: usize, priority: u8, job: &Early) -> Pending {
+    let &Early { number, start, complete } = job;
+    let (start, complete) = (start.unwrap_or(0), complete.unwrap_or(u64::MAX));
+    Pending { task, number, priority, release: 0, start, complete, cpu: 0, wcet: u64::MAX }
+}
+
 pub(crate) struct Judge<'a> {
     pub(crate) plan: &'a Plan,
     records: BTreeMap<(Kind, u16), Vec<&'a Record>>,
     pub(crate) promises: Vec<Option<Promise>>,
     pub(crate) stalls: BTreeMap<u16, Stalls>,
+    outside: Outside,
     begin: u64,
     last: u64,
+    /// If what came before made room: the records are all that happened after this instant.
+    since: Option<u64>,
     pub(crate) breaches: Vec<Breach>,
     pub(crate) warnings: Vec<Warning>,
     pub(crate) machine: u64,
+    /// Late, and laid to nobody.
+    pub(crate) not_judged: u64,
 }
 
 /// `State::Stopped` of `taut_run`, as recorded.
@@ -112,22 +126,28 @@ pub(crate) fn judge(plan: &Plan, run: &Run) -> Report {
     for &(cpu, at, lateness) in &stalls {
         by_cpu.entry(cpu).or_default().push((at, lateness));
     }
+    let by_cpu: BTreeMap<u16, Stalls> =
+        by_cpu.into_iter().map(|(cpu, records)| (cpu, Stalls::new(records))).collect();
     let mut judge = Judge {
         plan,
         records: by_kind,
         promises: plan.tasks.iter().map(|task| Promise::of(&task.class)).collect(),
-        stalls: by_cpu.into_iter().map(|(cpu, records)| (cpu, Stalls::new(records))).collect(),
+        outside: Outside::of(plan, &run.records, &by_cpu),
+        stalls: by_cpu,
         begin,
         last,
+        since: run.since.map(taut_time::Instant::as_ns),
         breaches: Vec::new(),
         warnings: Vec::new(),
         machine: 0,
+        not_judged: 0,
     };
     let machine = facts(&run.machine);
     judge.about_the_run(run);
     judge.about_the_machine(&machine);
     let joined = jobs::join(records, plan.tasks.len(), run.since.is_none(), end.unwrap_or(u64::MAX));
     judge.about_the_records(&joined);
+    let before_jobs = judge.breaches.len();
     let decisions = Decisions::of(plan, &run.records);
     let (tasks, found) = judge.tasks(&joined, ending, &decisions);
     let channels: Vec<ChannelFigures> = (0..plan.channels.len()).map(|at| judge.channel(at)).collect();
@@ -139,7 +159,11 @@ pub(crate) fn judge(plan: &Plan, run: &Run) -> Report {
             judge.breaches.push(Breach::LostOnCore { cpu: core.cpu, records });
         }
     }
-    judge.moves(&machine);
+    // What somebody else did comes before what it led to.
+    let mut causes = judge.moves(&machine);
+    causes.extend(judge.outside.breaches(begin));
+    judge.breaches.splice(before_jobs..before_jobs, causes);
+    judge.warnings.extend(judge.outside.warnings());
     if real_time && joined.iter().all(|task| task.jobs.is_empty()) {
         judge.breaches.push(Breach::Nothing);
     }
@@ -158,6 +182,9 @@ pub(crate) fn judge(plan: &Plan, run: &Run) -> Report {
         if count > 0 {
             judge.warnings.push(Warning::CoreFaults { cpu, count });
         }
+    }
+    if judge.not_judged > 0 {
+        judge.warnings.push(Warning::NotJudged { findings: judge.not_judged });
     }
     let verdict = match (judge.breaches.is_empty(), judge.machine) {
         (true, 0) => Verdict::Kept,
@@ -203,6 +230,7 @@ pub(crate) fn judge(plan: &Plan, run: &Run) -> Report {
         since: run.since.map_or(0, |since| since.as_ns().saturating_sub(begin)),
         dropped: run.dropped,
         ending,
+        rested_ns: end::rested_ns(&run.records),
         jobs: found,
         stalls,
         values,
@@ -220,6 +248,11 @@ impl Judge<'_> {
         at.saturating_sub(self.begin)
     }
 
+    /// Whether an instant is before the recording: what was then, nobody knows.
+    pub(crate) fn is_unrecorded(&self, at: u64) -> bool {
+        self.since.is_some_and(|since| at < since)
+    }
+
     fn about_the_run(&mut self, run: &Run) {
         // First: what else is found is to be read in its light.
         let damaged =
@@ -229,6 +262,9 @@ impl Judge<'_> {
         // That the end is not there follows from the damage.
         let ended = ended.filter(|ended| run.damage.is_none() || *ended != Ended::Unrecorded);
         self.breaches.extend(ended.map(|ending| Breach::Ended { ending }));
+        self.breaches.extend(run.records.iter().filter_map(|record| end::stood(self.plan, record)));
+        self.breaches.extend(run.records.iter().filter_map(end::not_at_rest));
+        self.warnings.extend(run.records.iter().filter_map(end::rest_heap));
         if run.unwritten > 0 {
             self.breaches.push(Breach::Unwritten { records: run.unwritten, os_error: run.os_error });
         }
@@ -267,8 +303,14 @@ impl Judge<'_> {
             else {
                 continue;
             };
-            let number = found.newest.map_or(0, |newest| newest.saturating_add(1));
-            let due = promise.period.saturating_mul(number).saturating_add(offset.as_ns());
+            let due = match (found.newest, self.since) {
+                // When it was released last was before the records.
+                (None, Some(since)) => self.since_begin(since),
+                (newest, _) => {
+                    let number = newest.map_or(0, |newest| newest.saturating_add(1));
+                    promise.period.saturating_mul(number).saturating_add(offset.as_ns())
+                }
+            };
             let patience = promise.period.saturating_mul(2).saturating_add(SILENCE_NS);
             let newest = newest.map_or(0, |at| self.since_begin(at));
             if !stopped && newest.saturating_sub(due) > patience {
@@ -294,7 +336,8 @@ impl Judge<'_> {
         decisions: &Decisions,
     ) -> (Vec<TaskFigures>, Vec<Vec<(Job, Lateness)>>) {
         let mut cores: BTreeMap<u16, Vec<Pending>> = BTreeMap::new();
-        for ((found, promise), task) in joined.iter().zip(&self.promises).zip(&self.plan.tasks) {
+        let tasks = joined.iter().zip(&self.promises).zip(&self.plan.tasks).enumerate();
+        for (at, ((found, promise), task)) in tasks {
             let Some(promise) = promise else {
                 // Turns that a best-effort task had in its server: they took time from others.
                 if let Some(server) = self.plan.server_of(&task.name) {
@@ -311,17 +354,21 @@ impl Judge<'_> {
                             wcet: u64::MAX,
                         }
                     };
-                    cores.entry(server.cpu).or_default().extend(found.jobs.iter().map(turn));
+                    let on_core = cores.entry(server.cpu).or_default();
+                    on_core.extend(found.jobs.iter().map(turn));
+                    on_core.extend(found.early.iter().map(|job| early(at, server.priority, job)));
                 }
                 continue;
             };
             let on_core = cores.entry(promise.cpu).or_default();
             on_core.extend(found.jobs.iter().map(|job| promise.pending(job)));
+            on_core.extend(found.early.iter().map(|job| early(at, promise.priority, job)));
         }
         let cores: BTreeMap<u16, CoreJobs> =
             cores.into_iter().map(|(cpu, jobs)| (cpu, CoreJobs::new(jobs))).collect();
         let places = self.promises.iter().map(|promise| promise.as_ref().map(|of| (of.cpu, of.priority)));
-        let waits = Waits::new(self.plan, places.collect(), joined, &cores, decisions);
+        let whole = self.since.is_none();
+        let waits = Waits::new(self.plan, places.collect(), joined, &cores, (decisions, whole));
         let promises = std::mem::take(&mut self.promises);
         let all = joined.iter().zip(&promises).enumerate().map(|(at, (found, promise))| {
             let mut figures = self.figures(at, found, promise.as_ref(), ending);
@@ -384,6 +431,8 @@ impl Judge<'_> {
             missed: 0,
             late_machine: 0,
             late_ours: 0,
+            late_not_judged: 0,
+            late_outside: 0,
             beyond_wcet: 0,
             response: Values::of(found.jobs.iter().map(Job::response)).spread(),
             jitter: Values::of(found.jobs.iter().map(Job::jitter)).spread(),
@@ -415,7 +464,19 @@ impl Judge<'_> {
             return Lateness::InTime;
         }
         let late = promise.pending(job);
-        let others = self.stalls_elsewhere(on_core, &late, waits);
+        let awaited: Vec<Awaited> =
+            on_core.before(&late).flat_map(|job| waits.of(job.task, job.number)).collect();
+        // What the plan does not prove is ours, whatever was before.
+        if promise.bound.is_some() {
+            let begin = on_core.busy_since(late.priority, late.release);
+            let first = awaited.iter().map(|awaited| awaited.from).fold(begin, u64::min);
+            if self.is_unrecorded(first) {
+                figures.late_not_judged += 1;
+                self.not_judged += 1;
+                return Lateness::NotJudged;
+            }
+        }
+        let others = self.stalls_elsewhere(&awaited);
         let (stolen_ns, wcet) = match on_core.judge(&late, promise.bound, stalls, &others) {
             Finding::Machine => {
                 figures.late_machine += 1;
@@ -424,8 +485,10 @@ impl Judge<'_> {
             }
             Finding::Ours { stolen, wcet } => (stolen, wcet),
         };
-        figures.late_ours += 1;
-        let cause = match (wcet, promise.bound) {
+        let outside = self.outside_cause(promise, on_core, &late, (stolen_ns, wcet.is_some()), waits);
+        let lateness = if outside.is_some() { Lateness::Outside } else { Lateness::Ours };
+        *(if outside.is_some() { &mut figures.late_outside } else { &mut figures.late_ours }) += 1;
+        let ours = || match (wcet, promise.bound) {
             (Some((of, used_ns)), _) => Cause::Wcet {
                 of: self.plan.tasks[of].name.clone(),
                 wcet_ns: match &self.plan.tasks[of].class {
@@ -441,6 +504,7 @@ impl Judge<'_> {
                 if late_ns > planned_ns { Cause::Release { late_ns, planned_ns } } else { Cause::Unknown }
             }
         };
+        let cause = outside.unwrap_or_else(ours);
         let breach = Breach::Response {
             task: figures.name.clone(),
             job: job.number,
@@ -453,50 +517,85 @@ impl Judge<'_> {
             cause,
         };
         self.breaches.push(breach);
-        Lateness::Ours
+        lateness
+    }
+
+    /// Whether somebody outside is the cause of a lateness that would be ours.
+    fn outside_cause(
+        &mut self,
+        promise: &Promise,
+        on_core: &CoreJobs,
+        late: &Pending,
+        (stolen_ns, wcet): (u64, bool),
+        waits: &Waits<'_>,
+    ) -> Option<Cause> {
+        let from = on_core.busy_since(late.priority, late.release);
+        let due = late.release.saturating_add(promise.limit());
+        let unexplained = late.complete.saturating_sub(due).saturating_sub(stolen_ns);
+        let awaited = on_core.before(late).flat_map(|job| waits.of(job.task, job.number));
+        let cpus: Vec<u16> = awaited.map(|awaited| awaited.cpu).chain([promise.cpu]).collect();
+        self.outside.cause((from, late.complete), &cpus, unexplained, wcet)
     }
 
     /// The stalls of other cores that a late job, or one that was before it, has waited for.
-    fn stalls_elsewhere(&self, on_core: &CoreJobs, late: &Pending, waits: &Waits<'_>) -> Vec<(u64, u64)> {
-        let awaited = on_core.before(late).flat_map(|job| waits.of(job.task, job.number));
-        let inside =
-            awaited.filter_map(|Awaited { cpu, from, to }| Some(self.stalls.get(&cpu)?.inside(from, to)));
+    fn stalls_elsewhere(&self, awaited: &[Awaited]) -> Vec<(u64, u64)> {
+        let inside = awaited
+            .iter()
+            .filter_map(|&Awaited { cpu, from, to }| Some(self.stalls.get(&cpu)?.inside(from, to)));
         inside.flatten().collect()
     }
 
     /// Threads that somebody has moved, as the runtime saw it, or as their records say where they ran.
-    fn moves(&mut self, machine: &[(String, String)]) {
+    fn moves(&self, machine: &[(String, String)]) -> Vec<Breach> {
         let tasks = self.promises.iter().enumerate();
         let tasks = tasks.filter_map(|(at, promise)| Some((Kind::Moved, at, promise.as_ref()?.cpu)));
-        let probes = self.plan.cores.iter().enumerate().map(|(at, core)| (Kind::ProbeMoved, at, core.cpu));
+        let cores = self.plan.cores.iter().enumerate();
+        let probes = cores.clone().map(|(at, core)| (Kind::ProbeMoved, at, core.cpu));
         let pinned = machine.iter().all(|(key, _)| key != NO_CORES);
+        let moved = |task, thread: Option<String>, cpu, record: Record| Breach::Moved {
+            task,
+            thread,
+            cpu,
+            policy: record.value & 0xff,
+            priority: record.value >> 8 & 0xff,
+            unpinned: record.value >> 16 & 1 == 1,
+            at_ns: self.since_begin(record.at.as_ns()),
+        };
         let mut found: Vec<Breach> = Vec::new();
+        for (at, core) in cores {
+            let mut threads: BTreeMap<u64, Record> = BTreeMap::new();
+            for record in self.of(Kind::CoreMoved, at) {
+                threads.entry(record.job).or_insert(record);
+            }
+            found.extend(threads.into_iter().map(|(number, record)| {
+                let thread = if number == 0 { "dispatcher".to_owned() } else { format!("thread {number}") };
+                moved(None, Some(thread), core.cpu, record)
+            }));
+        }
         for (kind, at, cpu) in tasks.chain(probes) {
             let task = (kind == Kind::Moved).then(|| self.plan.tasks[at].name.clone());
-            let seen = self.of(kind, at).next().map(|record| (record, false));
+            let thread = (kind == Kind::ProbeMoved).then(|| "probe".to_owned());
+            let seen = self.of(kind, at).next();
             // A CPU that does not fit into a record says nothing.
             let ran = [Kind::Start, Kind::Complete].into_iter().flat_map(|kind| self.of(kind, at));
             let elsewhere = |record: &Record| record.cpu != u8::MAX && u16::from(record.cpu) != cpu;
             let ran = ran.filter(|record| task.is_some() && pinned && elsewhere(record));
-            let ran = ran.min_by_key(|record| record.at).map(|record| (record, true));
-            let Some((record, ran)) = seen.or(ran) else { continue };
-            let value = if ran { 1 | 1 << 16 } else { record.value };
-            let priority = self.promises.get(at).and_then(|promise| promise.as_ref()).filter(|_| ran);
-            found.push(Breach::Moved {
-                task,
-                cpu,
-                policy: value & 0xff,
-                priority: priority.map_or(value >> 8 & 0xff, |promise| promise.priority.into()),
-                unpinned: value >> 16 & 1 == 1,
-                at_ns: self.since_begin(record.at.as_ns()),
+            let ran = ran.min_by_key(|record| record.at).map(|record| {
+                let promise = self.promises.get(at).and_then(Option::as_ref);
+                let priority = promise.map_or(0, |promise| u64::from(promise.priority));
+                Record { value: 1 | priority << 8 | 1 << 16, ..record }
             });
+            found.extend(seen.or(ran).map(|record| moved(task, thread, cpu, record)));
         }
-        self.breaches.extend(found);
+        found
     }
 
     /// What a task's thread must not do, and whose WCET its jobs exceeded.
     fn conduct(&mut self, figures: &mut TaskFigures, promise: &Promise, found: &TaskJobs, stalls: &Stalls) {
-        let over = found.jobs.iter().filter(|job| blame::exceeds(&promise.pending(job), stalls));
+        // Whoever traces a thread makes it use time that is not its own.
+        let over = found.jobs.iter().filter(|job| {
+            blame::exceeds(&promise.pending(job), stalls) && !self.outside.is_held(job.start, job.complete)
+        });
         if let Some(used_ns) = over.clone().map(|job| job.cpu).max() {
             let (task, jobs) = (figures.name.clone(), over.count() as u64);
             figures.beyond_wcet = jobs;
@@ -518,8 +617,15 @@ impl Judge<'_> {
     /// told and not blamed: then the probe of its core stood still, too.
     fn sleeps(&mut self, at: usize, figures: &TaskFigures, found: &TaskJobs, stalls: &Stalls) {
         let (mut slept, mut stopped) = (0u64, 0u64);
+        let early: BTreeSet<u64> = found.early.iter().map(|job| job.number).collect();
         let starts: BTreeMap<u64, u64> = found.jobs.iter().map(|job| (job.number, job.start)).collect();
-        for record in self.of(Kind::Slept, at) {
+        let records: Vec<Record> = self.of(Kind::Slept, at).collect();
+        for record in records {
+            // From its start on the probe must not have stood still, and that was before the records.
+            if early.contains(&record.job) {
+                self.not_judged = self.not_judged.saturating_add(record.value);
+                continue;
+            }
             let start = starts.get(&record.job).copied().unwrap_or(record.at.as_ns());
             let stalled = stalls.stolen(start, record.at.as_ns()) > 0;
             let times = if stalled { &mut stopped } else { &mut slept };
@@ -544,6 +650,16 @@ impl Judge<'_> {
         let exceeded = self.of(Kind::ScopeExceeded, at).count() as u64;
         if exceeded > 0 {
             self.warnings.push(Warning::ScopeExceeded { task: name(), times: exceeded });
+        }
+        // Others are the overrun policy's or a pause's.
+        let beyond: Vec<u64> = self
+            .of(Kind::Skip, at)
+            .filter(|record| record.value == 1)
+            .map(|record| record.at.as_ns())
+            .collect();
+        if let Some(first) = beyond.iter().min() {
+            let (task, releases, at_ns) = (name(), beyond.len() as u64, self.since_begin(*first));
+            self.breaches.push(Breach::ReleasesDropped { task, releases, at_ns });
         }
         match (figures.records_lost, real_time) {
             (0, _) => {}

@@ -15,6 +15,7 @@ pub mod blame;
 mod decisions;
 #[cfg(test)]
 mod decoded;
+mod end;
 mod figures;
 mod flows;
 mod html;
@@ -22,6 +23,7 @@ mod jobs;
 mod json;
 mod judge;
 mod notes;
+mod outside;
 mod perfetto;
 mod protobuf;
 #[cfg(test)]
@@ -44,4 +46,4 @@ pub use figures::{
 pub use report::{About, Report};
 pub use simulated::{Focus, Simulated, Window};
 pub use taut_event::Ending;
-pub use verdict::{Breach, Cause, Ended, Verdict, Warning};
+pub use verdict::{Breach, Cause, Ended, Unrest, Verdict, Warning};

@@ -38,6 +38,8 @@ pub struct Report {
     /// Records before that.
     pub(crate) dropped: u64,
     pub(crate) ending: Ending,
+    /// How long outputs took to come to rest, if they did.
+    pub(crate) rested_ns: Option<u64>,
     /// Complete jobs per task, by release, with what was found of each.
     pub(crate) jobs: Vec<Vec<(Job, Lateness)>>,
     /// The probe's records: core, when it woke, how late it was; by time.
@@ -55,6 +57,9 @@ pub(crate) enum Lateness {
     InTime,
     Machine,
     Ours,
+    /// What may have made it so was before the recording begins.
+    NotJudged,
+    Outside,
 }
 
 /// What a report says about its own making; text that the caller has and this crate cannot know.

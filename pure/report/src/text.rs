@@ -7,7 +7,7 @@ use crate::Ending;
 use crate::figures::{CoreFigures, Spread};
 use crate::report::Report;
 use crate::table::{Table, number, word};
-use crate::verdict::{Breach, Cause, Ended, Verdict, Warning};
+use crate::verdict::{Breach, Cause, Ended, Unrest, Verdict, Warning};
 
 const GREEN: &str = "32";
 const YELLOW: &str = "33";
@@ -24,22 +24,32 @@ struct Page {
     color: bool,
 }
 
-/// What a bar tells: the largest value, its limit, and how many were beyond it by whose fault.
+/// What a bar tells: the largest value, its limit, and how many were beyond it by whose doing.
 struct Tail {
     max: Option<u64>,
     limit: Option<u64>,
     machine: u64,
     ours: u64,
+    not_judged: u64,
+    outside: u64,
 }
 
 impl Tail {
     fn note(&self) -> String {
-        match (self.ours, self.machine) {
-            (0, 0) => String::new(),
-            (0, late) => format!(" ⚑ machine {late}"),
-            (late, 0) => format!(" ✘ ours {late}"),
-            (ours, machine) => format!(" ✘ ours {ours}, machine {machine}"),
-        }
+        let mark = match (self.ours + self.outside, self.machine) {
+            (0, 0) => "·",
+            (0, _) => "⚑",
+            _ => "✘",
+        };
+        let whose = [
+            ("ours", self.ours),
+            ("outside", self.outside),
+            ("machine", self.machine),
+            ("not judged", self.not_judged),
+        ];
+        let whose = whose.iter().filter(|(_, late)| *late > 0);
+        let whose: Vec<String> = whose.map(|(whose, late)| format!("{whose} {late}")).collect();
+        if whose.is_empty() { String::new() } else { format!(" {mark} {}", whose.join(", ")) }
     }
 }
 
@@ -105,7 +115,7 @@ impl Page {
             Verdict::KeptButMachine(late) => (
                 YELLOW,
                 "✔ kept, but for the machine",
-                format!("{late} late{since}, each explained by a stall"),
+                format!("{late} late{since}{}, each explained by a stall", beyond_deadline(report)),
             ),
             Verdict::Broken(breaches) => {
                 (RED, "✘ broken", plural(breaches.len() as u64, "breach", "breaches"))
@@ -126,6 +136,17 @@ impl Page {
         if let Ending::Signal(signal) = report.ending {
             self.item(DIM, "·", &format!("ended by signal {signal}, orderly"));
         }
+        if let Some(basis) = report.plan.basis().filter(|basis| basis.guesses > 0) {
+            let lines = basis.lines();
+            self.item(
+                DIM,
+                "·",
+                &format!("the bounds rest on guesses: {}", lines[..lines.len() - 1].join("; ")),
+            );
+        }
+        if let Some(took_ns) = report.rested_ns {
+            self.item(DIM, "·", &format!("outputs were brought to rest in {}", span(took_ns)));
+        }
         for warning in &report.warnings {
             self.item(YELLOW, "!", &warning_text(warning));
         }
@@ -139,7 +160,7 @@ impl Page {
                 number("prio", 8),
                 number("jobs", 2),
                 number("skipped", 6),
-                number("missed", 1),
+                number("late", 1),
                 number("p50", 3),
                 number("p99", 3),
                 number("p99.9", 5),
@@ -163,7 +184,7 @@ impl Page {
                 task.priority.map(|p| p.to_string()).unwrap_or_default(),
                 task.completions.to_string(),
                 task.skipped.to_string(),
-                task.missed.to_string(),
+                (task.late_ours + task.late_outside + task.late_machine + task.late_not_judged).to_string(),
                 of(task.response, |s| s.p50_ns),
                 of(task.response, |s| s.p99_ns),
                 of(task.response, |s| s.p999_ns),
@@ -176,7 +197,8 @@ impl Page {
             ]);
             let limit = task.bound_ns.or(task.deadline_ns);
             let max = task.response.map(|s| s.max_ns);
-            tails.push(Tail { max, limit, machine: task.late_machine, ours: task.late_ours });
+            let (machine, ours, not_judged) = (task.late_machine, task.late_ours, task.late_not_judged);
+            tails.push(Tail { max, limit, machine, ours, outside: task.late_outside, not_judged });
         }
         self.heading("tasks", "response time from release to completion, in µs");
         self.bars(&table, &tails);
@@ -203,7 +225,7 @@ impl Page {
     fn bar(&self, tail: &Tail, room: usize) -> String {
         let (Some(max), Some(limit)) = (tail.max, tail.limit) else { return self.paint(DIM, "-") };
         let percent = u128::from(max).saturating_mul(100).div_ceil(u128::from(limit.max(1)));
-        let style = match (tail.ours, tail.machine) {
+        let style = match (tail.ours + tail.outside, tail.machine) {
             (0, 0) => GREEN,
             (0, _) => YELLOW,
             _ => RED,
@@ -253,7 +275,7 @@ impl Page {
             ]);
             let max = channel.latency.map(|s| s.max_ns);
             let (limit, machine, ours) = (channel.bound_ns, channel.late_machine, channel.late_ours);
-            tails.push(Tail { max, limit, machine, ours });
+            tails.push(Tail { max, limit, machine, ours, outside: 0, not_judged: channel.late_not_judged });
         }
         self.heading("channels", "latency from send to receive, in µs");
         self.bars(&table, &tails);
@@ -281,7 +303,8 @@ impl Page {
             ]);
             let limit = chain.bound_ns.or(Some(chain.limit_ns));
             let max = chain.age.map(|s| s.max_ns);
-            tails.push(Tail { max, limit, machine: chain.late_machine, ours: chain.late_ours });
+            let (machine, ours, not_judged) = (chain.late_machine, chain.late_ours, chain.late_not_judged);
+            tails.push(Tail { max, limit, machine, ours, outside: 0, not_judged });
         }
         self.heading("chains", "age of the data at the end, in µs");
         self.bars(&table, &tails);
@@ -309,7 +332,8 @@ impl Page {
             ]);
             let limit = reaction.bound_ns.or(Some(reaction.limit_ns));
             let (machine, ours) = (reaction.late_machine, reaction.late_ours);
-            tails.push(Tail { max: reaction.seen.map(|s| s.max_ns), limit, machine, ours });
+            let (max, not_judged) = (reaction.seen.map(|s| s.max_ns), reaction.late_not_judged);
+            tails.push(Tail { max, limit, machine, ours, outside: 0, not_judged });
         }
         if !tails.is_empty() {
             self.heading("reactions", "from an event to the first end that shows it, in µs");
@@ -411,6 +435,16 @@ impl Page {
     }
 }
 
+/// How many of what was late missed a deadline as well, if each of them was judged.
+fn beyond_deadline(report: &Report) -> String {
+    let missed: u64 = report.tasks.iter().map(|task| task.missed).sum();
+    let all_judged = report.tasks.iter().all(|task| task.late_not_judged == 0);
+    match missed {
+        1.. if all_judged => format!(", {missed} beyond a deadline"),
+        _ => String::new(),
+    }
+}
+
 /// Whole µs, rounded up; below 10 µs with a decimal. `-` for none.
 fn micros(ns: Option<u64>) -> String {
     match ns {
@@ -476,6 +510,12 @@ pub(crate) fn breach_text(breach: &Breach) -> String {
                     span(*late_ns),
                     span(*planned_ns)
                 ),
+                Cause::ForeignThread { thread, tid, ran_ns } => format!(
+                    "a real-time thread of somebody else, `{thread}` ({tid}), had the core for {} there",
+                    span(*ran_ns)
+                ),
+                Cause::Stopped => "the application was stopped from outside".to_owned(),
+                Cause::Traced { pid } => format!("process {pid} traced the application"),
                 Cause::NotProven => "the plan does not prove a bound for it".to_owned(),
                 Cause::Unknown => {
                     "no WCET was exceeded: an overhead or a blocking is larger than planned".to_owned()
@@ -515,6 +555,11 @@ pub(crate) fn breach_text(breach: &Breach) -> String {
             plural(*dropped, "value", "values"),
             span(*at_ns)
         ),
+        Breach::ReleasesDropped { task, releases, at_ns } => format!(
+            "{} of `{task}` dropped from {} on, as more waited than fall due in a stall of 10 s",
+            plural(*releases, "release", "releases"),
+            span(*at_ns)
+        ),
         Breach::Lost { task, records } => format!(
             "{} of `{task}` lost: what is not recorded cannot be shown to be kept",
             plural(*records, "record", "records")
@@ -527,17 +572,31 @@ pub(crate) fn breach_text(breach: &Breach) -> String {
             "`{task}` slept {} while it held a resource: others of its core may have run meanwhile, against the rule",
             plural(*times, "time", "times")
         ),
-        Breach::Moved { task, cpu, policy, priority, unpinned, at_ns } => {
-            let who = task.as_ref().map_or_else(|| format!("probe of CPU {cpu}"), |task| format!("`{task}`"));
-            let policy = match policy {
-                0 => "SCHED_OTHER".to_owned(),
-                1 => format!("SCHED_FIFO {priority}"),
-                2 => format!("SCHED_RR {priority}"),
-                other => format!("policy {other}"),
-            };
+        Breach::Moved { task, thread, cpu, policy, priority, unpinned, at_ns } => {
+            let thread = thread.as_deref().unwrap_or("thread");
+            let who =
+                task.as_ref().map_or_else(|| format!("{thread} of CPU {cpu}"), |task| format!("`{task}`"));
             let pinned = if *unpinned { format!(", not on CPU {cpu} alone") } else { String::new() };
+            let policy = policy_text(*policy, *priority);
             format!("{who} was moved from outside: {policy}{pinned}, seen at {}", span(*at_ns))
         }
+        Breach::Stopped { at_ns, lasted_ns } => format!(
+            "the application was stopped from outside at {}, for {}, and went on (SIGSTOP, SIGCONT): no job is to blame",
+            span(*at_ns),
+            span(*lasted_ns)
+        ),
+        Breach::Traced { pid, at_ns, lasted_ns } => format!(
+            "process {pid} traced the application (a debugger, strace) from {} on at the earliest, until {}: no job is to blame",
+            span(*at_ns),
+            span(at_ns.saturating_add(*lasted_ns))
+        ),
+        Breach::ForeignThread { thread, tid, policy, priority, cpu, ran_ns, at_ns, jobs } => format!(
+            "foreign real-time thread `{thread}` ({tid}), {}, on CPU {cpu}: {} of it from {} on, and {} by that",
+            policy_text(*policy, *priority),
+            span(*ran_ns),
+            span(*at_ns),
+            plural(*jobs, "late job", "late jobs")
+        ),
         Breach::Damaged { byte, bytes, cut } => {
             let what = if *cut { "is cut" } else { "is damaged" };
             format!("the recording {what} at byte {byte}: the {bytes} from there on are not judged")
@@ -566,7 +625,48 @@ pub(crate) fn breach_text(breach: &Breach) -> String {
             plural(*records, "record", "records")
         ),
         Breach::Ended { ending } => ended_text(ending),
+        Breach::Stood { task, job, in_call, offset, resource, held } => {
+            let mut text = format!("there `{task}`, job {job}, stood");
+            match in_call {
+                Some(true) => text.push_str(" in a call of the kernel"),
+                Some(false) => text.push_str(" computing"),
+                None => text.push_str(" nobody knows where"),
+            }
+            match (in_call, offset) {
+                (None, _) => {}
+                (Some(_), Some(offset)) => text.push_str(&format!(", at {offset:#x} of the program")),
+                (Some(_), None) => text.push_str(", in a library"),
+            }
+            if let Some(resource) = resource {
+                let verb = if *held { "holding" } else { "waiting for" };
+                text.push_str(&format!(", {verb} `{resource}`"));
+            }
+            text
+        }
+        Breach::NotAtRest { why, took_ns } => {
+            let why = match why {
+                Unrest::Panicked => "the safe state panicked".to_owned(),
+                Unrest::Crashed { signal } => format!("signal {signal} in the safe state"),
+                Unrest::Late => {
+                    format!("the safe state did not return within its budget ({})", span(*took_ns))
+                }
+                Unrest::NotStarted => "the safe state did not get a processor".to_owned(),
+                Unrest::Unknown => "this version does not know what became of the safe state".to_owned(),
+            };
+            format!("outputs may not be at rest: {why}")
+        }
         Breach::Nothing => "no job of a real-time task completed: nothing was shown".to_owned(),
+    }
+}
+
+/// A policy of Linux, by its number, with its priority.
+fn policy_text(policy: u64, priority: u64) -> String {
+    match policy {
+        0 => "SCHED_OTHER".to_owned(),
+        1 => format!("SCHED_FIFO {priority}"),
+        2 => format!("SCHED_RR {priority}"),
+        6 => "SCHED_DEADLINE".to_owned(),
+        other => format!("policy {other}"),
     }
 }
 
@@ -586,6 +686,27 @@ fn ended_text(ending: &Ended) -> String {
             format!("the process ended by itself (exit code 0) before its run did: {unseen}")
         }
         Ended::Exited { code } => format!("the application did not end in order: exit code {code}"),
+        Ended::Limit { task } => {
+            format!(
+                "a job of `{task}` did not end after its limit, so the application was ended where it stood"
+            )
+        }
+        Ended::Jobs => {
+            "jobs did not end when the application was asked to, so it was ended where it stood".to_owned()
+        }
+        Ended::Finish => {
+            "what follows the last job took too long, so the application was ended where it stood".to_owned()
+        }
+        Ended::Start => "release 0 did not come in time".to_owned(),
+        Ended::Again { signal } => {
+            format!(
+                "the application was ended where it stood by signal {signal}, which followed an earlier one"
+            )
+        }
+        Ended::Left => "a thread called `exit`, so the application was ended where it stood".to_owned(),
+        Ended::BestEffort { task } => {
+            format!("the best-effort task `{task}` did not return, and the application ended without it")
+        }
         Ended::Unrecorded => {
             format!("the recording has no end, as that of an application that was killed: {unseen}")
         }
@@ -631,6 +752,12 @@ pub(crate) fn warning_text(warning: &Warning) -> String {
         Warning::Conduct { task, what, count } => {
             format!("`{task}` had {count} {what} after release 0; should be none")
         }
+        Warning::RestHeap { times } => {
+            format!(
+                "what brings outputs to rest used the heap {}; it must not, as a job may stand in there",
+                plural(*times, "time", "times")
+            )
+        }
         Warning::CoreFaults { cpu, count } => {
             let faults = plural(*count, "page fault", "page faults");
             format!(
@@ -641,6 +768,11 @@ pub(crate) fn warning_text(warning: &Warning) -> String {
             "`{task}` stood still {} while it held a resource, and so did the machine, or all was stopped from outside: \
              whether it slept cannot be told",
             plural(*times, "time", "times")
+        ),
+        Warning::ForeignThread { thread, tid, policy, priority, cpu, ran_ns } => format!(
+            "foreign real-time thread `{thread}` ({tid}), {}, had {} of CPU {cpu}; no job was late by it",
+            policy_text(*policy, *priority),
+            span(*ran_ns)
         ),
         Warning::Failed { task, jobs } => {
             format!("{} of `{task}` returned an error", plural(*jobs, "job", "jobs"))
@@ -661,6 +793,11 @@ pub(crate) fn warning_text(warning: &Warning) -> String {
             "judged from {} on: {} before that made room for newer ones, as the recording has a limit",
             span(*at_ns),
             plural(*records, "record", "records")
+        ),
+        Warning::NotJudged { findings } => format!(
+            "{} not judged: what led to {} began before the recording does",
+            plural(*findings, "finding", "findings"),
+            if *findings == 1 { "it" } else { "them" }
         ),
     }
 }

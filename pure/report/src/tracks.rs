@@ -219,6 +219,8 @@ fn whose(late: Lateness) -> Option<&'static str> {
         Lateness::InTime => None,
         Lateness::Machine => Some("the machine's"),
         Lateness::Ours => Some("ours"),
+        Lateness::NotJudged => Some("not judged"),
+        Lateness::Outside => Some("somebody else's"),
     }
 }
 

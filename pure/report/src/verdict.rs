@@ -56,6 +56,22 @@ pub enum Cause {
         /// The plan's overhead of a release.
         planned_ns: u64,
     },
+    /// A real-time thread that is none of the application's had the core, for at least as long as is not explained otherwise.
+    ForeignThread {
+        /// Its name.
+        thread: String,
+        /// Its number.
+        tid: u32,
+        /// What it used around this job.
+        ran_ns: u64,
+    },
+    /// All threads of the application were stopped from outside.
+    Stopped,
+    /// A tracer (a debugger, `strace`) was attached.
+    Traced {
+        /// Its process.
+        pid: u32,
+    },
     /// No job exceeded its WCET: an overhead or a blocking is larger than the plan's, or the machine stood
     /// still without its probe noticing.
     Unknown,
@@ -85,8 +101,50 @@ pub enum Ended {
         /// With this code.
         code: u32,
     },
+    /// A job did not end after its limit; the application was ended where it stood, as in those that follow.
+    Limit {
+        /// Of which task.
+        task: String,
+    },
+    /// The jobs that ran did not end in the time that they have when the application is asked to end.
+    Jobs,
+    /// What follows the last job took too long.
+    Finish,
+    /// Release 0 did not come in time.
+    Start,
+    /// A second signal.
+    Again {
+        /// Its number.
+        signal: u32,
+    },
+    /// A thread called `exit`.
+    Left,
+    /// A best-effort task did not return.
+    BestEffort {
+        /// Which.
+        task: String,
+    },
     /// The records just end: the application was killed, or still runs.
     Unrecorded,
+}
+
+/// What became of the code that brings outputs to rest, if it did not return within its budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "why", rename_all = "kebab-case")]
+pub enum Unrest {
+    /// It panicked.
+    Panicked,
+    /// A signal came of what it did.
+    Crashed {
+        /// Its number.
+        signal: u32,
+    },
+    /// It was not done within its budget.
+    Late,
+    /// It did not get a processor.
+    NotStarted,
+    /// The record is of another version.
+    Unknown,
 }
 
 impl Ended {
@@ -99,6 +157,13 @@ impl Ended {
             Ending::Panic(task) => Self::Panic { task: name(task) },
             Ending::Killed(signal) => Self::Killed { signal },
             Ending::Exited(code) => Self::Exited { code },
+            Ending::Limit(task) => Self::Limit { task: name(task) },
+            Ending::Jobs => Self::Jobs,
+            Ending::Finish => Self::Finish,
+            Ending::Start => Self::Start,
+            Ending::Again(signal) => Self::Again { signal },
+            Ending::Left => Self::Left,
+            Ending::BestEffort(task) => Self::BestEffort { task: name(task) },
             _ => Self::Unrecorded,
         })
     }
@@ -172,6 +237,16 @@ pub enum Breach {
         /// How many values.
         dropped: u64,
     },
+    /// Releases of a task with `on-overrun = "run-on"` were dropped: more waited, while its core stood still or was late, than fall due in the
+    /// longest stall that is tolerated, 10 s. In a synchronous flow they count as jobs that do nothing.
+    ReleasesDropped {
+        /// Whose.
+        task: String,
+        /// How many.
+        releases: u64,
+        /// When the first of them was due, after release 0.
+        at_ns: u64,
+    },
     /// Records of a real-time task were lost: what is not recorded cannot be shown to be kept.
     Lost {
         /// Whose records.
@@ -197,8 +272,10 @@ pub enum Breach {
     /// A real-time thread was moved from outside: it was no longer scheduled as it was put before release 0, so that the
     /// proof does not hold from then on.
     Moved {
-        /// The task, or none for a probe.
+        /// The task; none if the thread is no task's.
         task: Option<String>,
+        /// Which thread of its CPU, if it is no task's: `probe`, `dispatcher`, or `thread 1` and on, which take turns with jobs.
+        thread: Option<String>,
         /// Where it was put.
         cpu: u16,
         /// Linux' number of its policy when that was seen: 0 `SCHED_OTHER`, 1 `SCHED_FIFO`.
@@ -210,11 +287,71 @@ pub enum Breach {
         /// When that was seen, after release 0.
         at_ns: u64,
     },
+    /// All threads of the application were stopped from outside (SIGSTOP, SIGCONT): what was promised was not kept meanwhile, and
+    /// no job is to blame.
+    Stopped {
+        /// From when on, after release 0.
+        at_ns: u64,
+        /// For how long, as the probes saw it.
+        lasted_ns: u64,
+    },
+    /// A tracer (a debugger, `strace`) was attached to the application, which stops its threads: nothing that was measured
+    /// then is its own.
+    Traced {
+        /// Its process.
+        pid: u32,
+        /// From when on at the earliest, after release 0.
+        at_ns: u64,
+        /// From then until it was seen last.
+        lasted_ns: u64,
+    },
+    /// A real-time thread that is none of the application's had a core of it, and jobs were late by that.
+    ForeignThread {
+        /// Its name.
+        thread: String,
+        /// Its number.
+        tid: u32,
+        /// Linux' number of its policy: 1 `SCHED_FIFO`, 2 `SCHED_RR`, 6 `SCHED_DEADLINE`.
+        policy: u64,
+        /// Its priority.
+        priority: u64,
+        /// The CPU.
+        cpu: u16,
+        /// What it used of that, as far as was seen.
+        ran_ns: u64,
+        /// From when on at the earliest, after release 0.
+        at_ns: u64,
+        /// How many jobs were late by it.
+        jobs: u64,
+    },
     /// The run did not come to its own end.
     Ended {
         /// What ended it.
         #[serde(flatten)]
         ending: Ended,
+    },
+    /// A job ran when the application was ended where it stood.
+    Stood {
+        /// Whose.
+        task: String,
+        /// Which job.
+        job: u64,
+        /// Whether it was in a call of the kernel, if that is known.
+        in_call: Option<bool>,
+        /// The address in the program, from where that is loaded; none in a library, or if it is not known.
+        offset: Option<u64>,
+        /// The resource that it had or had asked for last.
+        resource: Option<String>,
+        /// Whether it had that.
+        held: bool,
+    },
+    /// Outputs may not be at rest.
+    NotAtRest {
+        /// Why.
+        #[serde(flatten)]
+        why: Unrest,
+        /// How long it was waited for.
+        took_ns: u64,
     },
     /// The recording is not whole: nothing behind a place of the file was read.
     Damaged {
@@ -288,6 +425,11 @@ pub enum Warning {
         /// How often.
         count: u64,
     },
+    /// What brings outputs to rest used the heap.
+    RestHeap {
+        /// How often.
+        times: u64,
+    },
     /// Threads that take turns on a dispatched core took page faults after release 0.
     CoreFaults {
         /// Its CPU.
@@ -302,6 +444,21 @@ pub enum Warning {
         task: String,
         /// How often.
         times: u64,
+    },
+    /// A real-time thread that is none of the application's had a core of it; no job was late by that.
+    ForeignThread {
+        /// Its name.
+        thread: String,
+        /// Its number.
+        tid: u32,
+        /// Linux' number of its policy: 1 `SCHED_FIFO`, 2 `SCHED_RR`, 6 `SCHED_DEADLINE`.
+        policy: u64,
+        /// Its priority.
+        priority: u64,
+        /// The CPU.
+        cpu: u16,
+        /// What it used of that, as far as was seen.
+        ran_ns: u64,
     },
     /// Jobs returned an error.
     Failed {
@@ -337,5 +494,11 @@ pub enum Warning {
         at_ns: u64,
         /// How many records made room.
         records: u64,
+    },
+    /// Jobs, values, ages or reactions beyond their bounds, values lost, or sleeps with a resource that are laid to nobody:
+    /// what led to them began before the recording does.
+    NotJudged {
+        /// How many.
+        findings: u64,
     },
 }

@@ -48,9 +48,9 @@ impl<'a> Waits<'a> {
         places: Vec<Option<(u16, u8)>>,
         jobs: &'a [TaskJobs],
         cores: &'a BTreeMap<u16, CoreJobs>,
-        decisions: &Decisions,
+        (decisions, whole): (&Decisions, bool),
     ) -> Self {
-        let locks = locks(&places, decisions);
+        let locks = locks(&places, decisions, whole);
         Self { jobs, cores, flows: flows(plan), places, locks }
     }
 
@@ -69,6 +69,7 @@ impl<'a> Waits<'a> {
             else {
                 continue;
             };
+            all.extend(self.behind_early(job));
             for (other, until) in self.behind(job) {
                 let Some(&Some((cpu, priority))) = self.places.get(other.task) else { continue };
                 let from = self
@@ -82,6 +83,18 @@ impl<'a> Waits<'a> {
         let own = self.places.get(task).copied().flatten().map(|(cpu, _)| cpu);
         all.retain(|awaited| Some(awaited.cpu) != own);
         all
+    }
+
+    /// The same of jobs that were released before the records begin: since when it stood behind them, nobody knows.
+    fn behind_early(&self, job: &Job) -> Vec<Awaited> {
+        let Some(flows) = self.flows.get(job.task) else { return Vec::new() };
+        let behind = flows.iter().filter_map(|(other, needs)| {
+            let last = self.jobs.get(*other)?.early.last()?;
+            let (cpu, _) = self.places.get(*other).copied().flatten()?;
+            let to = if *needs { last.complete } else { last.start }?;
+            (job.release < to && to <= job.start).then_some(Awaited { cpu, from: 0, to })
+        });
+        behind.collect()
     }
 
     /// The jobs of its flows that kept a job from starting, and until when.
@@ -113,8 +126,12 @@ fn flows(plan: &Plan) -> Vec<BTreeMap<usize, bool>> {
     flows
 }
 
-/// Who waited for whom at a resource.
-fn locks(places: &[Option<(u16, u8)>], decisions: &Decisions) -> BTreeMap<(usize, u64), Vec<Awaited>> {
+/// Who waited for whom at a resource. Who gives back what nobody took in records that are not `whole` took it before.
+fn locks(
+    places: &[Option<(u16, u8)>],
+    decisions: &Decisions,
+    whole: bool,
+) -> BTreeMap<(usize, u64), Vec<Awaited>> {
     let cpu_of = |task: usize| places.get(task).copied().flatten().map(|(cpu, _)| cpu);
     // By resource: who had it, from and to; and who waited.
     let mut holds: BTreeMap<usize, Vec<Awaited>> = BTreeMap::new();
@@ -134,7 +151,8 @@ fn locks(places: &[Option<(u16, u8)>], decisions: &Decisions) -> BTreeMap<(usize
                 held.insert((event.task, event.job, resource), at);
             }
             Kind::Unlock(resource) => {
-                if let Some(from) = held.remove(&(event.task, event.job, resource))
+                let taken = held.remove(&(event.task, event.job, resource));
+                if let Some(from) = taken.or((!whole).then_some(0))
                     && let Some(cpu) = cpu_of(event.task)
                 {
                     holds.entry(resource).or_default().push(Awaited { cpu, from, to: at });

@@ -7,7 +7,7 @@ mod recorded;
 
 use recorded::{BEGIN, MS, OUTPUT, PROCESSING, RECORDING, Script, plan, run};
 use taut_event::file::Run;
-use taut_event::{Count, Kind, Record};
+use taut_event::{Count, Foreign, Kind, Place, Record, Rest, Stood};
 use taut_report::{About, Breach, Cause, CoreFigures, Counts, Ended, Ending, Report, Verdict, Warning};
 use taut_time::Instant;
 
@@ -108,6 +108,23 @@ fn a_run_that_did_not_come_to_its_own_end_is_not_kept() {
         (Ending::Killed(40), Ended::Killed { signal: 40 }, "killed", "ended by signal 40"),
         (Ending::Exited(0), Ended::Exited { code: 0 }, "exited", "(exit code 0) before its run did"),
         (Ending::Exited(4), Ended::Exited { code: 4 }, "exited", "did not end in order: exit code 4"),
+        (
+            Ending::Limit(output),
+            Ended::Limit { task: task() },
+            "limit",
+            "`output` did not end after its limit",
+        ),
+        (Ending::Jobs, Ended::Jobs, "jobs", "jobs did not end when"),
+        (Ending::Finish, Ended::Finish, "finish", "what follows the last job took too long"),
+        (Ending::Start, Ended::Start, "start", "release 0 did not come in time"),
+        (Ending::Again(2), Ended::Again { signal: 2 }, "again", "by signal 2, which followed"),
+        (Ending::Left, Ended::Left, "left", "a thread called `exit`"),
+        (
+            Ending::BestEffort(output),
+            Ended::BestEffort { task: task() },
+            "best-effort",
+            "`output` did not return",
+        ),
     ] {
         for orderly in [false, true] {
             // As a process that is killed before its last record, and behind it.
@@ -131,6 +148,53 @@ fn a_run_that_did_not_come_to_its_own_end_is_not_kept() {
     let last = run.records.iter().map(|record| record.at).max().unwrap();
     run.records.extend(Ending::Signal(15).to_record(last));
     assert_eq!(Report::new(&plan(), &run).verdict(), &Verdict::Kept);
+}
+
+/// What an application that was ended where it stood says of its jobs and outputs.
+#[test]
+fn where_jobs_stood_and_whether_outputs_are_at_rest() {
+    let with = |records: &[Record]| {
+        let mut run = run(Script { killed: true, ..Script::quiet() });
+        let last = run.records.iter().map(|record| record.at).max().unwrap();
+        run.records.extend(records.iter().map(|record| Record { at: last, ..*record }));
+        run.records.extend(Ending::Limit(u32::from(OUTPUT)).to_record(last));
+        Report::new(&plan(), &run)
+    };
+    let now = Instant::from_ns(0);
+    let at = Some(Place { in_call: true, offset: Some(0x1f3c2) });
+    let stood = Stood { task: OUTPUT, job: 7, at, resource: Some((0, true)) };
+    let report = with(&[stood.to_record(now), Rest::Reached.to_record(now, 41_000, Some(0))]);
+    let text = report.text(140, false);
+    // The plan has no resource of that number.
+    let said = "there `output`, job 7, stood in a call of the kernel, at 0x1f3c2 of the program, holding `?`";
+    assert!(text.contains(said) && text.contains("outputs were brought to rest in 41"), "{text}");
+    let json: serde_json::Value = serde_json::from_str(&report.json()).unwrap();
+    assert_eq!((&json["rested_ns"], &json["ended_by"]), (&41_000.into(), &"output".into()));
+    let place =
+        json["breaches"].as_array().unwrap().iter().find(|breach| breach["breach"] == "stood").unwrap();
+    assert_eq!((&place["job"], &place["offset"], &place["held"]), (&7.into(), &0x1f3c2.into(), &true.into()));
+    assert!(report.html(&About::default()).contains("job 7, stood in a call of the kernel"));
+
+    let nowhere = Stood { at: None, resource: Some((0, false)), ..stood };
+    let text = with(&[nowhere.to_record(now)]).text(140, false);
+    assert!(text.contains("stood nobody knows where, waiting for `?`"), "{text}");
+
+    for (rest, said) in [
+        (Rest::Panicked, "the safe state panicked"),
+        (Rest::Crashed(11), "signal 11 in the safe state"),
+        (Rest::Late, "the safe state did not return within its budget"),
+        (Rest::NotStarted, "the safe state did not get a processor"),
+    ] {
+        // Also where the run came to its own end.
+        let mut run = run(Script::quiet());
+        let last = run.records.iter().map(|record| record.at).max().unwrap();
+        run.records.push(rest.to_record(last, 9, Some(3)));
+        let report = Report::new(&plan(), &run);
+        assert!(matches!(report.verdict(), Verdict::Broken(breaches) if breaches.len() == 1), "{rest:?}");
+        let text = report.text(140, false);
+        assert!(text.contains("outputs may not be at rest: ") && text.contains(said), "{text}");
+        assert!(text.contains("used the heap 3 times") && !text.contains("were brought to rest"), "{text}");
+    }
 }
 
 #[test]
@@ -253,8 +317,9 @@ fn a_thread_that_was_moved_from_outside_is_named() {
     run.records.extend([moved(Kind::Moved, PROCESSING, 1 << 16), moved(Kind::ProbeMoved, 0, 1 | 40 << 8)]);
     let cpu = plan().cores[0].cpu;
     let breach = |task: Option<&str>, policy, priority, unpinned, at_ns| {
+        let thread = task.is_none().then(|| "probe".to_owned());
         let task = task.map(str::to_owned);
-        Breach::Moved { task, cpu, policy, priority, unpinned, at_ns }
+        Breach::Moved { task, thread, cpu, policy, priority, unpinned, at_ns }
     };
     let report = Report::new(&plan(), &run);
     let seen = [breach(Some("processing"), 0, 0, true, 5_000 * MS), breach(None, 1, 40, false, 5_000 * MS)];
@@ -262,6 +327,134 @@ fn a_thread_that_was_moved_from_outside_is_named() {
     let text = report.text(160, false);
     assert!(text.contains("`processing` was moved from outside: SCHED_OTHER, not on CPU 0 alone"), "{text}");
     assert!(text.contains("probe of CPU 0 was moved from outside: SCHED_FIFO 40"), "{text}");
+}
+
+/// The run of [`stalled`] in which the probes saw nothing, and what somebody else did instead.
+fn instead_of_the_stall(others: &[Record]) -> Report {
+    let mut run = run(stalled());
+    run.records.retain(|record| record.kind != Kind::Stall);
+    run.records.extend(others);
+    Report::new(&plan(), &run)
+}
+
+/// A thread that was seen to use so much of a core, between two looks.
+fn foreign(core: u16, (since, until): (u64, u64), ran_ns: u64) -> [Record; 4] {
+    let (since, until) = (Instant::from_ns(BEGIN + since), Instant::from_ns(BEGIN + until));
+    let name = *b"multipathd\0\0\0\0\0\0";
+    Foreign { core, tid: 4711, policy: 1, priority: 95, name, since, until, ran_ns }.to_records()
+}
+
+#[test]
+fn a_foreign_thread_that_had_the_core_is_named_and_no_job_is() {
+    let report = instead_of_the_stall(&foreign(0, (3_990 * MS, 4_010 * MS), 9 * MS));
+    let Verdict::Broken(breaches) = report.verdict() else { panic!("{:?}", report.verdict()) };
+    let Breach::ForeignThread { thread, tid: 4711, policy: 1, priority: 95, cpu: 0, ran_ns, jobs, .. } =
+        &breaches[0]
+    else {
+        panic!("{breaches:?}")
+    };
+    assert_eq!((thread.as_str(), *ran_ns), ("multipathd", 9 * MS));
+    let late: u64 = report.tasks().iter().map(|task| task.late_outside).sum();
+    assert_eq!((late, *jobs as usize), (*jobs, breaches.len() - 1));
+    assert!(report.tasks().iter().all(|task| task.late_ours == 0));
+    for breach in &breaches[1..] {
+        let Breach::Response { cause: Cause::ForeignThread { tid: 4711, .. }, .. } = breach else {
+            panic!("{breach:?}")
+        };
+    }
+    let text = report.text(200, false);
+    assert!(text.contains("foreign real-time thread `multipathd` (4711), SCHED_FIFO 95, on CPU 0"), "{text}");
+    assert!(!text.contains("WCET of"), "{text}");
+    assert!(report.json().contains("\"breach\": \"foreign-thread\""));
+}
+
+#[test]
+fn a_foreign_thread_excuses_no_more_than_it_used() {
+    let enough = 9 * MS;
+    for (core, span, ran_ns) in [
+        (0, (3_990 * MS, 4_010 * MS), 2 * MS),
+        (1, (3_990 * MS, 4_010 * MS), enough),
+        (0, (3_000 * MS, 3_020 * MS), enough),
+        (0, (5_000 * MS, 5_020 * MS), enough),
+    ] {
+        let report = instead_of_the_stall(&foreign(core, span, ran_ns));
+        let late = |task: usize| report.tasks()[task].late_ours;
+        assert!(late(0) >= 1, "{core} {span:?} {ran_ns}");
+        assert!(!report.verdict().holds());
+    }
+    // It is counted up to a tick late: what the next look saw belongs to it.
+    let looks: Vec<Record> =
+        [foreign(0, (3_980 * MS, 4_001 * MS), MS), foreign(0, (4_020 * MS, 4_040 * MS), 8 * MS)].concat();
+    assert_eq!(instead_of_the_stall(&looks).tasks()[0].late_ours, 0);
+    // And beside a run in which nobody was late it is a warning.
+    let mut quiet = run(Script::quiet());
+    quiet.records.extend(foreign(0, (100 * MS, 120 * MS), MS));
+    let report = Report::new(&plan(), &quiet);
+    assert!(report.verdict().holds());
+    assert!(
+        matches!(report.warnings(), [Warning::ForeignThread { tid: 4711, cpu: 0, .. }]),
+        "{:?}",
+        report.warnings()
+    );
+    quiet.records.truncate(quiet.records.len() - 4);
+    quiet.records.extend(foreign(0, (100 * MS, 120 * MS), MS - 1));
+    assert_eq!(Report::new(&plan(), &quiet).warnings(), []);
+}
+
+#[test]
+fn a_job_that_used_too_much_is_blamed_beside_a_foreign_thread() {
+    let mut run = run(Script { slow: vec![(PROCESSING, 400, 5_200_000)], ..Script::quiet() });
+    run.records.extend(foreign(0, (3_190 * MS, 3_215 * MS), 9 * MS));
+    let report = Report::new(&plan(), &run);
+    let Verdict::Broken(breaches) = report.verdict() else { panic!("{:?}", report.verdict()) };
+    assert!(breaches.iter().all(|breach| !matches!(breach, Breach::ForeignThread { .. })), "{breaches:?}");
+    assert!(report.tasks()[1].late_ours >= 1);
+}
+
+#[test]
+fn a_tracer_and_a_stop_are_named_and_no_job_is() {
+    let mark = |at: u64, job, value| {
+        let at = Instant::from_ns(BEGIN + at);
+        Record { at, kind: Kind::Stopped, cpu: 0, subject: 0, job, value }
+    };
+    let traced = instead_of_the_stall(&[mark(4_005 * MS, 1, 77), mark(4_025 * MS, 1, 77)]);
+    let Verdict::Broken(breaches) = traced.verdict() else { panic!("{:?}", traced.verdict()) };
+    assert!(matches!(breaches[0], Breach::Traced { pid: 77, .. }), "{breaches:?}");
+    assert!(
+        breaches[1..]
+            .iter()
+            .all(|breach| matches!(breach, Breach::Response { cause: Cause::Traced { pid: 77 }, .. }))
+    );
+    assert!(traced.tasks().iter().all(|task| task.late_ours == 0));
+    // A stop is one that the probes saw end when the process went on.
+    let (from, lasts) = stalled().stalls[0];
+    let mut stopped = run(stalled());
+    stopped.records.push(mark(from + lasts + MS, 0, 0));
+    let report = Report::new(&plan(), &stopped);
+    let Verdict::Broken(breaches) = report.verdict() else { panic!("{:?}", report.verdict()) };
+    assert!(matches!(breaches[..], [Breach::Stopped { .. }]), "{breaches:?}");
+    assert!(report.text(200, false).contains("stopped from outside"));
+    // Without one, somebody sent a signal that had no effect.
+    let mut quiet = run(Script::quiet());
+    quiet.records.push(mark(4_005 * MS, 0, 0));
+    assert_eq!(Report::new(&plan(), &quiet).verdict(), &Verdict::Kept);
+}
+
+#[test]
+fn a_moved_thread_of_a_dispatched_core_is_named() {
+    let mut run = run(Script::quiet());
+    let at = Instant::from_ns(BEGIN + 5_000 * MS);
+    let moved = |job, value| Record { at, kind: Kind::CoreMoved, cpu: 0, subject: 0, job, value };
+    run.records.extend([moved(0, 0), moved(2, 1 | 95 << 8 | 1 << 16), moved(2, 0)]);
+    let report = Report::new(&plan(), &run);
+    let text = report.text(200, false);
+    let Verdict::Broken(breaches) = report.verdict() else { panic!("{:?}", report.verdict()) };
+    assert_eq!(breaches.len(), 2, "each thread once: {breaches:?}");
+    assert!(text.contains("dispatcher of CPU 0 was moved from outside: SCHED_OTHER, seen at"), "{text}");
+    assert!(
+        text.contains("thread 2 of CPU 0 was moved from outside: SCHED_FIFO 95, not on CPU 0 alone"),
+        "{text}"
+    );
 }
 
 /// Nobody saw it while it lasted, but jobs say where they ran.
@@ -283,6 +476,24 @@ fn a_job_on_another_cpu_was_moved_there() {
     // Where they were not kept on their CPUs from the beginning, that is told already.
     run.machine.push_str("lost-cores = \"not permitted\"\n");
     assert!(Report::new(&plan(), &run).verdict().holds());
+}
+
+#[test]
+fn releases_that_were_dropped_for_want_of_room_are_told() {
+    let mut run = run(Script::quiet());
+    let skip = |job: u64, value| {
+        let at = Instant::from_ns(BEGIN + (job + 1_250) * 8 * MS);
+        Record { at, kind: Kind::Skip, cpu: 0, subject: PROCESSING, job: job + 1_250, value }
+    };
+    run.records.extend([skip(0, 0), skip(1, 0)]);
+    assert_eq!(Report::new(&plan(), &run).verdict(), &Verdict::Kept, "the overrun policy's, or a pause's");
+    run.records.extend([skip(2, 1), skip(3, 1), skip(4, 1)]);
+    let report = Report::new(&plan(), &run);
+    let dropped =
+        Breach::ReleasesDropped { task: "processing".to_owned(), releases: 3, at_ns: 1_252 * 8 * MS };
+    assert_eq!(report.verdict(), &Verdict::Broken(vec![dropped]));
+    assert!(report.text(200, false).contains("3 releases of `processing` dropped from 10.1 s on"));
+    assert!(report.json().contains("\"breach\": \"releases-dropped\""));
 }
 
 #[test]
@@ -510,6 +721,34 @@ fn a_recording_with_a_limit_is_judged_from_where_it_begins() {
         let json: serde_json::Value = serde_json::from_str(&report.json()).unwrap();
         assert_eq!((&json["judged_from_ns"], &json["records_dropped"]), (&from.into(), &(*records).into()));
     }
+}
+
+/// Wherever the recording begins, nobody is blamed for what a stall did, whether its record is there or has made room.
+#[test]
+fn a_stall_that_made_room_is_not_laid_to_the_application() {
+    let plan = plan();
+    // It ends just before the processing is released, which then stands behind all that piled up.
+    let script = Script { releases: 12, stalls: vec![(39_900_000, 33_900_000)], ..Script::quiet() };
+    let whole = run(script);
+    assert!(matches!(Report::new(&plan, &whole).verdict(), Verdict::KeptButMachine(_)));
+    let (mut judged, mut not_judged) = (0, 0);
+    for from in (30 * MS..80 * MS).step_by(200_000) {
+        let mut run = whole.clone();
+        let since = Instant::from_ns(BEGIN + from);
+        run.records.retain(|record| record.at > since);
+        (run.dropped, run.since) = (1, Some(since));
+        let report = Report::new(&plan, &run);
+        assert!(report.verdict().holds(), "from {from}: {:?}", report.verdict());
+        judged += report.late_machine();
+        for warning in report.warnings() {
+            match warning {
+                Warning::NotJudged { findings } => not_judged += findings,
+                Warning::Since { .. } => {}
+                other => panic!("from {from}: {other:?}"),
+            }
+        }
+    }
+    assert!(judged > 10 && not_judged > 10, "{judged} {not_judged}");
 }
 
 /// A quiet run with one more record, 4.005 s after release 0.

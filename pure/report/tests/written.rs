@@ -6,7 +6,9 @@
 mod recorded;
 
 use recorded::{MS, PROCESSING, RECORDING, Script, plan, run};
+use taut_plan::{ClassPlan, Evidence, OverheadPlan};
 use taut_report::{About, Report};
+use taut_time::Duration;
 
 fn eventful() -> Report {
     let stalls =
@@ -63,6 +65,27 @@ fn json() {
     let text = eventful().json();
     show("report.json", text.as_bytes());
     insta::assert_snapshot!("json_machine", text);
+}
+
+#[test]
+fn guesses_that_the_bounds_rest_on_are_said() {
+    let mut guessed = plan();
+    let ClassPlan::RealTime { wcet_source, .. } = &mut guessed.tasks[usize::from(PROCESSING)].class else {
+        panic!("processing is real-time")
+    };
+    *wcet_source = Evidence::Guess;
+    let overhead =
+        |name: &str, source| OverheadPlan { name: name.into(), time: Duration::from_us(5), source };
+    guessed.overheads =
+        vec![overhead("release", Some(Evidence::Measured)), overhead("kernel-blocking", None)];
+    let report = Report::new(&guessed, &run(Script::quiet()));
+    let text: String = report.text(160, false).split_whitespace().collect::<Vec<_>>().join(" ");
+    let says = "the bounds rest on guesses: execution times: 2 measured, 1 guess (processing); \
+                costs of the machine: release measured; kernel-blocking default";
+    assert!(text.contains(says), "{text}");
+    assert!(report.json().contains("\"guesses\": 2"), "{}", report.json());
+    assert!(report.html(&ABOUT).contains("\"guesses\":2"));
+    assert!(!Report::new(&plan(), &run(Script::quiet())).text(160, false).contains("guess"));
 }
 
 const ABOUT: About<'_> =

@@ -37,11 +37,12 @@
   const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const table = (heads, rows) => make("div", { class: "scroll" }, make("table", null,
     make("thead", null, make("tr", null, heads.map(([text, kind]) => make("th", { class: kind || "", scope: "col" }, text)))),
-    make("tbody", null, rows.map(row => make("tr", null, row.map((cell, i) => make("td", { class: heads[i][1] || "" }, cell)))))));
-  const bar = (max, limit, machine, ours) => {
+    make("tbody", null, rows.map(row => make("tr", null, row.map((cell, i) => make("td", { class: heads[i][1] || "", "data-head": heads[i][0] }, cell)))))));
+  const bar = (max, limit, { late_ours: ours, late_outside: outside = 0, late_machine: machine, late_not_judged: unknown }) => {
     if (max === undefined || max === null || !limit) return "–";
-    const percent = Math.ceil(max * 100 / limit - 1e-9), kind = ours ? "bad" : machine ? "warn" : "good";
-    const note = ours ? `✘ ours ${ours}${machine ? ", machine " + machine : ""}` : machine ? `⚑ machine ${machine}` : "";
+    const percent = Math.ceil(max * 100 / limit - 1e-9), kind = ours || outside ? "bad" : machine || unknown ? "warn" : "good";
+    const whose = [["ours", ours], ["outside", outside], ["machine", machine], ["not judged", unknown]].filter(([, late]) => late).map(([name, late]) => name + " " + late);
+    const note = whose.length ? (ours || outside ? "✘ " : machine ? "⚑ " : "· ") + whose.join(", ") : "";
     return make("div", { class: "bar" }, make("div", { class: "track" }, make("i", { class: kind, style: { width: Math.min(percent, 100) + "%" } })),
       make("span", null, percent + "\u202f%"), note ? make("span", { class: kind }, note) : null);
   };
@@ -50,8 +51,8 @@
   // Verdict
   const since = data.since_ns ? ` From ${span(data.since_ns)} on: what came before made room for it.` : "";
   const words = { "kept": ["✔ Kept", "Every response, latency and age that was recorded stayed within its bound." + since],
-    "kept-but-machine": ["✔ Kept, but for the machine", `${data.late_machine} late, each explained in full by a stall that the platform probe saw.${since}`],
-    "broken": ["✘ Broken", "A bound was exceeded and it was ours, the run did not come to its own end, or what was recorded cannot show that all was kept."] };
+    "kept-but-machine": ["✔ Kept, but for the machine", `${data.late_machine} late, that is beyond a bound, each explained in full by a stall that the platform probe saw.${since}`],
+    "broken": ["✘ Broken", "A bound was exceeded and it was not the machine's, the run did not come to its own end, or what was recorded cannot show that all was kept."] };
   // Messages mark names with backticks.
   const named = text => text.split("`").map((part, i) => i % 2 ? make("code", null, part) : part);
   const item = (mark, kind, text) => make("li", null, make("b", { class: kind }, mark), named(text));
@@ -63,14 +64,16 @@
   add(make("div", { class: "verdict " + data.verdict, role: "status" }, make("strong", null, words[data.verdict][0]), words[data.verdict][1], items.length ? make("ul", null, items) : null));
   const fact = (name, value) => make("div", null, make("dt", null, name), make("dd", null, value));
   const sum = key => realTime.reduce((total, task) => total + task[key], 0);
+  const judged = [...realTime, ...data.channels, ...data.chains, ...data.chains.map(chain => chain.reaction).filter(Boolean)];
+  const late = judged.reduce((total, of) => total + of.late_ours + (of.late_outside || 0) + of.late_machine + of.late_not_judged, 0);
   const stalls = data.probes.reduce((total, probe) => total + probe.stalls, 0);
-  add(make("dl", { class: "facts" }, fact(data.since_ns ? "judged for" : "ran for", span(data.duration_ns)), fact("jobs", count(sum("completions"))), fact("deadlines missed", count(sum("missed"))),
-    fact("releases skipped", count(sum("skipped"))), fact("machine stalls", count(stalls)), fact("proof", data.proven ? "✔ complete" : "✘ incomplete")));
+  add(make("dl", { class: "facts" }, fact(data.since_ns ? "judged for" : "ran for", span(data.duration_ns)), fact("jobs", count(sum("completions"))), fact("late", late ? `${count(late)}, of which ${count(sum("missed"))} beyond a deadline` : "0"),
+    fact("releases skipped", count(sum("skipped"))), fact("machine stalls", count(stalls)), fact("proof", (data.proven ? "✔ complete" : "✘ incomplete") + (data.guesses > 0 ? ", on " + data.guesses + (data.guesses > 1 ? " guesses" : " guess") : ""))));
 
   section("Tasks", "Response time, from release to completion, beside its proven bound.");
-  add(table([["task", "name"], ["prio", "n"], ["jobs", "n"], ["missed", "n"], ["p50", "n"], ["p99", "n"], ["p99.9", "n"], ["max", "n"], ["bound", "n"], ["deadline", "n"], ["max / bound"]],
-    realTime.map(t => [t.name, t.priority, count(t.completions), count(t.missed), of(t.response, "p50_ns"), of(t.response, "p99_ns"), of(t.response, "p999_ns"), of(t.response, "max_ns"),
-      span(t.bound_ns), span(t.deadline_ns), bar(t.response && t.response.max_ns, t.bound_ns || t.deadline_ns, t.late_machine, t.late_ours)])));
+  add(table([["task", "name"], ["prio", "n"], ["jobs", "n"], ["late", "n"], ["p50", "n"], ["p99", "n"], ["p99.9", "n"], ["max", "n"], ["bound", "n"], ["deadline", "n"], ["max / bound"]],
+    realTime.map(t => [t.name, t.priority, count(t.completions), count(t.late_ours + t.late_outside + t.late_machine + t.late_not_judged), of(t.response, "p50_ns"), of(t.response, "p99_ns"), of(t.response, "p999_ns"), of(t.response, "max_ns"),
+      span(t.bound_ns), span(t.deadline_ns), bar(t.response && t.response.max_ns, t.bound_ns || t.deadline_ns, t)])));
 
   // Schedule: every column of pixels shows the share of its time in which the task ran, so nothing is drawn
   // larger than it was; close up a running job fills its columns and looks like a box.
@@ -136,7 +139,7 @@
         g.globalAlpha = .45; for (const [a, b] of spans) g.fillRect(a, base + 3, b - a, 2.5); g.globalAlpha = 1;
         g.strokeStyle = rule; g.beginPath(); g.moveTo(left, base + .5); g.lineTo(box, base + .5); g.stroke();
         let last = -99; g.font = "700 12px " + css("--sans");
-        for (const [at, late] of marks) if (at - last > 11) { g.fillStyle = css(late === 2 ? "--bad" : "--warn"); g.fillText(late === 2 ? "✘" : "⚑", Math.min(at - 4, box - 11), base - full + 9); last = at; }
+        for (const [at, late] of marks) if (at - last > 11) { g.fillStyle = css(late === 2 ? "--bad" : "--warn"); g.fillText(["⚑", "✘", "·"][late - 1], Math.min(at - 4, box - 11), base - full + 9); last = at; }
         g.font = "600 12px " + css("--sans"); g.fillStyle = ink;
         if (left) { g.fillText(lane.task.name, 0, base - 10, 88); g.font = "11px " + css("--sans"); g.fillStyle = soft; g.fillText("cpu " + lane.task.cpu + " · " + lane.task.priority, 0, base + 4); }
         else g.fillText(lane.task.name, 0, base - full - 4);
@@ -155,7 +158,7 @@
       let hit = null;
       if (lane) for (let j = first(lane.jobs, t - lane.longest - near); j < lane.jobs.length && lane.jobs[j].release <= t + near; j++) if (t <= lane.jobs[j].complete + near) { hit = j; break; }
       tip.hidden = hit === null; if (hit === null) return;
-      const job = lane.jobs[hit], why = ["", "\n⚑ late: the machine's", "\n✘ late: ours"][job.late];
+      const job = lane.jobs[hit], why = ["", "\n⚑ late: the machine's", "\n✘ late: ours", "\n· late: not judged, as what led to it was before the recording", "\n✘ late: by somebody outside"][job.late];
       tip.textContent = `${lane.task.name}, released at ${span(job.release)}\nresponse ${span(job.complete - job.release)}, bound ${span(lane.task.bound_ns)}\njitter ${span(job.start - job.release)}, processor ${span(job.cpu)}${why}`;
       tip.style.left = Math.max(Math.min(e.clientX + 14, innerWidth - tip.offsetWidth - 8), 8) + "px"; tip.style.top = Math.min(e.clientY + 16, innerHeight - tip.offsetHeight - 8) + "px";
     });
@@ -219,7 +222,7 @@
     section("Bounds", "What each proven response time is made of.");
     const kinds = [...new Set(bounded.flatMap(task => task.terms.map(term => term.kind)))], longest = Math.max(...bounded.map(task => task.bound_ns));
     const ns = text => { const m = /^([\d.]+)(ns|us|ms|s)$/.exec(text); return m ? Number(m[1]) * { ns: 1, us: 1e3, ms: 1e6, s: 1e9 }[m[2]] : 0; };
-    const said = term => `${term.count > 1 ? term.count + " × " : ""}${term.kind}${term.of ? " of " + term.of : ""} ${span(ns(term.time))}`;
+    const said = term => `${term.kind}${term.of ? " of " + term.of : ""}${term.count > 1 ? `, ${term.count} times: ${span(ns(term.time))} in all` : ": " + span(ns(term.time))}`;
     add(make("div", { class: "legend" }, kinds.map((kind, i) => make("span", null, make("i", { style: { background: color(i) } }), kind))),
       ...bounded.map(task => make("div", { class: "terms" }, make("h3", null, `${task.name} ${span(task.bound_ns)}`),
         make("div", { class: "stack" }, task.terms.map(term => make("i", { title: said(term), style: { width: ns(term.time) / longest * 100 + "%", background: color(kinds.indexOf(term.kind)) } }))),
@@ -228,19 +231,20 @@
   distributions("Release jitter", "From a job's release to its first instruction: the timer, the kernel, and more urgent jobs.", "jitter", () => []);
 
   // Chains
+  const beyond = step => step.max_ns > step.bound_ns && step.bound_ns ? make("span", { class: "warn", title: "more than it adds to the bound" }, "! " + span(step.max_ns)) : span(step.max_ns);
   if (data.chains.length) section("Chains", "Age of the data at the end of each path, and what every step may add.");
   for (const chain of data.chains) {
     const whole = Math.max(chain.bound_ns || 0, chain.limit_ns), steps = chain.steps.filter(step => step.bound_ns > 0);
     add(make("div", { class: "panel gap" }, make("h3", null, chain.name),
       table([["ends", "n"], ["p50", "n"], ["p99", "n"], ["max", "n"], ["bound", "n"], ["limit", "n"], ["max / bound"]],
-        [[count(chain.age ? chain.age.count : 0), of(chain.age, "p50_ns"), of(chain.age, "p99_ns"), of(chain.age, "max_ns"), span(chain.bound_ns), span(chain.limit_ns), bar(chain.age && chain.age.max_ns, chain.bound_ns || chain.limit_ns, chain.late_machine, chain.late_ours)]]),
+        [[count(chain.age ? chain.age.count : 0), of(chain.age, "p50_ns"), of(chain.age, "p99_ns"), of(chain.age, "max_ns"), span(chain.bound_ns), span(chain.limit_ns), bar(chain.age && chain.age.max_ns, chain.bound_ns || chain.limit_ns, chain)]]),
       make("div", { class: "stack", title: "the bound, step by step, within the limit" }, steps.map((step, i) => make("i", { title: `${step.name}: ${span(step.bound_ns)}`, style: { width: step.bound_ns / whole * 100 + "%", background: color(i) } }))),
       make("div", { class: "legend" }, steps.map((step, i) => make("span", null, make("i", { style: { background: color(i) } }), step.name))),
-      table([["step", "name"], ["adds to the bound"], ["at most", "n"], ["seen at most", "n"]], chain.steps.map(step => [step.name, step.adds, span(step.bound_ns), span(step.max_ns)]))));
+      table([["step", "name"], ["adds to the bound"], ["at most", "n"], ["seen at most", "n"]], chain.steps.map(step => [step.name, step.adds, span(step.bound_ns), beyond(step)]))));
     const late = chain.reaction;
     if (late) add(make("div", { class: "panel gap" }, make("h3", null, `${chain.name}: reaction, from an event to the first end that shows it`),
       table([["ends", "n"], ["p50", "n"], ["p99", "n"], ["max", "n"], ["bound", "n"], ["limit", "n"], ["max / bound"]],
-        [[count(late.seen ? late.seen.count : 0), of(late.seen, "p50_ns"), of(late.seen, "p99_ns"), of(late.seen, "max_ns"), span(late.bound_ns), span(late.limit_ns), bar(late.seen && late.seen.max_ns, late.bound_ns || late.limit_ns, late.late_machine, late.late_ours)]]),
+        [[count(late.seen ? late.seen.count : 0), of(late.seen, "p50_ns"), of(late.seen, "p99_ns"), of(late.seen, "max_ns"), span(late.bound_ns), span(late.limit_ns), bar(late.seen && late.seen.max_ns, late.bound_ns || late.limit_ns, late)]]),
       table([["step", "name"], ["adds to the bound"], ["at most", "n"]], late.steps.map(step => [step.name, step.adds, span(step.bound_ns)]))));
   }
 
@@ -251,8 +255,8 @@
 
   section("Real-time threads", "What they did after release 0 that may cost time; the first three should be none.");
   add(table([["task", "name"], ["heap use", "n"], ["page faults", "n"], ["blocked", "n"], ["preempted", "n"], ["execution max", "n"], ["WCET", "n"]], realTime.map(t => {
-    const c = t.counts, zero = n => n ? make("span", { class: "warn" }, "! " + count(n)) : "✔ 0", over = t.execution && t.execution.max_ns > t.wcet_ns, by = t.beyond_wcet ? "! " : "⚑ ";
-    return [t.name, ...(c ? [zero(c.heap_use), zero(c.minor_faults + c.major_faults), zero(c.blocked), count(c.preempted)] : ["–", "–", "–", "–"]), over ? make("span", { class: "warn", title: t.beyond_wcet ? "beyond its WCET" : "beyond its WCET, as much as stalls explain" }, by + of(t.execution, "max_ns")) : of(t.execution, "max_ns"), span(t.wcet_ns)];
+    const c = t.counts, none = n => n === null, zero = n => none(n) ? "–" : n ? make("span", { class: "warn" }, "! " + count(n)) : "✔ 0", faults = none(c?.minor_faults) || none(c?.major_faults) ? null : c?.minor_faults + c?.major_faults, over = t.execution && t.execution.max_ns > t.wcet_ns, by = t.beyond_wcet ? "! " : "⚑ ";
+    return [t.name, ...(c ? [zero(c.heap_use), zero(faults), zero(c.blocked), none(c.preempted) ? "–" : count(c.preempted)] : ["–", "–", "–", "–"]), over ? make("span", { class: "warn", title: t.beyond_wcet ? "beyond its WCET" : "beyond its WCET, as much as stalls explain" }, by + of(t.execution, "max_ns")) : of(t.execution, "max_ns"), span(t.wcet_ns)];
   })));
 
   // Memory

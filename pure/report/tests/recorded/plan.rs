@@ -242,10 +242,12 @@ pub(crate) fn plan() -> Plan {
         description: "Cochlear implant: one 8 ms audio frame from microphone to electrodes".to_owned(),
         proven: true,
         on_missing_privilege: OnMissingPrivilege::Degrade,
+        safe_state: None,
         group: None,
         housekeeping: vec![1],
         wish: Wish::default(),
         decision: None,
+        overheads: Vec::new(),
         inputs: vec![Input { path: "taut.toml".to_owned(), hash: digest(b"taut.toml") }],
         memory: MemoryPlan {
             process: Size::from_bytes(8_970_240),

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What somebody outside of the application did to it, from the records of its main thread, and which late jobs that explains.
+//!
+//! A job that is late is blamed on somebody outside only if it would be ours otherwise, and
+//!
+//! - all threads were stopped, or a tracer was attached, in its busy window: nothing that was measured then is the
+//!   application's; or
+//! - a real-time thread of somebody else, preferred to a thread of its core, used at least what the stalls and more urgent work
+//!   leave unexplained of its lateness, while no job of the window used more than its WCET. What such a thread used is
+//!   seen from one look to the next, and up to a tick of the kernel late: so the looks that overlap the window count, and the next
+//!   one.
+//!
+//! Neither makes a run kept: the proof is of a machine on which nobody does that.
+
+use std::collections::BTreeMap;
+
+use taut_event::{Foreign, Kind, Record};
+use taut_plan::Plan;
+
+use crate::blame::Stalls;
+use crate::verdict::{Breach, Cause, Warning};
+
+/// A tracer is looked for each 20 ms, by a thread that it slows down: sightings that are no further apart are one.
+const TRACED_APART_NS: u64 = 200_000_000;
+/// From when the process goes on to when its probes have woken.
+const AWAKE_NS: u64 = 20_000_000;
+/// Less than that of a core is not worth a word, if no job was late by it.
+const TOLD_NS: u64 = 1_000_000;
+
+/// A span in which all threads were in somebody's hands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Held {
+    from: u64,
+    to: u64,
+    /// The tracer's process; none if they were stopped.
+    by: Option<u32>,
+}
+
+/// A thread of somebody else.
+#[derive(Clone, Debug)]
+struct Other {
+    thread: Foreign,
+    /// What it used in each span between two looks, in their order.
+    ran: Vec<(u64, u64, u64)>,
+    late: u64,
+}
+
+impl Other {
+    /// What it used from `from` to `to` at most, as far as was seen.
+    fn ran(&self, from: u64, to: u64) -> u64 {
+        let first = self.ran.partition_point(|&(_, until, _)| until <= from);
+        let inside = self.ran[first..].iter().take_while(|&&(since, ..)| since < to).count();
+        // If it had not run before the window's end, it did not delay it.
+        let next = usize::from(inside > 0);
+        let looks = &self.ran[first..(first + inside + next).min(self.ran.len())];
+        looks.iter().map(|&(.., ran)| ran).fold(0, u64::saturating_add)
+    }
+
+    fn total(&self) -> u64 {
+        self.ran.iter().map(|&(.., ran)| ran).fold(0, u64::saturating_add)
+    }
+}
+
+/// All of it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outside {
+    held: Vec<Held>,
+    /// By CPU and number of the thread.
+    others: BTreeMap<(u16, u32), Other>,
+}
+
+impl Outside {
+    pub(crate) fn of(plan: &Plan, records: &[Record], stalls: &BTreeMap<u16, Stalls>) -> Self {
+        let mut held: Vec<Held> = Vec::new();
+        let mut seen: Vec<&Record> = records.iter().filter(|record| record.kind == Kind::Stopped).collect();
+        seen.sort_by_key(|record| record.at);
+        for record in seen {
+            let at = record.at.as_ns();
+            if record.job == 1 {
+                let by = u32::try_from(record.value).ok();
+                // It came between the look before and this one.
+                let from = at.saturating_sub(TRACED_APART_NS);
+                match held.iter_mut().rev().find(|held| held.by == by) {
+                    Some(last) if from <= last.to => last.to = at,
+                    _ => held.push(Held { from, to: at, by }),
+                }
+            } else {
+                // A process can be told to go on that was not stopped: then its probes did not stand still.
+                let (from, to) = (at.saturating_sub(AWAKE_NS), at.saturating_add(AWAKE_NS));
+                let stood = stalls.values().filter_map(|stalls| stalls.longest_ending_in(from, to));
+                if let Some((from, to)) = stood.max_by_key(|(from, to)| to - from) {
+                    held.push(Held { from, to, by: None });
+                }
+            }
+        }
+        let mut others: BTreeMap<(u16, u32), Other> = BTreeMap::new();
+        for thread in Foreign::of(records) {
+            let Some(core) = plan.cores.get(usize::from(thread.core)) else { continue };
+            let other = others.entry((core.cpu, thread.tid));
+            let other = other.or_insert_with(|| Other { thread, ran: Vec::new(), late: 0 });
+            other.ran.push((thread.since.as_ns(), thread.until.as_ns(), thread.ran_ns));
+        }
+        Self { held, others }
+    }
+
+    /// Whether all threads were in somebody's hands between two instants.
+    pub(crate) fn is_held(&self, from: u64, to: u64) -> bool {
+        self.held_in(from, to).is_some()
+    }
+
+    fn held_in(&self, from: u64, to: u64) -> Option<&Held> {
+        self.held.iter().find(|held| held.from < to && from < held.to)
+    }
+
+    /// Why a job is late that would be ours: its window, the CPUs that its work was done on, what of its lateness nothing else explains, and
+    /// whether a job of the window used more than its WCET.
+    pub(crate) fn cause(
+        &mut self,
+        (from, to): (u64, u64),
+        cpus: &[u16],
+        unexplained: u64,
+        wcet: bool,
+    ) -> Option<Cause> {
+        if let Some(held) = self.held_in(from, to) {
+            return Some(held.by.map_or(Cause::Stopped, |pid| Cause::Traced { pid }));
+        }
+        let here = self.others.iter_mut().filter(|((cpu, _), _)| cpus.contains(cpu));
+        let here: Vec<(u64, &mut Other)> =
+            here.map(|(_, other)| (other.ran(from, to), other)).filter(|(ran, _)| *ran > 0).collect();
+        let together = here.iter().map(|(ran, _)| *ran).fold(0, u64::saturating_add);
+        if wcet || together < unexplained {
+            return None;
+        }
+        let (ran_ns, most) = here.into_iter().max_by_key(|(ran, _)| *ran)?;
+        most.late += 1;
+        Some(Cause::ForeignThread { thread: most.thread.name(), tid: most.thread.tid, ran_ns })
+    }
+
+    /// What breaks a run: that threads were in somebody's hands, and others' threads that made jobs late.
+    pub(crate) fn breaches(&self, begin: u64) -> Vec<Breach> {
+        let held = self.held.iter().map(|held| {
+            let (at_ns, lasted_ns) = (held.from.saturating_sub(begin), held.to - held.from);
+            held.by.map_or(Breach::Stopped { at_ns, lasted_ns }, |pid| Breach::Traced {
+                pid,
+                at_ns,
+                lasted_ns,
+            })
+        });
+        let others = self.others.iter().filter(|(_, other)| other.late > 0).map(|((cpu, tid), other)| {
+            Breach::ForeignThread {
+                thread: other.thread.name(),
+                tid: *tid,
+                policy: other.thread.policy.into(),
+                priority: other.thread.priority.into(),
+                cpu: *cpu,
+                ran_ns: other.total(),
+                at_ns: other.ran.first().map_or(0, |&(since, ..)| since.saturating_sub(begin)),
+                jobs: other.late,
+            }
+        });
+        held.chain(others).collect()
+    }
+
+    /// Others' threads that had a core for long, though no job was late by it.
+    pub(crate) fn warnings(&self) -> Vec<Warning> {
+        let others = self.others.iter();
+        let others = others.filter(|(_, other)| other.late == 0 && other.total() >= TOLD_NS);
+        let warning = |((cpu, tid), other): (&(u16, u32), &Other)| Warning::ForeignThread {
+            thread: other.thread.name(),
+            tid: *tid,
+            policy: other.thread.policy.into(),
+            priority: other.thread.priority.into(),
+            cpu: *cpu,
+            ran_ns: other.total(),
+        };
+        others.map(warning).collect()
+    }
+}
