@@ -59,7 +59,10 @@
 //!
 //! # Where objects live
 //!
-//! On a [`Memory`]: lines of this process ([`Memory::new`]), or a mapping that several processes share
+//! Between threads of one process, on the heap, in two lines: [`owned`]. There is one form of each operation for all
+//! protocols, [`ends`], for code that is generic.
+//!
+//! Everything else is on a [`Memory`]: lines of this process ([`Memory::new`]), or a mapping that several processes share
 //! ([`Memory::from_raw`]). All-zero memory is an empty object, so a fresh shared file needs no set-up. Values are
 //! [`Plain`]: any bit pattern is one, there is no padding, no address inside.
 //!
@@ -244,8 +247,11 @@
 #![no_std]
 
 pub mod bulk;
+pub mod ends;
 pub mod layout;
 mod list;
+#[cfg(all(feature = "alloc", not(any(loom, shuttle))))]
+pub mod owned;
 mod places;
 mod plain;
 pub mod queue;

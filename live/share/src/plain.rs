@@ -12,6 +12,69 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 ///
 /// Aligned to at most 8 bytes; a type that is not, does not compile as soon as an object for it is built.
 ///
+/// # Values that are not plain bytes
+///
+/// A `bool` or an enum stands as a `u8`, and becomes one again where it is read; what would be padding is a field. The
+/// reader decides what bytes mean that no writer of this program stores:
+///
+/// ```
+/// use taut_share::ends::{Read, Write};
+/// use taut_share::owned;
+/// use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+///
+/// #[derive(Clone, Copy, Debug, PartialEq)]
+/// enum Gear {
+///     Park,
+///     Drive,
+/// }
+///
+/// #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+/// #[repr(C)]
+/// struct Lever {
+///     moved_ns: u64,
+///     gear: u8,
+///     locked: u8,
+///     rest: [u8; 6],
+/// }
+///
+/// impl Lever {
+///     fn new(moved_ns: u64, gear: Gear, locked: bool) -> Self {
+///         Self { moved_ns, gear: gear as u8, locked: locked.into(), rest: [0; 6] }
+///     }
+///
+///     fn gear(&self) -> Option<Gear> {
+///         [Gear::Park, Gear::Drive].into_iter().find(|gear| *gear as u8 == self.gear)
+///     }
+///
+///     fn locked(&self) -> bool {
+///         self.locked != 0
+///     }
+/// }
+///
+/// let (mut lever, mut display) = owned::state::<Lever>()?;
+/// let Ok(()) = lever.write(&Lever::new(1_000, Gear::Drive, true));
+/// let Ok(Some(seen)) = display.read() else { panic!("written") };
+/// assert_eq!((seen.gear(), seen.locked()), (Some(Gear::Drive), true));
+/// // Another process may write anything.
+/// assert_eq!(Lever { gear: 7, ..seen }.gear(), None);
+/// # Ok::<(), taut_share::LayoutError>(())
+/// ```
+///
+/// As it would be by itself, it does not compile: of a `bool` not every byte is one, and behind two bytes come six of
+/// padding.
+///
+/// ```compile_fail
+/// use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+///
+/// #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+/// #[repr(C)]
+/// struct Lever {
+///     moved_ns: u64,
+///     gear: u8,
+///     locked: bool,
+/// }
+/// ```
+///
 /// # Safety
 ///
 /// - Every initialised bit pattern is a value, and it holds no address.

@@ -11,7 +11,7 @@ mod objects;
 mod payload;
 mod place;
 
-use account::Policy;
+use account::ByLine;
 use objects::{Got, Queue, State, every_queue, every_state};
 use payload::{marked, number};
 use place::Place;
@@ -50,7 +50,7 @@ fn queue<const N: usize, Q: Queue<N>>() {
         let (mut writer, mut reader) =
             unsafe { (Q::writer(place.memory(), capacity), Q::reader(place.memory(), capacity)) };
         assert_eq!(Q::pop(&mut reader), Got::Nothing, "{}: new", Q::NAME);
-        let (mut policy, mut random) = (Policy::new(Q::WHEN_FULL, capacity), 7u64);
+        let (mut policy, mut random) = (ByLine::new(Q::WHEN_FULL, capacity, N), 7u64);
         for n in 1..if cfg!(miri) { 40 } else { 500 } {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let taken = policy.push(n);

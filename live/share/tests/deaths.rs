@@ -13,7 +13,7 @@ mod process;
 
 use std::os::unix::process::ExitStatusExt;
 
-use account::{Newest, Policy};
+use account::{ByLine, Newest};
 use objects::{Got, Queue, State, WhenFull, every_queue, every_state};
 use payload::{marked, number};
 use process::{Mapping, orders};
@@ -258,7 +258,7 @@ fn count_of<E, R>(end: &mut E, operation: impl FnOnce(&mut E) -> R) -> (R, u64) 
 
 /// A queue, and what may be in it: a death leaves two possibilities, what is popped then excludes one.
 struct Line<Q: Queue<N>> {
-    may_be: Vec<Policy>,
+    may_be: Vec<ByLine>,
     /// Number of the last push.
     last: u64,
     mapping: Mapping,
@@ -272,7 +272,7 @@ impl<Q: Queue<N>> Line<Q> {
         // SAFETY: the only ends.
         let (mut writer, mut reader) =
             unsafe { (Q::writer(mapping.memory(), CAPACITY), Q::reader(mapping.memory(), CAPACITY)) };
-        let may_be = vec![Policy::new(Q::WHEN_FULL, CAPACITY)];
+        let may_be = vec![ByLine::new(Q::WHEN_FULL, CAPACITY, N)];
         let mut line = Self { may_be, last: 0, mapping, queue: std::marker::PhantomData };
         (0..pushes).for_each(|_| line.push(&mut writer, "before"));
         (0..pops).for_each(|_| line.pop(&mut reader, "before"));
@@ -298,13 +298,18 @@ impl<Q: Queue<N>> Line<Q> {
     }
 
     /// Either what `operation` makes of it, or what was.
-    fn perhaps(&mut self, operation: impl Fn(&mut Policy)) {
+    fn perhaps(&mut self, operation: impl Fn(&mut ByLine)) {
         for mut after in self.may_be.clone() {
             operation(&mut after);
             if !self.may_be.contains(&after) {
                 self.may_be.push(after);
             }
         }
+    }
+
+    /// The reader before has ended.
+    fn reader_ends(&mut self) {
+        self.may_be.iter_mut().for_each(ByLine::succeed);
     }
 
     /// More of both, through every slot, and at last empty.
@@ -374,6 +379,7 @@ fn popper_dies<Q: Queue<N>>(role: &str) {
             for push_first in [false, true] {
                 let at = format!("step {n} of {steps} after {fill:?}");
                 let (mut line, mut writer, _) = Line::<Q>::new(fill);
+                line.reader_ends();
                 let died = dies(&line.mapping, role, n, 0);
                 assert_eq!(died, n <= steps, "{}, {at}", Q::NAME);
                 if died {
@@ -384,6 +390,8 @@ fn popper_dies<Q: Queue<N>>(role: &str) {
                 } else {
                     line.may_be[0].pop();
                 }
+                // Of a line that it copied it has handed out one value at most.
+                line.reader_ends();
                 if push_first {
                     line.push(&mut writer, &at);
                 }
@@ -394,11 +402,13 @@ fn popper_dies<Q: Queue<N>>(role: &str) {
         }
         // One after the other: never more than one value, or none, is taken by each.
         let (mut line, mut writer, _) = Line::<Q>::new(fill);
+        line.reader_ends();
         for n in 1..=steps {
             dies(&line.mapping, role, n, 0);
             line.perhaps(|policy| {
                 policy.pop();
             });
+            line.reader_ends();
         }
         // SAFETY: the readers before have ended or are not used again.
         let mut next = unsafe { Q::reader(line.mapping.memory(), CAPACITY) };

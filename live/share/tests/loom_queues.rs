@@ -153,6 +153,56 @@ fn qrtwc_by_slices() {
     });
 }
 
+/// Pops of single values, which are copied in lines of two, while slices are pushed; then a slice, which looks anew.
+fn by_the_line<P: Policy + Send + 'static>(
+    (mut writer, mut reader): (ring::Writer<'static, Paired, P>, ring::Reader<'static, Paired, P>),
+    pops: u64,
+) {
+    let writing = thread::spawn(move || {
+        writer.push_slice(&[1, 2].map(paired));
+        writer.push_slice(&[3, 4, 5].map(paired));
+        writer.push_slice(&[6, 7].map(paired));
+    });
+    let mut account = Account::default();
+    for _ in 0..pops {
+        let waiting = reader.len();
+        match reader.pop() {
+            Ok(Some(popped)) => account.enter(paired_number(&popped.value), popped.lost),
+            Ok(None) => assert_eq!(waiting, 0, "len promised a value"),
+            Err(ring::Overtaken) => {}
+        }
+    }
+    writing.join().unwrap();
+    let mut values = [paired(0); 2];
+    let popped = reader.pop_slice(&mut values).expect("nobody pushes");
+    for (i, value) in values[..popped.count].iter().enumerate() {
+        account.enter(paired_number(value), if i == 0 { popped.lost } else { 0 });
+    }
+    assert_eq!((account.last, account.lost), (7, reader.lost()));
+    assert_eq!(reader.pop(), Ok(None));
+}
+
+#[test]
+fn qrtwo_by_the_line() {
+    explore_on(5 * LINE_BYTES, "qrtwo of 2 by the line, 2 pops", None, |memory| {
+        by_the_line(qrtwo::pair(memory, 2, 0).unwrap(), 2)
+    });
+}
+
+#[test]
+fn qrtwo_by_the_line_on() {
+    explore_on(5 * LINE_BYTES, "qrtwo of 2 by the line, 3 pops", Some(2), |memory| {
+        by_the_line(qrtwo::pair(memory, 2, 0).unwrap(), 3)
+    });
+}
+
+#[test]
+fn qrtwc_by_the_line_on() {
+    explore_on(5 * LINE_BYTES, "qrtwc of 2 by the line, 3 pops", Some(2), |memory| {
+        by_the_line(qrtwc::pair(memory, 2, 0).unwrap(), 3)
+    });
+}
+
 #[test]
 fn qrtwo_with_a_follower() {
     explore_on(4 * LINE_BYTES, "qrtwo with a follower", Some(2), |memory| {

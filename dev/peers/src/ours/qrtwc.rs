@@ -11,7 +11,8 @@ pub(super) struct Qrtwc;
 impl About for Qrtwc {
     const NAME: &'static str = "QrtWc";
     const KIND: Kind = Kind::Losing;
-    const LINES: [&'static str; 2] = ["L+1 posted", "1 + L, +1 if written meanwhile"];
+    const LINES: [&'static str; 2] =
+        ["L+1 posted", "1 + L, +1 if written meanwhile; once for the values of a line"];
     const SLICES: bool = true;
 }
 

@@ -26,6 +26,7 @@
 //! | `push`          | wait-free: W words + 1 store + 1 fence (free on x86-64); it loads nothing              |
 //! | `push_slice(k)` | wait-free: k × W words + ⌈k / B⌉ × (1 store + 1 fence)                                  |
 //! | `pop`, `pop_into` | 2 loads + W words + 2 fences + 1 store; 1 load if nothing waits; without the store if overtaken, and by a follower |
+//! | the same, B > 1 | B × W words at most in place of the W, once for up to B values: the others cost the store alone    |
 //! | `pop_slice(k)`  | the same with k × W words                                                              |
 //! | `pop_within(n)` | n times `pop`                                                                          |
 //! | `len`           | 1 load                                                                                 |
@@ -41,6 +42,10 @@
 //! byte 256  n = capacity + 2 B + S slots; value number v stands in slot v mod n. Below 64 bytes they stand close
 //!           together, from there on each begins a cache line.
 //! ```
+//!
+//! A reader of values of which B > 1 fit in 64 bytes copies up to B of those that wait at once, into its own memory, and
+//! hands them out one by one: so two processors exchange a line of the ring once, and not once per value. Its head in the
+//! object counts what it has handed out.
 //!
 //! Why 2 B + S more: up to B may be in the writer's hands, and B + S more may arrive while a reader copies the oldest.
 //! A follower has a head of its own that it tells nobody.
@@ -67,7 +72,10 @@
 //! holds for all.
 //!
 //! b is a function of the tail at the first load and of the own head ([`Policy::oldest`]), so a pop takes place, for
-//! order and loss, at that load. "Empty" is exact: tail was the head at that instant.
+//! order and loss, at that load. "Empty" is exact: tail was the head at that instant. The pops that hand out a copied line
+//! take place together at the load before its copy, as a slice does: what the writer discards after that load, the reader
+//! still hands out, and does not count as lost. So it hands out, behind the policy, at most min(B, capacity) - 1 values;
+//! they are as old as its last copy.
 //!
 //! One word does the work of the two (begun, done) that such rings have: the tail that a batch begins with is "begun"
 //! to everybody who counts up to B more. That costs B slots, and saves the writer the transfer of a line.
@@ -78,7 +86,8 @@
 //! |----------------------------------|---------------------|---------------------------------------------------------|
 //! | writer, before a tail store      | the values before   | a new writer takes the same numbers and slots           |
 //! | writer, after it                 | the new ones too    | a new writer goes on behind them                        |
-//! | reader, before its head store    | nothing             | a new reader gets the same values: at least once        |
+//! | reader, before its head store    | nothing             | a new reader gets the same value: at least once         |
+//! | reader, of a line half handed out | nothing            | a new reader gets the rest of the line, or counts as lost what was discarded of it |
 //! | reader, after it                 | nothing             | a new reader goes on behind them, and counts the losses of the time between |
 //! | follower, anywhere               | nothing             | it leaves no trace                                      |
 //!
@@ -105,7 +114,8 @@
 //! of 3 words in slots of a batch of 1: QrtWo of 1 (where the policies are one), 5 pushes × 1 pop without preemption
 //! bound: 150 098 executions; QrtWc of 2, 5 × 1: 76 142; 6 × 2 with bound 2: QrtWo of 1 17 373, of 2 13 208, QrtWc of
 //! 2 11 697; a follower beside the reader, bound 2: 811; capacity 2 by slices, 7 values in batches of 2 × 1, no
-//! bound: 1 541. Each of the three fences left out, the Release of O2 weakened, a check that accepts one push more, and
+//! bound: 1 541; the same by single pops, which copy lines of 2, 2 pops without bound: 83 819; 3 with bound 2: QrtWo 2 701,
+//! QrtWc 2 761. Each of the three fences left out, the Release of O2 weakened, a check that accepts one push more, and
 //! a batch of one more than B fail there.
 //!
 //! Not covered: larger capacities exhaustively; more than one reader exhaustively (a follower is a reader that stores
@@ -279,7 +289,7 @@ pub(super) unsafe fn follower<T: Plain, P: Policy>(
     let memory = memory.claim();
     let slots = check::<T>(&memory, capacity, spare)?;
     let mut follower = Reader::attach(&memory, capacity, slots).follower();
-    follower.head = Position::new(believed(follower.shared_tail.load(Relaxed)), slots);
+    follower.view.head = Position::new(believed(follower.view.shared_tail.load(Relaxed)), slots);
     Ok(follower)
 }
 
@@ -374,7 +384,8 @@ impl<'m, T: Plain, P: Policy> Writer<'m, T, P> {
     }
 
     /// Values waiting for the reader, by where it was last seen. Exact while it rests; while it pops, anything from 0
-    /// to the capacity. Followers do not count. 1 load, which a push does without.
+    /// to the capacity. What the reader has copied and not handed out counts until this end discards it. Followers do
+    /// not count. 1 load, which a push does without.
     #[inline]
     pub fn len(&self) -> usize {
         waiting::<P>(believed(self.shared_head.load(Relaxed)), self.tail.counter, u64::from(self.capacity))
@@ -397,62 +408,235 @@ impl<'m, T: Plain, P: Policy> Writer<'m, T, P> {
 ///
 /// With [`Untold`] a follower, which sees the same values without taking them from anybody.
 pub struct Reader<'m, T, P, H = Kept<'m>> {
-    shared_tail: &'m AtomicU64,
-    slots: Places<'m, T>,
-    head: Position,
-    capacity: u64,
+    view: View<'m, T, P>,
+    ahead: Ahead,
     lost: u64,
     trace: H,
+}
+
+/// Values that a reader has copied out of the ring together, and hands out one by one.
+#[derive(Clone, Copy)]
+struct Ahead {
+    values: [u64; 8],
+    /// Number of the next one among them, and how many there are: below it, or equal.
+    next: usize,
+    count: usize,
+}
+
+impl Ahead {
+    const NONE: Self = Self { values: [0; 8], next: 0, count: 0 };
+
+    /// How many are left.
+    #[inline(always)]
+    fn left(&self) -> usize {
+        self.count - self.next
+    }
+
+    /// Room for values, as many as a batch.
+    #[inline(always)]
+    fn room<T: Plain>(&mut self) -> &mut [T] {
+        const { assert!(batch::<T>() * size_of::<T>() <= 64 || batch::<T>() == 1) };
+        let count = if size_of::<T>() > 64 { 0 } else { batch::<T>() };
+        // SAFETY: so many fit into 64 bytes (asserted; one that is larger has no place), aligned to 8 as a T is at most;
+        // initialised, with zeros or with values, and any of those bits are a T (Plain).
+        unsafe { core::slice::from_raw_parts_mut(self.values.as_mut_ptr().cast(), count) }
+    }
+
+    /// The next one.
+    ///
+    /// # Safety
+    ///
+    /// There is one left, of this `T`.
+    #[inline(always)]
+    unsafe fn take<T: Plain>(&mut self, value: &mut MaybeUninit<T>) {
+        // SAFETY: below the count, which is at most the room (caller).
+        unsafe { value.write(self.values.as_ptr().cast::<T>().add(self.next).read()) };
+        self.next += 1;
+    }
+}
+
+/// The ring as a reader sees it.
+struct View<'m, T, P> {
+    shared_tail: &'m AtomicU64,
+    slots: Places<'m, T>,
+    /// The oldest value that this reader has not copied.
+    head: Position,
+    capacity: u64,
     policy: PhantomData<P>,
+}
+
+impl<T, P> Clone for View<'_, T, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T, P> Copy for View<'_, T, P> {}
+
+/// Values that were copied out of the ring.
+struct Run {
+    /// Where what comes after them stands.
+    behind: Position,
+    count: usize,
+    /// How many were discarded before the first.
+    lost: u64,
+}
+
+impl<T: Plain, P: Policy> View<'_, T, P> {
+    /// Copies the oldest value; `None` if there is none.
+    #[inline(always)]
+    fn copy_one(&self, value: &mut MaybeUninit<T>) -> Result<Option<Run>, Overtaken> {
+        let tail = self.shared_tail.load(Relaxed);
+        let waiting = tail.wrapping_sub(self.head.counter);
+        if waiting == 0 {
+            return Ok(None);
+        }
+        // A fence, and not the load: of memory that is mapped for reading only, the language allows relaxed loads
+        // alone.
+        fence(Acquire); // O2 publish
+        // A branch, and what it leads to is far away: the slot is then fetched while the tail is still on its way. A
+        // slot computed from the tail would wait for it.
+        if waiting > self.capacity {
+            return self.copy_behind(tail, value);
+        }
+        self.copy_at(self.head, 0, value).map(Some)
+    }
+
+    /// [`View::copy_one`] where values were discarded.
+    #[cold]
+    #[inline(never)]
+    fn copy_behind(&self, tail: u64, value: &mut MaybeUninit<T>) -> Result<Option<Run>, Overtaken> {
+        let (at, lost, waiting) = self.skip(tail);
+        if waiting == 0 { Ok(None) } else { self.copy_at(at, lost, value).map(Some) }
+    }
+
+    #[inline(always)]
+    fn copy_at(&self, at: Position, lost: u64, value: &mut MaybeUninit<T>) -> Result<Run, Overtaken> {
+        // SAFETY: the slot is below their number, and a T fits (layout); slots are never touched otherwise than by
+        // `store`, `load_into` and `load_run`.
+        unsafe { self.slots.load_into(at.slot, value) };
+        self.check(at)?;
+        let mut behind = at;
+        behind.advance();
+        Ok(Run { behind, count: 1, lost })
+    }
+
+    /// Copies as many of the oldest values as are waiting and fit in `values`; `None` if there are none.
+    #[inline(always)]
+    fn copy_run(&self, values: &mut [T]) -> Result<Option<Run>, Overtaken> {
+        let Some((at, lost, count)) = self.oldest(values.len()) else { return Ok(None) };
+        let (first, second) = values[..count].split_at_mut(at.until_end(count));
+        // SAFETY: as in `copy_at`: the first run ends before the last slot or with it, the second begins at slot 0, and
+        // together they are no more than the capacity.
+        unsafe {
+            self.slots.load_run(at.slot, first);
+            if !second.is_empty() {
+                self.slots.load_run(0, second);
+            }
+        }
+        self.checked(at, lost, count)
+    }
+
+    /// [`View::copy_run`] for as few values as make a line.
+    #[inline(always)]
+    fn copy_line(&self, values: &mut [T]) -> Result<Option<Run>, Overtaken> {
+        let Some((at, lost, count)) = self.oldest(values.len()) else { return Ok(None) };
+        if count == values.len() && at.until_end(count) == count {
+            // SAFETY: as in `copy_run`, one run. Of a length that the compiler knows.
+            unsafe { self.slots.load_run(at.slot, values) };
+        } else {
+            let mut from = at;
+            for value in &mut values[..count] {
+                // SAFETY: as in `copy_at`.
+                unsafe { self.slots.load_into(from.slot, uninit(value)) };
+                from.advance();
+            }
+        }
+        self.checked(at, lost, count)
+    }
+
+    /// Where the oldest value stands, how many were discarded before it, and how many are there, up to `wanted`; `None`
+    /// if there are none.
+    #[inline(always)]
+    fn oldest(&self, wanted: usize) -> Option<(Position, u64, usize)> {
+        let tail = self.shared_tail.load(Relaxed);
+        let (mut at, mut lost, mut waiting) = (self.head, 0, tail.wrapping_sub(self.head.counter));
+        if waiting == 0 {
+            return None;
+        }
+        fence(Acquire); // O2 publish: as in `copy_one`.
+        if waiting > self.capacity {
+            (at, lost, waiting) = self.skip(tail);
+        }
+        let count = wanted.min(waiting as usize);
+        if count == 0 { None } else { Some((at, lost, count)) }
+    }
+
+    /// `count` values that were copied from `at` on, if they are whole.
+    #[inline(always)]
+    fn checked(&self, at: Position, lost: u64, count: usize) -> Result<Option<Run>, Overtaken> {
+        self.check(at)?;
+        let mut behind = at;
+        behind.advance_by(count);
+        Ok(Some(Run { behind, count, lost }))
+    }
+
+    /// Where the oldest value stands, how many were discarded before it, and how many wait.
+    #[cold]
+    fn skip(&self, tail: u64) -> (Position, u64, u64) {
+        let (oldest, tail) = window::<P>(self.head.counter, tail, self.capacity);
+        let lost = oldest.saturating_sub(self.head.counter);
+        (Position::new(oldest, self.head.slots), lost, tail - oldest)
+    }
+
+    /// Whether values that were copied from `oldest` on are whole.
+    #[inline(always)]
+    fn check(&self, oldest: Position) -> Result<(), Overtaken> {
+        fence(Acquire); // O1 overwrite: the words before the second look at the tail.
+        let pushed = self.shared_tail.load(Relaxed).wrapping_sub(oldest.counter);
+        if pushed > (self.head.slots - batch::<T>()) as u64 { Err(Overtaken) } else { Ok(()) }
+    }
 }
 
 impl<T, P> Clone for Reader<'_, T, P, Untold> {
     /// One more follower, at the same value.
     fn clone(&self) -> Self {
-        Self {
-            shared_tail: self.shared_tail,
-            slots: self.slots,
-            head: self.head,
-            capacity: self.capacity,
-            lost: self.lost,
-            trace: Untold,
-            policy: PhantomData,
-        }
+        Self { view: self.view, ahead: self.ahead, lost: self.lost, trace: Untold }
     }
 }
 
 impl<'m, T: Plain, P: Policy> Reader<'m, T, P> {
     fn attach(memory: &Claimed<'m>, capacity: u32, slots: usize) -> Self {
         let shared_head = memory.word(HEAD);
-        Self {
+        let view = View {
             shared_tail: memory.word(TAIL),
             slots: Places::new(memory, SLOTS, slot_bytes::<T>(), slots),
             // Relaxed: the reader before has ended, and this comes after.
             head: Position::new(believed(shared_head.load(Relaxed)), slots),
             capacity: u64::from(capacity),
-            lost: 0,
-            trace: Kept(shared_head),
             policy: PhantomData,
-        }
+        };
+        Self { view, ahead: Ahead::NONE, lost: 0, trace: Kept(shared_head) }
     }
 }
 
 impl<'m, T: Plain, P: Policy, H: Trace> Reader<'m, T, P, H> {
     /// An end that begins where this one is, and sees every value on its own account from there on.
     pub fn follower(&self) -> Reader<'m, T, P, Untold> {
-        Reader {
-            shared_tail: self.shared_tail,
-            slots: self.slots,
-            head: self.head,
-            capacity: self.capacity,
-            lost: 0,
-            trace: Untold,
-            policy: PhantomData,
-        }
+        Reader { view: self.not_taken(), ahead: Ahead::NONE, lost: 0, trace: Untold }
     }
 
     /// Takes the oldest value; `None` if none is waiting. A large value is moved on its way out; with
     /// [`Reader::pop_into`] it is copied once, to where it is to be.
+    ///
+    /// Of values of up to 32 bytes the reader copies at once as many as wait and fit in 64 bytes, and hands them out by
+    /// this and the next pops, without a look at the ring. So
+    ///
+    /// - a value may be older than any that waits by now: the writer may have discarded it since this end copied it, up
+    ///   to 7 of them, fewer than the capacity. [`Reader::pop_slice`] discards what was copied, and begins with the oldest
+    ///   value that waits: its first value is never older than the policy says;
+    /// - [`Reader::len`] counts copied values, [`Reader::lost`] does not, whatever the writer does meanwhile;
+    /// - if this end dies or is dropped, its successor begins behind the last value that was handed out.
     ///
     /// # Errors
     ///
@@ -478,39 +662,56 @@ impl<'m, T: Plain, P: Policy, H: Trace> Reader<'m, T, P, H> {
 
     #[inline(always)]
     fn pop_to(&mut self, value: &mut MaybeUninit<T>) -> Result<Option<u64>, Overtaken> {
-        let tail = self.shared_tail.load(Relaxed);
-        let waiting = tail.wrapping_sub(self.head.counter);
-        if waiting == 0 {
-            return Ok(None);
+        if batch::<T>() == 1 {
+            let Some(run) = self.view.copy_one(value)? else { return Ok(None) };
+            self.pass(&run);
+            self.leave();
+            return Ok(Some(run.lost));
         }
-        // A fence, and not the load: of memory that is mapped for reading only, the language allows relaxed loads
-        // alone.
-        fence(Acquire); // O2 publish
-        // A branch, and what it leads to is far away: the slot is then fetched while the tail is still on its way. A
-        // slot computed from the tail would wait for it.
-        if waiting > self.capacity {
-            return self.pop_behind(tail, value);
+        let mut lost = 0;
+        if self.ahead.left() == 0 {
+            match self.read_ahead()? {
+                Some(before) => lost = before,
+                None => return Ok(None),
+            }
         }
-        self.pop_at(self.head, 0, value).map(Some)
+        // SAFETY: one is left, of this T.
+        unsafe { self.ahead.take(value) };
+        self.leave();
+        Ok(Some(lost))
     }
 
-    /// A pop where values were discarded.
-    #[cold]
+    /// Copies what waits of the oldest value and those behind it, up to a line: how many were discarded before it.
     #[inline(never)]
-    fn pop_behind(&mut self, tail: u64, value: &mut MaybeUninit<T>) -> Result<Option<u64>, Overtaken> {
-        let (at, lost, waiting) = self.skip(tail);
-        if waiting == 0 { Ok(None) } else { self.pop_at(at, lost, value).map(Some) }
+    fn read_ahead(&mut self) -> Result<Option<u64>, Overtaken> {
+        let Some(run) = self.view.copy_line(self.ahead.room::<T>())? else { return Ok(None) };
+        (self.ahead.next, self.ahead.count) = (0, run.count);
+        self.pass(&run);
+        Ok(Some(run.lost))
     }
 
+    /// What was copied is behind this end.
     #[inline(always)]
-    fn pop_at(&mut self, at: Position, lost: u64, value: &mut MaybeUninit<T>) -> Result<u64, Overtaken> {
-        // SAFETY: the slot is below their number, and a T fits (layout); slots are never touched otherwise than by
-        // `store`, `load_into` and `load_run`.
-        unsafe { self.slots.load_into(at.slot, value) };
-        let mut behind = at;
-        behind.advance();
-        self.take(at.counter, behind, lost)?;
-        Ok(lost)
+    fn pass(&mut self, run: &Run) {
+        (self.view.head.counter, self.view.head.slot) = (run.behind.counter, run.behind.slot);
+        self.lost = self.lost.wrapping_add(run.lost);
+    }
+
+    /// Number of the value that is handed out next.
+    #[inline(always)]
+    fn next(&self) -> u64 {
+        self.view.head.counter.wrapping_sub(self.ahead.left() as u64)
+    }
+
+    /// The view of one that has copied no more than this end has handed out.
+    fn not_taken(&self) -> View<'m, T, P> {
+        View { head: Position::new(self.next(), self.view.head.slots), ..self.view }
+    }
+
+    /// What was handed out is taken.
+    #[inline(always)]
+    fn leave(&self) {
+        self.trace.leave(self.next());
     }
 
     /// Takes the oldest value, in up to `attempts` attempts (0 counts as 1) with a pause in between; `None` if none is
@@ -531,61 +732,24 @@ impl<'m, T: Plain, P: Policy, H: Trace> Reader<'m, T, P, H> {
     }
 
     /// Takes as many of the oldest values as are waiting and fit in `values`, all or, on an error, none. The longer
-    /// the slice, the longer the copy, and the sooner it is overtaken.
+    /// the slice, the longer the copy, and the sooner it is overtaken. What a pop has copied ahead and the writer has
+    /// discarded since, is lost.
     ///
     /// # Errors
     ///
     /// [`Overtaken`]: nothing was taken, and `values` hold anything.
     #[inline]
     pub fn pop_slice(&mut self, values: &mut [T]) -> Result<PoppedSlice, Overtaken> {
-        let tail = self.shared_tail.load(Relaxed);
-        let (mut at, mut lost, mut waiting) = (self.head, 0, tail.wrapping_sub(self.head.counter));
-        if waiting == 0 {
+        if self.ahead.left() > 0 && !values.is_empty() {
+            self.view = self.not_taken();
+            self.ahead = Ahead::NONE;
+        }
+        let Some(run) = self.view.copy_run(values)? else {
             return Ok(PoppedSlice { count: 0, lost: 0 });
-        }
-        fence(Acquire); // O2 publish: as in `pop_to`.
-        if waiting > self.capacity {
-            (at, lost, waiting) = self.skip(tail);
-        }
-        let count = values.len().min(waiting as usize);
-        if count == 0 {
-            return Ok(PoppedSlice { count: 0, lost: 0 });
-        }
-        let (first, second) = values[..count].split_at_mut(at.until_end(count));
-        // SAFETY: as in `pop`: the first run ends before the last slot or with it, the second begins at slot 0, and
-        // together they are no more than the capacity.
-        unsafe {
-            self.slots.load_run(at.slot, first);
-            if !second.is_empty() {
-                self.slots.load_run(0, second);
-            }
-        }
-        let mut behind = at;
-        behind.advance_by(count);
-        self.take(at.counter, behind, lost)?;
-        Ok(PoppedSlice { count, lost })
-    }
-
-    /// Where the oldest value stands, how many were discarded before it, and how many wait.
-    #[cold]
-    fn skip(&self, tail: u64) -> (Position, u64, u64) {
-        let (oldest, tail) = window::<P>(self.head.counter, tail, self.capacity);
-        let lost = oldest.saturating_sub(self.head.counter);
-        (Position::new(oldest, self.head.slots), lost, tail - oldest)
-    }
-
-    /// Ends a pop that has copied values from number `oldest` up to `behind`: they are taken, or were overwritten.
-    #[inline(always)]
-    fn take(&mut self, oldest: u64, behind: Position, lost: u64) -> Result<(), Overtaken> {
-        fence(Acquire); // O1 overwrite: the words before the second look at the tail.
-        let pushed = self.shared_tail.load(Relaxed).wrapping_sub(oldest);
-        if pushed > (self.head.slots - batch::<T>()) as u64 {
-            return Err(Overtaken);
-        }
-        self.lost = self.lost.wrapping_add(lost);
-        (self.head.counter, self.head.slot) = (behind.counter, behind.slot);
-        self.trace.leave(behind.counter);
-        Ok(())
+        };
+        self.pass(&run);
+        self.leave();
+        Ok(PoppedSlice { count: run.count, lost: run.lost })
     }
 
     /// Values that were discarded before this end could take them, as far as it has found out by popping: with those
@@ -595,11 +759,12 @@ impl<'m, T: Plain, P: Policy, H: Trace> Reader<'m, T, P, H> {
         self.lost
     }
 
-    /// Values waiting at this instant, by the policy. Not empty stays so until the next pop, but how many it is may
-    /// fall as well as rise, as the writer discards.
+    /// Values waiting at this instant, by the policy, and those that this end has copied and not handed out. Not empty
+    /// stays so until the next pop, but how many it is may fall as well as rise, as the writer discards.
     #[inline]
     pub fn len(&self) -> usize {
-        waiting::<P>(self.head.counter, self.shared_tail.load(Relaxed), self.capacity)
+        let View { shared_tail, head, capacity, .. } = self.view;
+        self.ahead.left() + waiting::<P>(head.counter, shared_tail.load(Relaxed), capacity)
     }
 
     /// Whether none is waiting; false stays false until the next pop.
@@ -611,6 +776,6 @@ impl<'m, T: Plain, P: Policy, H: Trace> Reader<'m, T, P, H> {
     /// Values that can wait.
     #[inline]
     pub fn capacity(&self) -> usize {
-        self.capacity as usize
+        self.view.capacity as usize
     }
 }

@@ -145,3 +145,76 @@ impl Policy {
         Some((n, std::mem::take(&mut self.lost)))
     }
 }
+
+/// A queue by its policy as a reader sees it that copies values by the line: whatever the reader hands out, it took when it
+/// copied the line.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ByLine {
+    /// Values that the reader copies at once.
+    line: usize,
+    /// As the queue was when the reader last copied a line.
+    copied: Policy,
+    /// Values of that line, and how many of them the reader has handed out.
+    ahead: usize,
+    taken: usize,
+    /// What has been pushed since.
+    since: Vec<u64>,
+}
+
+impl ByLine {
+    /// For values of `words`.
+    pub(crate) fn new(when_full: WhenFull, capacity: u32, words: usize) -> Self {
+        let line = Self::values(when_full, words);
+        Self { line, copied: Policy::new(when_full, capacity), ahead: 0, taken: 0, since: Vec::new() }
+    }
+
+    /// Values of `words` that a reader copies at once: one, where the writer may not overwrite.
+    pub(crate) fn values(when_full: WhenFull, words: usize) -> usize {
+        if when_full == WhenFull::Refuse { 1 } else { (8 / words).max(1) }
+    }
+
+    /// What a successor of the reader finds.
+    fn now(&self) -> Policy {
+        let mut now = self.copied.clone();
+        for _ in 0..self.taken {
+            now.pop();
+        }
+        for n in &self.since {
+            now.push(*n);
+        }
+        now
+    }
+
+    /// A successor of the reader comes: what the reader before copied and did not hand out is not its.
+    pub(crate) fn succeed(&mut self) {
+        self.copied = self.now();
+        (self.ahead, self.taken) = (0, 0);
+        self.since.clear();
+    }
+
+    /// Whether it is taken.
+    pub(crate) fn push(&mut self, n: u64) -> bool {
+        let taken = self.now().push(n);
+        if taken {
+            self.since.push(n);
+        }
+        taken
+    }
+
+    /// What the reader hands out, and how many were lost since the last one.
+    pub(crate) fn pop(&mut self) -> Option<(u64, u64)> {
+        if self.taken == self.ahead {
+            self.succeed();
+            self.ahead = self.line.min(self.copied.waiting.len());
+        }
+        if self.ahead == 0 {
+            return None;
+        }
+        let mut copied = self.copied.clone();
+        for _ in 0..self.taken {
+            copied.pop();
+        }
+        self.taken += 1;
+        copied.pop()
+    }
+}

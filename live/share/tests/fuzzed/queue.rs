@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use super::ground::Done;
 use super::{Ground, Scene};
-use crate::account::{Order, Policy};
+use crate::account::{ByLine, Order};
 use crate::objects::{Got, Queue};
 use crate::payload::{marked, number};
 
@@ -28,7 +28,9 @@ struct Object<const N: usize, Q: Queue<N>> {
     /// Values taken by pushes that are complete.
     complete: Cell<u64>,
     /// The queue on a list, while no operation was interrupted by another.
-    policy: RefCell<Option<Policy>>,
+    policy: RefCell<Option<ByLine>>,
+    /// Pops of this reader since one that was interrupted.
+    alone: Cell<usize>,
     /// Values popped since an end wrote, and how often a stranger had written then.
     popped: Cell<(u64, u64)>,
     /// What the ends of QrtR know, where that is known.
@@ -74,7 +76,8 @@ pub(super) fn build<const N: usize, Q: Queue<N>>(ground: Ground) -> Rc<dyn Scene
         reader: RefCell::new(Some((reader, Order::default()))),
         pushed: Cell::new(0),
         complete: Cell::new(0),
-        policy: RefCell::new(Some(Policy::new(Q::WHEN_FULL, CAPACITY))),
+        policy: RefCell::new(Some(ByLine::new(Q::WHEN_FULL, CAPACITY, N))),
+        alone: Cell::new(0),
         popped: Cell::new((0, 0)),
         known: RefCell::new(Known { writer: Known::writer(&ground), reader: Known::reader(&ground) }),
         ground,
@@ -130,6 +133,9 @@ impl<const N: usize, Q: Queue<N>> Object<N, Q> {
         let complete = self.complete.get();
         let tail = self.ground.word(TAIL);
         let Done { result: got, alone, still } = self.ground.run(Q::POP_STEPS, || Q::pop(&mut reader));
+        self.alone.set(if alone { self.alone.get() + 1 } else { 0 });
+        // What was handed out was also copied by one of them.
+        let copied_alone = self.alone.get() > ByLine::values(Q::WHEN_FULL, N);
         let mut policy = self.policy.borrow_mut();
         if self.ground.is_honest() {
             order.judge::<N, Q>(got, complete, CAPACITY, || self.pushed.get());
@@ -143,7 +149,7 @@ impl<const N: usize, Q: Queue<N>> Object<N, Q> {
             }
         } else {
             *policy = None;
-            if let (Got::Value((value, _)), true) = (got, alone)
+            if let (Got::Value((value, _)), true) = (got, copied_alone)
                 && !self.ground.is_garbage(&value)
                 && value != [0; N]
             {
@@ -206,6 +212,10 @@ impl<const N: usize, Q: Queue<N>> Scene for Object<N, Q> {
             }
         } else if let Some((reader, order)) = self.reader.take() {
             drop(reader);
+            if let Some(policy) = &mut *self.policy.borrow_mut() {
+                policy.succeed();
+            }
+            self.alone.set(0);
             // SAFETY: the reader before is gone.
             let attach = || unsafe { Q::reader(self.ground.memory(), CAPACITY) };
             self.reader.replace(Some((self.ground.run(ATTACH_STEPS, attach).result, order)));

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What all ends of a kind can do, whatever their protocol: one form of each operation and of its result, for code that
+//! is generic over protocols.
+//!
+//! | kind             | a writer: [`Write`], [`Push`] | a reader: [`Read`], [`Newer`], [`Pop`]                        |
+//! |------------------|-------------------------------|---------------------------------------------------------------|
+//! | the newest value | `Result<(), E>`               | `Result<Option<T>, E>`, with its version `Result<Option<Sample<T>>, E>` |
+//! | every value      | `Result<(), E>`               | `Result<Option<Popped<T>>, E>`                                |
+//!
+//! `None`: nothing was written yet, nothing is new, nothing waits. `E` says why one attempt failed, and is
+//! [`Infallible`] where none can. Each call is one attempt, with the bounds of the protocol's own operation, which it
+//! calls. What else an end can do (slices, chunks, several attempts, values lent in place) is its protocol's own.
+//!
+//! ```
+//! use taut_share::ends::{Pop, Push};
+//! use taut_share::{Line, Memory, queue::{qrtr, qrtwo}};
+//!
+//! /// Moves what waits on: how many were lost.
+//! fn forward<R: Pop, W: Push<Value = R::Value>>(from: &mut R, to: &mut W) -> Result<u64, R::Error> {
+//!     let mut lost = 0;
+//!     while let Some(popped) = from.pop()? {
+//!         lost += popped.lost + u64::from(to.push(&popped.value).is_err());
+//!     }
+//!     Ok(lost)
+//! }
+//!
+//! let (mut first, mut second) = ([const { Line::new() }; 4], [const { Line::new() }; 3]);
+//! let (mut writer, mut reader) = qrtwo::pair::<u64>(Memory::new(&mut first), 2, 0)?;
+//! let (mut onward, mut last) = qrtr::pair::<u64>(Memory::new(&mut second), 1)?;
+//! (1..=3).for_each(|n| writer.push(&n));
+//! assert_eq!(forward(&mut reader, &mut onward), Ok(2));
+//! assert_eq!(last.pop(), Ok(Some(2)));
+//! # Ok::<(), taut_share::LayoutError>(())
+//! ```
+
+use core::convert::Infallible;
+
+use crate::Plain;
+use crate::queue::qrtr;
+pub use crate::queue::ring::Popped;
+use crate::queue::ring::{self, Overtaken, Policy, Trace};
+pub use crate::state::Sample;
+use crate::state::{
+    Overrun, chen, double_buffer, emeralds, hybrid, improved_chen, improved_double_buffer, nbw_temporal,
+    peterson, presence, sdrtr, sdrtw, spinlock,
+};
+
+/// The end of a state that writes.
+pub trait Write {
+    /// What is written.
+    type Value: Plain;
+    /// Why an attempt failed.
+    type Error;
+
+    /// Makes `value` the newest.
+    ///
+    /// # Errors
+    ///
+    /// By the protocol; the newest value is the one before.
+    fn write(&mut self, value: &Self::Value) -> Result<(), Self::Error>;
+}
+
+/// An end of a state that reads.
+pub trait Read {
+    /// What is read.
+    type Value: Plain;
+    /// Why an attempt failed.
+    type Error;
+
+    /// The newest value; `None` before the first write.
+    ///
+    /// # Errors
+    ///
+    /// By the protocol.
+    fn read(&mut self) -> Result<Option<Self::Value>, Self::Error>;
+
+    /// [`Read::read`] into `value`, which does not move a large one again: whether there is one.
+    ///
+    /// # Errors
+    ///
+    /// By the protocol; `value` holds anything then.
+    fn read_into(&mut self, value: &mut Self::Value) -> Result<bool, Self::Error>;
+}
+
+/// An end of a state that reads, and knows which value it has read last.
+pub trait Newer: Read {
+    /// The newest value, if this end has not read it yet.
+    ///
+    /// # Errors
+    ///
+    /// By the protocol.
+    fn read_if_newer(&mut self) -> Result<Option<Sample<Self::Value>>, Self::Error>;
+}
+
+/// The end of a queue that pushes.
+pub trait Push {
+    /// What is pushed.
+    type Value: Plain;
+    /// Why a value was refused.
+    type Error;
+
+    /// Appends a copy of `value`.
+    ///
+    /// # Errors
+    ///
+    /// By the protocol: the queue did not take it.
+    fn push(&mut self, value: &Self::Value) -> Result<(), Self::Error>;
+}
+
+/// An end of a queue that pops.
+pub trait Pop {
+    /// What is popped.
+    type Value: Plain;
+    /// Why an attempt failed.
+    type Error;
+
+    /// Takes the oldest value, with the number of those lost before it; `None` if none is waiting.
+    ///
+    /// # Errors
+    ///
+    /// By the protocol: nothing was taken.
+    fn pop(&mut self) -> Result<Option<Popped<Self::Value>>, Self::Error>;
+
+    /// [`Pop::pop`] into `value`, which does not move a large one again: the number of those lost before it.
+    ///
+    /// # Errors
+    ///
+    /// By the protocol: nothing was taken, and `value` holds anything.
+    fn pop_into(&mut self, value: &mut Self::Value) -> Result<Option<u64>, Self::Error>;
+}
+
+/// Writers that may be refused, by the operation that is one attempt.
+macro_rules! writers {
+    ($($module:ident $error:ty: $write:ident)*) => {$(
+        impl<T: Plain> Write for $module::Writer<'_, T> {
+            type Value = T;
+            type Error = $error;
+
+            #[inline]
+            fn write(&mut self, value: &T) -> Result<(), $error> {
+                self.$write(value)
+            }
+        }
+    )*};
+}
+writers! {
+    sdrtr sdrtr::NotPublished: try_publish
+    spinlock spinlock::Busy: try_write
+}
+
+/// Writers that always succeed.
+macro_rules! sure_writers {
+    ($($module:ident)*) => {$(
+        impl<T: Plain> Write for $module::Writer<'_, T> {
+            type Value = T;
+            type Error = Infallible;
+
+            #[inline]
+            fn write(&mut self, value: &T) -> Result<(), Infallible> {
+                $module::Writer::write(self, value);
+                Ok(())
+            }
+        }
+    )*};
+}
+sure_writers!(hybrid chen double_buffer presence peterson nbw_temporal emeralds improved_double_buffer sdrtw);
+
+/// Readers of which an attempt may fail, by the operations that are one.
+macro_rules! readers {
+    ($($module:ident $end:ident $error:ty: $read:ident $into:ident $newer:ident)*) => {$(
+        impl<T: Plain> Read for $module::$end<'_, T> {
+            type Value = T;
+            type Error = $error;
+
+            #[inline]
+            fn read(&mut self) -> Result<Option<T>, $error> {
+                Ok($module::$end::$read(self)?.map(|sample| sample.value))
+            }
+
+            #[inline]
+            fn read_into(&mut self, value: &mut T) -> Result<bool, $error> {
+                Ok($module::$end::$into(self, value)?.is_some())
+            }
+        }
+
+        impl<T: Plain> Newer for $module::$end<'_, T> {
+            #[inline]
+            fn read_if_newer(&mut self) -> Result<Option<Sample<T>>, $error> {
+                $module::$end::$newer(self)
+            }
+        }
+    )*};
+}
+readers! {
+    hybrid Observer Overrun: try_read try_read_into read_if_newer
+    nbw_temporal Reader Overrun: read read_into read_if_newer
+    emeralds SlowReader Overrun: read read_into read_if_newer
+    improved_double_buffer FastReader Overrun: read_sample read_into read_if_newer
+    sdrtw Reader sdrtw::Retry: try_read try_read_into read_if_newer
+    spinlock Reader spinlock::Busy: try_read try_read_into try_read_if_newer
+}
+
+/// Readers that always succeed.
+macro_rules! sure_readers {
+    ($($module:ident $end:ident)*) => {$(
+        impl<T: Plain> Read for $module::$end<'_, T> {
+            type Value = T;
+            type Error = Infallible;
+
+            #[inline]
+            fn read(&mut self) -> Result<Option<T>, Infallible> {
+                Ok($module::$end::read(self))
+            }
+
+            #[inline]
+            fn read_into(&mut self, value: &mut T) -> Result<bool, Infallible> {
+                Ok($module::$end::read_into(self, value).is_some())
+            }
+        }
+
+        impl<T: Plain> Newer for $module::$end<'_, T> {
+            #[inline]
+            fn read_if_newer(&mut self) -> Result<Option<Sample<T>>, Infallible> {
+                Ok($module::$end::read_if_newer(self))
+            }
+        }
+    )*};
+}
+sure_readers! {
+    hybrid Reader
+    chen Reader
+    double_buffer Reader
+    presence Reader
+    peterson Reader
+    improved_chen SlowReader
+    improved_double_buffer SlowReader
+}
+
+impl<T: Plain> Read for sdrtr::Reader<'_, T> {
+    type Value = T;
+    type Error = Infallible;
+
+    #[inline]
+    fn read(&mut self) -> Result<Option<T>, Infallible> {
+        Ok(sdrtr::Reader::read(self))
+    }
+
+    #[inline]
+    fn read_into(&mut self, value: &mut T) -> Result<bool, Infallible> {
+        Ok(sdrtr::Reader::read_into(self, value))
+    }
+}
+
+impl<T: Plain> Push for qrtr::Writer<'_, T> {
+    type Value = T;
+    type Error = qrtr::Full<()>;
+
+    #[inline]
+    fn push(&mut self, value: &T) -> Result<(), qrtr::Full<()>> {
+        self.push_from(value)
+    }
+}
+
+impl<T: Plain> Pop for qrtr::Reader<'_, T> {
+    type Value = T;
+    type Error = qrtr::Corrupt;
+
+    #[inline]
+    fn pop(&mut self) -> Result<Option<Popped<T>>, qrtr::Corrupt> {
+        Ok(qrtr::Reader::pop(self)?.map(|value| Popped { value, lost: 0 }))
+    }
+
+    #[inline]
+    fn pop_into(&mut self, value: &mut T) -> Result<Option<u64>, qrtr::Corrupt> {
+        Ok(qrtr::Reader::pop_into(self, value)?.then_some(0))
+    }
+}
+
+impl<T: Plain, P: Policy> Push for ring::Writer<'_, T, P> {
+    type Value = T;
+    type Error = Infallible;
+
+    #[inline]
+    fn push(&mut self, value: &T) -> Result<(), Infallible> {
+        ring::Writer::push(self, value);
+        Ok(())
+    }
+}
+
+impl<T: Plain, P: Policy, H: Trace> Pop for ring::Reader<'_, T, P, H> {
+    type Value = T;
+    type Error = Overtaken;
+
+    #[inline]
+    fn pop(&mut self) -> Result<Option<Popped<T>>, Overtaken> {
+        ring::Reader::pop(self)
+    }
+
+    #[inline]
+    fn pop_into(&mut self, value: &mut T) -> Result<Option<u64>, Overtaken> {
+        ring::Reader::pop_into(self, value)
+    }
+}

@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Objects that have their memory on the heap, for threads of one process: two lines, and each end goes where it is
+//! wanted.
+//!
+//! ```
+//! use taut_share::ends::{Pop, Push};
+//! use taut_share::owned;
+//!
+//! let (mut writer, mut reader) = owned::qrtwo::<f64>(1024)?;
+//! let control = std::thread::spawn(move || (1..=3).for_each(|n| _ = writer.push(&f64::from(n))));
+//! control.join().unwrap();
+//! assert_eq!(reader.pop().map(|popped| popped.map(|popped| popped.value)), Ok(Some(1.0)));
+//! assert!(reader.is_abandoned());
+//! # Ok::<(), taut_share::LayoutError>(())
+//! ```
+//!
+//! ```
+//! use taut_share::ends::{Newer, Read, Write};
+//! use taut_share::owned;
+//!
+//! let (mut control, mut readers) = owned::states::<[f32; 3]>(2)?;
+//! let mut display = readers.pop().unwrap();
+//! std::thread::spawn(move || control.write(&[0.5, 1.0, 1.5])).join().unwrap();
+//! assert_eq!(display.read(), Ok(Some([0.5, 1.0, 1.5])));
+//! assert_eq!(display.read_if_newer(), Ok(None));
+//! # Ok::<(), taut_share::LayoutError>(())
+//! ```
+//!
+//! An [`Owned`] end does what [`ends`](crate::ends) says of its kind; for everything else that its protocol has, there is
+//! [`Owned::with`]. The functions here allocate, and the last end of an object frees its memory when it is dropped:
+//! neither is for a real-time thread, which rather gives its end back (`JoinHandle::join`). No operation in between
+//! allocates. Processes share objects in a segment instead. [`dbp`](crate::state::dbp) and [`tccp`](crate::state::tccp)
+//! are not here: a dispatcher has their ends.
+//!
+//! # What the types forbid
+//!
+//! No end leaves its memory behind: not as a result,
+//!
+//! ```compile_fail
+//! let (writer, mut reader) = taut_share::owned::qrtwo::<u64>(4).unwrap();
+//! let follower = reader.with(|reader| reader.follower());
+//! ```
+//!
+//! not by a place outside,
+//!
+//! ```compile_fail,E0521
+//! let (writer, mut reader) = taut_share::owned::qrtwo::<u64>(4).unwrap();
+//! let mut kept = None;
+//! reader.with(|reader| kept = Some(reader.follower()));
+//! ```
+//!
+//! nor by an exchange with an end on other memory:
+//!
+//! ```compile_fail,E0521
+//! let (mut one, _) = taut_share::owned::qrtwo::<u64>(4).unwrap();
+//! let (mut other, _) = taut_share::owned::qrtwo::<u64>(4).unwrap();
+//! one.with(|one| other.with(|other| core::mem::swap(one, other)));
+//! ```
+//!
+//! An end is one thread's:
+//!
+//! ```compile_fail,E0277
+//! fn shared<T: Sync>(_: &T) {}
+//! let (writer, reader) = taut_share::owned::qrtr::<u64>(4).unwrap();
+//! shared(&reader);
+//! ```
+//! ```compile_fail,E0599
+//! let (writer, reader) = taut_share::owned::qrtr::<u64>(4).unwrap();
+//! let second = writer.clone();
+//! ```
+
+extern crate alloc;
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::mem::{ManuallyDrop, transmute_copy};
+use core::ptr::NonNull;
+
+use taut_atomic::{LINE_BYTES, Line, Memory};
+
+use crate::ends::{Newer, Pop, Popped, Push, Read, Sample, Write};
+use crate::queue::ring::{self, Kept, Policy, Trace, Untold};
+use crate::queue::{qrtr, qrtwc, qrtwo};
+use crate::state::{
+    chen, double_buffer, emeralds, hybrid, improved_chen, improved_double_buffer, improved_peterson,
+    nbw_temporal, peterson, presence, sdrtr, sdrtw, spinlock,
+};
+use crate::{LayoutError, Plain, bulk};
+
+/// Memory on the heap, until the last end on it is gone.
+struct Block(NonNull<[Line]>);
+
+// SAFETY: it holds memory and frees it, nothing else; whoever touches that has a proof of its own (`Memory`).
+unsafe impl Send for Block {}
+// SAFETY: as above; there is nothing that a shared one does.
+unsafe impl Sync for Block {}
+
+impl Block {
+    /// Zeros.
+    fn new(bytes: usize) -> Result<Arc<Self>, LayoutError> {
+        let (count, mut lines) = (bytes.div_ceil(LINE_BYTES), Vec::new());
+        lines.try_reserve_exact(count).map_err(|_| LayoutError::TooSmall { needed: bytes, given: 0 })?;
+        lines.resize_with(count, Line::new);
+        // SAFETY: a box is not null.
+        Ok(Arc::new(Self(unsafe { NonNull::new_unchecked(Box::into_raw(lines.into_boxed_slice())) })))
+    }
+
+    /// Memory for one object.
+    ///
+    /// # Safety
+    ///
+    /// Called once. Whatever is made from the result is not used after this block was dropped.
+    unsafe fn memory(&self) -> Memory<'_> {
+        // SAFETY: lines are aligned, and there until the drop; nobody else touches them (called once), of any process.
+        unsafe { Memory::from_raw(self.0.cast(), size_of::<Line>() * self.0.len()) }
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        // SAFETY: out of a box (`new`), and nobody has it any more: every end on it keeps the block (`Owned`).
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+    }
+}
+
+/// An end of an object of this crate.
+///
+/// # Safety
+///
+/// `On<'m>` is `Self` in all but that lifetime, which is the memory's. What [`ends`](crate::ends) says of it gives out
+/// nothing of that lifetime.
+pub unsafe trait End: Send + 'static {
+    /// This end, on memory that lives for `'m`.
+    type On<'m>;
+}
+
+macro_rules! ends {
+    ($($module:ident $end:ident)*) => {$(
+        // SAFETY: the same by its definition; values and errors have no lifetime.
+        unsafe impl<T: Plain> End for $module::$end<'static, T> {
+            type On<'m> = $module::$end<'m, T>;
+        }
+    )*};
+}
+ends! {
+    hybrid Writer hybrid Reader hybrid Observer
+    chen Writer chen Reader
+    double_buffer Writer double_buffer Reader
+    presence Writer presence Reader
+    peterson Writer peterson Reader
+    nbw_temporal Writer nbw_temporal Reader
+    emeralds Writer emeralds SlowReader
+    improved_chen SlowReader
+    improved_double_buffer Writer improved_double_buffer SlowReader improved_double_buffer FastReader
+    sdrtr Writer sdrtr Reader
+    sdrtw Writer sdrtw Reader
+    spinlock Writer spinlock Reader
+    qrtr Writer qrtr Reader
+    bulk Sender bulk Receiver
+}
+
+// SAFETY: as above.
+unsafe impl<T: Plain, P: Policy + Send + 'static> End for ring::Writer<'static, T, P> {
+    type On<'m> = ring::Writer<'m, T, P>;
+}
+
+// SAFETY: as above.
+unsafe impl<T: Plain, P: Policy + Send + 'static> End for ring::Reader<'static, T, P, Kept<'static>> {
+    type On<'m> = ring::Reader<'m, T, P, Kept<'m>>;
+}
+
+// SAFETY: as above.
+unsafe impl<T: Plain, P: Policy + Send + 'static> End for ring::Reader<'static, T, P, Untold> {
+    type On<'m> = ring::Reader<'m, T, P, Untold>;
+}
+
+/// An end, and its part in the memory of its object.
+pub struct Owned<E> {
+    /// On the memory of `block`, and dropped before it.
+    end: E,
+    block: Arc<Block>,
+}
+
+impl<E: End> Owned<E> {
+    /// # Safety
+    ///
+    /// `end` is on the memory of `block`, or on memory that lives for ever.
+    unsafe fn new(end: E::On<'_>, block: &Arc<Block>) -> Self {
+        let end = ManuallyDrop::new(end);
+        // SAFETY: the same type but for a lifetime (End), and not dropped twice. The block is kept for as long as the
+        // end, of which nothing with that lifetime is given out (`with`; the traits: End).
+        let end = unsafe { transmute_copy::<ManuallyDrop<E::On<'_>>, E>(&end) };
+        Self { end, block: Arc::clone(block) }
+    }
+
+    /// Uses the end with all that its protocol has. Nothing that is on the object's memory leaves `using`.
+    ///
+    /// ```
+    /// let (mut writer, mut reader) = taut_share::owned::qrtr::<u64>(8)?;
+    /// assert_eq!(writer.with(|writer| writer.push_slice(&[1, 2, 3])), 3);
+    /// assert_eq!(reader.with(|reader| reader.read_chunk(2).map(|chunk| chunk.iter().sum())), Ok(3));
+    /// # Ok::<(), taut_share::LayoutError>(())
+    /// ```
+    #[inline]
+    pub fn with<R>(&mut self, using: impl for<'m> FnOnce(&mut E::On<'m>) -> R) -> R {
+        // SAFETY: the same type but for a lifetime (End), borrowed as `self` is. `using` works for each lifetime: what it
+        // puts there is made from this end or lives for ever, and what it keeps does not have it.
+        using(unsafe { &mut *(&raw mut self.end).cast::<E::On<'_>>() })
+    }
+
+    /// Whether all other ends of the object have been dropped. True stays true as long as this one makes no more, and
+    /// says that all they did is there: a reader that now pops until nothing waits has had everything.
+    pub fn is_abandoned(&mut self) -> bool {
+        // Not the count, which says nothing of what the others did.
+        Arc::get_mut(&mut self.block).is_some()
+    }
+}
+
+impl<E: End + Clone> Clone for Owned<E> {
+    /// One more end of the same object, if its protocol lets it be cloned.
+    fn clone(&self) -> Self {
+        Self { end: self.end.clone(), block: Arc::clone(&self.block) }
+    }
+}
+
+impl<T: Plain> Owned<hybrid::Reader<'static, T>> {
+    /// See [`hybrid::Reader::observer`].
+    pub fn observer(&self) -> Owned<hybrid::Observer<'static, T>> {
+        Owned { end: self.end.observer(), block: Arc::clone(&self.block) }
+    }
+}
+
+impl<T: Plain, P: Policy, H: Trace> Owned<ring::Reader<'static, T, P, H>> {
+    /// See [`ring::Reader::follower`].
+    pub fn follower(&self) -> Owned<ring::Reader<'static, T, P, Untold>> {
+        Owned { end: self.end.follower(), block: Arc::clone(&self.block) }
+    }
+}
+
+impl<E: Write> Write for Owned<E> {
+    type Value = E::Value;
+    type Error = E::Error;
+
+    #[inline]
+    fn write(&mut self, value: &E::Value) -> Result<(), E::Error> {
+        self.end.write(value)
+    }
+}
+
+impl<E: Read> Read for Owned<E> {
+    type Value = E::Value;
+    type Error = E::Error;
+
+    #[inline]
+    fn read(&mut self) -> Result<Option<E::Value>, E::Error> {
+        self.end.read()
+    }
+
+    #[inline]
+    fn read_into(&mut self, value: &mut E::Value) -> Result<bool, E::Error> {
+        self.end.read_into(value)
+    }
+}
+
+impl<E: Newer> Newer for Owned<E> {
+    #[inline]
+    fn read_if_newer(&mut self) -> Result<Option<Sample<E::Value>>, E::Error> {
+        self.end.read_if_newer()
+    }
+}
+
+impl<E: Push> Push for Owned<E> {
+    type Value = E::Value;
+    type Error = E::Error;
+
+    #[inline]
+    fn push(&mut self, value: &E::Value) -> Result<(), E::Error> {
+        self.end.push(value)
+    }
+}
+
+impl<E: Pop> Pop for Owned<E> {
+    type Value = E::Value;
+    type Error = E::Error;
+
+    #[inline]
+    fn pop(&mut self) -> Result<Option<Popped<E::Value>>, E::Error> {
+        self.end.pop()
+    }
+
+    #[inline]
+    fn pop_into(&mut self, value: &mut E::Value) -> Result<Option<u64>, E::Error> {
+        self.end.pop_into(value)
+    }
+}
+
+/// Both ends of an object.
+pub type Pair<W, R> = Result<(Owned<W>, Owned<R>), LayoutError>;
+/// The writer of an object, and its readers.
+pub type Group<W, R> = Result<(Owned<W>, Vec<Owned<R>>), LayoutError>;
+/// The writer of an object, its slow readers, and a fast one.
+pub type Mixed<W, S, F> = Result<(Owned<W>, Vec<Owned<S>>, Owned<F>), LayoutError>;
+
+/// Functions that make an object on a block of its own, of so many bytes.
+macro_rules! objects {
+    ($($(#[doc = $doc:literal])* $form:ident $name:ident($($argument:ident),*) -> $result:ty: $bytes:expr, $make:expr;)*) => {$(
+        $(#[doc = $doc])*
+        ///
+        /// # Errors
+        ///
+        /// [`LayoutError`]: the protocol's; `TooSmall` if there is no such memory.
+        pub fn $name<T: Plain>($($argument: u32),*) -> $result {
+            let block = Block::new($bytes)?;
+            // SAFETY: once, and every end keeps the block.
+            objects!($form block, $make(unsafe { block.memory() } $(, $argument)*)?)
+        }
+    )*};
+    // SAFETY of each: the ends are on the block.
+    (pair $block:ident, $ends:expr) => {{
+        let (writer, reader) = $ends;
+        // SAFETY: as above.
+        Ok(unsafe { (Owned::new(writer, &$block), Owned::new(reader, &$block)) })
+    }};
+    (group $block:ident, $ends:expr) => {{
+        let (writer, readers) = $ends;
+        // SAFETY: as above.
+        let readers = readers.map(|reader| unsafe { Owned::new(reader, &$block) }).collect();
+        // SAFETY: as above.
+        Ok((unsafe { Owned::new(writer, &$block) }, readers))
+    }};
+    (mixed $block:ident, $ends:expr) => {{
+        let (writer, slow, fast) = $ends;
+        // SAFETY: as above.
+        let slow = slow.map(|reader| unsafe { Owned::new(reader, &$block) }).collect();
+        // SAFETY: as above.
+        Ok(unsafe { (Owned::new(writer, &$block), slow, Owned::new(fast, &$block)) })
+    }};
+}
+objects! {
+    /// The newest value, for one reader, by the default: [`hybrid`](mod@hybrid).
+    pair state() -> Pair<hybrid::Writer<'static, T>, hybrid::Reader<'static, T>>:
+        hybrid::bytes::<T>(1, hybrid::spare::<T>()), hybrid::pair::<T>;
+    /// The newest value, for so many readers, by the default: [`hybrid`](mod@hybrid).
+    group states(readers) -> Group<hybrid::Writer<'static, T>, hybrid::Reader<'static, T>>:
+        hybrid::bytes::<T>(readers, hybrid::spare::<T>()),
+        |memory, readers| hybrid::group::<T>(memory, readers, hybrid::spare::<T>());
+    /// The newest value out of real-time code, for readers that try again: [`hybrid::observed`].
+    pair observed() -> Pair<hybrid::Writer<'static, T>, hybrid::Observer<'static, T>>:
+        hybrid::bytes::<T>(0, hybrid::observed_spare::<T>()),
+        |memory| hybrid::observed::<T>(memory, hybrid::observed_spare::<T>());
+    /// The newest value, for so many readers: [`chen`](mod@chen).
+    group chen(readers) -> Group<chen::Writer<'static, T>, chen::Reader<'static, T>>:
+        chen::bytes::<T>(readers), chen::group::<T>;
+    /// The newest value, for so many readers: [`double_buffer`](mod@double_buffer).
+    group double_buffer(readers) -> Group<double_buffer::Writer<'static, T>, double_buffer::Reader<'static, T>>:
+        double_buffer::bytes::<T>(readers), double_buffer::group::<T>;
+    /// The newest value, for so many readers: [`presence`](mod@presence).
+    group presence(readers) -> Group<presence::Writer<'static, T>, presence::Reader<'static, T>>:
+        presence::bytes::<T>(readers), presence::group::<T>;
+    /// The newest value, for so many readers: [`peterson`](mod@peterson).
+    group peterson(readers) -> Group<peterson::Writer<'static, T>, peterson::Reader<'static, T>>:
+        peterson::bytes::<T>(readers).ok_or(LayoutError::Readers)?, peterson::group::<T>;
+    /// The newest value under a lock, for so many readers: [`spinlock`](mod@spinlock).
+    group spinlock(readers) -> Group<spinlock::Writer<'static, T>, spinlock::Reader<'static, T>>:
+        spinlock::bytes::<T>(), spinlock::group::<T>;
+    /// The newest value, for a real-time reader: [`sdrtr`](mod@sdrtr).
+    pair sdrtr() -> Pair<sdrtr::Writer<'static, T>, sdrtr::Reader<'static, T>>:
+        sdrtr::bytes::<T>(), sdrtr::pair::<T>;
+    /// The newest value, on one slot: [`sdrtw`](mod@sdrtw).
+    pair sdrtw() -> Pair<sdrtw::Writer<'static, T>, sdrtw::Reader<'static, T>>:
+        sdrtw::bytes::<T>(), sdrtw::pair::<T>;
+    /// The newest value, for readers of known speed: [`nbw_temporal`](mod@nbw_temporal).
+    pair nbw_temporal(buffers) -> Pair<nbw_temporal::Writer<'static, T>, nbw_temporal::Reader<'static, T>>:
+        nbw_temporal::bytes::<T>(buffers).ok_or(LayoutError::Buffers)?, nbw_temporal::pair::<T>;
+    /// The newest value, for slow readers and fast ones: [`improved_chen`](mod@improved_chen).
+    mixed improved_chen(slow, overlaps) -> Mixed<hybrid::Writer<'static, T>, improved_chen::SlowReader<'static, T>,
+            hybrid::Observer<'static, T>>:
+        improved_chen::bytes::<T>(slow, overlaps), improved_chen::group::<T>;
+    /// The newest value, for slow readers and fast ones:
+    /// [`improved_double_buffer`](mod@improved_double_buffer).
+    mixed improved_double_buffer(slow, overlaps) -> Mixed<improved_double_buffer::Writer<'static, T>,
+            improved_double_buffer::SlowReader<'static, T>, improved_double_buffer::FastReader<'static, T>>:
+        improved_double_buffer::bytes::<T>(slow, overlaps).ok_or(LayoutError::Buffers)?,
+        improved_double_buffer::group::<T>;
+    /// The newest value, for slow readers and fast ones: [`improved_peterson`](mod@improved_peterson).
+    mixed improved_peterson(slow, buffers) -> Mixed<peterson::Writer<'static, T>, peterson::Reader<'static, T>,
+            nbw_temporal::Reader<'static, T>>:
+        improved_peterson::bytes::<T>(slow, buffers).ok_or(LayoutError::Buffers)?, improved_peterson::group::<T>;
+    /// The newest value, for slow readers and fast ones: [`emeralds`](mod@emeralds).
+    mixed emeralds(slow, buffers) -> Mixed<emeralds::Writer<'static, T>, emeralds::SlowReader<'static, T>,
+            nbw_temporal::Reader<'static, T>>:
+        emeralds::bytes::<T>(slow, buffers).ok_or(LayoutError::Buffers)?, emeralds::group::<T>;
+    /// Every value; refused when full: [`qrtr`](mod@qrtr).
+    pair qrtr(capacity) -> Pair<qrtr::Writer<'static, T>, qrtr::Reader<'static, T>>:
+        qrtr::bytes::<T>(capacity).ok_or(LayoutError::Capacity)?, qrtr::pair::<T>;
+    /// Every value; when full, the oldest makes room: [`qrtwo`](mod@qrtwo), with the spare slots that
+    /// [`ring::spare`] advises.
+    pair qrtwo(capacity) -> Pair<qrtwo::Writer<'static, T>, qrtwo::Reader<'static, T>>:
+        ring::bytes::<T>(capacity, ring::spare::<T>()).ok_or(LayoutError::Capacity)?,
+        |memory, capacity| qrtwo::pair::<T>(memory, capacity, ring::spare::<T>());
+    /// Every value; when full, all that wait make room: [`qrtwc`](mod@qrtwc), with the spare slots that
+    /// [`ring::spare`] advises.
+    pair qrtwc(capacity) -> Pair<qrtwc::Writer<'static, T>, qrtwc::Reader<'static, T>>:
+        ring::bytes::<T>(capacity, ring::spare::<T>()).ok_or(LayoutError::Capacity)?,
+        |memory, capacity| qrtwc::pair::<T>(memory, capacity, ring::spare::<T>());
+    /// Large blocks that are not copied: [`bulk`](mod@bulk), by [`Owned::with`].
+    pair bulk(blocks) -> Pair<bulk::Sender<'static, T>, bulk::Receiver<'static, T>>:
+        bulk::bytes::<T>(blocks).ok_or(LayoutError::Capacity)?, bulk::pair::<T>;
+}

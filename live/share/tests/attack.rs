@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What safe code can try against the objects: sizes that overflow, values of no bytes, loans that are forgotten, panics in
+//! what is lent. Each is refused, or harmless; under Miri also to the memory.
+#![cfg(not(any(loom, shuttle)))]
+#![allow(clippy::unwrap_used, reason = "a test: helpers too")]
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use taut_share::state::flow::Shape;
+use taut_share::state::{
+    chen, dbp, double_buffer, emeralds, hybrid, improved_chen, improved_double_buffer, improved_peterson,
+    nbw_temporal, peterson, presence, sdrtr, sdrtw, spinlock, tccp,
+};
+use taut_share::{Line, List, Memory, Plain, bulk, queue};
+
+/// So large that a few of them are more bytes than a number holds.
+type Huge = [u64; 1 << 57];
+
+fn lines(count: usize) -> Vec<Line> {
+    (0..count).map(|_| Line::new()).collect()
+}
+
+/// Whatever the numbers are, an object that does not fit is refused: no size wraps around to a small one.
+#[test]
+fn sizes_that_overflow_are_refused() {
+    let mut lines = lines(4);
+    for many in [0, 1, 2, 3, 7, 8, 62, 63, 64, 255, 1 << 16, 1 << 31, u32::MAX - 1, u32::MAX] {
+        macro_rules! refused {
+            ($($make:expr),* $(,)?) => {
+                $({
+                    let make = $make;
+                    assert!(make(Memory::new(&mut lines)), "{} with {many}", stringify!($make));
+                })*
+            };
+        }
+        refused!(
+            |m| sdrtr::pair::<Huge>(m).is_err(),
+            |m| sdrtw::pair::<Huge>(m).is_err(),
+            |m| chen::group::<Huge>(m, many).is_err(),
+            |m| double_buffer::group::<Huge>(m, many).is_err(),
+            |m| presence::group::<Huge>(m, many).is_err(),
+            |m| peterson::group::<Huge>(m, many).is_err(),
+            |m| spinlock::group::<Huge>(m, many).is_err(),
+            |m| nbw_temporal::pair::<Huge>(m, many).is_err(),
+            |m| queue::qrtr::pair::<Huge>(m, many).is_err(),
+            |m| bulk::pair::<Huge>(m, many).is_err(),
+        );
+        for more in [0, 1, 2, 5, 62, 1 << 31, u32::MAX] {
+            refused!(
+                |m| hybrid::group::<Huge>(m, many, more).is_err(),
+                |m| hybrid::observed::<Huge>(m, more).is_err(),
+                |m| improved_chen::group::<Huge>(m, many, more).is_err(),
+                |m| improved_double_buffer::group::<Huge>(m, many, more).is_err(),
+                |m| improved_peterson::group::<Huge>(m, many, more).is_err(),
+                |m| emeralds::group::<Huge>(m, many, more).is_err(),
+                |m| queue::qrtwo::pair::<Huge>(m, many, more).is_err(),
+                |m| queue::qrtwc::pair::<Huge>(m, many, more).is_err(),
+            );
+            for buffers in [0, 1, 3, 1 << 31, u32::MAX] {
+                let shape = Shape { lower: many, higher: more, buffers };
+                refused!(
+                    |m| dbp::group::<Huge>(m, shape).is_err(),
+                    |m| tccp::group::<Huge>(m, shape).is_err(),
+                    |m| tccp::newest::<Huge>(m, shape).is_err(),
+                );
+            }
+        }
+    }
+}
+
+/// The same with small values, of which too many are asked for: refused, or it fits.
+#[test]
+fn small_values_in_large_numbers_fit_or_are_refused() {
+    fn each<T: Plain>() {
+        let mut lines = lines(4);
+        for many in [0, 1, 2, 63, 64, 1 << 16, 1 << 31, u32::MAX] {
+            let _ = chen::group::<T>(Memory::new(&mut lines), many).is_ok();
+            let _ = double_buffer::group::<T>(Memory::new(&mut lines), many).is_ok();
+            let _ = presence::group::<T>(Memory::new(&mut lines), many).is_ok();
+            let _ = peterson::group::<T>(Memory::new(&mut lines), many).is_ok();
+            let _ = queue::qrtr::pair::<T>(Memory::new(&mut lines), many).is_ok();
+            let _ = queue::qrtwo::pair::<T>(Memory::new(&mut lines), many, many).is_ok();
+            let _ = bulk::pair::<T>(Memory::new(&mut lines), many).is_ok();
+            let _ = nbw_temporal::pair::<T>(Memory::new(&mut lines), many).is_ok();
+            for shape in
+                [Shape { lower: many, higher: 1, buffers: 3 }, Shape { lower: 1, higher: 0, buffers: many }]
+            {
+                let _ = dbp::group::<T>(Memory::new(&mut lines), shape).is_ok();
+                let _ = tccp::group::<T>(Memory::new(&mut lines), shape).is_ok();
+            }
+        }
+    }
+    each::<()>();
+    each::<[u8; 0]>();
+    each::<u8>();
+    each::<[u8; 3]>();
+    each::<List<u8, 0>>();
+    each::<List<[u8; 0], { usize::MAX }>>();
+}
+
+/// A list of as many items of no bytes as there can be.
+#[test]
+fn lists_of_nothing() {
+    type Nothing = List<[u8; 0], { usize::MAX }>;
+    let mut list = Nothing::of(&[[]; 3]).unwrap();
+    assert!(list.extend(&[[]; 4]));
+    assert_eq!((list.len(), list.as_slice().len(), list.as_mut_slice().len()), (7, 7, 7));
+    let mut lines = lines(8);
+    let (mut writer, mut reader) = queue::qrtr::pair::<Nothing>(Memory::new(&mut lines), 2).unwrap();
+    writer.push(list).unwrap();
+    assert_eq!(reader.pop().unwrap().unwrap().len(), 7);
+}
+
+/// A longer list that stood in a place before does not show in a shorter one.
+#[test]
+fn a_list_has_no_items_of_its_predecessor() {
+    let mut lines = lines(8);
+    let (mut writer, mut reader) = queue::qrtr::pair::<List<u8, 20>>(Memory::new(&mut lines), 1).unwrap();
+    for bytes in [&b"a long one, whole"[..], b"short", b"", b"x"] {
+        writer.push(List::of(bytes).unwrap()).unwrap();
+        assert_eq!(&*reader.pop().unwrap().unwrap(), bytes);
+        writer.push_with(|list| list.as_mut_slice().fill(b'?')).ok().unwrap();
+        reader
+            .pop_with(|list| assert!(list.len() <= 20 && list.iter().all(|byte| *byte == b'?')))
+            .unwrap()
+            .unwrap();
+    }
+}
+
+/// Chunks that are forgotten, or dropped in the middle: their values were not sent, or not received, and nothing is lent twice
+/// at a time.
+#[test]
+#[allow(
+    clippy::forget_non_drop,
+    clippy::drop_non_drop,
+    reason = "it holds whether a chunk has a destructor or not"
+)]
+fn forgotten_chunks() {
+    let mut lines = lines(8);
+    let (mut writer, mut reader) = queue::qrtr::pair::<u64>(Memory::new(&mut lines), 4).unwrap();
+    for round in 0..10 {
+        let mut chunk = writer.write_chunk(4);
+        chunk.iter_mut().for_each(|place| *place = u64::MAX);
+        if round % 2 == 0 {
+            std::mem::forget(chunk)
+        } else {
+            drop(chunk)
+        }
+        writer.push(round).unwrap();
+        writer.push(round + 100).unwrap();
+        let chunk = reader.read_chunk(2).unwrap();
+        assert!(chunk.iter().copied().eq([round, round + 100]));
+        if round % 2 == 0 {
+            std::mem::forget(chunk)
+        } else {
+            drop(chunk)
+        }
+        while reader.pop().unwrap().is_some() {}
+    }
+}
+
+/// Loans that are forgotten cost a block each, and no more.
+#[test]
+fn forgotten_loans() {
+    let mut lines = lines(16);
+    let (sender, receiver) = bulk::pair::<[u64; 2]>(Memory::new(&mut lines), 4).unwrap();
+    std::mem::forget(sender.loan().unwrap());
+    let mut loan = sender.loan().unwrap();
+    *loan = [1, 2];
+    loan.send();
+    let received = receiver.receive().unwrap().unwrap();
+    let mut others = Vec::new();
+    while let Some(mut loan) = sender.loan_or_recall() {
+        *loan = [7, 7];
+        others.push(loan);
+    }
+    assert_eq!((*received, others.len()), ([1, 2], 2), "what is forgotten, or received, is not lent");
+    std::mem::forget(received);
+    drop(others);
+    let mut lent = Vec::new();
+    while let Some(loan) = sender.loan_or_recall() {
+        lent.push(loan);
+    }
+    assert_eq!(lent.len(), 2);
+}
+
+/// A panic in what a value is lent to: the object goes on, for this end and for the other.
+#[test]
+fn panics_in_what_is_lent() {
+    fn panics(work: &mut dyn FnMut()) {
+        assert!(catch_unwind(AssertUnwindSafe(work)).is_err());
+    }
+    let stop = || resume_unwind(Box::new(()));
+    let mut lines = lines(64);
+
+    let (mut writer, mut readers) = chen::group::<[u64; 2]>(Memory::new(&mut lines), 1).unwrap();
+    let mut reader = readers.next().unwrap();
+    writer.write(&[1, 1]);
+    panics(&mut || {
+        writer.write_with(|value| {
+            value[0] = 2;
+            stop()
+        })
+    });
+    panics(&mut || {
+        reader.read_with(|_| stop());
+    });
+    assert_eq!(reader.read(), Some([1, 1]));
+    writer.write(&[3, 3]);
+    assert_eq!(reader.read(), Some([3, 3]));
+
+    let (mut writer, mut readers) = presence::group::<[u64; 2]>(Memory::new(&mut lines), 1).unwrap();
+    let mut reader = readers.next().unwrap();
+    writer.write(&[1, 1]);
+    panics(&mut || {
+        writer.write_with(|value| {
+            value[0] = 2;
+            stop()
+        })
+    });
+    panics(&mut || {
+        reader.read_with(|_| stop());
+    });
+    assert_eq!(reader.read(), Some([1, 1]));
+    writer.write(&[3, 3]);
+    assert_eq!(reader.read(), Some([3, 3]));
+
+    let (mut writer, mut readers) = double_buffer::group::<[u64; 2]>(Memory::new(&mut lines), 1).unwrap();
+    let mut reader = readers.next().unwrap();
+    writer.write(&[1, 1]);
+    panics(&mut || {
+        writer.write_with(|value| {
+            value[0] = 2;
+            stop()
+        })
+    });
+    panics(&mut || {
+        reader.read_with(|_| stop());
+    });
+    writer.write(&[3, 3]);
+    assert_eq!(reader.read(), Some([3, 3]));
+
+    let (mut writer, mut reader) = queue::qrtr::pair::<[u64; 2]>(Memory::new(&mut lines), 2).unwrap();
+    writer.push([1, 1]).unwrap();
+    panics(&mut || {
+        let _ = writer.push_with(|value| {
+            value[0] = 2;
+            stop()
+        });
+    });
+    panics(&mut || {
+        let _ = reader.pop_with(|_| stop());
+    });
+    writer.push([3, 3]).unwrap();
+    let left: Vec<_> = std::iter::from_fn(|| reader.pop().unwrap()).collect();
+    assert!(left == [[1, 1], [3, 3]] || left == [[3, 3]], "{left:?}");
+
+    let (mut writer, mut reader) = sdrtr::pair::<[u64; 2]>(Memory::new(&mut lines)).unwrap();
+    writer.try_publish(&[1, 1]).unwrap();
+    panics(&mut || {
+        reader.read_with(|_| stop());
+    });
+    writer.try_publish(&[3, 3]).unwrap();
+    assert_eq!(reader.read(), Some([3, 3]));
+}
