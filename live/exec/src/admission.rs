@@ -18,7 +18,7 @@ use taut_event::Kind;
 use taut_policy::Misuse;
 
 use crate::jobs::{Arrived, Task};
-use crate::state::{BACKLOG_MAX, NEVER, State};
+use crate::state::{BEYOND_BACKLOG, NEVER, State};
 use crate::task::Release;
 use crate::worker::Works;
 
@@ -33,33 +33,31 @@ pub(crate) struct Admission {
     last: Arrived,
     /// Releases before this one have been recorded, as admitted or as dropped.
     recorded: u64,
+    /// From the first to the last of those that found no room to wait, as long as they are not recorded.
+    beyond: Option<(u64, u64)>,
 }
 
 impl Task {
     /// A job of it that is not complete, the first.
     pub(crate) fn unfinished(&self) -> Option<u64> {
-        let waits = || (self.waiting > 0).then(|| self.behind[usize::from(self.first)].number);
-        if self.active { Some(self.job.number) } else { waits() }
+        if self.active { Some(self.job.number) } else { self.backlog.next().map(|arrived| arrived.number) }
     }
 
     /// Whether its work is to be asked, when it has no job.
     pub(crate) fn is_open(&self) -> bool {
-        self.admission.asked && (self.waiting > 0 || self.admission.dropped)
-    }
-
-    /// Takes the first of those that wait.
-    pub(crate) fn take_waiting(&mut self) -> Option<Arrived> {
-        self.waiting = self.waiting.checked_sub(1)?;
-        let arrived = self.behind[usize::from(self.first)];
-        self.first = (self.first + 1) % BACKLOG_MAX as u8;
-        Some(arrived)
+        self.admission.asked && (self.backlog.count() > 0 || self.admission.dropped)
     }
 }
 
 impl State {
     /// A release of a task whose jobs have to be admitted; whether it was dropped.
-    pub(crate) fn note_release(&mut self, task: u32, arrived: Arrived, dropped: bool) {
+    /// `beyond`: as no more may wait.
+    pub(crate) fn note_release(&mut self, task: u32, arrived: Arrived, (dropped, beyond): (bool, bool)) {
         let admission = &mut self.tasks[task as usize].admission;
+        if beyond {
+            let first = admission.beyond.map_or(arrived.number, |(first, _)| first);
+            admission.beyond = Some((first, arrived.number));
+        }
         admission.last = arrived;
         admission.dropped |= dropped;
     }
@@ -84,7 +82,7 @@ impl State {
     /// Nothing begins any more.
     fn drop_waiting(&mut self, task: u32, now_ns: u64) {
         let slot = &mut self.tasks[task as usize];
-        let waiting = u64::from(std::mem::take(&mut slot.waiting));
+        let waiting = u64::from(slot.backlog.clear());
         slot.outcome.released -= waiting;
         slot.outcome.skipped += waiting;
         self.record_dropped(task, u64::MAX, now_ns);
@@ -93,14 +91,23 @@ impl State {
     /// Records the releases before one that were dropped.
     fn record_dropped(&mut self, task: u32, before: u64, now_ns: u64) {
         let slot = &mut self.tasks[task as usize];
-        let Admission { last, recorded, .. } = slot.admission;
+        let Admission { last, recorded, beyond, .. } = slot.admission;
         let period_ns = if let Release::Periodic { period, .. } = slot.release { period.as_ns() } else { 0 };
         let end = before.min(slot.next);
         slot.admission.recorded = recorded.max(end);
+        slot.admission.beyond = beyond.filter(|(_, last)| *last >= end);
+        // One that was paused meanwhile looks as if there had been no room.
+        let is_beyond = |number: u64| beyond.is_some_and(|(first, last)| (first..=last).contains(&number));
         for number in recorded..end {
             let behind_ns = period_ns.saturating_mul(last.number.saturating_sub(number));
             let arrival_ns = last.arrival_ns.saturating_sub(behind_ns);
-            self.log.job(arrival_ns.min(now_ns), Kind::Skip, task, number, 0);
+            self.log.job(
+                arrival_ns.min(now_ns),
+                Kind::Skip,
+                task,
+                number,
+                if is_beyond(number) { BEYOND_BACKLOG } else { 0 },
+            );
         }
     }
 
@@ -109,7 +116,7 @@ impl State {
         let slot = &mut self.tasks[task as usize];
         slot.admission.dropped = false;
         let next = slot.next;
-        let Some(arrived) = slot.take_waiting() else {
+        let Some(arrived) = slot.backlog.pop() else {
             self.record_dropped(task, next, now_ns);
             return Ok(());
         };
@@ -131,8 +138,8 @@ impl State {
         if !self.admits {
             return NEVER;
         }
-        let waiting = self.tasks.iter().filter(|slot| slot.admission.asked && slot.waiting > 0);
-        waiting.map(|slot| slot.behind[usize::from(slot.first)].arrival_ns).min().unwrap_or(NEVER)
+        let waiting = self.tasks.iter().filter(|slot| slot.admission.asked);
+        waiting.filter_map(|slot| slot.backlog.next()).map(|next| next.arrival_ns).min().unwrap_or(NEVER)
     }
 }
 
@@ -178,13 +185,14 @@ impl Admissions {
         }
     }
 
-    /// Asks, outside of the core's state, for a work may wait for a lock; whether there is something to tell.
-    pub(crate) fn ask(&mut self, works: &Works<'_>) -> bool {
+    /// Asks, outside of the core's state, for a work may wait for a lock; whether there is something to tell. A work that
+    /// panics admits nothing, and calls `panicked`.
+    pub(crate) fn ask(&mut self, works: &Works<'_>, panicked: &(dyn Fn() + Sync)) -> bool {
         for asked in &mut self.asked {
             // SAFETY: the task has no job, and gets none before we tell of it; so nobody else has its work, and what the
             // last job did came before the visit in which this was noted.
             let work = unsafe { &mut *works.works[asked.task as usize].get() };
-            asked.admitted = work.admit(asked.next, asked.begins);
+            asked.admitted = works.call(panicked, || work.admit(asked.next, asked.begins)) == Some(true);
         }
         self.asked.iter().any(|asked| asked.admitted)
     }

@@ -168,7 +168,7 @@ impl Shared {
     fn set_level(&self, state: &mut State, task: u32, to: Attribute) -> Result<(), ChangeError> {
         let was = Self::level(state, task)?;
         let slot = &state.tasks[task as usize];
-        if slot.active || slot.waiting > 0 {
+        if slot.active || slot.backlog.count() > 0 {
             return Err(ChangeError::Active { task });
         }
         match to {

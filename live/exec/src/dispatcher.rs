@@ -18,7 +18,7 @@ use crate::state::NEVER;
 use crate::worker::Works;
 
 /// The dispatcher of a core, until it has been stopped and all jobs are complete. `stop` is for a task whose overrun stops
-/// everything.
+/// everything, `panicked` for a work that panics when it is asked.
 pub(crate) fn dispatch(
     shared: &Shared,
     works: &Works<'_>,
@@ -26,6 +26,7 @@ pub(crate) fn dispatch(
     mut ahead: Option<Ahead>,
     origin_ns: u64,
     stop: &(dyn Fn(u32) + Sync),
+    panicked: &(dyn Fn() + Sync),
 ) {
     let mut admissions = Admissions::new(works.works.len());
     // There is one dispatcher.
@@ -97,7 +98,7 @@ pub(crate) fn dispatch(
         if over {
             break;
         }
-        if !admissions.ask(works) {
+        if !admissions.ask(works, panicked) {
             bells.sleep(shared, calls, (first, now_ns), admissions.wait());
         }
     }

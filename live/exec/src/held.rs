@@ -89,12 +89,12 @@ impl Job<'_> {
 
     fn inside<T, R>(&mut self, held: Holding<'_, '_, T>, section: impl FnOnce(&mut T, &mut Self) -> R) -> R {
         let depth = Depth::of(self);
+        // Behind it, so that a panic drops it first: it is given back before anybody asks whether the job slept.
+        let held = held;
         // SAFETY: we hold the lock until `held` is given back or dropped, which is after the last use of the reference; not
         // twice, for sections are not inside of others; what the last holder did is seen by the lock's own orderings.
         let result = unsafe { held.asking.inner.with(|value| section(value, depth.0)) };
         held.give_back();
-        drop(depth);
-        self.after_section();
         result
     }
 }
@@ -112,6 +112,7 @@ impl<'d, 'j> Depth<'d, 'j> {
 impl Drop for Depth<'_, '_> {
     fn drop(&mut self) {
         self.0.depth -= 1;
+        self.0.after_section();
     }
 }
 

@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use taut_event::Kind;
 use taut_policy::Light;
 use taut_sys::clock;
+use taut_sys::interrupt::Seat;
 use taut_sys::switched::SwitchMark;
 use taut_time::Instant;
 
@@ -39,7 +40,7 @@ pub trait Work: Send {
     /// begin a job, if it `begins` one. Those before it of which nothing was heard were dropped, and it may have to do
     /// something in their place before. `false` puts it off: asked again whenever the dispatcher looks, at the latest when one
     /// of [`Setup::admission_bell`](crate::Setup::admission_bell) has rung. Only while the task has no job. *Real-time*: must be
-    /// bounded; it may wait for a lock that others have for a short time, and for nothing else.
+    /// bounded; it may wait for a lock that others have for a short time, and for nothing else. A panic is as one of a job.
     fn admit(&mut self, next: u64, begins: bool) -> bool {
         let _ = (next, begins);
         true
@@ -70,6 +71,8 @@ pub struct Job<'j> {
     lacks: u64,
     /// Whether its thread has been switched out.
     pub(crate) watched: SwitchMark,
+    /// Its thread's.
+    seat: &'j Seat,
     stays: PhantomData<*mut ()>,
 }
 
@@ -80,11 +83,28 @@ impl<'j> Job<'j> {
         task: u32,
         arrived: Arrived,
         deadline_ns: u64,
+        seat: &'j Seat,
     ) -> Self {
         let listed = shared.listed.get(shared.words * task as usize).copied().unwrap_or(0);
         let lacks = key::lacks(shared.brand, listed);
         let watched = shared.watched;
-        Self { shared, worker, task, deadline_ns, arrived, depth: 0, lacks, watched, stays: PhantomData }
+        Self {
+            shared,
+            worker,
+            task,
+            deadline_ns,
+            arrived,
+            depth: 0,
+            lacks,
+            watched,
+            seat,
+            stays: PhantomData,
+        }
+    }
+
+    /// Where its thread says what it has, for whoever ends the process.
+    pub fn seat(&self) -> &'j Seat {
+        self.seat
     }
 
     /// The same job, for as long as this borrow: to be kept in something that is passed on.

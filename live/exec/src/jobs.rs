@@ -19,6 +19,93 @@ pub(crate) struct Arrived {
     pub(crate) arrival_ns: u64,
 }
 
+/// Stretches of releases that may wait: in each, one follows another as the calendar has them.
+const STRETCHES_MAX: usize = 8;
+
+/// Releases that follow one another by the calendar.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stretch {
+    first: Arrived,
+    count: u32,
+}
+
+/// Releases that wait behind a job that is not complete, in their order. However many there are, they take the same room: what the
+/// calendar says of those that follow one another is not kept. A pause makes a gap, and what no calendar knows is a stretch by
+/// itself: of both there is room for eight.
+#[derive(Clone, Debug)]
+pub(crate) struct Backlog {
+    stretches: [Stretch; STRETCHES_MAX],
+    /// The first of those in use.
+    first: usize,
+    used: usize,
+    count: u32,
+    limit: u32,
+    /// 0 of releases that no calendar knows.
+    period_ns: u64,
+}
+
+impl Backlog {
+    fn new(limit: u32, release: Release) -> Self {
+        let period_ns = if let Release::Periodic { period, .. } = release { period.as_ns() } else { 0 };
+        let stretches = [Stretch::default(); STRETCHES_MAX];
+        Self { stretches, first: 0, used: 0, count: 0, limit, period_ns }
+    }
+
+    pub(crate) fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// The one that is next.
+    pub(crate) fn next(&self) -> Option<Arrived> {
+        (self.used > 0).then(|| self.stretches[self.first].first)
+    }
+
+    /// Puts one behind all others; whether there was room.
+    pub(crate) fn push(&mut self, arrived: Arrived) -> bool {
+        if self.count >= self.limit {
+            return false;
+        }
+        let period_ns = self.period_ns;
+        if let Some(at) = self.used.checked_sub(1) {
+            let last = &mut self.stretches[(self.first + at) % STRETCHES_MAX];
+            let behind = u64::from(last.count);
+            let arrival_ns = last.first.arrival_ns.saturating_add(period_ns.saturating_mul(behind));
+            if period_ns > 0 && arrived == (Arrived { number: last.first.number + behind, arrival_ns }) {
+                last.count += 1;
+                self.count += 1;
+                return true;
+            }
+        }
+        if self.used == STRETCHES_MAX {
+            return false;
+        }
+        self.stretches[(self.first + self.used) % STRETCHES_MAX] = Stretch { first: arrived, count: 1 };
+        self.used += 1;
+        self.count += 1;
+        true
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Arrived> {
+        let arrived = self.next()?;
+        self.count -= 1;
+        let stretch = &mut self.stretches[self.first];
+        stretch.count -= 1;
+        stretch.first.number += 1;
+        stretch.first.arrival_ns = stretch.first.arrival_ns.saturating_add(self.period_ns);
+        if stretch.count == 0 {
+            self.first = (self.first + 1) % STRETCHES_MAX;
+            self.used -= 1;
+        }
+        Some(arrived)
+    }
+
+    /// Forgets all; how many there were.
+    pub(crate) fn clear(&mut self) -> u32 {
+        (self.first, self.used) = (0, 0);
+        std::mem::take(&mut self.count)
+    }
+}
+
 /// What became of a task's jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TaskOutcome {
@@ -30,6 +117,8 @@ pub struct TaskOutcome {
     pub missed: u64,
     /// Releases that were dropped, or skipped by the overrun policy.
     pub skipped: u64,
+    /// Of those, how many were dropped as no more may wait behind a job that is not complete.
+    pub beyond_backlog: u64,
     /// Jobs that were told to end early.
     pub killed: u64,
     /// Jobs that used up their budget and were not complete.
@@ -68,12 +157,13 @@ pub(crate) struct Task {
     /// Who runs it; [`NONE`] until it has begun.
     pub(crate) worker: u32,
     pub(crate) job: Arrived,
-    pub(crate) behind: [Arrived; BACKLOG_MAX],
-    pub(crate) first: u8,
-    pub(crate) waiting: u8,
+    /// Those that have been released and wait behind it, or to be admitted.
+    pub(crate) backlog: Backlog,
     /// What its job may have of the core, and has had.
     pub(crate) budget: Budget,
     pub(crate) budget_ns: u64,
+    /// By when its job must have ended, from its arrival.
+    pub(crate) limit_ns: u64,
     /// The processor time that its thread had used when the job began; [`NEVER`] until it has.
     pub(crate) began_ns: u64,
     /// How often it may be looked what it has used of its budget.
@@ -108,7 +198,6 @@ pub(crate) struct Task {
 impl Task {
     pub(crate) fn new(setup: &TaskSetup, rule: Rule) -> Self {
         let (next, active, worker, job) = (0, false, NONE, Arrived::default());
-        let (behind, first, waiting) = ([job; BACKLOG_MAX], 0, 0);
         let (wants, killed, outcome) = (NONE, false, TaskOutcome::default());
         let budget = setup.budget.unwrap_or(Duration::MAX);
         let mut admission = Admission::default();
@@ -121,11 +210,10 @@ impl Task {
             active,
             worker,
             job,
-            behind,
-            first,
-            waiting,
+            backlog: Backlog::new(setup.backlog.unwrap_or(BACKLOG_MAX as u32).max(1), setup.release),
             budget: Budget::new(budget),
             budget_ns: budget.as_ns(),
+            limit_ns: setup.limit.map_or(u64::MAX, Duration::as_ns),
             began_ns: NEVER,
             looks_left: LOOKS,
             exhausted: false,
@@ -161,5 +249,52 @@ impl Task {
     /// Whether its locks need more than the local rule's word.
     pub(crate) fn is_special(&self) -> bool {
         self.killed || self.across || self.sinks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use super::*;
+
+    /// Against a queue of all of them, with gaps.
+    #[test]
+    fn a_backlog_is_a_queue_with_a_limit() {
+        let periodic = Release::Periodic { period: Duration::from_ns(10), offset: Duration::ZERO };
+        for (release, limit) in
+            [(periodic, 5), (periodic, 1_000), (Release::ByHand, 1_000), (Release::ByHand, 3)]
+        {
+            let (mut backlog, mut queue) = (Backlog::new(limit, release), VecDeque::new());
+            let (mut random, mut number, mut refused, mut most) = (7u64, 0, 0, 0);
+            for _ in 0..20_000 {
+                random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+                let step = random >> 33;
+                // Long waves of growing and shrinking.
+                if step % 100 < if number / 3_000 % 2 == 0 { 70 } else { 30 } {
+                    number += u64::from(step % 997 == 0);
+                    let arrived = Arrived { number, arrival_ns: 3 + 10 * number };
+                    number += 1;
+                    if backlog.push(arrived) {
+                        queue.push_back(arrived);
+                    } else {
+                        refused += 1;
+                        assert!(queue.len() >= (limit as usize).min(STRETCHES_MAX), "{limit}");
+                    }
+                } else {
+                    assert_eq!(backlog.pop(), queue.pop_front());
+                }
+                assert_eq!((backlog.count() as usize, backlog.next()), (queue.len(), queue.front().copied()));
+                most = most.max(queue.len());
+            }
+            assert!(most <= limit as usize);
+            let calendar = release != Release::ByHand;
+            assert!(
+                if calendar && limit == 1_000 { most > 200 } else { refused > 0 },
+                "{release:?} {most} {refused}"
+            );
+            assert_eq!(backlog.clear() as usize, queue.len());
+            assert_eq!((backlog.pop(), backlog.count()), (None, 0));
+        }
     }
 }

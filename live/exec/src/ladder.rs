@@ -16,6 +16,9 @@
 //!
 //! Under ceilings, SRP and DFP jobs come and go as on a stack, and the threads' first rungs, one each, always fit.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
 use taut_sys::{ESRCH, Error, thread};
 
 /// The priority above all rungs: who waited for something of another core.
@@ -56,6 +59,8 @@ fn gone_is_fine(set: Result<(), Error>) -> Result<(), Error> {
 #[derive(Debug)]
 pub(crate) struct Ladder {
     pub(crate) workers: Box<[Worker]>,
+    /// The priority that each thread has, or is about to be given: for who looks from outside of the core's state.
+    pub(crate) given: Arc<[AtomicU8]>,
     rungs: u8,
     /// Whether Linux is told; without the privilege rungs are not kept.
     real: bool,
@@ -68,7 +73,12 @@ impl Ladder {
     pub(crate) fn new(workers: usize, real: bool) -> Self {
         let worker = |at: usize| Worker { tid: 0, rung: at as u8 + 1, task: NONE, parked: false, lent: 0 };
         let rungs = (2 * workers).min(WORKERS_MAX) as u8;
-        Self { workers: (0..workers).map(worker).collect(), rungs, real, refused: None }
+        let given = (0..workers).map(|_| AtomicU8::new(0)).collect();
+        let ladder = Self { workers: (0..workers).map(worker).collect(), given, rungs, real, refused: None };
+        for (given, priority) in ladder.given.iter().zip(ladder.priorities()) {
+            given.store(priority, Ordering::Relaxed);
+        }
+        ladder
     }
 
     /// The SCHED_FIFO priority of a rung; of rung 0 that of jobs that may run when nobody else wants to.
@@ -119,6 +129,7 @@ impl Ladder {
             // Whatever it is lifted to, Linux is told.
             worker.rung = OFF;
             let tid = worker.tid;
+            self.given[at as usize].store(RETURNING, Ordering::Relaxed);
             self.note(thread::set_fifo_of(tid, RETURNING));
         }
     }
@@ -159,6 +170,7 @@ impl Ladder {
         if self.real && worker.rung != rung {
             worker.rung = rung;
             let Worker { tid, lent, .. } = *worker;
+            self.given[at].store(priority, Ordering::Relaxed);
             // The thread is there and the priority was had at the start; but limits can be changed from outside.
             self.note(thread::set_fifo_of(tid, priority));
             if lent != 0 {

@@ -169,6 +169,7 @@ impl Shared {
     pub(crate) fn give_back_in_panic(&self, job: &Job<'_>, resource: Light, poison: &Poison) {
         poison.put(job.task);
         self.give_back(job, resource);
+        job.after_section();
     }
 
     fn give_back_with_care(&self, mut inside: Inside<'_>, me: u32, task: u32, resource: u32) {

@@ -22,7 +22,7 @@ use crate::resource::Resource;
 use crate::rule::Rule;
 use crate::serving::{ServerId, ServerSetup};
 use crate::task::{CoreId, Release, TaskId, TaskSetup};
-use crate::violation::{self, Handler};
+use crate::violation::Handler;
 
 /// A core, as it is set up.
 pub(crate) struct CoreSetup<'w> {
@@ -84,7 +84,7 @@ impl<'w> Setup<'w> {
             tasks: 0,
             servers: 0,
             resources: 0,
-            handler: violation::tell,
+            handler: |violation| violation.tell(),
             on_stop: None,
             delay_ns: 0,
             #[cfg(test)]

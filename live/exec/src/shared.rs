@@ -21,7 +21,8 @@
 //! and two jobs do not hold it at once, since the state's rule has one holder, which it gives to the one that runs.
 
 use std::cell::{OnceCell, UnsafeCell};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use taut_event::{Count, Kind};
 use taut_lock::gate::Gate;
@@ -48,6 +49,8 @@ use crate::violation::{Found, Handler, Violation};
 pub(crate) struct Shared {
     mark: Mark,
     cell: UnsafeCell<State>,
+    /// The task whose job was chosen last, or [`NONE`]: what the state says, for those who are not inside of it.
+    seen: AtomicU32,
     /// Whether Linux keeps to the priorities that it is told.
     pub(crate) strict: bool,
     pub(crate) cpu: u32,
@@ -93,6 +96,12 @@ pub(crate) struct Shared {
     pub(crate) any_back: AtomicBool,
     /// Of each thread of the pool, once it has started.
     pub(crate) tids: Box<[AtomicI32]>,
+    /// The priority that each of them has been given.
+    pub(crate) given: Arc<[AtomicU8]>,
+    /// The dispatcher's thread, while it dispatches; else 0.
+    pub(crate) dispatcher: AtomicI32,
+    /// The least priority that one of the pool may have.
+    pub(crate) least_priority: u8,
     pub(crate) handler: Handler,
     /// In tests, how much later than it could the dispatcher tells anything.
     pub(crate) delay_ns: u64,
@@ -197,6 +206,7 @@ impl Shared {
     pub(crate) fn new(parts: Parts) -> Self {
         let Parts { mut state, strict, cpu, listed, words, resources, shares, .. } = parts;
         let Parts { brand, names, by_hand, handler, delay_ns, .. } = parts;
+        let (given, least_priority) = (state.ladder.given.clone(), state.ladder.priority(0));
         let tids = state.ladder.workers.iter().map(|_| AtomicI32::new(0)).collect();
         let reader = CpuReader::new();
         let switched = SwitchMark::new();
@@ -215,6 +225,7 @@ impl Shared {
             watched: if strict { switched } else { SwitchMark::none() },
             triggers: state.tasks.iter().map(|_| AtomicU32::new(0)).collect(),
             cell: UnsafeCell::new(state),
+            seen: AtomicU32::new(NONE),
             call: AtomicU32::new(0),
             quit: AtomicBool::new(false),
             stop: AtomicBool::new(false),
@@ -230,6 +241,9 @@ impl Shared {
             back,
             any_back: AtomicBool::new(false),
             tids,
+            given,
+            dispatcher: AtomicI32::new(0),
+            least_priority,
             handler,
             delay_ns,
             #[cfg(test)]
@@ -323,17 +337,19 @@ impl Shared {
             // Threads stand where they should not, since they are parked.
             interrupt::stay();
         }
-        (self.handler)(&Violation { cpu: self.cpu, who, chosen, found });
+        // A panic of ours is nobody else's.
+        let outside = if found == Found::Panic { None } else { self.outside() };
+        (self.handler)(&Violation { cpu: self.cpu, who, chosen, found, outside });
         std::process::abort()
     }
 
-    /// One that a job found. Best effort, for whoever is inside may go on at the same time: names do not change.
+    /// One that a job found, inside of the state or not: so the state is not looked at. Best effort, for whoever is inside may
+    /// go on at the same time: names do not change.
     #[cold]
     #[inline(never)]
     pub(crate) fn found(&self, task: u32, found: Found) -> ! {
         let name = |task: u32| self.names.get(task as usize).map(String::as_str);
-        // SAFETY: a plain integer that nobody borrows; the process ends whatever it is.
-        let chosen = unsafe { std::ptr::addr_of!((*self.cell.get()).chosen).read_volatile() };
+        let chosen = self.seen.load(Ordering::Relaxed);
         self.violation(name(task).unwrap_or("the dispatcher"), name(chosen), found)
     }
 
@@ -427,13 +443,13 @@ impl Shared {
         if !self.strict {
             return self.lock();
         }
-        let mut inside = Inside { shared: self };
-        let task = inside.state().chosen;
+        // Of the state nothing is looked at before it is clear that we are inside.
+        let task = self.seen.load(Ordering::Relaxed);
         if !self.mark.is_set() {
             self.found(task, Found::NotChosen);
         }
         self.on_cpu(task);
-        inside
+        Inside { shared: self }
     }
 
     /// One that comes back from a sleep for what other cores use goes inside; `None` if the dispatcher will tell of it.
@@ -510,6 +526,7 @@ impl Shared {
         now_ns: u64,
     ) -> Next {
         let next = state.settle(chosen, caller, now_ns, self.strict);
+        self.seen.store(state.chosen, Ordering::Relaxed);
         if let Some(error) = state.ladder.take_refused() {
             self.found(state.chosen, Found::System(error));
         }

@@ -27,7 +27,7 @@ use crate::state::State;
 use crate::worker::{Works, work};
 
 /// The dispatcher's priority.
-const DISPATCHER: u8 = 98;
+pub(crate) const DISPATCHER: u8 = 98;
 /// Bytes of a thread's stack, present before release 0.
 const STACK_BYTES: usize = 256 << 10;
 /// From the moment at which all threads are ready to release 0.
@@ -117,7 +117,7 @@ impl Setup<'_> {
     /// [`SetupError`]: nothing has run.
     ///
     /// # Panics
-    /// If a job panicked, when all threads have ended.
+    /// If a job panicked, or a work that was asked whether it begins, when all threads have ended.
     pub fn run<R>(
         mut self,
         wanted: Wanted,
@@ -173,18 +173,22 @@ impl Setup<'_> {
                     count += 1;
                 }
                 let (start, control, indices, all) = (&start, &control, &indices[at], &shareds);
+                let panicked = &panicked;
                 let station = station(DISPATCHER);
                 let spawned = builder("dispatch", shared.cpu).spawn_scoped(threads, move || {
                     let ahead = || if is_strict { Ahead::new() } else { None };
+                    shared.dispatcher.store(thread::tid(), Ordering::Release);
                     if let Some((origin_ns, ahead)) = start.at_station(station, ahead) {
-                        dispatch(shared, works, bells, ahead, origin_ns, &|task| {
+                        let stop = |task: u32| {
                             control.overrun(indices[task as usize]);
                             stop_all(all);
                             if let Some(told) = on_stop {
-                                told(indices[task as usize]);
+                                let _ = works.call(panicked, || told(indices[task as usize]));
                             }
-                        });
+                        };
+                        dispatch(shared, works, bells, ahead, origin_ns, &stop, panicked);
                     }
+                    shared.dispatcher.store(0, Ordering::Release);
                 });
                 spawned
                     .map_err(|error| SetupError::Thread(format!("no thread for a dispatcher: {error}")))?;

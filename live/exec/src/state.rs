@@ -18,8 +18,11 @@ use crate::log::{Level, Log};
 use crate::serving::Serving;
 use crate::task::Release;
 
-/// Jobs of a task that may wait behind one that is not complete; those that come then are dropped.
+/// Jobs of a task that may wait behind one that is not complete, unless [`crate::TaskSetup::backlog`] says otherwise; those that
+/// come then are dropped.
 pub const BACKLOG_MAX: usize = 8;
+/// The value of a `Skip` of a release that was dropped as no more may wait.
+pub(crate) const BEYOND_BACKLOG: u64 = 1;
 /// Releases that one visit of the dispatcher tells at most; after a stall it comes at once again.
 const TOLD_MAX: u32 = 128;
 /// No release.
@@ -196,6 +199,7 @@ impl State {
         let late = now_ns.saturating_sub(arrival_ns);
         slot.outcome.lateness_max_ns = slot.outcome.lateness_max_ns.max(late);
         let mut skip = self.stopping || slot.paused;
+        let mut beyond = false;
         let asked = slot.admission.asked;
         // What a pause drops is no overrun.
         if let Some(running) = slot.unfinished().filter(|_| !slot.paused) {
@@ -211,10 +215,15 @@ impl State {
             if task == self.chosen && slot.is_special() {
                 self.pass = NOBODY;
             }
-            skip |= usize::from(slot.waiting) == BACKLOG_MAX;
+        }
+        let slot = &mut self.tasks[task as usize];
+        if !skip && (slot.active || asked) {
+            beyond = !slot.backlog.push(arrived);
+            skip = beyond;
+            slot.outcome.beyond_backlog += u64::from(beyond);
         }
         if asked {
-            self.note_release(task, arrived, skip);
+            self.note_release(task, arrived, (skip, beyond));
         }
         let slot = &mut self.tasks[task as usize];
         if skip {
@@ -222,7 +231,8 @@ impl State {
             if asked {
                 return Ok(());
             }
-            self.log.job(arrival_ns, Kind::Skip, task, arrived.number, 0);
+            let why = if beyond { BEYOND_BACKLOG } else { 0 };
+            self.log.job(arrival_ns, Kind::Skip, task, arrived.number, why);
             return Ok(());
         }
         slot.outcome.released += 1;
@@ -230,9 +240,7 @@ impl State {
             self.log.job(arrival_ns, Kind::Release, task, arrived.number, late);
         }
         if slot.active || asked {
-            let place = (usize::from(slot.first) + usize::from(slot.waiting)) % BACKLOG_MAX;
-            slot.behind[place] = arrived;
-            slot.waiting += 1;
+            // It waits.
             return Ok(());
         }
         self.open(task, arrived, now_ns)
@@ -299,7 +307,7 @@ impl State {
             // Whoever completes it asks for the next.
             return Ok(());
         }
-        while let Some(arrived) = slot.take_waiting() {
+        while let Some(arrived) = slot.backlog.pop() {
             if !self.stopping {
                 return self.open(task, arrived, now_ns);
             }

@@ -32,6 +32,8 @@ pub struct TaskSetup {
     pub(crate) release: Release,
     pub(crate) overrun: Overrun,
     pub(crate) budget: Option<Duration>,
+    /// See [`TaskSetup::limit`].
+    pub(crate) limit: Option<Duration>,
     pub(crate) server: Option<ServerId>,
     pub(crate) uses: Vec<(u64, u32)>,
     pub(crate) recorded_as: Option<u16>,
@@ -39,6 +41,7 @@ pub struct TaskSetup {
     pub(crate) shares: bool,
     pub(crate) admitted: bool,
     pub(crate) lends: bool,
+    pub(crate) backlog: Option<u32>,
 }
 
 impl TaskSetup {
@@ -53,12 +56,14 @@ impl TaskSetup {
             release,
             overrun,
             budget: None,
+            limit: None,
             server: None,
             uses,
             recorded_as,
             shares: false,
             admitted: false,
             lends: false,
+            backlog: None,
         }
     }
 
@@ -79,11 +84,20 @@ impl TaskSetup {
     /// What happens when a job uses up its budget, or is released while the one before it is not complete. A job is ended
     /// where it asks: at its next lock or [`Job::checkpoint`](crate::Job::checkpoint). One whose budget is used up goes on
     /// until then as a demoted one does: when nothing else of its core wants to run, as soon as it holds nothing. Of those
-    /// that wait behind another, [`BACKLOG_MAX`](crate::BACKLOG_MAX) at most do, and others are dropped. That a job stops
+    /// that wait behind another, as many do as [`TaskSetup::backlog`] says, and others are dropped. That a job stops
     /// everything, [`Exec::wait`](crate::Exec::wait) tells.
     #[must_use]
     pub fn overrun(mut self, overrun: Overrun) -> Self {
         self.overrun = overrun;
+        self
+    }
+
+    /// How many released jobs may wait behind one that is not complete, at least 1; [`BACKLOG_MAX`](crate::BACKLOG_MAX) if nobody
+    /// says. Those that are released then are dropped, and counted. The room that waiting jobs take does not depend on it; but of
+    /// releases that do not follow one another by the calendar no more than eight wait, whatever is said here.
+    #[must_use]
+    pub fn backlog(mut self, jobs: u32) -> Self {
+        self.backlog = Some(jobs);
         self
     }
 
@@ -92,6 +106,14 @@ impl TaskSetup {
     #[must_use]
     pub fn budget(mut self, budget: Duration) -> Self {
         self.budget = Some(budget);
+        self
+    }
+
+    /// By when each job must have ended, from its arrival: [`taut_sys::interrupt::over_limit`] finds one that has not. The
+    /// dispatcher does nothing about it.
+    #[must_use]
+    pub fn limit(mut self, limit: Duration) -> Self {
+        self.limit = Some(limit);
         self
     }
 

@@ -8,6 +8,8 @@ use std::fmt::{self, Write};
 use taut_lock::mark::Intruder;
 use taut_policy::Misuse;
 
+use crate::outside::Outside;
+
 /// What was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
@@ -41,11 +43,29 @@ pub struct Violation<'v> {
     pub chosen: Option<&'v str>,
     /// What.
     pub found: Found,
+    /// What somebody outside of the executor had done to a thread of the core: then that is the cause, and no job is to blame.
+    pub outside: Option<Outside>,
+}
+
+impl Violation<'_> {
+    /// Writes the message to the standard error stream, without the heap. What does not fit, and what the stream does not
+    /// take at once, is lost.
+    pub fn tell(&self) {
+        let mut text = Text { bytes: [0; 512], len: 0 };
+        let _ = writeln!(text, "taut: {self}");
+        // There is nobody to say it to otherwise.
+        let _ = taut_sys::terminal::tell(text.as_str());
+    }
 }
 
 impl fmt::Display for Violation<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { cpu, who, chosen, found } = self;
+        let Self { cpu, who, chosen, found, outside } = self;
+        if let Some(outside) = outside {
+            writeln!(f, "core {cpu}: {outside}; locks can no longer be relied on, so the process ends")?;
+            return f
+                .write_str("  help: no job is to blame: leave the threads of a running application alone");
+        }
         write!(f, "core {cpu}, `{who}`: ")?;
         match found {
             Found::Inside(Intruder::Marked) => write!(f, "another thread is inside of the core's state")?,
@@ -73,15 +93,6 @@ impl fmt::Display for Violation<'_> {
 
 /// Who is told before the process aborts.
 pub type Handler = fn(&Violation<'_>);
-
-/// Writes the message to the standard error stream, without the heap.
-pub(crate) fn tell(violation: &Violation<'_>) {
-    let mut text = Text { bytes: [0; 512], len: 0 };
-    // What does not fit is cut off.
-    let _ = writeln!(text, "taut: {violation}");
-    // There is nobody to say it to otherwise.
-    let _ = taut_sys::terminal::tell(text.as_str());
-}
 
 struct Text {
     bytes: [u8; 512],

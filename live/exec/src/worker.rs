@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 
 use taut_policy::Misuse;
 use taut_sys::clock;
-use taut_sys::interrupt::{NEVER, Seat};
+use taut_sys::interrupt::Seat;
 
 use crate::job::{Job, Work};
 use crate::settle::{Caller, Next};
@@ -31,6 +31,19 @@ unsafe impl Sync for Works<'_> {}
 impl<'w> Works<'w> {
     pub(crate) fn new(works: Vec<Box<dyn Work + 'w>>) -> Self {
         Self { works: works.into_iter().map(UnsafeCell::new).collect(), panic: Mutex::new(None) }
+    }
+
+    /// Calls code of the application outside of the core's state; `None` if it panicked. What a panic leaves behind is not run
+    /// again: everything stops, and the panic goes on in the caller of the executor.
+    pub(crate) fn call<R>(&self, stop: &(dyn Fn() + Sync), code: impl FnOnce() -> R) -> Option<R> {
+        catch_unwind(AssertUnwindSafe(code))
+            .map_err(|panic| {
+                if let Ok(mut first) = self.panic.lock() {
+                    first.get_or_insert(panic);
+                }
+                stop();
+            })
+            .ok()
     }
 
     /// Asks a task's work whether there is something to do, if the task is one to ask; and tells the rule. Whether that
@@ -92,18 +105,13 @@ fn run<'c>(
     let began_ns = account.look(begin_ns);
     let slot = &mut state.tasks[task as usize];
     slot.began_ns = began_ns;
-    let mut job = Job::new(shared, me, task, slot.job, slot.deadline_ns);
-    seat.begin(state.log.tasks[task as usize], slot.job.number, NEVER);
+    let mut job = Job::new(shared, me, task, slot.job, slot.deadline_ns, seat);
+    let limit_ns = slot.limit_ns.saturating_add(slot.job.arrival_ns);
+    seat.begin(state.log.tasks[task as usize], slot.job.number, limit_ns);
     inside.leave_and_call();
     // SAFETY: the task's job is ours until it is complete (see `Works`).
     let body = unsafe { &mut *works.works[task as usize].get() };
-    // What a panic leaves behind is not run again: everything stops, and the panic goes on in the caller.
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| body.run(&mut job))) {
-        if let Ok(mut first) = works.panic.lock() {
-            first.get_or_insert(panic);
-        }
-        stop();
-    }
+    let _ = works.call(stop, || body.run(&mut job));
 
     seat.end();
     account.catch_up();

@@ -227,7 +227,7 @@ mod tests {
     /// A producer that pauses anywhere: a lost wake-up would leave the listener asleep for ever.
     #[test]
     fn no_ring_is_lost() {
-        const VALUES: u64 = 200_000;
+        const VALUES: u64 = if cfg!(miri) { 100 } else { 200_000 };
         let (bell, pushed) = (Bell::new(), AtomicU64::new(0));
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -276,7 +276,10 @@ mod tests {
         assert_ne!(listener.rings(), rings);
         assert!(listener.awaited(rings).is_none());
         let words = [listener.awaited(listener.rings()).unwrap()];
-        assert_eq!(futex::wait_any(&words, soon()), Ok(futex::Waited::TimedOut));
+        let until = soon();
+        let timed_out = || futex::wait_any(&words, until) == Ok(futex::Waited::TimedOut);
+        // Miri's wakes in vain before.
+        assert!(if cfg!(miri) { (0..1000).any(|_| timed_out()) } else { timed_out() });
         assert!(bell.ringer().ring());
         assert_eq!(futex::wait_any(&words, None), Ok(futex::Waited::Changed));
     }

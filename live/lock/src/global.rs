@@ -109,6 +109,10 @@ pub(crate) fn fit(memory: &Claimed<'_>, needed: usize) -> Result<(), LayoutError
     if given < needed { Err(LayoutError::TooSmall { needed, given }) } else { Ok(()) }
 }
 
+/// Byte of the first line of a lock at which the word stands that says whether the value of the lock is whole: away from the
+/// words that those who ask change, for the holder reads it.
+pub(crate) const POISON: usize = LINE_BYTES / 2;
+
 /// Bytes of a line of its own for all, and one for each of so many.
 pub(crate) const fn lines(many: u32) -> usize {
     LINE_BYTES * (1 + many as usize)

@@ -4,13 +4,14 @@
 //! A value and the lock that protects it, for plain threads.
 
 use std::cell::UnsafeCell;
+use std::fmt;
 
 use taut_atomic::Memory;
 use taut_share::Plain;
 
 use crate::global::{Entry, LayoutError, Patience, Stuck};
 use crate::life::{Alive, Lives};
-use crate::place::Place;
+use crate::place::{Place, Poison};
 use crate::{queued, spin};
 
 /// A value behind a lock that is spun for: the end of one party.
@@ -25,7 +26,7 @@ use crate::{queued, spin};
 /// let ends = spin::group(Memory::new(&mut lines), 2)?.guard(&mut words);
 /// std::thread::scope(|scope| {
 ///     for (mut end, word) in ends.zip(["from one", "from the other"]) {
-///         scope.spawn(move || end.with(|words| words.push(word)));
+///         scope.spawn(move || end.with(|words| words.push(word)).unwrap());
 ///     }
 /// });
 /// assert_eq!(words.len(), 2);
@@ -47,7 +48,7 @@ pub type Spin<'m, T> = Guarded<'m, spin::Party<'m>, T>;
 /// std::thread::scope(|scope| {
 ///     for (mut end, priority) in ends.zip([3, 7]) {
 ///         end.set_priority(priority);
-///         scope.spawn(move || end.with(|sum| *sum += priority));
+///         scope.spawn(move || end.with(|sum| *sum += priority).unwrap());
 ///     }
 /// });
 /// assert_eq!(sum, 10);
@@ -59,15 +60,119 @@ pub type Spin<'m, T> = Guarded<'m, spin::Party<'m>, T>;
 pub type Queued<'m, T> = Guarded<'m, Asking<'m>, T>;
 
 /// A value, and a party of the lock that protects it.
+///
+/// A section that does not come to its end poisons the value, for it may be half changed: by a panic, or, between processes, by
+/// a death. From then on each party is refused, and told which party it was, until one has repaired the value:
+///
+/// ```
+/// # use taut_lock::{Line, Memory, Patience, Poisoned, spin};
+/// # let mut lines = [const { Line::new() }; spin::bytes(2) / size_of::<Line>()];
+/// # let mut pair = (1, 1);
+/// # let mut ends = spin::group(Memory::new(&mut lines), 2)?.guard(&mut pair);
+/// # let (mut first, mut second) = (ends.next().unwrap(), ends.next().unwrap());
+/// # std::panic::set_hook(Box::new(|_| ()));
+/// let panics = std::panic::AssertUnwindSafe(|| {
+///     first.with(|pair| {
+///         pair.0 = 2;
+///         panic!("before the other one is 2 as well")
+///     })
+/// });
+/// assert!(std::panic::catch_unwind(panics).is_err());
+/// assert_eq!(second.with(|pair| *pair), Err(Poisoned { by: 0 }));
+/// second.recover(Patience::Endless, |pair, by| {
+///     assert_eq!(by, Some(0));
+///     pair.1 = pair.0;
+/// })?;
+/// assert_eq!(second.with(|pair| *pair), Ok((2, 2)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Nothing of the value leaves the closure that it is lent to:
+///
+/// ```compile_fail,E0521
+/// # use taut_lock::{Line, Memory, spin};
+/// # let mut lines = [const { Line::new() }; spin::bytes(2) / size_of::<Line>()];
+/// # let mut list = vec![1];
+/// let mut end = spin::group(Memory::new(&mut lines), 2).unwrap().guard(&mut list).next().unwrap();
+/// let mut kept: Option<&mut Vec<i32>> = None;
+/// end.with(|list| kept = Some(list)).unwrap();
+/// ```
+///
+/// a value that may not go to other threads is in no end that does:
+///
+/// ```compile_fail,E0277
+/// # use taut_lock::{Line, Memory, spin};
+/// # let mut lines = [const { Line::new() }; spin::bytes(2) / size_of::<Line>()];
+/// # let mut shared = std::rc::Rc::new(1);
+/// let mut end = spin::group(Memory::new(&mut lines), 2).unwrap().guard(&mut shared).next().unwrap();
+/// std::thread::scope(|scope| scope.spawn(move || end.with(|shared| drop(shared.clone()))).join().unwrap()).unwrap();
+/// ```
+///
+/// and the value stays where it is as long as there are ends of it:
+///
+/// ```compile_fail,E0505
+/// # use taut_lock::{Line, Memory, spin};
+/// # let mut lines = [const { Line::new() }; spin::bytes(2) / size_of::<Line>()];
+/// # let mut list = vec![1];
+/// let mut end = spin::group(Memory::new(&mut lines), 2).unwrap().guard(&mut list).next().unwrap();
+/// drop(list);
+/// end.with(|list| list.push(2)).unwrap();
+/// ```
 pub struct Guarded<'m, P, T> {
     party: P,
     value: Value<'m, T>,
 }
 
+/// A section did not come to its end, by a panic or a death, and nobody has repaired the value since: [`Guarded::recover`].
+/// Nothing has happened to the value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Poisoned {
+    /// The party whose section it was.
+    pub by: u32,
+}
+
+impl fmt::Display for Poisoned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "party {} of the lock left it in the middle of a change: repair it with `recover`", self.by)
+    }
+}
+
+impl std::error::Error for Poisoned {}
+
+/// Why [`Guarded::try_with`] did nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TryWithError {
+    /// The patience is over.
+    Stuck(Stuck),
+    /// The lock was had, and the value is poisoned.
+    Poisoned(Poisoned),
+}
+
+impl fmt::Display for TryWithError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stuck(stuck) => stuck.fmt(f),
+            Self::Poisoned(poisoned) => poisoned.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for TryWithError {}
+
 enum Value<'m, T> {
-    Own(&'m UnsafeCell<T>),
+    Own(&'m UnsafeCell<T>, Poison<'m>),
     /// In the memory behind the lock.
     Shared(Place<'m, T>),
+}
+
+impl<T> Value<'_, T> {
+    #[inline]
+    fn poison(&self) -> Poison<'_> {
+        match self {
+            Self::Own(_, poison) => *poison,
+            Self::Shared(place) => place.poison(),
+        }
+    }
 }
 
 // SAFETY: what moves with it is the right to use the value, by one thread at a time.
@@ -94,6 +199,9 @@ mod turns {
         fn enter(&mut self, patience: Patience) -> Result<Entry, Stuck>;
 
         fn leave(&mut self);
+
+        /// Its number among the parties of the lock.
+        fn which(&self) -> u32;
     }
 
     impl Turns for spin::Party<'_> {
@@ -105,6 +213,10 @@ mod turns {
         #[inline]
         fn leave(&mut self) {
             spin::Party::leave(self);
+        }
+
+        fn which(&self) -> u32 {
+            spin::Party::which(self)
         }
     }
 
@@ -121,56 +233,120 @@ mod turns {
         fn leave(&mut self) {
             self.party.release();
         }
+
+        fn which(&self) -> u32 {
+            self.party.which()
+        }
     }
 }
 
-/// Leaves when dropped, also when what is done inside panics.
-struct Inside<'p, P: Turns>(&'p mut P);
+/// Has the lock until it is dropped; a local of one call.
+struct Inside<'p, P: Turns> {
+    party: &'p mut P,
+    poison: Poison<'p>,
+    /// The value may be half changed.
+    changes: bool,
+}
 
 impl<P: Turns> Drop for Inside<'_, P> {
     #[inline]
     fn drop(&mut self) {
-        self.0.leave();
+        if self.changes {
+            // A panic goes through the section.
+            self.poison.put(self.party.which());
+        }
+        self.party.leave();
+    }
+}
+
+impl<P: Turns> Inside<'_, P> {
+    #[inline]
+    fn is_whole(&self) -> Result<(), Poisoned> {
+        self.poison.by().map_or(Ok(()), |by| Err(Poisoned { by }))
+    }
+
+    /// Lets `work` have the value, which is that of this party's lock.
+    #[inline]
+    fn run<T, R>(mut self, value: &Value<'_, T>, work: impl FnOnce(&mut T) -> R) -> R {
+        self.changes = true;
+        let result = match value {
+            // SAFETY: all that have this value are parties of one lock (`guard`); this one is inside until `self` is dropped,
+            // which is after the last use of the borrow; and it is here once, for its end is borrowed mutably meanwhile.
+            Value::Own(value, _) => work(unsafe { &mut *value.get() }),
+            // SAFETY: as above, but that the parties' processes keep to it is the duty of who attached them.
+            Value::Shared(place) => unsafe { place.with(work) },
+        };
+        self.changes = false;
+        result
     }
 }
 
 impl<P: Turns, T> Guarded<'_, P, T> {
-    /// Lets `work` have the value once the lock is had. A panic of it gives the lock back, and leaves the value as it is
-    /// then.
-    #[inline]
-    pub fn with<R>(&mut self, work: impl FnOnce(&mut T) -> R) -> R {
-        loop {
-            if let Ok(entry) = self.party.enter(Patience::Endless) {
-                return self.inside(entry, |value, _| work(value));
-            }
-        }
-    }
-
-    /// The same while the patience lasts; and `work` is told if another process died with the lock.
+    /// Lets `work` have the value once the lock is had. A panic of it releases the lock, and poisons the value.
     ///
     /// # Errors
     ///
-    /// [`Stuck`]: nothing was done.
+    /// [`Poisoned`]: `work` was not called.
+    #[inline]
+    pub fn with<R>(&mut self, work: impl FnOnce(&mut T) -> R) -> Result<R, Poisoned> {
+        let entry = loop {
+            if let Ok(entry) = self.party.enter(Patience::Endless) {
+                break entry;
+            }
+        };
+        let (inside, value) = self.inside(entry);
+        inside.is_whole()?;
+        Ok(inside.run(value, work))
+    }
+
+    /// The same while the patience lasts.
+    ///
+    /// # Errors
+    ///
+    /// [`TryWithError`]: `work` was not called.
     #[inline]
     pub fn try_with<R>(
         &mut self,
         patience: Patience,
-        work: impl FnOnce(&mut T, Entry) -> R,
-    ) -> Result<R, Stuck> {
-        let entry = self.party.enter(patience)?;
-        Ok(self.inside(entry, work))
+        work: impl FnOnce(&mut T) -> R,
+    ) -> Result<R, TryWithError> {
+        let entry = self.party.enter(patience).map_err(TryWithError::Stuck)?;
+        let (inside, value) = self.inside(entry);
+        inside.is_whole().map_err(TryWithError::Poisoned)?;
+        Ok(inside.run(value, work))
     }
 
+    /// As [`Guarded::try_with`], also if the value is poisoned: then `work` is told by which party, and gets a value of which
+    /// any part may be the old one or the new one. What it leaves counts as whole when it returns, and not if it panics or its
+    /// process dies. `None` if the value is whole.
+    ///
+    /// # Errors
+    ///
+    /// [`Stuck`]: `work` was not called.
+    pub fn recover<R>(
+        &mut self,
+        patience: Patience,
+        work: impl FnOnce(&mut T, Option<u32>) -> R,
+    ) -> Result<R, Stuck> {
+        let entry = self.party.enter(patience)?;
+        let (inside, value) = self.inside(entry);
+        let poison = inside.poison;
+        Ok(inside.run(value, |value| {
+            let result = work(value, poison.by());
+            poison.clear();
+            result
+        }))
+    }
+
+    /// The party has the lock.
     #[inline]
-    fn inside<R>(&mut self, entry: Entry, work: impl FnOnce(&mut T, Entry) -> R) -> R {
-        let _inside = Inside(&mut self.party);
-        match &self.value {
-            // SAFETY: all that have this value are parties of one lock (`guard`), and this one is inside.
-            Value::Own(value) => work(unsafe { &mut *value.get() }, entry),
-            // SAFETY: all that use it are parties of one lock, whose processes keep to it (callers of `attach`), and this one
-            // is inside.
-            Value::Shared(place) => unsafe { place.with(|value| work(value, entry)) },
+    fn inside(&mut self, entry: Entry) -> (Inside<'_, P>, &Value<'_, T>) {
+        let Self { party, value } = self;
+        let poison = value.poison();
+        if let Entry::OwnerDied(party) = entry {
+            poison.put(party);
         }
+        (Inside { party, poison, changes: false }, value)
     }
 }
 
@@ -184,16 +360,19 @@ impl<T> Queued<'_, T> {
 impl<'m> spin::Parties<'m> {
     /// The parties that have not been given yet, each with a value that all of them have in turns.
     pub fn guard<T>(self, value: &'m mut T) -> impl Iterator<Item = Spin<'m, T>> {
-        let value = own(value);
-        self.map(move |party| Guarded { party, value: Value::Own(value) })
+        let (value, poison) = (own(value), Poison(self.poison));
+        self.map(move |party| Guarded { party, value: Value::Own(value, poison) })
     }
 }
 
 impl<'m> queued::Parties<'m> {
     /// The parties that have not been given yet, each with a value that all of them have in turns.
     pub fn guard<T>(self, value: &'m mut T) -> impl Iterator<Item = Queued<'m, T>> {
-        let value = own(value);
-        self.map(move |party| Guarded { party: Asking { party, priority: 0 }, value: Value::Own(value) })
+        let (value, poison) = (own(value), Poison(self.poison));
+        self.map(move |party| Guarded {
+            party: Asking { party, priority: 0 },
+            value: Value::Own(value, poison),
+        })
     }
 }
 
@@ -252,25 +431,67 @@ impl<'m, T: Plain> Queued<'m, T> {
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
+#[allow(clippy::unwrap_used, reason = "a test: helpers too")]
 mod tests {
     use taut_atomic::{LINE_BYTES, Line};
 
     use super::*;
     use crate::shared_bytes;
 
-    #[test]
-    fn a_panic_gives_the_lock_back() {
-        let mut lines = [const { Line::new() }; 2];
-        let mut number = 7;
-        let mut end = spin::group(Memory::new(&mut lines), 1).unwrap().guard(&mut number).next().unwrap();
-        let panics = std::panic::AssertUnwindSafe(|| {
-            end.with(|number| {
-                *number = 8;
-                panic!("inside")
-            })
+    /// A panic in a section of `end`, as seen by whoever catches it.
+    fn panics<P: Turns>(end: &mut Guarded<'_, P, [u32; 2]>, recovers: bool) {
+        let change = |value: &mut [u32; 2]| {
+            value[0] += 1;
+            std::panic::resume_unwind(Box::new("in the middle of a change"))
+        };
+        let section = std::panic::AssertUnwindSafe(|| {
+            if recovers {
+                end.recover(Patience::Endless, |value, _| change(value)).unwrap();
+            } else {
+                end.with(change).unwrap();
+            }
         });
-        assert!(std::panic::catch_unwind(panics).is_err());
-        assert_eq!(end.try_with(Patience::Looks(1), |number, entry| (*number, entry)), Ok((8, Entry::Clean)));
+        assert!(std::panic::catch_unwind(section).is_err());
+    }
+
+    fn is_poisoned_by_a_panic<'m, P: Turns>(mut ends: impl Iterator<Item = Guarded<'m, P, [u32; 2]>>) {
+        let (mut first, mut second) = (ends.next().unwrap(), ends.next().unwrap());
+        let soon = Patience::Looks(50);
+        assert_eq!(second.with(|value| *value), Ok([0, 0]));
+        panics(&mut second, false);
+        let by = Poisoned { by: 1 };
+        for _ in 0..2 {
+            assert_eq!(first.with(|value| *value), Err(by));
+            assert_eq!(first.try_with(soon, |value| *value), Err(TryWithError::Poisoned(by)));
+            assert_eq!(second.with(|value| *value), Err(by), "also who left it so");
+        }
+        panics(&mut first, true);
+        assert_eq!(second.with(|value| *value), Err(Poisoned { by: 0 }), "it was not repaired");
+        let repair = |value: &mut [u32; 2], by| {
+            value[1] = value[0];
+            by
+        };
+        assert_eq!(second.recover(soon, repair), Ok(Some(0)));
+        assert_eq!(first.recover(soon, |value, by| (*value, by)), Ok(([2, 2], None)));
+        assert_eq!(first.with(|value| *value), Ok([2, 2]));
+    }
+
+    #[test]
+    fn a_panic_poisons_until_somebody_recovers() {
+        let (mut lines, mut value) = ([const { Line::new() }; 3], [0; 2]);
+        is_poisoned_by_a_panic(spin::group(Memory::new(&mut lines), 2).unwrap().guard(&mut value));
+        value = [0; 2];
+        is_poisoned_by_a_panic(queued::group(Memory::new(&mut lines), 2).unwrap().guard(&mut value));
+    }
+
+    #[test]
+    fn memory_used_again_is_not_poisoned() {
+        fn spun<'m>(lines: &'m mut [Line], value: &'m mut [u32; 2]) -> Spin<'m, [u32; 2]> {
+            spin::group(Memory::new(lines), 2).unwrap().guard(value).next().unwrap()
+        }
+        let (mut lines, mut value) = ([const { Line::new() }; 3], [0; 2]);
+        panics(&mut spun(&mut lines, &mut value), false);
+        assert_eq!(spun(&mut lines, &mut value).with(|value| value[0]), Ok(1));
     }
 
     #[test]
@@ -299,13 +520,17 @@ mod tests {
         let mut second = attach(memory(bytes), 1, lives, &alive).unwrap();
         let mut first = attach(memory(bytes), 0, lives, &dying).unwrap();
         first.set_priority(3);
-        first.with(|value| value[4] = 9);
+        first.with(|value| value[4] = 9).unwrap();
         // It dies inside, as far as the other can tell.
         first.party.party.request(1);
         std::mem::forget(first);
         drop(dying);
         let soon = Patience::Until(crate::global::now() + 1_000_000_000);
-        let had = second.try_with(soon, |value, entry| (*value, entry));
-        assert_eq!(had, Ok(([0, 0, 0, 0, 9], Entry::OwnerDied(0))));
+        let had = second.try_with(soon, |value| *value);
+        assert_eq!(had, Err(TryWithError::Poisoned(Poisoned { by: 0 })));
+        assert_eq!(second.with(|value| *value), Err(Poisoned { by: 0 }), "told to all that come after");
+        let repair = |value: &mut [u32; 5], by| (std::mem::take(value), by);
+        assert_eq!(second.recover(soon, repair), Ok(([0, 0, 0, 0, 9], Some(0))));
+        assert_eq!(second.with(|value| *value), Ok([0; 5]));
     }
 }

@@ -40,7 +40,7 @@ mod watch;
 pub use bell::{Bell, Listener, Ringer, Rings, Woken};
 pub use global::{Entry, LayoutError, PARTIES_LIMIT, Patience, Stuck};
 #[cfg(not(any(loom, shuttle)))]
-pub use guarded::{Asking, Guarded, Queued, Spin, Turns};
+pub use guarded::{Asking, Guarded, Poisoned, Queued, Spin, TryWithError, Turns};
 #[cfg(not(any(loom, shuttle)))]
 pub use place::{Place, shared_bytes};
 pub use serial::{Refused, Serial};

@@ -23,14 +23,36 @@ const fn stride<T>() -> usize {
     size_of::<T>().next_multiple_of(8)
 }
 
+/// The word beside a value that says whether it is whole: the party that left it half changed, from 1; 0: it is whole.
+///
+/// It is read and written by the party that holds the lock, and ordered by that.
+#[derive(Clone, Copy)]
+pub(crate) struct Poison<'m>(pub(crate) &'m AtomicU64);
+
+impl Poison<'_> {
+    #[inline]
+    pub(crate) fn by(self) -> Option<u32> {
+        // Relaxed, here and below: ordered by the lock. A spoiled one is cut.
+        (self.0.load(Relaxed) as u32).checked_sub(1)
+    }
+
+    #[cold]
+    pub(crate) fn put(self, party: u32) {
+        self.0.store(u64::from(party) + 1, Relaxed);
+    }
+
+    pub(crate) fn clear(self) {
+        self.0.store(0, Relaxed);
+    }
+}
+
 /// Where such a value stands, and whether it is whole.
 ///
 /// That it is not is a note in the memory itself: it stays until somebody says that the value is whole again, however many
 /// hold the lock before, and whoever dies meanwhile.
 pub struct Place<'m, T> {
     slots: Slots<'m>,
-    /// The party that left it half changed, from 1; 0: it is whole.
-    torn: &'m AtomicU64,
+    poison: Poison<'m>,
     value: PhantomData<T>,
 }
 
@@ -49,12 +71,16 @@ impl<'m, T: Plain> Place<'m, T> {
         }
         let (lock, behind) = memory.split(spin::bytes(parties)).ok_or(too_small)?;
         let behind = behind.claim();
-        let (slots, torn) = (behind.slots(0, stride::<T>(), 1), behind.word(stride::<T>()));
-        Ok((lock, Self { slots, torn, value: PhantomData }))
+        let (slots, poison) = (behind.slots(0, stride::<T>(), 1), Poison(behind.word(stride::<T>())));
+        Ok((lock, Self { slots, poison, value: PhantomData }))
     }
 }
 
-impl<T> Place<'_, T> {
+impl<'m, T> Place<'m, T> {
+    pub(crate) fn poison(&self) -> Poison<'m> {
+        self.poison
+    }
+
     /// Lets `work` have the value where it lies.
     ///
     /// # Safety
@@ -71,18 +97,17 @@ impl<T> Place<'_, T> {
     /// The party that left the value half changed, if it is not whole. For who is inside; 1 load.
     #[inline]
     pub fn torn_by(&self) -> Option<u32> {
-        // Relaxed, here and below: it is read and written by who is inside, and ordered by the lock. A spoiled one is cut.
-        (self.torn.load(Relaxed) as u32).checked_sub(1)
+        self.poison.by()
     }
 
     /// Says that a party has left the value half changed. For who is inside; 1 store.
     pub fn tear(&self, party: u32) {
-        self.torn.store(u64::from(party) + 1, Relaxed);
+        self.poison.put(party);
     }
 
     /// Says that the value is whole again. For who is inside; 1 store.
     pub fn mend(&self) {
-        self.torn.store(0, Relaxed);
+        self.poison.clear();
     }
 }
 

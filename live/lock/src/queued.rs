@@ -56,6 +56,7 @@
 //!                             bit  16      others wait, or may
 //!                             bits 17..    number of changes
 //! byte 8              the last ticket
+//! byte 64             of a value of this process: the party that left it half changed, from 1; 0: it is whole
 //! byte 128 · (1 + p)  state of party p: 0 out | 1 waits | 3 is next; bits 2..=55 its ticket; bits 56.. who wrote it
 //! byte 8 behind it    its seat: see `life`
 //! byte 16             its priority, while it waits
@@ -141,10 +142,10 @@ mod word;
 
 use std::ops::Range;
 
-use taut_atomic::Memory;
 use taut_atomic::Ordering::Relaxed;
+use taut_atomic::{AtomicU64, Memory};
 
-use crate::global::{LayoutError, lines};
+use crate::global::{LayoutError, POISON, lines};
 use crate::life::{Alive, Lives};
 use object::Object;
 
@@ -168,7 +169,9 @@ pub fn group(memory: Memory<'_>, parties: u32) -> Result<Parties<'_>, LayoutErro
     let object = Object::new(&memory, parties, None)?;
     object.holder.store(0, Relaxed);
     (0..parties).for_each(|party| object.state(party).store(0, Relaxed));
-    Ok(Parties { object, next: 0 })
+    let poison = memory.word(POISON);
+    poison.store(0, Relaxed);
+    Ok(Parties { object, poison, next: 0 })
 }
 
 /// Party `which` of a lock between processes, which nobody else may be: it is free, or whoever was it last is dead; what
@@ -211,6 +214,9 @@ pub fn seats<'m>(
 /// The parties, each once.
 pub struct Parties<'m> {
     object: Object<'m>,
+    /// Of the value that they guard.
+    #[cfg_attr(any(loom, shuttle), expect(dead_code, reason = "a model guards nothing"))]
+    pub(crate) poison: &'m AtomicU64,
     next: u32,
 }
 

@@ -209,11 +209,12 @@ mod tests {
 
     #[test]
     fn one_at_a_time() {
+        const EACH: u64 = if cfg!(miri) { 100 } else { 20_000 };
         let serial = Serial::new((0u64, 0u64)).unwrap();
         std::thread::scope(|scope| {
             for _ in 0..3 {
                 scope.spawn(|| {
-                    for _ in 0..20_000 {
+                    for _ in 0..EACH {
                         serial
                             .with(|pair| {
                                 assert_eq!(pair.0, pair.1);
@@ -225,7 +226,7 @@ mod tests {
                 });
             }
         });
-        assert_eq!(serial.into_inner(), (60_000, 60_000));
+        assert_eq!(serial.into_inner(), (3 * EACH, 3 * EACH));
     }
 
     #[test]

@@ -49,6 +49,7 @@
 //!
 //! ```text
 //! byte 0              the last ticket
+//! byte 64             of a value of this process: the party that left it half changed, from 1; 0: it is whole
 //! byte 128 · (1 + p)  word of party p: bit 0       it is inside
 //!                                      bit 1       it is choosing a ticket
 //!                                      bit 2       wreck: one that was this party before died inside
@@ -130,7 +131,7 @@ use std::ops::Range;
 use taut_atomic::Ordering::Relaxed;
 use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Memory, Words};
 
-use crate::global::{LayoutError, lines};
+use crate::global::{LayoutError, POISON, lines};
 use crate::life::{Alive, Lives, Seats, Taking};
 
 pub use party::Party;
@@ -149,7 +150,9 @@ pub fn group(memory: Memory<'_>, parties: u32) -> Result<Parties<'_>, LayoutErro
     let memory = memory.claim();
     let object = Object::new(&memory, parties, None)?;
     object.words().for_each(|word| word.store(0, Relaxed));
-    Ok(Parties { object, next: 0 })
+    let poison = memory.word(POISON);
+    poison.store(0, Relaxed);
+    Ok(Parties { object, poison, next: 0 })
 }
 
 /// Party `which` of a lock between processes, which nobody else may be: it is free, or whoever was it last is dead.
@@ -216,6 +219,9 @@ impl<'m> Object<'m> {
 /// The parties, each once.
 pub struct Parties<'m> {
     object: Object<'m>,
+    /// Of the value that they guard.
+    #[cfg_attr(any(loom, shuttle), expect(dead_code, reason = "a model guards nothing"))]
+    pub(crate) poison: &'m AtomicU64,
     next: u32,
 }
 

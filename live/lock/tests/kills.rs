@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use payload::marked;
 use process::{Mapping, Process, orders};
 use taut_lock::life::{Alive, Lives};
-use taut_lock::{Entry, Guarded, Patience, Queued, Spin, Stuck, Turns, life, shared_bytes};
+use taut_lock::{Guarded, Patience, Queued, Spin, Stuck, Turns, life, shared_bytes};
 
 const PARTIES: u32 = 3;
 /// Words of the value: long enough for a death inside to be likely.
@@ -44,8 +44,8 @@ fn slept<'a>(mapping: &Mapping, which: u32, alive: &'a Alive) -> Queued<'a, Valu
 /// One more, in many steps; whether a death was told.
 fn up<P: Turns>(end: &mut Guarded<'_, P, Value>) -> Result<bool, Stuck> {
     let patience = Patience::Until(taut_sys::clock::monotonic_ns() + 30_000_000_000);
-    end.try_with(patience, |value, entry| {
-        if entry == Entry::Clean && value[0] != 0 {
+    end.recover(patience, |value, poisoned| {
+        if poisoned.is_none() && value[0] != 0 {
             let number = value[0].wrapping_mul(0xF1DE_83E1_9937_733D);
             assert_eq!(*value, marked(number), "torn, and nobody was told");
         }
@@ -54,7 +54,7 @@ fn up<P: Turns>(end: &mut Guarded<'_, P, Value>) -> Result<bool, Stuck> {
             // As it would be in a longer section: each word by itself.
             store(word, new);
         }
-        entry != Entry::Clean
+        poisoned.is_some()
     })
 }
 

@@ -80,7 +80,7 @@ fn spin() {
         let turns = take_turns(&format!("spin, {parties} parties"), ends, |end, n, up| {
             // On few processors one waits for one that does not run: endless patience takes its time there.
             let patience = if n % 3 == 0 { Patience::Endless } else { Patience::Looks(500) };
-            end.try_with(patience, |value, _| up(value)).is_ok()
+            end.try_with(patience, up).is_ok()
         });
         assert_eq!(number(&value), turns);
     }
@@ -95,9 +95,9 @@ fn queued() {
             end.set_priority((n % 4) as u32);
             if n % 5 == 0 {
                 let soon = taut_sys::clock::monotonic_ns() + 20_000;
-                end.try_with(Patience::Until(soon), |value, _| up(value)).is_ok()
+                end.try_with(Patience::Until(soon), up).is_ok()
             } else {
-                end.with(up);
+                end.with(up).unwrap();
                 true
             }
         });

@@ -16,6 +16,11 @@ use super::{Canary, Random, alone, busy, cpu, drained, postures};
 use crate::{Job, Level, LockError, Protocol, Release, Rule, Setup, SetupError, TaskSetup, Wanted};
 
 const PARTIES: u32 = 8;
+/// Room for records: interpreted, it takes its time to make.
+const RECORDS: usize = if cfg!(miri) { 1 << 9 } else { 1 << 16 };
+/// How much slower everything goes. Interpreted, time is virtual, and passes at 5 us for a few instructions: jobs that came as
+/// often as otherwise would never be done, and what is slept for costs nothing.
+const UNIT: u64 = if cfg!(miri) { 5_000 } else { 1 };
 
 fn lines() -> [Line; 9] {
     [const { Line::new() }; 9]
@@ -36,9 +41,7 @@ fn run(protocol: Protocol, rule: Rule, wanted: Wanted, seed: u64) -> Vec<Kind> {
         let core = setup.core(*cpu, rule);
         let local = setup.resource(core, Canary::default());
         for at in 0..3 {
-            // Interpreted, a job takes a thousand times as long.
-            let unit = if cfg!(miri) { 100 } else { 1 };
-            let period = Duration::from_us(unit * (400 + 300 * random.below(5)));
+            let period = Duration::from_us(UNIT * (400 + 300 * random.below(5)));
             let task = TaskSetup::new("t", Release::Periodic { period, offset: Duration::ZERO });
             let task = task.priority(1 + random.below(5) as u32).uses(&local);
             let order = [0, 1].map(|_| random.below(2) as usize);
@@ -66,16 +69,16 @@ fn run(protocol: Protocol, rule: Rule, wanted: Wanted, seed: u64) -> Vec<Kind> {
             });
             globals.iter().for_each(|global| setup.uses_global(task, global).unwrap());
         }
-        drains.push(setup.record(core, Level::All, 1 << 16));
+        drains.push(setup.record(core, Level::All, RECORDS));
     }
     let (_, outcome) = setup
         .run(wanted, |exec| {
-            exec.wait(Some(Time::from_millis(60)));
+            exec.wait(Some(Time::from_millis(if cfg!(miri) { UNIT } else { 60 })));
             for _ in 0..1000 {
                 if done.load(Ordering::Relaxed) >= if cfg!(miri) { 3 } else { 30 } {
                     break;
                 }
-                exec.wait(Some(Time::from_millis(10)));
+                exec.wait(Some(Time::from_millis(if cfg!(miri) { UNIT } else { 10 })));
             }
         })
         .unwrap();

@@ -3,6 +3,7 @@
 
 //! What is counted of jobs: their own processor time, and what they must not do.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration as Time;
 
@@ -101,6 +102,60 @@ fn a_sleep_with_what_other_cores_use_is_found() {
                 "{protocol:?}"
             );
             assert_eq!(sum(&records, Kind::Slept, None), task.completed);
+        }
+    }
+}
+
+/// The same of sections that a panic leaves, and that have slept, whatever the job does after it has caught that.
+#[test]
+fn a_sleep_before_a_panic_is_found() {
+    let _alone = alone();
+    let panics = |section: &mut dyn FnMut()| {
+        assert!(catch_unwind(AssertUnwindSafe(section)).is_err());
+        sleep(200);
+    };
+    let slept = |(outcome, records): (Outcome, Vec<Record>), which: &str| {
+        let task = outcome.tasks[0];
+        assert!(task.completed > 3, "{outcome:?}");
+        let counted = (task.blocked, task.blocked_inside);
+        assert_eq!(counted, (2 * task.completed, task.completed), "{which}");
+        assert_eq!(sum(&records, Kind::Slept, None), task.completed, "{which}");
+    };
+    for wanted in postures().into_iter().filter(|wanted| *wanted == Wanted::Strict) {
+        for rule in RULES {
+            let mut setup = Setup::new();
+            let core = setup.core(cpu(), rule);
+            let resource = setup.resource(core, ());
+            let uses = TaskSetup::new("t", every(5_000)).uses(&resource);
+            setup.task(core, uses, move |job: &mut Job<'_>| {
+                panics(&mut || {
+                    job.recover(&resource, |(), _, _| {
+                        sleep(200);
+                        // Without the message, whose printing takes its time.
+                        resume_unwind(Box::new("inside"));
+                    })
+                    .unwrap();
+                });
+            });
+            slept(run(wanted, setup, core, 60), &format!("{rule:?}"));
+        }
+        for protocol in [Protocol::Msrp, Protocol::Mpcp, Protocol::Fmlp] {
+            let mut setup = Setup::new();
+            let core = setup.core(cpu(), Rule::Immediate);
+            let global = setup.global_recorded_as(protocol, 1, 0, ()).unwrap();
+            let lock = global.clone();
+            let task = setup.task(core, TaskSetup::new("t", every(5_000)), move |job: &mut Job<'_>| {
+                panics(&mut || {
+                    job.recover_global(&lock, |(), _, _| {
+                        sleep(200);
+                        // Without the message, whose printing takes its time.
+                        resume_unwind(Box::new("inside"));
+                    })
+                    .unwrap();
+                });
+            });
+            setup.uses_global(task, &global).unwrap();
+            slept(run(wanted, setup, core, 60), &format!("{protocol:?}"));
         }
     }
 }

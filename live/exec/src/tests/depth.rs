@@ -80,20 +80,25 @@ fn two_hundred_tasks_on_ten_levels() {
     }
 }
 
-/// Two levels, and a thread: the lower job goes on until the upper one has begun.
+/// Two levels, and a thread: the lower job releases the upper one, however late it has begun itself, and goes on until that
+/// one has begun, too.
 fn too_few_threads() {
     let began = AtomicBool::new(false);
     let (began, end_ns) = (&began, clock::monotonic_ns() + 10_000_000_000);
     let mut setup = Setup::new();
     setup.fault = Fault::ThreadMissing;
     let core = setup.core(cpu(), Rule::Srp);
-    setup.task(core, task(0), |job: &mut Job<'_>| {
+    let upper = TaskSetup::new("upper", Release::ByHand).deadline(Duration::from_ms(1));
+    let upper = setup.task(core, upper, |_: &mut Job<'_>| began.store(true, Ordering::Relaxed));
+    let once = Release::Periodic { period: Duration::from_s(100), offset: Duration::ZERO };
+    let lower = TaskSetup::new("lower", once).deadline(Duration::from_s(100));
+    setup.task(core, lower, move |job: &mut Job<'_>| {
+        job.release(upper).unwrap();
         while !began.load(Ordering::Relaxed) && clock::monotonic_ns() < end_ns {
             let _ = job.checkpoint();
             busy(100_000);
         }
     });
-    setup.task(core, task(1), |_: &mut Job<'_>| began.store(true, Ordering::Relaxed));
     setup.run(Wanted::Loose, |exec| exec.wait(Some(Time::from_secs(5)))).unwrap();
 }
 
