@@ -32,7 +32,7 @@
 //! let again = Seat::take_in(folder, "robot", "pose", POSE.reader(1)).unwrap_err();
 //! assert!(matches!(again, taut_segment::Error::PartTaken { .. }));
 //! let mut display = Seat::take_in(folder, "robot", "pose", POSE.observer())?;
-//! assert!(!display.attached().memory().writable());
+//! assert!(!display.attached().mapping("pose")?.writable());
 //! assert_eq!(display.end()?.try_read()?.unwrap().version, 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -49,10 +49,11 @@
 //!   closes it when its process dies, however it dies, and then a successor is let in; to go on where the dead one
 //!   stopped, at any step, is what the protocols' constructors are made for (section *Crash* of each). Within the process an
 //!   end borrows its seat.
-//! - *Neighbours.* Who may write one object may write all memory of the board. So a board is for processes of one
-//!   user, which could reach into each other anyhow: its door lets nobody else in but root, and [`Seat::take`] accepts an
-//!   owner of our own user alone. Between users that distrust each other use the protocols' `unsafe` constructors,
-//!   their forms that copy, and a segment for each.
+//! - *Neighbours.* Each object is a memory file of its own, which only the holders of its parts are given. They can write all
+//!   of it, and punch holes into it; no other object's. So an object is for processes that trust each other, and a board for
+//!   processes of one user, which could reach into each other anyhow: its door lets nobody else in but root, and
+//!   [`Seat::take`] accepts an owner of our own user alone. Between users that distrust each other use the protocols' `unsafe`
+//!   constructors and their forms that copy.
 //!
 //! An end cannot outlive its seat, nor a second one stand beside it:
 //!
@@ -113,7 +114,7 @@ pub use kinds::{
 use crate::client::Attached;
 use crate::directory::Entry;
 use crate::owner::{Client, Folder};
-use crate::{DoorReport, Error, HEADER_BYTES, Owner, Role};
+use crate::{DoorReport, Error, Owner, PAGE_BYTES, Role};
 
 /// The client that is told of all objects.
 const CATALOGUE: &str = "catalogue";
@@ -144,20 +145,21 @@ impl Board {
     fn create_at(folder: Folder<'_>, name: &str, objects: &[Object]) -> Result<Self, Error> {
         let mut clients = Vec::new();
         let mut all = Vec::with_capacity(objects.len());
-        let mut end = HEADER_BYTES as u64;
+        // Each on pages of its own: what its parts write to is nobody else's.
+        let mut end = PAGE_BYTES;
         for object in objects {
             let entry = object.entry(end)?;
             // A kind may take no room; regions have some. A sum that is no number is more than any machine has.
             let after = entry.offset.saturating_add(entry.size);
-            end = after.checked_next_multiple_of(taut_share::LINE_BYTES as u64).unwrap_or(u64::MAX);
+            end = after.checked_next_multiple_of(PAGE_BYTES).unwrap_or(u64::MAX);
             clients.extend(object.parts().map(|(part, terms)| {
                 let role = if terms.number == Number::Any { Role::Reads } else { Role::Writes };
                 let entries = vec![Entry { role, ..entry.clone() }];
-                Client { name: part, entries, many: role == Role::Reads }
+                Client { name: part, entries, many: role == Role::Reads, lists: false }
             }));
             all.push(entry);
         }
-        clients.push(Client { name: CATALOGUE.to_owned(), entries: all, many: true });
+        clients.push(Client { name: CATALOGUE.to_owned(), entries: all, many: true, lists: true });
         let owner = Owner::create_at(folder, name, end, clients, None)?;
         owner.set_running();
         Ok(Self(owner))

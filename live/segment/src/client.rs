@@ -11,11 +11,14 @@ use taut_sys::process;
 use taut_sys::socket::{self, Peer, Poll};
 
 use crate::directory::{Directory, Entry, Role, is_name};
+use crate::files::{Part, region};
 use crate::folder::Folder;
 use crate::header::{HEADER_BYTES, Header};
-use crate::message::{self, REPLY_HEAD, Refusal, Reply};
-use crate::owner::region;
-use crate::{DOOR_VERSION, Error, FolderProblem, State, folder};
+use crate::message::{self, PART_BYTES, REPLY_HEAD, Refusal, Reply};
+use crate::{DOOR_VERSION, Error, FolderProblem, PAGE_BYTES, State, folder};
+
+/// What is wrong with a door that hands out other files than it says.
+const FILES_DIFFER: &str = "it does not hand out the files that it says";
 
 /// What an owner has to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -35,7 +38,8 @@ pub enum Liveness {
 #[derive(Debug)]
 pub struct Attached {
     connection: OwnedFd,
-    map: Mapping,
+    /// The first has the header.
+    maps: Vec<(Part, Mapping)>,
     directory: Directory,
     header: Header,
     owner: Peer,
@@ -86,13 +90,15 @@ fn attach_to(path: &Path, own: bool, app: &str, client: &str) -> Result<Attached
             Err(error) if error.would_block() => Err(Error::TurnedAway { app: app.to_owned() }),
             Err(error) if is_missing(error) => Err(not_running()),
             Err(error) if error.is_privilege() => {
-                let reason = "its door is shut to us (its manifest grants no group of ours)".to_owned();
+                let door = door.display();
+                let reason =
+                    format!("its door, {door}, is shut to us (its manifest grants no group of ours)");
                 Err(Error::NotPermitted { app: app.to_owned(), reason })
             }
             Err(error) if error.errno == taut_sys::ECONNREFUSED => {
                 Err(Error::Stale { app: app.to_owned(), door: door.clone() })
             }
-            Err(error) => Err(error.into()),
+            Err(error) => Err(Error::Door { door: door.clone(), error }),
         };
         match attempt {
             // Too many ask, or it just ended: the next attempt will tell.
@@ -122,9 +128,12 @@ fn converse(
     let mut head = [0; REPLY_HEAD];
     answer.read(&mut head)?;
     let reply = Reply::read(&head)?;
+    let mut parts = vec![0; reply.parts * PART_BYTES];
+    answer.read(&mut parts)?;
+    let parts = message::parts(&parts);
     let mut text = vec![0; reply.text_len];
     answer.read(&mut text)?;
-    let mut files = answer.files;
+    let files = answer.files;
     // For the eyes of a person, and from a stranger.
     let reason = || String::from_utf8_lossy(&text).chars().filter(|c| !c.is_control()).collect();
     let client = client.to_owned();
@@ -142,15 +151,14 @@ fn converse(
         let unknown = Error::NotADoor { problem: "it refuses for a reason that we do not know" };
         return Err(refusal.map_or(unknown, |(_, error)| error));
     }
-    let file = match (files.pop(), files.is_empty()) {
-        (Some(file), true) => file,
-        _ => return Err(Error::NotADoor { problem: "it hands out not exactly one file" }),
-    };
+    if parts.is_empty() || files.len() != parts.len() {
+        return Err(Error::NotADoor { problem: FILES_DIFFER });
+    }
     let text = String::from_utf8(text).map_err(|_| Error::NotADoor { problem: "its text is not UTF-8" })?;
     let directory = Directory::from_text(&text)
         .map_err(|error| Error::Directory { client: "ours, from the application".to_owned(), error })?;
-    let (map, header) = open(&file, reply, &directory)?;
-    Ok(Attached { connection, map, directory, header, owner })
+    let (maps, header) = open(parts.into_iter().zip(files).collect(), reply, &directory)?;
+    Ok(Attached { connection, maps, directory, header, owner })
 }
 
 struct Answer<'a> {
@@ -175,8 +183,8 @@ impl Answer<'_> {
                 }
                 Ok(received) => {
                     self.files.extend(received.fds);
-                    if self.files.len() > 1 || received.truncated {
-                        return Err(Error::NotADoor { problem: "it hands out not exactly one file" });
+                    if received.truncated || self.files.len() > socket::FD_LIMIT {
+                        return Err(Error::NotADoor { problem: FILES_DIFFER });
                     }
                     buffer = &mut buffer[received.bytes..];
                 }
@@ -191,34 +199,73 @@ impl Answer<'_> {
     }
 }
 
-/// Maps a file, if it is what the reply says.
-fn open(file: &OwnedFd, reply: Reply, directory: &Directory) -> Result<(Mapping, Header), Error> {
+/// Maps the files, if they are what the reply says.
+fn open(
+    files: Vec<(Part, OwnedFd)>,
+    reply: Reply,
+    directory: &Directory,
+) -> Result<(Vec<(Part, Mapping)>, Header), Error> {
+    let ours = || "ours, from the application".to_owned();
+    if !directory.fits(reply.total) {
+        return Err(Error::OutOfBounds { client: ours(), size: reply.total });
+    }
+    // In their order, apart from each other, and the header readable in the first of them.
+    let mut end = 0;
+    for (index, (part, _)) in files.iter().enumerate() {
+        let starts = if index == 0 { part.start == 0 } else { part.start > 0 };
+        if !starts || part.start < end || !part.start.is_multiple_of(PAGE_BYTES) || part.end() > reply.total {
+            return Err(Error::NotADoor { problem: FILES_DIFFER });
+        }
+        end = part.end();
+    }
+    // What we are to write, we can: before a write faults.
+    let writable =
+        |entry: &Entry| files.iter().any(|(part, _)| part.writes && part.holds(entry.offset, entry.size));
+    if !directory.entries().iter().all(|entry| entry.role == Role::Reads || writable(entry)) {
+        return Err(Error::Inconsistent { what: "channels that this client writes" });
+    }
+    let mut maps = Vec::with_capacity(files.len());
+    for (part, file) in files {
+        let least = if maps.is_empty() { HEADER_BYTES as u64 } else { 1 };
+        maps.push((part, map(part, &file, least)?));
+    }
+    let header = Header::load(&maps[0].1)?;
+    let same = [
+        (header.total == reply.total, "size"),
+        (header.layout_hash == reply.layout_hash, "layout"),
+        (header.epoch == reply.epoch, "epoch"),
+    ];
+    match same.into_iter().find(|(same, _)| !same) {
+        Some((_, what)) => Err(Error::Inconsistent { what }),
+        None => Ok((maps, header)),
+    }
+}
+
+fn map(part: Part, file: &OwnedFd, least: u64) -> Result<Mapping, Error> {
+    let secret = memory::is_secret(file.as_fd()).unwrap_or(false);
     // Fixed for good before its size is believed.
-    if !memory::seals(file.as_fd()).is_ok_and(|seals| seals.contains(Seals::SHRINK.and(Seals::GROW))) {
+    let sealed =
+        || memory::seals(file.as_fd()).is_ok_and(|seals| seals.contains(Seals::SHRINK.and(Seals::GROW)));
+    if !secret && !sealed() {
         return Err(Error::NotSealed);
     }
     let actual = memory::file_size(file.as_fd())?;
-    let expected = reply.total.max(HEADER_BYTES as u64);
+    let expected = part.bytes.max(least);
     if actual < expected {
         return Err(Error::Truncated { expected, actual });
     }
     if actual > expected {
         return Err(Error::SizeDiffers { expected, actual });
     }
-    if !directory.fits(actual) {
-        return Err(Error::OutOfBounds { client: "ours, from the application".to_owned(), size: actual });
-    }
     let size =
         usize::try_from(actual).map_err(|_| taut_sys::Error { call: "mmap", errno: taut_sys::ENOMEM })?;
-    let map = memory::map_shared(file.as_fd(), size, directory.writes())?;
-    let header = Header::load(&map)?;
-    if header.layout_hash != reply.layout_hash {
-        return Err(Error::Inconsistent { what: "layout" });
+    if !secret {
+        return Ok(memory::map_shared(file.as_fd(), size, part.writes)?);
     }
-    if header.epoch != reply.epoch {
-        return Err(Error::Inconsistent { what: "epoch" });
-    }
-    Ok((map, header))
+    memory::map_secret(file.as_fd(), size).map_err(|error| match error.would_block() {
+        true => Error::MemoryLimit { bytes: actual },
+        false => error.into(),
+    })
 }
 
 impl Drop for Attached {
@@ -236,22 +283,21 @@ impl Attached {
 
     /// Whether the owner is there. One short system call, no allocation: cheap enough for every frame.
     ///
-    /// The connection decides, which no other client can touch; the segment's state word only tells an end from a
-    /// death.
+    /// The connection decides; the segment's state word only tells an end from a death.
     pub fn alive(&self) -> Liveness {
         let mut polls = [Poll::hung_up(self.connection.as_fd())];
         // An error would be ours (no memory in the kernel), and says nothing about the owner.
         let gone = socket::poll(&mut polls, Some(Duration::ZERO)).is_ok_and(|ready| ready > 0);
-        match (gone, State::load(&self.map)) {
+        match (gone, self.state()) {
             (false, _) => Liveness::Alive,
             (true, State::Ended) => Liveness::Ended,
             (true, _) => Liveness::Died,
         }
     }
 
-    /// What the owner says about itself. Another client that may write can falsify it; [`Attached::alive`] not.
+    /// What the owner says about itself, and nobody else can; [`Attached::alive`] also knows of its death.
     pub fn state(&self) -> State {
-        State::load(&self.map)
+        State::load(&self.maps[0].1)
     }
 
     /// Our channels.
@@ -290,18 +336,27 @@ impl Attached {
     }
 
     /// The bytes of a channel. Other processes may read and write them at any time: only atomic accesses are sound.
-    /// They may be written if we write any channel ([`Mapping::writable`]).
+    /// They may be written if we write the channel ([`Attached::mapping`]).
     ///
     /// # Errors
     /// [`Error::NoChannel`].
     pub fn region(&self, channel: &str) -> Result<NonNull<[u8]>, Error> {
-        let entry = self.entry(channel)?;
-        region(&self.map, entry.offset, entry.size).ok_or(Error::Inconsistent { what: "region" })
+        let (entry, (part, map)) = (self.entry(channel)?, self.place(channel)?);
+        region(map, *part, entry.offset, entry.size).ok_or(Error::Inconsistent { what: "region" })
     }
 
-    /// The memory, header included; stays where it is.
-    pub fn memory(&self) -> &Mapping {
-        &self.map
+    /// The memory that holds a channel, and perhaps others of the same writer; stays where it is.
+    ///
+    /// # Errors
+    /// [`Error::NoChannel`].
+    pub fn mapping(&self, channel: &str) -> Result<&Mapping, Error> {
+        Ok(&self.place(channel)?.1)
+    }
+
+    fn place(&self, channel: &str) -> Result<&(Part, Mapping), Error> {
+        let entry = self.entry(channel)?;
+        let holds = |(part, _): &&(Part, Mapping)| part.holds(entry.offset, entry.size);
+        self.maps.iter().find(holds).ok_or(Error::Inconsistent { what: "region" })
     }
 
     /// The number of the owner's run: another one means another run, of which nothing here is known.
@@ -324,8 +379,10 @@ impl Attached {
         self.owner.uid
     }
 
-    /// Locks the memory, if the privilege is there; the mapping says.
+    /// Locks the memory, if the privilege is there; its mappings say.
     pub(crate) fn lock(&mut self) {
-        let _ = self.map.lock();
+        for (_, map) in &mut self.maps {
+            let _ = map.lock();
+        }
     }
 }

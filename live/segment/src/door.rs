@@ -13,11 +13,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use taut_sys::memory::Mapping;
 use taut_sys::socket::{self, Peer, Poll};
 use taut_sys::{process, signals, thread};
 
 use crate::directory::Directory;
+use crate::files::Part;
 use crate::header::Header;
 use crate::message::{self, REQUEST_LIMIT, Refusal, Request};
 
@@ -72,15 +72,20 @@ pub(crate) fn look(shared: &Shared) -> MutexGuard<'_, DoorReport> {
 pub(crate) struct Grant {
     pub(crate) client: String,
     pub(crate) text: String,
-    pub(crate) writes: bool,
+    /// What it is given of the segment, with the positions of the descriptors.
+    pub(crate) parts: Vec<(Part, usize)>,
     /// How many may be attached at a time.
     pub(crate) limit: usize,
 }
 
 impl Grant {
-    pub(crate) fn new((client, directory): &(String, Directory), many: bool) -> Self {
+    pub(crate) fn new(
+        (client, directory): &(String, Directory),
+        parts: Vec<(Part, usize)>,
+        many: bool,
+    ) -> Self {
         let limit = if many { MANY } else { 1 };
-        Self { client: client.clone(), text: directory.to_text(), writes: directory.writes(), limit }
+        Self { client: client.clone(), text: directory.to_text(), parts, limit }
     }
 }
 
@@ -92,9 +97,8 @@ pub(crate) struct Door {
     /// A group whose members may attach, besides our own user and root.
     pub(crate) group: Option<u32>,
     pub(crate) header: Header,
-    pub(crate) map: Arc<Mapping>,
-    pub(crate) writable: OwnedFd,
-    pub(crate) read_only: OwnedFd,
+    /// Of the segment's files.
+    pub(crate) descriptors: Vec<OwnedFd>,
     pub(crate) shared: Shared,
 }
 
@@ -307,10 +311,10 @@ impl Door {
     fn answer(&self, answer: Result<usize, (Refusal, String)>) -> Stage {
         let (reply, grant) = match answer {
             Ok(grant) => {
-                // Another client, if it may write, may have damaged it.
-                self.header.store(&self.map);
                 let Header { layout_hash, epoch, total, .. } = self.header;
-                (message::granted(&self.grants[grant].text, layout_hash, epoch, total), Some(grant))
+                let Grant { text, parts, .. } = &self.grants[grant];
+                let parts = parts.iter().map(|(part, _)| *part);
+                (message::granted(text, parts, [layout_hash, epoch, total]), Some(grant))
             }
             Err((refusal, text)) => {
                 look(&self.shared).refused += 1;
@@ -320,15 +324,12 @@ impl Door {
         Stage::Answering { reply, sent: 0, grant }
     }
 
-    /// Sends what there is room for; a grant's descriptor goes with the first byte.
+    /// Sends what there is room for; a grant's descriptors go with the first byte.
     fn send(&self, connection: &mut Connection) -> Fate {
         let Stage::Answering { reply, sent, grant } = &mut connection.stage else { return Fate::Keep };
-        let file = grant.map(|grant| match self.grants[grant].writes {
-            true => self.writable.as_fd(),
-            false => self.read_only.as_fd(),
-        });
-        let files = if *sent == 0 { file.as_slice() } else { &[] };
-        match socket::send(connection.fd.as_fd(), &reply[*sent..], files) {
+        let grant_files = grant.filter(|_| *sent == 0).map(|grant| &self.grants[grant].parts);
+        let files = grant_files.into_iter().flatten().map(|&(_, at)| self.descriptors[at].as_fd());
+        match socket::send(connection.fd.as_fd(), &reply[*sent..], &files.collect::<Vec<_>>()) {
             Ok(count) => *sent += count,
             Err(error) if error.would_block() => return Fate::Keep,
             Err(_) => return Fate::Drop,

@@ -67,6 +67,21 @@ pub enum Error {
         second: String,
     },
 
+    /// Two channels that belong into different files lie on one page.
+    SharedPage {
+        /// The one; none for the header and the channels that no client writes.
+        first: Option<String>,
+        /// The other.
+        second: String,
+    },
+    /// A client is a party of channels in more files than one message brings.
+    TooManyFiles {
+        /// Which.
+        client: String,
+        /// How many it can be.
+        limit: usize,
+    },
+
     /// The segment takes more memory than the machine has.
     TooLarge {
         /// What it takes, bytes; the largest number if it is none.
@@ -209,6 +224,11 @@ pub enum Error {
     },
     /// The file's size is not fixed: whoever holds it could take it from under us.
     NotSealed,
+    /// What we are to write counts as locked memory, and is more than this process may lock.
+    MemoryLimit {
+        /// Its bytes.
+        bytes: u64,
+    },
     /// The door and the header contradict each other.
     Inconsistent {
         /// In what.
@@ -241,8 +261,49 @@ pub enum Error {
         theirs: String,
     },
 
-    /// Linux refused something.
+    /// Linux refused something about a door.
+    Door {
+        /// Its socket.
+        door: PathBuf,
+        /// What was refused.
+        error: taut_sys::Error,
+    },
+    /// The segment cannot be opened for those who only read.
+    NoProc {
+        /// What was refused.
+        error: taut_sys::Error,
+    },
+    /// Linux refused something that is about no path.
     System(taut_sys::Error),
+}
+
+/// What to do about what Linux refused, if that needs no path.
+fn remedy_without_path(error: taut_sys::Error) -> &'static str {
+    match error.errno {
+        taut_sys::EMFILE | taut_sys::ENFILE | taut_sys::ENOMEM => remedy(error),
+        _ => "",
+    }
+}
+
+/// What to do about what Linux refused, of a folder or of what is in it. Starts with a colon, or is empty.
+fn remedy(error: taut_sys::Error) -> &'static str {
+    match error.errno {
+        taut_sys::EACCES | taut_sys::EPERM => {
+            ": give this user the right to it, or set TAUT_RUNTIME_DIR to a folder of its own"
+        }
+        taut_sys::ENOENT | taut_sys::ENOTDIR => {
+            ": make the folder that it is in, or set TAUT_RUNTIME_DIR to one that is there"
+        }
+        taut_sys::EROFS => ": set TAUT_RUNTIME_DIR to a folder that can be written",
+        taut_sys::ENOSPC | taut_sys::EDQUOT => {
+            ": make room there, or set TAUT_RUNTIME_DIR to a folder elsewhere"
+        }
+        taut_sys::EADDRINUSE => ": somebody made it at this moment; try again",
+        taut_sys::EMFILE => ": let this process open more files (`ulimit -n`)",
+        taut_sys::ENFILE => ": let this machine open more files (`sysctl fs.file-max`)",
+        taut_sys::ENOMEM => ": this machine, or this process's limits, give no more memory",
+        _ => "",
+    }
 }
 
 /// Why a folder cannot hold doors.
@@ -291,6 +352,20 @@ impl fmt::Display for Error {
                 write!(f, "channel {first} has two different regions")
             }
             Self::Overlap { first, second } => write!(f, "channels {first} and {second} share bytes"),
+            Self::SharedPage { first: Some(first), second } => {
+                write!(
+                    f,
+                    "channels {first} and {second} share a page of 4096 bytes and belong into different files: other \
+                     clients write or read them, or one wakes a task and the other does not"
+                )
+            }
+            Self::SharedPage { first: None, second } => {
+                write!(f, "channel {second} lies on a page of channels that its client does not write")
+            }
+            Self::TooManyFiles { client, limit } => write!(
+                f,
+                "client {client} reads channels of so many other clients that it needs more than {limit} files"
+            ),
             Self::TooLarge { size, memory } => write!(
                 f,
                 "the segment takes {size} bytes, and this machine has {memory}: use smaller values, or fewer places for them"
@@ -341,6 +416,11 @@ impl fmt::Display for Error {
             Self::NotSealed => {
                 f.write_str("the segment's size is not sealed: it could vanish under its users")
             }
+            Self::MemoryLimit { bytes } => write!(
+                f,
+                "the {bytes} bytes of what this client writes count as locked memory, of which this process may not have so much: \
+                 raise its limit (`ulimit -l`), or give it CAP_IPC_LOCK"
+            ),
             Self::Inconsistent { what } => {
                 write!(f, "the door and the segment disagree about the {what}: attach again")
             }
@@ -372,7 +452,14 @@ impl fmt::Display for Error {
                 f,
                 "channel {channel} carries another type: this program has `{ours}`, the application `{theirs}`"
             ),
-            Self::System(error) => error.fmt(f),
+            Self::Door { door, error } => {
+                write!(f, "the door, {}: {error}{}", door.display(), remedy(*error))
+            }
+            Self::NoProc { error } => write!(
+                f,
+                "{error}: is /proc mounted? Clients that only read are given memory that was opened anew through it"
+            ),
+            Self::System(error) => write!(f, "{error}{}", remedy_without_path(*error)),
         }
     }
 }
@@ -382,7 +469,7 @@ impl std::error::Error for Error {
         match self {
             Self::Directory { error, .. } => Some(error),
             Self::Layout { error, .. } => Some(error),
-            Self::System(error) => Some(error),
+            Self::System(error) | Self::Door { error, .. } | Self::NoProc { error } => Some(error),
             _ => None,
         }
     }
@@ -397,7 +484,7 @@ impl From<taut_sys::Error> for Error {
 impl fmt::Display for FolderProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::System(error) => error.fmt(f),
+            Self::System(error) => write!(f, "{error}{}", remedy(*error)),
             Self::NotAFolder => {
                 f.write_str("not a folder, or a symbolic link: remove it, or set TAUT_RUNTIME_DIR")
             }

@@ -317,7 +317,7 @@ pub fn remove_stale_in(folder: &Path) -> Result<Vec<Found>, Error> {
 }
 
 pub(crate) fn remove(door: &Path) -> Result<(), Error> {
-    fs::remove_file(door).map_err(|error| Error::System(taut_sys::Error::from_io("unlink", &error)))
+    fs::remove_file(door).map_err(crate::owner::io("unlink", door))
 }
 
 #[cfg(test)]

@@ -34,19 +34,28 @@
 //! a folder named by `$TAUT_RUNTIME_DIR` may belong to another user, who must then also be the user of the door.
 //! The socket is `APP.sock`, mode 0600, or 0660 with the group that the manifest grants.
 //!
-//! # The segment, format 1
+//! # The segment, format 2
 //!
-//! A memory file, sealed with `F_SEAL_SHRINK`, `F_SEAL_GROW` and `F_SEAL_SEAL`: its size is fixed for good. Its
-//! first 128 bytes, integers in the machine's own order:
+//! Memory files, each a stretch of the segment's bytes that begins at a multiple of 4096. The first holds the header and the
+//! channels that no client writes; the owner alone may write there. What a client writes lies in files of its own, and each
+//! client is given the descriptors of those files that it is a party of.
+//!
+//! | file | sealed | who may write |
+//! |---|---|---|
+//! | the first | `F_SEAL_SHRINK`, `F_SEAL_GROW`, `F_SEAL_FUTURE_WRITE` (since Linux 5.1), `F_SEAL_SEAL` | the owner, by the mapping that it made before |
+//! | of channels that one client writes, no other reads, and by which it wakes no task | secret memory (`memfd_secret`), where the machine has it: fixed in its size, without holes | that client, the owner |
+//! | of a client's other channels; of an object on a board | `F_SEAL_SHRINK`, `F_SEAL_GROW`, `F_SEAL_SEAL` | that client, the owner; the object's parts |
+//!
+//! The first 128 bytes, integers in the machine's own order:
 //!
 //! | offset | bytes | content |
 //! |---|---|---|
 //! | 0 | 8 | magic, `TAUTSEG` and a zero byte |
 //! | 8 | 4 | `0x01020304`: read as `0x04030201`, the segment is of the other byte order |
-//! | 12 | 4 | format version, 1 |
+//! | 12 | 4 | format version, 2 |
 //! | 16 | 4 | bytes of this header, 128 |
 //! | 20 | 4 | 0 |
-//! | 24 | 8 | bytes of the segment, this header included; equal to the file's size |
+//! | 24 | 8 | bytes of the segment, this header included |
 //! | 32 | 8 | layout hash: 64-bit FNV-1a of the layout text (below) |
 //! | 40 | 8 | epoch: random, another for every run of the owner |
 //! | 48 | 4 | the owner's process id, in its own name space |
@@ -74,14 +83,14 @@
 //!
 //! The *layout text* is, for every client in the owner's order, the line `client NAME` and its directory.
 //!
-//! # The door, version 2
+//! # The door, version 3
 //!
 //! Integers here are little-endian. The client sends one request:
 //!
 //! | offset | bytes | content |
 //! |---|---|---|
 //! | 0 | 8 | magic, `TAUTDOOR` |
-//! | 8 | 2 | version, 2 |
+//! | 8 | 2 | version, 3 |
 //! | 10 | 2 | bytes of the name, 1 to 64 |
 //! | 12 | | the client's name |
 //!
@@ -90,26 +99,48 @@
 //! | offset | bytes | content |
 //! |---|---|---|
 //! | 0 | 8 | magic, `TAUTDOOR` |
-//! | 8 | 2 | the owner's version, 2 |
+//! | 8 | 2 | the owner's version, 3 |
 //! | 10 | 2 | 0 granted, 1 malformed, 2 version, 3 unknown client, 4 name taken, 5 not permitted |
 //! | 12 | 4 | bytes of the text, at most 65536 |
 //! | 16 | 8 | layout hash, as in the header; 0 if refused |
 //! | 24 | 8 | epoch, as in the header; 0 if refused |
 //! | 32 | 8 | bytes of the segment; 0 if refused |
-//! | 40 | | the text: the client's directory, or one line for a person |
+//! | 40 | 2 | number of files, at most 32; 0 if refused |
+//! | 42 | 6 | 0 |
+//! | 48 | 24 each | the files, the segment's first one first |
+//! | | | the text: the client's directory, or one line for a person |
 //!
-//! If granted, the segment's descriptor comes with the reply's first byte (`SCM_RIGHTS`): for reading and writing
-//! if the client writes a channel, else for reading only. The client then keeps the connection and sends nothing
+//! Of a file:
+//!
+//! | offset | bytes | content |
+//! |---|---|---|
+//! | 0 | 8 | where it begins in the segment, a multiple of 4096 |
+//! | 8 | 8 | its bytes |
+//! | 16 | 4 | 1 if the client may write there, else 0 |
+//! | 20 | 4 | 0 |
+//!
+//! If granted, the files' descriptors come with the reply's first byte (`SCM_RIGHTS`), in the order of the files. Of those that the
+//! client may not write, they were opened for reading only. The client then keeps the connection and sends nothing
 //! more: whatever it sends ends the connection. A request has two seconds; a refused connection is closed.
+//!
+//! # How long an attach takes
+//!
+//! One conversation: nobody sleeps or asks again unless more wait than there is room for, or the owner has just ended. What
+//! takes longer is two ordinary threads, ours and the door's, until Linux lets them run. A real-time thread that does not let go
+//! of the door's CPU keeps the door from answering until Linux gives ordinary threads their 5 % (0.95 s by default; 937 ms
+//! measured, 0.7 ms without that thread). So the door belongs on a CPU without such threads: it takes its creator's affinity,
+//! and an application of a manifest creates it on the housekeeping CPUs.
 //!
 //! # Who can do what to whom
 //!
-//! - A client cannot resize the file, nor (as another user) open it again with more rights; without a channel to
-//!   write it cannot write at all.
-//! - A client that writes one channel can write everywhere in the segment. The owner therefore never reads a size,
-//!   an offset or its own header back; it renews the header before every grant; the protocols bound every index.
-//!   Such a client can also punch holes in the file, which cannot be sealed away while it may write: the owner
-//!   then reads zeros and takes a page fault, but no signal.
+//! - A client cannot resize a file, nor (as another user) open it again with more rights.
+//! - A client can write to its own channels' files and to no other: not to the header, nor to what tasks or other clients
+//!   write. The protocols bound every index that it can change.
+//! - Whoever may write to an ordinary memory file can also punch holes into it, which cannot be sealed away meanwhile: whoever
+//!   reads there then finds zeros, takes a page fault, and waits until the hole is made, but gets no signal. So can a client
+//!   with the channels that wake a task by its values (the kernel refuses futexes in secret memory), with all its own
+//!   channels where the machine has no secret memory, and a part of a board's object with that object. With a secret file
+//!   nobody can.
 //! - Processes of the owner's own user, and root, can do more by other ways (`ptrace`, `/proc/PID/fd`): against
 //!   them this is a guard rail and no wall.
 
@@ -118,6 +149,7 @@ mod client;
 mod directory;
 mod door;
 mod error;
+mod files;
 mod folder;
 mod header;
 mod message;
@@ -132,7 +164,10 @@ pub use header::{HEADER_BYTES, State};
 pub use owner::Owner;
 
 /// The format of segments that this crate makes and accepts.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// The version of the door's messages that this crate speaks.
-pub const DOOR_VERSION: u16 = 2;
+pub const DOOR_VERSION: u16 = 3;
+
+/// Regions that different clients write lie in different pages of so many bytes, whatever pages the machine has.
+pub const PAGE_BYTES: u64 = 4096;

@@ -3,14 +3,18 @@
 
 //! What is said at the door. Both sides read bytes of a stranger.
 
+use taut_sys::socket::FD_LIMIT;
+
 use crate::directory::{NAME_LIMIT, TEXT_LIMIT, is_name};
+use crate::files::Part;
 use crate::{DOOR_VERSION, Error};
 
 pub(crate) const MAGIC: [u8; 8] = *b"TAUTDOOR";
 
 const REQUEST_HEAD: usize = 12;
 pub(crate) const REQUEST_LIMIT: usize = REQUEST_HEAD + NAME_LIMIT;
-pub(crate) const REPLY_HEAD: usize = 40;
+pub(crate) const REPLY_HEAD: usize = 48;
+pub(crate) const PART_BYTES: usize = 24;
 
 /// Why the door says no.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,22 +79,33 @@ pub(crate) struct Reply {
     pub(crate) layout_hash: u64,
     pub(crate) epoch: u64,
     pub(crate) total: u64,
+    /// How many parts follow.
+    pub(crate) parts: usize,
 }
 
-pub(crate) fn granted(directory: &str, layout_hash: u64, epoch: u64, total: u64) -> Vec<u8> {
-    reply(0, directory, [layout_hash, epoch, total])
+pub(crate) fn granted(
+    directory: &str,
+    parts: impl ExactSizeIterator<Item = Part>,
+    [layout_hash, epoch, total]: [u64; 3],
+) -> Vec<u8> {
+    reply(0, directory, parts, [layout_hash, epoch, total])
 }
 
 pub(crate) fn refused(refusal: Refusal, text: &str) -> Vec<u8> {
-    reply(refusal as u16, text, [0; 3])
+    reply(refusal as u16, text, std::iter::empty(), [0; 3])
 }
 
-fn reply(code: u16, text: &str, numbers: [u64; 3]) -> Vec<u8> {
+fn reply(code: u16, text: &str, parts: impl ExactSizeIterator<Item = Part>, numbers: [u64; 3]) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
     bytes.extend(DOOR_VERSION.to_le_bytes());
     bytes.extend(code.to_le_bytes());
     bytes.extend((text.len() as u32).to_le_bytes());
     bytes.extend(numbers.into_iter().flat_map(u64::to_le_bytes));
+    bytes.extend((parts.len() as u16).to_le_bytes());
+    bytes.resize(REPLY_HEAD, 0);
+    for Part { start, bytes: count, writes } in parts {
+        bytes.extend([start, count, u64::from(writes)].into_iter().flat_map(u64::to_le_bytes));
+    }
     bytes.extend(text.as_bytes());
     bytes
 }
@@ -101,14 +116,14 @@ impl Reply {
         if head[..8] != MAGIC {
             return Err(Error::NotADoor { problem: "its answer does not start as a door's" });
         }
-        let long = |at: usize| {
-            let mut long = [0; 8];
-            long.copy_from_slice(&head[at..at + 8]);
-            u64::from_le_bytes(long)
-        };
+        let long = |at: usize| long(head, at);
         let text_len = u32::from_le_bytes([head[12], head[13], head[14], head[15]]) as usize;
         if text_len > TEXT_LIMIT {
             return Err(Error::NotADoor { problem: "its answer is longer than any" });
+        }
+        let parts = usize::from(u16::from_le_bytes([head[40], head[41]]));
+        if parts > FD_LIMIT {
+            return Err(Error::NotADoor { problem: "it has more files than any" });
         }
         Ok(Self {
             version: u16::from_le_bytes([head[8], head[9]]),
@@ -117,8 +132,26 @@ impl Reply {
             layout_hash: long(16),
             epoch: long(24),
             total: long(32),
+            parts,
         })
     }
+}
+
+/// The parts, from the bytes behind the head; `bytes` are a multiple of [`PART_BYTES`].
+pub(crate) fn parts(bytes: &[u8]) -> Vec<Part> {
+    let part = |bytes: &[u8]| Part {
+        start: long(bytes, 0),
+        bytes: long(bytes, 8),
+        // What is neither is no right.
+        writes: long(bytes, 16) == 1,
+    };
+    bytes.chunks_exact(PART_BYTES).map(part).collect()
+}
+
+fn long(bytes: &[u8], at: usize) -> u64 {
+    let mut long = [0; 8];
+    long.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_le_bytes(long)
 }
 
 #[cfg(test)]
@@ -129,31 +162,41 @@ mod tests {
     #[test]
     fn requests() {
         let bytes = request("ui");
-        assert_eq!(bytes, b"TAUTDOOR\x02\x00\x02\x00ui");
+        assert_eq!(bytes, b"TAUTDOOR\x03\x00\x02\x00ui");
         for end in 0..bytes.len() {
             assert_eq!(Request::read(&bytes[..end]), Request::Partial);
         }
         assert_eq!(Request::read(&bytes), Request::Whole("ui"));
         let malformed = Request::Wrong(Refusal::Malformed);
-        assert_eq!(Request::read(b"TAUTDOOR\x02\x00\x02\x00ui!"), malformed);
-        assert_eq!(Request::read(b"TAUTDOOR\x02\x00\x41\x00"), malformed);
-        assert_eq!(Request::read(b"TAUTDOOR\x02\x00\x00\x00"), malformed);
-        assert_eq!(Request::read(b"TAUTDOOR\x02\x00\x02\x00\xff\xff"), malformed);
-        assert_eq!(Request::read(b"TAUTDOOR\x02\x00\x02\x00/u"), malformed);
+        assert_eq!(Request::read(b"TAUTDOOR\x03\x00\x02\x00ui!"), malformed);
+        assert_eq!(Request::read(b"TAUTDOOR\x03\x00\x41\x00"), malformed);
+        assert_eq!(Request::read(b"TAUTDOOR\x03\x00\x00\x00"), malformed);
+        assert_eq!(Request::read(b"TAUTDOOR\x03\x00\x02\x00\xff\xff"), malformed);
+        assert_eq!(Request::read(b"TAUTDOOR\x03\x00\x02\x00/u"), malformed);
         assert_eq!(Request::read(b"G"), malformed);
-        assert_eq!(Request::read(b"TAUTDOOR\x03\x00"), Request::Wrong(Refusal::Version));
+        assert_eq!(Request::read(b"TAUTDOOR\x04\x00"), Request::Wrong(Refusal::Version));
     }
 
     #[test]
     fn replies() {
-        let bytes = granted("x\n", 1, 2, 3);
+        let files = [
+            Part { start: 0, bytes: 4000, writes: false },
+            Part { start: 8192, bytes: u64::MAX, writes: true },
+        ];
+        let bytes = granted("x\n", files.into_iter(), [1, 2, 3]);
         let head: &[u8; REPLY_HEAD] = bytes.first_chunk().unwrap();
-        let reply = Reply { version: 2, code: 0, text_len: 2, layout_hash: 1, epoch: 2, total: 3 };
+        let reply = Reply { version: 3, code: 0, text_len: 2, layout_hash: 1, epoch: 2, total: 3, parts: 2 };
         assert_eq!(Reply::read(head), Ok(reply));
-        assert_eq!(bytes[REPLY_HEAD..], *b"x\n");
+        let text = REPLY_HEAD + 2 * PART_BYTES;
+        assert_eq!(parts(&bytes[REPLY_HEAD..text]), files);
+        assert_eq!(bytes[text..], *b"x\n");
+        assert!(!files[1].holds(16384, u64::MAX), "no sum overflows");
         let mut huge = *head;
         huge[12..16].fill(0xff);
         assert!(Reply::read(&huge).is_err());
+        let mut many = *head;
+        many[40] = 33;
+        assert!(Reply::read(&many).is_err());
         assert!(Reply::read(&[0; REPLY_HEAD]).is_err());
     }
 
@@ -161,7 +204,7 @@ mod tests {
         #[test]
         fn any_bytes_are_survived(tail in prop::collection::vec(any::<u8>(), 0..100)) {
             let mut bytes = MAGIC.to_vec();
-            bytes.extend([2, 0]);
+            bytes.extend(DOOR_VERSION.to_le_bytes());
             bytes.extend(tail);
             if let Request::Whole(name) = Request::read(&bytes) {
                 prop_assert_eq!(request(name), bytes);

@@ -2,20 +2,18 @@
 // SPDX-FileCopyrightText: The taut authors
 
 use std::collections::HashSet;
-use std::ffi::CString;
 use std::fs;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
-use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use taut_sys::memory::{self, Mapping, Seals};
 use taut_sys::{process, socket};
 
 use crate::directory::{self, Directory, Entry, is_name};
 use crate::door::{self, Door, DoorReport, Grant, Shared};
+use crate::files::{self, File, Handout};
 use crate::header::{HEADER_BYTES, Header};
 use crate::{Error, State, folder};
 
@@ -31,7 +29,8 @@ const BACKLOG: u16 = 64;
 #[derive(Debug)]
 pub struct Owner {
     app: String,
-    map: Arc<Mapping>,
+    /// The first is ours alone and has the header.
+    files: Vec<File>,
     header: Header,
     folder: PathBuf,
     /// Whether the folder is of our making, to be removed when it is empty.
@@ -48,10 +47,11 @@ pub struct Owner {
 
 impl Owner {
     /// A segment of `size` bytes, header included, and its door in the default folder. `clients` are the names
-    /// that may attach, with what each is told; regions of different channels are disjoint, and a channel with
-    /// several clients has one region. `group` (name or number) lets its members attach too.
+    /// that may attach, with what each is told; regions of different channels are disjoint, a channel with several clients has
+    /// one region, and regions that different clients write lie on different pages of [`PAGE_BYTES`](crate::PAGE_BYTES), as
+    /// do those that no client writes, or by which a client wakes a task. `group` (name or number) lets its members attach too.
     ///
-    /// The memory is zeroed, populated, and locked if the privilege is there ([`Mapping::locked`] says). The door's
+    /// The memory is zeroed, populated, and locked if the privilege is there. The door's
     /// thread starts at once and inherits the caller's affinity: create the owner from a housekeeping CPU.
     ///
     /// What a dead owner of that name left is removed; [`Owner::replaced`] says so.
@@ -97,6 +97,7 @@ impl Owner {
             return Err(Error::TooLarge { size, memory });
         }
         let many: Vec<_> = clients.iter().map(|client| client.many).collect();
+        let lists: Vec<_> = clients.iter().map(|client| client.lists).collect();
         let clients = check(clients, size)?;
         let group = match group {
             Some(name) => {
@@ -112,16 +113,20 @@ impl Owner {
             pid: process::pid(),
             start_time: process::start_time_of(process::pid()).unwrap_or(0),
         };
-        let (writable, read_only, map) = memory_of(app, header)?;
+        let sketch = files::sketch(&clients)?.into_iter();
+        let mut files = sketch.map(|file| File::make(app, file, &clients)).collect::<Result<Vec<_>, _>>()?;
+        let Handout { descriptors, parts } = files::hand_out(&mut files, &clients, &lists)?;
+        State::Booting.store(files[0].map());
+        header.store(files[0].map());
 
         let (folder, ours, lock) = folder::prepare_at(folder)?;
         let door = folder::door(&folder, app)?;
         let replaced = clear(&door, app)?;
-        let listener = socket::bind(&door)?;
+        let listener = socket::bind(&door).map_err(at(&door))?;
         // Bound, not listening: until the mode is right, nobody gets in.
         let identity = open_to(&door, group).and_then(|()| {
-            socket::listen(listener.as_fd(), BACKLOG)?;
-            let metadata = fs::symlink_metadata(&door).map_err(io("stat"))?;
+            socket::listen(listener.as_fd(), BACKLOG).map_err(at(&door))?;
+            let metadata = fs::symlink_metadata(&door).map_err(io("stat", &door))?;
             Ok((metadata.dev(), metadata.ino()))
         });
         let identity = identity.inspect_err(|_| drop(fs::remove_file(&door)))?;
@@ -131,39 +136,41 @@ impl Owner {
         let shared = Shared::default();
         let mut owner = Self {
             app: app.to_owned(),
-            map: Arc::clone(&map),
+            files,
             header,
             folder,
             ours,
             door,
             identity,
             replaced,
-            shared: Arc::clone(&shared),
+            shared: std::sync::Arc::clone(&shared),
             stop: Some(stop),
             thread: None,
         };
-        let grants = clients.iter().zip(many).map(|(client, many)| Grant::new(client, many)).collect();
-        let door = Door { stop: stopped, listener, grants, group, header, map, writable, read_only, shared };
+        let grants = clients.iter().zip(parts).zip(many);
+        let grants = grants.map(|((client, parts), many)| Grant::new(client, parts, many)).collect();
+        let door = Door { stop: stopped, listener, grants, group, header, descriptors, shared };
         // If it cannot start, dropping the owner removes the socket.
         let thread = std::thread::Builder::new().name("taut-door".to_owned()).spawn(move || door.run());
-        owner.thread = Some(thread.map_err(io("pthread_create"))?);
+        owner.thread =
+            Some(thread.map_err(|error| Error::System(taut_sys::Error::from_io("pthread_create", &error)))?);
         Ok(owner)
     }
 
-    /// The memory, header included; stays where it is.
-    pub fn memory(&self) -> &Mapping {
-        &self.map
+    /// `size` bytes at `offset`, if they lie in one file of the segment behind the header; they stay where they are. Other
+    /// processes may read them, and write those of a client's, at any time: only atomic accesses are sound.
+    pub fn region(&self, offset: u64, size: u64) -> Option<NonNull<[u8]>> {
+        self.files.iter().find_map(|file| file.region(offset, size))
     }
 
-    /// `size` bytes at `offset`, if they lie in the segment behind the header. Other processes may read and write
-    /// them at any time: only atomic accesses are sound.
-    pub fn region(&self, offset: u64, size: u64) -> Option<NonNull<[u8]>> {
-        region(&self.map, offset, size)
+    /// How many of the segment's files are secret memory, into which nobody can punch holes.
+    pub fn secret_files(&self) -> usize {
+        self.files.iter().filter(|file| file.is_secret()).count()
     }
 
     /// Tells clients that values flow.
     pub fn set_running(&self) {
-        State::Running.store(&self.map);
+        State::Running.store(self.files[0].map());
     }
 
     /// The number of this run: random, another every time.
@@ -200,7 +207,7 @@ impl Owner {
     /// is the default one and empty. The clients' maps stay theirs; nothing else is left.
     ///
     /// # Errors
-    /// [`Error::System`] or [`Error::Folder`] if the socket could not be removed.
+    /// [`Error::Door`] or [`Error::Folder`] if the socket could not be removed.
     pub fn end(mut self) -> Result<(), Error> {
         self.close()
     }
@@ -208,7 +215,7 @@ impl Owner {
     fn close(&mut self) -> Result<(), Error> {
         let Some(stop) = self.stop.take() else { return Ok(()) };
         // In this order: who sees the connection end then knows that it was in order.
-        State::Ended.store(&self.map);
+        State::Ended.store(self.files[0].map());
         let removed = self.remove_door();
         // Shut down, not only closed: a child that is being forked at this moment has it too.
         let _ = socket::shutdown(stop.as_fd());
@@ -248,10 +255,12 @@ pub(crate) struct Client {
     pub(crate) entries: Vec<Entry>,
     /// Whether several may at a time.
     pub(crate) many: bool,
+    /// Whether it is only told of its entries, and given no memory of theirs.
+    pub(crate) lists: bool,
 }
 
 fn singles(clients: Vec<(String, Vec<Entry>)>) -> Vec<Client> {
-    clients.into_iter().map(|(name, entries)| Client { name, entries, many: false }).collect()
+    clients.into_iter().map(|(name, entries)| Client { name, entries, many: false, lists: false }).collect()
 }
 
 /// Directories from entries, if all is well with them.
@@ -283,31 +292,12 @@ fn check(clients: Vec<Client>, size: u64) -> Result<Vec<(String, Directory)>, Er
     Ok(checked)
 }
 
-/// The memory file, twice, and its mapping.
-fn memory_of(app: &str, header: Header) -> Result<(OwnedFd, OwnedFd, Arc<Mapping>), Error> {
-    let name = CString::new(format!("taut-{app}")).map_err(|_| Error::BadName { name: app.to_owned() })?;
-    let writable = memory::memfd(&name, header.total, Seals::FIXED)?;
-    let read_only = memory::reopen_read_only(writable.as_fd())?;
-    let size = usize::try_from(header.total)
-        .map_err(|_| taut_sys::Error { call: "mmap", errno: taut_sys::ENOMEM })?;
-    // The promise to those who only read, tried once: no map for writing can be made of their descriptor.
-    if memory::map_shared(read_only.as_fd(), size, true).is_ok() {
-        return Err(Error::Inconsistent { what: "rights of the descriptor for readers" });
-    }
-    let mut map = memory::map_shared(writable.as_fd(), size, true)?;
-    // Without the privilege it stays unlocked, and says so.
-    let _ = map.lock();
-    State::Booting.store(&map);
-    header.store(&map);
-    Ok((writable, read_only, Arc::new(map)))
-}
-
 /// Removes what a dead owner left at the door, under the folder's lock; gives whether there was something.
 fn clear(door: &Path, app: &str) -> Result<Option<PathBuf>, Error> {
     if fs::symlink_metadata(door).is_err() {
         return Ok(None);
     }
-    if let Some(pid) = folder::behind(door)? {
+    if let Some(pid) = folder::behind(door).map_err(at(door))? {
         return Err(Error::AlreadyRunning { app: app.to_owned(), pid });
     }
     folder::remove(door)?;
@@ -318,23 +308,20 @@ fn clear(door: &Path, app: &str) -> Result<Option<PathBuf>, Error> {
 fn open_to(door: &Path, group: Option<u32>) -> Result<(), Error> {
     let mode = match group {
         Some(group) => {
-            socket::set_group(door, group)?;
+            socket::set_group(door, group).map_err(at(door))?;
             0o660
         }
         None => 0o600,
     };
-    fs::set_permissions(door, fs::Permissions::from_mode(mode)).map_err(io("chmod"))
+    fs::set_permissions(door, fs::Permissions::from_mode(mode)).map_err(io("chmod", door))
 }
 
-pub(crate) fn io(call: &'static str) -> impl FnOnce(std::io::Error) -> Error {
-    move |error| Error::System(taut_sys::Error::from_io(call, &error))
+/// What Linux refused, about a door.
+pub(crate) fn at(door: &Path) -> impl FnOnce(taut_sys::Error) -> Error + '_ {
+    move |error| Error::Door { door: door.to_owned(), error }
 }
 
-pub(crate) fn region(map: &Mapping, offset: u64, size: u64) -> Option<NonNull<[u8]>> {
-    let (offset, size) = (usize::try_from(offset).ok()?, usize::try_from(size).ok()?);
-    if offset < HEADER_BYTES || offset.checked_add(size)? > map.len() {
-        return None;
-    }
-    let start = NonNull::new(map.ptr().wrapping_add(offset))?;
-    Some(NonNull::slice_from_raw_parts(start, size))
+/// As [`at`], of a call of the standard library's.
+pub(crate) fn io<'a>(call: &'static str, door: &'a Path) -> impl FnOnce(std::io::Error) -> Error + 'a {
+    move |error| at(door)(taut_sys::Error::from_io(call, &error))
 }

@@ -12,7 +12,7 @@ use support::*;
 use taut_segment::board::{
     Board, Chen, Dbp, Emeralds, Hybrid, ImprovedChen, Offers, Part, Qrtr, Sdrtw, Seat, Spinlock, catalogue_in,
 };
-use taut_segment::{Error, Liveness, State, attach_in};
+use taut_segment::{Error, Liveness, PAGE_BYTES, State, attach_in};
 use taut_share::{LayoutError, List};
 
 type V = [u64; 4];
@@ -48,7 +48,7 @@ fn role() {
         Some("scribbler") => {
             let mut seat = Seat::take("robot", "pose", POSE.observer()).unwrap();
             assert_eq!(seat.end().unwrap().try_read(), Ok(None));
-            let start = seat.attached().memory().ptr();
+            let start = seat.attached().mapping("pose").unwrap().ptr();
             tell("seated");
             // SAFETY: none is needed: it is not done, the process dies of it.
             unsafe { start.write_volatile(0) };
@@ -151,8 +151,14 @@ fn more_than_the_machine_has_is_refused() {
     let memory = taut_sys::machine::memory_bytes().unwrap();
     // Indices of the two ends, and the values.
     let one = 256 + (1u64 << 31) * u64::from(u32::MAX);
-    assert_eq!(create(&["one"]), Error::TooLarge { size: 128 + one, memory });
-    assert_eq!(create(&["one", "two"]), Error::TooLarge { size: 128 + 2 * one, memory });
+    assert_eq!(
+        create(&["one"]),
+        Error::TooLarge { size: PAGE_BYTES + one.next_multiple_of(PAGE_BYTES), memory }
+    );
+    assert_eq!(
+        create(&["one", "two"]),
+        Error::TooLarge { size: PAGE_BYTES + 2 * one.next_multiple_of(PAGE_BYTES), memory }
+    );
     // No number any more.
     let three = create(&["one", "two", "three"]);
     assert_eq!(three, Error::TooLarge { size: u64::MAX, memory });
@@ -196,14 +202,14 @@ fn who_only_looks_may_be_many_and_not_too_many() {
     let sdrtw = Sdrtw::<V>::new();
     let board = Board::create_in(folder, "robot", &[sdrtw.named("levels")]).unwrap();
     let mut writer = Seat::take_in(folder, "robot", "levels", sdrtw.writer()).unwrap();
-    assert!(writer.attached().memory().writable());
+    assert!(writer.attached().mapping("levels").unwrap().writable());
     let take = || Seat::take_in(folder, "robot", "levels", sdrtw.observer());
     let mut seats: Vec<_> = (0..128).map(|_| take().unwrap()).collect();
     assert!(matches!(take(), Err(Error::PartTaken { .. })));
     assert_eq!(board.report().attached.len(), 129);
     writer.end().unwrap().write(&[7; 4]);
     for seat in &mut seats {
-        assert!(!seat.attached().memory().writable());
+        assert!(!seat.attached().mapping("levels").unwrap().writable());
         assert_eq!(seat.end().unwrap().read_bounded(3).unwrap().unwrap().value, [7; 4]);
     }
     seats.pop();
@@ -259,7 +265,7 @@ fn the_catalogue_has_all() {
     let lines: Vec<_> = entries.iter().map(ToString::to_string).collect();
     let expected = [
         (
-            "pose reads mechanism=hybrid value=32 capacity=1 readers=0 offset=128 size=",
+            "pose reads mechanism=hybrid value=32 capacity=1 readers=0 offset=4096 size=",
             "readers=2 spare=6 of u64*4",
         ),
         ("names reads mechanism=improved-chen value=112 capacity=1 ", "slow=0 overlaps=3 of u8*..100"),

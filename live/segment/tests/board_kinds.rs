@@ -175,7 +175,8 @@ const ROWS: &[Row] = &[
 
 /// How the kernel says that the memory is mapped: `rw-s` or `r--s`.
 fn rights(attached: &Attached) -> String {
-    let start = format!("{:x}-", attached.memory().ptr().addr());
+    let object = &attached.directory().entries()[0].channel;
+    let start = format!("{:x}-", attached.mapping(object).unwrap().ptr().addr());
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let line = maps.lines().find(|line| line.trim_start_matches('0').starts_with(&start)).unwrap();
     line.split(' ').nth(1).unwrap().to_owned()

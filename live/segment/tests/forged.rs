@@ -19,7 +19,7 @@ const BYTES: u64 = 4096;
 /// A header by its documentation.
 fn header() -> Vec<u8> {
     let mut header = b"TAUTSEG\0".to_vec();
-    for word in [0x0102_0304u32, 1, 128, 0] {
+    for word in [0x0102_0304u32, 2, 128, 0] {
         header.extend(word.to_ne_bytes());
     }
     for long in [BYTES, 77, 88] {
@@ -29,12 +29,22 @@ fn header() -> Vec<u8> {
     header
 }
 
+/// A file of a reply: where it begins, its bytes, and whether it may be written.
+type File = [u64; 3];
+
+/// An answer with one file, which is the whole segment.
 fn reply(version: u16, code: u16, text: &[u8], total: u64) -> Vec<u8> {
+    reply_with(version, code, text, total, &[[0, total, 0]])
+}
+
+fn reply_with(version: u16, code: u16, text: &[u8], total: u64, files: &[File]) -> Vec<u8> {
     let mut reply = b"TAUTDOOR".to_vec();
     reply.extend(version.to_le_bytes());
     reply.extend(code.to_le_bytes());
     reply.extend((text.len() as u32).to_le_bytes());
     reply.extend([77, 88, total].into_iter().flat_map(u64::to_le_bytes));
+    reply.extend((files.len() as u64).to_le_bytes());
+    reply.extend(files.iter().flatten().flat_map(|number| number.to_le_bytes()));
     reply.extend(text);
     reply
 }
@@ -60,14 +70,14 @@ fn answer(bytes: &[u8], files: &[BorrowedFd<'_>]) -> Result<(), Error> {
         socket::poll(&mut [Poll::readable(connection.as_fd())], Some(PATIENCE)).unwrap();
         let mut request = [0; 100];
         let got = socket::receive(connection.as_fd(), &mut request).unwrap().bytes;
-        assert_eq!(request[..got], *b"TAUTDOOR\x02\x00\x02\x00ui");
+        assert_eq!(request[..got], *b"TAUTDOOR\x03\x00\x02\x00ui");
         assert_eq!(socket::send(connection.as_fd(), bytes, files), Ok(bytes.len()));
         client.join().unwrap()
     })
 }
 
 fn granted(file: &OwnedFd) -> Error {
-    answer(&reply(2, 0, LINE.as_bytes(), BYTES), &[file.as_fd()]).unwrap_err()
+    answer(&reply(3, 0, LINE.as_bytes(), BYTES), &[file.as_fd()]).unwrap_err()
 }
 
 fn damaged(at: usize, bytes: &[u8]) -> Error {
@@ -80,17 +90,16 @@ fn damaged(at: usize, bytes: &[u8]) -> Error {
 fn a_faithful_forgery_is_accepted() {
     // Else the refusals below would show nothing.
     let file = file(&header(), BYTES, Seals::FIXED);
-    assert_eq!(answer(&reply(2, 0, LINE.as_bytes(), BYTES), &[file.as_fd()]), Ok(()));
+    assert_eq!(answer(&reply(3, 0, LINE.as_bytes(), BYTES), &[file.as_fd()]), Ok(()));
 }
 
 #[test]
 fn headers() {
     assert_eq!(damaged(0, b"TAUTSEX"), Error::WrongMagic);
     assert_eq!(damaged(8, &0x0403_0201u32.to_ne_bytes()), Error::WrongByteOrder);
-    assert_eq!(damaged(12, &9u32.to_ne_bytes()), Error::WrongFormat { ours: 1, theirs: 9 });
+    assert_eq!(damaged(12, &9u32.to_ne_bytes()), Error::WrongFormat { ours: 2, theirs: 9 });
     assert_eq!(damaged(16, &64u32.to_ne_bytes()), Error::WrongHeaderSize { ours: 128, theirs: 64 });
-    assert_eq!(damaged(24, &(2 * BYTES).to_ne_bytes()), Error::Truncated { expected: 8192, actual: 4096 });
-    assert_eq!(damaged(24, &128u64.to_ne_bytes()), Error::SizeDiffers { expected: 128, actual: 4096 });
+    assert_eq!(damaged(24, &(2 * BYTES).to_ne_bytes()), Error::Inconsistent { what: "size" });
     assert_eq!(damaged(32, &78u64.to_ne_bytes()), Error::Inconsistent { what: "layout" });
     assert_eq!(damaged(40, &89u64.to_ne_bytes()), Error::Inconsistent { what: "epoch" });
 }
@@ -110,7 +119,7 @@ fn files() {
     assert_eq!(granted(&OwnedFd::from(tmp)), Error::NotSealed, "a file on a disk cannot be sealed");
     // Says that it has no bytes at all: the header is missed before anything is mapped.
     let empty = file(&header(), 64, Seals::FIXED);
-    let error = answer(&reply(2, 0, b"", 64), &[empty.as_fd()]).unwrap_err();
+    let error = answer(&reply(3, 0, b"", 64), &[empty.as_fd()]).unwrap_err();
     assert_eq!(error, Error::Truncated { expected: 128, actual: 64 });
 }
 
@@ -119,42 +128,90 @@ fn a_writer_is_not_satisfied_with_reading() {
     let text = LINE.replace("reads", "writes");
     let file = file(&header(), BYTES, Seals::FIXED);
     let file = memory::reopen_read_only(file.as_fd()).unwrap();
-    let error = answer(&reply(2, 0, text.as_bytes(), BYTES), &[file.as_fd()]).unwrap_err();
+    let said = |writes| reply_with(3, 0, text.as_bytes(), BYTES, &[[0, BYTES, writes]]);
+    let error = answer(&said(1), &[file.as_fd()]).unwrap_err();
     assert_eq!(error.to_string(), "mmap: Permission denied (EACCES)");
+    for no_right in [0, 2, u64::MAX] {
+        let error = answer(&said(no_right), &[file.as_fd()]).unwrap_err();
+        assert_eq!(error, Error::Inconsistent { what: "channels that this client writes" });
+    }
 }
 
 #[test]
 fn replies() {
     let file = file(&header(), BYTES, Seals::FIXED);
     let with_file = |bytes: &[u8]| answer(bytes, &[file.as_fd()]).unwrap_err();
-    let text = |text: &[u8]| with_file(&reply(2, 0, text, BYTES));
+    let text = |text: &[u8]| with_file(&reply(3, 0, text, BYTES));
     assert!(matches!(text(b"levels\n"), Error::Directory { .. }));
     assert!(matches!(text(&[0xff; 100]), Error::NotADoor { .. }));
     let outside = LINE.replace("size=1024", "size=8192");
     assert!(matches!(text(outside.as_bytes()), Error::OutOfBounds { .. }));
-    let none = answer(&reply(2, 0, LINE.as_bytes(), BYTES), &[]).unwrap_err();
-    assert_eq!(none, Error::NotADoor { problem: "it hands out not exactly one file" });
-    let two = answer(&reply(2, 0, LINE.as_bytes(), BYTES), &[file.as_fd(); 2]).unwrap_err();
-    assert_eq!(two, Error::NotADoor { problem: "it hands out not exactly one file" });
-    let version = Error::WrongDoorVersion { ours: 2, theirs: 3 };
-    assert_eq!(with_file(&reply(3, 2, b"this door speaks version 3", 0)), version);
-    assert_eq!(with_file(&reply(3, 0, LINE.as_bytes(), BYTES)), version);
-    assert!(matches!(with_file(&reply(2, 99, b"", 0)), Error::NotADoor { .. }));
+    let none = answer(&reply(3, 0, LINE.as_bytes(), BYTES), &[]).unwrap_err();
+    let differ = Error::NotADoor { problem: "it does not hand out the files that it says" };
+    assert_eq!(none, differ);
+    let two = answer(&reply(3, 0, LINE.as_bytes(), BYTES), &[file.as_fd(); 2]).unwrap_err();
+    assert_eq!(two, differ);
+    let version = Error::WrongDoorVersion { ours: 3, theirs: 4 };
+    assert_eq!(with_file(&reply(4, 2, b"this door speaks version 4", 0)), version);
+    assert_eq!(with_file(&reply(4, 0, LINE.as_bytes(), BYTES)), version);
+    assert!(matches!(with_file(&reply(3, 99, b"", 0)), Error::NotADoor { .. }));
     assert!(matches!(
-        with_file(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"),
+        with_file(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"),
         Error::NotADoor { .. }
     ));
-    let mut huge = reply(2, 0, b"", BYTES);
+    let mut huge = reply(3, 0, b"", BYTES);
     huge[12..16].fill(0xff);
     assert_eq!(with_file(&huge), Error::NotADoor { problem: "its answer is longer than any" });
     // What a stranger says is shown without its control characters.
-    let error = with_file(&reply(2, 3, b"go \x1b[2J away\n", 0));
+    let error = with_file(&reply(3, 3, b"go \x1b[2J away\n", 0));
     assert_eq!(error.to_string(), "no client `ui`: go [2J away");
 }
 
 #[test]
+fn parts() {
+    let first = file(&header(), BYTES, Seals::FIXED);
+    let second = file(&[], 100, Seals::FIXED);
+    // A segment of two pages, the second of which has 100 bytes.
+    let total = BYTES + 100;
+    first_says(&first, total);
+    let said = |parts: &[File], files: &[BorrowedFd<'_>]| {
+        answer(&reply_with(3, 0, LINE.as_bytes(), total, parts), files)
+    };
+    let both = [first.as_fd(), second.as_fd()];
+    assert_eq!(said(&[[0, BYTES, 0], [BYTES, 100, 1]], &both), Ok(()));
+    let differ = Err(Error::NotADoor { problem: "it does not hand out the files that it says" });
+    for wrong in [
+        // The header in none, in two, in the second.
+        [[BYTES, 100, 1], [BYTES, 100, 1]],
+        [[0, BYTES, 0], [0, BYTES, 1]],
+        [[BYTES, 100, 1], [0, BYTES, 0]],
+        // Between pages, in the other one, behind the end, beyond all numbers.
+        [[0, BYTES, 0], [BYTES + 128, 100, 1]],
+        [[0, BYTES + 1, 0], [BYTES, 100, 1]],
+        [[0, BYTES, 0], [2 * BYTES, 100, 1]],
+        [[0, BYTES, 0], [BYTES, u64::MAX, 1]],
+    ] {
+        assert_eq!(said(&wrong, &both), differ, "{wrong:?}");
+    }
+    assert_eq!(said(&[[0, BYTES, 0]], &both), differ);
+    assert_eq!(said(&[], &[]), differ);
+    let short = Error::SizeDiffers { expected: 99, actual: 100 };
+    assert_eq!(said(&[[0, BYTES, 0], [BYTES, 99, 1]], &both), Err(short));
+    let many = reply_with(3, 0, LINE.as_bytes(), total, &[[0, BYTES, 0]; 33]);
+    let error = answer(&many, &[first.as_fd()]).unwrap_err();
+    assert_eq!(error, Error::NotADoor { problem: "it has more files than any" });
+}
+
+/// Says in a header how large the segment is.
+fn first_says(file: &OwnedFd, total: u64) {
+    let map = memory::map_shared(file.as_fd(), 4096, true).unwrap();
+    // SAFETY: within the mapping; nobody else has the file.
+    unsafe { map.ptr().add(24).cast::<u64>().write(total) };
+}
+
+#[test]
 fn half_an_answer() {
-    let bytes = reply(2, 0, LINE.as_bytes(), BYTES);
+    let bytes = reply(3, 0, LINE.as_bytes(), BYTES);
     let error = answer(&bytes[..50], &[]).unwrap_err();
     // It hangs up after half an answer: again would be possible, but then nobody is there.
     assert!(

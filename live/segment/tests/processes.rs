@@ -139,7 +139,7 @@ fn of_two_successors_one_is_let_in() {
             .all(|status| status.contains("State:\tT"))
     });
     drop(holder);
-    asking.iter_mut().for_each(|stream| stream.write_all(b"TAUTDOOR\x02\x00\x02\x00ui").unwrap());
+    asking.iter_mut().for_each(|stream| stream.write_all(b"TAUTDOOR\x03\x00\x02\x00ui").unwrap());
     taut_sys::signals::kill(keeper.child.id(), SIGCONT).unwrap();
     let mut codes = asking.each_mut().map(|stream| {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -272,8 +272,9 @@ fn values_and_states_are_seen() {
     assert_eq!(ui.state(), State::Booting);
     owner.set_running();
     assert_eq!((ui.state(), viewer.state()), (State::Running, State::Running));
-    assert!(ui.memory().writable());
-    assert!(!viewer.memory().writable());
+    let writable = |attached: &Attached, channel| attached.mapping(channel).unwrap().writable();
+    assert!(writable(&ui, "settings"));
+    assert!(!writable(&ui, "levels") && !writable(&viewer, "levels"), "the owner's alone");
     assert_eq!(ui.owner_pid(), std::process::id());
     assert_eq!(ui.layout_hash(), owner.layout_hash());
     // The reply may arrive before the door has noted it.

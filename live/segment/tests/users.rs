@@ -40,14 +40,16 @@ fn role() {
             }
             until_released();
         }
-        Some("default-owner") => {
-            let owner = Owner::create(APP, SIZE, clients(), None).unwrap();
-            tell(owner.door().display());
-            until_released();
-            owner.end().unwrap();
-        }
+        Some("default-owner") => match Owner::create(&app(), SIZE, clients(), None) {
+            Ok(owner) => {
+                tell(owner.door().display());
+                until_released();
+                owner.end().unwrap();
+            }
+            Err(error) => tell(error),
+        },
         Some("default-viewer") => {
-            let attached = taut_segment::attach(APP, "viewer");
+            let attached = taut_segment::attach(&app(), "viewer");
             tell(attached.map_or_else(|error| error.to_string(), |_| "attached".to_owned()));
             until_released();
         }
@@ -59,7 +61,7 @@ fn role() {
         Some("climber") => {
             // Has a descriptor for reading and tries to make it one for writing.
             let connection = socket::connect(&folder().join("cochlear.sock"), PATIENCE).unwrap();
-            socket::send(connection.as_fd(), b"TAUTDOOR\x02\x00\x06\x00viewer", &[]).unwrap();
+            socket::send(connection.as_fd(), b"TAUTDOOR\x03\x00\x06\x00viewer", &[]).unwrap();
             socket::poll(&mut [socket::Poll::readable(connection.as_fd())], Some(PATIENCE)).unwrap();
             let received = socket::receive(connection.as_fd(), &mut [0; 4096]).unwrap();
             let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&received.fds[0]));
@@ -72,6 +74,55 @@ fn role() {
         Some(other) => panic!("unknown role {other}"),
         None => println!("no test: for processes that tests start"),
     }
+}
+
+/// The application of the two roles with a default folder: root's is one in which others may be at work.
+fn app() -> String {
+    std::env::var("TAUT_TEST_APP").unwrap_or_else(|_| APP.to_owned())
+}
+
+/// This binary as a user, with the default folder.
+struct Start<'a> {
+    exe: &'a Path,
+    uid: u32,
+    app: &'a str,
+}
+
+impl Start<'_> {
+    fn role(&self, role: &str) -> Process {
+        Process::start_with(self.exe, role, Path::new("/"), |command| {
+            command.uid(self.uid).gid(self.uid).current_dir("/").env("TAUT_TEST_APP", self.app);
+            command.env_remove("TAUT_RUNTIME_DIR").env_remove("XDG_RUNTIME_DIR");
+        })
+    }
+
+    fn viewer(&self) -> String {
+        let viewer = self.role("default-viewer");
+        let told = viewer.told();
+        viewer.release();
+        told
+    }
+}
+
+/// A user that nobody else is, and an application that nobody else runs; the tests of other checkouts have others.
+fn unique(which: u32) -> (u32, String) {
+    let id = std::process::id();
+    (1_000_000 + 16 * id + which, format!("taut-test-{id}-{which}"))
+}
+
+/// A program that starts this binary within what a command line gives it.
+fn within(bin: &Path, name: &str, command: &str) -> PathBuf {
+    let (exe, script) = (reachable_exe(bin), bin.join(name));
+    let text = format!("#!/bin/sh\nexec {} \"$@\"\n", command.replace("TEST", exe.to_str().unwrap()));
+    std::fs::write(&script, text).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    script
+}
+
+/// Whether this machine lets a user run a program within this.
+fn can(uid: u32, program: &str, args: &[&str]) -> bool {
+    let status = std::process::Command::new(program).args(args).uid(uid).gid(uid).current_dir("/").output();
+    status.is_ok_and(|output| output.status.success())
 }
 
 fn root() -> bool {
@@ -230,4 +281,114 @@ fn folders_that_are_not_safe() {
         let error = Error::NotADoor { problem: "it belongs to another user than its folder" };
         assert_eq!(attach(&made), Err(error));
     }
+}
+
+/// An owner that is killed leaves a socket and its folder. They are in the way of nobody: not of another user with the same
+/// application, not of root, not of the same user again, who takes them away.
+#[test]
+fn what_one_user_left_is_in_nobody_s_way() {
+    if !root() {
+        return println!("skipped: becoming another user takes root");
+    }
+    let bin = folder();
+    let exe = reachable_exe(bin.path());
+    let (first, app) = unique(0);
+    let (second, _) = unique(1);
+    let start = |uid| Start { exe: &exe, uid, app: &app };
+    let mut dead = start(first).role("default-owner");
+    let left = PathBuf::from(dead.told());
+    assert_eq!(std::fs::metadata(&left).unwrap().uid(), first, "{left:?}");
+    dead.kill();
+    assert!(left.exists());
+    assert!(start(first).viewer().contains("it died and left"), "who looks is told");
+    for uid in [second, 0] {
+        let owner = start(uid).role("default-owner");
+        let door = PathBuf::from(owner.told());
+        assert_eq!(std::fs::metadata(&door).unwrap().uid(), uid, "{door:?}");
+        assert_ne!(door, left);
+        assert_eq!(start(uid).viewer(), "attached");
+        owner.release();
+        assert!(!door.exists());
+    }
+    let again = start(first).role("default-owner");
+    assert_eq!(PathBuf::from(again.told()), left);
+    assert_eq!(start(first).viewer(), "attached");
+    again.release();
+    assert!(!left.parent().unwrap().exists(), "nothing is left of either");
+}
+
+/// Root of a user namespace is not the machine's root: it has a folder of its own, and finds it again from another namespace of
+/// the same user's. What it leaves when it is killed is taken away by its successor.
+#[test]
+fn a_user_namespace_has_applications_of_its_own() {
+    if !root() {
+        return println!("skipped: becoming another user takes root");
+    }
+    let (uid, app) = unique(2);
+    if !can(uid, "unshare", &["--user", "--map-root-user", "true"]) {
+        return println!("skipped: this machine gives users no namespaces of their own");
+    }
+    let bin = folder();
+    let inside = within(bin.path(), "inside", "unshare --user --map-root-user TEST");
+    let start = Start { exe: &inside, uid, app: &app };
+    let mut dead = start.role("default-owner");
+    let door = PathBuf::from(dead.told());
+    // Outside it is the user's, by the name that root has inside, or by one beside it if that was taken.
+    assert!(door.starts_with("/dev/shm") && !door.starts_with("/run"), "{door:?}");
+    let folder = door.parent().unwrap();
+    assert!(folder.to_str().unwrap().starts_with("/dev/shm/taut-0"), "{door:?}");
+    assert_eq!(std::fs::metadata(folder).unwrap().uid(), uid);
+    assert_eq!(start.viewer(), "attached");
+    // The machine's root runs the same application, and neither sees the other's.
+    let exe = bin.path().join("test");
+    let outside = Start { exe: &exe, uid: 0, app: &app };
+    assert!(outside.viewer().contains("is not running"));
+    let owner = outside.role("default-owner");
+    let its = PathBuf::from(owner.told());
+    assert_eq!(std::fs::metadata(&its).unwrap().uid(), 0, "{its:?}");
+    assert_eq!((start.viewer().as_str(), outside.viewer().as_str()), ("attached", "attached"));
+    owner.release();
+    assert!(!its.exists());
+    // `unshare` has become the owner: it is the owner that is killed.
+    dead.kill();
+    assert!(door.exists());
+    let again = start.role("default-owner");
+    assert_eq!(PathBuf::from(again.told()), door);
+    again.release();
+    assert!(!folder.exists(), "nothing is left");
+}
+
+/// What Linux refuses names what it is about, and what to do.
+#[test]
+fn errors_name_the_path_and_what_to_do() {
+    let folder = folder();
+    let create = |path: &Path| Owner::create_in(path, APP, SIZE, clients(), None).unwrap_err().to_string();
+    let told = create(&folder.path().join("a/b"));
+    assert!(
+        told.contains("/a/b: mkdir: ") && told.ends_with("or set TAUT_RUNTIME_DIR to one that is there"),
+        "{told}"
+    );
+    // Something that is no socket is where the door belongs.
+    let door = folder.path().join("cochlear.sock");
+    std::fs::create_dir(&door).unwrap();
+    let told = create(folder.path());
+    assert!(told.starts_with(&format!("the door, {}: unlink: ", door.display())), "{told}");
+    std::fs::remove_dir(&door).unwrap();
+    if !root() {
+        return println!("skipped: becoming another user takes root");
+    }
+    let bin = self::folder();
+    // Few descriptors; no /proc; a folder that cannot be written.
+    let few = within(bin.path(), "few", "prlimit --nofile=4 TEST");
+    let told = Process::start_with(&few, "owner", folder.path(), |_| {}).told();
+    assert!(told.contains("Too many open files") && told.ends_with("(`ulimit -n`)"), "{told}");
+    let told = Process::start_with(&few, "viewer", folder.path(), |_| {}).told();
+    assert!(told.contains("cochlear is not running") || told.contains(door.to_str().unwrap()), "{told}");
+    if !can(0, "unshare", &["--mount", "true"]) {
+        return println!("skipped: this machine gives no mount namespaces");
+    }
+    let hidden = "unshare --mount sh -c 'mount -t tmpfs none /proc && exec TEST \"$@\"' sh";
+    let hidden = within(bin.path(), "hidden", hidden);
+    let told = Process::start_with(&hidden, "owner", folder.path(), |_| {}).told();
+    assert!(told.contains("open below /proc/self/fd: ") && told.contains("is /proc mounted?"), "{told}");
 }

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Which memory files a segment consists of, and who may write to which.
+//!
+//! Who may write to a memory file can also punch holes into it. So what different parties write lies in different files, and
+//! each party is given those of them that it needs. The first file is the owner's: nobody else ever writes there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::CString;
+use std::os::fd::{AsFd, OwnedFd};
+use std::ptr::NonNull;
+
+use taut_sys::memory::{self, Mapping, Seals};
+use taut_sys::socket::FD_LIMIT;
+
+use crate::directory::{Directory, Entry, Role};
+use crate::header::HEADER_BYTES;
+use crate::{Error, PAGE_BYTES};
+
+/// Bytes of a segment that lie in one file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// From the segment's start; a multiple of [`PAGE_BYTES`].
+    pub(crate) start: u64,
+    pub(crate) bytes: u64,
+    /// Whether who is given it may write there.
+    pub(crate) writes: bool,
+}
+
+impl Part {
+    /// The first byte after it. Of a part whose sum is no number, the last that there is.
+    pub(crate) fn end(&self) -> u64 {
+        self.start.saturating_add(self.bytes)
+    }
+
+    /// Whether a region lies in it.
+    pub(crate) fn holds(&self, offset: u64, size: u64) -> bool {
+        self.start <= offset && offset.checked_add(size).is_some_and(|end| end <= self.end())
+    }
+}
+
+/// Who may write there, by position in the owner's list; and whether those alone map it and none of them wakes a task by it.
+type Writers = (BTreeSet<usize>, bool);
+
+/// A file as it is planned.
+#[derive(Debug)]
+pub(crate) struct Sketch {
+    start: u64,
+    end: u64,
+    writers: Writers,
+    /// One of its channels; none of the owner's file.
+    channel: Option<String>,
+}
+
+/// The files of a segment: the owner's first, the others in the order of their places.
+pub(crate) fn sketch(clients: &[(String, Directory)]) -> Result<Vec<Sketch>, Error> {
+    let mut channels: BTreeMap<&str, (&Entry, BTreeSet<usize>, BTreeSet<usize>)> = BTreeMap::new();
+    for (client, (_, directory)) in clients.iter().enumerate() {
+        for entry in directory.entries() {
+            let (_, writers, readers) =
+                channels.entry(&entry.channel).or_insert((entry, BTreeSet::new(), BTreeSet::new()));
+            let parties = if entry.role == Role::Writes { writers } else { readers };
+            parties.insert(client);
+        }
+    }
+    let owner = (BTreeSet::new(), false);
+    let first = Sketch { start: 0, end: HEADER_BYTES as u64, writers: owner.clone(), channel: None };
+    let mut files: BTreeMap<Writers, Sketch> = [(owner, first)].into();
+    for (name, (entry, writers, readers)) in channels {
+        let alone = writers.len() == 1 && readers.is_empty() && !entry.triggered;
+        let writers = (writers, alone);
+        let start = entry.offset / PAGE_BYTES * PAGE_BYTES;
+        let end = entry.offset.saturating_add(entry.size);
+        let file = files.entry(writers.clone()).or_insert_with(|| Sketch {
+            start,
+            end,
+            channel: Some(name.to_owned()),
+            writers,
+        });
+        file.start = file.start.min(start);
+        file.end = file.end.max(end);
+    }
+    let mut files: Vec<_> = files.into_values().collect();
+    // The owner's begins at 0, and another one that does too is found below.
+    files.sort_by_key(|file| (file.start, file.channel.is_some()));
+    for pair in files.windows(2) {
+        if pair[1].start < pair[0].end.next_multiple_of(PAGE_BYTES) {
+            let name = |file: &Sketch| file.channel.clone();
+            let second = name(&pair[1]).unwrap_or_default();
+            return Err(Error::SharedPage { first: name(&pair[0]), second });
+        }
+    }
+    Ok(files)
+}
+
+/// A memory file of the owner's.
+#[derive(Debug)]
+pub(crate) struct File {
+    start: u64,
+    map: Mapping,
+    secret: bool,
+    writers: BTreeSet<usize>,
+    /// For who may write; of the owner's file none.
+    writable: Option<OwnedFd>,
+    /// For who may not.
+    read_only: Option<OwnedFd>,
+}
+
+/// What is handed to clients: descriptors, and for each client its parts, with the position of the part's descriptor.
+#[derive(Debug)]
+pub(crate) struct Handout {
+    pub(crate) descriptors: Vec<OwnedFd>,
+    pub(crate) parts: Vec<Vec<(Part, usize)>>,
+}
+
+impl File {
+    /// Makes a file: zeroed, populated, and locked if the privilege is there.
+    pub(crate) fn make(app: &str, sketch: Sketch, clients: &[(String, Directory)]) -> Result<Self, Error> {
+        let Sketch { start, end, writers: (writers, alone), channel } = sketch;
+        let bytes = end - start;
+        let size =
+            usize::try_from(bytes).map_err(|_| taut_sys::Error { call: "mmap", errno: taut_sys::ENOMEM })?;
+        // Where there is such memory. Its mapping fails beyond RLIMIT_MEMLOCK.
+        if alone
+            && let Ok(fd) = memory::secret_file(bytes)
+            && let Ok(map) = memory::map_secret(fd.as_fd(), size)
+        {
+            return Ok(Self { start, map, secret: true, writers, writable: Some(fd), read_only: None });
+        }
+        let name = match &channel {
+            Some(channel) => format!("taut-{app}-{channel}"),
+            None => format!("taut-{app}"),
+        };
+        let name = CString::new(name).map_err(|_| Error::BadName { name: app.to_owned() })?;
+        let fd = memory::memfd(&name, bytes, Seals::SHRINK.and(Seals::GROW))?;
+        let mut map = memory::map_shared(fd.as_fd(), size, true)?;
+        // Without the privilege it stays unlocked, and says so.
+        let _ = map.lock();
+        let within = |entry: &Entry| (start..end).contains(&entry.offset);
+        let reads = |(_, directory): &(String, Directory)| {
+            directory.entries().iter().any(|e| e.role == Role::Reads && within(e))
+        };
+        let read_only = if channel.is_none() || clients.iter().any(reads) {
+            let read_only = memory::reopen_read_only(fd.as_fd()).map_err(|error| match error.errno {
+                taut_sys::ENOENT => Error::NoProc { error },
+                _ => error.into(),
+            })?;
+            // The promise to those who only read, tried once: no map for writing can be made of their descriptor.
+            if memory::map_shared(read_only.as_fd(), size, true).is_ok() {
+                return Err(Error::Inconsistent { what: "rights of the descriptor for readers" });
+            }
+            Some(read_only)
+        } else {
+            None
+        };
+        if channel.is_some() {
+            memory::seal(fd.as_fd(), Seals::SEAL)?;
+            return Ok(Self { start, map, secret: false, writers, writable: Some(fd), read_only });
+        }
+        // From here on only our mapping writes. Before Linux 5.1 there is no such seal, and then the descriptor's rights are
+        // all that keeps others from it.
+        if memory::seal(fd.as_fd(), Seals::FUTURE_WRITE.and(Seals::SEAL)).is_err() {
+            memory::seal(fd.as_fd(), Seals::SEAL)?;
+        }
+        Ok(Self { start, map, secret: false, writers, writable: None, read_only })
+    }
+
+    pub(crate) fn map(&self) -> &Mapping {
+        &self.map
+    }
+
+    pub(crate) fn is_secret(&self) -> bool {
+        self.secret
+    }
+
+    fn part(&self, writes: bool) -> Part {
+        Part { start: self.start, bytes: self.map.len() as u64, writes }
+    }
+
+    /// A region that lies in it.
+    pub(crate) fn region(&self, offset: u64, size: u64) -> Option<NonNull<[u8]>> {
+        region(&self.map, self.part(false), offset, size)
+    }
+}
+
+/// What each client is given: the owner's file, those that it writes, and those that it reads; of a client that `lists`, the
+/// owner's alone.
+pub(crate) fn hand_out(
+    files: &mut [File],
+    clients: &[(String, Directory)],
+    lists: &[bool],
+) -> Result<Handout, Error> {
+    let mut descriptors = Vec::new();
+    let mut parts = vec![Vec::new(); clients.len()];
+    for file in files {
+        let mut position = |fd: Option<OwnedFd>| {
+            fd.map(|fd| {
+                descriptors.push(fd);
+                descriptors.len() - 1
+            })
+        };
+        let (writable, read_only) = (position(file.writable.take()), position(file.read_only.take()));
+        for (client, (_, directory)) in clients.iter().enumerate() {
+            let part = file.part(file.writers.contains(&client));
+            let reads = |entry: &Entry| part.holds(entry.offset, entry.size);
+            let looks = file.start == 0 || (!lists[client] && directory.entries().iter().any(reads));
+            let descriptor = if part.writes { writable } else { read_only.filter(|_| looks) };
+            parts[client].extend(descriptor.map(|descriptor| (part, descriptor)));
+        }
+    }
+    let handout = Handout { descriptors, parts };
+    match handout.parts.iter().position(|parts| parts.len() > FD_LIMIT) {
+        Some(client) => Err(Error::TooManyFiles { client: clients[client].0.clone(), limit: FD_LIMIT }),
+        None => Ok(handout),
+    }
+}
+
+/// Bytes of the segment, by the mapping of a part; none of the header.
+pub(crate) fn region(map: &Mapping, part: Part, offset: u64, size: u64) -> Option<NonNull<[u8]>> {
+    if offset < HEADER_BYTES as u64 || !part.holds(offset, size) {
+        return None;
+    }
+    let (within, size) = (usize::try_from(offset - part.start).ok()?, usize::try_from(size).ok()?);
+    // The part may say more than is mapped.
+    if within.checked_add(size)? > map.len() {
+        return None;
+    }
+    let start = NonNull::new(map.ptr().wrapping_add(within))?;
+    Some(NonNull::slice_from_raw_parts(start, size))
+}
