@@ -24,7 +24,7 @@
 //! job's number: one wrong value anywhere, and every value behind it is another. So a run can be compared with the
 //! model to the bit.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a block gives, and in which of its jobs.
 pub type Value = (u64, u64);
@@ -112,8 +112,12 @@ pub struct Reads {
 
 /// Runs the model as a simulator of block diagrams does: in steps of its base rate, at each of them all blocks that are
 /// due, in one order that has every block behind those that it reads without a delay. What jobs read, by block and
-/// job, until an instant.
-pub fn interpret(blocks: &[Block], until_ms: u64) -> BTreeMap<(usize, u64), Vec<Option<Value>>> {
+/// job, until an instant. A job that was `dropped` is one that does nothing: it reads nothing, and its signal stays as it was.
+pub fn interpret(
+    blocks: &[Block],
+    until_ms: u64,
+    dropped: &BTreeSet<(usize, u64)>,
+) -> BTreeMap<(usize, u64), Vec<Option<Value>>> {
     let base_ms = blocks.iter().fold(0, |rate, block| gcd(rate, block.period_ms)).max(1);
     let order = order(blocks);
     let mut last = vec![0; blocks.len()];
@@ -133,6 +137,9 @@ pub fn interpret(blocks: &[Block], until_ms: u64) -> BTreeMap<(usize, u64), Vec<
         }
         for &at in order.iter().filter(|at| due(at)) {
             let job = now_ms / blocks[at].period_ms;
+            if dropped.contains(&(at, job)) {
+                continue;
+            }
             let from = |(signal, late): &(&str, bool)| {
                 let source = if *late { &delayed } else { &signals };
                 source.get(signal).copied().flatten()
@@ -177,6 +184,8 @@ fn gcd(a: u64, b: u64) -> u64 {
 pub struct Comparison {
     /// Jobs that ran.
     pub jobs: u64,
+    /// Jobs that were released and dropped, as they would have come too late.
+    pub dropped: u64,
     /// Values that they read.
     pub reads: u64,
     /// How many of these are not the model's.
@@ -188,8 +197,19 @@ pub struct Comparison {
 /// Compares everything that was read with what the model reads.
 pub fn compare(run: &[Reads]) -> Comparison {
     let instant = |reads: &Reads| reads.job * BLOCKS[reads.block].period_ms;
-    let model = interpret(BLOCKS, run.iter().map(instant).max().map_or(0, |last| last + 1));
-    let mut comparison = Comparison { jobs: run.len() as u64, ..Comparison::default() };
+    // What is missing between two jobs of a block was dropped.
+    let mut ran: Vec<BTreeSet<u64>> = vec![BTreeSet::new(); BLOCKS.len()];
+    for reads in run {
+        ran[reads.block].insert(reads.job);
+    }
+    let missing = |(block, jobs): (usize, &BTreeSet<u64>)| {
+        let last = jobs.last().copied().unwrap_or(0);
+        (0..last).filter(|job| !jobs.contains(job)).map(|job| (block, job)).collect::<Vec<_>>()
+    };
+    let dropped: BTreeSet<(usize, u64)> = ran.iter().enumerate().flat_map(missing).collect();
+    let model = interpret(BLOCKS, run.iter().map(instant).max().map_or(0, |last| last + 1), &dropped);
+    let jobs = run.len() as u64;
+    let mut comparison = Comparison { jobs, dropped: dropped.len() as u64, ..Comparison::default() };
     let mut run: Vec<&Reads> = run.iter().collect();
     run.sort_by_key(|reads| (instant(reads), reads.block));
     for reads in run {
@@ -237,15 +257,42 @@ mod tests {
             block("direct", 1, &[("x", false)], "y"),
             block("late", 1, &[("x", true)], "z"),
         ];
-        let model = interpret(&blocks, 5);
+        let model = interpret(&blocks, 5, &BTreeSet::new());
         let job = |block: usize, job: u64| model[&(block, job)][0].map(|(_, job)| job);
         assert_eq!([0, 1, 2, 3, 4].map(|at| job(1, at)), [Some(0), Some(0), Some(1), Some(1), Some(2)]);
         assert_eq!([0, 1, 2, 3, 4].map(|at| job(2, at)), [None, None, Some(0), Some(0), Some(1)]);
     }
 
     #[test]
+    fn a_job_that_was_dropped_does_nothing() {
+        let gone = |jobs: &[(usize, u64)]| jobs.iter().copied().collect::<BTreeSet<_>>();
+        let blocks = [block("slow", 2, &[], "x"), block("direct", 1, &[("x", false)], "y")];
+        let model = interpret(&blocks, 5, &gone(&[(0, 1), (1, 3)]));
+        let job = |job: u64| model[&(1, job)][0].map(|(_, job)| job);
+        // The second value of `slow` never was.
+        assert_eq!([0, 1, 2, 4].map(job), [Some(0), Some(0), Some(0), Some(2)]);
+        assert!(!model.contains_key(&(1, 3)) && !model.contains_key(&(0, 1)));
+        // A run of which jobs are missing is compared with the model that lacks the same ones.
+        let dropped = gone(&[(7, 3), (0, 5)]);
+        let reads = |((block, job), got): (&(usize, u64), &Vec<Option<Value>>)| Reads {
+            block: *block,
+            job: *job,
+            before: got.clone(),
+            behind: got.clone(),
+        };
+        let run: Vec<Reads> = interpret(BLOCKS, 200, &dropped).iter().map(reads).collect();
+        let same = compare(&run);
+        assert_eq!((same.jobs, same.dropped, same.different), (89, 2, 0), "{same:?}");
+        // And one that ran as if they had not been dropped is found.
+        let run: Vec<Reads> = interpret(BLOCKS, 200, &BTreeSet::new()).iter().map(reads).collect();
+        let without: Vec<Reads> =
+            run.into_iter().filter(|reads| !dropped.contains(&(reads.block, reads.job))).collect();
+        assert!(compare(&without).different > 0);
+    }
+
+    #[test]
     fn what_differs_is_found() {
-        let model = interpret(BLOCKS, 200);
+        let model = interpret(BLOCKS, 200, &BTreeSet::new());
         let reads = |((block, job), got): (&(usize, u64), &Vec<Option<Value>>)| Reads {
             block: *block,
             job: *job,

@@ -5,6 +5,7 @@
 //! model reads: exits with 1 if one differs.
 
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use taut::{
@@ -32,12 +33,21 @@ const INPUTS_MAX: usize = 6;
 /// A value could not be published, which nothing explains.
 const NOT_PUBLISHED: u32 = 1;
 
+/// The signal that drives the machine.
+const ACTUATES: &str = "moment";
+
 /// What a job has read, as it is kept: its number, and its inputs twice.
 #[derive(Clone, Copy)]
 struct Kept {
     job: u64,
     read: [[Option<Value>; INPUTS_MAX]; 2],
 }
+
+/// Of the set point: the inverter drives no current.
+const AT_REST: u64 = 0;
+
+/// The inverter's set point, as a register of it would be: the torque that the machine is to have.
+static SET_POINT: AtomicU64 = AtomicU64::new(AT_REST);
 
 /// What all blocks have read, once they have ended.
 static READ: Mutex<Vec<Reads>> = Mutex::new(Vec::new());
@@ -99,6 +109,9 @@ impl Task for Running<'_> {
         let read = before.into_iter().take(self.inputs.len());
         self.last = compute(self.at, job.number(), self.last, read);
         let signal = Signal { value: self.last, job: job.number() };
+        if self.block.gives == Some(ACTUATES) {
+            SET_POINT.store(self.last.max(AT_REST + 1), Ordering::Relaxed);
+        }
         match &mut self.output {
             Some(output) => output.publish(job, signal).map_err(|_| Failure::Code(NOT_PUBLISHED)),
             None => Ok(()),
@@ -107,6 +120,8 @@ impl Task for Running<'_> {
 }
 
 fn set_up(app: &mut App<'_>) -> Result<(), Error> {
+    // Whatever ends the application. The register is all that it needs.
+    app.safe_state(|| SET_POINT.store(AT_REST, Ordering::Relaxed))?;
     for (at, block) in BLOCKS.iter().enumerate() {
         app.task(block.name, |create| Running::new(create, at))?;
     }
@@ -120,7 +135,14 @@ fn main() -> ExitCode {
     }
     let read = std::mem::take(&mut *READ.lock().unwrap_or_else(PoisonError::into_inner));
     let comparison = compare(&read);
+    if SET_POINT.load(Ordering::Relaxed) != AT_REST {
+        taut::outln!("the inverter is not at rest");
+        return ExitCode::FAILURE;
+    }
     taut::outln!("{} values, read in {} jobs", comparison.reads, comparison.jobs);
+    if comparison.dropped > 0 {
+        taut::outln!("{} jobs were dropped, in the model as well", comparison.dropped);
+    }
     match comparison.first {
         None => {
             taut::outln!("all are the model's");

@@ -85,7 +85,12 @@ impl Observer for Teller {
                 tell!("stopping: task `{}` overran and says stop-app", self.name(task))
             }
             Reason::Panic(task) => tell!("stopping: task `{}` panicked", self.name(task)),
+            Reason::Limit(task) => tell!("stopping: task `{}` was told to end and did not", self.name(task)),
         }
+    }
+
+    fn rested(&mut self, what: &dyn std::fmt::Display) {
+        tell!("error: {what}");
     }
 
     fn stuck(&mut self, task: &str) {

@@ -14,7 +14,7 @@ use taut_sys::memory::Mapping;
 const LINE_BYTES: usize = taut_share::LINE_BYTES;
 
 /// All memory of an application, taken before release 0 and given back after the end: the process's own map
-/// and, if there are clients, the segment that they map too.
+/// and, if there are clients, the segment, of whose files they map theirs.
 #[derive(Debug)]
 pub struct Maps {
     process: Option<Mapping>,
@@ -128,16 +128,15 @@ impl Maps {
 
     fn locate(&self, place: Place, region: Region, of: &str) -> Result<(NonNull<u8>, usize), MapError> {
         let outside = || MapError::Outside(format!("`{of}`"));
-        let (base, size) = match place {
-            Place::Process => {
-                self.process.as_ref().and_then(|map| Some((NonNull::new(map.ptr())?, map.len())))
-            }
-            Place::Segment => {
-                let map = self.segment.as_ref().map(Owner::memory);
-                map.and_then(|map| Some((NonNull::new(map.ptr())?, map.len())))
-            }
+        if place == Place::Segment {
+            // Its files begin at multiples of a page, and so their maps do.
+            let aligned = region.offset.is_multiple_of(LINE_BYTES as u64);
+            let owner = self.segment.as_ref().filter(|_| aligned).ok_or_else(outside)?;
+            let bytes = owner.region(region.offset, region.size).ok_or_else(outside)?;
+            return Ok((bytes.cast(), bytes.len()));
         }
-        .unwrap_or((NonNull::dangling(), 0));
+        let map = self.process.as_ref().and_then(|map| Some((NonNull::new(map.ptr())?, map.len())));
+        let (base, size) = map.unwrap_or((NonNull::dangling(), 0));
         let offset = usize::try_from(region.offset).map_err(|_| outside())?;
         let length = usize::try_from(region.size).map_err(|_| outside())?;
         let end = offset.checked_add(length).ok_or_else(outside)?;

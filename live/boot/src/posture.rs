@@ -166,13 +166,20 @@ impl Posture {
 
     /// The throttle matters to who needs more of a core than it leaves.
     fn throttle(&mut self, utilisation_ppm: u64) {
-        if let Some((runtime_us, period_us)) = machine::rt_throttle()
-            && u128::from(runtime_us) * 1_000_000 < u128::from(period_us) * u128::from(utilisation_ppm)
-        {
-            self.lose(
-                Guarantee::Throttle,
-                format_args!("real-time threads may use {runtime_us}us of every {period_us}us"),
-            );
+        match machine::rt_throttle() {
+            Ok(Some((runtime_us, period_us)))
+                if u128::from(runtime_us) * 1_000_000
+                    < u128::from(period_us) * u128::from(utilisation_ppm) =>
+            {
+                self.lose(
+                    Guarantee::Throttle,
+                    format_args!("real-time threads may use {runtime_us}us of every {period_us}us"),
+                );
+            }
+            Ok(_) => {}
+            Err(error) => {
+                self.lose(Guarantee::Throttle, format_args!("not known ({error}): is /proc mounted?"));
+            }
         }
     }
 }

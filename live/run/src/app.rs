@@ -16,6 +16,7 @@ use crate::best_effort::Context;
 use crate::create::Create;
 use crate::dispatch::Dispatch;
 use crate::flow::{Flows, TaskFlows};
+use crate::safe_state::Hook;
 use crate::stage::{Body, PeriodicBody, ReceiverBody, Timing};
 use crate::{Control, Error, Payload, Receiver, Task};
 
@@ -36,6 +37,8 @@ pub struct App<'p> {
     /// Of the cores on which a dispatcher decides.
     pub(crate) dispatch: Dispatch,
     pub(crate) flows: Flows<'p>,
+    /// What brings outputs to rest.
+    pub(crate) rest: Option<Hook<'p>>,
     /// Ends of channels that were handed out: channel and party.
     pub(crate) taken: HashSet<(usize, String)>,
 }
@@ -82,7 +85,18 @@ impl<'p> App<'p> {
     ) -> Result<Self, Error> {
         let (parts, dispatch, taken) = (Vec::new(), Dispatch::new(plan)?, HashSet::new());
         let flows = Flows::new(bells);
-        Ok(Self { plan, maps, control, service_scopes, task_scopes, parts, dispatch, flows, taken })
+        Ok(Self {
+            plan,
+            maps,
+            control,
+            service_scopes,
+            task_scopes,
+            parts,
+            dispatch,
+            flows,
+            rest: None,
+            taken,
+        })
     }
 
     /// Steers the application while it runs; may be handed to any thread.
@@ -97,6 +111,26 @@ impl<'p> App<'p> {
     /// If the manifest has no such resource, or it was made already.
     pub fn resource<T: Send + 'static>(&mut self, name: &str, value: T) -> Result<(), Error> {
         self.dispatch.make(self.plan, name, value)
+    }
+
+    /// The code that brings outputs to rest, once, before the application ends: in order, when its jobs are done and before any
+    /// `finish`; where it stands, when its jobs are parked; at a crash, at `exit` and at a signal too, but not at SIGKILL. It
+    /// has a thread of its own, above all tasks, and the manifest's `app.safe-state` to return. The manifest must have that.
+    ///
+    /// A job may stand anywhere meanwhile, for ever, with every lock that it had and in the middle of what it wrote. So this
+    /// may touch what it was given for itself, whatever state that is in, and nothing else: registers that are mapped, a file
+    /// that is open, an atomic. It waits for nobody, prints nothing and does not use the heap, which the report says if it does.
+    ///
+    /// # Errors
+    /// If the manifest has no `app.safe-state`, or it was given already.
+    pub fn safe_state(&mut self, rest: impl FnMut() + Send + 'p) -> Result<(), Error> {
+        if self.plan.safe_state.is_none() {
+            return Err(no_such("key", "app.safe-state"));
+        }
+        if self.rest.replace(Hook(Box::new(rest))).is_some() {
+            return Err(Error::Twice("the safe state".to_owned()));
+        }
+        Ok(())
     }
 
     /// Makes a service: `create` gives it its state and its tasks.
@@ -253,6 +287,9 @@ impl<'p> App<'p> {
             if self.parts.iter().all(|part| part.task != position) {
                 return Err(Error::Unused(format!("task `{}`", task.name)));
             }
+        }
+        if self.plan.safe_state.is_some() && self.rest.is_none() {
+            return Err(Error::Unused("`app.safe-state`".to_owned()));
         }
         if let Some(resource) = self.dispatch.missing(self.plan) {
             return Err(Error::Unused(format!("resource `{resource}`")));

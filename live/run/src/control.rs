@@ -3,9 +3,10 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 
-use taut_event::Ending;
-use taut_plan::Plan;
+use taut_event::{Ending, Kind, Record};
+use taut_plan::{ClassPlan, Overrun, Plan, TaskPlan};
 use taut_sys::{clock, futex, interrupt};
+use taut_time::Instant;
 
 /// The state of a service. The numbers stand in recorded runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +41,8 @@ pub enum Reason {
     Overrun(u32),
     /// A task panicked: its position in the plan.
     Panic(u32),
+    /// A job of a task with `on-overrun = "kill-job"` was told to end and did not: the task's position in the plan.
+    Limit(u32),
     /// The application asked for it.
     Asked,
 }
@@ -52,8 +55,15 @@ impl Reason {
             Self::Signal(signal) => Ending::Signal(signal),
             Self::Overrun(task) => Ending::Overrun(task),
             Self::Panic(task) => Ending::Panic(task),
+            Self::Limit(task) => Ending::Limit(task),
         }
     }
+}
+
+/// An ending in one word, never 0, by the numbers of its record.
+fn pack(ending: Ending) -> u64 {
+    let record = ending.to_record(Instant::from_ns(0));
+    record.map_or(1 << 32, |record| (record.job + 1) << 32 | record.value & 0xffff_ffff)
 }
 
 /// No service or task of that name.
@@ -79,14 +89,18 @@ pub struct Control {
     stopped_ns: AtomicU64,
     /// No job is released at or after this instant.
     end_ns: AtomicU64,
+    /// Of each task, whether a job over its limit was told to end before.
+    kills: Vec<bool>,
+    /// How often the code that brings outputs to rest used the heap, plus 1; 0: nobody counted.
+    rest_heap: AtomicU64,
     /// The thread that leads to the end; 0: nobody.
     guardian: AtomicI32,
     /// Until when what goes on has to be done, once the application stops; 0: the jobs.
     limit_ns: AtomicU64,
     /// Whether release 0 has been set.
     begun: AtomicBool,
-    /// The application is ended where it stands.
-    ending: AtomicBool,
+    /// How the application is ended where it stands, as [`pack`] has it; 0: it is not.
+    ending: AtomicU64,
     /// What was recorded has been written, as far as it will be.
     written: AtomicU32,
 }
@@ -95,15 +109,19 @@ impl Control {
     pub(crate) fn new(plan: &Plan) -> Self {
         let running = || AtomicU32::new(State::Running as u32);
         let services = plan.services.iter().map(|service| (service.name.clone(), running()));
+        let kills =
+            |task: &TaskPlan| matches!(task.class, ClassPlan::RealTime { on_overrun: Overrun::KillJob, .. });
         Self {
             services: services.collect(),
+            kills: plan.tasks.iter().map(kills).collect(),
+            rest_heap: AtomicU64::new(0),
             stop: AtomicU32::new(0),
             stopped_ns: AtomicU64::new(0),
             end_ns: AtomicU64::new(u64::MAX),
             guardian: AtomicI32::new(0),
             limit_ns: AtomicU64::new(0),
             begun: AtomicBool::new(false),
-            ending: AtomicBool::new(false),
+            ending: AtomicU64::new(0),
             written: AtomicU32::new(0),
         }
     }
@@ -168,6 +186,7 @@ impl Control {
             Reason::Overrun(task) => 3 << 16 | task & 0xffff,
             Reason::Asked => 4 << 16,
             Reason::Panic(task) => 5 << 16 | task & 0xffff,
+            Reason::Limit(task) => 6 << 16 | task & 0xffff,
         };
         // Whoever sees the reason sees an instant; of two that come together, one's.
         let _ =
@@ -177,6 +196,21 @@ impl Control {
             let _ = futex::wake(&self.stop, u32::MAX, false);
             self.call_guardian();
         }
+    }
+
+    /// A job of a task is over its limit.
+    pub(crate) fn over_limit(&self, task: u16) {
+        let killed = self.kills.get(usize::from(task)).copied().unwrap_or(false);
+        self.stop_because(if killed { Reason::Limit(task.into()) } else { Reason::Overrun(task.into()) });
+    }
+
+    /// How often the code that brings outputs to rest used the heap.
+    pub(crate) fn set_rest_heap(&self, uses: u64) {
+        self.rest_heap.store(uses.saturating_add(1), Ordering::Relaxed);
+    }
+
+    pub(crate) fn rest_heap(&self) -> Option<u64> {
+        self.rest_heap.load(Ordering::Relaxed).checked_sub(1)
     }
 
     /// Waits until the application stops, or for an instant. For a thread that is not real-time.
@@ -224,16 +258,22 @@ impl Control {
     }
 
     /// The application is ended where it stands; waits until what was recorded is written, for so long.
-    pub(crate) fn end_here(&self, wait_ns: u64) {
-        self.ending.store(true, Ordering::Release);
+    pub(crate) fn end_here(&self, ending: Ending, wait_ns: u64) {
+        self.ending.store(pack(ending), Ordering::Release);
+        // Main may wait for the application to stop.
+        let _ = futex::wake(&self.stop, u32::MAX, false);
         let until_ns = clock::monotonic_ns().saturating_add(wait_ns);
         while self.written.load(Ordering::Acquire) == 0 && clock::monotonic_ns() < until_ns {
             let _ = futex::wait(&self.written, 0, Some(until_ns), false);
         }
     }
 
-    pub(crate) fn is_ending(&self) -> bool {
-        self.ending.load(Ordering::Acquire)
+    /// How it is ended where it stands.
+    pub(crate) fn ending(&self) -> Option<Ending> {
+        let word = self.ending.load(Ordering::Acquire);
+        let (job, value) = ((word >> 32).checked_sub(1)?, word & 0xffff_ffff);
+        let (at, kind) = (Instant::from_ns(0), Kind::End);
+        Ending::from_record(&Record { at, kind, cpu: 0, subject: 0, job, value })
     }
 
     /// What was recorded is written; the calling thread waits for the end of the process.
@@ -251,6 +291,7 @@ impl Control {
             2 => Some(Reason::Signal(number & 0xffff)),
             3 => Some(Reason::Overrun(number & 0xffff)),
             5 => Some(Reason::Panic(number & 0xffff)),
+            6 => Some(Reason::Limit(number & 0xffff)),
             _ => Some(Reason::Asked),
         }
     }

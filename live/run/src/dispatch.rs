@@ -19,9 +19,16 @@ use taut_trace::Drain;
 use crate::Error;
 use crate::app::{no_such, position};
 use crate::control::{Control, Reason};
+use crate::outside;
 use crate::resource::{Guard, Resource};
 use crate::stage::{Body, Stage};
 
+/// How long a job that was told to end may take to its next safe point, if its period is no longer: a stall of the machine
+/// ends no application.
+const KILL: Duration = Duration::from_ms(100);
+/// The longest stall behind which a dispatched core drops no release of a periodic task that runs on. What waits takes no room, and all
+/// of it runs then, as it does where Linux schedules.
+const STALL: Duration = Duration::from_s(10);
 /// Records of a dispatched core's ring: four times a thread's.
 const RING_RECORDS: usize = 8_192;
 
@@ -46,6 +53,7 @@ impl fmt::Debug for Dispatch {
 impl Dispatch {
     pub(crate) fn new(plan: &Plan) -> Result<Self, Error> {
         let mut setup = Setup::new();
+        setup.on_violation(outside::violated);
         let mut drains = Vec::new();
         let cores: Vec<_> = plan
             .cores
@@ -94,12 +102,15 @@ impl Dispatch {
         users: &[&str],
         value: T,
     ) -> Result<Resource<T>, Error> {
-        let number = position(number).into();
+        let number = position(number);
         let (protocol, parties) = match protocol {
             Locking::Srp | Locking::Dfp => {
                 let core = users.first().and_then(|user| self.core_of(plan, user));
                 let core = core.ok_or_else(|| no_such("dispatched core for resource", name))?;
-                return Ok(self.setup.resource_recorded_as(core, number, value).into());
+                return Ok(Resource::local(
+                    self.setup.resource_recorded_as(core, number.into(), value),
+                    number,
+                ));
             }
             Locking::Msrp => {
                 let mut cpus: Vec<_> = users.iter().map(|user| on_cpu(plan, user)).collect();
@@ -111,8 +122,9 @@ impl Dispatch {
             Locking::FmlpPlus => (Protocol::Fmlp, users.len()),
         };
         let parties = position(parties).into();
-        let global = self.setup.global_recorded_as(protocol, parties, number, value);
-        Ok(global.map_err(|error| Error::Lock(name.to_owned(), error))?.into())
+        let global = self.setup.global_recorded_as(protocol, parties, number.into(), value);
+        let global = global.map_err(|error| Error::Lock(name.to_owned(), error))?;
+        Ok(Resource::global(global, number))
     }
 
     /// The core that a task is on, if it is dispatched.
@@ -211,17 +223,33 @@ impl Dispatch {
                 continue;
             };
             let Some(core) = by_cpu(*cpu) else { continue };
-            let release = match arrival {
+            let (release, backlog) = match arrival {
                 ArrivalPlan::Periodic { periodic, offset } => {
-                    Release::Periodic { period: *periodic, offset: *offset }
+                    let release = Release::Periodic { period: *periodic, offset: *offset };
+                    (release, Some(backlog(*periodic)))
                 }
-                ArrivalPlan::Sporadic { .. } => Release::Polled,
+                ArrivalPlan::Sporadic { .. } => (Release::Polled, None),
             };
             let own = TaskSetup::new(&task.name, release)
                 .priority((*priority).into())
                 .deadline(*deadline)
                 .overrun(overrun(*on_overrun))
                 .recorded_as(position(seat.task));
+            let own = backlog.into_iter().fold(own, TaskSetup::backlog);
+            let own = match (on_overrun, arrival) {
+                // It is told to end at its next release, at the latest.
+                (
+                    Overrun::KillJob,
+                    ArrivalPlan::Periodic { periodic: period, .. }
+                    | ArrivalPlan::Sporadic { sporadic: period, .. },
+                ) => {
+                    let limit = period.checked_add((*period).max(KILL));
+                    own.limit(limit.unwrap_or(Duration::MAX))
+                }
+                // Nobody looks for its next value before it is done, so no dispatcher sees that it is late.
+                (Overrun::StopApp, ArrivalPlan::Sporadic { sporadic, .. }) => own.limit(*sporadic),
+                _ => own,
+            };
             let mut used: Vec<&dyn Guard> = Vec::new();
             for (resource, made) in plan.resources.iter().zip(&resources) {
                 let made = made.as_deref().filter(|_| resource.users.contains(&task.name));
@@ -274,6 +302,13 @@ fn in_flows(plan: &Plan, task: &str) -> BTreeSet<usize> {
     let flows = plan.channels.iter().filter(|channel| channel.flow == Flow::Synchronous);
     let members = flows.map(users).filter(|members| members.contains(&task));
     members.flatten().filter_map(|member| plan.task(member)).collect()
+}
+
+/// How many jobs of a task may wait behind one that is not complete, so that none is dropped in a stall of [`STALL`]: those that
+/// are released in it, and one more, for the job that it finds may be late already.
+fn backlog(period: Duration) -> u32 {
+    let within = STALL.as_ns().div_ceil(period.as_ns().max(1));
+    u32::try_from(within).unwrap_or(u32::MAX).saturating_add(1)
 }
 
 /// The tasks that use a state.
@@ -343,12 +378,17 @@ impl<'p> Seat<'p> {
     }
 
     /// After the executor has ended, on the main thread.
+    pub(crate) fn stop(&mut self) {
+        if !self.over && !self.panicked {
+            self.body.stop();
+        }
+        self.over = true;
+    }
+
+    /// After that.
     pub(crate) fn end(&mut self) -> Result<(), Box<dyn std::error::Error>> {
         if self.panicked {
             return Err(Box::new(Error::Thread("it panicked".to_owned())));
-        }
-        if !self.over {
-            self.body.stop();
         }
         self.body.finish()
     }

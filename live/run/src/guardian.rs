@@ -8,12 +8,16 @@
 
 use std::fmt::{self, Write};
 
+use taut_event::Ending;
 use taut_plan::{ClassPlan, Plan};
 use taut_sys::interrupt::{self, Running};
+use taut_sys::safe_state::{self, Rest};
 use taut_sys::timer::LastResort;
 use taut_sys::{clock, crash, process, signals, terminal, thread};
 
 use crate::control::{Control, Reason};
+use crate::outside;
+use crate::safe_state::Said;
 
 /// From one stage to the next of one job over its limit.
 const GRACE_NS: u64 = 1_000_000;
@@ -23,6 +27,8 @@ const JOBS_NS: u64 = 1_000_000_000;
 const START_NS: u64 = 60_000_000_000;
 /// How long threads may take to park.
 const PARK_NS: u64 = 50_000_000;
+/// How long the safe state waits for that: a job that goes on may undo it, and one that cannot be parked must not keep it back.
+const REST_NS: u64 = 1_000_000;
 /// How long what was recorded may take to be written.
 const WRITE_NS: u64 = 250_000_000;
 /// After the last stage the kernel ends the process.
@@ -45,7 +51,7 @@ enum Cause {
     Start,
     /// A second signal.
     Second(i32),
-    /// A thread crashed.
+    /// A thread crashed or called `exit`, or a signal came that ends the process.
     Crash(crash::Crash),
 }
 
@@ -96,6 +102,7 @@ impl<'c> Guardian<'c> {
         self.control.set_guardian(thread::tid());
         let mut awaited = signals::termination().to_vec();
         awaited.push(interrupt::signal());
+        awaited.push(signals::SIGCONT);
         let begun_ns = clock::monotonic_ns();
         let (mut asked, mut suspect) = (Asked::default(), None);
         loop {
@@ -109,6 +116,9 @@ impl<'c> Guardian<'c> {
             let left = std::time::Duration::from_nanos(until_ns.saturating_sub(now_ns));
             let timeout = (until_ns != u64::MAX).then_some(left);
             match signals::take(&awaited, timeout) {
+                Ok(Some(taken)) if taken.number == signals::SIGCONT => {
+                    outside::continued(clock::monotonic_ns())
+                }
                 Ok(Some(taken)) if taken.number != interrupt::signal() => {
                     if asked.is_second(taken) {
                         self.end(Cause::Second(taken.number), resort.as_ref());
@@ -148,7 +158,7 @@ impl<'c> Guardian<'c> {
             }
             // Else the probes look.
             if !high && let Some(over) = interrupt::over_limit(now_ns) {
-                control.stop_because(Reason::Overrun(over.task.into()));
+                control.over_limit(over.task);
                 return Some(now_ns);
             }
             let look_ns = if high { u64::MAX } else { now_ns.saturating_add(LOOK_NS) };
@@ -166,7 +176,9 @@ impl<'c> Guardian<'c> {
         if now_ns >= limit_ns {
             self.end(Cause::Late { jobs }, resort);
         }
-        let Some(Reason::Overrun(task)) = control.reason().filter(|_| jobs) else { return Some(limit_ns) };
+        let Some(Reason::Overrun(task) | Reason::Limit(task)) = control.reason().filter(|_| jobs) else {
+            return Some(limit_ns);
+        };
         let of_task = |running: &Running| u32::from(running.task) == task;
         let (interrupt_ns, end_ns) =
             (stopped_ns.saturating_add(GRACE_NS), stopped_ns.saturating_add(2 * GRACE_NS));
@@ -187,26 +199,35 @@ impl<'c> Guardian<'c> {
     fn end(&self, cause: Cause, resort: Option<&LastResort>) -> ! {
         let begun_ns = clock::monotonic_ns();
         if let Some(resort) = resort {
-            resort.arm(begun_ns.saturating_add(PARK_NS + WRITE_NS + RESORT_NS));
+            let all_ns = PARK_NS + safe_state::patience_ns() + WRITE_NS + RESORT_NS;
+            resort.arm(begun_ns.saturating_add(all_ns));
         }
-        while !interrupt::park() && clock::monotonic_ns() < begun_ns.saturating_add(PARK_NS) {
-            clock::sleep_until(clock::monotonic_ns().saturating_add(50_000));
-        }
-        let mut words = Words { bytes: [0; 2048], length: 0 };
+        let park = |until_ns: u64| {
+            while !interrupt::park() && clock::monotonic_ns() < until_ns {
+                clock::sleep_until(clock::monotonic_ns().saturating_add(50_000));
+            }
+        };
+        park(begun_ns.saturating_add(REST_NS));
+        let rest = safe_state::bring_to_rest();
+        park(begun_ns.saturating_add(PARK_NS));
+        let mut words = Words::new();
         // What does not fit is cut off, and what stderr does not take is lost.
-        let _ = self.explain(&mut words, cause);
+        let _ = self.explain(&mut words, cause, rest);
         let _ = terminal::tell(words.text());
         // Main is an ordinary thread.
         let _ = thread::set_other();
-        self.control.end_here(WRITE_NS);
-        if matches!(cause, Cause::Crash(_)) {
-            crash::let_go();
-            interrupt::stay()
+        self.control.end_here(cause.ending(), WRITE_NS);
+        match cause {
+            Cause::Crash(crash) if crash.is_of_thread() => {
+                crash::let_go();
+                interrupt::stay()
+            }
+            Cause::Crash(crash) if crash.signal != 0 => crash::end_by(crash.signal, EXIT),
+            _ => process::exit_now(EXIT),
         }
-        process::exit_now(EXIT)
     }
 
-    fn explain(&self, words: &mut Words, cause: Cause) -> fmt::Result {
+    fn explain(&self, words: &mut Words, cause: Cause, rest: Option<Rest>) -> fmt::Result {
         write!(words, "taut: {} is ended where it stands: ", self.plan.app)?;
         match cause {
             Cause::Job(job) => write!(words, "task `{}` does not end after its limit", self.name(job.task))?,
@@ -216,12 +237,23 @@ impl<'c> Guardian<'c> {
             Cause::Late { jobs: false } => write!(words, "what follows the last job took too long")?,
             Cause::Start => write!(words, "release 0 did not come within {} s", START_NS / 1_000_000_000)?,
             Cause::Second(signal) => write!(words, "signal {signal}, after an earlier one")?,
+            Cause::Crash(crash) if crash.signal == 0 => write!(words, "thread {} called exit", crash.tid)?,
             Cause::Crash(crash) => write!(words, "signal {} in thread {}", crash.signal, crash.tid)?,
         }
         words.write_str("\n")?;
+        if let Some(rest) = rest {
+            writeln!(words, "  {}", Said { rest, heap: self.control.rest_heap() })?;
+        }
         for job in interrupt::running() {
             let (name, number) = (self.name(job.task), job.number);
             write!(words, "  task `{name}`, job {number}: ")?;
+            match job.resource() {
+                Some((resource, true)) => write!(words, "has `{}`, ", resource_name(self.plan, resource))?,
+                Some((resource, false)) => {
+                    write!(words, "asks for `{}`, ", resource_name(self.plan, resource))?
+                }
+                None => {}
+            }
             match job.stood() {
                 None => words.write_str("where it stands is not known")?,
                 Some(stood) => {
@@ -245,6 +277,27 @@ impl<'c> Guardian<'c> {
     }
 }
 
+impl Cause {
+    fn ending(self) -> Ending {
+        match self {
+            Self::Job(job) => Ending::Limit(job.task.into()),
+            Self::Late { jobs: true } => Ending::Jobs,
+            Self::Late { jobs: false } => Ending::Finish,
+            Self::Start => Ending::Start,
+            Self::Second(signal) => Ending::Again(signal.unsigned_abs()),
+            Self::Crash(crash) if crash.signal == 0 => Ending::Left,
+            Self::Crash(crash) => Ending::Killed(crash.signal.unsigned_abs()),
+        }
+    }
+}
+
+/// The name of a resource by its number: the manifest's, and behind them states under locks, in the order of the channels.
+fn resource_name(plan: &Plan, number: u16) -> &str {
+    let states = plan.channels.iter().filter(|channel| channel.mechanism.locking().is_some());
+    let names = plan.resources.iter().map(|resource| &resource.name).chain(states.map(|state| &state.name));
+    names.into_iter().nth(number.into()).map_or("?", String::as_str)
+}
+
 impl Asked {
     /// Whether this is the second time that somebody wants the end.
     fn is_second(&mut self, taken: signals::Taken) -> bool {
@@ -260,13 +313,17 @@ impl Asked {
 }
 
 /// Text without the heap.
-struct Words {
+pub(crate) struct Words {
     bytes: [u8; 2048],
     length: usize,
 }
 
 impl Words {
-    fn text(&self) -> &str {
+    pub(crate) fn new() -> Self {
+        Self { bytes: [0; 2048], length: 0 }
+    }
+
+    pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.bytes[..self.length]).unwrap_or_default()
     }
 }

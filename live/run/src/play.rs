@@ -10,12 +10,13 @@ use std::thread::{Builder, Scope as ThreadScope, ScopedJoinHandle};
 use taut_boot::thread::{STACK_BYTES, Station, take_station};
 use taut_boot::{Gate, Guarantee, Maps, Posture};
 use taut_event::file::Head;
-use taut_event::{Ending, Kind, Record};
+use taut_event::{Ending, Kind, Place, Record, Stood};
 use taut_exec::{Exec, Setup, Wanted};
-use taut_plan::{ClassPlan, Plan};
+use taut_plan::Plan;
 use taut_scope::Scope;
+use taut_sys::safe_state::{self, Outcome};
 use taut_sys::thread::Policy;
-use taut_sys::{clock, interrupt, thread};
+use taut_sys::{clock, interrupt, process, thread};
 use taut_time::{Duration, Instant};
 use taut_trace::{Owner, Sink, Writer, ring};
 
@@ -25,6 +26,8 @@ use crate::control::{Control, Reason};
 use crate::dispatch::{Dispatch, Lender, Seat};
 use crate::flow::TaskFlows;
 use crate::job::Scribe;
+use crate::outside::{Lookout, moved_value};
+use crate::safe_state::{Said, record};
 use crate::stage::{Body, Stage, Timing};
 use crate::supervisor::{Config, Observer, facts};
 use crate::{Error, probe};
@@ -43,8 +46,6 @@ const PATIENCE_NS: u64 = 2_000_000_000;
 const FINISH_NS: u64 = 10_000_000_000;
 /// The exit code of an application whose best-effort task hangs.
 const EXIT_STUCK: i32 = 4;
-/// How often it is looked whether real-time threads are still where they were put: three short system calls each.
-const LOOK_NS: u64 = 200_000_000;
 /// How often what was recorded is handed to the system: a killed application loses at most that much.
 const FLUSH_NS: u64 = 100_000_000;
 
@@ -114,6 +115,8 @@ impl<'p> Play<'p> {
         let owners = actors.iter().map(|(task, _)| (Kind::Moved, position(*task)));
         let owners = owners.chain((0..probes).map(|core| (Kind::ProbeMoved, position(core))));
         let owners: Vec<(Kind, u16)> = owners.collect();
+        let natives = actors.iter().map(|(_, actor)| (actor.station.cpu, actor.station.priority));
+        let natives: Vec<(u16, u8)> = natives.collect();
         let probes: Vec<(usize, Scribe)> = (0..probes).map(|core| (core, scribe(position(core)))).collect();
         let facts = facts(self.posture);
         let served = |task: usize| self.plan.server_of(&self.plan.tasks[task].name).map(|server| server.cpu);
@@ -128,6 +131,7 @@ impl<'p> Play<'p> {
         let gate = Gate::default();
         let real_time: Vec<Hand> = (0..actors.len() + probes.len()).map(|_| Hand::default()).collect();
         let best_effort: Vec<Hand> = extras.iter().map(|_| Hand::default()).collect();
+        let tasks: Vec<usize> = extras.iter().map(|(task, ..)| *task).collect();
         let hands = extras.iter().map(|(task, ..)| *task).zip(&best_effort);
         let lenders: Vec<Lender<'_>> = hands
             .filter(|(task, _)| served(*task).is_some())
@@ -171,14 +175,15 @@ impl<'p> Play<'p> {
                 let boot = config.spawned_ns.map(|spawned| origin_ns.saturating_sub(spawned));
                 writer.append(mark(Kind::Begin, origin_ns, boot.unwrap_or(0)));
                 observer.started(self.plan, boot.map(Duration::from_ns));
+                let lookout = Lookout::new(self.plan, executor, &natives);
                 let watched = self.watch(
                     end_ns,
                     &mut writer,
                     executor.map(|executor| (executor, &*dispatched)),
-                    || {
+                    (lookout, || {
                         let placed = owners.iter().zip(&real_time);
                         placed.filter_map(|(owner, hand)| self.moved(*owner, hand)).collect()
-                    },
+                    }),
                 );
                 self.control.stop();
                 observer.stopping(self.control.reason().unwrap_or(Reason::Asked));
@@ -218,13 +223,24 @@ impl<'p> Play<'p> {
             let give_up_ns = clock::monotonic_ns().saturating_add(PATIENCE_NS);
             self.interrupt_until(&real_time, None, &mut writer);
             self.control.limit(give_up_ns.saturating_add(FINISH_NS));
+            seats.iter_mut().for_each(|seat| seat.stop());
+            let rest = safe_state::bring_to_rest();
             seats.iter_mut().for_each(|seat| seat.stage.counted());
             writer.poll();
+            let mut orderly = true;
+            if let Some(rest) = rest {
+                let said = Said { rest, heap: self.control.rest_heap() };
+                orderly = rest.outcome == Outcome::Done;
+                if !orderly || said.heap.is_some_and(|uses| uses > 0) {
+                    observer.rested(&said);
+                }
+                writer.append(record(rest, said.heap));
+            }
             let ending = self.control.reason().map_or(Ending::Done, Reason::ending);
-            if let Some(end) = ending.to_record(Instant::from_ns(clock::monotonic_ns())) {
+            if let Some(end) = ending.to_record(now()) {
                 writer.append(end);
             }
-            let mut orderly = self.finish(joins, observer);
+            orderly &= self.finish(joins, observer);
             for seat in &mut seats {
                 if let Err(error) = seat.end() {
                     observer.unfinished(&self.plan.tasks[seat.task].name, &*error);
@@ -233,11 +249,15 @@ impl<'p> Play<'p> {
             }
             if !self.interrupt_until(&best_effort, Some(give_up_ns), &mut writer) {
                 // The threads that hang borrow what would have to be given back, so the process ends here.
-                for task in self.plan.tasks.iter().filter(|t| matches!(t.class, ClassPlan::BestEffort {})) {
-                    observer.stuck(&task.name);
+                for (task, _) in
+                    tasks.iter().zip(&best_effort).filter(|(_, hand)| !hand.done.load(Ordering::Acquire))
+                {
+                    observer.stuck(&self.plan.tasks[*task].name);
+                    let ending = Ending::BestEffort(position(*task).into());
+                    ending.to_record(now()).into_iter().for_each(|end| writer.append(end));
                 }
                 writer.close();
-                std::process::exit(EXIT_STUCK);
+                process::exit_now(EXIT_STUCK);
             }
             watched.map(|()| orderly)
         })?;
@@ -390,6 +410,8 @@ impl<'p> Play<'p> {
             // Last: while the executor is there, so is who may be lent a place.
             let _stays = server.map(|(_, over)| Stays(over));
             let _done = Done { hand, control: self.control, task };
+            // To be parked: in a server it is above others.
+            let _seat = interrupt::Seat::take();
             hand.tid.store(thread::tid(), Ordering::Release);
             // Where that is refused, it runs as it would without a server.
             if server.is_some_and(|(cpu, _)| thread::set_affinity(&[cpu]).is_ok()) {
@@ -412,12 +434,7 @@ impl<'p> Play<'p> {
             return None;
         }
         hand.moved.store(true, Ordering::Relaxed);
-        let (number, priority) = match policy {
-            Policy::Other => (0, 0),
-            Policy::Fifo(priority) => (1, priority.into()),
-            Policy::Unknown(number) => (u64::from(number.unsigned_abs()) & 0xff, 0),
-        };
-        let value = number | priority << 8 | u64::from(!pinned) << 16;
+        let value = moved_value(policy, pinned);
         Some(Record { subject, ..mark(kind, clock::monotonic_ns(), value) })
     }
 
@@ -448,12 +465,35 @@ impl<'p> Play<'p> {
 
     /// Empties the rings, and sleeps a little. If the application is ended where it stands, that is the last thing.
     fn round<W: Sink>(&self, writer: &mut Writer<W>) {
-        writer.poll();
-        if self.control.is_ending() {
-            writer.flush();
-            self.control.written();
-        }
+        self.empty(writer);
         std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+
+    /// Empties the rings. If the application is ended where it stands, that is the last thing.
+    fn empty<W: Sink>(&self, writer: &mut Writer<W>) {
+        writer.poll();
+        self.last_if_ending(writer);
+    }
+
+    /// If the application is ended where it stands, what is known of that is recorded, and the calling thread does no more.
+    fn last_if_ending<W: Sink>(&self, writer: &mut Writer<W>) {
+        let Some(ending) = self.control.ending() else { return };
+        writer.poll();
+        if let Some(rest) = safe_state::seen() {
+            writer.append(record(rest, self.control.rest_heap()));
+        }
+        Lookout::cause(self.plan).into_iter().for_each(|record| writer.append(record));
+        for job in interrupt::running() {
+            let place = |stood: interrupt::Stood| Place {
+                in_call: stood.in_call,
+                offset: stood.offset.map(|offset| offset as u64),
+            };
+            let (at, resource) = (job.stood().map(place), job.resource());
+            writer.append(Stood { task: job.task, job: job.number, at, resource }.to_record(now()));
+        }
+        ending.to_record(now()).into_iter().for_each(|end| writer.append(end));
+        writer.flush();
+        self.control.written()
     }
 
     /// Empties the rings until the time is over, a signal comes or somebody stops the application. Beside the executor
@@ -463,10 +503,9 @@ impl<'p> Play<'p> {
         end_ns: Option<u64>,
         writer: &mut Writer<W>,
         executor: Option<(&Exec<'_>, &[usize])>,
-        moved: impl Fn() -> Vec<Record>,
+        (mut lookout, places): (Lookout<'_>, impl Fn() -> Vec<Record>),
     ) -> Result<(), Error> {
         let mut flushed_ns = clock::monotonic_ns();
-        let mut looked_ns = flushed_ns;
         while !self.control.stopping() {
             if let Some((executor, tasks)) = executor
                 && let Some(taut_exec::Reason::Overrun(task)) = executor.wait(Some(std::time::Duration::ZERO))
@@ -482,19 +521,21 @@ impl<'p> Play<'p> {
             }
             let round = ROUND_NS.min(left_ns);
             self.control.wait_until(now_ns.saturating_add(round));
-            if now_ns.saturating_sub(looked_ns) >= LOOK_NS {
-                moved().into_iter().for_each(|record| writer.append(record));
-                looked_ns = now_ns;
-            }
-            writer.poll();
+            self.last_if_ending(writer);
+            lookout.look(clock::monotonic_ns(), false, &places, &mut |record| writer.append(record));
+            self.empty(writer);
             if now_ns.saturating_sub(flushed_ns) >= FLUSH_NS {
                 writer.flush();
                 flushed_ns = now_ns;
             }
         }
-        moved().into_iter().for_each(|record| writer.append(record));
+        lookout.look(clock::monotonic_ns(), true, &places, &mut |record| writer.append(record));
         Ok(())
     }
+}
+
+fn now() -> Instant {
+    Instant::from_ns(clock::monotonic_ns())
 }
 
 /// A record of the application as a whole.

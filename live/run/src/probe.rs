@@ -9,8 +9,9 @@
 use taut_event::Kind;
 use taut_sys::{clock, interrupt};
 
-use crate::control::{Control, Reason};
+use crate::control::Control;
 use crate::job::Scribe;
+use crate::outside;
 
 /// Above every task.
 pub(crate) const PRIORITY: u8 = 99;
@@ -32,9 +33,10 @@ pub(crate) fn watch(origin_ns: u64, control: &Control, scribe: &mut Scribe) {
         let late_ns = now_ns.saturating_sub(due_ns);
         if late_ns > LATE_NS {
             scribe.own(now_ns, Kind::Stall, 0, late_ns);
+            outside::stood_still(now_ns, late_ns);
         }
         if let Some(over) = interrupt::over_limit(now_ns) {
-            control.stop_because(Reason::Overrun(over.task.into()));
+            control.over_limit(over.task);
         }
         // Not one look for every millisecond that was missed: those would only add to the delay.
         due_ns += PERIOD_NS * (1 + late_ns / PERIOD_NS);

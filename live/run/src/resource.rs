@@ -7,11 +7,16 @@ use std::any::Any;
 use std::fmt;
 
 use taut_exec::{Global, LockError, SetupError, TaskId, TaskSetup};
+use taut_sys::interrupt::Seat;
 
 /// A resource of the manifest, as its users have it: see [`crate::Create::resource`]. A handle; clones are of the same one.
 ///
 /// Whether jobs raise a ceiling, spin or sleep for it is the plan's; for the code it is [`crate::Job::lock`].
-pub struct Resource<T>(Kind<T>);
+pub struct Resource<T> {
+    kind: Kind<T>,
+    /// By which it is recorded.
+    number: u16,
+}
 
 enum Kind<T> {
     /// Of tasks of one core.
@@ -22,31 +27,32 @@ enum Kind<T> {
 
 impl<T> Clone for Resource<T> {
     fn clone(&self) -> Self {
-        Self(match &self.0 {
+        let kind = match &self.kind {
             Kind::Local(local) => Kind::Local(local.clone()),
             Kind::Global(global) => Kind::Global(global.clone()),
-        })
+        };
+        Self { kind, number: self.number }
     }
 }
 
 impl<T> fmt::Debug for Resource<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
+        match &self.kind {
             Kind::Local(local) => local.fmt(f),
             Kind::Global(global) => global.fmt(f),
         }
     }
 }
 
-impl<T> From<taut_exec::Resource<T>> for Resource<T> {
-    fn from(local: taut_exec::Resource<T>) -> Self {
-        Self(Kind::Local(local))
+impl<T> Resource<T> {
+    /// Of tasks of one core.
+    pub(crate) fn local(local: taut_exec::Resource<T>, number: u16) -> Self {
+        Self { kind: Kind::Local(local), number }
     }
-}
 
-impl<T> From<Global<'static, T>> for Resource<T> {
-    fn from(global: Global<'static, T>) -> Self {
-        Self(Kind::Global(global))
+    /// Of tasks of several.
+    pub(crate) fn global(global: Global<'static, T>, number: u16) -> Self {
+        Self { kind: Kind::Global(global), number }
     }
 }
 
@@ -57,24 +63,60 @@ impl<T: Send> Resource<T> {
         job: &mut taut_exec::Job<'_>,
         section: impl FnOnce(&mut T, &mut taut_exec::Job<'_>) -> R,
     ) -> Result<R, LockError> {
-        match &self.0 {
-            Kind::Local(local) => job.lock(local, section),
-            Kind::Global(global) => job.lock_global(global, section),
-        }
+        self.said(job, |job, seat| {
+            let section = |value: &mut T, job: &mut taut_exec::Job<'_>| {
+                seat.has(self.number);
+                section(value, job)
+            };
+            match &self.kind {
+                Kind::Local(local) => job.lock(local, section),
+                Kind::Global(global) => job.lock_global(global, section),
+            }
+        })
     }
-}
 
-impl<T: Send> Resource<T> {
     /// Locks it for a job, also if it is poisoned.
     pub(crate) fn recover<R>(
         &self,
         job: &mut taut_exec::Job<'_>,
         section: impl FnOnce(&mut T, Option<u32>, &mut taut_exec::Job<'_>) -> R,
     ) -> Result<R, LockError> {
-        match &self.0 {
-            Kind::Local(local) => job.recover(local, section),
-            Kind::Global(global) => job.recover_global(global, section),
-        }
+        self.said(job, |job, seat| {
+            let section = |value: &mut T, torn, job: &mut taut_exec::Job<'_>| {
+                seat.has(self.number);
+                section(value, torn, job)
+            };
+            match &self.kind {
+                Kind::Local(local) => job.recover(local, section),
+                Kind::Global(global) => job.recover_global(global, section),
+            }
+        })
+    }
+
+    /// Says meanwhile that the job asks for it, for whoever ends the application where it stands.
+    #[inline]
+    fn said<R>(
+        &self,
+        job: &mut taut_exec::Job<'_>,
+        lock: impl FnOnce(&mut taut_exec::Job<'_>, &Seat) -> R,
+    ) -> R {
+        let seat = job.seat();
+        // Also by a panic.
+        let _asks = Asks { seat, before: seat.asks_for(self.number) };
+        lock(job, seat)
+    }
+}
+
+/// A job asks for a resource or has it, until this is dropped.
+struct Asks<'s> {
+    seat: &'s Seat,
+    before: u32,
+}
+
+impl Drop for Asks<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.seat.resource_as_before(self.before);
     }
 }
 
@@ -90,14 +132,14 @@ pub(crate) trait Guard {
 
 impl<T: Send + 'static> Guard for Resource<T> {
     fn listed(&self, task: TaskSetup) -> TaskSetup {
-        match &self.0 {
+        match &self.kind {
             Kind::Local(local) => task.uses(local),
             Kind::Global(_) => task,
         }
     }
 
     fn joined(&self, setup: &mut taut_exec::Setup<'_>, task: TaskId) -> Result<(), SetupError> {
-        match &self.0 {
+        match &self.kind {
             Kind::Local(_) => Ok(()),
             Kind::Global(global) => setup.uses_global(task, global),
         }

@@ -9,13 +9,14 @@ use std::thread::Builder;
 use taut_boot::{Guarantee, Loaded, Maps, Posture};
 use taut_plan::{ClassPlan, OnMissingPrivilege, Plan, Size, ValidPlan};
 use taut_scope::{Block, Scope};
-use taut_sys::{interrupt, machine, memory, signals, thread};
+use taut_sys::{crash, interrupt, machine, memory, safe_state, signals, thread};
 use taut_time::Duration;
 
 use crate::app::App;
 use crate::control::{Control, Reason};
 use crate::guardian::{Guardian, Home};
 use crate::play::Play;
+use crate::safe_state::SafeState;
 use crate::{Error, flow};
 
 /// What to run and how long.
@@ -43,6 +44,10 @@ pub trait Observer {
     fn started(&mut self, plan: &Plan, boot: Option<Duration>);
     /// It ends.
     fn stopping(&mut self, reason: Reason);
+    /// What became of the safe state at an end in order, if outputs may not be at rest, or it used the heap.
+    fn rested(&mut self, what: &dyn std::fmt::Display) {
+        let _ = what;
+    }
     /// A best-effort task did not return.
     fn stuck(&mut self, task: &str);
     /// A component's `finish` failed.
@@ -75,6 +80,8 @@ pub fn run(
     let Loaded { plan, text } = Loaded::from_file(&config.lock)?;
     // Before any thread exists, so that all inherit it and only `watch` sees these signals.
     signals::block(signals::termination())?;
+    // A stopped process goes on by it, blocked or not; the guardian takes it, and so knows.
+    signals::block(&[signals::SIGCONT])?;
     signals::write_errors_only()?;
     interrupt::allow()?;
     let posture = Posture::find(&plan);
@@ -121,21 +128,30 @@ fn booted(
     let mut app = App::new(plan, &maps, control, &service_scopes, &task_scopes, &bells)?;
     setup(&mut app)?;
     app.check_complete()?;
+    let hook = app.rest.take();
     let (parts, dispatch) = app.into_parts()?;
 
     let recording = config.out.as_ref().map(|out| out.join(RECORDING));
     let stage = Play { plan, posture: &posture, control, maps: &maps };
-    let orderly = match &recording {
+    let play = |observer: &mut dyn Observer| match &recording {
         Some(path) => {
             let failed = |error| Error::Output(path.clone(), error);
             let sink = create(path).map_err(failed)?;
             stage.play(parts, dispatch, config, observer, sink, text).map_err(|error| match error {
                 Error::Recording(error) => failed(error),
                 other => other,
-            })?
+            })
         }
-        None => stage.play(parts, dispatch, config, observer, std::io::sink(), text)?,
+        None => stage.play(parts, dispatch, config, observer, std::io::sink(), text),
     };
+    let orderly = std::thread::scope(|threads| {
+        let start = |(budget, hook)| SafeState::start(threads, control, budget, hook);
+        let _rest = plan.safe_state.zip(hook).map(start).transpose()?;
+        crash::tell_exits();
+        play(observer)
+    });
+    safe_state::clear();
+    let orderly = orderly?;
     drop(wakeup);
     let reason = control.reason().unwrap_or(Reason::Asked);
     Ok(Ending { reason, orderly, recording })

@@ -8,14 +8,15 @@
 mod app;
 
 use std::io::Read;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration as Span, Instant};
 
 use app::each;
-use taut_event::Ending;
-use taut_run::{Component, Failure, Job, Reason, Task};
-use taut_sys::signals;
+use taut_event::{Ending, Record, Stood};
+use taut_run::{Component, Failure, Job, RECORDING, Reason, Receiver, Task};
+use taut_sys::{signals, thread};
 use taut_time::Duration;
 
 const TICK: &str = "[tasks.tick]\narrival = { periodic = \"20ms\" }\ndeadline = \"20ms\"\n\
@@ -55,6 +56,41 @@ fn fault(kind: &str) {
     }
 }
 
+/// A task whose `finish` does not return.
+struct Lingers;
+
+impl Component for Lingers {
+    fn finish(&mut self) -> Result<(), Box<dyn std::error::Error>> {
+        block();
+        Ok(())
+    }
+}
+
+impl Task for Lingers {
+    fn release(&mut self, job: &mut Job<'_>) -> Result<(), Failure> {
+        if job.number() == 10 {
+            eprintln!("running");
+        }
+        Ok(())
+    }
+}
+
+/// Does what the fault says with the third value.
+struct Takes(String, u64);
+
+impl Component for Takes {}
+
+impl Receiver<u64> for Takes {
+    fn receive(&mut self, _: &mut Job<'_>, _: u64) -> Result<(), Failure> {
+        self.1 += 1;
+        if self.1 == 3 {
+            eprintln!("running");
+            fault(&self.0);
+        }
+        Ok(())
+    }
+}
+
 struct Starts;
 
 impl Component for Starts {
@@ -75,7 +111,7 @@ fn main() {
     if let Ok(kind) = std::env::var("TAUT_FAULT") {
         return application(kind);
     }
-    let tests: [(&str, fn()); 7] = [
+    let tests: [(&str, fn()); 14] = [
         ("without_a_fault_it_ends_in_order", without_a_fault_it_ends_in_order),
         ("a_job_ends_with_the_time_that_was_asked_for", a_job_ends_with_the_time_that_was_asked_for),
         (
@@ -86,6 +122,16 @@ fn main() {
         ("stop_app_ends_a_job_that_does_not_return", stop_app_ends_a_job_that_does_not_return),
         ("a_start_that_does_not_return_ends_at_a_signal", a_start_that_does_not_return_ends_at_a_signal),
         ("a_crash_says_who_and_keeps_its_signal", a_crash_says_who_and_keeps_its_signal),
+        ("a_job_told_to_end_has_a_limit", a_job_told_to_end_has_a_limit),
+        (
+            "a_job_that_holds_a_lock_ends_and_so_does_who_waits",
+            a_job_that_holds_a_lock_ends_and_so_does_who_waits,
+        ),
+        ("on_one_processor_it_ends_as_well", on_one_processor_it_ends_as_well),
+        ("without_the_privilege_it_ends_as_well", without_the_privilege_it_ends_as_well),
+        ("a_best_effort_task_that_does_not_return_is_left", a_best_effort_task_that_does_not_return_is_left),
+        ("a_receiver_that_does_not_return_ends", a_receiver_that_does_not_return_ends),
+        ("a_finish_that_does_not_return_ends", a_finish_that_does_not_return_ends),
     ];
     // As a harness says it: others count these lines.
     println!("\nrunning {} tests", tests.len());
@@ -98,15 +144,94 @@ fn main() {
 
 /// The application, in its own process.
 fn application(kind: String) {
-    let executor = std::env::var("TAUT_EXECUTOR").unwrap();
-    let tables = format!(
-        "executor = \"{executor}\"\n{TICK}on-overrun = \"{}\"\n",
-        std::env::var("TAUT_OVERRUN").unwrap()
-    );
+    let variable = |name| std::env::var(name).unwrap_or_default();
+    let (executor, overrun, with) =
+        (variable("TAUT_EXECUTOR"), variable("TAUT_OVERRUN"), variable("TAUT_WITH"));
+    if variable("TAUT_ONE") == "1" {
+        thread::set_affinity(&[0]).unwrap();
+    }
+    let budget = if overrun == "kill-job" { "budget = \"1ms\"\n" } else { "" };
+    let tick = format!("executor = \"{executor}\"\n{TICK}on-overrun = \"{overrun}\"\n{budget}");
+    let other = |core: u32| {
+        TICK.replace("tasks.tick", "tasks.other")
+            .replace("core = 0", &format!("core = {core}"))
+            .replace("priority = 50", "priority = 40\non-overrun = \"run-on\"")
+    };
+    let sections = "sections = [{ resource = \"bus\", longest = \"5us\" }]\n";
+    let tables = match with.as_str() {
+        "" | "finish" => tick,
+        "best-effort" => format!("{tick}[tasks.view]\nclass = \"best-effort\"\n"),
+        "receiver" => format!(
+            "{tick}[tasks.takes]\narrival = {{ sporadic = \"20ms\", trigger = \"words\" }}\ndeadline = \"20ms\"\n\
+             wcet = {{ value = \"50us\", source = \"guess\" }}\ncore = 0\npriority = 40\non-overrun = \"stop-app\"\n\
+             [payloads]\nWord = {{ type = \"u64\" }}\n[channels.words]\nkind = \"queue\"\nfrom = \"tick\"\n\
+             to = \"takes\"\npayload = \"Word\"\n"
+        ),
+        protocol => {
+            let other = other(u32::from(protocol != "srp"));
+            format!("{tick}{sections}{other}{sections}[resources.bus]\nprotocol = \"{protocol}\"\n")
+        }
+    };
     let duration = std::env::var("TAUT_FOR").ok().map(|text| text.parse::<Duration>().unwrap());
     let outcome = app::run(&tables, duration, |app| {
         if kind == "start" {
             return app.task("tick", |_| Ok(Starts));
+        }
+        let mut sends = None;
+        match with.as_str() {
+            "" => {}
+            "finish" => return app.task("tick", |_| Ok(Lingers)),
+            "best-effort" => {
+                let kind = kind.clone();
+                app.best_effort("view", |_| Ok(move |_: &mut taut_run::Context<'_>| fault(&kind)))?;
+                return app.task("tick", |_| {
+                    Ok(each(|job| {
+                        if job.number() == 10 {
+                            eprintln!("running");
+                        }
+                        Ok(())
+                    }))
+                });
+            }
+            "receiver" => {
+                sends = Some(());
+                let kind = kind.clone();
+                app.receiver::<u64, _>("takes", |_| Ok(Takes(kind, 0)))?;
+            }
+            _ => {
+                app.resource("bus", 0u64)?;
+                app.task("other", |create| {
+                    let bus = create.resource::<u64>("bus")?;
+                    Ok(each(move |job| {
+                        job.lock(&bus, |value, _| *value += 1)?;
+                        Ok(())
+                    }))
+                })?;
+                let kind = kind.clone();
+                return app.task("tick", |create| {
+                    let bus = create.resource::<u64>("bus")?;
+                    Ok(each(move |job| {
+                        let number = job.number();
+                        job.lock(&bus, |value, _| {
+                            *value += 1;
+                            if number == 10 {
+                                eprintln!("running");
+                                fault(&kind);
+                            }
+                        })?;
+                        Ok(())
+                    }))
+                });
+            }
+        }
+        if sends.is_some() {
+            return app.task("tick", |create| {
+                let mut words = create.queue_writer::<u64>("words")?;
+                Ok(each(move |job| {
+                    let _ = words.send(job, 7);
+                    Ok(())
+                }))
+            });
         }
         app.task("tick", |_| {
             Ok(each(move |job| {
@@ -121,52 +246,115 @@ fn application(kind: String) {
     });
     let ending = outcome.ending.unwrap();
     assert!(ending.orderly);
-    if std::env::var("TAUT_OVERRUN").is_ok_and(|overrun| overrun == "stop-app") {
+    if overrun == "stop-app" {
         assert_eq!((ending.reason, Ending::of(&outcome.records)), (Reason::Overrun(0), Ending::Overrun(0)));
     }
 }
 
+#[derive(Debug)]
 struct Ended {
     status: ExitStatus,
     said: String,
     took: Span,
+    records: Vec<Record>,
+}
+
+impl Ended {
+    fn ending(&self) -> Ending {
+        Ending::of(&self.records)
+    }
+
+    /// What was recorded of where a task's job stood.
+    fn stood(&self, task: u16) -> Stood {
+        let mut all = self.records.iter().filter_map(Stood::from_record);
+        all.find(|stood| stood.task == task).unwrap_or_else(|| panic!("{}", self.said))
+    }
 }
 
 /// Runs the application with a fault; `signals` come after it began, each so long after what was before. What is not over
 /// after 8 s is killed, which fails the test.
 fn end(kind: &str, executor: &str, overrun: &str, length: Option<&str>, after: &[(i32, u64)]) -> Ended {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.env("TAUT_FAULT", kind);
-    command.env("TAUT_EXECUTOR", executor).env("TAUT_OVERRUN", overrun).env_remove("TAUT_FOR");
-    command.envs(length.map(|length| ("TAUT_FOR", length)));
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut stderr = std::io::BufReader::new(child.stderr.take().unwrap());
-    let mut said = String::new();
-    while !said.contains("running") {
-        let mut line = String::new();
-        assert!(
-            std::io::BufRead::read_line(&mut stderr, &mut line).unwrap() > 0,
-            "{kind} {executor}: {said}"
-        );
-        said += &line;
-    }
-    let begun = Instant::now();
-    for (number, ms) in after {
-        std::thread::sleep(Span::from_millis(*ms));
-        signals::kill(child.id(), *number).unwrap();
-    }
-    loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            let took = begun.elapsed();
-            stderr.read_to_string(&mut said).unwrap();
-            return Ended { status, said, took };
+    let run = Run { kind, executor, overrun, length, after, ..Run::default() };
+    run.end()
+}
+
+/// How the application is run.
+#[derive(Clone, Copy, Default)]
+struct Run<'r> {
+    kind: &'r str,
+    executor: &'r str,
+    overrun: &'r str,
+    length: Option<&'r str>,
+    after: &'r [(i32, u64)],
+    /// What it has besides.
+    with: &'r str,
+    one_processor: bool,
+    unprivileged: bool,
+    /// How long it may take longer, s.
+    more_s: u64,
+}
+
+impl Run<'_> {
+    /// With a policy that ends it, an earlier job may be late by a machine that stands still, and end it before: then again.
+    fn end(self) -> Ended {
+        let tries = if self.overrun == "run-on" { 1 } else { 5 };
+        let mut said = String::new();
+        for _ in 0..tries {
+            match self.reached() {
+                Ok(ended) => return ended,
+                Err(before) => said = before,
+            }
         }
-        if begun.elapsed() > Span::from_secs(8) {
-            child.kill().unwrap();
-            child.wait().unwrap();
-            panic!("{kind} {executor} {overrun}: does not end");
+        panic!("{} {} {}: {said}", self.kind, self.executor, self.with)
+    }
+
+    /// What it said, if it ended before the fault.
+    fn reached(self) -> Result<Ended, String> {
+        let Self { kind, executor, overrun, with, .. } = self;
+        let folder = tempfile::tempdir().unwrap();
+        let anyone = std::fs::Permissions::from_mode(0o777);
+        std::fs::set_permissions(folder.path(), anyone).unwrap();
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.env("TAUT_FAULT", kind).env("TAUT_FOLDER", folder.path()).env("TAUT_WITH", with);
+        command.env("TAUT_EXECUTOR", executor).env("TAUT_OVERRUN", overrun).env_remove("TAUT_FOR");
+        command.envs(self.length.map(|length| ("TAUT_FOR", length)));
+        command.env("TAUT_ONE", if self.one_processor { "1" } else { "" });
+        if self.unprivileged {
+            command.uid(65_534).gid(65_534);
         }
-        std::thread::sleep(Span::from_millis(2));
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut stderr = std::io::BufReader::new(child.stderr.take().unwrap());
+        let mut said = String::new();
+        while !said.contains("running") {
+            let mut line = String::new();
+            if std::io::BufRead::read_line(&mut stderr, &mut line).unwrap() == 0 {
+                child.wait().unwrap();
+                return Err(said);
+            }
+            said += &line;
+        }
+        let begun = Instant::now();
+        for (number, ms) in self.after {
+            std::thread::sleep(Span::from_millis(*ms));
+            signals::kill(child.id(), *number).unwrap();
+        }
+        loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                let took = begun.elapsed();
+                stderr.read_to_string(&mut said).unwrap();
+                let recorded = std::fs::read(folder.path().join("out").join(RECORDING)).unwrap_or_default();
+                let records =
+                    taut_event::file::Run::from_bytes(&recorded).map_or(Vec::new(), |run| run.records);
+                return Ok(Ended { status, said, took, records });
+            }
+            if begun.elapsed() > Span::from_secs(8 + self.more_s) {
+                child.kill().unwrap();
+                child.wait().unwrap();
+                stderr.read_to_string(&mut said).unwrap();
+                panic!("{kind} {executor} {overrun} {with}: does not end: {said}");
+            }
+            std::thread::sleep(Span::from_millis(2));
+        }
     }
 }
 
@@ -217,6 +405,10 @@ fn stop_app_ends_a_job_that_does_not_return() {
             assert!(ended.took < Span::from_millis(1_000), "{:?}", ended.took);
             stood(&ended, how);
             assert!(ended.said.contains("task `tick` does not end after its limit"), "{}", ended.said);
+            assert_eq!(ended.ending(), Ending::Limit(0));
+            let stood = ended.stood(0);
+            assert_eq!((stood.job, stood.resource), (10, None));
+            assert_eq!(stood.at.unwrap().in_call, kind == "block");
         }
     }
 }
@@ -243,6 +435,149 @@ fn a_crash_says_who_and_keeps_its_signal() {
             assert!(ended.said.contains("task `tick`, job 10: "), "{}", ended.said);
         }
     }
+}
+
+/// Its budget is used up, it is told to end, and it never asks.
+fn a_job_told_to_end_has_a_limit() {
+    for (kind, how) in [("loop", "computing"), ("block", "in a call of the kernel")] {
+        let ended = end(kind, "dispatched", "kill-job", None, &[]);
+        assert!(ended.took < Span::from_millis(1_000), "{:?}", ended.took);
+        stood(&ended, how);
+        assert!(ended.said.contains("task `tick` does not end after its limit"), "{}", ended.said);
+        assert_eq!(ended.ending(), Ending::Limit(0));
+    }
+}
+
+fn two_processors() -> bool {
+    [0, 1].iter().all(|cpu| thread::online_cpus().contains(cpu))
+}
+
+fn a_job_that_holds_a_lock_ends_and_so_does_who_waits() {
+    if !two_processors() {
+        println!("skipped: no two processors");
+        return;
+    }
+    let twice = [(signals::SIGTERM, 50), (signals::SIGTERM, 200)];
+    for with in ["srp", "msrp", "mpcp", "fmlp-plus"] {
+        for kind in ["loop", "block"] {
+            let run = Run { kind, executor: "dispatched", with, ..Run::default() };
+            let ends = [
+                Run { overrun: "stop-app", ..run }.end(),
+                Run { overrun: "run-on", length: Some("500ms"), ..run }.end(),
+                Run { overrun: "run-on", after: &twice, ..run }.end(),
+            ];
+            for (at, ended) in ends.iter().enumerate() {
+                assert_eq!(ended.status.code(), Some(4), "{with} {kind} {at}: {}", ended.said);
+                assert!(ended.said.contains("task `tick`, job 10: has `bus`, "), "{with}: {}", ended.said);
+                assert_eq!(ended.stood(0).resource, Some((0, true)), "{with}: {}", ended.said);
+                // The task on the other core waits for it, on its core or away from it.
+                if with != "srp" && at > 0 {
+                    assert!(ended.said.contains("asks for `bus`, "), "{with} {kind} {at}: {}", ended.said);
+                    assert_eq!(ended.stood(1).resource, Some((0, false)), "{with}: {}", ended.said);
+                }
+            }
+            assert_eq!(ends[0].ending(), Ending::Limit(0), "{with} {kind}");
+            assert_eq!(ends[1].ending(), Ending::Jobs, "{with} {kind}");
+            assert_eq!(ends[2].ending(), Ending::Again(15), "{with} {kind}");
+        }
+    }
+}
+
+fn on_one_processor_it_ends_as_well() {
+    for executor in EXECUTORS {
+        for kind in ["loop", "block"] {
+            let run = Run { kind, executor, one_processor: true, ..Run::default() };
+            let twice = [(signals::SIGTERM, 10), (signals::SIGTERM, 200)];
+            for ended in [
+                Run { overrun: "stop-app", ..run }.end(),
+                Run { overrun: "run-on", length: Some("400ms"), ..run }.end(),
+                Run { overrun: "run-on", after: &twice, ..run }.end(),
+            ] {
+                assert_eq!(ended.status.code(), Some(4), "{executor} {kind}: {}", ended.said);
+                assert!(ended.said.contains("task `tick`, job 10: "), "{}", ended.said);
+            }
+        }
+    }
+}
+
+fn without_the_privilege_it_ends_as_well() {
+    let program = std::env::current_exe().unwrap();
+    let open = |path: &std::path::Path| {
+        std::fs::metadata(path).is_ok_and(|about| about.permissions().mode() & 0o005 == 0o005)
+    };
+    if thread::set_fifo(1).is_err() || !program.ancestors().all(open) {
+        println!("skipped: this user cannot become another one that may run this program");
+        return;
+    }
+    thread::set_other().unwrap();
+    for executor in EXECUTORS {
+        for kind in ["loop", "block"] {
+            let run = Run { kind, executor, unprivileged: true, ..Run::default() };
+            let twice = [(signals::SIGTERM, 10), (signals::SIGTERM, 200)];
+            for ended in [
+                Run { overrun: "stop-app", ..run }.end(),
+                Run { overrun: "run-on", length: Some("2s"), ..run }.end(),
+                Run { overrun: "run-on", after: &twice, ..run }.end(),
+            ] {
+                assert_eq!(ended.status.code(), Some(4), "{executor} {kind}: {}", ended.said);
+                assert!(ended.said.contains("task `tick`, job "), "{}", ended.said);
+            }
+        }
+        let none = Run { kind: "none", executor, overrun: "run-on", length: Some("400ms"), ..Run::default() };
+        let ended = Run { unprivileged: true, ..none }.end();
+        assert_eq!(ended.status.code(), Some(0), "{}", ended.said);
+    }
+}
+
+/// After two seconds more.
+fn a_best_effort_task_that_does_not_return_is_left() {
+    for executor in EXECUTORS {
+        for kind in ["loop", "block"] {
+            let run = Run { kind, executor, overrun: "run-on", with: "best-effort", ..Run::default() };
+            let ended = Run { length: Some("400ms"), ..run }.end();
+            assert!(ended.took < Span::from_secs(5), "{:?}", ended.took);
+            assert_ne!(ended.status.code(), Some(0), "{}", ended.said);
+            assert_eq!(ended.ending(), Ending::BestEffort(1), "{}", ended.said);
+            let twice = [(signals::SIGTERM, 10), (signals::SIGTERM, 200)];
+            let ended = Run { after: &twice, ..run }.end();
+            assert!(ended.took < Span::from_secs(2), "{:?}", ended.took);
+            assert_eq!((ended.status.code(), ended.ending()), (Some(4), Ending::Again(15)), "{}", ended.said);
+        }
+    }
+}
+
+fn a_receiver_that_does_not_return_ends() {
+    for executor in EXECUTORS {
+        for kind in ["loop", "block"] {
+            let ended = Run { kind, executor, overrun: "run-on", with: "receiver", ..Run::default() }.end();
+            assert!(ended.took < Span::from_millis(1_000), "{:?}", ended.took);
+            assert_eq!(ended.status.code(), Some(4), "{}", ended.said);
+            assert!(ended.said.contains("task `takes` does not end after its limit"), "{}", ended.said);
+            assert_eq!((ended.ending(), ended.stood(1).job), (Ending::Limit(1), 2), "{}", ended.said);
+        }
+    }
+}
+
+/// It has 12 s. A second signal does not wait for that.
+fn a_finish_that_does_not_return_ends() {
+    std::thread::scope(|threads| {
+        for executor in EXECUTORS {
+            let run =
+                Run { kind: "", executor, overrun: "run-on", with: "finish", more_s: 12, ..Run::default() };
+            threads.spawn(move || {
+                let ended = Run { length: Some("400ms"), ..run }.end();
+                assert!(ended.took > Span::from_secs(9), "{:?}", ended.took);
+                assert_eq!(ended.status.code(), Some(4), "{}", ended.said);
+                assert!(ended.said.contains("what follows the last job took too long"), "{}", ended.said);
+            });
+            threads.spawn(move || {
+                let after = [(signals::SIGTERM, 10), (signals::SIGTERM, 300)];
+                let ended = Run { after: &after, ..run }.end();
+                assert!(ended.took < Span::from_secs(3), "{:?}", ended.took);
+                assert_eq!(ended.status.code(), Some(4), "{}", ended.said);
+            });
+        }
+    });
 }
 
 fn without_a_fault_it_ends_in_order() {

@@ -366,6 +366,22 @@ fn who_is_late_is_waited_for() {
     }
 }
 
+/// As long as 20 of its periods, and of those of others that wait for it.
+#[test]
+fn a_long_stall_drops_no_job() {
+    let late = |at: usize| move |job: u64| if (at, job) == (0, 5) { 80_000 } else { 0 };
+    for executor in EXECUTORS {
+        let outcome = run(BLOCKS, manifest(BLOCKS, "auto", ("synchronous", executor)), late, |_| ());
+        let (reads, jobs) = outcome.check(BLOCKS, UNTIL_MS);
+        assert!(reads > 100 && jobs > 2, "{executor}: {reads} {jobs}");
+        assert!(outcome.of(Kind::Miss).count() > 20, "{executor}: it was late");
+        // At the end what waits still is not begun.
+        let end = outcome.of(Kind::Begin).next().unwrap().at.as_ns() + UNTIL_MS * 1_000_000;
+        let dropped = outcome.of(Kind::Skip).filter(|record| record.at.as_ns() + 20_000_000 < end);
+        assert_eq!(dropped.count(), 0, "{executor}");
+    }
+}
+
 #[test]
 fn skipped_jobs_leave_what_was_there() {
     let mut blocks = BLOCKS.to_vec();

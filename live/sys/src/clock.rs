@@ -54,6 +54,13 @@ fn read(clock: libc::clockid_t) -> u64 {
     (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64)
 }
 
+/// Nanoseconds of the clock tick in which `/proc` counts processor time.
+pub fn tick_ns() -> u64 {
+    // SAFETY: no memory involved.
+    let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    1_000_000_000 / u64::try_from(per_second).unwrap_or(100).max(1)
+}
+
 /// An instant or a span as Linux wants it.
 pub(crate) const fn timespec(ns: u64) -> libc::timespec {
     libc::timespec {

@@ -1,66 +1,116 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A thread that crashes waits until another one has done what must be done before the process ends. Then the signal's own
-//! action follows, so that the parent sees the true one.
+//! What would end the process at once waits until another thread has done what must be done before: a crash, a signal whose
+//! default is to end the process, a call of `exit`. Then the signal's own action follows, so that the parent sees the true one.
 
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 use crate::error::check;
-use crate::{Result, clock, futex, interrupt, thread};
+use crate::{Result, clock, futex, interrupt, process, safe_state, thread};
 
-/// Faults of a thread, and [`std::process::abort`].
-const SIGNALS: [i32; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT];
+/// Faults of a thread, and [`std::process::abort`]: the thread does not go on.
+const CRASHES: [i32; 7] =
+    [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT, libc::SIGSYS, libc::SIGTRAP];
+
+/// What comes from outside, and ends a process that says nothing about it.
+const SENT: [i32; 10] = [
+    libc::SIGQUIT,
+    libc::SIGXCPU,
+    libc::SIGALRM,
+    libc::SIGVTALRM,
+    libc::SIGPROF,
+    libc::SIGIO,
+    libc::SIGPWR,
+    libc::SIGSTKFLT,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+];
 
 /// Who is told; 0: nobody.
 static GUARDIAN: AtomicI32 = AtomicI32::new(0);
-/// Whose crash nobody has to be told of: it runs the hook.
-static APART: AtomicI32 = AtomicI32::new(0);
+/// In which process: one that it forks is on its own.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
 /// The first crash: the thread above the signal.
 static CRASH: AtomicU64 = AtomicU64::new(0);
 static DONE: AtomicU32 = AtomicU32::new(0);
-/// How long a crashed thread waits, ns.
+/// How long a crashed thread waits, beyond what a safe state takes, ns.
 static PATIENCE: AtomicU64 = AtomicU64::new(0);
+/// Whether a call of `exit` is told, too.
+static EXITS: AtomicBool = AtomicBool::new(false);
 
-/// A crash.
+/// What would have ended the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crash {
     /// The thread, as [`crate::thread::tid`].
     pub tid: i32,
-    /// The signal.
+    /// The signal; 0: it called `exit`.
     pub signal: i32,
 }
 
-/// Tells the calling thread of crashes from now on, by [`interrupt::send`]; a crashed thread waits for it at most so long.
+impl Crash {
+    /// Whether the thread stands where it crashed, and comes to its end by [`let_go`].
+    pub fn is_of_thread(&self) -> bool {
+        CRASHES.contains(&self.signal)
+    }
+}
+
+/// Tells the calling thread of crashes from now on, by [`interrupt::send`]; a crashed thread waits for it at most so long, and
+/// as long as a safe state takes.
 ///
 /// # Errors
 /// None is expected.
 pub fn tell_me(patience_ns: u64) -> Result {
+    static AT_EXIT: Once = Once::new();
     PATIENCE.store(patience_ns, Ordering::Relaxed);
+    PROCESS.store(std::process::id(), Ordering::Relaxed);
     GUARDIAN.store(thread::tid(), Ordering::Release);
-    for signal in SIGNALS {
-        // SAFETY: zero is a value of all fields.
-        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-        action.sa_sigaction =
-            on_crash as extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void) as usize;
-        // SAFETY: `action` is ours; the mask becomes one of all signals. The handler touches atomics, and calls what is safe in
-        // handlers.
-        unsafe {
-            libc::sigfillset(&mut action.sa_mask);
-            check("sigaction", libc::sigaction(signal, &action, std::ptr::null_mut()))?;
+    AT_EXIT.call_once(|| {
+        // SAFETY: a function of ours that does not unwind, and stays as long as the process.
+        let _ = unsafe { libc::atexit(on_exit) };
+    });
+    for signal in CRASHES {
+        handle(signal, on_crash)?;
+    }
+    for signal in SENT {
+        // What the application does itself with it stays.
+        if is_default(signal)? {
+            handle(signal, on_sent)?;
         }
     }
     Ok(())
 }
 
-/// The calling thread's own crash is nobody's business from now on.
-pub fn apart() {
-    APART.store(thread::tid(), Ordering::Release);
+fn is_default(signal: i32) -> Result<bool> {
+    // SAFETY: zero is a value of all fields.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: nothing is set; the present one is written to what is ours.
+    check("sigaction", unsafe { libc::sigaction(signal, std::ptr::null(), &mut action) })?;
+    Ok(action.sa_sigaction == libc::SIG_DFL)
+}
+
+fn handle(signal: i32, handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void)) -> Result {
+    // SAFETY: zero is a value of all fields.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
+    action.sa_sigaction = handler as usize;
+    // SAFETY: `action` is ours; the mask becomes one of all signals. The handlers touch atomics, and call what is safe in
+    // handlers.
+    unsafe {
+        libc::sigfillset(&mut action.sa_mask);
+        check("sigaction", libc::sigaction(signal, &action, std::ptr::null_mut())).map(drop)
+    }
+}
+
+/// From now on a call of `exit` is told, too.
+pub fn tell_exits() {
+    EXITS.store(true, Ordering::Release);
 }
 
 /// Tells nobody any more: a crash has its own action.
 pub fn tell_nobody() {
+    EXITS.store(false, Ordering::Release);
     GUARDIAN.store(0, Ordering::Release);
 }
 
@@ -76,24 +126,86 @@ pub fn let_go() {
     let _ = futex::wake(&DONE, u32::MAX, false);
 }
 
-extern "C" fn on_crash(signal: i32, _about: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    let (tid, guardian) = (thread::tid(), GUARDIAN.load(Ordering::Acquire));
-    if guardian != 0 && tid != guardian && tid != APART.load(Ordering::Acquire) {
-        let crash = (tid as u64) << 32 | signal as u64;
-        if CRASH.compare_exchange(0, crash, Ordering::AcqRel, Ordering::Relaxed).is_err() {
-            // Another one came first, and ends the process.
-            interrupt::stay();
-        }
-        interrupt::note_own(context);
-        interrupt::send(guardian);
-        let until_ns = clock::monotonic_ns().saturating_add(PATIENCE.load(Ordering::Relaxed));
-        while DONE.load(Ordering::Acquire) == 0 && clock::monotonic_ns() < until_ns {
-            let _ = futex::wait(&DONE, 0, Some(until_ns), false);
-        }
+/// Ends the process by a signal's default action, or if that does not, with this code.
+pub fn end_by(signal: i32, code: i32) -> ! {
+    by_default(signal, thread::tid());
+    let _ = crate::signals::unblock(&[signal]);
+    process::exit_now(code)
+}
+
+/// The first one is noted; another one ends the process already.
+fn note(tid: i32, signal: i32) -> bool {
+    CRASH.compare_exchange(0, (tid as u64) << 32 | signal as u64, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+}
+
+fn wait_for_the_end() {
+    let patience_ns = PATIENCE.load(Ordering::Relaxed).saturating_add(safe_state::patience_ns());
+    let until_ns = clock::monotonic_ns().saturating_add(patience_ns);
+    while DONE.load(Ordering::Acquire) == 0 && clock::monotonic_ns() < until_ns {
+        let _ = futex::wait(&DONE, 0, Some(until_ns), false);
     }
-    // SAFETY: the default action runs no code of ours; plain integers. It comes when this handler returns and its mask ends.
+}
+
+fn by_default(signal: i32, tid: i32) {
+    // SAFETY: the default action runs no code of ours; plain integers.
     unsafe {
         libc::signal(signal, libc::SIG_DFL);
         libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, signal);
     }
+}
+
+fn is_forked() -> bool {
+    PROCESS.load(Ordering::Relaxed) != std::process::id()
+}
+
+extern "C" fn on_crash(signal: i32, _about: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    let (tid, guardian) = (thread::tid(), GUARDIAN.load(Ordering::Acquire));
+    if guardian != 0 && !is_forked() {
+        if safe_state::is_of(tid) {
+            // Who waits for it goes on without it.
+            safe_state::crashed(signal);
+            interrupt::stay();
+        }
+        if tid == guardian {
+            // Nobody else does: real-time threads are parked as far as they come to it.
+            interrupt::park();
+            let _ = safe_state::bring_to_rest();
+        } else {
+            if !note(tid, signal) {
+                interrupt::stay();
+            }
+            interrupt::note_own(context);
+            interrupt::send(guardian);
+            wait_for_the_end();
+        }
+    }
+    // It comes when this handler returns and its mask ends.
+    by_default(signal, tid);
+}
+
+extern "C" fn on_sent(signal: i32, _about: *mut libc::siginfo_t, _context: *mut libc::c_void) {
+    let (tid, guardian) = (thread::tid(), GUARDIAN.load(Ordering::Acquire));
+    if guardian == 0 || is_forked() {
+        by_default(signal, tid);
+        return;
+    }
+    // SAFETY: the C library's, of the calling thread.
+    let errno = unsafe { *libc::__errno_location() };
+    if note(tid, signal) {
+        interrupt::send(guardian);
+    }
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = errno };
+}
+
+extern "C" fn on_exit() {
+    let (tid, guardian) = (thread::tid(), GUARDIAN.load(Ordering::Acquire));
+    let told = guardian != 0 && EXITS.load(Ordering::Acquire) && !is_forked();
+    if !told || tid == guardian || safe_state::is_of(tid) {
+        return;
+    }
+    if note(tid, 0) {
+        interrupt::send(guardian);
+    }
+    wait_for_the_end();
 }

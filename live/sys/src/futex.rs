@@ -82,6 +82,7 @@ impl std::fmt::Debug for Awaited<'_> {
 ///
 /// # Errors
 /// ENOSYS before Linux 5.16; EINVAL for no word or too many; EFAULT where a word cannot be read.
+#[cfg(not(miri))]
 pub fn wait_any(words: &[Awaited<'_>], deadline: Option<u64>) -> Result<Waited> {
     let time = deadline.map(timespec);
     let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
@@ -96,6 +97,23 @@ pub fn wait_any(words: &[Awaited<'_>], deadline: Option<u64>) -> Result<Waited> 
         return Ok(Waited::Woken);
     }
     ended("futex_waitv")
+}
+
+/// Miri has no such call: it looks, and wakes in vain.
+#[cfg(miri)]
+pub fn wait_any(words: &[Awaited<'_>], deadline: Option<u64>) -> Result<Waited> {
+    let has_changed = |Awaited(word, _): &Awaited<'_>| {
+        let at = std::ptr::with_exposed_provenance_mut(word.uaddr as usize);
+        // SAFETY: made of a reference that is borrowed still; all accesses are atomic.
+        let now = unsafe { AtomicU32::from_ptr(at) }.load(std::sync::atomic::Ordering::SeqCst);
+        u64::from(now) != word.val
+    };
+    if words.iter().any(has_changed) {
+        return Ok(Waited::Changed);
+    }
+    let soon = crate::clock::monotonic_ns() + 100_000;
+    crate::clock::sleep_until(deadline.unwrap_or(u64::MAX).min(soon));
+    Ok(if deadline.is_some_and(|deadline| deadline <= soon) { Waited::TimedOut } else { Waited::Woken })
 }
 
 /// Why a wait ended that did not end by a wake.

@@ -22,14 +22,25 @@ const TRAIL: usize = 4;
 const REACH: usize = 4096;
 /// No limit.
 pub const NEVER: u64 = u64::MAX;
+/// Of [`Place::resource`].
+const AWAITED: u32 = 1 << 31;
 /// Bits of a job's number.
 const NUMBER_BITS: u32 = 48;
 
 /// A thread that may be parked.
 struct Place {
     tid: AtomicI32,
+    /// Where the thread keeps what is its own: an id of the kernel's is given to another thread when this one has ended, which
+    /// may have its place still, and whose stack is gone then.
+    own: AtomicUsize,
     /// 0: none; else the task above the number of the job, plus 1.
     job: AtomicU64,
+    /// 0: none; else the number of the resource that the job has, plus 1, and [`AWAITED`] if it has asked for it only.
+    resource: AtomicU32,
+    /// Its thread goes on when all are parked.
+    apart: AtomicBool,
+    /// It is parked though others are not.
+    alone: AtomicBool,
     /// Where its stack can be read: from here on, to there.
     low: AtomicUsize,
     high: AtomicUsize,
@@ -55,7 +66,11 @@ impl Place {
     const fn new() -> Self {
         Self {
             tid: AtomicI32::new(0),
+            own: AtomicUsize::new(0),
             job: AtomicU64::new(0),
+            resource: AtomicU32::new(0),
+            apart: AtomicBool::new(false),
+            alone: AtomicBool::new(false),
             low: AtomicUsize::new(0),
             high: AtomicUsize::new(0),
             noted: AtomicBool::new(false),
@@ -114,6 +129,15 @@ impl Seat {
     /// The calling thread's, which gets the signal from now on. For boot. If there are too many it has no place: it can be
     /// sent signals, and is not parked.
     pub fn take() -> Self {
+        Self::of(false)
+    }
+
+    /// As [`Seat::take`], of the thread that goes on when all are parked: see [`crate::safe_state`].
+    pub fn apart() -> Self {
+        Self::of(true)
+    }
+
+    fn of(apart: bool) -> Self {
         // There are no signals.
         if cfg!(miri) {
             return Self::none();
@@ -127,7 +151,12 @@ impl Seat {
             let (low, size) = thread::stack().unwrap_or_default();
             ALL[at].low.store(low, Ordering::Relaxed);
             ALL[at].high.store(low.saturating_add(size), Ordering::Relaxed);
-            ALL[at].noted.store(false, Ordering::Relaxed);
+            for unset in [&ALL[at].noted, &ALL[at].parked, &ALL[at].alone] {
+                unset.store(false, Ordering::Relaxed);
+            }
+            ALL[at].apart.store(apart, Ordering::Relaxed);
+            ALL[at].resource.store(0, Ordering::Relaxed);
+            ALL[at].own.store(own(), Ordering::Release);
             USED.fetch_max(at + 1, Ordering::AcqRel);
         }
         Self { place: at, _stack: HandlerStack::take() }
@@ -156,12 +185,38 @@ impl Seat {
             ALL[at].job.store(0, Ordering::Relaxed);
         }
     }
+
+    /// The job asks for a resource; what was said before, for [`Seat::resource_as_before`]. *Real-time*: a load and a store.
+    #[inline]
+    pub fn asks_for(&self, resource: u16) -> u32 {
+        let Some(at) = self.place else { return 0 };
+        let before = ALL[at].resource.load(Ordering::Relaxed);
+        ALL[at].resource.store(AWAITED | (u32::from(resource) + 1), Ordering::Relaxed);
+        before
+    }
+
+    /// The job has a resource. *Real-time*: a store.
+    #[inline]
+    pub fn has(&self, resource: u16) {
+        if let Some(at) = self.place {
+            ALL[at].resource.store(u32::from(resource) + 1, Ordering::Relaxed);
+        }
+    }
+
+    /// The job has what it had before [`Seat::asks_for`]. *Real-time*: a store.
+    #[inline]
+    pub fn resource_as_before(&self, before: u32) {
+        if let Some(at) = self.place {
+            ALL[at].resource.store(before, Ordering::Relaxed);
+        }
+    }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
         self.end();
         if let Some(at) = self.place {
+            ALL[at].own.store(0, Ordering::Release);
             ALL[at].tid.store(0, Ordering::Release);
         }
     }
@@ -188,6 +243,13 @@ impl Running {
     /// Whether it still does.
     pub fn goes_on(&self) -> bool {
         Self::of(self.place) == Some(*self)
+    }
+
+    /// The resource that the job had or asked for last, and whether it has it: the innermost one.
+    pub fn resource(&self) -> Option<(u16, bool)> {
+        let word = ALL[self.place].resource.load(Ordering::Relaxed);
+        let number = u16::try_from((word & !AWAITED).checked_sub(1)?).ok()?;
+        Some((number, word & AWAITED == 0))
     }
 
     /// Ends the call in which its thread is, if it is in one.
@@ -233,19 +295,29 @@ pub fn over_limit(now_ns: u64) -> Option<Running> {
     Running::of(at)
 }
 
-/// Every thread that is enrolled stays in the signal's handler from now on, for ever: the process is about to end. Says
-/// whether all have come there; to be called again until then.
+/// Every thread that is enrolled, but for the one apart, stays in the signal's handler from now on, for ever: the process is about
+/// to end. Says whether all have come there; to be called again until then.
 pub fn park() -> bool {
     PARK.store(true, Ordering::SeqCst);
     let mut all = true;
     for place in &ALL[..USED.load(Ordering::Acquire)] {
         let tid = place.tid.load(Ordering::Acquire);
-        if tid != 0 && !place.parked.load(Ordering::Acquire) {
+        let stays = place.parked.load(Ordering::Acquire) || place.apart.load(Ordering::Relaxed);
+        if tid != 0 && !stays {
             all = false;
             send(tid);
         }
     }
     all
+}
+
+/// One thread that is enrolled stays in the signal's handler from now on, for ever.
+pub(crate) fn park_one(tid: i32) {
+    let mut places = ALL[..USED.load(Ordering::Acquire)].iter();
+    if let Some(place) = places.find(|place| place.tid.load(Ordering::Acquire) == tid) {
+        place.alone.store(true, Ordering::SeqCst);
+        send(tid);
+    }
 }
 
 /// Whether threads are parked.
@@ -267,11 +339,10 @@ fn is_text(address: usize) -> bool {
 extern "C" fn on_signal(_signal: i32, _about: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: the C library's, of the calling thread.
     let errno = unsafe { *libc::__errno_location() };
-    let tid = thread::tid();
-    let places = &ALL[..USED.load(Ordering::Acquire)];
-    if let Some(place) = places.iter().find(|place| place.tid.load(Ordering::Relaxed) == tid) {
+    if let Some(place) = mine() {
         note(place, context);
-        if PARK.load(Ordering::SeqCst) {
+        let with_all = PARK.load(Ordering::SeqCst) && !place.apart.load(Ordering::Relaxed);
+        if with_all || place.alone.load(Ordering::SeqCst) {
             place.parked.store(true, Ordering::Release);
             stay();
         }
@@ -282,11 +353,25 @@ extern "C" fn on_signal(_signal: i32, _about: *mut libc::siginfo_t, context: *mu
 
 /// Notes in the handler of a crash where the calling thread was; it comes back to that no more.
 pub(crate) fn note_own(context: *mut libc::c_void) {
-    let tid = thread::tid();
-    if let Some(place) = ALL.iter().find(|place| place.tid.load(Ordering::Relaxed) == tid) {
+    if let Some(place) = mine() {
         note(place, context);
         place.parked.store(true, Ordering::Release);
     }
+}
+
+/// What differs between threads that live: where the calling one's error number is. It stands at the end of the memory that
+/// the thread's stack is of, so who has it and the same id has that stack.
+fn own() -> usize {
+    // SAFETY: no arguments, cannot fail.
+    unsafe { libc::__errno_location().addr() }
+}
+
+/// The calling thread's place, if it has one. For handlers too.
+fn mine() -> Option<&'static Place> {
+    let (tid, own) = (thread::tid(), own());
+    let is_mine =
+        |place: &&Place| place.own.load(Ordering::Acquire) == own && place.tid.load(Ordering::Relaxed) == tid;
+    ALL[..USED.load(Ordering::Acquire)].iter().find(is_mine)
 }
 
 fn note(place: &Place, context: *mut libc::c_void) {
@@ -437,6 +522,32 @@ mod tests {
                 std::hint::spin_loop();
             }
             assert!(!found.goes_on() && over_limit(monotonic_ns()).is_none());
+        });
+    }
+
+    /// The place of a thread that has ended is not that of another one to which the kernel gives its id.
+    #[test]
+    fn a_stack_that_is_gone_is_not_looked_at() {
+        allow().unwrap();
+        let (place, told) = (AtomicUsize::new(usize::MAX), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            // Before the other one, so that it does not get that one's stack.
+            let next = scope.spawn(|| {
+                while !told.load(Ordering::Acquire) {
+                    std::hint::spin_loop();
+                }
+                let place = &ALL[place.load(Ordering::Relaxed)];
+                let tid = place.tid.swap(thread::tid(), Ordering::AcqRel);
+                // It is sent to this thread, and comes before the call returns.
+                send(thread::tid());
+                place.tid.store(tid, Ordering::Release);
+                place.noted.load(Ordering::Acquire)
+            });
+            let kept = scope.spawn(Seat::take).join().unwrap();
+            place.store(kept.place.unwrap(), Ordering::Relaxed);
+            told.store(true, Ordering::Release);
+            assert!(!next.join().unwrap(), "another thread's stack was looked at");
+            drop(kept);
         });
     }
 }

@@ -22,6 +22,7 @@
 //! | [`life`] | a word that the kernel marks when this process dies |
 //! | [`mutex`] | the mutex with priority inheritance |
 //! | [`usage`] | page faults and context switches of the calling thread |
+//! | [`outside`] | tracers of this process's threads, real-time threads of others |
 //! | [`signals`] | blocking and awaiting termination |
 //! | [`process`] | identity, capabilities, limits |
 //! | [`machine`] | throttling, power latency, facts for reports |
@@ -42,8 +43,10 @@ pub mod life;
 pub mod machine;
 pub mod memory;
 pub mod mutex;
+pub mod outside;
 pub mod process;
 mod rseq;
+pub mod safe_state;
 pub mod signals;
 pub mod socket;
 pub mod switched;
@@ -54,4 +57,7 @@ pub mod usage;
 
 pub use error::{Error, Result};
 /// Error numbers that callers tell apart.
-pub use libc::{EACCES, ECONNREFUSED, ECONNRESET, EINVAL, ENOENT, ENOMEM, EPERM, ESRCH};
+pub use libc::{
+    EACCES, EADDRINUSE, ECONNREFUSED, ECONNRESET, EDQUOT, EINVAL, EMFILE, ENFILE, ENOENT, ENOMEM, ENOSPC,
+    ENOTDIR, EPERM, EROFS, ESRCH,
+};

@@ -5,16 +5,28 @@
 
 use std::fs;
 use std::io::Write;
+use std::path::Path;
 
 use crate::{Error, Result};
 
 /// How much of each period real-time threads may use in all, `(runtime, period)` in µs, before Linux stops them;
-/// `None` if they are not throttled, or it cannot be read.
-pub fn rt_throttle() -> Option<(u64, u64)> {
-    let runtime: i64 = read("/proc/sys/kernel/sched_rt_runtime_us")?.parse().ok()?;
-    let period = read("/proc/sys/kernel/sched_rt_period_us")?.parse().ok()?;
-    let runtime = u64::try_from(runtime).ok()?;
-    (runtime < period).then_some((runtime, period))
+/// `None` if they are not throttled.
+///
+/// # Errors
+/// ENOENT where `/proc` is not mounted; EINVAL if what stands there is no number.
+pub fn rt_throttle() -> Result<Option<(u64, u64)>> {
+    rt_throttle_in(Path::new("/proc/sys/kernel"))
+}
+
+fn rt_throttle_in(folder: &Path) -> Result<Option<(u64, u64)>> {
+    let number = |name, call| {
+        let text = fs::read_to_string(folder.join(name)).map_err(|error| Error::from_io(call, &error))?;
+        text.trim().parse::<i64>().map_err(|_| Error { call, errno: libc::EINVAL })
+    };
+    let runtime = number("sched_rt_runtime_us", "read /proc/sys/kernel/sched_rt_runtime_us")?;
+    let period = number("sched_rt_period_us", "read /proc/sys/kernel/sched_rt_period_us")?;
+    let pair = u64::try_from(runtime).ok().zip(u64::try_from(period).ok());
+    Ok(pair.filter(|(runtime, period)| runtime < period))
 }
 
 /// Bytes of memory that the machine has, without swap; `None` if it cannot be read.
@@ -81,8 +93,16 @@ pub fn machine_facts() -> Vec<(String, String)> {
         (
             "throttling",
             Some(match rt_throttle() {
-                Some((runtime, period)) => format!("{runtime} us of every {period} us"),
-                None => "off".to_owned(),
+                Ok(Some((runtime, period))) => format!("{runtime} us of every {period} us"),
+                Ok(None) => "off".to_owned(),
+                Err(error) => format!("not known ({error})"),
+            }),
+        ),
+        (
+            "secret memory",
+            Some(match crate::memory::secret_file(1) {
+                Ok(_) => "yes".to_owned(),
+                Err(error) => format!("no ({error})"),
             }),
         ),
         (
@@ -122,16 +142,34 @@ mod tests {
     #[test]
     fn facts_are_there() {
         let facts = machine_facts();
-        for name in ["kernel", "cpus", "hypervisor", "clocksource", "throttling"] {
+        for name in ["kernel", "cpus", "hypervisor", "clocksource", "throttling", "secret memory"] {
             assert!(facts.iter().any(|(fact, value)| fact == name && !value.is_empty()), "{name}: {facts:?}");
         }
         println!("{facts:#?}");
-        if let Some((runtime, period)) = rt_throttle() {
+        if let Some((runtime, period)) = rt_throttle().unwrap() {
             assert!(runtime < period);
         }
         assert!(memory_bytes().is_some_and(|bytes| bytes > 1 << 20));
         assert!(stolen_ns(crate::thread::current_cpu()).is_some());
         assert_eq!(stolen_ns(u16::MAX), None);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_not_off() {
+        let folder = std::env::temp_dir().join(format!("taut-sys-throttle-{}", std::process::id()));
+        let error = rt_throttle_in(&folder).unwrap_err();
+        assert_eq!((error.call, error.errno), ("read /proc/sys/kernel/sched_rt_runtime_us", libc::ENOENT));
+        fs::create_dir(&folder).unwrap();
+        let with = |runtime, period| {
+            fs::write(folder.join("sched_rt_runtime_us"), runtime).unwrap();
+            fs::write(folder.join("sched_rt_period_us"), period).unwrap();
+            rt_throttle_in(&folder).map_err(|error| error.errno)
+        };
+        assert_eq!(with("950000\n", "1000000\n"), Ok(Some((950_000, 1_000_000))));
+        assert_eq!(with("-1\n", "1000000\n"), Ok(None));
+        assert_eq!(with("1000000\n", "1000000\n"), Ok(None));
+        assert_eq!(with("much\n", "1000000\n"), Err(libc::EINVAL));
+        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

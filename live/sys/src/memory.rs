@@ -6,6 +6,7 @@
 use std::ffi::CStr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::error::check;
 use crate::{Error, Result};
@@ -188,6 +189,9 @@ impl Seals {
     pub const GROW: Self = Self(libc::F_SEAL_GROW);
     /// Any writing.
     pub const WRITE: Self = Self(libc::F_SEAL_WRITE);
+    /// Writing by anybody but who has it mapped for writing already. As long as it may be written by others, whoever may
+    /// write can also punch holes; under this seal nobody can. Since Linux 5.1.
+    pub const FUTURE_WRITE: Self = Self(libc::F_SEAL_FUTURE_WRITE);
     /// Further seals.
     pub const SEAL: Self = Self(libc::F_SEAL_SEAL);
     /// A size that is fixed for good.
@@ -221,9 +225,70 @@ pub fn memfd(name: &CStr, len: u64, seals: Seals) -> Result<OwnedFd> {
     // A memory file is born with mode 0777: whoever got it for reading could open it again for writing.
     // SAFETY: plain integers.
     check("fchmod", unsafe { libc::fchmod(fd.as_raw_fd(), 0o600) })?;
-    // SAFETY: plain integers.
-    check("fcntl(F_ADD_SEALS)", unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_ADD_SEALS, seals.0) })?;
+    seal(fd.as_fd(), seals)?;
     Ok(fd)
+}
+
+/// Seals a memory file against more.
+///
+/// # Errors
+/// EPERM if it is sealed against further seals; EBUSY for [`Seals::WRITE`] while it is mapped for writing; EINVAL for another
+/// kind of file, and for a seal that this kernel does not know.
+pub fn seal(fd: BorrowedFd<'_>, seals: Seals) -> Result {
+    // SAFETY: plain integers.
+    check("fcntl(F_ADD_SEALS)", unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_ADD_SEALS, seals.0) }).map(drop)
+}
+
+/// A secret memory file, of `len` zero bytes: its size is fixed, and nobody can punch holes into it, not even who may write
+/// to it. Its pages never move and count as locked, in every process that maps it. Not for words that processes sleep on: the
+/// kernel refuses futexes there. Closed on exec; it cannot be opened anew.
+///
+/// # Errors
+/// ENOSYS before Linux 5.14, and where it is switched off (it is until 6.5, unless by `secretmem.enable=1`); EMFILE, ENFILE,
+/// ENOMEM.
+pub fn secret_file(len: u64) -> Result<OwnedFd> {
+    // SAFETY: plain integers.
+    let fd = unsafe { libc::syscall(libc::SYS_memfd_secret, libc::O_CLOEXEC) };
+    let fd = check("memfd_secret", i32::try_from(fd).unwrap_or(-1))?;
+    // SAFETY: the descriptor is new and ours alone.
+    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    resize(fd.as_fd(), len)?;
+    Ok(fd)
+}
+
+/// Whether a file is a secret one.
+///
+/// # Errors
+/// None is expected.
+pub fn is_secret(fd: BorrowedFd<'_>) -> Result<bool> {
+    // The kernel's number for this kind of file, which libc has not.
+    const SECRETMEM_MAGIC: libc::c_long = 0x5345_434d;
+    // SAFETY: integers, for which zero is a value.
+    let mut status: libc::statfs = unsafe { std::mem::zeroed() };
+    // SAFETY: `status` is ours and writable.
+    check("fstatfs", unsafe { libc::fstatfs(fd.as_raw_fd(), &mut status) })?;
+    Ok(status.f_type == SECRETMEM_MAGIC)
+}
+
+/// The first `len` bytes of a secret file, shared with whoever maps it too, for writing; populated.
+///
+/// # Errors
+/// EAGAIN beyond RLIMIT_MEMLOCK without CAP_IPC_LOCK; EINVAL for a file of another kind, or with fewer bytes.
+pub fn map_secret(fd: BorrowedFd<'_>, len: usize) -> Result<Mapping> {
+    if !is_secret(fd)? || file_size(fd)? < len as u64 {
+        return Err(Error { call: "mmap", errno: libc::EINVAL });
+    }
+    let mut map = Mapping::new(len, true, libc::MAP_SHARED, fd.as_raw_fd())?;
+    // The kernel populates none of these at once. Larger pages are touched more than once.
+    for page in (0..len).step_by(4096) {
+        // SAFETY:
+        // - within the mapping, and within the file, whose size was looked at and is fixed; aligned, as any byte is
+        // - atomic, and changes nothing: whoever else uses it does so by atomic accesses or from outside this program
+        unsafe { AtomicU8::from_ptr(map.ptr().add(page)) }.fetch_or(0, Ordering::Relaxed);
+    }
+    // As all memory of its kind.
+    map.locked = Ok(());
+    Ok(map)
 }
 
 /// What a memory file is sealed against.
@@ -255,6 +320,22 @@ pub fn resize(fd: BorrowedFd<'_>, len: u64) -> Result {
     let size = libc::off_t::try_from(len).map_err(|_| Error { call: "ftruncate", errno: libc::EFBIG })?;
     // SAFETY: plain integers.
     check("ftruncate", unsafe { libc::ftruncate(fd.as_raw_fd(), size) }).map(drop)
+}
+
+/// Takes bytes out of a file: what stood there is gone, and whoever has it mapped takes a page fault at the next access. Any
+/// process that may write to a memory file can do this, unless a seal forbids it; it is here for those who make sure of that.
+///
+/// # Errors
+/// EPERM if the file is sealed against writing, of all or of others; EBADF if it was opened for reading; EOPNOTSUPP for a
+/// [`secret_file`].
+pub fn punch_hole(fd: BorrowedFd<'_>, offset: u64, len: u64) -> Result {
+    let number = |number: u64| {
+        libc::off_t::try_from(number).map_err(|_| Error { call: "fallocate", errno: libc::EFBIG })
+    };
+    let (offset, len) = (number(offset)?, number(len)?);
+    let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+    // SAFETY: plain integers.
+    check("fallocate", unsafe { libc::fallocate(fd.as_raw_fd(), mode, offset, len) }).map(drop)
 }
 
 /// The same file, opened anew for reading: no writable mapping can be made of it.
@@ -312,6 +393,57 @@ mod tests {
         let (ptr, len) = (map.ptr(), map.len());
         drop(map);
         assert_eq!(lock(ptr, len).unwrap_err().errno, libc::ENOMEM);
+    }
+
+    fn punch(fd: &OwnedFd, len: u64) -> Result {
+        punch_hole(fd.as_fd(), 0, len)
+    }
+
+    fn remove(map: &Mapping) -> Result {
+        // SAFETY: the range is this mapping, of which nobody has a reference.
+        check("madvise", unsafe { libc::madvise(map.ptr().cast(), map.len(), libc::MADV_REMOVE) }).map(drop)
+    }
+
+    #[test]
+    fn who_may_write_can_punch_holes_unless_sealed() {
+        let fd = memfd(c"taut-test", 8192, Seals::SHRINK.and(Seals::GROW)).unwrap();
+        let map = map_shared(fd.as_fd(), 8192, true).unwrap();
+        touch(&map);
+        assert_eq!((punch(&fd, 4096), remove(&map)), (Ok(()), Ok(())));
+        // SAFETY: within the mapping, which this test alone uses.
+        let first = || unsafe { map.ptr().read_volatile() };
+        assert_eq!(first(), 0, "what was written is gone");
+        touch(&map);
+        seal(fd.as_fd(), Seals::FUTURE_WRITE.and(Seals::SEAL)).unwrap();
+        let errno = |result: Result| result.unwrap_err().errno;
+        assert_eq!((errno(punch(&fd, 4096)), errno(remove(&map))), (libc::EPERM, libc::EPERM));
+        assert_eq!(map_shared(fd.as_fd(), 8192, true).unwrap_err().errno, libc::EPERM);
+        assert_eq!(first(), 1);
+        touch(&map);
+    }
+
+    #[test]
+    fn a_secret_file_has_no_holes() {
+        let fd = match secret_file(8192) {
+            Ok(fd) => fd,
+            Err(error) => return println!("skipped: no secret memory here ({error})"),
+        };
+        let map = map_secret(fd.as_fd(), 8192).unwrap();
+        let before = thread_usage();
+        touch(&map);
+        assert_eq!(thread_usage().since(before).minor_faults, 0);
+        assert_eq!(punch(&fd, 4096).unwrap_err().errno, libc::EOPNOTSUPP);
+        // SAFETY: the range is this mapping.
+        unsafe { libc::munlock(map.ptr().cast(), map.len()) };
+        assert_eq!(remove(&map).unwrap_err().errno, libc::EINVAL);
+        for len in [0, 4096, 16384] {
+            assert_eq!(resize(fd.as_fd(), len).unwrap_err().errno, libc::EINVAL);
+        }
+        // SAFETY: within the mapping, which this test alone uses.
+        assert_eq!(unsafe { map.ptr().read_volatile() }, 1);
+        assert_eq!(map_secret(fd.as_fd(), 16384).unwrap_err().errno, libc::EINVAL);
+        let memfd = memfd(c"taut-test", 8192, Seals::FIXED).unwrap();
+        assert_eq!(map_secret(memfd.as_fd(), 8192).unwrap_err().errno, libc::EINVAL);
     }
 
     #[test]

@@ -44,6 +44,11 @@ impl PiMutex {
             let made = (|| {
                 let kind = libc::pthread_mutexattr_settype(attributes, libc::PTHREAD_MUTEX_ERRORCHECK);
                 answer("pthread_mutexattr_settype", kind)?;
+                // Miri has mutexes of this kind, without the rest.
+                if cfg!(miri) {
+                    let mutex = UnsafeCell::raw_get(std::ptr::addr_of!((*place).0));
+                    return answer("pthread_mutex_init", libc::pthread_mutex_init(mutex, attributes));
+                }
                 let inherit = libc::pthread_mutexattr_setprotocol(attributes, libc::PTHREAD_PRIO_INHERIT);
                 answer("pthread_mutexattr_setprotocol", inherit)?;
                 let robust = libc::pthread_mutexattr_setrobust(attributes, libc::PTHREAD_MUTEX_ROBUST);

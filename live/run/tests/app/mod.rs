@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! Boots a small application and gives back what it recorded.
-#![allow(dead_code, unreachable_pub, reason = "each test file uses its part")]
+#![allow(dead_code, unreachable_pub, clippy::print_stderr, reason = "each test file uses its part")]
 
 pub mod plain;
 
@@ -30,6 +30,7 @@ pub struct Told {
     pub stopping: Option<Reason>,
     pub unfinished: Vec<String>,
     pub lost: Vec<String>,
+    pub rested: Vec<String>,
 }
 
 impl Observer for Told {
@@ -45,8 +46,11 @@ impl Observer for Told {
     fn stopping(&mut self, reason: Reason) {
         self.stopping = Some(reason);
     }
+    fn rested(&mut self, what: &dyn std::fmt::Display) {
+        self.rested.push(what.to_string());
+    }
     fn stuck(&mut self, task: &str) {
-        panic!("{task} is stuck");
+        eprintln!("{task} is stuck");
     }
     fn unfinished(&mut self, task: &str, error: &dyn std::error::Error) {
         self.unfinished.push(format!("{task}: {error}"));
@@ -70,10 +74,15 @@ impl Outcome {
 }
 
 pub fn plan(tables: &str) -> (Plan, String) {
+    plan_of("", tables)
+}
+
+/// Of an application with these keys besides.
+pub fn plan_of(app: &str, tables: &str) -> (Plan, String) {
     let cores = [("core = 1000", "[0, 1000]"), ("core = 1", "[0, 1]")];
     let cores = cores.iter().find(|(core, _)| tables.contains(core)).map_or("[0]", |(_, cores)| cores);
     let text = format!(
-        "manifest = 1\n[app]\nname = \"test\"\n[platform]\ncores = {cores}\nmemory = \"32MiB\"\n\
+        "manifest = 1\n[app]\nname = \"test\"\n{app}[platform]\ncores = {cores}\nmemory = \"32MiB\"\n\
          on-missing-privilege = \"degrade\"\n{tables}"
     );
     (planned(&text), text)
@@ -84,13 +93,26 @@ pub fn run(
     duration: Option<Duration>,
     setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>,
 ) -> Outcome {
+    run_of("", tables, duration, setup)
+}
+
+/// Of an application with these keys besides.
+pub fn run_of(
+    app: &str,
+    tables: &str,
+    duration: Option<Duration>,
+    setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>,
+) -> Outcome {
     let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let folder = tempfile::tempdir().unwrap();
-    let (plan, manifest) = plan(tables);
-    std::fs::write(folder.path().join("taut.toml"), manifest).unwrap();
-    let lock = folder.path().join("taut.lock");
+    let made = tempfile::tempdir().unwrap();
+    // Of an application that is ended where it stands, its parent reads what was recorded.
+    let folder =
+        std::env::var("TAUT_FOLDER").map_or_else(|_| made.path().to_owned(), std::path::PathBuf::from);
+    let (plan, manifest) = plan_of(app, tables);
+    std::fs::write(folder.join("taut.toml"), manifest).unwrap();
+    let lock = folder.join("taut.lock");
     std::fs::write(&lock, plan.to_lock().unwrap()).unwrap();
-    let out = folder.path().join("out");
+    let out = folder.join("out");
     let config = Config { lock, out: Some(out.clone()), duration, spawned_ns: None, record_limit: None };
     let mut told = Told::default();
     let ending = taut_run::run(&config, &mut told, setup);

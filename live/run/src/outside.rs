@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What others do to a running application: they move its threads, trace them, stop them, or have real-time threads of
+//! their own on its cores. The main thread, which is not real-time, looks and records: no job pays for it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use taut_event::{Foreign, Kind, Record};
+use taut_exec::{Exec, Outside, Violation, Who};
+use taut_plan::Plan;
+use taut_sys::outside::{real_time_threads, tracer_of};
+use taut_sys::thread::Policy;
+use taut_sys::{clock, process, thread};
+use taut_time::Instant;
+
+use crate::app::position;
+use crate::guardian::Words;
+
+/// How often it is looked whether threads are still where they were put: three short system calls each.
+const PLACES_NS: u64 = 200_000_000;
+/// How often it is looked for real-time threads of others, at most; and they take a fiftieth of the main thread's time, at most.
+const FOREIGN_NS: u64 = 20_000_000;
+const FOREIGN_SHARE: u64 = 50;
+/// Less processor time than that between two looks is not told.
+const FOREIGN_LEAST_NS: u64 = 100_000;
+/// From one look to the next, if something is found that may just be changing.
+const CONFIRM_NS: u64 = 2_000_000;
+/// So long behind a tracer or a stop, what dispatched threads find is still its consequence: an order of threads that it has
+/// disturbed shows when each of them has run next.
+const AFTERMATH_NS: u64 = 250_000_000;
+/// A core that stood still for so long may have been stopped from outside.
+const GAP_NS: u64 = 5_000_000;
+
+/// When a tracer was last seen, and its process.
+static TRACED_NS: AtomicU64 = AtomicU64::new(0);
+static TRACED_BY: AtomicU64 = AtomicU64::new(0);
+/// When the process went on after a stop.
+static CONTINUED_NS: AtomicU64 = AtomicU64::new(0);
+/// When a probe last found that its core had stood still for long, and for how long.
+static GAP_AT_NS: AtomicU64 = AtomicU64::new(0);
+static GAP_NS_LONG: AtomicU64 = AtomicU64::new(0);
+/// Why the process ends, for the last lines of its recording: kind, CPU, job and value. Kind 0: nobody outside is the cause.
+static CAUSE: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
+
+/// The process has been told to go on.
+pub(crate) fn continued(now_ns: u64) {
+    CONTINUED_NS.store(now_ns, Ordering::Release);
+}
+
+/// A probe was so late. *Real-time*: a compare, as a rule.
+pub(crate) fn stood_still(now_ns: u64, late_ns: u64) {
+    if late_ns >= GAP_NS {
+        GAP_NS_LONG.store(late_ns, Ordering::Relaxed);
+        GAP_AT_NS.store(now_ns, Ordering::Release);
+    }
+}
+
+/// What is said, and left for the main thread, before a dispatched core ends the process.
+pub(crate) fn violated(violation: &Violation<'_>) {
+    let now_ns = clock::monotonic_ns();
+    let lately = |ns: &AtomicU64| {
+        let at_ns = ns.load(Ordering::Acquire);
+        at_ns != 0 && now_ns.saturating_sub(at_ns) < AFTERMATH_NS
+    };
+    let before = || {
+        if lately(&TRACED_NS) {
+            return Some(Outside::Traced { by: TRACED_BY.load(Ordering::Relaxed) as u32 });
+        }
+        lately(&CONTINUED_NS).then_some(Outside::Stopped)
+    };
+    let outside = violation.outside.or_else(before);
+    Violation { outside, ..*violation }.tell();
+    if let Some(outside) = outside {
+        let (kind, job, value) = encode(outside);
+        for (word, value) in CAUSE.iter().zip([0, u64::from(violation.cpu), job, value]) {
+            word.store(value, Ordering::Relaxed);
+        }
+        CAUSE[0].store(kind as u64, Ordering::Release);
+    } else if lately(&GAP_AT_NS) {
+        // Nobody can tell which.
+        let stood_ms = GAP_NS_LONG.load(Ordering::Relaxed) / 1_000_000;
+        let mut words = Words::new();
+        let _ = writeln!(
+            words,
+            "  note: shortly before, all stood still for {stood_ms} ms: the machine stalled, or somebody had stopped the threads \
+             (a debugger), and then that may be the cause"
+        );
+        let _ = taut_sys::terminal::tell(words.text());
+    }
+}
+
+fn encode(outside: Outside) -> (Kind, u64, u64) {
+    match outside {
+        Outside::Stopped => (Kind::Stopped, 0, 0),
+        Outside::Traced { by } => (Kind::Stopped, 1, by.into()),
+        Outside::Moved { who, policy, pinned, .. } => {
+            let job = match who {
+                Who::Dispatcher => 0,
+                Who::Worker(number) => u64::from(number) + 1,
+            };
+            (Kind::CoreMoved, job, moved_value(policy, pinned))
+        }
+    }
+}
+
+/// The value of a record that says where a thread has been moved to.
+pub(crate) fn moved_value(policy: Policy, pinned: bool) -> u64 {
+    let (number, priority) = match policy {
+        Policy::Other => (0, 0),
+        Policy::Fifo(priority) => (1, priority.into()),
+        Policy::Unknown(number) => (u64::from(number.unsigned_abs()) & 0xff, 0),
+    };
+    number | priority << 8 | u64::from(!pinned) << 16
+}
+
+/// What the main thread looks for.
+pub(crate) struct Lookout<'e> {
+    plan: &'e Plan,
+    executor: Option<&'e Exec<'e>>,
+    own: i32,
+    places_ns: u64,
+    /// Threads of dispatched cores that are recorded as moved.
+    moved: BTreeSet<(u32, u64)>,
+    foreign_ns: u64,
+    looked_ns: u64,
+    /// When this process was started, in clock ticks since boot: threads that are younger had used nothing before.
+    started: u64,
+    /// What each thread of others had used when it was seen last, by its number and start.
+    used: BTreeMap<(i32, u64), u64>,
+    /// Of each core, the priority from which on another thread may be preferred to one of ours.
+    least: Vec<u8>,
+    continued_ns: u64,
+}
+
+impl<'e> Lookout<'e> {
+    /// For the main thread, when the threads are where they belong: what others have used until now is not told. `natives` are the
+    /// CPUs and priorities of threads that have tasks of their own.
+    pub(crate) fn new(plan: &'e Plan, executor: Option<&'e Exec<'e>>, natives: &[(u16, u8)]) -> Self {
+        let least = plan.cores.iter().map(|core| {
+            let here = natives.iter().filter(|(cpu, _)| *cpu == core.cpu).map(|(_, priority)| *priority);
+            let dispatched = executor.and_then(|executor| executor.least_priority(core.cpu.into()));
+            here.chain(dispatched).min().unwrap_or(1)
+        });
+        let least = least.collect();
+        let now_ns = clock::monotonic_ns();
+        let mut lookout = Self {
+            plan,
+            executor,
+            own: thread::tid(),
+            places_ns: now_ns,
+            moved: BTreeSet::new(),
+            foreign_ns: now_ns,
+            looked_ns: now_ns,
+            started: process::start_time_of(process::pid()).unwrap_or(u64::MAX),
+            used: BTreeMap::new(),
+            least,
+            continued_ns: CONTINUED_NS.load(Ordering::Acquire),
+        };
+        lookout.foreign(now_ns, true, &mut |_| ());
+        lookout
+    }
+
+    /// Looks for all that is due; `places` looks at threads with tasks of their own. At the end of a run everything is due.
+    pub(crate) fn look(
+        &mut self,
+        now_ns: u64,
+        at_end: bool,
+        places: impl Fn() -> Vec<Record>,
+        tell: &mut impl FnMut(Record),
+    ) {
+        let continued_ns = CONTINUED_NS.load(Ordering::Acquire);
+        if continued_ns != self.continued_ns {
+            self.continued_ns = continued_ns;
+            tell(record(Kind::Stopped, continued_ns, 0, 0, 0));
+        }
+        let mut tracer = tracer_of(self.own);
+        if at_end || now_ns >= self.places_ns.saturating_add(PLACES_NS) {
+            self.places_ns = now_ns;
+            places().into_iter().for_each(&mut *tell);
+            self.core_places(tell);
+            tracer = tracer.or_else(|| self.executor.and_then(Exec::tracer));
+        }
+        if let Some(by) = tracer {
+            TRACED_BY.store(by.into(), Ordering::Relaxed);
+            TRACED_NS.store(now_ns, Ordering::Release);
+            tell(record(Kind::Stopped, now_ns, 0, 1, by.into()));
+        }
+        if at_end || now_ns >= self.foreign_ns {
+            self.foreign(now_ns, false, tell);
+        }
+    }
+
+    /// What ends the process, if somebody outside is the cause. The last that is recorded.
+    pub(crate) fn cause(plan: &Plan) -> Option<Record> {
+        let kind = Kind::from_number(u8::try_from(CAUSE[0].load(Ordering::Acquire)).ok()?)?;
+        let [_, cpu, job, value] = [0, 1, 2, 3].map(|at: usize| CAUSE[at].load(Ordering::Relaxed));
+        let core = plan.cores.iter().position(|core| u64::from(core.cpu) == cpu).map_or(0, position);
+        let subject = if kind == Kind::CoreMoved { core } else { 0 };
+        Some(record(kind, clock::monotonic_ns(), subject, job, value))
+    }
+
+    /// Threads of dispatched cores. What is found twice, some milliseconds apart, was not just about to be changed by us.
+    fn core_places(&mut self, tell: &mut impl FnMut(Record)) {
+        let Some(executor) = self.executor else { return };
+        let key = |(cpu, outside): &(u32, Outside)| (*cpu, encode(*outside).1);
+        let mut found: Vec<(u32, Outside)> = executor.outside().collect();
+        found.retain(|one| !self.moved.contains(&key(one)));
+        if found.is_empty() {
+            return;
+        }
+        clock::sleep_until(clock::monotonic_ns().saturating_add(CONFIRM_NS));
+        let again: Vec<(u32, Outside)> = executor.outside().collect();
+        for one in found.into_iter().filter(|one| again.contains(one)) {
+            let Some(core) = self.plan.cores.iter().position(|core| u32::from(core.cpu) == one.0) else {
+                continue;
+            };
+            self.moved.insert(key(&one));
+            let (kind, job, value) = encode(one.1);
+            tell(record(kind, clock::monotonic_ns(), position(core), job, value));
+        }
+    }
+
+    /// Real-time threads of others that had a core of ours since the last look.
+    fn foreign(&mut self, now_ns: u64, first: bool, tell: &mut impl FnMut(Record)) {
+        // Its own time: a thread that is not real-time waits for others, and looks none the less when they have had their turn.
+        let begun_ns = clock::thread_cpu_ns();
+        let Self { plan, used, least, looked_ns, started, .. } = self;
+        let since = Instant::from_ns(std::mem::replace(looked_ns, now_ns));
+        let mut there: BTreeMap<(i32, u64), u64> = BTreeMap::new();
+        real_time_threads(|thread| {
+            let key = (thread.tid, thread.started);
+            there.insert(key, thread.ran_ns);
+            let before = used.get(&key).copied();
+            // One that was there before, and is real-time only now: what it used until now was not as one.
+            let before_ns = before.unwrap_or(if thread.started >= *started { 0 } else { thread.ran_ns });
+            let ran_ns = thread.ran_ns.saturating_sub(before_ns);
+            let Some(core) = plan.cores.iter().position(|core| core.cpu == thread.cpu) else { return };
+            // Deadlines go before all priorities.
+            let above = thread.policy == 6 || thread.priority >= least[core];
+            if first || !above || ran_ns < FOREIGN_LEAST_NS {
+                return;
+            }
+            let foreign = Foreign {
+                core: position(core),
+                tid: thread.tid.unsigned_abs(),
+                policy: thread.policy,
+                priority: thread.priority,
+                name: thread.name,
+                since,
+                until: Instant::from_ns(now_ns),
+                ran_ns,
+            };
+            foreign.to_records().into_iter().for_each(&mut *tell);
+        });
+        *used = there;
+        let took_ns = clock::thread_cpu_ns().saturating_sub(begun_ns);
+        self.foreign_ns = now_ns.saturating_add(FOREIGN_NS.max(took_ns.saturating_mul(FOREIGN_SHARE)));
+    }
+}
+
+fn record(kind: Kind, at_ns: u64, subject: u16, job: u64, value: u64) -> Record {
+    Record { at: Instant::from_ns(at_ns), kind, cpu: 0, subject, job, value }
+}

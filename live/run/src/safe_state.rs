@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The thread that brings outputs to rest before the application ends: docs/decisions/0026.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc;
+use std::thread::{Builder, Scope};
+
+use taut_boot::thread::STACK_BYTES;
+use taut_event::Record;
+use taut_sys::interrupt::Seat;
+use taut_sys::safe_state::{self, Outcome, Rest};
+use taut_sys::{process, signals, terminal, thread};
+use taut_time::{Duration, Instant};
+
+use crate::control::Control;
+use crate::{Error, heap_uses};
+
+/// The application's code.
+pub(crate) struct Hook<'p>(pub(crate) Box<dyn FnMut() + Send + 'p>);
+
+impl fmt::Debug for Hook<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Hook")
+    }
+}
+
+/// The exit code of an application whose safe state does not return.
+const EXIT: i32 = 4;
+/// Below the guardian, above all tasks.
+const PRIORITY: u8 = 98;
+
+/// The thread is there, until this is dropped; then outputs are at rest.
+pub(crate) struct SafeState<'c>(&'c Control);
+
+impl<'c> SafeState<'c> {
+    /// Starts the thread, and waits until it is ready.
+    pub(crate) fn start<'scope, 'p>(
+        threads: &'scope Scope<'scope, '_>,
+        control: &'c Control,
+        budget: Duration,
+        mut hook: Hook<'p>,
+    ) -> Result<Self, Error>
+    where
+        'p: 'scope,
+        'c: 'scope,
+    {
+        let (ready, is_ready) = mpsc::channel();
+        let builder = Builder::new().name("safe-state".to_owned()).stack_size(STACK_BYTES);
+        let spawned = builder.spawn_scoped(threads, move || {
+            let _ = signals::block_all();
+            let _seat = Seat::apart();
+            // Where that is refused, it is an ordinary thread.
+            let _ = (1..=PRIORITY).rev().any(|priority| thread::set_fifo(priority).is_ok());
+            thread::prefault_stack(STACK_BYTES - (64 << 10));
+            safe_state::prepare(budget.as_ns());
+            let _ = ready.send(());
+            drop(ready);
+            if !safe_state::wait() {
+                return;
+            }
+            let before = heap_uses();
+            let well = catch_unwind(AssertUnwindSafe(|| (hook.0)())).is_ok();
+            if let Some((after, before)) = heap_uses().zip(before) {
+                control.set_rest_heap(after.saturating_sub(before));
+            }
+            safe_state::end(well);
+        });
+        spawned.map_err(|error| Error::Thread(format!("no thread for the safe state: {error}")))?;
+        let gone = |_| Error::Thread("the safe state's thread did not get ready".to_owned());
+        is_ready.recv().map_err(gone)?;
+        Ok(Self(control))
+    }
+}
+
+impl Drop for SafeState<'_> {
+    /// However its scope is left. A thread that does not return cannot be joined, so the process ends here.
+    fn drop(&mut self) {
+        if let Some(rest) = safe_state::bring_to_rest().filter(|_| !safe_state::has_returned()) {
+            let _ = terminal::tell(&format!("taut: {}\n", Said { rest, heap: self.0.rest_heap() }));
+            process::exit_now(EXIT);
+        }
+        safe_state::send_home();
+    }
+}
+
+/// What became of it, as a record.
+pub(crate) fn record(rest: Rest, heap: Option<u64>) -> Record {
+    let outcome = match rest.outcome {
+        Outcome::Done => taut_event::Rest::Reached,
+        Outcome::Failed => taut_event::Rest::Panicked,
+        Outcome::Crashed(signal) => taut_event::Rest::Crashed(signal.unsigned_abs()),
+        Outcome::Late => taut_event::Rest::Late,
+        Outcome::NotStarted => taut_event::Rest::NotStarted,
+    };
+    outcome.to_record(Instant::from_ns(rest.asked_ns), rest.ended_ns.saturating_sub(rest.asked_ns), heap)
+}
+
+/// What became of it, for people.
+pub(crate) struct Said {
+    pub(crate) rest: Rest,
+    pub(crate) heap: Option<u64>,
+}
+
+impl fmt::Display for Said {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let took_us = self.rest.ended_ns.saturating_sub(self.rest.asked_ns).div_ceil(1_000);
+        match self.rest.outcome {
+            Outcome::Done => write!(f, "outputs were brought to rest in {took_us} us")?,
+            Outcome::Failed => f.write_str("outputs may not be at rest: the safe state panicked")?,
+            Outcome::Crashed(signal) => {
+                write!(f, "outputs may not be at rest: signal {signal} in the safe state")?;
+            }
+            Outcome::Late => write!(
+                f,
+                "outputs may not be at rest: the safe state did not return within its budget ({took_us} us)"
+            )?,
+            Outcome::NotStarted => {
+                f.write_str("outputs may not be at rest: the safe state did not get a processor")?;
+            }
+        }
+        match self.heap {
+            Some(uses) if uses > 0 => write!(f, "; it used the heap {uses} times, which may block"),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! One thread of the process brings outputs to rest before the process ends, whoever ends it: any thread may ask for it, also
+//! in a signal's handler. It runs once.
+//!
+//! ```text
+//! ABSENT -> READY -> ASKED -> RUNNING -> DONE, FAILED or CRASHED
+//!             \-> HOME
+//! ```
+//!
+//! Orderings: who sees a state has acquired what was stored before it: the budget with READY, the instants with what follows.
+
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+
+use crate::{clock, futex, interrupt, thread};
+
+/// How long the thread may take from being asked to its first instruction.
+pub const START_NS: u64 = 100_000_000;
+
+const ABSENT: u32 = 0;
+const READY: u32 = 1;
+const ASKED: u32 = 2;
+const RUNNING: u32 = 3;
+const DONE: u32 = 4;
+const FAILED: u32 = 5;
+const CRASHED: u32 = 6;
+const HOME: u32 = 7;
+
+static STATE: AtomicU32 = AtomicU32::new(ABSENT);
+static TID: AtomicI32 = AtomicI32::new(0);
+static BUDGET_NS: AtomicU64 = AtomicU64::new(0);
+static ASKED_NS: AtomicU64 = AtomicU64::new(0);
+static BEGUN_NS: AtomicU64 = AtomicU64::new(0);
+static ENDED_NS: AtomicU64 = AtomicU64::new(0);
+static SIGNAL: AtomicI32 = AtomicI32::new(0);
+
+/// What became of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It returned.
+    Done,
+    /// It panicked.
+    Failed,
+    /// This signal came of what it did.
+    Crashed(i32),
+    /// It did not return within its budget.
+    Late,
+    /// It did not get a processor within [`START_NS`].
+    NotStarted,
+}
+
+/// What became of it, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rest {
+    /// What.
+    pub outcome: Outcome,
+    /// When it was asked for, ns.
+    pub asked_ns: u64,
+    /// Its first instruction, ns; 0 if there was none.
+    pub begun_ns: u64,
+    /// Its end, ns; when it was given up, if it was.
+    pub ended_ns: u64,
+}
+
+/// The calling thread is the one from now on. Until [`clear`].
+pub fn prepare(budget_ns: u64) {
+    TID.store(thread::tid(), Ordering::Relaxed);
+    BUDGET_NS.store(budget_ns, Ordering::Relaxed);
+    for instant in [&ASKED_NS, &BEGUN_NS, &ENDED_NS] {
+        instant.store(0, Ordering::Relaxed);
+    }
+    STATE.store(READY, Ordering::Release);
+    let _ = futex::wake(&STATE, u32::MAX, false);
+}
+
+/// The calling thread, which has called [`prepare`], sleeps until it is to bring outputs to rest; `false`: it is not, and
+/// may end.
+pub fn wait() -> bool {
+    loop {
+        match STATE.load(Ordering::Acquire) {
+            READY => drop(futex::wait(&STATE, READY, None, false)),
+            ASKED => {
+                BEGUN_NS.store(clock::monotonic_ns(), Ordering::Relaxed);
+                STATE.store(RUNNING, Ordering::Release);
+                return true;
+            }
+            _ => return false,
+        }
+    }
+}
+
+/// The same thread says that it has: `false` if it panicked.
+pub fn end(well: bool) {
+    ENDED_NS.store(clock::monotonic_ns(), Ordering::Relaxed);
+    over(if well { DONE } else { FAILED });
+}
+
+/// Whether a thread of this process waits to be asked.
+pub fn is_ready() -> bool {
+    STATE.load(Ordering::Acquire) == READY
+}
+
+/// Whether the thread, once asked, has returned or never will.
+pub fn has_returned() -> bool {
+    matches!(STATE.load(Ordering::Acquire), DONE | FAILED)
+}
+
+/// Sends the thread home, if it was not asked.
+pub fn send_home() {
+    if STATE.compare_exchange(READY, HOME, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+        let _ = futex::wake(&STATE, u32::MAX, false);
+    }
+}
+
+/// There is no such thread any more.
+pub fn clear() {
+    TID.store(0, Ordering::Relaxed);
+    STATE.store(ABSENT, Ordering::Release);
+}
+
+/// The longest that [`bring_to_rest`] takes.
+pub fn patience_ns() -> u64 {
+    match STATE.load(Ordering::Acquire) {
+        ABSENT | HOME => 0,
+        _ => BUDGET_NS.load(Ordering::Relaxed).saturating_add(START_NS),
+    }
+}
+
+/// Has outputs brought to rest, unless somebody has already, and waits for it: at most [`patience_ns`]. A thread that does not
+/// return in its budget is parked. `None` if there is none, and for that thread itself. May be called in a signal's handler;
+/// takes no lock and no memory.
+pub fn bring_to_rest() -> Option<Rest> {
+    if TID.load(Ordering::Relaxed) == thread::tid() {
+        return None;
+    }
+    let _ = ASKED_NS.compare_exchange(0, clock::monotonic_ns(), Ordering::Relaxed, Ordering::Relaxed);
+    if STATE.compare_exchange(READY, ASKED, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+        let _ = futex::wake(&STATE, u32::MAX, false);
+    }
+    loop {
+        let (state, now_ns) = (STATE.load(Ordering::Acquire), clock::monotonic_ns());
+        let (from, patience_ns) = match state {
+            ASKED => (&ASKED_NS, START_NS),
+            RUNNING => (&BEGUN_NS, BUDGET_NS.load(Ordering::Relaxed)),
+            _ => return seen(),
+        };
+        let until_ns = from.load(Ordering::Relaxed).saturating_add(patience_ns);
+        if now_ns >= until_ns {
+            interrupt::park_one(TID.load(Ordering::Relaxed));
+            return seen();
+        }
+        let _ = futex::wait(&STATE, state, Some(until_ns), false);
+    }
+}
+
+/// What became of it by now; `None` if nobody has asked, or there is none.
+pub fn seen() -> Option<Rest> {
+    let outcome = match STATE.load(Ordering::Acquire) {
+        ASKED => Outcome::NotStarted,
+        RUNNING => Outcome::Late,
+        DONE => Outcome::Done,
+        FAILED => Outcome::Failed,
+        CRASHED => Outcome::Crashed(SIGNAL.load(Ordering::Relaxed)),
+        _ => return None,
+    };
+    let ended_ns = Some(ENDED_NS.load(Ordering::Relaxed)).filter(|ns| *ns != 0);
+    let begun_ns = BEGUN_NS.load(Ordering::Relaxed);
+    let ended_ns = ended_ns.unwrap_or_else(clock::monotonic_ns);
+    let late = ended_ns.saturating_sub(begun_ns) > BUDGET_NS.load(Ordering::Relaxed);
+    let outcome = if outcome == Outcome::Done && late { Outcome::Late } else { outcome };
+    Some(Rest { outcome, asked_ns: ASKED_NS.load(Ordering::Relaxed), begun_ns, ended_ns })
+}
+
+/// Whether it is this thread.
+pub(crate) fn is_of(tid: i32) -> bool {
+    TID.load(Ordering::Relaxed) == tid
+}
+
+/// In the handler of the thread's own crash.
+pub(crate) fn crashed(signal: i32) {
+    SIGNAL.store(signal, Ordering::Relaxed);
+    ENDED_NS.store(clock::monotonic_ns(), Ordering::Relaxed);
+    over(CRASHED);
+}
+
+fn over(state: u32) {
+    STATE.store(state, Ordering::Release);
+    let _ = futex::wake(&STATE, u32::MAX, false);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One test: there is one such thread in a process.
+    #[test]
+    fn it_runs_once_and_who_asks_waits_for_it_no_longer_than_its_budget() {
+        assert_eq!((bring_to_rest(), patience_ns()), (None, 0));
+        let runs = AtomicU32::new(0);
+        let with = |budget_ns: u64, work: &(dyn Fn() + Sync), ask: &dyn Fn()| {
+            std::thread::scope(|threads| {
+                threads.spawn(|| {
+                    prepare(budget_ns);
+                    if wait() {
+                        runs.fetch_add(1, Ordering::Relaxed);
+                        work();
+                        assert_eq!(bring_to_rest(), None, "it does not wait for itself");
+                        end(true);
+                    }
+                });
+                while patience_ns() == 0 {
+                    std::thread::yield_now();
+                }
+                ask();
+            });
+            clear();
+        };
+        with(1_000_000_000, &|| {}, &|| {
+            let rest = bring_to_rest().unwrap();
+            assert_eq!(rest.outcome, Outcome::Done);
+            assert!(rest.asked_ns <= rest.begun_ns && rest.begun_ns <= rest.ended_ns);
+            assert_eq!(bring_to_rest(), Some(rest), "it has run already");
+        });
+        assert_eq!(runs.load(Ordering::Relaxed), 1);
+        with(1_000_000_000, &|| {}, &send_home);
+        assert_eq!((runs.load(Ordering::Relaxed), seen()), (1, None));
+        // Until it is seen that nobody waits for it any more.
+        let go_on = AtomicU32::new(0);
+        let hangs = || {
+            let until_ns = clock::monotonic_ns() + 60_000_000_000;
+            while go_on.load(Ordering::Acquire) == 0 && clock::monotonic_ns() < until_ns {
+                std::thread::yield_now();
+            }
+        };
+        with(1_000_000, &hangs, &|| {
+            let rest = bring_to_rest().unwrap();
+            assert_eq!((rest.outcome, has_returned()), (Outcome::Late, false));
+            assert!(rest.ended_ns - rest.begun_ns >= 1_000_000, "{rest:?}");
+            go_on.store(1, Ordering::Release);
+        });
+        assert_eq!(runs.load(Ordering::Relaxed), 2);
+    }
+}
