@@ -3,7 +3,7 @@
 
 //! Which trial is made next: all of it follows from one seed and the trial's number.
 
-use crate::fault::{ALL, Fault};
+use crate::fault::{self, Fault};
 
 /// An application of the repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,17 +12,35 @@ pub(crate) enum Application {
     Cochlear,
     /// `apps/drive`.
     Drive,
+    /// `sections` of this folder: jobs that take turns at a resource.
+    Sections,
 }
 
 impl Application {
-    /// Both.
-    pub(crate) const ALL: [Self; 2] = [Self::Cochlear, Self::Drive];
-
-    /// Its folder in `apps/`.
+    /// What its manifest calls it.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Cochlear => "cochlear",
             Self::Drive => "drive",
+            Self::Sections => "sections",
+        }
+    }
+
+    /// The folder of its manifest in the repository.
+    pub(crate) fn folder(self) -> &'static str {
+        match self {
+            Self::Cochlear => "apps/cochlear",
+            Self::Drive => "apps/drive",
+            Self::Sections => "dev/storm/sections",
+        }
+    }
+
+    /// The function that a job of one of its tasks calls, in the program.
+    pub(crate) fn function(self) -> Option<&'static str> {
+        match self {
+            Self::Cochlear => Some("<taut_cochlear::Processing as taut_run::component::Task>::release"),
+            Self::Drive => Some("<taut_drive::Running as taut_run::component::Task>::release"),
+            Self::Sections => None,
         }
     }
 
@@ -30,7 +48,7 @@ impl Application {
     pub(crate) fn cores(self) -> &'static [u16] {
         match self {
             Self::Cochlear => &[0],
-            Self::Drive => &[0, 1],
+            Self::Drive | Self::Sections => &[0, 1],
         }
     }
 }
@@ -74,10 +92,15 @@ const AFTER_MS: std::ops::Range<u64> = 150..900;
 pub(crate) fn trial(seed: u64, number: u64, only: Option<&str>) -> Trial {
     let mut random = SplitMix64(seed ^ number.wrapping_mul(0xd134_2543_de82_ef95));
     let faults: Vec<Fault> =
-        ALL.iter().copied().filter(|fault| only.is_none_or(|only| fault.name() == only)).collect();
-    let application = Application::ALL[random.below(2) as usize];
-    let executor = Executor::ALL[random.below(2) as usize];
+        fault::all().filter(|fault| only.is_none_or(|only| fault.name() == only)).collect();
     let fault = faults[random.below(faults.len() as u64) as usize];
+    let applications = fault.applications();
+    let application = applications[random.below(applications.len() as u64) as usize];
+    // Where tasks of one core lock, a dispatcher schedules them.
+    let executor = match application {
+        Application::Sections => Executor::Dispatched,
+        _ => Executor::ALL[random.below(2) as usize],
+    };
     let after_ms = AFTER_MS.start + random.below(AFTER_MS.end - AFTER_MS.start);
     Trial { application, executor, fault, after_ms }
 }
@@ -113,11 +136,12 @@ mod tests {
 
     #[test]
     fn every_fault_is_drawn_on_every_executor() {
-        for fault in ALL {
+        for fault in fault::all() {
             for executor in Executor::ALL {
-                let drawn = (0..4_000).map(|number| trial(1, number, None));
+                let one = fault.applications() == [Application::Sections] && executor == Executor::Native;
+                let drawn = (0..8_000).map(|number| trial(1, number, None));
                 assert!(
-                    drawn.into_iter().any(|trial| trial.fault == *fault && trial.executor == executor),
+                    one || drawn.into_iter().any(|trial| trial.fault == fault && trial.executor == executor),
                     "{} {}",
                     fault.name(),
                     executor.name()

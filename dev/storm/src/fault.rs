@@ -3,6 +3,7 @@
 
 //! What can befall a running application, and what its verdict may then say.
 
+use crate::code::Deed;
 use crate::draw::Application;
 use crate::finding::Finding;
 
@@ -29,6 +30,102 @@ pub(crate) enum Fault {
     Moved,
     /// A real-time thread of somebody else computes on this CPU for a while, above the application's tasks.
     ForeignThread(u16),
+    /// The clock of the day is an hour ahead for a while.
+    ClockAhead,
+    /// The disk of the recording is full.
+    DiskFull,
+    /// The application may map no more memory.
+    MemoryLimit,
+    /// A client attaches and is killed.
+    ClientKilled,
+    /// A job does this and never goes on.
+    Job(Deed),
+    /// A job does this while it holds a resource for which another waits.
+    Section(Lock, InSection),
+}
+
+/// Who waits for a resource, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lock {
+    Srp,
+    Dfp,
+    Msrp,
+    Mpcp,
+    FmlpPlus,
+}
+
+impl Lock {
+    /// All of them.
+    pub(crate) const ALL: [Self; 5] = [Self::Srp, Self::Dfp, Self::Msrp, Self::Mpcp, Self::FmlpPlus];
+
+    /// The manifest's word.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Srp => "srp",
+            Self::Dfp => "dfp",
+            Self::Msrp => "msrp",
+            Self::Mpcp => "mpcp",
+            Self::FmlpPlus => "fmlp-plus",
+        }
+    }
+
+    /// Whether it is for tasks of one core.
+    pub(crate) fn of_one_core(self) -> bool {
+        matches!(self, Self::Srp | Self::Dfp)
+    }
+}
+
+/// What a job does inside its section, as `sections/main.rs` knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InSection {
+    /// Computes for ever.
+    Loops,
+    /// Computes beyond its deadline, and goes on.
+    Late,
+    /// Waits in the kernel for ever.
+    Waits,
+    /// Sleeps for a while.
+    Sleeps,
+    /// Panics.
+    Panics,
+    /// Calls `abort`.
+    Aborts,
+    /// Calls `exit(0)`.
+    Exits,
+    /// Uses up its stack.
+    Overflows,
+    /// Allocates on the heap.
+    Allocates,
+}
+
+impl InSection {
+    /// All of them.
+    pub(crate) const ALL: [Self; 9] = [
+        Self::Loops,
+        Self::Late,
+        Self::Waits,
+        Self::Sleeps,
+        Self::Panics,
+        Self::Aborts,
+        Self::Exits,
+        Self::Overflows,
+        Self::Allocates,
+    ];
+
+    /// As `sections/main.rs` reads it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Loops => "loops",
+            Self::Late => "late",
+            Self::Waits => "waits",
+            Self::Sleeps => "sleeps",
+            Self::Panics => "panics",
+            Self::Aborts => "aborts",
+            Self::Exits => "exits",
+            Self::Overflows => "overflows",
+            Self::Allocates => "allocates",
+        }
+    }
 }
 
 /// A signal: its number on Linux, and its name.
@@ -42,8 +139,16 @@ const fn signal(number: i32, name: &'static str) -> Fault {
     Fault::Signal(Signal { number, name })
 }
 
-/// All of them. Signals that ask for an end come first, then those that are a process's death.
-pub(crate) const ALL: &[Fault] = &[
+/// All of them.
+pub(crate) fn all() -> impl Iterator<Item = Fault> {
+    let sections =
+        Lock::ALL.into_iter().flat_map(|lock| InSection::ALL.map(|deed| Fault::Section(lock, deed)));
+    OF_APPLICATIONS.iter().copied().chain(sections)
+}
+
+/// What befalls applications of the repository. Signals that ask for an end come first, then those that are a process's
+/// death.
+const OF_APPLICATIONS: &[Fault] = &[
     Fault::Nothing,
     signal(2, "SIGINT"),
     signal(15, "SIGTERM"),
@@ -64,6 +169,18 @@ pub(crate) const ALL: &[Fault] = &[
     Fault::Moved,
     Fault::ForeignThread(0),
     Fault::ForeignThread(1),
+    Fault::ClockAhead,
+    Fault::DiskFull,
+    Fault::MemoryLimit,
+    Fault::ClientKilled,
+    Fault::Job(Deed::Loops),
+    Fault::Job(Deed::Waits),
+    Fault::Job(Deed::Panics),
+    Fault::Job(Deed::Exits),
+    Fault::Job(Deed::Overflows),
+    Fault::Job(Deed::Writes),
+    Fault::Job(Deed::Illegal),
+    Fault::Job(Deed::Divides),
 ];
 
 /// For how long a fault lasts that passes (ms): some periods of every task of both applications.
@@ -71,8 +188,9 @@ pub(crate) const LASTS_MS: u64 = 120;
 
 impl Fault {
     /// As the command line and the matrix have it.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
+    pub(crate) fn name(self) -> String {
+        let word = match self {
+            Self::Section(lock, deed) => return format!("{}-holder-{}", lock.name(), deed.name()),
             Self::Nothing => "nothing",
             Self::Signal(signal) => signal.name,
             Self::CommandKilled => "command-killed",
@@ -84,21 +202,62 @@ impl Fault {
             Self::Moved => "moved",
             Self::ForeignThread(0) => "foreign-thread-0",
             Self::ForeignThread(_) => "foreign-thread-1",
+            Self::ClockAhead => "clock-ahead",
+            Self::DiskFull => "disk-full",
+            Self::MemoryLimit => "memory-limit",
+            Self::ClientKilled => "client-killed",
+            Self::Job(Deed::Loops) => "job-loops",
+            Self::Job(Deed::Waits) => "job-waits",
+            Self::Job(Deed::Panics) => "job-panics",
+            Self::Job(Deed::Exits) => "job-exits",
+            Self::Job(Deed::Overflows) => "job-overflows",
+            Self::Job(Deed::Writes) => "job-SIGSEGV",
+            Self::Job(Deed::Illegal) => "job-SIGILL",
+            Self::Job(Deed::Divides) => "job-SIGFPE",
+        };
+        word.to_owned()
+    }
+
+    /// The applications that it can befall.
+    pub(crate) fn applications(self) -> &'static [Application] {
+        match self {
+            Self::Section(..) => &[Application::Sections],
+            Self::ClientKilled => &[Application::Cochlear],
+            _ => &[Application::Cochlear, Application::Drive],
         }
     }
 
     /// What the verdict should say: the cause, by its name.
     pub(crate) fn expected(self, application: Application) -> Finding {
         match self {
-            Self::Nothing | Self::CommandKilled | Self::PipeClosed => Finding::Kept,
+            Self::Nothing
+            | Self::CommandKilled
+            | Self::PipeClosed
+            | Self::ClockAhead
+            | Self::MemoryLimit
+            | Self::ClientKilled => Finding::Kept,
             Self::Signal(Signal { number: number @ (2 | 15), .. }) => Finding::Asked(number),
             Self::Signal(signal) => Finding::Killed(signal.number),
-            Self::FileLimit => Finding::CutShort,
+            Self::FileLimit | Self::DiskFull => Finding::CutShort,
             Self::Stopped => Finding::Stopped,
             Self::Traced => Finding::Traced,
             Self::Demoted | Self::Moved => Finding::Moved,
             Self::ForeignThread(cpu) if application.cores().contains(&cpu) => Finding::ForeignThread,
             Self::ForeignThread(_) => Finding::Kept,
+            Self::Job(Deed::Loops | Deed::Waits) => Finding::Stuck,
+            Self::Job(Deed::Panics) => Finding::Panicked,
+            Self::Job(Deed::Exits) => Finding::Exited,
+            Self::Job(Deed::Overflows | Deed::Writes) => Finding::Killed(11),
+            Self::Job(Deed::Illegal) => Finding::Killed(4),
+            Self::Job(Deed::Divides) => Finding::Killed(8),
+            Self::Section(_, InSection::Loops | InSection::Waits) => Finding::Stuck,
+            Self::Section(_, InSection::Late) => Finding::Ours,
+            Self::Section(_, InSection::Sleeps) => Finding::Slept,
+            Self::Section(_, InSection::Panics) => Finding::Panicked,
+            Self::Section(_, InSection::Aborts) => Finding::Killed(6),
+            Self::Section(_, InSection::Exits) => Finding::Exited,
+            Self::Section(_, InSection::Overflows) => Finding::Killed(11),
+            Self::Section(_, InSection::Allocates) => Finding::Allocated,
         }
     }
 
@@ -109,9 +268,6 @@ impl Fault {
             // A job that the machine itself delays is a job that the machine itself delays, whatever else happens.
             (_, Finding::Machine) if matches!(expected, Finding::Kept | Finding::Asked(_)) => {
                 Some("the machine stalled besides, and the probe saw it")
-            }
-            (Self::Stopped, Finding::Machine) => {
-                Some("nothing but the probes saw the stop: the process cannot tell it from a stall")
             }
             (Self::Traced, Finding::Kept | Finding::Machine) => {
                 Some("strace delayed no job beyond its bound, or as long as the probes saw")

@@ -7,6 +7,9 @@ use std::fmt;
 
 use serde_json::Value;
 
+/// By it a process ends itself.
+const SIGABRT: i32 = 6;
+
 /// What a verdict names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Finding {
@@ -26,6 +29,12 @@ pub(crate) enum Finding {
     Overrun,
     /// A job panicked.
     Panicked,
+    /// A job did not end, and the application was ended where it stood.
+    Stuck,
+    /// A job slept while it held a resource.
+    Slept,
+    /// A real-time job used the heap.
+    Allocated,
     /// All threads were stopped from outside.
     Stopped,
     /// A debugger was attached.
@@ -55,6 +64,9 @@ impl fmt::Display for Finding {
             Self::CutShort => "cut-short",
             Self::Overrun => "overrun",
             Self::Panicked => "panicked",
+            Self::Stuck => "stuck",
+            Self::Slept => "slept",
+            Self::Allocated => "allocated",
             Self::Stopped => "stopped",
             Self::Traced => "traced",
             Self::Moved => "moved",
@@ -72,13 +84,6 @@ impl Finding {
     /// What `report.json` says.
     pub(crate) fn of(report: &Value) -> Self {
         let signal = report["signal"].as_i64().and_then(|number| i32::try_from(number).ok());
-        match report["ending"].as_str() {
-            Some("killed") => return signal.map_or(Self::Unrecorded, Self::Killed),
-            Some("exited") => return Self::Exited,
-            Some("overrun") => return Self::Overrun,
-            Some("panic") => return Self::Panicked,
-            _ => {}
-        }
         let said = |list: &str, key: &str, words: &[&str]| {
             let items = report[list].as_array().map(Vec::as_slice).unwrap_or_default();
             items.iter().any(|item| item[key].as_str().is_some_and(|word| words.contains(&word)))
@@ -87,14 +92,35 @@ impl Finding {
             said("breaches", "cause", words)
                 || said("breaches", "breach", words)
                 || said("warnings", "warning", words)
+                || said("warnings", "what", words)
         };
-        let causes: [(Self, &[&str]); 5] = [
-            (Self::CutShort, &["damaged", "unwritten"]),
+        // What somebody else did to the threads of a dispatched core makes it end itself.
+        let outside: [(Self, &[&str]); 4] = [
             (Self::Traced, &["traced"]),
             (Self::Moved, &["moved"]),
             (Self::Stopped, &["stopped"]),
             (Self::ForeignThread, &["foreign-thread"]),
         ];
+        let by = outside.into_iter().find(|(_, words)| named(words)).map(|(cause, _)| cause);
+        match (report["ending"].as_str(), by, signal) {
+            (Some("killed"), Some(by @ (Self::Traced | Self::Moved | Self::Stopped)), Some(SIGABRT)) => {
+                return by;
+            }
+            (Some("killed"), ..) => return signal.map_or(Self::Unrecorded, Self::Killed),
+            (Some("exited" | "left"), ..) => return Self::Exited,
+            (Some("limit" | "jobs" | "finish" | "start" | "again" | "best-effort"), ..) => {
+                return Self::Stuck;
+            }
+            (Some("overrun"), ..) => return Self::Overrun,
+            (Some("panic"), ..) => return Self::Panicked,
+            _ => {}
+        }
+        let own: [(Self, &[&str]); 3] = [
+            (Self::CutShort, &["damaged", "unwritten"]),
+            (Self::Slept, &["slept"]),
+            (Self::Allocated, &["heap use"]),
+        ];
+        let causes = own.into_iter().chain(outside);
         if let Some((cause, _)) = causes.into_iter().find(|(_, words)| named(words)) {
             return cause;
         }
@@ -123,6 +149,9 @@ mod tests {
             (json!({"verdict": "broken", "ending": "killed", "signal": 11}), Finding::Killed(11)),
             (json!({"verdict": "broken", "ending": "killed"}), Finding::Unrecorded),
             (json!({"verdict": "broken", "ending": "exited", "exit_code": 0}), Finding::Exited),
+            (json!({"verdict": "broken", "ending": "left"}), Finding::Exited),
+            (json!({"verdict": "broken", "ending": "limit", "ended_by": "control"}), Finding::Stuck),
+            (json!({"verdict": "broken", "ending": "jobs"}), Finding::Stuck),
             (
                 json!({"verdict": "broken", "ending": "done", "breaches": [{"breach": "response", "cause": "unknown"}]}),
                 Finding::Ours,
@@ -138,6 +167,26 @@ mod tests {
             (
                 json!({"verdict": "kept-but-machine", "ending": "done", "warnings": [{"warning": "stopped"}]}),
                 Finding::Stopped,
+            ),
+            (
+                json!({"verdict": "broken", "ending": "killed", "signal": 6, "breaches": [{"breach": "moved"}]}),
+                Finding::Moved,
+            ),
+            (
+                json!({"verdict": "broken", "ending": "killed", "signal": 11, "breaches": [{"breach": "moved"}]}),
+                Finding::Killed(11),
+            ),
+            (
+                json!({"verdict": "broken", "ending": "killed", "signal": 6, "breaches": [{"breach": "foreign-thread"}]}),
+                Finding::Killed(6),
+            ),
+            (
+                json!({"verdict": "broken", "ending": "done", "breaches": [{"breach": "response", "cause": "foreign-thread"}]}),
+                Finding::ForeignThread,
+            ),
+            (
+                json!({"verdict": "broken", "ending": "done", "breaches": [{"breach": "traced"}]}),
+                Finding::Traced,
             ),
             (json!({}), Finding::NoReport),
         ] {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A storm: `apps/cochlear` and `apps/drive` run on both executors, and a fault befalls each run. The fault, the instant
+//! A storm: `apps/cochlear` and `apps/drive` run on both executors, an application with locks beside them, and a fault
+//! befalls each run. The fault, the instant
 //! and the application are drawn at random; one seed gives the same storm again. Each run must end in its time, and
 //! its report must name the fault.
 //!
@@ -9,6 +10,7 @@
 //! that neither names the fault nor is explained fails.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people")]
 
+mod code;
 mod draw;
 mod fault;
 mod finding;
@@ -40,14 +42,14 @@ struct Arguments {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// This fault alone.
-    #[arg(long, value_parser = names())]
+    #[arg(long, value_parser = known)]
     only: Option<String>,
     /// The folder in which `taut` and the applications have been built.
     #[arg(long, default_value = "target/release")]
     built: PathBuf,
-    /// The folder of the applications' manifests.
-    #[arg(long, default_value = "apps")]
-    applications: PathBuf,
+    /// The repository, with the applications' manifests.
+    #[arg(long, default_value = ".")]
+    repository: PathBuf,
     /// Keeps the folders of runs that failed, and says where they are.
     #[arg(long)]
     keep: bool,
@@ -64,8 +66,13 @@ enum Role {
     },
 }
 
-fn names() -> Vec<&'static str> {
-    fault::ALL.iter().map(|fault| fault.name()).collect()
+/// A fault's name.
+fn known(name: &str) -> Result<String, String> {
+    let names: Vec<String> = fault::all().map(|fault| fault.name()).collect();
+    if names.iter().any(|known| known == name) {
+        return Ok(name.to_owned());
+    }
+    Err(format!("there are {}", names.join(", ")))
 }
 
 fn main() -> ExitCode {
@@ -94,9 +101,9 @@ fn storm(arguments: &Arguments) -> Result<u64, String> {
     let absolute =
         |path: &PathBuf| path.canonicalize().map_err(|error| format!("{}: {error}", path.display()));
     let programs =
-        Programs { built: absolute(&arguments.built)?, applications: absolute(&arguments.applications)? };
+        Programs { built: absolute(&arguments.built)?, repository: absolute(&arguments.repository)? };
     let mut matrix = Matrix::default();
-    let mut skipped: BTreeMap<&str, (u64, String)> = BTreeMap::new();
+    let mut skipped: BTreeMap<String, (u64, String)> = BTreeMap::new();
     let mut longest = Duration::ZERO;
     for number in 0..arguments.runs {
         let trial = draw::trial(arguments.seed, number, arguments.only.as_deref());
@@ -108,7 +115,7 @@ fn storm(arguments: &Arguments) -> Result<u64, String> {
             continue;
         }
         let worth = judge(trial, outcome.finding);
-        matrix.add(trial.fault.name(), &outcome.finding.to_string(), worth);
+        matrix.add(&trial.fault.name(), &outcome.finding.to_string(), worth);
         longest = longest.max(outcome.took);
         if worth == Worth::Unexplained {
             tell(number, trial, &outcome);

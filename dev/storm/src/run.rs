@@ -4,7 +4,7 @@
 //! One trial: the application is started, the fault befalls it, and what its report says is read.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 
 use taut_sys::signals;
 
+use crate::code;
 use crate::draw::Trial;
-use crate::fault::{Fault, LASTS_MS};
+use crate::fault::{Fault, LASTS_MS, Lock};
 use crate::finding::Finding;
 
 /// For how long an application runs that nothing befalls.
@@ -26,13 +27,17 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(6);
 const FILE_MAX: u64 = 16 * 1024;
 /// The priority of the thread of somebody else: above every task, below the probes.
 const FOREIGN_PRIORITY: u8 = 95;
+/// The period of the task of `sections` whose job does what was drawn (ms).
+const HOLDER_PERIOD_MS: u64 = 20;
+/// How large the disk is that becomes full: a recording of both applications fits, were it empty (bytes).
+const DISK_BYTES: u64 = 64 << 20;
 
 /// Programs of the trial.
 pub(crate) struct Programs {
     /// Where `taut` and the applications have been built.
     pub(crate) built: PathBuf,
-    /// Where the applications' manifests are.
-    pub(crate) applications: PathBuf,
+    /// The repository, with the applications' manifests.
+    pub(crate) repository: PathBuf,
 }
 
 /// What became of a trial.
@@ -50,19 +55,22 @@ pub(crate) struct Outcome {
 
 /// Makes a trial in a folder of its own.
 pub(crate) fn run(trial: Trial, programs: &Programs, folder: &Path) -> Result<Outcome, String> {
-    let name = trial.application.name();
-    let program = programs.built.join(format!("taut-{name}"));
-    let text = fs::read_to_string(programs.applications.join(name).join("taut.toml"));
-    let text = text.map_err(|error| format!("{name}: {error}"))?;
-    let executor = format!("[platform]\nexecutor = \"{}\"\n", trial.executor.name());
-    let exec = format!("[app]\nexec = {:?}\n", program.display().to_string());
-    let text = text.replacen("[platform]\n", &executor, 1).replacen("[app]\n", &exec, 1);
-    fs::write(folder.join("taut.toml"), text).map_err(|error| error.to_string())?;
+    let program = programs.built.join(format!("taut-{}", trial.application.name()));
+    fs::write(folder.join("taut.toml"), manifest(trial, programs, &program)?)
+        .map_err(|error| error.to_string())?;
 
-    let out = folder.join("out");
+    let disk = (trial.fault == Fault::DiskFull).then(|| Disk::mounted(folder));
+    let disk = match disk.transpose() {
+        Ok(disk) => disk,
+        Err(why) => return Ok(Outcome::skipped(why)),
+    };
+    let out = disk.as_ref().map_or(folder, |disk| &disk.0).join("out");
     let mut command = Command::new(programs.built.join("taut"));
     command.arg("run").arg(folder).arg("--out").arg(&out).arg("--for");
     command.arg(format!("{}ms", RUNS.as_millis())).env("TAUT_RUNTIME_DIR", folder).stdin(Stdio::null());
+    if let Fault::Section(_, deed) = trial.fault {
+        command.env("TAUT_STORM", format!("{} {}", deed.name(), trial.after_ms / HOLDER_PERIOD_MS));
+    }
     let begun = Instant::now();
     let started = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut taut = Ended(started.map_err(|error| format!("cannot start {command:?}: {error}"))?);
@@ -72,7 +80,8 @@ pub(crate) fn run(trial: Trial, programs: &Programs, folder: &Path) -> Result<Ou
     let mut skipped = None;
     if let Some(application) = application {
         thread::sleep(Duration::from_millis(trial.after_ms));
-        skipped = befall(trial.fault, taut.0.id(), application).err();
+        let target = Target { command: taut.0.id(), application, program: &program, folder, trial };
+        skipped = befall(&target, programs, disk.as_ref()).err();
     }
     let status = end(&mut taut.0, begun + RUNS + PATIENCE);
     let took = begun.elapsed();
@@ -81,7 +90,11 @@ pub(crate) fn run(trial: Trial, programs: &Programs, folder: &Path) -> Result<Ou
     if let Some(application) = application.filter(|_| !ended) {
         let _ = signals::kill(application, signals::SIGKILL);
     }
-    if trial.fault == Fault::CommandKilled {
+    if let Some(disk) = &disk {
+        disk.empty().map_err(|error| format!("the full disk: {error}"))?;
+    }
+    // Nobody has reported it, or there was no room for that.
+    if matches!(trial.fault, Fault::CommandKilled | Fault::DiskFull) {
         let recording = out.join("run.taut");
         let report = Command::new(programs.built.join("taut")).arg("report").arg(&recording).output();
         report.map_err(|error| format!("cannot start taut report: {error}"))?;
@@ -95,6 +108,68 @@ pub(crate) fn run(trial: Trial, programs: &Programs, folder: &Path) -> Result<Ou
         report.map_or(Finding::NoReport, |report| Finding::of(&report))
     };
     Ok(Outcome { finding, took, status, said, skipped })
+}
+
+impl Outcome {
+    fn skipped(why: String) -> Self {
+        let (took, said) = (Duration::ZERO, String::new());
+        Self { finding: Finding::NoReport, took, status: None, said, skipped: Some(why) }
+    }
+}
+
+/// The application's manifest, as this trial needs it.
+fn manifest(trial: Trial, programs: &Programs, program: &Path) -> Result<String, String> {
+    let path = programs.repository.join(trial.application.folder()).join("taut.toml");
+    let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let executor = format!("[platform]\nexecutor = \"{}\"\n", trial.executor.name());
+    let exec = format!("[app]\nexec = {:?}\n", program.display().to_string());
+    let mut text = text.replacen("[app]\n", &exec, 1);
+    if let Fault::Section(lock, _) = trial.fault {
+        text = text.replace("protocol = \"msrp\"", &format!("protocol = \"{}\"", lock.name()));
+        if lock.of_one_core() {
+            text = text.replace("core = 1", "core = 0").replace("cores = [0, 1]", "cores = [0]");
+        }
+        if lock == Lock::Dfp {
+            text = text.replacen("[platform]\n", "[platform]\nscheduler = \"edf\"\n", 1);
+        }
+        return Ok(text);
+    }
+    Ok(text.replacen("[platform]\n", &executor, 1))
+}
+
+/// A small disk of memory, mounted for a trial.
+struct Disk(PathBuf);
+
+impl Disk {
+    fn mounted(folder: &Path) -> Result<Self, String> {
+        let at = folder.join("disk");
+        fs::create_dir(&at).map_err(|error| error.to_string())?;
+        let size = format!("size={DISK_BYTES}");
+        tool("mount", &["-t", "tmpfs", "-o", &size, "taut-storm", &at.to_string_lossy()])?;
+        Ok(Self(at))
+    }
+
+    /// Leaves no room on it.
+    fn fill(&self) -> Result<(), String> {
+        let mut rest = fs::File::create(self.0.join("rest")).map_err(|error| error.to_string())?;
+        let block = [0_u8; 4096];
+        while rest.write_all(&block).is_ok() {}
+        Ok(())
+    }
+
+    fn empty(&self) -> std::io::Result<()> {
+        match fs::remove_file(self.0.join("rest")) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        // Nothing can be done for a mount that does not go: its folder then stays, and says so by itself.
+        let _ = tool("umount", &["--lazy", &self.0.to_string_lossy()]);
+    }
 }
 
 /// A child that is killed if nobody has waited for it.
@@ -174,13 +249,32 @@ fn gone(pid: u32, until: Instant) -> bool {
     }
 }
 
+/// Whom a fault befalls.
+struct Target<'t> {
+    command: u32,
+    application: u32,
+    program: &'t Path,
+    folder: &'t Path,
+    trial: Trial,
+}
+
 /// Does what the fault is to the application; the error says why it cannot be done on this machine.
-fn befall(fault: Fault, command: u32, application: u32) -> Result<(), String> {
+fn befall(target: &Target<'_>, programs: &Programs, disk: Option<&Disk>) -> Result<(), String> {
+    let Target { command, application, trial, .. } = *target;
     let lasts = Duration::from_millis(LASTS_MS);
     let send = |pid, signal| signals::kill(pid, signal).map_err(|error| error.to_string());
     let pid = application.to_string();
-    match fault {
-        Fault::Nothing | Fault::PipeClosed => Ok(()),
+    match trial.fault {
+        // What happens in a section, the application does by itself.
+        Fault::Nothing | Fault::PipeClosed | Fault::Section(..) => Ok(()),
+        Fault::Job(deed) => {
+            let function = trial.application.function().ok_or("it has no function to replace")?;
+            code::replace(application, target.program, function, deed)
+        }
+        Fault::DiskFull => disk.map_or(Ok(()), Disk::fill),
+        Fault::MemoryLimit => tool("prlimit", &["--pid", &pid, "--as=1"]),
+        Fault::ClockAhead => clock_ahead(lasts),
+        Fault::ClientKilled => client_killed(programs, target.folder, lasts),
         Fault::FileLimit => tool("prlimit", &["--pid", &pid, &format!("--fsize={FILE_MAX}")]),
         Fault::Signal(signal) => send(application, signal.number),
         Fault::CommandKilled => send(command, signals::SIGKILL),
@@ -205,6 +299,27 @@ fn befall(fault: Fault, command: u32, application: u32) -> Result<(), String> {
             }
         }
     }
+}
+
+/// Sets the clock of the day an hour ahead, and back.
+fn clock_ahead(lasts: Duration) -> Result<(), String> {
+    let set = |later: &str| tool("date", &["--set", later]);
+    set("now + 1 hour")?;
+    thread::sleep(lasts);
+    set("now - 1 hour")
+}
+
+/// Attaches the screen of `apps/cochlear` and kills it.
+fn client_killed(programs: &Programs, folder: &Path, lasts: Duration) -> Result<(), String> {
+    let mut client = Command::new(programs.built.join("cochlear-ui"));
+    client.args(["--headless", "--for", "10s"]).env("TAUT_RUNTIME_DIR", folder);
+    let client = client.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let mut client = Ended(client.map_err(|error| format!("cochlear-ui: {error}"))?);
+    thread::sleep(lasts);
+    client.0.kill().map_err(|error| error.to_string())?;
+    let output = client.0.stdout.take().ok_or("cochlear-ui has no output")?;
+    let frames = BufReader::new(output).lines().map_while(Result::ok).count();
+    if frames == 0 { Err("cochlear-ui saw no frame".to_owned()) } else { Ok(()) }
 }
 
 fn each_thread(pid: u32, act: impl Fn(&str) -> Result<(), String>) -> Result<(), String> {

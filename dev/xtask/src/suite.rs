@@ -243,8 +243,7 @@ fn fuzz() -> Step {
 fn other_targets() -> Vec<Step> {
     const TARGET: &str = "aarch64-unknown-linux-gnu";
     const EMULATOR: &str = "qemu-aarch64";
-    let check =
-        "cargo check --locked -p taut-share --target thumbv7em-none-eabihf --target aarch64-linux-android";
+    let check = "cargo check --locked -p taut-share --no-default-features --target thumbv7em-none-eabihf --target aarch64-linux-android";
     vec![
         with(&[toolchain::THUMB, toolchain::ANDROID], "other targets", move |tree| {
             Outcome::of(Command::line(check).dir(tree.root()).run())

@@ -113,6 +113,9 @@ pub(crate) struct Manifest {
 pub(crate) struct Check {
     #[command(flatten)]
     pub(crate) manifest: Manifest,
+    /// What the proof may not rest on: a guess makes the answer no, with a diagnostic at each.
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) deny: Vec<Deny>,
     /// How to print the answer.
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
@@ -407,6 +410,13 @@ enum Color {
     Auto,
     Always,
     Never,
+}
+
+/// What a proof may not rest on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Deny {
+    /// Execution times with `source = "guess"`, and costs of the machine that nobody measured.
+    Guesses,
 }
 
 /// How to show things: on stdout and on stderr.

@@ -31,10 +31,26 @@ struct Figure {
 }
 
 impl Figure {
-    /// What goes into the overlay, at that quantile: whole 100 ns, rounded up.
-    fn value_ns(&self, permille: u32) -> u64 {
-        self.spread.quantile(permille).saturating_sub(self.less_ns).div_ceil(100).max(1) * 100
+    /// That quantile; none if there are too few samples to tell it from the largest, unless that is wanted.
+    fn quantile(&self, permille: u32) -> Option<u64> {
+        let shown = permille >= 1_000 || self.spread.count() >= least_samples(permille);
+        shown.then(|| self.spread.quantile(permille))
     }
+
+    /// What the samples show: that quantile, or the largest of them.
+    fn taken_ns(&self, permille: u32) -> u64 {
+        self.quantile(permille).unwrap_or_else(|| self.spread.max())
+    }
+
+    /// What goes into the overlay: whole 100 ns, rounded up.
+    fn value_ns(&self, permille: u32) -> u64 {
+        self.taken_ns(permille).saturating_sub(self.less_ns).div_ceil(100).max(1) * 100
+    }
+}
+
+/// So many samples have one that is above a quantile: 1,000 for 99.9 %.
+fn least_samples(permille: u32) -> usize {
+    1_000_usize.div_ceil(1_000_u32.saturating_sub(permille).max(1) as usize)
 }
 
 pub(crate) fn bench(arguments: &Bench) -> Result<Outcome, Failure> {
@@ -114,15 +130,33 @@ fn overlay(figures: &[Figure], permille: u32) -> String {
     let facts = machine::machine_facts();
     let fact = |key: &str| facts.iter().find(|(name, _)| name == key).map_or("unknown", |(_, value)| value);
     let mut text = format!(
-        "# Measured by `taut bench`: {}, kernel {}.\n# {} of the samples are not above these.\n\n[platform.overheads]\n",
+        "# Measured by `taut bench`: {}, kernel {}.\n# {} of the samples are not above these.\n",
         fact("cpu"),
         fact("kernel"),
         percent(permille)
     );
+    if let Some(why) = too_few(figures, permille) {
+        let _ = writeln!(text, "# {why}");
+    }
+    text.push_str("\n[platform.overheads]\n");
     for figure in figures {
         let _ = writeln!(text, "{} = \"{}\"", figure.key, time(figure.value_ns(permille)));
     }
+    text.push_str("source = \"measured\"\n");
     text
+}
+
+/// What is said where samples are too few for the quantile that was asked for.
+fn too_few(figures: &[Figure], permille: u32) -> Option<String> {
+    let few: Vec<&Figure> = figures.iter().filter(|figure| figure.quantile(permille).is_none()).collect();
+    let fewest = few.iter().map(|figure| figure.spread.count()).min()?;
+    let keys: Vec<&str> = few.iter().map(|figure| figure.key).collect();
+    Some(format!(
+        "Of {} it is the largest of {fewest} samples: {} needs {}, by a longer `--for`.",
+        keys.join(", "),
+        percent(permille),
+        least_samples(permille)
+    ))
 }
 
 fn table(figures: &[Figure], permille: u32) -> String {
@@ -136,8 +170,9 @@ fn table(figures: &[Figure], permille: u32) -> String {
         "above"
     );
     for figure in figures {
-        let taken_ns = figure.spread.quantile(permille);
-        let columns = [figure.spread.median(), taken_ns, figure.spread.max()].map(time);
+        let taken_ns = figure.taken_ns(permille);
+        let quantile = figure.quantile(permille).map_or_else(|| "-".to_owned(), time);
+        let columns = [time(figure.spread.median()), quantile, time(figure.spread.max())];
         let _ = writeln!(
             text,
             "{:<16} {:>4} {:>10} {:>10} {:>10} {:>8}  {}",
@@ -149,6 +184,9 @@ fn table(figures: &[Figure], permille: u32) -> String {
             figure.spread.above(taken_ns),
             figure.what_less()
         );
+    }
+    if let Some(why) = too_few(figures, permille) {
+        let _ = writeln!(text, "{why}");
     }
     text.push_str(
         "samples above are what a run's probe lays to the machine, if it stalls where the probe looks\n",
@@ -171,9 +209,9 @@ fn json(figures: &[Figure], permille: u32) -> serde_json::Value {
             "samples": figure.spread.count(),
             "less_ns": figure.less_ns,
             "median_ns": figure.spread.median(),
-            "quantile_ns": figure.spread.quantile(permille),
+            "quantile_ns": figure.quantile(permille),
             "max_ns": figure.spread.max(),
-            "above": figure.spread.above(figure.spread.quantile(permille)),
+            "above": figure.spread.above(figure.taken_ns(permille)),
             "value_ns": figure.value_ns(permille),
         })
     };
@@ -207,11 +245,47 @@ mod tests {
         assert_eq!(figures[0].value_ns(1_000), 5_000_000);
     }
 
+    /// 485 samples have none that is above 99.9 % of them.
+    #[test]
+    fn the_largest_is_not_sold_as_a_quantile() {
+        let of = |samples: u64| {
+            let spread = Spread::of((1..=samples).map(|i| i * 100).collect()).expect("samples");
+            [Figure { key: "release", what: "a thing", core: 1, spread, less_ns: 0 }]
+        };
+        for (samples, permille, quantile) in [
+            (999, 999, None),
+            (1_000, 999, Some(99_900)),
+            (99, 990, None),
+            (100, 990, Some(9_900)),
+            (485, 999, None),
+            (2, 500, Some(100)),
+            (1, 500, None),
+            (1, 1_000, Some(100)),
+        ] {
+            let figures = of(samples);
+            assert_eq!(figures[0].quantile(permille), quantile, "{samples} {permille}");
+            assert_eq!(json(&figures, permille)["overheads"][0]["quantile_ns"].as_u64(), quantile);
+            let said = format!("largest of {samples} samples: {} needs", percent(permille));
+            for text in [overlay(&figures, permille), table(&figures, permille)] {
+                assert_eq!(text.contains(&said), quantile.is_none(), "{text}");
+            }
+            assert_eq!(
+                figures[0].value_ns(permille),
+                quantile.unwrap_or(samples * 100),
+                "the largest is safe"
+            );
+        }
+        let text = table(&of(485), 999);
+        assert!(text.contains(" - ") && text.contains("99.9 % needs 1000, by a longer `--for`"), "{text}");
+    }
+
     #[test]
     fn an_overlay_that_the_manifest_reads() {
         let text = overlay(&figures(), 999);
         assert!(
-            text.ends_with("[platform.overheads]\nrelease = \"10us\"\nkernel-blocking = \"6us\"\n"),
+            text.ends_with(
+                "[platform.overheads]\nrelease = \"10us\"\nkernel-blocking = \"6us\"\nsource = \"measured\"\n"
+            ),
             "{text}"
         );
         assert!(text.contains("# 99.9 % of the samples are not above these."));

@@ -5,7 +5,7 @@
 
 use taut_plan::{ClassPlan, Plan, Size};
 
-use crate::arguments::{Check, Format, Screen};
+use crate::arguments::{Check, Deny, Format, Screen};
 use crate::columns::{columns, rounded};
 use crate::input::Files;
 use crate::outcome::{Failure, Outcome};
@@ -13,13 +13,26 @@ use crate::say::{errln, out, outln};
 
 pub(crate) fn check(arguments: &Check, screen: &Screen) -> Result<Outcome, Failure> {
     let text = Files::find(&arguments.manifest)?.load()?;
-    let planned = text.planned()?;
+    let mut planned = text.planned()?;
     let proven = planned.as_ref().map(|planned| planned.plan.proven);
+    let mut denied = false;
+    if let (Some(planned), Some(model)) = (&mut planned, text.model())
+        && arguments.deny.contains(&Deny::Guesses)
+    {
+        let guesses = Plan::guesses(model);
+        denied = !guesses.is_empty();
+        planned.faults.extend(guesses);
+    }
     match arguments.format {
         Format::Human => {
             text.show(planned.as_ref(), screen);
             match &planned {
-                Some(planned) if planned.plan.proven => out!("{}", summary(&planned.plan)),
+                Some(planned) if planned.plan.proven => {
+                    out!("{}", summary(&planned.plan));
+                    if denied {
+                        errln!("denied: the proof rests on guesses");
+                    }
+                }
                 Some(_) => errln!("not proven: no plan is written and nothing is run"),
                 None => {}
             }
@@ -27,12 +40,15 @@ pub(crate) fn check(arguments: &Check, screen: &Screen) -> Result<Outcome, Failu
         Format::Json => {
             let mut answer = text.json(planned.as_ref());
             answer["proven"] = proven.unwrap_or(false).into();
+            let basis = planned.as_ref().and_then(|planned| planned.plan.basis());
+            answer["rests_on"] =
+                serde_json::to_value(basis).map_err(|error| Failure::Internal(error.to_string()))?;
             outln!("{answer:#}");
         }
     }
     Ok(match proven {
-        Some(true) => Outcome::Yes,
-        Some(false) => Outcome::No,
+        Some(true) if !denied => Outcome::Yes,
+        Some(_) => Outcome::No,
         None => Outcome::Usage,
     })
 }
@@ -49,6 +65,10 @@ pub(crate) fn summary(plan: &Plan) -> String {
     } else {
         line(format_args!("{}: every deadline is proven", plan.app));
         tasks(plan, &mut line);
+        let lines = plan.basis().map_or(Vec::new(), |basis| basis.lines());
+        for (at, of) in lines.iter().enumerate() {
+            line(format_args!("  {:<9} {of}", if at == 0 { "rests on" } else { "" }));
+        }
     }
     for resource in &plan.resources {
         let (name, users) = (&resource.name, resource.users.join(", "));

@@ -3,6 +3,7 @@
 
 //! From a path on the command line to a model, or to diagnostics on stderr.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use taut_manifest::{Diagnostic, Loaded, Source};
@@ -41,14 +42,17 @@ impl Files {
     }
 
     pub(crate) fn at(path: &Path, overlays: &[PathBuf]) -> Result<Self, Failure> {
-        let manifest = if path.is_dir() { path.join("taut.toml") } else { path.to_owned() };
-        if !manifest.is_file() {
-            let what = if path.is_dir() {
-                format!("{} has no taut.toml", path.display())
-            } else {
-                format!("{} does not exist", path.display())
-            };
-            return Err(Failure::Usage(what));
+        let found = std::fs::metadata(path).map_err(|error| unreachable(path, &error))?;
+        let manifest = if found.is_dir() { path.join("taut.toml") } else { path.to_owned() };
+        if found.is_dir() {
+            // A manifest that is missing is told apart from a folder in which nobody may look.
+            let inside = std::fs::metadata(&manifest).map_err(|error| match error.kind() {
+                ErrorKind::NotFound => Failure::Usage(format!("{} has no taut.toml", path.display())),
+                _ => unreachable(&manifest, &error),
+            })?;
+            regular(&manifest, &inside)?;
+        } else {
+            regular(path, &found)?;
         }
         let folder = match manifest.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
@@ -100,6 +104,30 @@ impl Files {
         };
         path.strip_prefix(&folder).unwrap_or(&path).display().to_string()
     }
+}
+
+/// Why a path leads to nothing: usage if there is nothing, and the environment if it is there and cannot be had.
+fn unreachable(path: &Path, error: &std::io::Error) -> Failure {
+    match error.kind() {
+        ErrorKind::NotFound => Failure::Usage(format!("{} does not exist", path.display())),
+        ErrorKind::NotADirectory => {
+            Failure::Usage(format!("{} does not exist: a part of it is a file, not a folder", path.display()))
+        }
+        ErrorKind::PermissionDenied => {
+            Failure::Environment(format!("cannot look at {}: permission denied", path.display()))
+        }
+        _ => Failure::Environment(format!("cannot look at {}: {error}", path.display())),
+    }
+}
+
+/// Refuses what has no end and no size: a manifest is a file.
+fn regular(path: &Path, found: &std::fs::Metadata) -> Result<(), Failure> {
+    let kind = found.file_type();
+    if kind.is_file() {
+        return Ok(());
+    }
+    let what = if kind.is_dir() { "a folder" } else { "a device, a pipe or a socket" };
+    Err(Failure::Usage(format!("{} is {what}, not a file", path.display())))
 }
 
 impl Text {

@@ -49,6 +49,88 @@ fn two_tasks(wcet: &str) -> String {
 }
 
 #[test]
+fn check_says_what_the_proof_rests_on() {
+    let measured = folder(&two_tasks("2ms"));
+    let answer = taut(measured.path(), "check");
+    let says = |answer: &Answer, text: &str| assert!(answer.out.contains(text), "{text}\n{}", answer.out);
+    says(&answer, "rests on  execution times: 2 measured");
+    says(&answer, "costs of the machine: release, context-switch, kernel-blocking default");
+    says(&answer, "the machine: no other real-time thread, interrupt or hypervisor takes more of core 0");
+
+    let text = two_tasks("2ms").replacen("\"measured\"", "\"guess\"", 1);
+    let guessed = folder(&text);
+    says(&taut(guessed.path(), "check"), "execution times: 1 measured, 1 guess (fast)");
+    let json = taut(guessed.path(), "check --format json");
+    let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    let basis = &json["rests_on"];
+    assert_eq!(basis["execution_times"][0]["source"], "guess");
+    assert_eq!(basis["overheads"][0]["source"], "default");
+    assert_eq!(basis["guesses"], 4);
+
+    // An answer of no, at the lines.
+    let denied = taut(guessed.path(), "check --deny guesses");
+    assert_eq!(denied.code, Some(1), "{}", denied.err);
+    assert!(
+        denied.err.contains("error[TAUT0224]: the execution time of task `fast` is a guess"),
+        "{}",
+        denied.err
+    );
+    assert!(denied.err.contains("taut.toml:10:34"), "{}", denied.err);
+    let defaults = "costs of the machine are not stated: `release`, `context-switch`, `kernel-blocking`";
+    assert!(denied.err.contains(defaults), "{}", denied.err);
+
+    // All that counts is stated. What nobody locks needs no cost of a lock.
+    let overheads =
+        "[platform.overheads]\nrelease = \"50us\"\ncontext-switch = \"5us\"\nkernel-blocking = \"50us\"\n";
+    let stated = two_tasks("2ms") + overheads;
+    let unsaid = taut(folder(&stated).path(), "check --deny guesses");
+    assert_eq!(unsaid.code, Some(1), "{}", unsaid.err);
+    assert!(unsaid.err.contains("costs of the machine are guesses"), "{}", unsaid.err);
+    let answer = taut(folder(&(stated + "source = \"measured\"\n")).path(), "check --deny guesses");
+    assert_eq!(answer.code, Some(0), "{}{}", answer.out, answer.err);
+    says(&answer, "costs of the machine: release, context-switch, kernel-blocking measured");
+}
+
+#[test]
+fn the_manifest_in_the_readme_is_proven() {
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let (_, rest) = readme.split_once("```toml\n").unwrap();
+    let (manifest, _) = rest.split_once("```").unwrap();
+    let answer = taut(folder(manifest).path(), "check");
+    assert_eq!(answer.code, Some(0), "{}{}", answer.out, answer.err);
+    assert_eq!(answer.err, "");
+    assert!(answer.out.contains("every deadline is proven"), "{}", answer.out);
+}
+
+#[test]
+fn a_manifest_that_cannot_be_had_is_told_from_none() {
+    let empty = tempfile::tempdir().unwrap();
+    let says = |line: &str, code: i32, text: &str| {
+        let answer = taut(empty.path(), line);
+        assert_eq!(answer.code, Some(code), "{line}: {}", answer.err);
+        assert!(answer.err.contains(text), "{line}: {}", answer.err);
+    };
+    says("check", 2, "has no taut.toml");
+    says("check nowhere", 2, "nowhere does not exist");
+    says("check /dev/zero", 2, "/dev/zero is a device, a pipe or a socket, not a file");
+    std::fs::write(empty.path().join("file"), "").unwrap();
+    says("check file/taut.toml", 2, "a part of it is a file, not a folder");
+    std::fs::create_dir(empty.path().join("taut.toml")).unwrap();
+    says("check", 2, "taut.toml is a folder, not a file");
+    let name = "n".repeat(300);
+    says(&format!("check {name}"), 3, "File name too long");
+    let locked = empty.path().join("locked");
+    std::fs::create_dir(&locked).unwrap();
+    std::fs::set_permissions(&locked, std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
+    // Root may look everywhere.
+    if std::fs::read_dir(&locked).is_ok() {
+        println!("skipped: a folder that may not be looked at, as this user may look at all");
+        return;
+    }
+    says("check locked", 3, "permission denied");
+}
+
+#[test]
 fn check_says_yes_no_and_faulty() {
     let good = folder(&two_tasks("2ms"));
     let answer = taut(good.path(), "check");

@@ -322,6 +322,53 @@ fn tasks_in_servers_are_replayed() {
     }
 }
 
+/// A job in a server is late by 400 us, which its server's next turn has for it: the run ends in order.
+fn stops_in_a_server(to: &Path) {
+    let tables = "[servers.share]\npolicy = \"polling\"\nbudget = \"1ms\"\nperiod = \"6ms\"\n\
+                  [tasks.bulk]\narrival = { periodic = \"30ms\" }\ndeadline = \"30ms\"\nserver = \"share\"\n\
+                  wcet = { value = \"2ms\", source = \"guess\" }\non-overrun = \"stop-app\"\n\
+                  [tasks.rest]\narrival = { periodic = \"7ms\" }\ndeadline = \"7ms\"\n\
+                  wcet = { value = \"800us\", source = \"guess\" }\n";
+    let (folder, plan) = ran(&limited(tables), |app| {
+        app.task("bulk", |_| {
+            Ok(each(|job: &mut Job<'_>| {
+                let long = Duration::from_us(if job.number() == 3 { 30_400 } else { 1_000 });
+                while job.now().since(job.release()) < long {}
+                Ok(())
+            }))
+        })?;
+        sometimes_long(app, "rest", 300)
+    });
+    assert!(recorded(folder.path(), &plan, "bulk", Kind::Overrun) > 0);
+    std::fs::copy(folder.path().join("run.taut"), to.join("run.taut")).unwrap();
+}
+
+/// In a process of its own: one whose machine stands still for the graces is ended where it stands, which leaves nothing here.
+#[test]
+fn a_task_in_a_server_that_stops_the_application_is_replayed() {
+    const TO: &str = "TAUT_STOPS_IN_A_SERVER";
+    if let Ok(to) = std::env::var(TO) {
+        stops_in_a_server(Path::new(&to));
+    } else {
+        let folder = tempfile::tempdir().unwrap();
+        let said = (0..10).find_map(|_| {
+            let mut child = Command::new(std::env::current_exe().unwrap());
+            child.args([
+                "--exact",
+                "a_task_in_a_server_that_stops_the_application_is_replayed",
+                "--nocapture",
+            ]);
+            let output = child.env(TO, folder.path()).output().unwrap();
+            let said = String::from_utf8(output.stderr).unwrap();
+            let in_place = output.status.code() == Some(4) && said.contains("is ended where it stands");
+            assert!(output.status.success() || in_place, "{said}");
+            output.status.success().then_some(said)
+        });
+        assert!(said.is_some(), "one of ten ends in order");
+        is_replayed(folder.path());
+    }
+}
+
 /// How often something of a task was recorded.
 fn recorded(folder: &Path, plan: &Plan, task: &str, kind: Kind) -> usize {
     let run = Run::from_bytes(&std::fs::read(folder.join("run.taut")).unwrap()).unwrap();

@@ -65,8 +65,10 @@ impl Locks for OfThread<'_> {
                 let Ok(mut value) = value.lock() else { return };
                 section(&mut value);
             }),
-            End::Spin(end) => Self::raised(own, PINNED, || end.with(section)),
-            End::Queued { ceiling, end } => Self::raised(own, *ceiling, || end.with(section)),
+            End::Spin(end) => Self::raised(own, PINNED, || end.with(section)).and_then(Result::ok),
+            End::Queued { ceiling, end } => {
+                Self::raised(own, *ceiling, || end.with(section)).and_then(Result::ok)
+            }
         };
         done.is_some()
     }

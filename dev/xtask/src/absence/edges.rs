@@ -77,7 +77,7 @@ pub(super) const ROOMS: &[Room] = &[
         ],
     ),
     edge(PEERS, &["time", "policy", "share", "sys", "lock", "exec"]),
-    edge("dev/storm", &["sys"]),
+    edge("dev/storm", &["taut", "sys"]),
     edge("dev/xtask", &["event", "sys"]),
 ];
 
