@@ -3,10 +3,17 @@
 
 //! Whether a late job is ours or the machine's.
 //!
-//! A platform probe wakes on every real-time core each [`PROBE_PERIOD_NS`], above every task. When it wakes at w,
-//! late by l, its core ran nothing of ours at its own choice in [w − l, w]; and since the probe ran at
-//! w − l − P at the latest, the machine can have stood still from then on. So one stall steals at most
-//! **[w − l − P, w]**: lateness plus a probe period, as an interval. Overlapping intervals count once.
+//! A platform probe wakes on every real-time core each P = [`PROBE_PERIOD_NS`], above every task. When it wakes at w, due at
+//! d and late by l = w − d, its core ran nothing of ours at its own choice in [d, w]. The stall that kept it began
+//! u before d: unseen, and u < P, as the probe ran in [d − P, d). What was not seen is believed up to
+//! [`UNSEEN_TIMES`] times of what was: a wake accounts for **[d − min(3 l, P), w]**, so for at most four times its
+//! lateness. Overlapping intervals count once.
+//!
+//! A stall of X = u + l lies within that interval if u ≤ min(3 l, P), which is u ≤ 3 X / 4. Where a stall begins has nothing to
+//! do with the probe, so u is evenly spread over [0, P): the interval falls short of **1 − 3 X / (4 P)** of the
+//! stalls of X, and of none of X ≥ 4 P / 3. Below 400 µs there are more, as a wake is not written down that is late
+//! by 100 µs or less: 1 − (X − 100 µs) / P. With u believed up to P always, as it was before, that would be the
+//! share of all of them, and a wake of 100 µs would account for eleven times its lateness.
 //!
 //! ```text
 //! Symbols  [ns] b start of the busy window: going back from the release, as long as a job at least as urgent as
@@ -35,9 +42,10 @@
 //! of a core for which nobody waited is no excuse.
 //!
 //! Strict where it is unsure: a stall that the probe did not see (between two of its periods, or below its
-//! threshold of 100 µs) is not counted, H counts no more than the WCET of each job, and a bound that the plan
-//! did not prove is never the machine's. What it cannot tell: an S that is larger than what was really
-//! stolen, by at most P per stall, can hide an overrun of ours of that size.
+//! threshold of 100 µs) is not counted, nor is what was unseen of one beyond three times what was seen; H counts no more
+//! than the WCET of each job, and a bound that the plan did not prove is never the machine's. What it cannot tell: an
+//! S that is larger than what was really stolen, by at most min(3 l, P) per stall, can hide an overrun of ours of that
+//! size.
 //!
 //! Channels and chains: an excess over their bound is the machine's if stalls on the cores of their tasks overlap
 //! the value's way and the excess is at most S + one period of each periodic task on it after the first: a
@@ -51,6 +59,9 @@
 /// The platform probe's period.
 pub const PROBE_PERIOD_NS: u64 = 1_000_000;
 
+/// How much of a stall that the probe did not see is believed, for what it saw of it.
+pub const UNSEEN_TIMES: u64 = 3;
+
 /// What the probe of one core accounts for: disjoint intervals, sorted.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stalls {
@@ -61,7 +72,8 @@ impl Stalls {
     /// From the probe's records on one core: when it woke and how late it was.
     pub(crate) fn new(mut records: Vec<(u64, u64)>) -> Self {
         for (at, lateness) in &mut records {
-            let reach = lateness.saturating_add(PROBE_PERIOD_NS);
+            let unseen = lateness.saturating_mul(UNSEEN_TIMES).min(PROBE_PERIOD_NS);
+            let reach = lateness.saturating_add(unseen);
             (*at, *lateness) = (at.saturating_sub(reach), *at);
         }
         records.sort_unstable();
@@ -243,6 +255,59 @@ mod tests {
     }
 
     #[test]
+    fn a_wake_accounts_for_four_times_its_lateness_at_most() {
+        for (late, accounted) in [
+            (100_001, 400_004),
+            (P / 4, P),
+            (333_333, 4 * 333_333),
+            (333_334, 333_334 + P),
+            (P, 2 * P),
+            (9 * P, 10 * P),
+            (u64::MAX, 50 * P),
+        ] {
+            assert_eq!(Stalls::new(vec![(50 * P, late)]).stolen(0, 100 * P), accounted, "{late}");
+        }
+    }
+
+    /// What a probe records of a stall: it is due each period from 0 on.
+    fn seen(from: u64, to: u64) -> Vec<(u64, u64)> {
+        let due = from.div_ceil(P) * P;
+        let late = to.saturating_sub(due);
+        if late > 100_000 { vec![(to, late)] } else { Vec::new() }
+    }
+
+    /// Stalls of known place and length beside what is accounted for.
+    #[test]
+    fn drawn_stalls_are_accounted_for_as_often_as_stated() {
+        const DRAWN: u64 = 20_000;
+        let mut state = 7u64;
+        let mut draw = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 16) % below
+        };
+        for length in (1..=30).map(|tenths| tenths * 100_000) {
+            let mut short = 0;
+            for _ in 0..DRAWN {
+                let from = 20 * P + draw(P);
+                let to = from + length;
+                let records = seen(from, to);
+                let late = records.first().map_or(0, |&(_, late)| late);
+                let stalls = Stalls::new(records);
+                let all = stalls.stolen(0, 100 * P);
+                assert!(all <= 4 * late, "{length} at {from}: {all} of {late}");
+                let more = all.saturating_sub(stalls.stolen(from, to));
+                assert!(more <= (3 * late).min(P), "{length} at {from}: {more} more than it was");
+                short += u64::from(stalls.stolen(from, to) < length);
+            }
+            let shared = if length < 400_000 { length - 100_000 } else { length * 3 / 4 };
+            let stated = P.saturating_sub(shared) * DRAWN / P;
+            // Three standard deviations, of half of them at most.
+            assert!(short.abs_diff(stated) <= 213, "{length}: {short} of {DRAWN} fall short, not {stated}");
+            assert!(stated > 0 || short == 0, "{length}: {short} of {DRAWN}");
+        }
+    }
+
+    #[test]
     fn a_stall_explains_no_more_than_itself() {
         let stalls = Stalls::new(vec![(12 * P, 2 * P)]);
         let bound = Some(P);
@@ -317,6 +382,7 @@ mod tests {
         assert_eq!(found, Finding::Ours { stolen: 0, wcet: Some((7, 900_000)) });
         // A stall while it ran explains what it used too much.
         assert!(exceeds(&guilty, &Stalls::default()));
-        assert!(!exceeds(&guilty, &Stalls::new(vec![(10 * P + 700_000, 100_000)])));
+        assert!(!exceeds(&guilty, &Stalls::new(vec![(10 * P + 600_000, 150_000)])));
+        assert!(exceeds(&guilty, &Stalls::new(vec![(10 * P + 600_000, 149_999)])));
     }
 }

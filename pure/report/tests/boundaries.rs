@@ -9,7 +9,7 @@ use recorded::{BEGIN, MS, OUTPUT, PROCESSING, RECORDING, plan};
 use taut_event::file::Run;
 use taut_event::{Kind, Record};
 use taut_plan::{ClassPlan, Plan, Term};
-use taut_report::blame::PROBE_PERIOD_NS;
+use taut_report::blame::{PROBE_PERIOD_NS, UNSEEN_TIMES};
 use taut_report::{Breach, Cause, Report, Verdict, Warning};
 use taut_time::{Duration, Instant};
 
@@ -66,7 +66,15 @@ impl Case {
 
     /// A probe that woke late accounts for exactly [from, to].
     fn stall(self, from: u64, to: u64) -> Self {
-        let lateness = (to - from).checked_sub(PROBE_PERIOD_NS).expect("longer than the probe's period");
+        let most = (to - from).checked_sub(PROBE_PERIOD_NS).expect("longer than the probe's period");
+        assert!(
+            UNSEEN_TIMES * most >= PROBE_PERIOD_NS,
+            "a wake that accounts for the whole period before it"
+        );
+        self.late_wake(to, most)
+    }
+
+    fn late_wake(self, to: u64, lateness: u64) -> Self {
         self.put(Kind::Stall, to, 0, 0, lateness)
     }
 
@@ -264,6 +272,18 @@ fn stalls() {
             &|ns| late(STALL + ns).stall(T, T + STALL).judged(END),
             "machine 1",
             "recording late, missed, stolen 2000000, unknown",
+        ),
+        (
+            "a late wake explains four times its lateness",
+            &|ns| late(4 * 150_000 + ns).late_wake(T + MS, 150_000).judged(END),
+            "machine 1",
+            "recording late, stolen 600000, unknown",
+        ),
+        (
+            "and a period more than its lateness",
+            &|ns| late(MS + 500_000 + ns).late_wake(T + 1_800_000, 500_000).judged(END),
+            "machine 1",
+            "recording late, stolen 1500000, unknown",
         ),
         (
             "a stall behind the completion",
