@@ -57,7 +57,6 @@ static MISTAKES: &[Mistake] = &[
     slip("[payloads]", "Battery = { fields", "Battery = { feilds", codes::UNKNOWN_KEY, "feilds"),
     slip("[payloads]", "\"u32\"", "\"u8\"", codes::BAD_LAYOUT, "\"f32\""),
     slip("[services.sound]", "persistent", "persistnt", codes::UNKNOWN_KEY, "persistnt"),
-    slip("[services.care]", "\"64KiB\"", "\"64GiB\"", codes::MEMORY_EXCEEDED, "\"64MiB\""),
     // Resources and critical sections.
     slip("[resources.gains]", "\"srp\"", "\"pip\"", codes::UNKNOWN_WORD, "\"pip\""),
     slip("[tasks.recording]", "\"gains\"", "\"gain\"", codes::DANGLING_NAME, "\"gain\""),
@@ -224,8 +223,6 @@ type Name = (&'static str, &'static str);
 static HIDES: &[(&[Name], Name)] = &[
     // Whether 7 is among cores of which one cannot be read.
     (&[("[platform]", "[0, \"2\"]")], ("[tasks.recording]", "core = 7")),
-    // Whether 64 GiB are too much for a limit that cannot be read.
-    (&[("[platform]", "\"64MB\"")], ("[services.care]", "\"64GiB\"")),
     // Whether a payload is a multiple of its largest field, when that field's size is not known.
     (&[("[payloads]", "frame = \"u9\"")], ("[payloads]", "\"u8*177\"")),
     // What stands under a misnamed key is not taken for a value of the key that may be meant.

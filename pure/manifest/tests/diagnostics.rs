@@ -125,7 +125,6 @@ fn many_mistakes_in_one_go() {
         [
             "TAUT0303 4:8 \"Cochlear\"",
             "TAUT0502 8:17 0",
-            "TAUT0504 9:10 \"1MiB\"",
             "TAUT0108 10:24 \"ignore\"",
             "TAUT0413 13:43 \"u64\"",
             "TAUT0302 20:11 \"sond\"",

@@ -8,11 +8,12 @@ use taut_manifest::{Loaded, Source, explain, load, render};
 use taut_model::{Code, codes};
 
 /// Raised by the analysis, by the plan, or by more entries than a page can show.
-const WITHOUT_EXAMPLE: [Code; 13] = [
+const WITHOUT_EXAMPLE: [Code; 14] = [
     codes::DEADLINE_MISSED,
     codes::CORE_OVERLOADED,
     codes::CHAIN_TOO_SLOW,
     codes::NOT_SHOWN,
+    codes::MEMORY_EXCEEDED,
     codes::LOCKING_MISFIT,
     codes::NESTED_GLOBAL,
     codes::SERVER_LATE,

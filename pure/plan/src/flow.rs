@@ -182,13 +182,19 @@ pub(crate) fn realise(
     let from_real_time = model.is_real_time(channel.writer);
     match (channel.capacity, needed) {
         (Some(capacity), Some((needed, how))) if u64::from(capacity) < needed && from_real_time => {
-            realisation.capacity = capacity;
+            let fits = u32::try_from(needed).ok().filter(|needed| *needed <= CAPACITY_MAX);
+            // What it would have to be is what memory is asked for.
+            realisation.capacity = fits.unwrap_or(capacity);
             let message = format!("queue `{}` can be full when its writer sends", channel.name);
             let text = format!("holds {capacity}, {needed} can wait");
+            let help = match fits {
+                Some(needed) => format!("use `capacity = {needed}`, or \"auto\""),
+                None => format!("at most {CAPACITY_MAX} fit: let its reader run more often"),
+            };
             faults.push(
                 Fault::error(codes::BAD_CAPACITY, message, Place::value(at("capacity")), text)
                     .note(how)
-                    .help(format!("use `capacity = {needed}`, or \"auto\"")),
+                    .help(help),
             );
         }
         (Some(capacity), _) => realisation.capacity = capacity,

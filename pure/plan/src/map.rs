@@ -147,15 +147,44 @@ pub(crate) fn totals(
         let message = "the plan needs more memory than the platform gives";
         let place = taut_model::Place::value("platform.memory");
         let text = format!("gives {limit}, {total} bytes are needed");
+        let mut fault = Fault::error(codes::MEMORY_EXCEEDED, message, place, text);
+        for (path, size) in largest(model) {
+            fault = fault.also(taut_model::Place::value(path), format!("takes {size}"));
+        }
         faults.push(
-            Fault::error(codes::MEMORY_EXCEEDED, message, place, text)
+            fault
                 .note(format!(
                     "scopes and channels {process}, segment {segment}, stacks and trace rings {runtime}"
                 ))
-                .help(format!("give at least \"{}MiB\", or shrink a scope", total.div_ceil(1 << 20))),
+                .help(format!("give at least \"{}\", or shrink a scope", whole(total))),
         );
     }
     Ok(MemoryPlan { process, segment, runtime, total: Size::from_bytes(total), limit })
+}
+
+/// The least in whole MiB that is enough; in bytes where those would not fit in 64 bits.
+fn whole(bytes: u64) -> String {
+    const MIB: u64 = 1 << 20;
+    match bytes.checked_next_multiple_of(MIB) {
+        Some(whole) => format!("{}MiB", whole / MIB),
+        None => format!("{bytes}B"),
+    }
+}
+
+/// The three largest scopes: their paths in the manifest.
+fn largest(model: &Model) -> Vec<(String, Size)> {
+    let mut scopes = Vec::new();
+    for service in model.services() {
+        scopes.push((format!("services.{}.persistent", service.name), service.persistent));
+    }
+    for (_, task, of) in model.real_time() {
+        scopes.push((format!("tasks.{}.memory.persistent", task.name), of.persistent));
+        scopes.push((format!("tasks.{}.memory.release", task.name), of.release));
+    }
+    scopes.retain(|(_, size)| *size > Size::ZERO);
+    scopes.sort_by_key(|(_, size)| std::cmp::Reverse(*size));
+    scopes.truncate(3);
+    scopes
 }
 
 impl Map {

@@ -282,7 +282,7 @@ fn capacity(channel: &ChannelDraft, faults: &mut Faults<'_>) {
         faults.push(
             Fault::error(codes::BAD_CAPACITY, message, place, format!("holds {capacity}"))
                 .also(at(channel, "sends-per-release"), format!("{burst} at once"))
-                .help(format!("use at least {burst}, or \"auto\"")),
+                .help("write \"auto\" to have it sized by the analysis"),
         );
     }
 }

@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Cores, priorities on them, and memory.
+//! Cores, and priorities on them.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::faults::Faults;
 use crate::{
-    CAPACITY_MAX, ClassDraft, Draft, Executor, Fault, Kind, Mechanism, PAYLOAD_BYTES_MAX, PRIORITY_MAX,
-    Place, RealTimeDraft, SAFE_STATE_MAX, STAMP_BYTES, Scheduler, Size, codes,
+    ClassDraft, Draft, Executor, Fault, PRIORITY_MAX, Place, RealTimeDraft, SAFE_STATE_MAX, Scheduler, codes,
 };
 
 pub(super) fn check(draft: &Draft, faults: &mut Faults<'_>) {
     lists(draft, faults);
     owned(draft, faults);
     priorities(draft, faults);
-    memory(draft, faults);
     executor(draft, faults);
     safe_state(draft, faults);
 }
@@ -210,71 +208,4 @@ fn priorities(draft: &Draft, faults: &mut Faults<'_>) {
             );
         }
     }
-}
-
-/// Scopes and channels fit into what may be locked. The runtime's own part is added by the plan. What is faulty
-/// counts as nothing or as the least that it can be, so that what is told is true whatever it should have been.
-fn memory(draft: &Draft, faults: &mut Faults<'_>) {
-    let sum =
-        |sizes: &mut dyn Iterator<Item = Size>| -> u128 { sizes.map(|s| u128::from(s.as_bytes())).sum() };
-    let services = sum(&mut draft.services.iter().map(|s| s.persistent));
-    let persistent = sum(&mut real_time(draft).map(|(_, task)| task.persistent));
-    let release = sum(&mut real_time(draft).map(|(_, task)| task.release));
-    let payloads = draft.payloads.iter().map(|payload| {
-        let size = payload.size().filter(|size| *size <= PAYLOAD_BYTES_MAX);
-        (payload.name.as_str(), size.unwrap_or(0))
-    });
-    let payloads = payloads.collect::<HashMap<_, _>>();
-    let channels = draft.channels.iter().map(|channel| {
-        let value = payloads.get(channel.payload.as_str()).copied().unwrap_or(0).saturating_add(STAMP_BYTES);
-        let capacity = channel.capacity.and_then(|capacity| u32::try_from(capacity).ok());
-        let capacity = capacity.filter(|capacity| *capacity <= CAPACITY_MAX);
-        let capacity = capacity.unwrap_or(channel.sends_per_release.min(CAPACITY_MAX));
-        let bytes = match channel.kind {
-            _ if faults.wrong(&format!("channels.{}.kind", channel.name)) => Some(0),
-            Kind::State => Mechanism::Sdrtw.bytes(value, 1, 0),
-            Kind::Queue => Mechanism::Qrtr.bytes(value, capacity, 1),
-        };
-        u128::from(bytes.unwrap_or(u64::MAX))
-    });
-    let channels = channels.sum::<u128>();
-    let total = services + persistent + release + channels;
-    let limit = u128::from(draft.platform.memory.as_bytes());
-    if total <= limit {
-        return;
-    }
-    let mut fault = Fault::error(
-        codes::MEMORY_EXCEEDED,
-        "scopes and channels need more memory than the platform gives",
-        Place::value("platform.memory"),
-        format!("gives {}, at least {total} bytes are needed", draft.platform.memory),
-    );
-    for (path, size) in largest(draft) {
-        fault = fault.also(Place::value(path), format!("takes {size}"));
-    }
-    let mib = total.div_ceil(1 << 20);
-    faults.push(
-        fault
-            .note(format!(
-                "{services} B of services + {persistent} B persistent + {release} B release scopes of tasks + \
-                 {channels} B of channels = {total} B"
-            ))
-            .help(format!("give at least \"{mib}MiB\", or shrink a scope")),
-    );
-}
-
-/// The three largest scopes.
-fn largest(draft: &Draft) -> Vec<(String, Size)> {
-    let mut scopes = Vec::new();
-    for service in &draft.services {
-        scopes.push((format!("services.{}.persistent", service.name), service.persistent));
-    }
-    for (name, task) in real_time(draft) {
-        scopes.push((format!("tasks.{name}.memory.persistent"), task.persistent));
-        scopes.push((format!("tasks.{name}.memory.release"), task.release));
-    }
-    scopes.retain(|(_, size)| *size > Size::ZERO);
-    scopes.sort_by_key(|(_, size)| std::cmp::Reverse(*size));
-    scopes.truncate(3);
-    scopes
 }
