@@ -104,7 +104,7 @@ fn limits(plan: &Plan, subjects: &[Option<usize>]) -> Vec<(usize, Limit)> {
 fn of_set(record: &Record, subjects: &[Option<usize>]) -> Option<Record> {
     match record.kind {
         // Of no task: what is replayed has the same cores, servers and resources.
-        Kind::Begin | Kind::Budget | Kind::Ceiling | Kind::CoreLost => Some(*record),
+        Kind::Begin | Kind::Budget | Kind::Beside | Kind::Ceiling | Kind::CoreLost => Some(*record),
         // Their subjects are no tasks.
         Kind::End
         | Kind::Send

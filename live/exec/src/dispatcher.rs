@@ -44,6 +44,7 @@ pub(crate) fn dispatch(
             continue;
         };
         let now_ns = clock::monotonic_ns();
+        shared.held(NONE, inside.state().look_at_server(now_ns));
         bells.look();
         shared.tell_back(&mut inside, now_ns);
         let mut resumed = None;

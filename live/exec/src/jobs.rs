@@ -168,6 +168,9 @@ pub(crate) struct Task {
     pub(crate) began_ns: u64,
     /// How often it may be looked what it has used of its budget.
     pub(crate) looks_left: u8,
+    /// The processor time that its thread, and the one that has its place, had used when its server was told of time last, none
+    /// before the first time; less what threads used that have its place no longer, so it may be below 0.
+    pub(crate) seen_ns: Option<i64>,
     /// That it is used up has been told.
     pub(crate) exhausted: bool,
     /// Whether its job goes on below all others, as soon as it holds nothing.
@@ -216,6 +219,7 @@ impl Task {
             limit_ns: setup.limit.map_or(u64::MAX, Duration::as_ns),
             began_ns: NEVER,
             looks_left: LOOKS,
+            seen_ns: None,
             exhausted: false,
             sinks: false,
             wants,
@@ -242,8 +246,13 @@ impl Task {
     pub(crate) fn begin(&mut self, arrived: Arrived) {
         (self.job, self.active) = (arrived, true);
         (self.killed, self.exhausted, self.sinks) = (false, false, false);
-        (self.began_ns, self.looks_left) = (NEVER, LOOKS);
+        (self.began_ns, self.looks_left, self.seen_ns) = (NEVER, LOOKS, None);
         self.budget.renew();
+    }
+
+    /// As [`Task::seen_ns`] the field, of a job that has begun.
+    pub(crate) fn seen_ns(&self) -> i64 {
+        self.seen_ns.unwrap_or(self.began_ns as i64)
     }
 
     /// Whether its locks need more than the local rule's word.

@@ -17,6 +17,9 @@
 //! to run only when the thread does not want to, and then it says so, before anything below it runs. A thread that has
 //! been called back, or waits, is an ordinary one, which runs when nothing of the core does.
 //!
+//! **What is charged** to the server is processor time of the two, see `State::look_at_server`. Neither sleeps meanwhile: the job
+//! would be complete.
+//!
 //! **Who calls it back**: whoever decides that the job runs without a budget, on the dispatcher's side or on that of a
 //! job that is complete; the dispatcher, when others have waited in the same server for a period, and when everything stops.
 //!
@@ -25,7 +28,7 @@
 use taut_sys::{clock, thread};
 
 use crate::job::Job;
-use crate::ladder::NONE;
+use crate::ladder::{NONE, Worker};
 use crate::settle::Caller;
 use crate::state::State;
 
@@ -58,7 +61,7 @@ impl Job<'_> {
             }
         }
         let mut inside = shared.enter(worker, task);
-        inside.state().ladder.call_back(worker);
+        inside.state().call_back(worker, task);
         inside.leave_and_call();
     }
 }
@@ -70,9 +73,22 @@ impl State {
         let lends = slot.lends && !self.spare && !self.stopping;
         if lends {
             slot.lent_ns = now_ns;
+            // What it uses from now on is the server's.
+            slot.seen_ns = Some(slot.seen_ns().saturating_add_unsigned(clock::cpu_ns_of(tid)));
             self.ladder.lend(worker, tid);
         }
         lends
+    }
+
+    /// Who has the place of a job, if it is lent, has it no longer.
+    fn call_back(&mut self, worker: u32, task: u32) {
+        let Some(&Worker { lent, .. }) = self.ladder.workers.get(worker as usize) else { return };
+        if lent == 0 {
+            return;
+        }
+        let slot = &mut self.tasks[task as usize];
+        slot.seen_ns = Some(slot.seen_ns().saturating_sub_unsigned(clock::cpu_ns_of(lent)));
+        self.ladder.call_back(worker);
     }
 
     /// Calls back who has the place of the job that runs, if it is not to have it any more.
@@ -86,7 +102,7 @@ impl State {
             self.serving.has_others(slot.server) && slot.lent_ns.saturating_add(period_ns) <= now_ns
         };
         if self.spare || caller == Caller::Above && (self.stopping || others_wait()) {
-            self.ladder.call_back(slot.worker);
+            self.call_back(slot.worker, self.chosen);
         }
     }
 

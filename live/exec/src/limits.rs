@@ -12,8 +12,8 @@ use crate::state::{NEVER, State};
 
 /// So little of a budget is none: to look again takes as long.
 const LEAST_LEFT: Duration = Duration::from_us(50);
-/// How often it is looked whether a job that has had its budget by the clock used it up. So that looking ends, even if it
-/// takes all the time that is left.
+/// How often it is looked whether a job that has had its budget by the clock used it up, or that of its server. So that
+/// looking ends, even if it takes all the time that is left.
 pub(crate) const LOOKS: u8 = 32;
 
 impl State {
@@ -33,6 +33,33 @@ impl State {
         }
         let Self { rule, background, tasks, .. } = self;
         Ok(background.decide_leaving(rule, |task| tasks[task].sinks))
+    }
+
+    /// Before servers are told of time: what others had of it, of whom this core does not know, is not charged to the server
+    /// that has the core. Its threads' own processor time tells, where there is enough of it to be worth a look.
+    pub(crate) fn look_at_server(&mut self, now_ns: u64) -> Result<(), Misuse> {
+        let Some((server, task, passed_ns)) = self.serving.running(&self.rule, now_ns) else { return Ok(()) };
+        let Some(slot) = self.tasks.get_mut(task) else { return Ok(()) };
+        let Some(worker) = self.ladder.workers.get(slot.worker as usize) else { return Ok(()) };
+        let own_ns = if slot.began_ns == NEVER {
+            // Its thread has not come to begin it.
+            0
+        } else if passed_ns < LEAST_LEFT.as_ns() || slot.looks_left == 0 {
+            slot.seen_ns = Some(slot.seen_ns().saturating_add_unsigned(passed_ns));
+            return Ok(());
+        } else {
+            let lent_ns = if worker.lent == 0 { 0 } else { clock::cpu_ns_of(worker.lent) };
+            let used_ns = clock::cpu_ns_of(worker.tid).saturating_add(lent_ns) as i64;
+            let before_ns = slot.seen_ns.replace(used_ns).unwrap_or(slot.began_ns as i64);
+            used_ns.saturating_sub(before_ns).max(0) as u64
+        };
+        let others_ns = passed_ns.saturating_sub(own_ns);
+        if others_ns < LEAST_LEFT.as_ns() || slot.looks_left == 0 {
+            return Ok(());
+        }
+        slot.looks_left -= 1;
+        self.log.beside(now_ns, self.serving.subjects[server], others_ns);
+        self.serving.pass_beside(&mut self.rule, others_ns, now_ns)
     }
 
     #[cold]

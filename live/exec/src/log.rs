@@ -79,6 +79,13 @@ impl Log {
         }
     }
 
+    /// Of a server in whose turn others had the core.
+    pub(crate) fn beside(&mut self, at: u64, subject: u16, others_ns: u64) {
+        if self.level >= Level::Jobs {
+            self.put_as(at, Kind::Beside, subject, 0, others_ns);
+        }
+    }
+
     /// Of the core as a whole.
     pub(crate) fn core(&mut self, at: u64, kind: Kind, job: u64, value: u64) {
         if self.level >= Level::Jobs {

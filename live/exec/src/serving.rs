@@ -107,8 +107,10 @@ pub(crate) struct Serving {
     pub(crate) subjects: Box<[u16]>,
     /// Which had a turn before the last decision.
     turns: Box<[bool]>,
-    /// Whether it was time to look at one.
+    /// Whether it was time to look at one, or others were found to have had the core.
     due: bool,
+    /// The latter, since the last decision.
+    beside: bool,
     refills: Box<[Periods]>,
 }
 
@@ -170,6 +172,7 @@ impl Serving {
             subjects,
             turns: places(false, setups.len()),
             due: false,
+            beside: false,
             refills: setups.iter().map(ServerSetup::periods).collect(),
         })
     }
@@ -215,9 +218,27 @@ impl Serving {
         Ok(task)
     }
 
+    /// The server that has the core, whose job runs in its place, and for how long since it was told of time last.
+    pub(crate) fn running(&self, rule: &impl Scheduler, now_ns: u64) -> Option<(usize, usize, u64)> {
+        let server = self.servers.running(rule)?;
+        let since_ns = self.servers.seat(server)?.server().now().as_ns();
+        Some((server, self.task(self.tasks + server)?, now_ns.saturating_sub(since_ns)))
+    }
+
+    /// Somebody else had the core for so long of that.
+    pub(crate) fn pass_beside(
+        &mut self,
+        rule: &mut impl Scheduler,
+        others_ns: u64,
+        now_ns: u64,
+    ) -> Result<(), Misuse> {
+        self.beside = true;
+        self.servers.pass_beside(rule, Duration::from_ns(others_ns), Instant::from_ns(now_ns))
+    }
+
     /// Before a decision: which servers have a turn, and whether it is time to look at them.
     pub(crate) fn note_turns(&mut self, rule: &impl Scheduler, now_ns: u64) {
-        self.due = self.next_ns(rule).is_some_and(|next| next <= now_ns);
+        self.due = std::mem::take(&mut self.beside) || self.next_ns(rule).is_some_and(|next| next <= now_ns);
         for (server, turn) in self.turns.iter_mut().enumerate() {
             *turn = self.servers.has_turn(server);
         }

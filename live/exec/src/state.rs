@@ -286,7 +286,10 @@ impl State {
     pub(crate) fn complete(&mut self, worker: u32, now_ns: u64, used_ns: u64) -> Result<(), Misuse> {
         let task = match self.tasks.get(self.chosen as usize).map_or(NONE, |task| task.server) {
             NONE => self.background.complete(&mut self.rule)? as u32,
-            server => self.serving.served(&mut self.rule, server, now_ns)?,
+            server => {
+                self.look_at_server(now_ns)?;
+                self.serving.served(&mut self.rule, server, now_ns)?
+            }
         };
         self.account(now_ns);
         self.ladder.workers[worker as usize].task = NONE;

@@ -101,6 +101,9 @@ pub enum Kind {
     Stopped = 39,
     /// A real-time thread that is none of the application's had a core that is. See [`crate::Foreign`].
     Foreign = 40,
+    /// Threads that the core does not know of had it while a server had its turn, and the server is not charged for that. Before
+    /// what was told and decided at this instant. Subject: server; value: for how long (ns).
+    Beside = 42,
 }
 
 /// What a [`Kind::Counted`] record counts, in its job field.
@@ -127,7 +130,7 @@ impl Count {
 }
 
 impl Kind {
-    const ALL: [Self; 40] = [
+    const ALL: [Self; 41] = [
         Self::Begin,
         Self::Release,
         Self::Start,
@@ -168,6 +171,7 @@ impl Kind {
         Self::CoreMoved,
         Self::Stopped,
         Self::Foreign,
+        Self::Beside,
     ];
 
     /// Each at the place of its number.

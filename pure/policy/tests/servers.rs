@@ -255,3 +255,48 @@ fn requests_that_go_away() {
     assert_eq!(again.decide(at(16)), Ok(None));
     assert_eq!(again.next(), Some(at(22)), "as if it had asked since 12");
 }
+
+/// A server of 3 every 10 has the core from 0 to 8, but others that no rule knows of had it for 6 of those: it has 1 left, of
+/// the period that began last if they had it until then. By the clock it has none.
+#[test]
+fn what_others_had_is_not_charged() {
+    let core = |server: AnyServer| {
+        let list = queue::List::new([queue::Node::EMPTY; 1]);
+        let rule = FixedPriority::new(list, [Slot::EMPTY; 1], &[1]).unwrap();
+        (rule, taut_policy::server::Servers::new(0, vec![Seat::new(server)]))
+    };
+    for server in [polling(3, 10, 0), deferrable(3, 10, 0), sporadic(3, 10, 4)] {
+        let begun = || {
+            let (mut rule, mut servers) = core(server.clone());
+            servers.request(&mut rule, 0, at(0)).unwrap();
+            assert_eq!(servers.decide(&mut rule, at(0)), Ok(Some(Turn::Server(0))));
+            (rule, servers)
+        };
+        let (mut rule, mut servers) = begun();
+        servers.pass_beside(&mut rule, ns(6), at(8)).unwrap();
+        assert_eq!(servers.decide(&mut rule, at(8)), Ok(Some(Turn::Server(0))));
+        assert_eq!(servers.next(&rule), Some(at(9)));
+        let (mut rule, mut servers) = begun();
+        servers.pass_beside(&mut rule, ns(4), at(8)).unwrap();
+        assert_eq!(servers.decide(&mut rule, at(8)), Ok(None), "1 more than it may");
+        let (mut rule, mut servers) = begun();
+        servers.pass_beside(&mut rule, ns(99), at(8)).unwrap();
+        assert!(servers.seat(0).unwrap().server().left() >= ns(3));
+        assert_eq!(servers.decide(&mut rule, at(8)), Ok(Some(Turn::Server(0))), "all of it, and no more");
+        let (mut rule, mut servers) = core(server.clone());
+        servers.pass_beside(&mut rule, ns(6), at(8)).unwrap();
+        assert_eq!(servers.seat(0).unwrap().server().now(), at(0), "it has not the core");
+    }
+}
+
+/// Over the beginning of a period: what was the server's counts as the last.
+#[test]
+fn what_others_had_counts_as_the_first() {
+    let list = queue::List::new([queue::Node::EMPTY; 1]);
+    let mut rule = FixedPriority::new(list, [Slot::EMPTY; 1], &[1]).unwrap();
+    let mut servers = taut_policy::server::Servers::new(0, vec![Seat::new(deferrable(3, 10, 0))]);
+    servers.request(&mut rule, 0, at(8)).unwrap();
+    servers.decide(&mut rule, at(8)).unwrap();
+    servers.pass_beside(&mut rule, ns(2), at(12)).unwrap();
+    assert_eq!(servers.seat(0).unwrap().server().left(), ns(1), "2 of the budget that came at 10");
+}

@@ -4,16 +4,20 @@
 //! What is counted of jobs: their own processor time, and what they must not do.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration as Time;
 
 use taut_event::{Count, Kind, Record};
+use taut_model::{Arrivals, Body, Scheduler, SetTask, TaskSet};
+use taut_sim::replay::Replay;
+use taut_sim::{CoreRule, Rules, Served, server};
 use taut_sys::{clock, thread};
 use taut_time::Duration;
 
 use super::{alone, busy, cpu, drained, postures};
 use crate::{
-    Job, Level, Outcome, Overrun, Posture, Protocol, Release, Resource, Rule, Setup, TaskSetup, Wanted,
+    Job, Level, Outcome, Overrun, Posture, Protocol, Refill, Release, Resource, Rule, ServerSetup, Setup,
+    TaskSetup, Wanted,
 };
 
 const RULES: [Rule; 4] = [Rule::Original, Rule::Immediate, Rule::Srp, Rule::Dfp];
@@ -194,16 +198,41 @@ fn what_the_executor_does_is_no_sleep() {
     }
 }
 
+/// Runs something beside a thread of somebody else, which takes the processor for 10 ms soon after `ours` was set; how often it
+/// did.
+fn beside<R>(ours: &AtomicBool, run: impl FnOnce() -> R) -> (u32, R) {
+    let over = AtomicBool::new(false);
+    std::thread::scope(|threads| {
+        let hog = threads.spawn(|| {
+            thread::set_affinity(&[cpu()]).unwrap();
+            thread::set_fifo(97).unwrap();
+            let mut times = 0;
+            // Ends by itself, whatever becomes of the others.
+            let give_up_ns = clock::monotonic_ns() + 3_000_000_000;
+            while !over.load(Ordering::Acquire) && clock::monotonic_ns() < give_up_ns {
+                sleep(300);
+                if ours.swap(false, Ordering::Acquire) {
+                    busy(10_000_000);
+                    times += 1;
+                }
+            }
+            times
+        });
+        let ran = run();
+        over.store(true, Ordering::Release);
+        (hog.join().unwrap(), ran)
+    })
+}
+
 /// A thread of somebody else has the processor meanwhile: that is not the job's time, and not its budget.
 #[test]
 fn what_others_had_is_not_the_jobs() {
     let _alone = alone();
     for wanted in postures().into_iter().filter(|wanted| *wanted == Wanted::Strict) {
-        let over = AtomicBool::new(false);
         let ours = AtomicBool::new(false);
         let mut setup = Setup::new();
         let core = setup.core(cpu(), Rule::Immediate);
-        let (began, at) = (&ours, cpu());
+        let began = &ours;
         let own = TaskSetup::new("t", every(50_000)).budget(Duration::from_ms(4)).overrun(Overrun::KillJob);
         setup.task(core, own, move |_: &mut Job<'_>| {
             began.store(true, Ordering::Release);
@@ -211,26 +240,8 @@ fn what_others_had_is_not_the_jobs() {
             while clock::thread_cpu_ns() < end_ns {}
         });
         let mut drain = setup.record(core, Level::All, 1 << 16);
-        let (stood, outcome) = std::thread::scope(|threads| {
-            let hog = threads.spawn(|| {
-                thread::set_affinity(&[at]).unwrap();
-                thread::set_fifo(97).unwrap();
-                let mut times = 0;
-                // Ends by itself, whatever becomes of the others.
-                let give_up_ns = clock::monotonic_ns() + 3_000_000_000;
-                while !over.load(Ordering::Acquire) && clock::monotonic_ns() < give_up_ns {
-                    sleep(300);
-                    if ours.swap(false, Ordering::Acquire) {
-                        busy(10_000_000);
-                        times += 1;
-                    }
-                }
-                times
-            });
-            let (_, outcome) = setup.run(wanted, |_| std::thread::sleep(Time::from_millis(500))).unwrap();
-            over.store(true, Ordering::Release);
-            (hog.join().unwrap(), outcome)
-        });
+        let (stood, outcome) =
+            beside(&ours, || setup.run(wanted, |_| std::thread::sleep(Time::from_millis(500))).unwrap().1);
         let task = outcome.tasks[0];
         assert!(stood > 3 && task.completed > 3, "{stood} {outcome:?}");
         assert!(task.response_max_ns > 12_000_000, "the hog was there: {outcome:?}");
@@ -242,6 +253,117 @@ fn what_others_had_is_not_the_jobs() {
         // Where the machine stands still, nobody can tell whose time that is.
         let median = used[used.len() / 2];
         assert!((2_000_000..3_000_000).contains(&median), "{used:?}");
+    }
+}
+
+const SHARE: (Duration, Duration) = (Duration::from_ms(4), Duration::from_ms(50));
+
+/// One task in a server, or a thread that it lends its place to, beside another thread that has the processor for 10 ms of each
+/// period, and a task below that takes what a server without a budget leaves. How often that thread came, and the records.
+fn beside_a_server(wanted: Wanted, refill: Refill, lends: bool) -> (u32, Vec<Record>) {
+    let (ours, over, tid) = (AtomicBool::new(false), AtomicBool::new(false), AtomicI32::new(0));
+    let (ours, lent) = (&ours, &tid);
+    let mut setup = Setup::new();
+    let core = setup.core(cpu(), Rule::Immediate);
+    let server = setup.server(core, ServerSetup::new("s", refill, SHARE.0, SHARE.1).priority(5));
+    let served = TaskSetup::new("t", if lends { Release::Polled } else { every(50_000) }).served_by(server);
+    setup.task(core, if lends { served.lends() } else { served }, move |job: &mut Job<'_>| {
+        ours.store(true, Ordering::Release);
+        if lends {
+            return job.lend(lent.load(Ordering::Acquire));
+        }
+        let end_ns = clock::thread_cpu_ns() + 2_000_000;
+        while clock::thread_cpu_ns() < end_ns {}
+    });
+    let below = TaskSetup::new("below", every(50_000)).overrun(Overrun::SkipNext);
+    setup.task(core, below, |_: &mut Job<'_>| busy(30_000_000));
+    let mut drain = setup.record(core, Level::All, 1 << 16);
+    let (stood, begin) = std::thread::scope(|threads| {
+        threads.spawn(|| {
+            thread::set_affinity(&[cpu()]).unwrap();
+            tid.store(thread::tid(), Ordering::Release);
+            while lends && !over.load(Ordering::Acquire) {}
+        });
+        while tid.load(Ordering::Acquire) == 0 {
+            std::thread::yield_now();
+        }
+        let ran = beside(ours, || {
+            let wait = |exec: &crate::Exec<'_>| {
+                std::thread::sleep(Time::from_millis(500));
+                exec.origin()
+            };
+            setup.run(wanted, wait)
+        });
+        over.store(true, Ordering::Release);
+        (ran.0, ran.1.unwrap().0)
+    });
+    let mut records = vec![Record { at: begin, kind: Kind::Begin, cpu: 0, subject: 0, job: 0, value: 0 }];
+    records.extend(drained(&mut drain));
+    (stood, records)
+}
+
+/// Whether the simulator decides as in the records.
+fn is_replayed(refill: Refill, lends: bool, records: &[Record]) -> bool {
+    let task = |name: &str, priority, arrivals| SetTask {
+        name: name.to_owned(),
+        core: 0,
+        priority,
+        arrivals,
+        period: SHARE.1,
+        deadline: SHARE.1,
+        jitter: Duration::ZERO,
+        body: Body::Anywhere { cost: Duration::from_us(1), requests: Vec::new() },
+    };
+    let served = task("t", 5, if lends { Arrivals::Sporadic } else { Arrivals::Periodic });
+    let tasks = vec![served, task("below", 1, Arrivals::Periodic), task("s", 5, Arrivals::Sporadic)];
+    let set = TaskSet::new(vec![Scheduler::FixedPriority], Vec::new(), tasks).unwrap();
+    let kind = match refill {
+        Refill::Polling => server::Kind::Polling,
+        Refill::Deferrable => server::Kind::Deferrable,
+        Refill::Sporadic => server::Kind::Sporadic,
+    };
+    let served = [Served { task: 2, kind, budget: SHARE.0, period: SHARE.1, serves: vec![0] }];
+    let rules = Rules { cores: vec![CoreRule::Immediate], resources: Vec::new() };
+    let replayed = Replay::new(&set, &rules).servers(&served).run(records, &mut ()).unwrap();
+    if !replayed.is_equal() {
+        println!("{refill:?} {lends}: {:?}", replayed.cores);
+    }
+    replayed.is_equal()
+}
+
+/// What a thread of somebody else had is not charged to a server, nor to a thread that has a place in one; and the simulator,
+/// which the records tell of it, decides the same.
+#[test]
+fn what_others_had_is_not_the_servers() {
+    let _alone = alone();
+    for wanted in postures().into_iter().filter(|wanted| *wanted == Wanted::Strict) {
+        for (refill, lends) in [
+            (Refill::Polling, false),
+            (Refill::Deferrable, false),
+            (Refill::Sporadic, false),
+            (Refill::Deferrable, true),
+        ] {
+            let (stood, records) = beside_a_server(wanted, refill, lends);
+            let at = |kind| {
+                let of = records.iter().filter(move |record| (record.kind, record.subject) == (kind, 0));
+                of.map(|record| record.at.as_ns())
+            };
+            let mut took: Vec<u64> =
+                at(Kind::Start).zip(at(Kind::Complete)).map(|(start, complete)| complete - start).collect();
+            took.sort_unstable();
+            let beside = sum(&records, Kind::Beside, None);
+            let which = format!("{refill:?} {lends}: {beside} ns in {stood} times, jobs took {took:?}");
+            assert!(stood > 3 && took.len() > 3, "{which}");
+            assert!(beside > 9_000_000 * u64::from(stood), "{which}");
+            // Where the machine stands still, nobody can tell whose time that is. One job is complete 2 ms after the 10 ms that were
+            // not its own, the other one, of which the whole budget is used, 4 ms and the 30 ms of the one below.
+            let (least, most) = if lends { (43_500_000, 46_000_000) } else { (12_000_000, 15_000_000) };
+            assert!((least..most).contains(&took[took.len() / 2]), "{which}");
+            assert!(is_replayed(refill, lends, &records), "{which}");
+            let told: Vec<Record> =
+                records.iter().filter(|record| record.kind != Kind::Beside).copied().collect();
+            assert!(!is_replayed(refill, lends, &told), "told of nothing: {which}");
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use core::marker::PhantomData;
 
-use taut_time::Instant;
+use taut_time::{Duration, Instant};
 
 use super::Server;
 use crate::{Misuse, Scheduler, Store};
@@ -207,6 +207,25 @@ impl<B: Server, V: Store<Seat<B>>> Servers<B, V> {
         Ok(())
     }
 
+    /// Others, of whom the rule does not know, had the core for so long since the server that has it was told of time last:
+    /// it has used the rest only. Which part of the time was whose nobody knows; what was the server's counts as the
+    /// last. Nothing changes if a task has the core. As two steps of the server, and one of the rule.
+    ///
+    /// # Errors
+    /// What the rule refuses: it does not know all servers, or they were touched.
+    pub fn pass_beside(
+        &mut self,
+        rule: &mut impl Scheduler,
+        others: Duration,
+        now: Instant,
+    ) -> Result<(), Misuse> {
+        let Some(server) = self.running(rule) else { return Ok(()) };
+        let seat = self.seats.as_mut().get_mut(server).ok_or(Misuse::Task)?;
+        let until = seat.server.now().checked_add(others).map_or(now, |until| until.min(now));
+        seat.server.pass(until, false);
+        self.pass(rule, server, now)
+    }
+
     /// Who has the core from now on. As a step of each server, and two of the rule for each that begins or ends its turn.
     ///
     /// # Errors
@@ -262,7 +281,7 @@ impl<B: Server, V: Store<Seat<B>>> Servers<B, V> {
     }
 
     /// The server that has the core.
-    fn running(&self, rule: &impl Scheduler) -> Option<usize> {
+    pub fn running(&self, rule: &impl Scheduler) -> Option<usize> {
         rule.running()?.checked_sub(self.tasks)
     }
 

@@ -40,7 +40,7 @@
 //! job is ended is its own business, as is everything that it does.
 //!
 //! **Servers** decide by themselves; that somebody looked at one, as time gave it a turn or took it away, comes from outside,
-//! and what it may use then is compared.
+//! and what it may use then is compared. So does for how long threads that the core does not know of had it in a turn.
 //!
 //! **What is not compared**: values, misses, and what a core decided after it lost records; cores that share a resource with
 //! it end with it. Each core says how far it was compared.

@@ -39,7 +39,8 @@ impl Tape {
                 match item.what {
                     What::Told(_) => drop(told.insert((item.task, item.job))),
                     What::Level(_) | What::Ceiling(..) => {}
-                    What::Skip(_) | What::Looked | What::Turn(..) | What::Nothing | What::End(_) => {}
+                    What::Skip(_) | What::Looked | What::Turn(..) | What::Beside(_) => {}
+                    What::Nothing | What::End(_) => {}
                     _ if told.contains(&(item.task, item.job)) => {}
                     _ => orphan = place + 1,
                 }

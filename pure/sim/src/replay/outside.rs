@@ -77,6 +77,11 @@ impl<S: Sink> Player<'_, S> {
                 self.lanes[core].turns.push((server, left));
                 return Ok(false);
             }
+            What::Beside(others) => {
+                // Nobody decides before what comes next at that instant.
+                let pass = self.simulation.pass_beside(core, others, at);
+                return pass.map(|()| false).map_err(|_| Refused::By(Some(End::Misuse { task })));
+            }
             What::Late(timed) => {
                 if timed {
                     self.look(core, at);

@@ -97,6 +97,8 @@ pub(super) enum What {
     UsedUp,
     /// A turn of a server, by position, begins or ends with time, and it may use so much at once.
     Turn(usize, u64),
+    /// Others had the core for so long (ns) in a server's turn.
+    Beside(u64),
     /// Another job of its task is due, and this one is demoted; whether a calendar said so.
     Late(bool),
     Start,
@@ -213,12 +215,15 @@ impl Tape {
             let timed = tape.timed.get(task).copied().unwrap_or(false);
             let time = record.at.as_ns();
             let what = match record.kind {
-                Kind::Budget if servers.get(usize::from(record.subject)).is_some() => {
+                Kind::Budget | Kind::Beside if servers.get(usize::from(record.subject)).is_some() => {
                     let at_time = (time < END_OF_TIME).then_some(time).ok_or(wrong(Flaw::Time))?;
                     let server = usize::from(record.subject);
                     let of = servers[server];
                     let core = set.tasks().get(of).ok_or(wrong(Flaw::Task(of)))?.core;
-                    let what = What::Turn(server, record.value);
+                    let what = match record.kind {
+                        Kind::Beside => What::Beside(record.value),
+                        _ => What::Turn(server, record.value),
+                    };
                     tape.put(core, Item { record: at, at: at_time, task: of, job: 0, what });
                     continue;
                 }
@@ -230,7 +235,7 @@ impl Tape {
                     continue;
                 }
                 // A server is no task.
-                Kind::Budget => {
+                Kind::Budget | Kind::Beside => {
                     for core in (0..cores).filter(|_| time < END_OF_TIME) {
                         tape.put(
                             core,

@@ -147,6 +147,14 @@ impl Simulation {
         }
     }
 
+    /// Others had a core for so long since the server that has it was told of time last.
+    pub(crate) fn pass_beside(&mut self, core: usize, others: u64, now: u64) -> Result<(), Misuse> {
+        let serving = self.serving.as_deref_mut().ok_or(Misuse::State)?;
+        let of_core = serving.cores[core].as_mut().ok_or(Misuse::State)?;
+        let rule = &mut self.state.cores[core];
+        of_core.servers.pass_beside(rule, Duration::from_ns(others), Instant::from_ns(now))
+    }
+
     /// What a server may use at once.
     pub(crate) fn left(&self, server: usize) -> Option<Duration> {
         let serving = self.serving.as_ref()?;
