@@ -108,6 +108,7 @@ impl Finding {
             }
             (Some("killed"), ..) => return signal.map_or(Self::Unrecorded, Self::Killed),
             (Some("exited" | "left"), ..) => return Self::Exited,
+            (Some("unwritten"), ..) => return Self::CutShort,
             (Some("limit" | "jobs" | "finish" | "start" | "again" | "best-effort"), ..) => {
                 return Self::Stuck;
             }
@@ -150,6 +151,7 @@ mod tests {
             (json!({"verdict": "broken", "ending": "killed"}), Finding::Unrecorded),
             (json!({"verdict": "broken", "ending": "exited", "exit_code": 0}), Finding::Exited),
             (json!({"verdict": "broken", "ending": "left"}), Finding::Exited),
+            (json!({"verdict": "broken", "ending": "unwritten", "exit_code": null}), Finding::CutShort),
             (json!({"verdict": "broken", "ending": "limit", "ended_by": "control"}), Finding::Stuck),
             (json!({"verdict": "broken", "ending": "jobs"}), Finding::Stuck),
             (

@@ -66,6 +66,9 @@ pub(crate) fn ended(recording: &Path, status: ExitStatus) -> std::io::Result<()>
     let ending = match (status.signal(), status.code()) {
         (Some(signal), _) => Ending::Killed(signal.unsigned_abs()),
         // The end that it recorded says more: a task overran, or panicked.
+        (None, Some(code)) if said == Ending::Unrecorded && code == i32::from(Ending::EXIT_UNWRITTEN) => {
+            Ending::Unwritten
+        }
         (None, Some(code))
             if said == Ending::Unrecorded || code != 0 && said.is_own() && run.unwritten == 0 =>
         {

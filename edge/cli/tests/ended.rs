@@ -87,6 +87,9 @@ fn only_an_end_of_its_own_is_kept() {
         (none, 0, "kill -KILL $$", 4, 1, "killed", "ended by SIGKILL (signal 9)"),
         (none, 0, "kill -XFSZ $$", 4, 1, "killed", "ended by SIGXFSZ (signal 25)"),
         (none, 0, "exit 0", 1, 1, "exited", "ended by itself (exit code 0) before its run did"),
+        // As the runtime does where a limit on the size of files comes in between.
+        (none, 0, "exit 5", 5, 1, "unwritten", "the rest of the recording could not be written"),
+        (Ending::Done, 0, "exit 5", 5, 1, "exited", "did not end in order: exit code 5"),
         // The writer was ended inside of its last blocks.
         (Ending::Done, 10, "kill -KILL $$", 4, 1, "killed", "ended by SIGKILL (signal 9)"),
         (none, 70, "kill -SEGV $$", 4, 1, "killed", "ended by SIGSEGV (signal 11)"),

@@ -33,6 +33,7 @@ pub fn start(setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>) -> E
                 Error::Load(LoadError::Stale { .. } | LoadError::Unproven(_)) => 1,
                 Error::Load(_) => 2,
                 Error::Maps(_) | Error::Privilege(_) | Error::System(_) | Error::Output(..) => 3,
+                Error::Unwritten(..) => taut_run::EXIT_UNWRITTEN,
                 _ => 4,
             })
         }

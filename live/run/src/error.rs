@@ -19,8 +19,8 @@ pub enum Error {
     System(taut_sys::Error),
     /// The output folder or the recording cannot be written.
     Output(std::path::PathBuf, std::io::Error),
-    /// The recording cannot be written.
-    Recording(std::io::Error),
+    /// The run is over, and the rest of its recording, with its end, could not be written.
+    Unwritten(std::path::PathBuf, std::io::Error),
     /// The manifest has no such name, or something else goes by it.
     NoSuch {
         /// What was looked for: task, channel, …
@@ -75,6 +75,10 @@ pub enum Error {
     Application(Box<dyn std::error::Error>),
 }
 
+/// The exit code of an application whose run ended with [`Error::Unwritten`]: by it `taut run` knows why the recording
+/// has no end.
+pub const EXIT_UNWRITTEN: u8 = taut_event::Ending::EXIT_UNWRITTEN;
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -86,7 +90,9 @@ impl fmt::Display for Error {
             }
             Self::System(error) => error.fmt(f),
             Self::Output(path, error) => write!(f, "cannot write {}: {error}", path.display()),
-            Self::Recording(error) => write!(f, "cannot write the recording: {error}"),
+            Self::Unwritten(path, error) => {
+                write!(f, "the rest of the recording {} could not be written: {error}", path.display())
+            }
             Self::NoSuch { what, name } => write!(f, "the manifest has no {what} `{name}`"),
             Self::Layout { channel, manifest, code } => write!(
                 f,

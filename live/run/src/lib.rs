@@ -40,7 +40,7 @@ pub use component::{Component, Receiver, Task};
 pub use control::{Control, Reason, State, Unknown};
 pub use create::Create;
 pub use endpoint::{Busy, Full, QueueReader, QueueWriter, StateReader, StateWriter};
-pub use error::Error;
+pub use error::{EXIT_UNWRITTEN, Error};
 pub use guard::{CountingAllocator, heap_uses};
 pub use job::{Caller, Failure, Job};
 pub use payload::Payload;

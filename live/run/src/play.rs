@@ -3,6 +3,7 @@
 
 //! The threads of an application, from their start to their end.
 
+use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread::{Builder, Scope as ThreadScope, ScopedJoinHandle};
@@ -55,6 +56,8 @@ pub(crate) struct Play<'p> {
     pub(crate) posture: &'p Posture,
     pub(crate) control: &'p Control,
     pub(crate) maps: &'p Maps,
+    /// Where the recording is written; empty if it is not.
+    pub(crate) recording: &'p Path,
 }
 
 /// A thread as the main thread sees it.
@@ -126,7 +129,8 @@ impl<'p> Play<'p> {
         // No two recordings on a machine begin at once.
         let (id, limit) = (clock::monotonic_ns(), config.record_limit);
         let head = Head { plan: lock, machine: &facts, id, limit };
-        let mut writer = Writer::new(sink, &head, drains).map_err(Error::Recording)?;
+        let mut writer = Writer::new(sink, &head, drains)
+            .map_err(|error| Error::Output(self.recording.to_owned(), error))?;
 
         let gate = Gate::default();
         let real_time: Vec<Hand> = (0..actors.len() + probes.len()).map(|_| Hand::default()).collect();
@@ -261,7 +265,7 @@ impl<'p> Play<'p> {
             }
             watched.map(|()| orderly)
         })?;
-        writer.finish().map_err(Error::Recording)?;
+        writer.finish().map_err(|error| Error::Unwritten(self.recording.to_owned(), error))?;
         Ok(orderly)
     }
 

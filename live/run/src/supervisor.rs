@@ -106,6 +106,7 @@ fn booted(
     control: &Control,
     mut posture: Posture,
 ) -> Result<Ending, Error> {
+    let recording = config.out.as_ref().map(|out| out.join(RECORDING));
     let maps = Maps::take(plan)?;
     if let Err(error) = memory::lock_all() {
         posture.lose(Guarantee::Memory, error);
@@ -131,16 +132,12 @@ fn booted(
     let hook = app.rest.take();
     let (parts, dispatch) = app.into_parts()?;
 
-    let recording = config.out.as_ref().map(|out| out.join(RECORDING));
-    let stage = Play { plan, posture: &posture, control, maps: &maps };
+    let path = recording.as_deref().unwrap_or(Path::new(""));
+    let stage = Play { plan, posture: &posture, control, maps: &maps, recording: path };
     let play = |observer: &mut dyn Observer| match &recording {
         Some(path) => {
-            let failed = |error| Error::Output(path.clone(), error);
-            let sink = create(path).map_err(failed)?;
-            stage.play(parts, dispatch, config, observer, sink, text).map_err(|error| match error {
-                Error::Recording(error) => failed(error),
-                other => other,
-            })
+            let sink = create(path).map_err(|error| Error::Output(path.clone(), error))?;
+            stage.play(parts, dispatch, config, observer, sink, text)
         }
         None => stage.play(parts, dispatch, config, observer, std::io::sink(), text),
     };

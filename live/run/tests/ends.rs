@@ -15,7 +15,7 @@ use std::time::{Duration as Span, Instant};
 
 use app::each;
 use taut_event::{Ending, Record, Stood};
-use taut_run::{Component, Failure, Job, RECORDING, Reason, Receiver, Task};
+use taut_run::{Component, Error, Failure, Job, RECORDING, Reason, Receiver, Task};
 use taut_sys::{signals, thread};
 use taut_time::Duration;
 
@@ -52,6 +52,11 @@ fn fault(kind: &str) {
         "block" => block(),
         "abort" => std::process::abort(),
         "overflow" => drop(std::hint::black_box(recurse(0))),
+        "file-limit" => {
+            let pid = std::process::id().to_string();
+            let limited = Command::new("prlimit").args(["--pid", &pid, "--fsize=100"]).status().unwrap();
+            assert!(limited.success());
+        }
         _ => {}
     }
 }
@@ -111,7 +116,7 @@ fn main() {
     if let Ok(kind) = std::env::var("TAUT_FAULT") {
         return application(kind);
     }
-    let tests: [(&str, fn()); 14] = [
+    let tests: [(&str, fn()); 15] = [
         ("without_a_fault_it_ends_in_order", without_a_fault_it_ends_in_order),
         ("a_job_ends_with_the_time_that_was_asked_for", a_job_ends_with_the_time_that_was_asked_for),
         (
@@ -132,6 +137,10 @@ fn main() {
         ("a_best_effort_task_that_does_not_return_is_left", a_best_effort_task_that_does_not_return_is_left),
         ("a_receiver_that_does_not_return_ends", a_receiver_that_does_not_return_ends),
         ("a_finish_that_does_not_return_ends", a_finish_that_does_not_return_ends),
+        (
+            "a_recording_that_cannot_be_written_to_its_end_is_an_error",
+            a_recording_that_cannot_be_written_to_its_end_is_an_error,
+        ),
     ];
     // As a harness says it: others count these lines.
     println!("\nrunning {} tests", tests.len());
@@ -173,6 +182,7 @@ fn application(kind: String) {
         }
     };
     let duration = std::env::var("TAUT_FOR").ok().map(|text| text.parse::<Duration>().unwrap());
+    let unwritten = kind == "file-limit";
     let outcome = app::run(&tables, duration, |app| {
         if kind == "start" {
             return app.task("tick", |_| Ok(Starts));
@@ -244,6 +254,12 @@ fn application(kind: String) {
             }))
         })
     });
+    if unwritten {
+        let error = outcome.ending.unwrap_err();
+        assert!(matches!(error, Error::Unwritten(..)), "{error}");
+        eprintln!("error: {error}");
+        return;
+    }
     let ending = outcome.ending.unwrap();
     assert!(ending.orderly);
     if overrun == "stop-app" {
@@ -294,6 +310,23 @@ struct Run<'r> {
     more_s: u64,
 }
 
+/// A thread whose signals come when they are meant to, though a job loops on each processor.
+struct Above;
+
+impl Above {
+    fn tasks() -> Self {
+        // Without the privilege the jobs are no real-time threads either.
+        let _ = thread::set_fifo(98);
+        Self
+    }
+}
+
+impl Drop for Above {
+    fn drop(&mut self) {
+        let _ = thread::set_other();
+    }
+}
+
 impl Run<'_> {
     /// With a policy that ends it, an earlier job may be late by a machine that stands still, and end it before: then again.
     fn end(self) -> Ended {
@@ -334,6 +367,7 @@ impl Run<'_> {
             said += &line;
         }
         let begun = Instant::now();
+        let _above = Above::tasks();
         for (number, ms) in self.after {
             std::thread::sleep(Span::from_millis(*ms));
             signals::kill(child.id(), *number).unwrap();
@@ -586,5 +620,14 @@ fn without_a_fault_it_ends_in_order() {
         assert_eq!(ended.status.code(), Some(0), "{}", ended.said);
         let ended = end("none", executor, "run-on", None, &[(signals::SIGTERM, 10)]);
         assert_eq!(ended.status.code(), Some(0), "{}", ended.said);
+    }
+}
+
+/// A limit on the size of files comes into force behind what is already written: the run goes on, and its end has no place.
+fn a_recording_that_cannot_be_written_to_its_end_is_an_error() {
+    for executor in EXECUTORS {
+        let ended = end("file-limit", executor, "run-on", Some("400ms"), &[]);
+        assert_eq!((ended.status.code(), ended.ending()), (Some(0), Ending::Unrecorded), "{}", ended.said);
+        assert!(ended.said.contains("could not be written: File too large"), "{}", ended.said);
     }
 }

@@ -36,11 +36,16 @@ pub enum Ending {
     Left,
     /// This best-effort task (its position in the plan) did not return, and it ended without it.
     BestEffort(u32),
+    /// The rest of what it recorded, its end with it, could not be written.
+    Unwritten,
     /// The records just end: nobody says how.
     Unrecorded,
 }
 
 impl Ending {
+    /// The exit code by which an application tells whoever started it of [`Ending::Unwritten`], which it cannot record.
+    pub const EXIT_UNWRITTEN: u8 = 5;
+
     /// Whether the run came to the end that was meant for it. Whatever else ended it kept the rest from being seen.
     pub fn is_own(self) -> bool {
         matches!(self, Self::Done | Self::Signal(_))
@@ -62,6 +67,7 @@ impl Ending {
             Self::Again(signal) => (10, signal),
             Self::Left => (11, 0),
             Self::BestEffort(task) => (12, task),
+            Self::Unwritten => (13, 0),
             Self::Unrecorded => return None,
         };
         Some(Record { at, kind: Kind::End, cpu: 0, subject: 0, job: number, value: value.into() })
@@ -87,6 +93,7 @@ impl Ending {
             10 => Some(Self::Again(value)),
             11 => Some(Self::Left),
             12 => Some(Self::BestEffort(value)),
+            13 => Some(Self::Unwritten),
             _ => None,
         }
     }
@@ -106,7 +113,7 @@ impl Ending {
 mod tests {
     use super::*;
 
-    const ALL: [Ending; 13] = [
+    const ALL: [Ending; 14] = [
         Ending::Done,
         Ending::Signal(15),
         Ending::Overrun(3),
@@ -120,6 +127,7 @@ mod tests {
         Ending::Again(2),
         Ending::Left,
         Ending::BestEffort(0),
+        Ending::Unwritten,
     ];
 
     #[test]
@@ -129,7 +137,7 @@ mod tests {
             assert_eq!((record.kind, record.at), (Kind::End, Instant::from_ns(9)));
             assert_eq!(Ending::from_record(&record), Some(ending));
             assert_eq!(Ending::from_record(&Record { kind: Kind::Begin, ..record }), None);
-            assert_eq!(Ending::from_record(&Record { job: 13, ..record }), None);
+            assert_eq!(Ending::from_record(&Record { job: 14, ..record }), None);
             assert_eq!(Ending::from_record(&Record { job: 1, value: 1 << 32, ..record }), None);
         }
         assert_eq!(Ending::Unrecorded.to_record(Instant::from_ns(0)), None);

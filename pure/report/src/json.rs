@@ -89,6 +89,7 @@ pub(crate) fn write(report: &Report) -> String {
         Ending::Again(signal) => ("again", Some(signal), None, None),
         Ending::Left => ("left", None, None, None),
         Ending::BestEffort(of) => ("best-effort", None, task(of), None),
+        Ending::Unwritten => ("unwritten", None, None, None),
         _ => ("killed", None, None, None),
     };
     let document = Document {

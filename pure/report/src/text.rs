@@ -707,6 +707,11 @@ fn ended_text(ending: &Ended) -> String {
         Ended::BestEffort { task } => {
             format!("the best-effort task `{task}` did not return, and the application ended without it")
         }
+        Ended::Unwritten => {
+            format!(
+                "the rest of the recording could not be written (a full disk, or a limit on the size of files): {unseen}"
+            )
+        }
         Ended::Unrecorded => {
             format!("the recording has no end, as that of an application that was killed: {unseen}")
         }

@@ -124,6 +124,8 @@ pub enum Ended {
         /// Which.
         task: String,
     },
+    /// The rest of its recording could not be written.
+    Unwritten,
     /// The records just end: the application was killed, or still runs.
     Unrecorded,
 }
@@ -164,6 +166,7 @@ impl Ended {
             Ending::Again(signal) => Self::Again { signal },
             Ending::Left => Self::Left,
             Ending::BestEffort(task) => Self::BestEffort { task: name(task) },
+            Ending::Unwritten => Self::Unwritten,
             _ => Self::Unrecorded,
         })
     }

@@ -125,6 +125,7 @@ fn a_run_that_did_not_come_to_its_own_end_is_not_kept() {
             "best-effort",
             "`output` did not return",
         ),
+        (Ending::Unwritten, Ended::Unwritten, "unwritten", "the rest of the recording could not be written"),
     ] {
         for orderly in [false, true] {
             // As a process that is killed before its last record, and behind it.
