@@ -108,7 +108,10 @@ fn measure(cores: &[u16], online: &[u16], time_ns: u64, permille: u32) -> Result
 
 fn refused(error: taut_sys::Error) -> Failure {
     let help = match error.errno {
-        EPERM => "\n  to get it: run as root, or with `setcap cap_sys_nice,cap_ipc_lock+ep` on the program",
+        EPERM => {
+            "\n  to get it: as root; or for a user `@realtime - rtprio 99` and `@realtime - memlock unlimited` in \
+             /etc/security/limits.d/realtime.conf, that group, and a new login"
+        }
         _ => "",
     };
     Failure::Environment(format!("cannot measure: {error}{help}"))

@@ -4,6 +4,7 @@
 //! `taut doctor`: what this machine and this user can guarantee.
 
 use taut_boot::{Guarantee, Posture};
+use taut_sys::process::{self, Capability, Resource};
 use taut_sys::{machine, memory};
 
 use crate::arguments::{Doctor, Screen};
@@ -12,6 +13,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::say::outln;
 
 pub(crate) fn doctor(arguments: &Doctor, screen: &Screen) -> Result<Outcome, Failure> {
+    let mut left = None;
     let mut posture = match &arguments.path {
         Some(path) => {
             let text = Files::at(path, &[])?.load()?;
@@ -19,7 +21,10 @@ pub(crate) fn doctor(arguments: &Doctor, screen: &Screen) -> Result<Outcome, Fai
                 text.show(None, screen);
                 return Ok(Outcome::Usage);
             };
-            Posture::find(&text.plan(model)?.plan)
+            let plan = text.plan(model)?.plan;
+            let posture = Posture::find(&plan);
+            left = posture.throttle_left(&plan);
+            posture
         }
         None => Posture::of_machine(),
     };
@@ -29,6 +34,7 @@ pub(crate) fn doctor(arguments: &Doctor, screen: &Screen) -> Result<Outcome, Fai
     if let Err(error) = machine::dma_latency_hold() {
         posture.lose(Guarantee::Wakeup, error);
     }
+    of_started(&mut posture);
     for (key, value) in machine::machine_facts() {
         outln!("{key:<22} {value}");
     }
@@ -36,6 +42,9 @@ pub(crate) fn doctor(arguments: &Doctor, screen: &Screen) -> Result<Outcome, Fai
     for (guarantee, gives) in Guarantee::ALL {
         let have = if posture.keeps(guarantee) { "yes" } else { "no " };
         outln!("{have}  {guarantee:?}: {gives}");
+        if let Some(left) = left.as_ref().filter(|_| guarantee == Guarantee::Throttle) {
+            outln!("       here: {left}");
+        }
         for lost in posture.lost.iter().filter(|lost| lost.guarantee == guarantee) {
             outln!(
                 "       why: {}\n       means: {}\n       to get it: {}",
@@ -45,5 +54,37 @@ pub(crate) fn doctor(arguments: &Doctor, screen: &Screen) -> Result<Outcome, Fai
             );
         }
     }
+    outln!(
+        "\nThese are the rights of this command, and so of an application that `taut run` starts. What the file of an\n\
+         application has by `setcap` comes on top; each build of it takes that away."
+    );
     Ok(if posture.is_degraded() { Outcome::Environment } else { Outcome::Yes })
+}
+
+/// Takes away what this command has by its own file: a program that it starts does not inherit that.
+fn of_started(posture: &mut Posture) {
+    let rights = [
+        (Guarantee::Priorities, Capability::SysNice, Resource::RealTimePriority, Some(99)),
+        (Guarantee::Memory, Capability::IpcLock, Resource::LockedMemory, None),
+    ];
+    for (guarantee, capability, resource, needed) in rights {
+        let enough = process::limit(resource).is_ok_and(|limit| match (limit.soft, needed) {
+            (None, _) => true,
+            (Some(limit), Some(needed)) => limit >= needed,
+            (Some(_), None) => false,
+        });
+        if posture.keeps(guarantee)
+            && process::capability(capability)
+            && !process::inherits(capability)
+            && !enough
+        {
+            let name = capability.name();
+            posture.lose(
+                guarantee,
+                format_args!(
+                    "this command has {name} by its own file, which a program that it starts does not inherit"
+                ),
+            );
+        }
+    }
 }

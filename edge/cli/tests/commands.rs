@@ -450,3 +450,85 @@ fn sim_takes_execution_times_of_a_recorded_run() {
     assert_eq!(answer.code, Some(2));
     assert!(answer.err.contains("no recorded run"), "{}", answer.err);
 }
+
+#[test]
+fn doctor_names_cpus_that_are_not_there() {
+    let text = two_tasks("2ms").replacen("cores = [0]", "cores = [0]\nhousekeeping = [1000, 1001]", 1);
+    let missing = folder(&text);
+    let answer = taut(missing.path(), "doctor .");
+    assert_eq!(answer.code, Some(3), "{}{}", answer.out, answer.err);
+    let says = |text: &str| assert!(answer.out.contains(text), "{text}\n{}", answer.out);
+    says("no   Cores: threads run on the cores of the plan");
+    for cpu in [1000, 1001] {
+        says(&format!("this machine has no CPU {cpu}, which platform.housekeeping names; it has 0"));
+    }
+    // Whether a plan holds is no question to this machine.
+    assert_eq!(taut(missing.path(), "check").code, Some(0));
+    let text = two_tasks("2ms").replace("[0]", "[1000]").replace("core = 0", "core = 1000");
+    let answer = taut(folder(&text).path(), "doctor .");
+    assert_eq!(answer.code, Some(3), "{}{}", answer.out, answer.err);
+    assert!(answer.out.contains("no CPU 1000, which platform.cores names; it has 0"), "{}", answer.out);
+}
+
+#[test]
+fn doctor_says_of_the_throttle_what_it_means_for_a_plan() {
+    let throttle = |name| {
+        let text = std::fs::read_to_string(format!("/proc/sys/kernel/sched_rt_{name}_us")).unwrap();
+        text.trim().parse::<i64>().unwrap()
+    };
+    let (runtime, period) = (throttle("runtime"), throttle("period"));
+    let free = taut(root().as_path(), "doctor");
+    if runtime < 0 || runtime >= period {
+        assert!(free.out.contains("yes  Throttle"), "{}", free.out);
+        println!("skipped: what a throttle means, as real-time threads are not throttled here");
+        return;
+    }
+    let leaves = format!("real-time threads may use {runtime}us of every {period}us");
+    assert!(free.out.contains(&format!("why: {leaves}")), "{}", free.out);
+    // About a third of every second in short jobs; then jobs that go on for seconds, though half of the core is idle.
+    let short = taut(folder(&two_tasks("2ms")).path(), "doctor .");
+    let kept = short.out.contains("yes  Throttle");
+    assert!(!kept || short.out.contains(&format!("here: {leaves}")), "{}", short.out);
+    let long = format!(
+        "{HEAD}[tasks.long]\narrival = {{ periodic = \"10s\" }}\ndeadline = \"10s\"\n\
+         wcet = {{ value = \"5s\", source = \"guess\" }}\n"
+    );
+    let answer = taut(folder(&long).path(), "doctor .");
+    assert!(answer.out.contains("no   Throttle"), "{}", answer.out);
+    assert!(answer.out.contains("and core 0 can need"), "{}", answer.out);
+}
+
+/// Rights of the file of `taut` are not those of what it starts.
+#[test]
+fn doctor_tells_rights_of_its_own_file_from_what_is_inherited() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let open = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(open.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let own = open.path().join("taut");
+    std::fs::copy(env!("CARGO_BIN_EXE_taut"), &own).unwrap();
+    let given = Command::new("setcap").arg("cap_sys_nice,cap_ipc_lock+ep").arg(&own).status();
+    if !given.is_ok_and(|status| status.success()) {
+        println!("skipped: rights of a file, which this user cannot give, or this file system not take");
+        return;
+    }
+    let nobody = |more: &[&str], program: &Path| {
+        let user = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+        let mut command = Command::new("setpriv");
+        command.args(user).args(more).arg(program).arg("doctor").current_dir(open.path());
+        let output = command.output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let file = nobody(&[], &own);
+    for name in ["CAP_SYS_NICE", "CAP_IPC_LOCK"] {
+        let said =
+            format!("this command has {name} by its own file, which a program that it starts does not");
+        assert!(file.contains(&said), "{file}");
+    }
+    let plain = open.path().join("plain");
+    std::fs::copy(env!("CARGO_BIN_EXE_taut"), &plain).unwrap();
+    let ambient = ["--inh-caps=+sys_nice,+ipc_lock", "--ambient-caps=+sys_nice,+ipc_lock"];
+    let inherited = nobody(&ambient, &plain);
+    assert!(inherited.contains("yes  Priorities") && inherited.contains("yes  Memory"), "{inherited}");
+    let none = nobody(&[], &plain);
+    assert!(none.contains("no   Priorities") && none.contains("rtprio 99"), "{none}");
+}

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use taut_plan::{ClassPlan, Plan};
+use taut_plan::{ArrivalPlan, ClassPlan, Plan};
 use taut_sys::{machine, thread};
 
 /// A guarantee that needs a privilege or a machine that has what the plan asks for.
@@ -17,14 +17,12 @@ pub enum Guarantee {
     Memory,
     /// Idle cores wake at once.
     Wakeup,
-    /// Real-time threads get all of their core.
+    /// Real-time threads are not stopped while they have work.
     Throttle,
 }
 
-/// The most urgent that a task may be.
+/// What an application needs: each of its cores has a probe above all tasks.
 const HIGHEST: u8 = 99;
-/// Of a thread that decides for its core.
-const DISPATCHER: u8 = 98;
 
 /// A guarantee that is missing: why, what it means, and how to get it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,19 +58,19 @@ impl Guarantee {
     /// All of them, each with what it gives.
     pub const ALL: [(Self, &'static str); 5] = [
         (Self::Priorities, "real-time threads run before all others (SCHED_FIFO)"),
-        (Self::Cores, "real-time threads run on the cores of the plan"),
+        (Self::Cores, "threads run on the cores of the plan"),
         (Self::Memory, "all memory is locked"),
         (Self::Wakeup, "idle cores wake at once (/dev/cpu_dma_latency)"),
-        (Self::Throttle, "real-time threads may use all of a core"),
+        (Self::Throttle, "the kernel stops no real-time thread that has work"),
     ];
 }
 
 impl Posture {
-    /// What can be said without a plan: tries the highest priority a task may have.
+    /// What can be said without a plan: tries the highest priority.
     pub fn of_machine() -> Self {
         let mut posture = Self::default();
-        posture.priority(HIGHEST);
-        posture.throttle(1_000_000);
+        posture.priority();
+        posture.throttle(None);
         posture
     }
 
@@ -80,15 +78,28 @@ impl Posture {
     pub fn find(plan: &Plan) -> Self {
         let mut posture = Self::default();
         posture.cores(plan);
-        posture.priorities(plan);
-        let most = plan.cores.iter().map(|core| core.utilisation_ppm).max();
-        posture.throttle(most.unwrap_or(0));
+        if !plan.cores.is_empty() {
+            posture.priority();
+        }
+        posture.throttle(Some(plan));
         posture
     }
 
     /// Whether a guarantee holds so far.
     pub fn keeps(&self, guarantee: Guarantee) -> bool {
         self.lost.iter().all(|lost| lost.guarantee != guarantee)
+    }
+
+    /// What a throttle leaves and the plan needs of it, where there is one and it stops nothing.
+    pub fn throttle_left(&self, plan: &Plan) -> Option<String> {
+        let (runtime_us, period_us) = machine::rt_throttle().ok()??;
+        let most = (0..plan.cores.len()).map(|core| most_us(plan, core, period_us)).max()?;
+        self.keeps(Guarantee::Throttle).then(|| {
+            format!(
+                "real-time threads may use {runtime_us}us of every {period_us}us (kernel.sched_rt_runtime_us); \
+                 no core of this plan needs more than {most}us of that"
+            )
+        })
     }
 
     /// Whether what is missing voids the proof. A slow wake-up or the throttle do not by themselves.
@@ -102,39 +113,43 @@ impl Posture {
         let (means, remedy) = match guarantee {
             Guarantee::Priorities => (
                 "deadlines are not kept: any other program can delay the tasks",
-                "run as root, or with `setcap cap_sys_nice,cap_ipc_lock+ep` on the program, or set \
-                 `@realtime - rtprio 98` in /etc/security/limits.d and join that group",
+                "for a user and all that it builds: `@realtime - rtprio 99` in /etc/security/limits.d/realtime.conf, that \
+                 group, and a new login; for a service: LimitRTPRIO=99 in its unit; for one program: `setcap \
+                 cap_sys_nice,cap_ipc_lock+ep` on the application itself, not on `taut`, after each build, which removes it; \
+                 or as root",
             ),
             Guarantee::Cores => (
-                "tasks may run elsewhere than the plan says, so their interference is not what was analysed",
-                "plan for the cores of this machine: [platform] cores, or an overlay",
+                "threads may run elsewhere than the plan says, so their interference is not what was analysed",
+                "plan for the CPUs of this machine: `cores` and `housekeeping` in [platform], or in an overlay",
             ),
             Guarantee::Memory => (
                 "a page may be missing when a task needs it, which costs from microseconds to milliseconds",
-                "raise the limit of locked memory: run as root, or `setcap cap_ipc_lock+ep`, or \
-                 `@realtime - memlock unlimited` in /etc/security/limits.d",
+                "for a user and all that it builds: `@realtime - memlock unlimited` beside its rtprio, and a new login; for a \
+                 service: LimitMEMLOCK=infinity in its unit; for one program: cap_ipc_lock as above; or as root",
             ),
             Guarantee::Wakeup => (
                 "an idle core may sleep deeply: releases are some microseconds later",
                 "give write access to /dev/cpu_dma_latency",
             ),
             Guarantee::Throttle => (
-                "the kernel stops real-time threads that use more than that share of a core",
-                "as root: `sysctl kernel.sched_rt_runtime_us=-1`; unnecessary while a core's utilisation stays below it",
+                "a real-time thread that goes on for longer is stopped for the rest of that period, and misses its deadline",
+                "as root: `sysctl kernel.sched_rt_runtime_us=-1`, and where the kernel has it (Linux 6.12 on) 0 in \
+                 /sys/kernel/debug/sched/fair_server/cpuN/runtime for each core N; unnecessary for a plan that needs less: \
+                 `taut doctor FOLDER`",
             ),
         };
         self.lost.push(Lost { guarantee, why: why.to_string(), means, remedy });
     }
 
     fn cores(&mut self, plan: &Plan) {
+        let online = thread::online_cpus();
         let before = thread::affinity();
         for core in &plan.cores {
             if let Err(error) = thread::set_affinity(&[core.cpu]) {
-                let online = thread::online_cpus();
                 if online.contains(&core.cpu) {
                     self.lose(Guarantee::Cores, format_args!("CPU {}: {error}", core.cpu));
                 } else {
-                    self.lose(Guarantee::Cores, format_args!("this machine has no CPU {}", core.cpu));
+                    self.lose(Guarantee::Cores, missing("cores", core.cpu, &online));
                 }
             }
         }
@@ -142,44 +157,118 @@ impl Posture {
             // They were allowed a moment ago.
             let _ = thread::set_affinity(&before);
         }
-    }
-
-    fn priorities(&mut self, plan: &Plan) {
-        let highest = plan.tasks.iter().filter_map(|task| match &task.class {
-            ClassPlan::RealTime { priority, .. } => Some(*priority),
-            ClassPlan::BestEffort {} => None,
-        });
-        let dispatchers = plan.cores.iter().filter(|core| core.dispatched.is_some());
-        let highest = highest.filter(|priority| *priority > 0).chain(dispatchers.map(|_| DISPATCHER));
-        if let Some(highest) = highest.max() {
-            self.priority(highest);
+        for cpu in plan.housekeeping.iter().filter(|cpu| !online.contains(cpu)) {
+            self.lose(Guarantee::Cores, missing("housekeeping", *cpu, &online));
         }
     }
 
-    fn priority(&mut self, priority: u8) {
-        if let Err(error) = thread::set_fifo(priority) {
+    fn priority(&mut self) {
+        if let Err(error) = thread::set_fifo(HIGHEST) {
             self.lose(Guarantee::Priorities, error);
         }
         // A thread may always give its priority up.
         let _ = thread::set_other();
     }
 
-    /// The throttle matters to who needs more of a core than it leaves.
-    fn throttle(&mut self, utilisation_ppm: u64) {
+    /// The throttle matters to who needs more of a core than it leaves; without a plan, to whoever may.
+    fn throttle(&mut self, plan: Option<&Plan>) {
         match machine::rt_throttle() {
-            Ok(Some((runtime_us, period_us)))
-                if u128::from(runtime_us) * 1_000_000
-                    < u128::from(period_us) * u128::from(utilisation_ppm) =>
-            {
-                self.lose(
-                    Guarantee::Throttle,
-                    format_args!("real-time threads may use {runtime_us}us of every {period_us}us"),
-                );
+            Ok(Some(throttle)) => {
+                if let Some(why) = stopped(throttle, plan) {
+                    self.lose(Guarantee::Throttle, why);
+                }
             }
-            Ok(_) => {}
+            Ok(None) => {}
             Err(error) => {
                 self.lose(Guarantee::Throttle, format_args!("not known ({error}): is /proc mounted?"));
             }
         }
+    }
+}
+
+/// A CPU that a list of the manifest names and the machine does not have.
+fn missing(list: &str, cpu: u16, online: &[u16]) -> String {
+    let mut ranges: Vec<(u16, u16)> = Vec::new();
+    for &cpu in online {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == cpu => *last = cpu,
+            _ => ranges.push((cpu, cpu)),
+        }
+    }
+    let range = |(first, last): &(u16, u16)| match last - first {
+        0 => first.to_string(),
+        1 => format!("{first}, {last}"),
+        _ => format!("{first} to {last}"),
+    };
+    let has = ranges.iter().map(range).collect::<Vec<_>>().join(", ");
+    format!("this machine has no CPU {cpu}, which platform.{list} names; it has {has}")
+}
+
+/// Whether a throttle, of some microseconds in each period of some, can stop real-time threads, and whose.
+fn stopped((runtime_us, period_us): (u64, u64), plan: Option<&Plan>) -> Option<String> {
+    let leaves = format!(
+        "real-time threads may use {runtime_us}us of every {period_us}us (kernel.sched_rt_runtime_us)"
+    );
+    let Some(plan) = plan else { return Some(leaves) };
+    let needs = plan.cores.iter().enumerate().map(|(core, of)| (most_us(plan, core, period_us), of.cpu));
+    let (needs_us, cpu) = needs.max()?;
+    (needs_us > runtime_us).then(|| format!("{leaves}, and core {cpu} can need {needs_us}us"))
+}
+
+/// The most that real-time threads of a core can execute in any window of a length.
+fn most_us(plan: &Plan, core: usize, window_us: u64) -> u64 {
+    let core = &plan.cores[core];
+    let tasks = plan.tasks.iter().filter_map(|task| match &task.class {
+        ClassPlan::RealTime { cpu, arrival, deadline, wcet, response, .. }
+            if *cpu == core.cpu && plan.server_of(&task.name).is_none() =>
+        {
+            let (ArrivalPlan::Periodic { periodic: period, .. }
+            | ArrivalPlan::Sporadic { sporadic: period, .. }) = arrival;
+            Some([wcet.as_ns(), period.as_ns(), response.unwrap_or(*deadline).as_ns()])
+        }
+        _ => None,
+    });
+    let servers = plan.servers.iter().filter(|server| server.cpu == core.cpu);
+    let servers = servers.map(|server| [server.budget.as_ns(), server.period.as_ns(), server.period.as_ns()]);
+    most_of(core.utilisation_ppm, window_us, tasks.chain(servers))
+}
+
+/// The share of a window that a core is used, which has what the machine adds, and what jobs of some costs, periods and
+/// responses that begin before the window or end behind it do in it beyond their share.
+fn most_of(utilisation_ppm: u64, window_us: u64, jobs: impl Iterator<Item = [u64; 3]>) -> u64 {
+    let window = u128::from(window_us) * 1_000;
+    let share = (window * u128::from(utilisation_ppm)).div_ceil(1_000_000);
+    let beyond = jobs.map(|[cost, period, response]| {
+        let (cost, period) = (u128::from(cost), u128::from(period.max(1)));
+        let released = (window + u128::from(response)).div_ceil(period);
+        cost.saturating_mul(released).saturating_sub(cost * window / period)
+    });
+    let all = beyond.fold(share, u128::saturating_add).min(window);
+    u64::try_from(all.div_ceil(1_000)).unwrap_or(window_us)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_said_beside_what_is_there() {
+        let said = missing("housekeeping", 900, &[0, 1, 3, 5, 6, 7]);
+        assert_eq!(
+            said,
+            "this machine has no CPU 900, which platform.housekeeping names; it has 0, 1, 3, 5 to 7"
+        );
+    }
+
+    /// A core of which half is used, by jobs of which one can go on for most of a second, or by short ones.
+    #[test]
+    fn long_jobs_need_all_of_a_window() {
+        const MS: u64 = 1_000_000;
+        let most = |jobs: &[[u64; 3]]| most_of(530_000, 1_000_000, jobs.iter().copied());
+        assert_eq!(most(&[[5_000 * MS, 10_000 * MS, 5_200 * MS]]), 1_000_000);
+        // 101 jobs of 5 ms where the share is that of 100.
+        assert_eq!(most(&[[5 * MS, 10 * MS, 6 * MS]]), 535_000);
+        assert_eq!(most(&[]), 530_000);
+        assert_eq!(most(&[[u64::MAX, 1, u64::MAX]]), 1_000_000);
     }
 }

@@ -105,6 +105,15 @@ pub fn capability(capability: Capability) -> bool {
         .is_some_and(|set| set & (1 << capability.bit()) != 0)
 }
 
+/// Whether a program that this process starts has a privilege of it: root's always, another user's if it is ambient and
+/// not only that of this program's file.
+pub fn inherits(capability: Capability) -> bool {
+    let ambient = status_field("CapAmb:").and_then(|field| u64::from_str_radix(&field, 16).ok());
+    let root = status_field("Uid:").and_then(|ids| Some(ids.split_ascii_whitespace().nth(1)? == "0"));
+    self::capability(capability)
+        && (root == Some(true) || ambient.is_some_and(|set| set & (1 << capability.bit()) != 0))
+}
+
 fn status_field(name: &str) -> Option<String> {
     let text = std::fs::read_to_string("/proc/self/status").ok()?;
     text.lines().find_map(|line| line.strip_prefix(name)).map(|field| field.trim().to_owned())
