@@ -18,12 +18,12 @@ pub(crate) struct Bells<'w> {
     admission: Vec<(Listener<'w>, Option<Rings>)>,
 }
 
-/// One that tells of something to do for a task.
+/// One that tells of something to do for tasks.
 #[derive(Debug)]
 struct TaskBell<'w> {
-    task: u32,
+    tasks: Vec<u32>,
     bell: Listener<'w>,
-    /// How often it had rung when the task was last asked.
+    /// How often it had rung when the tasks were last asked.
     answered: Option<Rings>,
     /// For how long nobody listens when it has rung.
     apart_ns: u64,
@@ -34,8 +34,13 @@ struct TaskBell<'w> {
 impl<'w> Bells<'w> {
     /// One for a task; `None` if there are too many.
     pub(crate) fn add(&mut self, task: u32, bell: Listener<'w>, apart_ns: u64) -> Option<()> {
+        let same = |of: &&mut TaskBell<'_>| of.apart_ns == apart_ns && of.bell.is_of_same(&bell);
+        if let Some(of) = self.tasks.iter_mut().find(same) {
+            of.tasks.push(task);
+            return Some(());
+        }
         self.has_room()?;
-        self.tasks.push(TaskBell { task, bell, answered: None, apart_ns, deaf_ns: 0 });
+        self.tasks.push(TaskBell { tasks: vec![task], bell, answered: None, apart_ns, deaf_ns: 0 });
         Some(())
     }
 
@@ -73,7 +78,9 @@ impl<'w> Bells<'w> {
             let rings = bell.bell.rings();
             if bell.answered.replace(rings) != Some(rings) {
                 bell.deaf_ns = now_ns.saturating_add(bell.apart_ns);
-                shared.held(bell.task, works.poll(inside, bell.task, true, now_ns));
+                for task in &bell.tasks {
+                    shared.held(*task, works.poll(inside, *task, true, now_ns));
+                }
             }
         }
     }

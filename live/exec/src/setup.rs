@@ -155,7 +155,8 @@ impl<'w> Setup<'w> {
         ServerId { brand: core.brand, server: core.servers.len() as u32 - 1 }
     }
 
-    /// A bell that tells of something to do for a task with [`Release::Polled`]; it may have several.
+    /// A bell that tells of something to do for a task with [`Release::Polled`]; it may have several, and share one with others
+    /// of its core.
     ///
     /// # Errors
     /// [`SetupError::Bells`] if a core has too many, [`SetupError::ForeignResource`] if the task is of another set-up.

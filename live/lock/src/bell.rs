@@ -13,16 +13,18 @@
 //!
 //! `-` may run at the same time, `X` may not (the types and the duty of [`Bell::ringer`] see to it).
 //!
-//! |                  | ring | listen: `rings`, `wait` |
-//! |------------------|------|-------------------------|
-//! | ring             | X    | -                       |
-//! | `rings`, `wait`  | -    | -                       |
+//! |                  | ring | `ring_from_any` | listen: `rings`, `wait` |
+//! |------------------|------|-----------------|-------------------------|
+//! | ring             | X    | X, ever         | -                       |
+//! | `ring_from_any`  |      | -               | -                       |
+//! | `rings`, `wait`  |      |                 | -                       |
 //!
 //! # Progress
 //!
 //! | operation | bound                                                                                         |
 //! |-----------|-----------------------------------------------------------------------------------------------|
 //! | `ring`    | wait-free: 1 exchange; one futex wake, which does not block, if somebody went to sleep since the last |
+//! | `ring_from_any` | wait-free: 1 addition and one futex wake, each time                                     |
 //! | `rings`   | 1 load                                                                                        |
 //! | `wait`    | 1 exchange; blocks until rung, the deadline, or a signal                                      |
 //!
@@ -35,12 +37,13 @@
 //!
 //! # Invariants
 //!
-//! - I1 Only the ringer changes bits 1..=31, and each time clears bit 0; only listeners set bit 0.
+//! - I1 Only the ringer changes bits 1..=31, and each time clears bit 0; only listeners set bit 0. Where anybody rings, each
+//!   adds to the count and leaves bit 0 as it is.
 //! - I2 Whoever sleeps, has slept on a word whose bit 0 was set and whose count is the one it named.
 //!
 //! # Orderings
 //!
-//! - O1 ring: Release of the ringer's swap ↔ Acquire of the listener's load and of its failing exchange.
+//! - O1 ring: Release of the ringer's swap, or of an addition ↔ Acquire of the listener's load and of its failing exchange.
 //!
 //! # Proof
 //!
@@ -48,7 +51,8 @@
 //! changes have an order. A ring before the load: by O1 what was written before it is seen by the look. A ring after
 //! the load and before bit 0 is set: setting it fails, for the count has changed. A ring after it is set, before the
 //! kernel compares: the comparison fails, for the count has changed. A ring after that: its swap finds bit 0 and
-//! wakes. Between a load and its exchange 2³¹ rings would pass unseen; then the next one wakes.
+//! wakes. Between a load and its exchange 2³¹ rings would pass unseen; then the next one wakes. An addition is such a
+//! change too, and whoever made it wakes in any case, so bit 0 may stay set.
 //!
 //! # Crash
 //!
@@ -109,6 +113,13 @@ impl Bell {
         Listener { word: &self.word }
     }
 
+    /// Wakes all who sleep, as [`Ringer::ring`]: for what changes seldom, and is changed by whoever wants to, so it makes a
+    /// system call each time. A bell that is rung so has no [`Bell::ringer`], which would take rings back.
+    pub fn ring_from_any(&self) {
+        self.word.fetch_add(2, Ordering::Release); // O1 ring
+        wake(&self.word);
+    }
+
     /// Interrupts all waits in progress, in vain as far as the listeners can tell.
     pub(crate) fn stir(&self) {
         // An error could only mean that the word is not mapped.
@@ -167,6 +178,11 @@ pub struct Listener<'m> {
 }
 
 impl Listener<'_> {
+    /// Whether both listen to the same bell.
+    pub fn is_of_same(&self, other: &Listener<'_>) -> bool {
+        std::ptr::eq(self.word, other.word)
+    }
+
     /// Rings so far: to be taken before looking for a value. 1 load.
     #[inline]
     pub fn rings(&self) -> Rings {
@@ -250,6 +266,33 @@ mod tests {
                         seen = listener.until(None, new).unwrap();
                     }
                     assert_eq!(seen, VALUES);
+                });
+            }
+        });
+    }
+
+    /// Two change a value at once, each in its own time: whoever sleeps on it has seen the last change.
+    #[test]
+    fn no_ring_of_several_is_lost() {
+        const EACH: u64 = if cfg!(miri) { 50 } else { 50_000 };
+        let (bell, changed) = (Bell::new(), AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    for _ in 0..EACH {
+                        changed.fetch_add(1, Ordering::Relaxed);
+                        bell.ring_from_any();
+                    }
+                });
+            }
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    let (listener, mut seen) = (bell.listener(), 0);
+                    while seen < 2 * EACH {
+                        let last = seen;
+                        let new = || Some(changed.load(Ordering::Relaxed)).filter(|now| *now > last);
+                        seen = listener.until(None, new).unwrap();
+                    }
                 });
             }
         });

@@ -16,8 +16,9 @@ use crate::best_effort::Context;
 use crate::create::Create;
 use crate::dispatch::Dispatch;
 use crate::flow::{Flows, TaskFlows};
+use crate::receiver::ReceiverBody;
 use crate::safe_state::Hook;
-use crate::stage::{Body, PeriodicBody, ReceiverBody, Timing};
+use crate::stage::{Body, PeriodicBody, Timing};
 use crate::{Control, Error, Payload, Receiver, Task};
 
 /// An application before its release 0: takes the code for what the manifest names.

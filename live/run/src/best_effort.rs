@@ -14,9 +14,6 @@ pub struct Context<'c> {
     pub(crate) scribe: Scribe,
 }
 
-/// How long a sleeping task may take to see that the application stops.
-const SLICE: Duration = Duration::from_ms(20);
-
 impl<'c> Context<'c> {
     /// Whether the application is stopping; the task must return soon after.
     pub fn stopping(&self) -> bool {
@@ -33,15 +30,14 @@ impl<'c> Context<'c> {
         Instant::from_ns(clock::monotonic_ns())
     }
 
-    /// Sleeps; less if the application stops. Says whether it goes on.
+    /// Sleeps; less if the application stops, of which it hears at once. Says whether it goes on.
     pub fn sleep(&self, duration: Duration) -> bool {
         let end_ns = clock::monotonic_ns().saturating_add(duration.as_ns());
         while !self.stopping() {
-            let now_ns = clock::monotonic_ns();
-            if now_ns >= end_ns {
+            if clock::monotonic_ns() >= end_ns {
                 return true;
             }
-            clock::sleep_until(end_ns.min(now_ns.saturating_add(SLICE.as_ns())));
+            self.control.wait_until(end_ns);
         }
         false
     }

@@ -15,15 +15,18 @@ use crate::{Failure, Job, Payload};
 ///
 /// All but `finish` run on the component's own thread, at its priority. `start` runs before release 0 and may
 /// take its time and allocate; `pause` and `resume` run in place of, or in front of, a job, so they count
-/// towards its WCET. A service's components change together, each at its next release.
+/// towards its WCET. Each of a service's components hears of a change by itself: a periodic task at its next release, a
+/// receiver at once, in a job that has no value. That one is a job as any other: it is released when the state changes, or at the
+/// end of the least gap behind the job before it, and done within the receiver's response time. No value is lost for
+/// it: those that come during a pause wait in their channel, and are received behind it, in order.
 pub trait Component: Send {
     /// Before release 0.
     fn start(&mut self) {}
 
-    /// At the first release after the service was paused; jobs are skipped from then on.
+    /// When it hears that the service was paused; jobs are skipped from then on, and a receiver's values wait.
     fn pause(&mut self) {}
 
-    /// At the first release after the service was resumed, in front of its job.
+    /// When it hears that the service was resumed, in front of its next job.
     fn resume(&mut self) {}
 
     /// After the last job.
@@ -47,7 +50,8 @@ pub trait Task: Component {
     fn release(&mut self, job: &mut Job<'_>) -> Result<(), Failure>;
 }
 
-/// A task that a channel releases, one job for each value, not closer together than the manifest's least gap.
+/// A task that a channel releases, one job for each value, not closer together than the manifest's least gap; and one without
+/// a value for each change of its service that it hears of.
 pub trait Receiver<P: Payload>: Component {
     /// One job.
     ///

@@ -4,6 +4,7 @@
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 use taut_event::{Ending, Kind, Record};
+use taut_lock::{Bell, Listener};
 use taut_plan::{ClassPlan, Overrun, Plan, TaskPlan};
 use taut_sys::{clock, futex, interrupt};
 use taut_time::Instant;
@@ -66,6 +67,15 @@ fn pack(ending: Ending) -> u64 {
     record.map_or(1 << 32, |record| (record.job + 1) << 32 | record.value & 0xffff_ffff)
 }
 
+/// A service as it is steered.
+#[derive(Debug)]
+struct Steered {
+    name: String,
+    state: AtomicU32,
+    /// Rings when that has changed, for receivers: they wait for values meanwhile.
+    bell: Bell,
+}
+
 /// No service or task of that name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unknown(pub String);
@@ -79,10 +89,11 @@ impl std::fmt::Display for Unknown {
 impl std::error::Error for Unknown {}
 
 /// Steers a running application: pauses, resumes and stops services, and stops it all. Every call is wait-free
-/// (1 to 2 shared accesses) and may come from any thread; the tasks follow at their next release.
+/// (2 to 3 shared accesses and a futex wake) and may come from any thread. Periodic tasks follow at their next release,
+/// receivers in a job of its own, at once: at the latest at the end of the least gap behind their last one.
 #[derive(Debug)]
 pub struct Control {
-    services: Vec<(String, AtomicU32)>,
+    services: Vec<Steered>,
     /// 0 while running, then the reason: kind in the high half, its number in the low one.
     stop: AtomicU32,
     /// When that was.
@@ -107,8 +118,10 @@ pub struct Control {
 
 impl Control {
     pub(crate) fn new(plan: &Plan) -> Self {
-        let running = || AtomicU32::new(State::Running as u32);
-        let services = plan.services.iter().map(|service| (service.name.clone(), running()));
+        let services = plan.services.iter().map(|service| {
+            let state = AtomicU32::new(State::Running as u32);
+            Steered { name: service.name.clone(), state, bell: Bell::new() }
+        });
         let kills =
             |task: &TaskPlan| matches!(task.class, ClassPlan::RealTime { on_overrun: Overrun::KillJob, .. });
         Self {
@@ -126,7 +139,8 @@ impl Control {
         }
     }
 
-    /// Skips the releases of a service's tasks until it is resumed. A stopped service stays stopped.
+    /// Skips the releases of a service's tasks until it is resumed. Values wait meanwhile that would release a receiver, as many
+    /// as the queue holds. A stopped service stays stopped.
     ///
     /// # Errors
     /// [`Unknown`] if the manifest has no such service.
@@ -134,7 +148,8 @@ impl Control {
         self.change(service, State::Running, State::Paused)
     }
 
-    /// Releases a paused service's tasks again, in their old phase.
+    /// Releases a paused service's tasks again, in their old phase; its receivers at the values that waited, and then at
+    /// others, as far apart as ever.
     ///
     /// # Errors
     /// [`Unknown`] if the manifest has no such service.
@@ -142,12 +157,14 @@ impl Control {
         self.change(service, State::Paused, State::Running)
     }
 
-    /// Ends a service's tasks, each after the job that runs.
+    /// Ends a service's tasks, each after the job that runs. What they have not received stays where it is.
     ///
     /// # Errors
     /// [`Unknown`] if the manifest has no such service.
     pub fn stop_service(&self, service: &str) -> Result<(), Unknown> {
-        self.find(service)?.store(State::Stopped as u32, Ordering::Release);
+        let steered = self.find(service)?;
+        steered.state.store(State::Stopped as u32, Ordering::Release);
+        steered.bell.ring_from_any();
         Ok(())
     }
 
@@ -156,7 +173,7 @@ impl Control {
     /// # Errors
     /// [`Unknown`] if the manifest has no such service.
     pub fn state(&self, service: &str) -> Result<State, Unknown> {
-        Ok(State::from_number(self.find(service)?.load(Ordering::Acquire)))
+        Ok(State::from_number(self.find(service)?.state.load(Ordering::Acquire)))
     }
 
     /// Stops the application in order, as SIGTERM does.
@@ -297,17 +314,24 @@ impl Control {
     }
 
     pub(crate) fn state_at(&self, service: usize) -> State {
-        State::from_number(self.services[service].1.load(Ordering::Acquire))
+        State::from_number(self.services[service].state.load(Ordering::Acquire))
+    }
+
+    /// What rings when a service's state has changed.
+    pub(crate) fn listener(&self, service: usize) -> Listener<'_> {
+        self.services[service].bell.listener()
     }
 
     fn change(&self, service: &str, from: State, to: State) -> Result<(), Unknown> {
-        let word = self.find(service)?;
-        let _ = word.compare_exchange(from as u32, to as u32, Ordering::AcqRel, Ordering::Acquire);
+        let Steered { state, bell, .. } = self.find(service)?;
+        if state.compare_exchange(from as u32, to as u32, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+            bell.ring_from_any();
+        }
         Ok(())
     }
 
-    fn find(&self, service: &str) -> Result<&AtomicU32, Unknown> {
-        let found = self.services.iter().find(|(name, _)| name == service);
-        found.map(|(_, word)| word).ok_or_else(|| Unknown(service.to_owned()))
+    fn find(&self, service: &str) -> Result<&Steered, Unknown> {
+        let found = self.services.iter().find(|steered| steered.name == service);
+        found.ok_or_else(|| Unknown(service.to_owned()))
     }
 }

@@ -273,11 +273,12 @@ impl Dispatch {
         }
         let mut setup: Setup<'w> = setup;
         for (core, task, used, seat) in tasks {
-            let bell = seat.bell.clone().map(|bell| (bell, seat.apart()));
+            let bell = seat.bell.clone().map(|bell| (bell, seat.apart(), seat.stage.service_bell()));
             let task = setup.task(core, task, seat);
             used.iter().try_for_each(|guard| guard.joined(&mut setup, task)).map_err(Error::Executor)?;
-            if let Some((bell, apart)) = bell {
+            if let Some((bell, apart, service)) = bell {
                 setup.bell_apart(task, bell, apart).map_err(Error::Executor)?;
+                service.map_or(Ok(()), |bell| setup.bell(task, bell)).map_err(Error::Executor)?;
             }
         }
         for lender in lenders {

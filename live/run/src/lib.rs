@@ -27,6 +27,7 @@ mod outside;
 mod payload;
 mod play;
 mod probe;
+mod receiver;
 mod resource;
 mod safe_state;
 mod stage;

@@ -10,18 +10,19 @@ use taut_event::{Count, Kind};
 use taut_lock::{Listener, Rings, Woken};
 use taut_plan::Overrun;
 use taut_scope::Scope;
-use taut_share::queue::qrtr;
 use taut_sys::account::Account;
 use taut_sys::switched::SwitchMark;
 use taut_sys::usage::{Usage, thread_usage};
-use taut_sys::{clock, interrupt};
+use taut_sys::{clock, futex, interrupt};
 
 use crate::control::{Control, Reason, State};
 use crate::flow::{NotBegun, TaskFlows};
 use crate::guard::heap_uses;
 use crate::job::{Failure, Job, Scribe};
-use crate::payload::{Payload, Stamped};
-use crate::{Component, Receiver, Task};
+use crate::{Component, Task};
+
+/// How often a thread looks that waits for two bells where the system has no call for that.
+const LOOK_NS: u64 = 1_000_000;
 
 /// When a task is released, as planned.
 #[derive(Clone, Debug)]
@@ -132,7 +133,7 @@ impl<'s> Stage<'s> {
     }
 
     /// Sleeps until an instant; `false` if the application stops before it.
-    fn sleep_until(&mut self, due_ns: u64) -> bool {
+    pub(crate) fn sleep_until(&mut self, due_ns: u64) -> bool {
         if self.control.is_past(due_ns) {
             return false;
         }
@@ -175,7 +176,7 @@ impl<'s> Stage<'s> {
                 Some((other, rings)) if other == task => {
                     let listener = flows.listener(task);
                     if let Some(account) = account.get() {
-                        self.waits += wait_for(account, &listener, rings);
+                        self.waits += wait_for(account, &[(&listener, rings)]);
                     }
                 }
                 // Before it looks once more.
@@ -241,30 +242,49 @@ impl<'s> Stage<'s> {
 
     /// Follows the service's state; whether the job that is due may run, or `None` at the end.
     fn follow(&mut self, component: &mut dyn Component) -> Option<bool> {
-        let Some(service) = self.timing.service else {
-            return Some(true);
-        };
-        let state = self.control.state_at(service);
-        if state != self.state {
-            match state {
-                State::Running => component.resume(),
-                State::Paused => component.pause(),
-                State::Stopped => {}
-            }
-            self.state = state;
-            let now_ns = clock::monotonic_ns();
-            let (service, task) = (crate::app::position(service), u64::from(self.timing.task));
-            self.scribe.other(now_ns, Kind::Service, service, task, state as u64);
+        if let Some(state) = self.changed() {
+            tell(component, state);
         }
-        match state {
+        match self.state {
             State::Running => Some(true),
             State::Paused => Some(false),
             State::Stopped => None,
         }
     }
 
+    /// The state that the service has changed to, which is recorded; none if it is as it was.
+    pub(crate) fn changed(&mut self) -> Option<State> {
+        let (service, state) = (self.timing.service?, self.change()?);
+        self.state = state;
+        let now_ns = clock::monotonic_ns();
+        let (service, task) = (crate::app::position(service), u64::from(self.timing.task));
+        self.scribe.other(now_ns, Kind::Service, service, task, state as u64);
+        Some(state)
+    }
+
+    /// The same before anything has followed it.
+    pub(crate) fn change(&self) -> Option<State> {
+        let state = self.control.state_at(self.timing.service?);
+        (state != self.state).then_some(state)
+    }
+
+    /// Whether the service runs, as far as the task has followed it.
+    pub(crate) fn is_running(&self) -> bool {
+        self.state == State::Running
+    }
+
+    /// What rings when the service's state has changed.
+    pub(crate) fn service_bell(&self) -> Option<Listener<'s>> {
+        self.timing.service.map(|service| self.control.listener(service))
+    }
+
+    /// Sleeps until one of these bells has rung more often than that.
+    pub(crate) fn wait_for(&mut self, bells: &[(&Listener<'_>, Rings)]) {
+        self.waits += wait_for(self.account(), bells);
+    }
+
     /// Runs one job; the instant of its completion.
-    fn job(
+    pub(crate) fn job(
         &mut self,
         number: u64,
         release_ns: u64,
@@ -299,7 +319,7 @@ impl<'s> Stage<'s> {
     }
 
     /// Runs one job that a dispatcher has released; it records when that begins and ends.
-    fn dispatched(
+    pub(crate) fn dispatched(
         &mut self,
         job: &mut taut_exec::Job<'_>,
         work: impl FnOnce(&mut Job<'_>) -> Result<(), Failure>,
@@ -340,14 +360,41 @@ impl<'s> Stage<'s> {
     }
 }
 
-/// Sleeps until a bell has rung more often than that; how often the thread gave its core up for it.
-fn wait_for(account: &Account, bell: &Listener<'_>, rings: Rings) -> u64 {
+/// A component hears of its service's state.
+pub(crate) fn tell(component: &mut dyn Component, state: State) {
+    match state {
+        State::Running => component.resume(),
+        State::Paused => component.pause(),
+        State::Stopped => {}
+    }
+}
+
+/// Sleeps until one of at most two bells has rung more often than that; how often the thread gave its core up for it.
+fn wait_for(account: &Account, bells: &[(&Listener<'_>, Rings)]) -> u64 {
     let mut waits = 0;
     account.idle(|| {
-        waits = u32::from(bell.wait(rings, None) != Woken::Rung);
+        waits = match bells {
+            [(bell, rings)] => u32::from(bell.wait(*rings, None) != Woken::Rung),
+            _ => wait_for_any(bells),
+        };
         waits
     });
     waits.into()
+}
+
+/// The same where there are several.
+fn wait_for_any(bells: &[(&Listener<'_>, Rings)]) -> u32 {
+    let awaited = |at: usize| bells.get(at).and_then(|(bell, rings)| bell.awaited(*rings));
+    let [Some(first), Some(second)] = [awaited(0), awaited(1)] else { return 0 };
+    match futex::wait_any(&[first, second], None) {
+        Ok(futex::Waited::Changed) => 0,
+        Ok(_) => 1,
+        // Before Linux 5.16: it looks at both from time to time.
+        Err(_) => {
+            clock::sleep_until(clock::monotonic_ns().saturating_add(LOOK_NS));
+            1
+        }
+    }
 }
 
 /// What is counted of a thread.
@@ -463,133 +510,5 @@ impl<T: Task> Body for PeriodicBody<T> {
 
     fn finish(&mut self) -> Result<(), Box<dyn Error>> {
         self.task.finish()
-    }
-}
-
-/// A receiver's thread.
-pub(crate) struct ReceiverBody<'p, P: Payload, R> {
-    receiver: R,
-    ring: qrtr::Reader<'p, Stamped<P>>,
-    bell: Listener<'p>,
-    channel: u16,
-    /// Whether the writer is of this process: its stamps and its rings mean what they say.
-    trusted: bool,
-    /// Where a dispatcher decides: before that no job is due.
-    earliest_ns: u64,
-    /// And the value that the next job has.
-    taken: Option<Stamped<P>>,
-}
-
-impl<'p, P: Payload, R: Receiver<P>> ReceiverBody<'p, P, R> {
-    pub(crate) fn new(
-        receiver: R,
-        ring: qrtr::Reader<'p, Stamped<P>>,
-        bell: Listener<'p>,
-        channel: u16,
-        trusted: bool,
-    ) -> Self {
-        Self { receiver, ring, bell, channel, trusted, earliest_ns: 0, taken: None }
-    }
-
-    /// The next value, not before `earliest_ns`; `None` if the application stops.
-    fn next(&mut self, stage: &mut Stage<'_>, mut earliest_ns: u64) -> Option<Stamped<P>> {
-        let mut rung_in_vain = false;
-        loop {
-            if !stage.sleep_until(earliest_ns) {
-                return None;
-            }
-            let rings = self.bell.rings();
-            // A client that writes nonsense into the queue's words is a queue without values.
-            if let Ok(Some(stamped)) = self.ring.pop() {
-                return Some(stamped);
-            }
-            if rung_in_vain && !self.trusted {
-                // A client may ring without end; it gets one wake-up per least gap, which is what the
-                // analysis charges.
-                earliest_ns = clock::monotonic_ns().saturating_add(stage.timing.period_ns);
-                rung_in_vain = false;
-                continue;
-            }
-            if stage.control.stopping() {
-                return None;
-            }
-            stage.waits += wait_for(stage.account(), &self.bell, rings);
-            rung_in_vain = true;
-        }
-    }
-}
-
-impl<P: Payload, R: Receiver<P>> Body for ReceiverBody<'_, P, R> {
-    fn start(&mut self) {
-        self.receiver.start();
-    }
-
-    fn run(&mut self, stage: &mut Stage<'_>) {
-        let mut earliest_ns = stage.origin_ns;
-        let mut number = 0;
-        while let Some(stamped) = self.next(stage, earliest_ns) {
-            let now_ns = clock::monotonic_ns();
-            let (sent_ns, sequence, value) = (stamped.sent_ns, stamped.sequence, stamped.value);
-            let arrival_ns = if self.trusted { sent_ns.min(now_ns) } else { now_ns };
-            let release_ns = arrival_ns.max(earliest_ns);
-            earliest_ns = release_ns.saturating_add(stage.timing.period_ns);
-            match stage.follow(&mut self.receiver) {
-                None => break,
-                Some(false) => stage.scribe.own(release_ns, Kind::Skip, number, 0),
-                Some(true) => {
-                    let latency_ns = now_ns.saturating_sub(sent_ns);
-                    let (receiver, channel) = (&mut self.receiver, self.channel);
-                    let end_ns = stage.job(number, release_ns, |job| {
-                        job.scribe.other(now_ns, Kind::Receive, channel, sequence, latency_ns);
-                        receiver.receive(job, value)
-                    });
-                    if end_ns > earliest_ns && stage.timing.on_overrun == Overrun::StopApp {
-                        stage.scribe.own(end_ns, Kind::Overrun, number, Overrun::StopApp as u64);
-                        stage.control.stop_because(Reason::Overrun(stage.timing.task.into()));
-                        break;
-                    }
-                }
-            }
-            number += 1;
-        }
-        self.stop();
-    }
-
-    fn poll(&mut self, stage: &Stage<'_>, now_ns: u64) -> Option<u64> {
-        let stamped = self.ring.pop().ok().flatten()?;
-        let arrival_ns = if self.trusted { stamped.sent_ns.min(now_ns) } else { now_ns };
-        let release_ns = arrival_ns.max(self.earliest_ns);
-        self.earliest_ns = release_ns.saturating_add(stage.timing.period_ns);
-        self.taken = Some(stamped);
-        Some(release_ns)
-    }
-
-    fn once(&mut self, stage: &mut Stage<'_>, job: &mut taut_exec::Job<'_>) -> bool {
-        let Some(Stamped { sent_ns, sequence, value }) = self.taken.take() else { return true };
-        // It may have arrived later than was asked for.
-        let next_ns = job.arrival().as_ns().saturating_add(stage.timing.period_ns);
-        self.earliest_ns = self.earliest_ns.max(next_ns);
-        match stage.follow(&mut self.receiver) {
-            None => return false,
-            Some(false) => {}
-            Some(true) => {
-                let (receiver, channel) = (&mut self.receiver, self.channel);
-                stage.dispatched(job, |job| {
-                    let now_ns = clock::monotonic_ns();
-                    let latency_ns = now_ns.saturating_sub(sent_ns);
-                    job.scribe.other(now_ns, Kind::Receive, channel, sequence, latency_ns);
-                    receiver.receive(job, value)
-                });
-            }
-        }
-        true
-    }
-
-    fn stop(&mut self) {
-        self.receiver.stop();
-    }
-
-    fn finish(&mut self) -> Result<(), Box<dyn Error>> {
-        self.receiver.finish()
     }
 }

@@ -14,7 +14,7 @@
 //!
 //! An event just behind the release of a job of the first task is seen by the next one; what matters is the first end
 //! whose data, of the newest values received, are of that job or a later one. Of a first task that is itself released by
-//! events, an event is its release. Where a job on the way was skipped, for a pause or an overrun, nothing is said.
+//! events, an event is its release. Where a job on the way was skipped for an overrun, or somebody was paused, nothing is said.
 //!
 //! Which of several readers of a channel received a value, its record does not say: it is the one whose job was running
 //! on that CPU. Jobs of a core lie within each other, so of those that had begun it is the one that began last.
@@ -23,6 +23,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use taut_event::{Kind, Record};
 use taut_plan::{ArrivalPlan, ChainPlan, ClassPlan, Kind as ChannelKind, Plan};
+
+use crate::pauses::Pauses;
 
 /// A [`Kind::ChainEnd`] record for every end of every chain that has none in the recording: a program that knows
 /// the age of its data better may record it itself.
@@ -39,13 +41,18 @@ pub(crate) fn chain_ends(plan: &Plan, records: &[Record], history: &History<'_>)
 }
 
 /// When a chain's output first showed something new, and how long before that it had happened at the earliest (ns).
-pub(crate) fn reactions(plan: &Plan, chain: &ChainPlan, history: &History<'_>) -> Vec<(u64, u64)> {
+pub(crate) fn reactions(
+    plan: &Plan,
+    chain: &ChainPlan,
+    history: &History<'_>,
+    pauses: &Pauses,
+) -> Vec<(u64, u64)> {
     let Some(links) = links(plan, chain) else { return Vec::new() };
     let Some(first) = chain.path.first().and_then(|step| plan.tasks.get(plan.task(&step.name)?)) else {
         return Vec::new();
     };
     let sampled = matches!(&first.class, ClassPlan::RealTime { arrival: ArrivalPlan::Periodic { .. }, .. });
-    history.reactions(&links, sampled)
+    history.reactions(&links, sampled, pauses)
 }
 
 /// A hop of a chain: from a task through a channel to the next.
@@ -163,7 +170,7 @@ impl<'r> History<'r> {
         })
     }
 
-    fn reactions(&self, links: &[Link], sampled: bool) -> Vec<(u64, u64)> {
+    fn reactions(&self, links: &[Link], sampled: bool, pauses: &Pauses) -> Vec<(u64, u64)> {
         let (Some(first), Some(last)) = (links.first(), links.last()) else { return Vec::new() };
         let tasks: Vec<u16> = links.iter().map(|link| link.from).chain([last.to]).collect();
         let skipped = |from: u64, to: u64| {
@@ -172,6 +179,7 @@ impl<'r> History<'r> {
                 times.get(times.partition_point(|at| *at < from)).filter(|at| **at <= to)
             };
             tasks.iter().any(|task| of(task).is_some())
+                || pauses.touch(tasks.iter().map(|task| usize::from(*task)), from, to)
         };
         let mut found = Vec::new();
         // The newest job that has been shown.

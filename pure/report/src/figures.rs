@@ -189,6 +189,8 @@ pub struct ChannelFigures {
     pub late_ours: u64,
     /// Those of which nobody can tell: what led to them was before the recording begins.
     pub late_not_judged: u64,
+    /// Those that are laid to nobody, as somebody on the way was paused by its service or had stopped.
+    pub late_paused: u64,
 }
 
 /// A chain: what was promised, what was seen.
@@ -208,6 +210,8 @@ pub struct ChainFigures {
     pub late_ours: u64,
     /// Those of which nobody can tell: what led to them was before the recording begins.
     pub late_not_judged: u64,
+    /// Those that are laid to nobody, as somebody on the way was paused by its service or had stopped.
+    pub late_paused: u64,
     /// Its steps.
     pub steps: Vec<StepFigures>,
     /// How soon it reacted, where the manifest asks for that.

@@ -55,7 +55,10 @@ impl Judge<'_> {
             late_machine: 0,
             late_ours: 0,
             late_not_judged: 0,
+            late_paused: 0,
         };
+        let readers: Vec<usize> =
+            channel.readers.iter().filter_map(|reader| self.plan.task(&reader.name)).collect();
         let mut breaches = Vec::new();
         if let Some(limit_ns) = bound {
             let (mut since, mut before) = (0, 0);
@@ -73,6 +76,8 @@ impl Judge<'_> {
                 let queued = (channel.kind == taut_plan::Kind::Queue).then_some(since);
                 if self.is_unrecorded(queued.map_or(sent, |since| since.min(sent))) {
                     figures.late_not_judged += 1;
+                } else if self.pauses.touch(readers.iter().copied(), sent, end) {
+                    figures.late_paused += 1;
                 } else if self.excused(&parties, end, latency_ns, limit_ns, queued) {
                     figures.late_machine += 1;
                 } else {
@@ -93,6 +98,8 @@ impl Judge<'_> {
                 let (end, dropped) = (record.at.as_ns(), record.value);
                 if self.is_unrecorded(end.saturating_sub(span)) {
                     figures.late_not_judged += 1;
+                } else if self.pauses.touch(readers.iter().copied(), end.saturating_sub(span), end) {
+                    figures.late_paused += 1;
                 } else if self.excused(&parties, end, span, span, None) {
                     figures.late_machine += 1;
                 } else {
@@ -107,6 +114,7 @@ impl Judge<'_> {
         figures.late_ours = breaches.len() as u64;
         self.machine += figures.late_machine;
         self.not_judged += figures.late_not_judged;
+        self.paused += figures.late_paused;
         self.breaches.append(&mut breaches);
         figures
     }
@@ -128,12 +136,16 @@ impl Judge<'_> {
         let max_latency = chain.max_latency.as_ns();
         let limit_ns = bound.map_or(max_latency, |bound| bound.min(max_latency));
         let path: Vec<&str> = chain.path.iter().map(|step| step.name.as_str()).collect();
-        let (mut late_machine, mut late_not_judged, mut breaches) = (0, 0, Vec::new());
+        let tasks_of_path: Vec<usize> = path.iter().filter_map(|step| self.plan.task(step)).collect();
+        let (mut late_machine, mut late_not_judged, mut late_paused) = (0, 0, 0);
+        let mut breaches = Vec::new();
         for record in self.of(Kind::ChainEnd, at).filter(|record| record.value > limit_ns) {
             let (end, age_ns) = (record.at.as_ns(), record.value);
             let proven = bound.is_some_and(|bound| bound <= max_latency);
             if proven && self.is_unrecorded(end.saturating_sub(age_ns)) {
                 late_not_judged += 1;
+            } else if self.pauses.touch(tasks_of_path.iter().copied(), end.saturating_sub(age_ns), end) {
+                late_paused += 1;
             } else if proven && self.excused(&path, end, age_ns, limit_ns, None) {
                 late_machine += 1;
             } else {
@@ -155,11 +167,13 @@ impl Judge<'_> {
             late_machine,
             late_ours: breaches.len() as u64,
             late_not_judged,
+            late_paused,
             steps: steps.collect(),
             reaction: self.reaction(chain, history),
         };
         self.machine += late_machine;
         self.not_judged += late_not_judged;
+        self.paused += late_paused;
         self.breaches.append(&mut breaches);
         figures
     }
@@ -170,7 +184,7 @@ impl Judge<'_> {
         let bound = chain.reaction.map(Duration::as_ns);
         let limit_ns = bound.map_or(max_reaction, |bound| bound.min(max_reaction));
         let path: Vec<&str> = chain.path.iter().map(|step| step.name.as_str()).collect();
-        let seen = ages::reactions(self.plan, chain, history);
+        let seen = ages::reactions(self.plan, chain, history, &self.pauses);
         let (mut late_machine, mut late_ours, mut late_not_judged) = (0, 0, 0);
         for &(end, reaction_ns) in seen.iter().filter(|(_, reaction)| *reaction > limit_ns) {
             let proven = bound.is_some_and(|bound| bound <= max_reaction);

@@ -19,6 +19,7 @@ use crate::figures::{ChannelFigures, CoreFigures, Counts, ProbeFigures, ServiceC
 use crate::jobs::{self, Early, Job, TaskJobs};
 use crate::notes::Notes;
 use crate::outside::Outside;
+use crate::pauses::Pauses;
 use crate::report::{Lateness, Report, facts, frame};
 use crate::verdict::{Breach, Cause, Ended, Verdict, Warning};
 use crate::waits::{Awaited, Waits};
@@ -83,6 +84,7 @@ pub(crate) struct Judge<'a> {
     pub(crate) promises: Vec<Option<Promise>>,
     pub(crate) stalls: BTreeMap<u16, Stalls>,
     outside: Outside,
+    pub(crate) pauses: Pauses,
     begin: u64,
     last: u64,
     /// If what came before made room: the records are all that happened after this instant.
@@ -92,6 +94,8 @@ pub(crate) struct Judge<'a> {
     pub(crate) machine: u64,
     /// Late, and laid to nobody.
     pub(crate) not_judged: u64,
+    /// Late, as a service was paused.
+    pub(crate) paused: u64,
 }
 
 /// `State::Stopped` of `taut_run`, as recorded.
@@ -133,6 +137,7 @@ pub(crate) fn judge(plan: &Plan, run: &Run) -> Report {
         records: by_kind,
         promises: plan.tasks.iter().map(|task| Promise::of(&task.class)).collect(),
         outside: Outside::of(plan, &run.records, &by_cpu),
+        pauses: Pauses::of(plan, &run.records),
         stalls: by_cpu,
         begin,
         last,
@@ -141,6 +146,7 @@ pub(crate) fn judge(plan: &Plan, run: &Run) -> Report {
         warnings: Vec::new(),
         machine: 0,
         not_judged: 0,
+        paused: 0,
     };
     let machine = facts(&run.machine);
     judge.about_the_run(run);
@@ -185,6 +191,9 @@ pub(crate) fn judge(plan: &Plan, run: &Run) -> Report {
     }
     if judge.not_judged > 0 {
         judge.warnings.push(Warning::NotJudged { findings: judge.not_judged });
+    }
+    if judge.paused > 0 {
+        judge.warnings.push(Warning::Paused { findings: judge.paused });
     }
     let verdict = match (judge.breaches.is_empty(), judge.machine) {
         (true, 0) => Verdict::Kept,

@@ -24,6 +24,7 @@ mod json;
 mod judge;
 mod notes;
 mod outside;
+mod pauses;
 mod perfetto;
 mod protobuf;
 #[cfg(test)]

@@ -32,6 +32,7 @@ struct Tail {
     ours: u64,
     not_judged: u64,
     outside: u64,
+    paused: u64,
 }
 
 impl Tail {
@@ -46,6 +47,7 @@ impl Tail {
             ("outside", self.outside),
             ("machine", self.machine),
             ("not judged", self.not_judged),
+            ("paused", self.paused),
         ];
         let whose = whose.iter().filter(|(_, late)| *late > 0);
         let whose: Vec<String> = whose.map(|(whose, late)| format!("{whose} {late}")).collect();
@@ -198,7 +200,7 @@ impl Page {
             let limit = task.bound_ns.or(task.deadline_ns);
             let max = task.response.map(|s| s.max_ns);
             let (machine, ours, not_judged) = (task.late_machine, task.late_ours, task.late_not_judged);
-            tails.push(Tail { max, limit, machine, ours, outside: task.late_outside, not_judged });
+            tails.push(Tail { max, limit, machine, ours, outside: task.late_outside, not_judged, paused: 0 });
         }
         self.heading("tasks", "response time from release to completion, in µs");
         self.bars(&table, &tails);
@@ -275,7 +277,8 @@ impl Page {
             ]);
             let max = channel.latency.map(|s| s.max_ns);
             let (limit, machine, ours) = (channel.bound_ns, channel.late_machine, channel.late_ours);
-            tails.push(Tail { max, limit, machine, ours, outside: 0, not_judged: channel.late_not_judged });
+            let (not_judged, paused) = (channel.late_not_judged, channel.late_paused);
+            tails.push(Tail { max, limit, machine, ours, outside: 0, not_judged, paused });
         }
         self.heading("channels", "latency from send to receive, in µs");
         self.bars(&table, &tails);
@@ -304,7 +307,8 @@ impl Page {
             let limit = chain.bound_ns.or(Some(chain.limit_ns));
             let max = chain.age.map(|s| s.max_ns);
             let (machine, ours, not_judged) = (chain.late_machine, chain.late_ours, chain.late_not_judged);
-            tails.push(Tail { max, limit, machine, ours, outside: 0, not_judged });
+            let paused = chain.late_paused;
+            tails.push(Tail { max, limit, machine, ours, outside: 0, not_judged, paused });
         }
         self.heading("chains", "age of the data at the end, in µs");
         self.bars(&table, &tails);
@@ -333,7 +337,7 @@ impl Page {
             let limit = reaction.bound_ns.or(Some(reaction.limit_ns));
             let (machine, ours) = (reaction.late_machine, reaction.late_ours);
             let (max, not_judged) = (reaction.seen.map(|s| s.max_ns), reaction.late_not_judged);
-            tails.push(Tail { max, limit, machine, ours, outside: 0, not_judged });
+            tails.push(Tail { max, limit, machine, ours, outside: 0, not_judged, paused: 0 });
         }
         if !tails.is_empty() {
             self.heading("reactions", "from an event to the first end that shows it, in µs");
@@ -803,6 +807,10 @@ pub(crate) fn warning_text(warning: &Warning) -> String {
             "{} not judged: what led to {} began before the recording does",
             plural(*findings, "finding", "findings"),
             if *findings == 1 { "it" } else { "them" }
+        ),
+        Warning::Paused { findings } => format!(
+            "{} late or lost as a service on the way was paused or stopped: not held against a bound",
+            plural(*findings, "value", "values")
         ),
     }
 }

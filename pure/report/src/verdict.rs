@@ -504,4 +504,9 @@ pub enum Warning {
         /// How many.
         findings: u64,
     },
+    /// Values or ages beyond their bounds, or values lost, as somebody on their way was paused by its service or had stopped.
+    Paused {
+        /// How many.
+        findings: u64,
+    },
 }

@@ -135,6 +135,7 @@ fn found(report: &Report) -> String {
         Warning::Lost { task, records } => format!("{records} of {task} lost"),
         Warning::Since { .. } => "since".to_owned(),
         Warning::NotJudged { findings } => format!("{findings} not judged"),
+        Warning::Paused { findings } => format!("{findings} paused"),
         other => format!("{other:?}"),
     }));
     said.join("; ")
@@ -427,6 +428,75 @@ fn channels() {
     ]);
 }
 
+/// A pause of whoever reads, until it is over; `State as u64` of `taut_run` stands in the records.
+#[test]
+fn pauses() {
+    const GAP: u64 = 4 * MS;
+    const SENT: u64 = T - ELECTRODES_BOUND - 1;
+    let paused = |case: Case, task: u16, from: u64, until: u64| {
+        case.put(Kind::Service, from, 0, task.into(), 2).put(Kind::Service, until, 0, task.into(), 1)
+    };
+    let late = || Case::new().job(RECORDING, T, T).put(Kind::Receive, T, ELECTRODES, 0, ELECTRODES_BOUND + 1);
+    // The first was sent in the pause and is received at its end; the other one behind it.
+    let behind = |taken: u64, ns: u64| {
+        let case = Case::new().job(RECORDING, T, T).put(Kind::Receive, taken, AUDIO, 0, 30 * MS);
+        let case = paused(case, PROCESSING, T - 40 * MS, taken);
+        case.put(Kind::Receive, taken + ns + AUDIO_BOUND + 1, AUDIO, 1, AUDIO_BOUND + 1)
+    };
+    let lost = || Case::new().job(RECORDING, T, T).put(Kind::Drop, T, AUDIO, 0, 1);
+    let span = 3 * PERIOD;
+    check(&[
+        (
+            "until it was sent",
+            &|ns| paused(late(), OUTPUT, SENT - 9 * MS, SENT - ns).judged(END),
+            "kept; 1 paused",
+            "electrodes late",
+        ),
+        (
+            "from when it was received on",
+            &|ns| late().put(Kind::Service, T + ns, 0, OUTPUT.into(), 2).judged(END),
+            "kept; 1 paused",
+            "electrodes late",
+        ),
+        (
+            "of somebody else",
+            &|ns| paused(late(), if ns == 0 { OUTPUT } else { PROCESSING }, SENT, T).judged(END),
+            "kept; 1 paused",
+            "electrodes late",
+        ),
+        (
+            "its job waits for the gap behind the one in which the end of the pause was heard",
+            &|ns| {
+                let resumed = SENT - GAP - ns;
+                paused(late().job(OUTPUT, resumed, resumed), OUTPUT, T - 20 * MS, resumed).judged(END)
+            },
+            "kept; 1 paused",
+            "electrodes late",
+        ),
+        (
+            "queued behind what had waited",
+            &|ns| behind(T, ns).judged(END),
+            "kept; 2 paused",
+            "audio late; 1 paused",
+        ),
+        (
+            "in the periods in which a queue fills",
+            &|ns| paused(lost(), PROCESSING, T - 2 * span, T - span - ns).judged(END),
+            "kept; 1 paused",
+            "audio lost a value",
+        ),
+        (
+            "in the time of an age",
+            &|ns| {
+                let case = Case::new().job(RECORDING, T, T).put(Kind::ChainEnd, T, 0, 0, AGE_LIMIT + 1);
+                paused(case, PROCESSING, T - 2 * AGE_LIMIT, T - AGE_LIMIT - 1 - ns).judged(END)
+            },
+            "kept; 1 paused",
+            "age",
+        ),
+    ]);
+}
+
 #[test]
 fn ages() {
     let chain = |bound: Option<u64>, limit: u64, age: u64| {
@@ -484,7 +554,16 @@ fn reactions() {
         case
     };
     let stalled = |case: Case| case.stall(T + 3 * MS, T + 3 * MS + STALL).judged(END);
+    let paused = |case: Case, until| {
+        case.put(Kind::Service, 0, 0, PROCESSING.into(), 2).put(Kind::Service, until, 0, PROCESSING.into(), 1)
+    };
     check(&[
+        (
+            "where somebody was paused, nothing is said",
+            &|ns| paused(chain(Some(REACTION - 1), AGE_LIMIT), T - ns).judged(END),
+            "kept",
+            "reaction",
+        ),
         ("bound", &|ns| chain(Some(REACTION - ns), AGE_LIMIT).judged(END), "kept", "reaction"),
         ("limit without a bound", &|ns| chain(None, REACTION - ns).judged(END), "kept", "reaction"),
         ("limit below a bound", &|ns| chain(Some(AGE_LIMIT), REACTION - ns).judged(END), "kept", "reaction"),

@@ -38,10 +38,10 @@
   const table = (heads, rows) => make("div", { class: "scroll" }, make("table", null,
     make("thead", null, make("tr", null, heads.map(([text, kind]) => make("th", { class: kind || "", scope: "col" }, text)))),
     make("tbody", null, rows.map(row => make("tr", null, row.map((cell, i) => make("td", { class: heads[i][1] || "", "data-head": heads[i][0] }, cell)))))));
-  const bar = (max, limit, { late_ours: ours, late_outside: outside = 0, late_machine: machine, late_not_judged: unknown }) => {
+  const bar = (max, limit, { late_ours: ours, late_outside: outside = 0, late_machine: machine, late_not_judged: unknown, late_paused: paused = 0 }) => {
     if (max === undefined || max === null || !limit) return "–";
-    const percent = Math.ceil(max * 100 / limit - 1e-9), kind = ours || outside ? "bad" : machine || unknown ? "warn" : "good";
-    const whose = [["ours", ours], ["outside", outside], ["machine", machine], ["not judged", unknown]].filter(([, late]) => late).map(([name, late]) => name + " " + late);
+    const percent = Math.ceil(max * 100 / limit - 1e-9), kind = ours || outside ? "bad" : machine || unknown || paused ? "warn" : "good";
+    const whose = [["ours", ours], ["outside", outside], ["machine", machine], ["not judged", unknown], ["paused", paused]].filter(([, late]) => late).map(([name, late]) => name + " " + late);
     const note = whose.length ? (ours || outside ? "✘ " : machine ? "⚑ " : "· ") + whose.join(", ") : "";
     return make("div", { class: "bar" }, make("div", { class: "track" }, make("i", { class: kind, style: { width: Math.min(percent, 100) + "%" } })),
       make("span", null, percent + "\u202f%"), note ? make("span", { class: kind }, note) : null);

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Receivers hear of what becomes of their service while no value comes, and lose none for it.
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+mod app;
+
+use std::sync::Mutex;
+
+use app::{Outcome, run};
+use taut_event::Kind;
+use taut_run::{Component, Context, Failure, Job, Receiver};
+use taut_time::{Duration, Instant};
+
+/// The receiver comes first: it is task 0.
+const TABLES: &str = r#"
+EXECUTOR
+[payloads]
+Count = { type = "u64" }
+[services.sound]
+[tasks.takes]
+arrival = { sporadic = "GAP", trigger = "counts" }
+deadline = "GAP"
+wcet = { value = "50us", source = "guess" }
+service = "sound"
+[tasks.also-takes]
+arrival = { sporadic = "GAP", trigger = "others" }
+deadline = "GAP"
+wcet = { value = "50us", source = "guess" }
+service = "sound"
+[tasks.steers]
+class = "best-effort"
+[channels.counts]
+kind = "queue"
+from = "steers"
+to = "takes"
+payload = "Count"
+capacity = 16
+[channels.others]
+kind = "queue"
+from = "steers"
+to = "also-takes"
+payload = "Count"
+capacity = 16
+"#;
+
+/// How much longer than stated anything may take here, on a machine with others on it.
+const PATIENCE: Duration = Duration::from_s(2);
+
+/// What a receiver was called for, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Heard {
+    Value(u64),
+    Pause,
+    Resume,
+    Stop,
+}
+
+#[derive(Default)]
+struct Told(Mutex<Vec<(Heard, u64)>>);
+
+impl Told {
+    fn push(&self, heard: Heard) {
+        self.0.lock().unwrap().push((heard, taut_sys::clock::monotonic_ns()));
+    }
+
+    fn all(&self) -> Vec<Heard> {
+        self.0.lock().unwrap().iter().map(|(heard, _)| *heard).collect()
+    }
+
+    fn when(&self, heard: Heard) -> Option<u64> {
+        self.0.lock().unwrap().iter().find(|(of, _)| *of == heard).map(|(_, at)| *at)
+    }
+}
+
+struct Taker<'t>(&'t Told);
+
+impl Component for Taker<'_> {
+    fn pause(&mut self) {
+        self.0.push(Heard::Pause);
+    }
+    fn resume(&mut self) {
+        self.0.push(Heard::Resume);
+    }
+    fn stop(&mut self) {
+        self.0.push(Heard::Stop);
+    }
+}
+
+impl Receiver<u64> for Taker<'_> {
+    fn receive(&mut self, _: &mut Job<'_>, value: u64) -> Result<(), Failure> {
+        self.0.push(Heard::Value(value));
+        Ok(())
+    }
+}
+
+/// Runs an application whose best-effort task does this, with a writer to the first receiver; what both receivers heard.
+fn steered(
+    executor: &str,
+    gap: &str,
+    steer: impl FnOnce(&mut Context<'_>, &mut dyn FnMut(&mut Context<'_>, u64), [&Told; 2]) + Send + 'static,
+) -> (Outcome, [Vec<Heard>; 2]) {
+    let tables = TABLES.replace("EXECUTOR", executor).replace("GAP", gap);
+    let told: &[Told; 2] = Box::leak(Box::default());
+    let outcome = run(&tables, None, |app| {
+        app.service("sound", |service| {
+            service.receiver::<u64, _>("takes", |_| Ok(Taker(&told[0])))?;
+            service.receiver::<u64, _>("also-takes", |_| Ok(Taker(&told[1])))
+        })?;
+        app.best_effort("steers", |create| {
+            let mut counts = create.queue_writer::<u64>("counts")?;
+            let _others = create.queue_writer::<u64>("others")?;
+            Ok(move |context: &mut Context<'_>| {
+                let mut send = |context: &mut Context<'_>, value| counts.send(context, value).unwrap();
+                steer(context, &mut send, [&told[0], &told[1]]);
+                context.control().stop();
+            })
+        })
+    });
+    assert!(outcome.ending.as_ref().unwrap().orderly);
+    assert!(outcome.of(Kind::Drop).is_empty() && outcome.of(Kind::Failed).is_empty());
+    (outcome, [told[0].all(), told[1].all()])
+}
+
+/// Waits until both have heard it; how long that took, at most.
+fn both(context: &Context<'_>, told: [&Told; 2], heard: Heard, since: Instant) -> Duration {
+    let give_up = since.as_ns() + PATIENCE.as_ns();
+    while context.now().as_ns() < give_up {
+        if let [Some(one), Some(other)] = told.map(|told| told.when(heard)) {
+            return Duration::from_ns(one.max(other).saturating_sub(since.as_ns()));
+        }
+        context.sleep(Duration::from_ms(1));
+    }
+    panic!("{heard:?} was not heard in {PATIENCE}: {:?}", told.map(Told::all));
+}
+
+/// Waits until the first receiver has had a value.
+fn received(context: &Context<'_>, told: [&Told; 2], value: u64) {
+    let give_up = context.now().as_ns() + PATIENCE.as_ns();
+    while told[0].when(Heard::Value(value)).is_none() {
+        assert!(context.now().as_ns() < give_up, "{value} was not received: {:?}", told[0].all());
+        context.sleep(Duration::from_ms(1));
+    }
+}
+
+const EXECUTORS: [(&str, &str); 2] = [("native", ""), ("dispatched", "executor = \"dispatched\"")];
+
+#[test]
+fn a_receiver_hears_of_pause_resume_and_stop_without_a_value() {
+    for (name, executor) in EXECUTORS {
+        let (outcome, heard) = steered(executor, "2ms", move |context, send, told| {
+            context.sleep(Duration::from_ms(20));
+            let change = |context: &Context<'_>, heard, change: &dyn Fn()| {
+                let since = context.now();
+                change();
+                both(context, told, heard, since);
+            };
+            let control = context.control();
+            change(context, Heard::Pause, &|| control.pause("sound").unwrap());
+            // They wait.
+            (1..=5).for_each(|value| send(context, value));
+            context.sleep(Duration::from_ms(30));
+            assert_eq!(told[0].all(), [Heard::Pause], "{name}");
+            change(context, Heard::Resume, &|| control.resume("sound").unwrap());
+            received(context, told, 5);
+            change(context, Heard::Stop, &|| control.stop_service("sound").unwrap());
+        });
+        let values = (1..=5).map(Heard::Value);
+        let expected: Vec<Heard> =
+            [Heard::Pause, Heard::Resume].into_iter().chain(values).chain([Heard::Stop]).collect();
+        assert_eq!(heard[0], expected, "{name}: every value, once, in order");
+        assert_eq!(heard[1], [Heard::Pause, Heard::Resume, Heard::Stop], "{name}");
+        // By two tasks, three times.
+        let states: Vec<u64> = outcome.of(Kind::Service).iter().map(|record| record.value).collect();
+        assert_eq!(states.len(), 6, "{name}: {states:?}");
+        // As far apart as ever, and none late: what waited is due when it may be received.
+        let releases: Vec<u64> = outcome.of_task(Kind::Release, 0).iter().map(|r| r.at.as_ns()).collect();
+        assert!(releases.len() >= 7, "{name}: {releases:?}");
+        assert!(releases.windows(2).all(|pair| pair[1] - pair[0] >= 2_000_000), "{name}: {releases:?}");
+        assert_eq!(outcome.of_task(Kind::Receive, 0).len(), 5, "{name}");
+        let resumed = outcome.of(Kind::Service).iter().filter(|r| r.job == 0).nth(1).unwrap().at.as_ns();
+        let of_values = releases.iter().filter(|release| **release > resumed).count();
+        assert!(of_values >= 5, "{name}: {releases:?} after {resumed}");
+        // Numbers without a gap: each is a job or nothing.
+        let numbers: Vec<u64> = outcome.of_task(Kind::Complete, 0).iter().map(|r| r.job).collect();
+        assert!(numbers.iter().zip(0..).all(|(number, expected)| *number == expected), "{name}: {numbers:?}");
+    }
+}
+
+/// A value that has been taken for a job that is not due yet, when the pause comes.
+#[test]
+fn a_value_whose_job_is_put_off_is_not_lost_to_a_pause() {
+    for (name, executor) in EXECUTORS {
+        let (_, heard) = steered(executor, "60ms", move |context, send, told| {
+            context.sleep(Duration::from_ms(80));
+            (1..=2).for_each(|value| send(context, value));
+            let since = context.now();
+            received(context, told, 1);
+            context.control().pause("sound").unwrap();
+            both(context, told, Heard::Pause, since);
+            context.sleep(Duration::from_ms(100));
+            assert_eq!(told[0].all(), [Heard::Value(1), Heard::Pause], "{name}");
+            let since = context.now();
+            context.control().resume("sound").unwrap();
+            both(context, told, Heard::Resume, since);
+            received(context, told, 2);
+        });
+        let expected = [Heard::Value(1), Heard::Pause, Heard::Resume, Heard::Value(2), Heard::Stop];
+        assert_eq!(heard[0], expected, "{name}");
+    }
+}
+
+/// A best-effort task that sleeps hears of the end by the end, not by looking for it.
+#[test]
+fn a_sleep_ends_with_the_application_and_is_one() {
+    let (_, heard) = steered("", "2ms", |context, _, told| {
+        let before = taut_sys::usage::thread_usage().voluntary_switches;
+        context.sleep(Duration::from_ms(400));
+        let slept = taut_sys::usage::thread_usage().voluntary_switches - before;
+        assert!((1..10).contains(&slept), "{slept} times");
+        let (control, since) = (context.control(), context.now());
+        let stopper = std::thread::scope(|threads| {
+            threads.spawn(|| {
+                std::thread::sleep(std::time::Duration::from_millis(50));
+                control.stop();
+            });
+            context.sleep(Duration::from_s(60))
+        });
+        assert!(!stopper && context.now().as_ns() - since.as_ns() < PATIENCE.as_ns());
+        assert_eq!(told[0].all(), []);
+    });
+    assert_eq!(heard[0], [Heard::Stop]);
+}
+
+/// Changes in a row, each at any moment of a receiver's: the last one is heard, and every value is received.
+#[test]
+fn no_change_and_no_value_is_lost_among_many() {
+    for (name, executor) in EXECUTORS {
+        let (_, heard) = steered(executor, "1ms", |context, send, told| {
+            let mut random = 1u64;
+            for value in 1..=200 {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                if random >> 63 == 0 {
+                    context.control().pause("sound").unwrap();
+                } else {
+                    context.control().resume("sound").unwrap();
+                }
+                // No more than fit wait.
+                if value % 10 == 0 {
+                    context.control().resume("sound").unwrap();
+                    received(context, told, value - 1);
+                }
+                send(context, value);
+                context.sleep(Duration::from_us(random >> 54));
+            }
+            context.control().resume("sound").unwrap();
+            received(context, told, 200);
+        });
+        let values: Vec<u64> = heard[0]
+            .iter()
+            .filter_map(|heard| if let Heard::Value(value) = heard { Some(*value) } else { None })
+            .collect();
+        assert_eq!(values, (1..=200).collect::<Vec<u64>>(), "{name}");
+        for heard in heard {
+            let changes = heard.iter().filter(|heard| !matches!(heard, Heard::Value(_)));
+            let changes: Vec<&Heard> = changes.collect();
+            let turns = changes.iter().zip([Heard::Pause, Heard::Resume].iter().cycle());
+            let turns = turns.take_while(|(heard, expected)| *heard == expected).count();
+            assert_eq!(turns + 1, changes.len(), "{name}: in turns, the stop behind: {changes:?}");
+            assert!(turns > 4 && turns.is_multiple_of(2), "{name}: {changes:?}");
+        }
+    }
+}

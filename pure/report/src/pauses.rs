@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! When tasks were paused or had stopped, and until when what waited for them meanwhile was in the way of what came behind it.
+//!
+//! A paused task takes nothing out of its queues. When it is resumed, values that waited are taken as far apart as ever, so
+//! one that is sent then may wait as well: the pause is over when a value has been taken at once. For a receiver that is
+//! one whose job need not wait for the least gap behind the one before; for others one that was sent when the one
+//! before it had been taken.
+
+use std::collections::BTreeMap;
+
+use taut_event::{Kind, Record};
+use taut_plan::{ArrivalPlan, ClassPlan, Plan};
+
+/// `State::Running` of `taut_run`, as recorded.
+const RUNNING: u64 = 1;
+
+/// By task: from its pause until that is over, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Pauses(BTreeMap<usize, Vec<(u64, u64)>>);
+
+/// A queue that a task reads.
+struct Queue {
+    /// When a value was sent, and when it was taken, in the order of that.
+    taken: Vec<(u64, u64)>,
+    /// When jobs were released, in order, and how far apart they are at least; of a queue that releases them.
+    releases: Option<(Vec<u64>, u64)>,
+}
+
+impl Pauses {
+    pub(crate) fn of(plan: &Plan, records: &[Record]) -> Self {
+        let mut pauses: BTreeMap<usize, Vec<(u64, u64)>> = BTreeMap::new();
+        let mut changes: Vec<&Record> =
+            records.iter().filter(|record| record.kind == Kind::Service).collect();
+        changes.sort_by_key(|record| record.at);
+        for record in changes {
+            let Some(task) = usize::try_from(record.job).ok().filter(|task| *task < plan.tasks.len()) else {
+                continue;
+            };
+            let of = pauses.entry(task).or_default();
+            match (record.value, of.last_mut()) {
+                (RUNNING, Some((_, until))) if *until == u64::MAX => *until = record.at.as_ns(),
+                (RUNNING, _) | (_, Some((_, u64::MAX))) => {}
+                _ => of.push((record.at.as_ns(), u64::MAX)),
+            }
+        }
+        for (task, pauses) in &mut pauses {
+            let queues = queues(plan, records, *task);
+            for (_, until) in pauses.iter_mut().filter(|(_, until)| *until != u64::MAX) {
+                *until = queues.iter().map(|queue| queue.over(*until)).fold(*until, u64::max);
+            }
+        }
+        Self(pauses)
+    }
+
+    /// Whether one of these tasks was paused, or had to do with that still, at any time between two instants.
+    pub(crate) fn touch(&self, tasks: impl IntoIterator<Item = usize>, from: u64, to: u64) -> bool {
+        let of = |task| self.0.get(&task).into_iter().flatten();
+        tasks.into_iter().flat_map(of).any(|(since, until)| *since <= to && from <= *until)
+    }
+}
+
+impl Queue {
+    /// When nothing waits any more because of a pause until `resumed`.
+    fn over(&self, resumed: u64) -> u64 {
+        let free = |taken: u64| match &self.releases {
+            Some((releases, gap)) => {
+                let before = releases.partition_point(|release| *release <= taken).checked_sub(1);
+                before.map_or(0, |before| releases[before].saturating_add(*gap))
+            }
+            None => taken,
+        };
+        let first = self.taken.partition_point(|(_, taken)| *taken < resumed);
+        let mut over = resumed;
+        for (sent, taken) in &self.taken[first..] {
+            if *sent > free(over) {
+                break;
+            }
+            over = *taken;
+        }
+        over
+    }
+}
+
+/// The queues that a task reads.
+fn queues(plan: &Plan, records: &[Record], task: usize) -> Vec<Queue> {
+    let of = &plan.tasks[task];
+    let trigger = match &of.class {
+        ClassPlan::RealTime { arrival: ArrivalPlan::Sporadic { sporadic, trigger }, .. } => {
+            Some((trigger, sporadic.as_ns()))
+        }
+        _ => None,
+    };
+    let queues = plan.channels.iter().enumerate().filter(|(_, channel)| {
+        channel.kind == taut_plan::Kind::Queue && channel.readers.iter().any(|reader| reader.name == of.name)
+    });
+    let times = |kind, subject: usize| {
+        let of = move |record: &&Record| record.kind == kind && usize::from(record.subject) == subject;
+        records.iter().filter(of)
+    };
+    let queue = |(at, channel): (usize, &taut_plan::ChannelPlan)| {
+        let received = times(Kind::Receive, at).map(|record| record.at.as_ns());
+        let waited = times(Kind::Receive, at).map(|record| record.value);
+        let mut taken: Vec<(u64, u64)> =
+            received.zip(waited).map(|(taken, waited)| (taken.saturating_sub(waited), taken)).collect();
+        taken.sort_by_key(|(_, taken)| *taken);
+        let gap = trigger.filter(|(trigger, _)| **trigger == channel.name).map(|(_, gap)| gap);
+        let releases = gap.map(|gap| {
+            let mut releases: Vec<u64> = times(Kind::Release, task).map(|record| record.at.as_ns()).collect();
+            releases.sort_unstable();
+            (releases, gap)
+        });
+        Queue { taken, releases }
+    };
+    queues.map(queue).collect()
+}
