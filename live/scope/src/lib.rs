@@ -46,17 +46,25 @@
 use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomData;
-use core::mem::{align_of, needs_drop, size_of};
+use core::mem::{MaybeUninit, align_of, needs_drop, size_of};
 use core::ptr::NonNull;
 
 /// A unit of memory to make a scope of: one cache line pair.
-#[derive(Clone, Copy, Debug)]
+///
+/// Its bytes are no numbers: a scope leaves behind what stood in it, holes between the fields of a value too.
+#[derive(Clone, Copy)]
 #[repr(C, align(128))]
-pub struct Block([u8; 128]);
+pub struct Block([MaybeUninit<u8>; 128]);
 
 impl Block {
     /// All zero.
-    pub const ZERO: Self = Self([0; 128]);
+    pub const ZERO: Self = Self([MaybeUninit::new(0); 128]);
+}
+
+impl fmt::Debug for Block {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Block").finish_non_exhaustive()
+    }
 }
 
 /// A stretch of memory that is allocated from front to back.
