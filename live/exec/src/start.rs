@@ -208,10 +208,8 @@ impl Setup<'_> {
             drop(stopped);
             Ok(result)
         })?;
-        for works in bodies {
-            if let Ok(Some(panic)) = works.panic.into_inner() {
-                std::panic::resume_unwind(panic);
-            }
+        if let Some(panic) = bodies.iter().find_map(Works::panicked) {
+            std::panic::resume_unwind(panic);
         }
         shareds.iter_mut().for_each(Shared::record_counts);
         let reason = control.reason().unwrap_or(Reason::Asked);

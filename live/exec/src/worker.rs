@@ -5,9 +5,10 @@
 
 use std::any::Any;
 use std::cell::UnsafeCell;
+use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
 use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
 
 use taut_policy::Misuse;
 use taut_sys::clock;
@@ -20,8 +21,8 @@ use crate::shared::{Inside, Shared};
 /// What a core's tasks do, by task.
 pub(crate) struct Works<'w> {
     pub(crate) works: Box<[UnsafeCell<Box<dyn Work + 'w>>]>,
-    /// The first panic of a job.
-    pub(crate) panic: Mutex<Option<Box<dyn Any + Send>>>,
+    /// The first panic of a job. What a panic carries is given on or leaked: dropped, it might panic again.
+    panic: Mutex<Option<ManuallyDrop<Box<dyn Any + Send>>>>,
 }
 
 // SAFETY: a task's work is touched by the thread that has its job, of which there is one at a time, and what the last one
@@ -38,12 +39,17 @@ impl<'w> Works<'w> {
     pub(crate) fn call<R>(&self, stop: &(dyn Fn() + Sync), code: impl FnOnce() -> R) -> Option<R> {
         catch_unwind(AssertUnwindSafe(code))
             .map_err(|panic| {
-                if let Ok(mut first) = self.panic.lock() {
-                    first.get_or_insert(panic);
-                }
+                let mut first = self.panic.lock().unwrap_or_else(PoisonError::into_inner);
+                first.get_or_insert(ManuallyDrop::new(panic));
+                drop(first);
                 stop();
             })
             .ok()
+    }
+
+    /// What the first panic of a job carries.
+    pub(crate) fn panicked(&self) -> Option<Box<dyn Any + Send>> {
+        self.panic.lock().unwrap_or_else(PoisonError::into_inner).take().map(ManuallyDrop::into_inner)
     }
 
     /// Asks a task's work whether there is something to do, if the task is one to ask; and tells the rule. Whether that

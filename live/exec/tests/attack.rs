@@ -8,7 +8,7 @@
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
 
 use taut_exec::{Job, LockError, Protocol, Release, Rule, Setup, SetupError, TaskSetup, Wanted, Work};
 use taut_lock::{Line, Memory};
@@ -241,4 +241,34 @@ fn a_panic_where_a_job_is_admitted() {
         })
     }));
     assert_eq!(ends.unwrap_err().downcast_ref(), Some(&"admit"));
+}
+
+/// Jobs of two cores that panic at once, with what panics again when it is dropped: the executor ends, and one of the panics goes
+/// on in the caller.
+#[test]
+fn panics_that_carry_panics() {
+    struct Again;
+    impl Drop for Again {
+        fn drop(&mut self) {
+            panic!("dropped");
+        }
+    }
+    let both = Barrier::new(2);
+    let mut setup = Setup::new();
+    let tasks = [0, 1].map(|cpu| {
+        let core = setup.core(cpu, Rule::Srp);
+        setup.task(core, by_hand("t"), |_: &mut Job<'_>| {
+            both.wait();
+            resume_unwind(Box::new(Again))
+        })
+    });
+    let ends = catch_unwind(AssertUnwindSafe(|| {
+        setup.run(Wanted::Loose, |exec| {
+            tasks.iter().for_each(|task| exec.release(*task).unwrap());
+            exec.wait(None);
+        })
+    }));
+    let panic = ends.unwrap_err();
+    assert!(panic.is::<Again>());
+    std::mem::forget(panic);
 }

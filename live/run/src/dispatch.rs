@@ -419,7 +419,9 @@ impl Work for &mut Seat<'_> {
                 self.body.stop();
                 self.over = true;
             }
-            Err(_) => {
+            Err(panic) => {
+                // Dropped, what it carries might panic again.
+                std::mem::forget(panic);
                 (self.over, self.panicked) = (true, true);
                 self.control.stop_because(Reason::Panic(position(self.task).into()));
             }

@@ -152,8 +152,8 @@ impl<'p> Play<'p> {
             if let Err(error) = gathered {
                 self.control.stop();
                 gate.call_off();
-                // A panic is told by the thread's own message; its join must not panic again.
-                joins.into_iter().for_each(|(_, join)| drop(join.join()));
+                // A panic is told by the thread's own message; its join must not panic again, as what it carries may, dropped.
+                joins.into_iter().for_each(|(_, join)| drop(join.join().map_err(std::mem::forget)));
                 return Err(error);
             }
             let played = |executor: Option<&Exec<'_>>| {
@@ -219,7 +219,7 @@ impl<'p> Play<'p> {
                     Err(error) => {
                         self.control.stop();
                         gate.call_off();
-                        joins.into_iter().for_each(|(_, join)| drop(join.join()));
+                        joins.into_iter().for_each(|(_, join)| drop(join.join().map_err(std::mem::forget)));
                         return Err(error);
                     }
                 }
@@ -333,10 +333,11 @@ impl<'p> Play<'p> {
         let mut orderly = true;
         for (task, join) in joins {
             let name = &self.plan.tasks[task].name;
-            match join.join().map(|mut body| body.finish()) {
+            // What a panic carries is leaked: dropped, it might panic again.
+            match join.join().map_err(std::mem::forget).map(|mut body| body.finish()) {
                 Ok(Ok(())) => continue,
                 Ok(Err(error)) => observer.unfinished(name, &*error),
-                Err(_) => observer.unfinished(name, &Error::Thread("it panicked".to_owned())),
+                Err(()) => observer.unfinished(name, &Error::Thread("it panicked".to_owned())),
             }
             orderly = false;
         }

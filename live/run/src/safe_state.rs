@@ -62,7 +62,8 @@ impl<'c> SafeState<'c> {
                 return;
             }
             let before = heap_uses();
-            let well = catch_unwind(AssertUnwindSafe(|| (hook.0)())).is_ok();
+            // Dropped, what a panic carries might panic again.
+            let well = catch_unwind(AssertUnwindSafe(|| (hook.0)())).map_err(std::mem::forget).is_ok();
             if let Some((after, before)) = heap_uses().zip(before) {
                 control.set_rest_heap(after.saturating_sub(before));
             }

@@ -59,9 +59,18 @@ fn fault(kind: &str) {
         "abort" => std::process::abort(),
         "overflow" => drop(std::hint::black_box(recurse(0))),
         "exit" => std::process::exit(0),
-        "panic" => panic!("on purpose"),
+        "panic" => std::panic::panic_any(Again),
         "heap" => drop(std::hint::black_box(Box::new(7))),
         _ => {}
+    }
+}
+
+/// What panics again when it is dropped.
+struct Again;
+
+impl Drop for Again {
+    fn drop(&mut self) {
+        panic!("dropped");
     }
 }
 
