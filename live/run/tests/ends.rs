@@ -361,8 +361,8 @@ impl Run<'_> {
         while !said.contains("running") {
             let mut line = String::new();
             if std::io::BufRead::read_line(&mut stderr, &mut line).unwrap() == 0 {
-                child.wait().unwrap();
-                return Err(said);
+                let status = child.wait().unwrap();
+                return Err(format!("{status}: {said}"));
             }
             said += &line;
         }
