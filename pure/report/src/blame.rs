@@ -177,6 +177,12 @@ impl CoreJobs {
         job.start.saturating_sub(since)
     }
 
+    /// The processor time of jobs that started from an instant on and are complete.
+    pub(crate) fn within(&self, from: u64) -> u64 {
+        let started = self.jobs.iter().filter(|job| job.start >= from);
+        started.map(|job| job.cpu).fold(0, u64::saturating_add)
+    }
+
     /// The jobs at least as urgent as a late one in its busy window, itself among them.
     pub(crate) fn before(&self, late: &Pending) -> impl Iterator<Item = &Pending> {
         let (begin, late) = (self.busy_since(late.priority, late.release), *late);

@@ -6,15 +6,20 @@
 use taut_event::{Kind, Record, Rest, Stood};
 use taut_plan::Plan;
 
-use crate::verdict::{Breach, Unrest, Warning};
+use crate::verdict::{Breach, Place, Unrest, Warning};
 
 /// A job that ran when the application was ended where it stood.
 pub(crate) fn stood(plan: &Plan, record: &Record) -> Option<Breach> {
-    let Stood { task, job, at, resource } = Stood::from_record(record)?;
+    let Stood { task, job, .. } = Stood::from_record(record)?;
     let task = plan.tasks.get(usize::from(task)).map_or("?", |task| &task.name).to_owned();
-    Some(Breach::Stood {
-        task,
-        job,
+    let Place { in_call, offset, resource, held } = place(plan, record)?;
+    Some(Breach::Stood { task, job, in_call, offset, resource, held })
+}
+
+/// Where that was.
+pub(crate) fn place(plan: &Plan, record: &Record) -> Option<Place> {
+    let Stood { at, resource, .. } = Stood::from_record(record)?;
+    Some(Place {
         in_call: at.map(|at| at.in_call),
         offset: at.and_then(|at| at.offset),
         resource: resource.map(|(number, _)| resource_name(plan, number).to_owned()),

@@ -35,8 +35,8 @@ impl Job {
 pub(crate) struct TaskJobs {
     /// By release.
     pub(crate) jobs: Vec<Job>,
-    /// Released, not skipped, and not complete when the records end: number and release.
-    pub(crate) open: Vec<(u64, u64)>,
+    /// Released, not skipped, and not complete when the records end.
+    pub(crate) open: Vec<Open>,
     /// Released before the records begin, with something of them behind that.
     pub(crate) early: Vec<Early>,
     pub(crate) releases: u64,
@@ -46,6 +46,14 @@ pub(crate) struct TaskJobs {
     pub(crate) faulty: u64,
     /// The largest number of a job or of a dropped release.
     pub(crate) newest: Option<u64>,
+}
+
+/// A job that is not complete when the records end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Open {
+    pub(crate) number: u64,
+    pub(crate) release: u64,
+    pub(crate) start: Option<u64>,
 }
 
 /// A job that was released before the records begin; what of it came before them as well is none.
@@ -152,7 +160,9 @@ fn of_task(task: usize, mut parts: BTreeMap<u64, Parts>, whole: bool, end: u64) 
             } => {
                 found.jobs.push(Job { task, number, release, start, complete, cpu, missed });
             }
-            Parts { release: Some(release), complete: None, .. } => found.open.push((number, release)),
+            Parts { release: Some(release), start, complete: None, .. } => {
+                found.open.push(Open { number, release, start });
+            }
             // Faulty ones.
             _ => {}
         }
@@ -196,7 +206,8 @@ mod tests {
             let job = Job { task: 0, number: 0, release: 10, start: 12, complete: 20, cpu: 7, missed: false };
             assert_eq!(found.jobs, [job]);
             assert_eq!((job.response(), job.jitter()), (10, 2));
-            assert_eq!((found.releases, found.skipped, found.open.as_slice()), (6, 1, &[(2, 50)][..]));
+            let open = Open { number: 2, release: 50, start: Some(51) };
+            assert_eq!((found.releases, found.skipped, found.open.as_slice()), (6, 1, &[open][..]));
             assert_eq!((found.faulty, found.newest), (6, Some(8)), "3 to 8");
             // In the middle of a run, 0 to 2 can be all that there was.
             records.push(record(Kind::Start, 3, u64::MAX, 0));

@@ -16,7 +16,7 @@ use crate::blame::{self, CoreJobs, Finding, Pending, Stalls};
 use crate::decisions::Decisions;
 use crate::end;
 use crate::figures::{ChannelFigures, CoreFigures, Counts, ProbeFigures, ServiceChange, TaskFigures, Values};
-use crate::jobs::{self, Early, Job, TaskJobs};
+use crate::jobs::{self, Early, Job, Open, TaskJobs};
 use crate::notes::Notes;
 use crate::outside::Outside;
 use crate::pauses::Pauses;
@@ -388,14 +388,16 @@ impl Judge<'_> {
                 let on_core = cores.get(&promise.cpu).unwrap_or(&empty.0);
                 let stalls = self.stalls.get(&promise.cpu).cloned().unwrap_or(empty.1);
                 for (job, lateness) in &mut judged {
-                    *lateness = self.job(&mut figures, promise, job, false, (on_core, &stalls, &waits));
+                    *lateness = self.job(&mut figures, promise, job, None, (on_core, &stalls, &waits));
                 }
-                for &(number, release) in &found.open {
+                for open in &found.open {
                     // A job that its deadline lets run is not late yet.
-                    if self.last.saturating_sub(release) > promise.deadline {
-                        let (start, complete) = (release, self.last);
-                        let open = Job { task: at, number, release, start, complete, cpu: 0, missed: true };
-                        self.job(&mut figures, promise, &open, true, (on_core, &stalls, &waits));
+                    if self.last.saturating_sub(open.release) > promise.deadline {
+                        let (number, release, complete) = (open.number, open.release, self.last);
+                        let start = release;
+                        let job = Job { task: at, number, release, start, complete, cpu: 0, missed: true };
+                        let place = (on_core, &stalls, &waits);
+                        self.job(&mut figures, promise, &job, Some(open), place);
                     }
                 }
                 self.conduct(&mut figures, promise, found, &stalls);
@@ -463,10 +465,11 @@ impl Judge<'_> {
         figures: &mut TaskFigures,
         promise: &Promise,
         job: &Job,
-        unfinished: bool,
+        open: Option<&Open>,
         (on_core, stalls, waits): (&CoreJobs, &Stalls, &Waits<'_>),
     ) -> Lateness {
         let response = job.response();
+        let unfinished = open.is_some();
         let missed = unfinished || job.missed || response > promise.deadline;
         figures.missed += u64::from(missed);
         if !missed && response <= promise.limit() {
@@ -507,6 +510,7 @@ impl Judge<'_> {
                 used_ns,
             },
             (None, None) => Cause::NotProven,
+            (None, Some(_)) if let Some(open) = open => self.unfinished(job.task, promise, open, on_core),
             (None, Some(_)) => {
                 let (late_ns, planned_ns) =
                     (on_core.stood_free(&promise.pending(job)), promise.release_overhead);
@@ -527,6 +531,18 @@ impl Judge<'_> {
         };
         self.breaches.push(breach);
         lateness
+    }
+
+    /// What the records tell of a job that is not complete at their end.
+    fn unfinished(&self, task: usize, promise: &Promise, open: &Open, on_core: &CoreJobs) -> Cause {
+        let ran = |start| self.last.saturating_sub(start).saturating_sub(on_core.within(start));
+        let stood = self.of(Kind::Stood, task).filter(|record| record.job == open.number);
+        Cause::Unfinished {
+            began_ns: open.start.map(|start| start.saturating_sub(open.release)),
+            ran_ns: open.start.map_or(0, ran),
+            wcet_ns: promise.wcet,
+            stood: stood.last().and_then(|record| end::place(self.plan, &record)),
+        }
     }
 
     /// Whether somebody outside is the cause of a lateness that would be ours.

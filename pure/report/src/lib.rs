@@ -47,4 +47,4 @@ pub use figures::{
 pub use report::{About, Report};
 pub use simulated::{Focus, Simulated, Window};
 pub use taut_event::Ending;
-pub use verdict::{Breach, Cause, Ended, Unrest, Verdict, Warning};
+pub use verdict::{Breach, Cause, Ended, Place, Unrest, Verdict, Warning};

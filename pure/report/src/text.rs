@@ -7,7 +7,7 @@ use crate::Ending;
 use crate::figures::{CoreFigures, Spread};
 use crate::report::Report;
 use crate::table::{Table, number, word};
-use crate::verdict::{Breach, Cause, Ended, Unrest, Verdict, Warning};
+use crate::verdict::{Breach, Cause, Ended, Place, Unrest, Verdict, Warning};
 
 const GREEN: &str = "32";
 const YELLOW: &str = "33";
@@ -486,6 +486,26 @@ fn plural(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
+/// Where a job stood.
+fn stood(in_call: Option<bool>, offset: Option<u64>, resource: Option<&str>, held: bool) -> String {
+    let mut text = match in_call {
+        Some(true) => "stood in a call of the kernel",
+        Some(false) => "stood computing",
+        None => "stood nobody knows where",
+    }
+    .to_owned();
+    match (in_call, offset) {
+        (None, _) => {}
+        (Some(_), Some(offset)) => text.push_str(&format!(", at {offset:#x} of the program")),
+        (Some(_), None) => text.push_str(", in a library"),
+    }
+    if let Some(resource) = resource {
+        let verb = if held { "holding" } else { "waiting for" };
+        text.push_str(&format!(", {verb} `{resource}`"));
+    }
+    text
+}
+
 pub(crate) fn breach_text(breach: &Breach) -> String {
     match breach {
         Breach::Response {
@@ -521,6 +541,19 @@ pub(crate) fn breach_text(breach: &Breach) -> String {
                 Cause::Stopped => "the application was stopped from outside".to_owned(),
                 Cause::Traced { pid } => format!("process {pid} traced the application"),
                 Cause::NotProven => "the plan does not prove a bound for it".to_owned(),
+                Cause::Unfinished { began_ns, ran_ns, wcet_ns, stood: place } => {
+                    let Place { in_call, offset, resource, held } = place.clone().unwrap_or_default();
+                    match began_ns {
+                        Some(began_ns) => format!(
+                            "it had not ended: it began {} after its release, ran for {} at most, {} planned, and {}",
+                            span(*began_ns),
+                            span(*ran_ns),
+                            span(*wcet_ns),
+                            stood(in_call, offset, resource.as_deref(), held)
+                        ),
+                        None => "it had not begun when the records end".to_owned(),
+                    }
+                }
                 Cause::Unknown => {
                     "no WCET was exceeded: an overhead or a blocking is larger than planned".to_owned()
                 }
@@ -630,22 +663,7 @@ pub(crate) fn breach_text(breach: &Breach) -> String {
         ),
         Breach::Ended { ending } => ended_text(ending),
         Breach::Stood { task, job, in_call, offset, resource, held } => {
-            let mut text = format!("there `{task}`, job {job}, stood");
-            match in_call {
-                Some(true) => text.push_str(" in a call of the kernel"),
-                Some(false) => text.push_str(" computing"),
-                None => text.push_str(" nobody knows where"),
-            }
-            match (in_call, offset) {
-                (None, _) => {}
-                (Some(_), Some(offset)) => text.push_str(&format!(", at {offset:#x} of the program")),
-                (Some(_), None) => text.push_str(", in a library"),
-            }
-            if let Some(resource) = resource {
-                let verb = if *held { "holding" } else { "waiting for" };
-                text.push_str(&format!(", {verb} `{resource}`"));
-            }
-            text
+            format!("there `{task}`, job {job}, {}", stood(*in_call, *offset, resource.as_deref(), *held))
         }
         Breach::NotAtRest { why, took_ns } => {
             let why = match why {

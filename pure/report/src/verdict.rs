@@ -72,9 +72,33 @@ pub enum Cause {
         /// Its process.
         pid: u32,
     },
+    /// It had not ended when the records did.
+    Unfinished {
+        /// When it began, after its release; none if it did not.
+        began_ns: Option<u64>,
+        /// What it can have run since then at most: that time less what jobs used that began and ended in it.
+        ran_ns: u64,
+        /// The WCET of the plan, margin included.
+        wcet_ns: u64,
+        /// Where it stood, if that was recorded.
+        stood: Option<Place>,
+    },
     /// No job exceeded its WCET: an overhead or a blocking is larger than the plan's, or the machine stood
     /// still without its probe noticing.
     Unknown,
+}
+
+/// Where a job stood when the application was ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// Whether in a call of the kernel; none if nobody knows.
+    pub in_call: Option<bool>,
+    /// Which instruction of the program, from its beginning; none in a library.
+    pub offset: Option<u64>,
+    /// The resource that it held or waited for.
+    pub resource: Option<String>,
+    /// Whether it held that.
+    pub held: bool,
 }
 
 /// What ended a run that did not come to its own end; tasks by name.

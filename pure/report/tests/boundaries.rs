@@ -153,6 +153,7 @@ fn breach(breach: &Breach) -> String {
                 Cause::ForeignThread { thread, .. } => format!("foreign {thread}"),
                 Cause::Stopped => "stopped".to_owned(),
                 Cause::Traced { .. } => "traced".to_owned(),
+                Cause::Unfinished { .. } => "not ended".to_owned(),
                 Cause::Unknown => "unknown".to_owned(),
             };
             format!("{task} late{missed}{unfinished}, stolen {stolen_ns}, {cause}")
@@ -217,7 +218,7 @@ fn responses() {
             "deadline of a job that is not done",
             &|ns| unfinished(END - RECORDING_DEADLINE - ns).judged(END),
             "kept",
-            "recording late, missed, unfinished, stolen 0, unknown",
+            "recording late, missed, unfinished, stolen 0, not ended",
         ),
         (
             "a bound as long as the deadline is one",

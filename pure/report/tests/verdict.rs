@@ -530,7 +530,42 @@ fn a_job_that_never_ends_is_late() {
     run.records.retain(|r| !(r.kind == Kind::Complete && r.subject == OUTPUT && r.job == 10));
     let report = Report::new(&plan(), &run);
     let Verdict::Broken(breaches) = report.verdict() else { panic!() };
-    assert!(matches!(&breaches[..], [Breach::Response { job: 10, unfinished: true, .. }]), "{breaches:?}");
+    let [Breach::Response { job: 10, unfinished: true, cause, response_ns, .. }] = &breaches[..] else {
+        panic!("{breaches:?}")
+    };
+    let Cause::Unfinished { began_ns: Some(began_ns), ran_ns, wcet_ns: 150_000, stood: None } = cause else {
+        panic!("{cause:?}")
+    };
+    let used = |r: &&Record| r.kind == Kind::Complete && r.at.as_ns() > recorded::BEGIN + 80 * MS;
+    let others: u64 = run.records.iter().filter(used).map(|r| r.value).sum();
+    assert!(*ran_ns + began_ns < *response_ns && others > 0, "{cause:?} of {response_ns}");
+    // Those of jobs that began before it and ended after are not taken off.
+    assert!(ran_ns + began_ns + others >= *response_ns, "{cause:?} of {response_ns}, {others}");
+    let text = report.text(300, false);
+    assert!(
+        text.contains("it had not ended: it began") && text.contains("150 µs planned, and stood"),
+        "{text}"
+    );
+    assert!(!text.contains("no WCET was exceeded"), "{text}");
+
+    let begun = run.clone();
+    run.records.retain(|r| !(r.kind == Kind::Start && r.subject == OUTPUT && r.job == 10));
+    let text = Report::new(&plan(), &run).text(300, false);
+    assert!(text.contains("it had not begun when the records end"), "{text}");
+
+    let stood = Stood {
+        task: OUTPUT,
+        job: 10,
+        at: Some(Place { in_call: false, offset: Some(0x1234) }),
+        resource: None,
+    };
+    let mut run = begun;
+    run.records.push(stood.to_record(run.records[0].at));
+    let report = Report::new(&plan(), &run);
+    let text = report.text(300, false);
+    assert!(text.contains("planned, and stood computing, at 0x1234 of the program"), "{text}");
+    let json = report.json();
+    assert!(json.contains(r#""cause": "unfinished""#) && json.contains(r#""offset": 4660"#), "{json}");
 }
 
 #[test]

@@ -282,7 +282,9 @@ fn beside_a_server(wanted: Wanted, refill: Refill, lends: bool) -> (u32, Vec<Rec
         threads.spawn(|| {
             thread::set_affinity(&[cpu()]).unwrap();
             tid.store(thread::tid(), Ordering::Release);
-            while lends && !over.load(Ordering::Acquire) {}
+            while lends && !over.load(Ordering::Acquire) {
+                std::hint::spin_loop();
+            }
         });
         while tid.load(Ordering::Acquire) == 0 {
             std::thread::yield_now();
