@@ -18,6 +18,8 @@ use crate::bell::{Bell, Rings, Woken};
 pub struct Watch<B: Deref<Target = Bell> + Send + Sync + 'static> {
     shared: Arc<Shared<B>>,
     thread: Option<JoinHandle<()>>,
+    /// Whose thread it is.
+    process: u32,
 }
 
 struct Shared<B> {
@@ -55,7 +57,7 @@ impl<B: Deref<Target = Bell> + Send + Sync + 'static> Watch<B> {
         let theirs = Arc::clone(&shared);
         let thread =
             std::thread::Builder::new().name("taut-watch".to_owned()).spawn(move || listen(&theirs))?;
-        Ok(Self { shared, thread: Some(thread) })
+        Ok(Self { shared, thread: Some(thread), process: std::process::id() })
     }
 
     /// Rings so far: to be taken before looking for a value.
@@ -88,9 +90,13 @@ impl<B: Deref<Target = Bell> + Send + Sync + 'static> Watch<B> {
 
 impl<B: Deref<Target = Bell> + Send + Sync + 'static> Drop for Watch<B> {
     fn drop(&mut self) {
-        self.shared.state().stop = true;
-        self.shared.changed.notify_one();
         if let Some(thread) = self.thread.take() {
+            // A child of `fork` has no such thread, and its parent's goes on.
+            if self.process != std::process::id() {
+                return std::mem::forget(thread);
+            }
+            self.shared.state().stop = true;
+            self.shared.changed.notify_one();
             while !thread.is_finished() {
                 // Again and again: it may be between looking at `stop` and its sleep.
                 self.shared.bell.stir();
@@ -240,5 +246,28 @@ mod tests {
         bell.ringer().ring();
         assert_eq!(block_on(watch.wait(rings, None)), Woken::Rung);
         drop(watch);
+    }
+
+    #[test]
+    #[cfg(not(miri))]
+    fn a_child_of_fork_drops_what_its_parent_listens_by() {
+        static BELL: Bell = Bell::new();
+        let mut watch = Watch::new(&BELL).unwrap();
+        // SAFETY: the child calls nothing that another thread could have locked, and ends itself if that takes long.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            // SAFETY: plain integers; the default action of the alarm ends the child.
+            unsafe { libc::alarm(5) };
+            drop(watch);
+            // SAFETY: ends the child without running what belongs to its parent.
+            unsafe { libc::_exit(0) };
+        }
+        let mut status = 0;
+        // SAFETY: our child, and a number of ours.
+        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+        assert_eq!(status, 0);
+        let rings = watch.rings();
+        BELL.ringer().ring();
+        assert_ne!(block_on(watch.wait(rings, None)), Woken::TimedOut, "its thread goes on");
     }
 }

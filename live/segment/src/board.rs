@@ -74,7 +74,8 @@
 //! # }
 //! ```
 //!
-//! A process that forks has its seats twice; only one of the two may go on using them.
+//! A process that forks has its seats twice; only one of the two may go on using them. A child that drops them gives nothing of
+//! its parent's back.
 //!
 //! # Who needs to write
 //!

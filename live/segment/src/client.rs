@@ -34,10 +34,13 @@ pub enum Liveness {
     Died,
 }
 
-/// A client's side. The memory stays mapped while it lives, also when the owner is gone; dropping it frees the name.
+/// A client's side. The memory stays mapped while it lives, also when the owner is gone; dropping it frees the name, but not in
+/// a child of `fork`: the name is its parent's.
 #[derive(Debug)]
 pub struct Attached {
     connection: OwnedFd,
+    /// The process that attached.
+    process: u32,
     /// The first has the header.
     maps: Vec<(Part, Mapping)>,
     directory: Directory,
@@ -158,7 +161,7 @@ fn converse(
     let directory = Directory::from_text(&text)
         .map_err(|error| Error::Directory { client: "ours, from the application".to_owned(), error })?;
     let (maps, header) = open(parts.into_iter().zip(files).collect(), reply, &directory)?;
-    Ok(Attached { connection, maps, directory, header, owner })
+    Ok(Attached { connection, process: process::pid(), maps, directory, header, owner })
 }
 
 struct Answer<'a> {
@@ -270,8 +273,11 @@ fn map(part: Part, file: &OwnedFd, least: u64) -> Result<Mapping, Error> {
 
 impl Drop for Attached {
     fn drop(&mut self) {
-        // Frees the name at once, also while a child of ours that is being forked has the descriptor too.
-        let _ = socket::shutdown(self.connection.as_fd());
+        // Frees the name at once, also while a child of ours that is being forked has the descriptor too. In such a child it
+        // is for its parent to free: ends of its part may live there.
+        if self.process == process::pid() {
+            let _ = socket::shutdown(self.connection.as_fd());
+        }
     }
 }
 

@@ -25,7 +25,7 @@ const BACKLOG: u16 = 64;
 /// The application's side: it makes the memory, and lets clients in until it ends.
 ///
 /// Nothing that a client does can make it fail or wait: all that it needs to know it keeps for itself.
-/// Dropping it is [`Owner::end`].
+/// Dropping it is [`Owner::end`]. In a child of `fork` neither does anything.
 #[derive(Debug)]
 pub struct Owner {
     app: String,
@@ -214,6 +214,11 @@ impl Owner {
 
     fn close(&mut self) -> Result<(), Error> {
         let Some(stop) = self.stop.take() else { return Ok(()) };
+        // A child of `fork` has no such thread, and what its parent offers goes on.
+        if self.header.pid != process::pid() {
+            std::mem::forget(self.thread.take());
+            return Ok(());
+        }
         // In this order: who sees the connection end then knows that it was in order.
         State::Ended.store(self.files[0].map());
         let removed = self.remove_door();

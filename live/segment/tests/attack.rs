@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What a program can try against a board: ends and seats that are forgotten, swapped and sent, panics in what is lent, owners that
+//! go; and a child of `fork` that drops what its parent has. Each is refused, or harmless.
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+use std::os::unix::fs::PermissionsExt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use taut_segment::board::{Board, Chen, Hybrid, Offers, Part, Qrtr, Seat};
+use taut_segment::{Error, Liveness};
+
+type V = [u64; 4];
+
+const POSE: Hybrid<V> = Hybrid::new(2, 2);
+const PLACE: Chen<V> = Chen::new(1);
+const JOBS: Qrtr<V> = Qrtr::new(4);
+
+fn board() -> (tempfile::TempDir, Board) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o711)).unwrap();
+    let objects = [POSE.named("pose"), POSE.named("twin"), PLACE.named("place"), JOBS.named("jobs")];
+    let board = Board::create_in(folder.path(), "robot", &objects).unwrap();
+    (folder, board)
+}
+
+fn seat<K: Offers<P>, P>(folder: &tempfile::TempDir, object: &str, part: Part<K, P>) -> Seat<K, P> {
+    Seat::take_in(folder.path(), "robot", object, part).unwrap()
+}
+
+fn is_taken<K: Offers<P>, P>(folder: &tempfile::TempDir, object: &str, part: Part<K, P>) -> bool {
+    matches!(Seat::take_in(folder.path(), "robot", object, part), Err(Error::PartTaken { .. }))
+}
+
+/// Ends that are forgotten, and seats that are swapped, sent to a thread that ends, or forgotten: a part has one end at a time.
+#[test]
+#[allow(clippy::forget_non_drop, reason = "it holds whether an end has a destructor or not")]
+fn forgotten_swapped_and_sent() {
+    let (folder, board) = board();
+    let [mut one, mut two] = ["pose", "twin"].map(|object| seat(&folder, object, POSE.writer()));
+    let [mut first, mut second] = ["pose", "twin"].map(|object| seat(&folder, object, POSE.reader(1)));
+    for round in 0..3 {
+        one.end().unwrap().write(&[round; 4]);
+        std::mem::forget(one.end().unwrap());
+        std::mem::swap(&mut one, &mut two);
+        two.end().unwrap().write(&[round + 10; 4]);
+        let read = [&mut first, &mut second].map(|seat| seat.end().unwrap().read());
+        // An end that was forgotten is as if dead, and a seat is of its object wherever it lies.
+        assert_eq!(read, [Some([round + 10; 4]), None]);
+        std::mem::swap(&mut one, &mut two);
+    }
+    let mut one = std::thread::spawn(move || {
+        one.end().unwrap().write(&[7; 4]);
+        one
+    })
+    .join()
+    .unwrap();
+    one.end().unwrap().write(&[8; 4]);
+    assert!(is_taken(&folder, "pose", POSE.writer()));
+    std::mem::forget(one);
+    assert!(is_taken(&folder, "pose", POSE.writer()), "it is held until the process ends");
+    assert_eq!(first.end().unwrap().read(), Some([8; 4]));
+    drop(board);
+    assert_eq!(first.end().unwrap().read(), Some([8; 4]), "the memory outlives its owner");
+    assert_eq!(first.attached().alive(), Liveness::Ended);
+}
+
+/// A panic in what is lent where it lies: the object goes on, by the same end and by the next.
+#[test]
+fn panics_in_what_is_lent() {
+    let (folder, _board) = board();
+    let mut writer = seat(&folder, "place", PLACE.writer());
+    let mut reader = seat(&folder, "place", PLACE.reader(0));
+    writer.end().unwrap().write(&[1; 4]);
+    for anew in [false, true] {
+        let mut end = writer.end().unwrap();
+        let half = AssertUnwindSafe(|| {
+            end.write_with(|value| {
+                value[0] = 9;
+                resume_unwind(Box::new(()))
+            })
+        });
+        assert!(catch_unwind(half).is_err());
+        if anew {
+            end = writer.end().unwrap();
+        }
+        let mut reads = reader.end().unwrap();
+        assert!(catch_unwind(AssertUnwindSafe(|| reads.read_with(|_| resume_unwind(Box::new(()))))).is_err());
+        assert_eq!(reads.read(), Some([1; 4]), "what was not written whole is not read");
+        end.write(&[1; 4]);
+    }
+}
+
+/// A child of `fork` drops what its parent has, or forgets it: the parent's parts stay its own, and its board open.
+#[test]
+fn a_child_of_fork_gives_nothing_of_its_parents_back() {
+    let (folder, board) = board();
+    let mut writer = seat(&folder, "pose", POSE.writer());
+    let mut end = writer.end().unwrap();
+    end.write(&[1; 4]);
+    let mut both =
+        Some((board, seat(&folder, "jobs", JOBS.writer()), seat(&folder, "place", PLACE.writer())));
+    // SAFETY: the child takes no lock that another thread could have: it closes descriptors, ends mappings and frees memory.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        drop(both.take());
+        // SAFETY: ends the child without running what belongs to its parent.
+        unsafe { libc::_exit(0) };
+    }
+    let mut status = 0;
+    // SAFETY: our child, and a number of ours.
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    assert_eq!(status, 0);
+    assert!(is_taken(&folder, "jobs", JOBS.writer()) && is_taken(&folder, "place", PLACE.writer()));
+    assert!(is_taken(&folder, "pose", POSE.writer()));
+    end.write(&[2; 4]);
+    let mut reader = seat(&folder, "pose", POSE.reader(0));
+    assert_eq!(reader.end().unwrap().read(), Some([2; 4]), "the door is open");
+    assert_eq!(writer.attached().alive(), Liveness::Alive);
+    let (board, jobs, place) = both.unwrap();
+    drop((jobs, place));
+    board.end().unwrap();
+}
