@@ -411,7 +411,6 @@ static BEST_EFFORT: Table = Table {
     doc: "An ordinary thread; it may allocate and block.",
     keys: &[
         key("class", Type::Words(CLASSES), Need::Required, "What is promised about it."),
-        key("service", Type::Text, Need::Optional, "The service that it starts, pauses and stops with."),
         key(
             "min-gap",
             Type::Duration,

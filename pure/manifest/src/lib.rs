@@ -19,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 mod diagnostic;
+mod habits;
 mod json;
 mod keys;
 mod lower;

@@ -16,6 +16,10 @@ fn fault(code: Code, text: &str, what: &str, place: Place, label: impl Into<Stri
 
 pub(crate) fn duration(text: &str, place: Place) -> Result<Duration, Fault> {
     text.parse().map_err(|error| {
+        if text.trim().starts_with('-') {
+            let fault = fault(codes::BAD_DURATION, text, "a duration", place, "a duration cannot be negative");
+            return fault.help("as in \"250us\", \"8ms\" or \"1.5s\"; an `offset` delays, and nothing comes before release 0");
+        }
         let fault = fault(codes::BAD_DURATION, text, "a duration", place, format!("{error}"));
         let text = text.trim();
         let number = text.trim_end_matches(|c: char| !c.is_ascii_digit());
@@ -104,6 +108,10 @@ pub(crate) fn scalar(text: &str, place: Place) -> Result<(Scalar, u32), Fault> {
     }
 }
 
+fn is_scalar(name: &str) -> bool {
+    Scalar::ALL.iter().any(|(scalar, _)| *scalar == name)
+}
+
 /// `i16`: a number type.
 pub(crate) fn element(text: &str, place: Place) -> Result<Scalar, Fault> {
     match Scalar::ALL.iter().find(|(name, _)| *name == text) {
@@ -115,6 +123,10 @@ pub(crate) fn element(text: &str, place: Place) -> Result<Scalar, Fault> {
                 "bool" => fault.help("write \"u8\": every bit pattern of a payload must be a value"),
                 "float" => fault.help("did you mean `f32`?"),
                 "double" => fault.help("did you mean `f64`?"),
+                _ if text.split_once('*').is_some_and(|(name, _)| is_scalar(name.trim())) => {
+                    let (name, len) = text.split_once('*').unwrap_or((text, "1"));
+                    fault.help(format!("write `type = \"{}\", len = {}`", name.trim(), len.trim()))
+                }
                 _ => fault.help(format!("the number types are {}", names.join(", "))),
             })
         }

@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 use taut_model::{Fault, Place, Scalar, Size, codes, nearest};
 use taut_time::Duration;
 
-use crate::quantity;
 use crate::spec::{By, Choice, Key, Need, Table, Type, Variant, Word};
 use crate::tree::{Entries, Node, Value};
+use crate::{habits, quantity};
 
 /// A value that is what its type says.
 #[derive(Debug)]
@@ -131,11 +131,17 @@ impl<'d> Reader<'d> {
         node: &'t Node<'_>,
         table: &'static Table,
     ) -> Option<Fields<'t>> {
-        let entries = self.entries(path, node, table.noun)?;
+        let entries = self.entries(path, node, table.noun, &Type::Table(table).example())?;
         Some(self.keys(path, node, entries, table, None))
     }
 
-    fn entries<'t, 's>(&mut self, path: &str, node: &'t Node<'s>, noun: &str) -> Option<&'t Entries<'s>> {
+    fn entries<'t, 's>(
+        &mut self,
+        path: &str,
+        node: &'t Node<'s>,
+        noun: &str,
+        example: &str,
+    ) -> Option<&'t Entries<'s>> {
         match &node.value {
             Value::Table(entries) => Some(entries),
             Value::Broken => None,
@@ -147,8 +153,15 @@ impl<'d> Reader<'d> {
                     None => format!("a {noun} must be a table, not {}", node.type_name()),
                 };
                 self.faults.push(
-                    Fault::error(codes::WRONG_TYPE, message, Place::value(path), "not a table")
-                        .help("as in `{ key = \"value\" }`, or a header `[…]` with keys under it"),
+                    Fault::error(codes::WRONG_TYPE, message, Place::value(path), "not a table").help(match (
+                        example,
+                        own_name(path),
+                    ) {
+                        ("{ … }", _) | (_, None) => {
+                            "as in `{ key = \"value\" }`, or a header `[…]` with keys under it".to_owned()
+                        }
+                        (example, Some(name)) => format!("as in `{} = {example}`", name.escape_debug()),
+                    }),
                 );
                 None
             }
@@ -253,7 +266,7 @@ impl<'d> Reader<'d> {
             let whose = named.map_or(String::new(), |name| format!(" `{}`", name.escape_debug()));
             (codes::MISSING_KEY, format!("the {}{whose} has no `{name}`", table.noun), "missing here")
         };
-        let example = if name == "manifest" { "1" } else { key.kind.example() };
+        let example = if name == "manifest" { "1".into() } else { key.kind.example() };
         let help = match (&key.kind, path.is_empty()) {
             (Type::Table(_), true) => format!("add a table `[{name}]`: {}", lower_first(key.doc)),
             _ => format!("add `{name} = {example}`: {}", lower_first(key.doc)),
@@ -314,6 +327,10 @@ impl<'d> Reader<'d> {
         let message = format!("unknown {what} `{shown}` in the {}", table.noun);
         let fault = Fault::error(codes::UNKNOWN_KEY, message, place, "unknown");
         let keys = table.keys.iter().map(|key| key.name);
+        if let Some(help) = habits::key(table.noun, name) {
+            self.faults.push(fault.help(help));
+            return None;
+        }
         let near = nearest(name, keys.clone());
         self.faults.push(match near {
             Some(near) => fault.help(format!("did you mean `{near}`?")),
@@ -452,7 +469,8 @@ impl<'d> Reader<'d> {
     }
 
     fn choice<'t>(&mut self, path: &str, node: &'t Node<'_>, choice: &'static Choice) -> Option<Fields<'t>> {
-        let entries = self.entries(path, node, choice.variants[0].table.noun)?;
+        let example = Type::Choice(choice).example();
+        let entries = self.entries(path, node, choice.variants[0].table.noun, &example)?;
         let said = match choice.by {
             By::Presence => choice.variants.iter().find(|variant| node.get(variant.selector).is_some()),
             By::Word(key) => match word_of(choice, key, node).map(|(name, word)| (name, &word.value)) {
@@ -547,7 +565,8 @@ fn not_a_word(name: &str, text: &str, words: &'static [Word], known: Option<&Wor
     }
     let message = format!("`{}` is not a word for `{name}`", text.escape_debug());
     let fault = Fault::error(codes::UNKNOWN_WORD, message, place, "unknown");
-    match nearest(&text.to_lowercase(), now) {
+    let names: Vec<&str> = now.clone().collect();
+    match habits::word(&names, text).or_else(|| nearest(&text.to_lowercase(), now)) {
         Some(near) => fault.help(format!("did you mean \"{near}\"?")),
         None => fault.help(format!("use one of {list}")),
     }

@@ -3,6 +3,8 @@
 
 //! How the language is told: tables of keys, each with its type, need, default and one line of what it means.
 
+use std::borrow::Cow;
+
 /// A table of known keys.
 pub(crate) struct Table {
     /// What it describes, in words: `task`.
@@ -123,22 +125,42 @@ impl Type {
         }
     }
 
-    /// An example of it.
-    pub(crate) fn example(&self) -> &'static str {
-        match self {
-            Self::Text | Self::Words(_) => "\"…\"",
+    /// An example of it: of a table, what it must have.
+    pub(crate) fn example(&self) -> Cow<'static, str> {
+        // An execution time is less than a period.
+        let of_key = |key: &Key| match (key.name, &key.kind) {
+            ("value", Self::Duration) => "\"1ms\"".into(),
+            (_, kind) => kind.example(),
+        };
+        let of_table = |table: &Table| {
+            let needed = table.keys.iter().filter(|key| matches!(key.need, Need::Required));
+            let needed: Vec<String> = needed.map(|key| format!("{} = {}", key.name, of_key(key))).collect();
+            if needed.is_empty() { "{ … }".into() } else { format!("{{ {} }}", needed.join(", ")).into() }
+        };
+        let text = match self {
+            Self::Text => "\"…\"",
+            // Of words the last one claims least.
+            Self::Words(words) => {
+                let last = words.iter().rev().find(|word| word.now);
+                return last.map_or("\"…\"".into(), |word| format!("\"{}\"", word.name).into());
+            }
             Self::Duration => "\"8ms\"",
             Self::Size => "\"256KiB\"",
             Self::Percent => "\"20%\"",
             Self::Scalar => "\"u8*176\"",
             Self::Element => "\"i16\"",
             Self::Integer { .. } | Self::Ruled { .. } => "1",
-            Self::Auto(inner) => inner.example(),
+            Self::Auto(inner) => return inner.example(),
             Self::OneOrMany(_) => "\"…\" or [\"…\", \"…\"]",
             Self::List(Self::Integer { .. }) => "[0, 1]",
             Self::List(Self::Table(_) | Self::Nested(_)) => "[{ … }]",
             Self::List(_) => "[\"…\", \"…\"]",
-            Self::Table(_) | Self::Nested(_) | Self::Choice(_) | Self::Map(..) => "{ … }",
-        }
+            Self::Table(table) => return of_table(table),
+            Self::Choice(choice) => {
+                return choice.variants.first().map_or("{ … }".into(), |variant| of_table(variant.table));
+            }
+            Self::Nested(_) | Self::Map(..) => "{ … }",
+        };
+        text.into()
     }
 }

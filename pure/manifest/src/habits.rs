@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What people write who come from other tools, and what says it here.
+
+/// What to write in place of a key that a table does not have.
+pub(crate) fn key(noun: &str, name: &str) -> Option<&'static str> {
+    let arrival = "write `arrival = { periodic = \"10ms\" }`";
+    let help = match (noun, name) {
+        (
+            "real-time task",
+            "period" | "periodic" | "interval" | "every" | "cycle" | "cycle-time" | "cycle_time",
+        ) => arrival,
+        ("real-time task", "rate" | "frequency" | "freq" | "hz" | "fps") => {
+            "write the period, as in `arrival = { periodic = \"10ms\" }` for 100 a second"
+        }
+        ("real-time task", "sporadic" | "trigger" | "event" | "min-gap" | "min_gap") => {
+            "write `arrival = { sporadic = \"10ms\", trigger = \"…\" }`: the queue whose values release it"
+        }
+        ("real-time task", "offset" | "phase") => {
+            "write `arrival = { periodic = \"10ms\", offset = \"2ms\" }`"
+        }
+        ("real-time task", "cpu" | "affinity") => "write `core = 1`: one of `platform.cores`, or \"auto\"",
+        (
+            "real-time task",
+            "exec" | "execution" | "execution-time" | "execution_time" | "cost" | "runtime" | "C",
+        ) => "write `wcet = { value = \"1ms\", source = \"guess\" }`",
+        ("periodic arrival" | "sporadic arrival", "aperiodic" | "event") => {
+            "write `{ sporadic = \"10ms\", trigger = \"…\" }`: a least time between two, and the queue whose values release it"
+        }
+        ("periodic arrival" | "sporadic arrival", "interval" | "every" | "rate" | "frequency") => {
+            "write `{ periodic = \"10ms\" }`"
+        }
+        ("channel", "type" | "data" | "message") => "write `payload = \"…\"`: a name of `[payloads]`",
+        ("channel", "writer" | "source" | "producer" | "publisher") => "write `from = \"…\"`",
+        ("channel", "reader" | "readers" | "sink" | "consumer" | "subscriber") => "write `to = \"…\"`",
+        ("channel", "size" | "depth" | "length") => "write `capacity = 8`: how many values may wait",
+        _ => return None,
+    };
+    Some(help)
+}
+
+/// The word of a list that is meant by another one.
+pub(crate) fn word(words: &[&str], text: &str) -> Option<&'static str> {
+    let meant = match text {
+        "hard" | "rt" | "realtime" | "real_time" | "firm" => "real-time",
+        "soft" | "best_effort" | "besteffort" | "background" | "non-real-time" => "best-effort",
+        "rm" | "dm" | "rms" | "rate-monotonic" | "deadline-monotonic" | "fixed-priority" | "fifo" => "fp",
+        "earliest-deadline-first" | "deadline" => "edf",
+        "latest" | "topic" | "shared" | "variable" => "state",
+        "fifo-queue" | "events" | "stream" => "queue",
+        "estimate" | "estimated" | "guessed" => "guess",
+        _ => return None,
+    };
+    words.contains(&meant).then_some(meant)
+}
