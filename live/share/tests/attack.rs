@@ -265,3 +265,44 @@ fn panics_in_what_is_lent() {
     writer.try_publish(&[3, 3]).unwrap();
     assert_eq!(reader.read(), Some([3, 3]));
 }
+
+/// A dispatcher that activates jobs at the wrong times, also inside of what writer and readers are lent, and jobs that are forgotten
+/// or never complete: no place is lent to the writer that a reader has.
+#[test]
+fn a_dispatcher_at_the_wrong_times() {
+    let shapes = [
+        Shape::several_processors(1, 1),
+        Shape { lower: 1, higher: 1, buffers: 3 },
+        Shape { lower: 2, higher: 0, buffers: 2 },
+        Shape { lower: 0, higher: 2, buffers: 3 },
+    ];
+    for shape in shapes {
+        let mut lines = lines(200);
+        let (mut dispatcher, mut writer, readers) =
+            dbp::group::<[u64; 2]>(Memory::new(&mut lines), shape).unwrap();
+        let (mut readers, mut read): (Vec<_>, _) = (readers.collect(), 0);
+        for round in 1..40u64 {
+            let at_ns = 2 * round;
+            let _ = dispatcher.activate_writer(at_ns);
+            let _ = dispatcher.activate_reader((round % 2) as u32, at_ns);
+            let Some(mut job) = writer.job() else { continue };
+            job.write_with(|value| {
+                value[0] = round;
+                assert!(dispatcher.activate_writer(at_ns + 1).is_err(), "its job is not complete");
+                for (which, reader) in readers.iter_mut().enumerate() {
+                    let _ = dispatcher.activate_reader(which as u32, at_ns + 1);
+                    let Some(mut job) = reader.job() else { continue };
+                    let seen = job.read_with(|seen| {
+                        value[1] = round + 1;
+                        assert_eq!(seen[0], seen[1], "half a value");
+                    });
+                    read += u32::from(matches!(seen, Ok(Some(()))));
+                    if (round + which as u64).is_multiple_of(3) { job.complete() } else { job.go_on() }
+                }
+                value[1] = round;
+            });
+            if round % 4 == 1 { job.go_on() } else { job.complete() }
+        }
+        assert!(read > 0 || shape.higher == 0, "{shape:?}");
+    }
+}
