@@ -3,6 +3,8 @@
 
 //! `taut explain` and `taut schema`.
 
+use std::path::Path;
+
 use crate::arguments::{Explain, Screen};
 use crate::input::Files;
 use crate::outcome::{Failure, Outcome};
@@ -10,9 +12,15 @@ use crate::say::{out, outln};
 
 pub(crate) fn explain(arguments: &Explain, screen: &Screen) -> Result<Outcome, Failure> {
     if let Some(code) = &arguments.code {
-        let page = taut_manifest::parse_code(code)
-            .and_then(taut_manifest::explain)
-            .ok_or_else(|| Failure::Usage(format!("there is no code {code}; codes look like TAUT0201")))?;
+        let page = taut_manifest::parse_code(code).and_then(taut_manifest::explain).ok_or_else(|| {
+            // Every other command takes it by its place.
+            let meant = if Path::new(code).exists() {
+                format!("; a manifest is named by --manifest {code}")
+            } else {
+                String::new()
+            };
+            Failure::Usage(format!("there is no code {code}; codes look like TAUT0201{meant}"))
+        })?;
         outln!("{}", page.trim_end());
     }
     if arguments.task.is_none() && arguments.channel.is_none() && arguments.chain.is_none() {

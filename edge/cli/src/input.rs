@@ -107,7 +107,7 @@ impl Files {
 }
 
 /// Why a path leads to nothing: usage if there is nothing, and the environment if it is there and cannot be had.
-fn unreachable(path: &Path, error: &std::io::Error) -> Failure {
+pub(crate) fn unreachable(path: &Path, error: &std::io::Error) -> Failure {
     match error.kind() {
         ErrorKind::NotFound => Failure::Usage(format!("{} does not exist", path.display())),
         ErrorKind::NotADirectory => {

@@ -4,6 +4,7 @@
 //! What a command says to the shell.
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -71,6 +72,8 @@ impl Failure {
 
     pub(crate) fn outcome(&self) -> Outcome {
         match self {
+            // What is there and cannot be had is no fault of what was asked.
+            Self::Read(_, error) if error.kind() == ErrorKind::PermissionDenied => Outcome::Environment,
             Self::Read(..) | Self::Usage(_) | Self::Program(_) => Outcome::Usage,
             Self::Write(..) | Self::Environment(_) => Outcome::Environment,
             Self::Internal(_) => Outcome::Internal,

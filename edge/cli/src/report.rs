@@ -4,7 +4,7 @@
 //! `taut report`: bound and measured side by side.
 
 use std::fs::OpenOptions;
-use std::io::{Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Seek, SeekFrom, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -16,6 +16,7 @@ use taut_report::{About, Report};
 use taut_time::Instant;
 
 use crate::arguments::{self, Format, Screen};
+use crate::input::unreachable;
 use crate::outcome::{Failure, Outcome};
 use crate::plan::write;
 use crate::say::{errln, out, outln};
@@ -30,11 +31,19 @@ pub(crate) fn report(arguments: &arguments::Report, screen: &Screen) -> Result<O
 
 /// The recording that a path names: itself, in that folder, or where a run of that application leaves it.
 pub(crate) fn find(path: &Path) -> Result<PathBuf, Failure> {
+    // What is not there is told apart from what this user may not look at.
+    std::fs::metadata(path).map_err(|error| unreachable(path, &error))?;
     let candidates = [path.to_owned(), path.join(RECORDING), output_folder(path).join(RECORDING)];
-    candidates
-        .into_iter()
-        .find(|path| path.is_file())
-        .ok_or_else(|| Failure::Usage(format!("{}: no recorded run; `taut run` makes one", path.display())))
+    for candidate in candidates {
+        match std::fs::metadata(&candidate) {
+            Ok(found) if found.is_file() => return Ok(candidate),
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+                return Err(unreachable(&candidate, &error));
+            }
+            _ => {}
+        }
+    }
+    Err(Failure::Usage(format!("{}: no recorded run; `taut run` makes one", path.display())))
 }
 
 /// Where the recording and the report of an application go.

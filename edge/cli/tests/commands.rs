@@ -119,15 +119,69 @@ fn a_manifest_that_cannot_be_had_is_told_from_none() {
     says("check", 2, "taut.toml is a folder, not a file");
     let name = "n".repeat(300);
     says(&format!("check {name}"), 3, "File name too long");
-    let locked = empty.path().join("locked");
+    for verb in ["report", "replay"] {
+        says(&format!("{verb} nowhere"), 2, "nowhere does not exist");
+        says(&format!("{verb} ."), 2, "no recorded run");
+    }
+}
+
+#[test]
+fn a_manifest_where_a_code_is_wanted_is_seen() {
+    let manifest = folder(&two_tasks("2ms"));
+    let answer = taut(manifest.path(), "explain --task fast taut.toml");
+    assert_eq!(answer.code, Some(2));
+    assert!(answer.err.contains("a manifest is named by --manifest taut.toml"), "{}", answer.err);
+    let answer = taut(manifest.path(), "explain nowhere");
+    assert!(!answer.err.contains("--manifest"), "{}", answer.err);
+}
+
+/// Whatever is asked of a folder in which this user may not look.
+#[test]
+fn what_may_not_be_looked_at_is_told_from_none() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let open = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(open.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let program = open.path().join("taut");
+    std::fs::copy(env!("CARGO_BIN_EXE_taut"), &program).unwrap();
+    let locked = open.path().join("locked");
     std::fs::create_dir(&locked).unwrap();
-    std::fs::set_permissions(&locked, std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
-    // Root may look everywhere.
-    if std::fs::read_dir(&locked).is_ok() {
-        println!("skipped: a folder that may not be looked at, as this user may look at all");
+    std::fs::write(locked.join("taut.toml"), two_tasks("2ms")).unwrap();
+    std::fs::set_permissions(&locked, std::fs::Permissions::from_mode(0o000)).unwrap();
+    // Root may look everywhere, and may be another user.
+    let is_root = std::fs::read_dir(&locked).is_ok();
+    let command = |words: &[&str]| {
+        let mut command = Command::new(if is_root { Path::new("setpriv") } else { &program });
+        if is_root {
+            command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program);
+        }
+        command.args(words).current_dir(open.path()).output()
+    };
+    if !command(&["--version"]).is_ok_and(|output| output.status.success()) {
+        println!("skipped: a folder that may not be looked at: root cannot be another user here");
         return;
     }
-    says("check locked", 3, "permission denied");
+    for words in [
+        &["check"][..],
+        &["plan"],
+        &["run"],
+        &["doctor"],
+        &["sim"],
+        &["refute"],
+        &["report"],
+        &["replay"],
+        &["export", "--to", "mast"],
+        &["explain", "--task", "fast", "--manifest"],
+        &["import"],
+        &["sweep"],
+    ] {
+        let file = matches!(words[0], "import" | "sweep");
+        let path = if file { "locked/taut.toml" } else { "locked" };
+        let output = command(&[words, &[path]].concat()).unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(3), "{words:?}: {err}");
+        assert!(err.to_lowercase().contains("permission denied"), "{words:?}: {err}");
+    }
+    std::fs::set_permissions(&locked, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 #[test]
@@ -448,7 +502,7 @@ fn sim_takes_execution_times_of_a_recorded_run() {
 
     let answer = taut(folder.path(), "sim --like nowhere");
     assert_eq!(answer.code, Some(2));
-    assert!(answer.err.contains("no recorded run"), "{}", answer.err);
+    assert!(answer.err.contains("nowhere does not exist"), "{}", answer.err);
 }
 
 #[test]

@@ -253,7 +253,7 @@ fn nothing_to_compare() {
     assert!(answer.err.contains("record 6: `urgent` uses `bus`, of which its plan"), "{}", answer.err);
     let answer = taut(recording(&[]).path(), "replay elsewhere");
     assert_eq!(answer.code, Some(2));
-    assert!(answer.err.contains("no recorded run"), "{}", answer.err);
+    assert!(answer.err.contains("elsewhere does not exist"), "{}", answer.err);
     // A recording of nothing is equal to nothing.
     for records in [&[][..], &dispatched()[..1], &dispatched()[17..]] {
         let answer = taut(recording(records).path(), "replay");
