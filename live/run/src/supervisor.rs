@@ -9,6 +9,8 @@ use std::thread::Builder;
 use taut_boot::{Guarantee, Loaded, Maps, Posture};
 use taut_plan::{ClassPlan, OnMissingPrivilege, Plan, Size, ValidPlan};
 use taut_scope::{Block, Scope};
+use taut_sys::account::look_ns;
+use taut_sys::switched::SwitchMark;
 use taut_sys::{crash, interrupt, machine, memory, safe_state, signals, thread};
 use taut_time::Duration;
 
@@ -198,10 +200,14 @@ fn create(path: &Path) -> std::io::Result<std::fs::File> {
 pub(crate) fn facts(posture: &Posture) -> String {
     let facts = machine::machine_facts().into_iter();
     let lost = posture.lost.iter().map(|lost| (format!("lost-{:?}", lost.guarantee), lost.why.clone()));
+    // Then processor time and switches are read anew at each look.
+    let unmarked = SwitchMark::missing().into_iter().flat_map(|why| {
+        [("no-switch-mark".to_owned(), why.to_owned()), ("switch-look-ns".to_owned(), look_ns().to_string())]
+    });
     let line = |(key, value): (String, String)| {
         format!("{} = {}\n", key.to_lowercase().replace(' ', "-"), value.replace('\n', " "))
     };
-    facts.chain(lost).map(line).collect()
+    facts.chain(lost).chain(unmarked).map(line).collect()
 }
 
 impl Config {

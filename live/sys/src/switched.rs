@@ -34,6 +34,14 @@ impl SwitchMark {
         if (0..8).all(|_| clears()) { mark } else { Self::none() }
     }
 
+    /// Why there is none here, if there is none. For boot.
+    pub fn missing() -> Option<&'static str> {
+        if rseq::offset() == 0 {
+            return Some("the C library has not registered restartable sequences");
+        }
+        (!Self::new().exists()).then_some("the kernel leaves the mark alone where a thread sleeps")
+    }
+
     /// Where there is none: [`SwitchMark::is_set`] is never true.
     pub const fn none() -> Self {
         Self { offset: 0 }
@@ -108,6 +116,24 @@ mod tests {
         })
         .join()
         .unwrap();
+    }
+
+    /// Here, and in a process of its own, in which the registration is refused.
+    #[test]
+    fn why_there_is_none_is_said() {
+        const REFUSED: &str = "TAUT_TEST_REFUSED";
+        let missing = SwitchMark::missing();
+        assert_eq!(missing.is_some(), !SwitchMark::new().exists());
+        if std::env::var_os(REFUSED).is_some() {
+            assert_eq!(missing, Some("the C library has not registered restartable sequences"));
+        } else {
+            let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+            child.args(["switched::tests::why_there_is_none_is_said", "--exact"]);
+            let child =
+                child.env("GLIBC_TUNABLES", "glibc.pthread.rseq=0").env(REFUSED, "").output().unwrap();
+            let said = String::from_utf8_lossy(&child.stdout);
+            assert!(child.status.success() && said.contains("1 passed"), "{said}");
+        }
     }
 
     #[test]

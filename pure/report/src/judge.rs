@@ -328,12 +328,16 @@ impl Judge<'_> {
         }
     }
 
-    /// The runtime writes what it lacked among the machine's facts: `lost-priorities = why`.
+    /// The runtime writes what it lacked to the machine's facts: `lost-priorities = why`, `no-switch-mark = why`.
     fn about_the_machine(&mut self, facts: &[(String, String)]) {
         for (key, why) in facts {
             if let Some(guarantee) = key.strip_prefix("lost-") {
-                let (guarantee, why) = (guarantee.to_owned(), why.clone());
-                self.warnings.push(Warning::Degraded { guarantee, why });
+                self.warnings.push(Warning::Degraded { guarantee: guarantee.to_owned(), why: why.clone() });
+            }
+            if key == "no-switch-mark" {
+                let look = facts.iter().find(|(key, _)| key == "switch-look-ns");
+                let look_ns = look.and_then(|(_, ns)| ns.parse().ok());
+                self.warnings.push(Warning::NoSwitchMark { why: why.clone(), look_ns });
             }
         }
     }

@@ -769,6 +769,14 @@ pub(crate) fn warning_text(warning: &Warning) -> String {
         Warning::Degraded { guarantee, why } => {
             format!("ran without the guarantee of {guarantee}, so the proof did not hold: {why}")
         }
+        Warning::NoSwitchMark { why, look_ns } => {
+            let cost = look_ns
+                .map_or("was not measured".to_owned(), |ns| format!("was {} before release 0", span(ns)));
+            format!(
+                "nothing told threads that they were switched out ({why}): processor times were read at the beginning and the \
+                 end of each job, whose cost, each time, {cost}; a sleep is counted, and not whether something was held"
+            )
+        }
         Warning::Wcet { task, wcet_ns, used_ns, jobs } => format!(
             "the WCET of `{task}` is too small: {} {} used up to {}, {} planned",
             jobs,

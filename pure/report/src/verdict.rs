@@ -432,6 +432,13 @@ pub enum Warning {
         /// What the system said.
         why: String,
     },
+    /// Nothing told threads that they were switched out, so processor times were read anew at each look.
+    NoSwitchMark {
+        /// Why not.
+        why: String,
+        /// What a look took, measured before release 0; none if nobody did.
+        look_ns: Option<u64>,
+    },
     /// Jobs used more processor time than their WCET, and no stall explains it.
     Wcet {
         /// Whose.

@@ -949,6 +949,24 @@ fn each_reader_has_what_it_received_itself() {
 }
 
 #[test]
+fn that_nothing_told_of_switches_is_told() {
+    let mut run = run(Script::quiet());
+    run.machine.push_str("no-switch-mark = it is not registered\n");
+    let why = "it is not registered".to_owned();
+    let report = Report::new(&plan(), &run);
+    assert_eq!(report.warnings(), [Warning::NoSwitchMark { why: why.clone(), look_ns: None }]);
+    assert_eq!(report.verdict(), &Verdict::Kept);
+    let text = report.text(400, false);
+    assert!(text.contains("(it is not registered)") && text.contains("was not measured"), "{text}");
+    run.machine.push_str("switch-look-ns = 640\n");
+    let report = Report::new(&plan(), &run);
+    assert_eq!(report.warnings(), [Warning::NoSwitchMark { why, look_ns: Some(640) }]);
+    let text = report.text(400, false);
+    assert!(text.contains("was 640 ns before release 0"), "{text}");
+    assert!(report.json().contains(r#""look_ns": 640"#), "{}", report.json());
+}
+
+#[test]
 fn what_the_process_lacked_is_told() {
     let mut run = run(Script::quiet());
     run.machine.push_str("lost-priorities = sched_setscheduler: Operation not permitted (EPERM)\n");
