@@ -424,6 +424,8 @@ pub(crate) enum Deny {
 pub(crate) struct Screen {
     pub(crate) color_out: bool,
     pub(crate) color_err: bool,
+    /// Whether a line on stderr can be taken away again.
+    pub(crate) rewrites: bool,
     pub(crate) width: usize,
 }
 
@@ -439,6 +441,8 @@ impl Arguments {
         Screen {
             color_out: wants(std::io::stdout().is_terminal()),
             color_err: wants(std::io::stderr().is_terminal()),
+            rewrites: std::io::stderr().is_terminal()
+                && std::env::var("TERM").is_ok_and(|term| term != "dumb"),
             width: width.clamp(60, 160),
         }
     }

@@ -3,7 +3,7 @@
 
 //! What goes on at the terminal while something takes long: a line of progress, and Ctrl-C.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use crate::say::{err, errln};
 pub(crate) struct Attendant {
     begun: Instant,
     told: Instant,
-    terminal: bool,
+    rewrites: bool,
     /// Columns that a line of progress may take.
     width: usize,
     shown: bool,
@@ -53,9 +53,8 @@ impl Attendant {
             .spawn(watch)
             .map_err(|error| Failure::Environment(format!("no thread can be started: {error}")))?;
         let begun = Instant::now();
-        let terminal = std::io::stderr().is_terminal();
         let width = screen.width - 1;
-        Ok(Self { begun, told: begun, terminal, width, shown: false, interrupted })
+        Ok(Self { begun, told: begun, rewrites: screen.rewrites, width, shown: false, interrupted })
     }
 
     /// Whether Ctrl-C was pressed.
@@ -68,10 +67,10 @@ impl Attendant {
         self.begun.elapsed()
     }
 
-    /// Shows how far it is: on a terminal, after a second, five times a second.
+    /// Shows how far it is: on a terminal that can take a line away, after a second, five times a second.
     pub(crate) fn tell(&mut self, text: impl FnOnce() -> String) {
         let first = if self.shown { Duration::from_millis(200) } else { Duration::from_secs(1) };
-        if self.terminal && self.told.elapsed() > first {
+        if self.rewrites && self.told.elapsed() > first {
             (self.told, self.shown) = (Instant::now(), true);
             // A line that wraps would not be taken away again.
             let text: String = text().chars().take(self.width).collect();

@@ -586,3 +586,22 @@ fn doctor_tells_rights_of_its_own_file_from_what_is_inherited() {
     let none = nobody(&[], &plain);
     assert!(none.contains("no   Priorities") && none.contains("rtprio 99"), "{none}");
 }
+
+/// A terminal that cannot take a line away gets none, and no colours.
+#[test]
+fn a_dumb_terminal_gets_no_escapes() {
+    let manifest = folder(&two_tasks("2ms"));
+    let shown = |term: &str| {
+        let line = format!("{} sim --runs 4000 --for 2s", env!("CARGO_BIN_EXE_taut"));
+        let mut command = Command::new("script");
+        command.args(["-qec", &line, "/dev/null"]).current_dir(manifest.path()).env("TERM", term);
+        let output = command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").output();
+        output.ok().map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let (Some(able), Some(dumb)) = (shown("xterm"), shown("dumb")) else {
+        println!("skipped: what a terminal shows, as there is no `script`");
+        return;
+    };
+    assert!(able.contains("\u{1b}[K"), "{able}");
+    assert!(!dumb.contains('\u{1b}') && dumb.contains("no deadline missed"), "{dumb}");
+}
