@@ -4,6 +4,7 @@
 //! `taut check`: is the manifest sound, and does every deadline hold?
 
 use taut_plan::{ClassPlan, Plan, Size};
+use taut_report::shown;
 
 use crate::arguments::{Check, Deny, Format, Screen};
 use crate::columns::{columns, rounded};
@@ -81,10 +82,18 @@ pub(crate) fn summary(plan: &Plan) -> String {
     }
     for chain in &plan.chains {
         let latency = rounded(chain.latency);
-        line(format_args!("  chain {}: at most {latency} of {}", chain.name, chain.max_latency));
+        line(format_args!(
+            "  chain {}: at most {latency} of {}",
+            chain.name,
+            rounded(Some(chain.max_latency))
+        ));
         if let Some(limit) = chain.max_reaction {
             let reaction = rounded(chain.reaction);
-            line(format_args!("  chain {}: reacts within {reaction} of {limit}", chain.name));
+            line(format_args!(
+                "  chain {}: reacts within {reaction} of {}",
+                chain.name,
+                rounded(Some(limit))
+            ));
         }
     }
     for core in &plan.cores {
@@ -92,7 +101,7 @@ pub(crate) fn summary(plan: &Plan) -> String {
         let by = core.dispatched.as_ref().map_or(String::new(), |why| format!("; dispatched: {why}"));
         line(format_args!("  core {}: {whole}.{tenths} % used{by}", core.cpu));
     }
-    line(format_args!("  memory: {} of {}", about(plan.memory.total), plan.memory.limit));
+    line(format_args!("  memory: {} of {}", size(plan.memory.total), size(plan.memory.limit)));
     if let Some(not) = plan.not_executed() {
         line(format_args!("  not run: this version does not execute {}", not.what));
         line(format_args!("    help: {}", not.help));
@@ -115,33 +124,7 @@ fn tasks(plan: &Plan, line: &mut impl FnMut(std::fmt::Arguments<'_>)) {
     line(format_args!("{}", columns(head, &rows).trim_end()));
 }
 
-/// A size for people: rounded up to a tenth of the largest unit it reaches.
-pub(crate) fn about(size: Size) -> String {
-    let bytes = size.as_bytes();
-    let units = [("GiB", 1u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
-    match units.into_iter().find(|(_, unit)| bytes >= *unit) {
-        None => format!("{bytes} B"),
-        Some((name, unit)) => {
-            let tenths = (u128::from(bytes) * 10).div_ceil(u128::from(unit));
-            format!("{}.{} {name}", tenths / 10, tenths % 10)
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_for_people() {
-        for (bytes, text) in [
-            (0, "0 B"),
-            (1023, "1023 B"),
-            (1024, "1.0 KiB"),
-            (10_283_136, "9.9 MiB"),
-            ((1 << 30) + 1, "1.1 GiB"),
-        ] {
-            assert_eq!(about(Size::from_bytes(bytes)), text);
-        }
-    }
+/// A size for people.
+pub(crate) fn size(size: Size) -> String {
+    shown::size(size.as_bytes())
 }

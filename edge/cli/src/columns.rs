@@ -3,6 +3,7 @@
 
 //! Tables of names and numbers.
 
+use taut_report::shown;
 use taut_time::Duration;
 
 /// A table with a head: the first column is a name, the others are numbers.
@@ -25,24 +26,14 @@ pub(crate) fn columns<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> 
     text
 }
 
-/// In µs, as reports show it: whole, rounded up; below 10 µs with a decimal. `-` for none.
+/// In µs, as reports show it. `-` for none.
 pub(crate) fn micros(time: Option<Duration>) -> String {
-    match time.map(Duration::as_ns) {
-        None => "-".to_owned(),
-        Some(ns) if ns < 10_000 => {
-            let tenths = ns.div_ceil(100);
-            format!("{}.{}", tenths / 10, tenths % 10)
-        }
-        Some(ns) => ns.div_ceil(1_000).to_string(),
-    }
+    shown::micros(time.map(Duration::as_ns))
 }
 
-/// For people: rounded up to a thousandth of the largest unit that it reaches. `-` for none.
+/// For people. `-` for none.
 pub(crate) fn rounded(time: Option<Duration>) -> String {
-    let Some(time) = time else { return "-".to_owned() };
-    let unit = [1_000_000_000u64, 1_000_000, 1_000].into_iter().find(|unit| time.as_ns() >= *unit);
-    let step = unit.map_or(1, |unit| unit / 1_000);
-    Duration::from_ns(time.as_ns().div_ceil(step).saturating_mul(step)).to_string()
+    time.map_or_else(|| "-".to_owned(), |time| shown::time(time.as_ns()))
 }
 
 /// How much of a bound a response is, in thousandths, as a percentage. `-` without a bound.
@@ -61,12 +52,5 @@ mod tests {
         let expected =
             "  task           max   share\n  a                -  90.5 %\n  a-long-name  12346  90.5 %\n";
         assert_eq!(columns(["task", "max", "share"], &rows), expected);
-        assert_eq!(micros(Some(Duration::from_ns(901))), "1.0");
-        let rounded = |ns| rounded(Some(Duration::from_ns(ns)));
-        assert_eq!(
-            [14_775_673_001, 14_775_673, 1_001, 999].map(rounded),
-            ["14.776s", "14.776ms", "1.001us", "999ns"]
-        );
-        assert_eq!(rounded(u64::MAX), rounded(u64::MAX - 1));
     }
 }

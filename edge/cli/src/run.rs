@@ -13,7 +13,7 @@ use taut_time::Duration;
 
 use crate::arguments::{Format, Run, Screen};
 use crate::build;
-use crate::check::about;
+use crate::check::size;
 use crate::input::Files;
 use crate::outcome::{Failure, Outcome};
 use crate::plan::write;
@@ -219,14 +219,14 @@ fn dry_run(plan: &Plan, out: &Path) -> String {
         let _ = writeln!(text, "{arguments}");
     };
     line(format_args!("{} would, in this order:", plan.app));
-    line(format_args!("  mlockall(MCL_CURRENT | MCL_FUTURE), about {}", about(plan.memory.total)));
+    line(format_args!("  mlockall(MCL_CURRENT | MCL_FUTURE), about {}", size(plan.memory.total)));
     line(format_args!("  open /dev/cpu_dma_latency and write 0, for as long as it runs"));
     if plan.memory.segment.as_bytes() > 0 {
         let mode =
             plan.group.as_ref().map_or_else(|| "0600".to_owned(), |group| format!("0660, group {group}"));
         line(format_args!(
             "  memfd_create and seal {}; listen on {}.sock (mode {mode})",
-            about(plan.memory.segment),
+            size(plan.memory.segment),
             plan.app
         ));
     }

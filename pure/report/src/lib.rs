@@ -32,6 +32,7 @@ mod protobuf;
 mod recorded;
 mod report;
 mod schedule;
+pub mod shown;
 mod simulated;
 mod table;
 mod text;

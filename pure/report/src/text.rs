@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use std::fmt::Write;
-
 use crate::Ending;
 use crate::figures::{CoreFigures, Spread};
 use crate::report::Report;
+use crate::shown::{micros, time as span};
 use crate::table::{Table, number, word};
 use crate::verdict::{Breach, Cause, Ended, Place, Unrest, Verdict, Warning};
 
@@ -449,39 +448,6 @@ fn beyond_deadline(report: &Report) -> String {
     }
 }
 
-/// Whole µs, rounded up; below 10 µs with a decimal. `-` for none.
-fn micros(ns: Option<u64>) -> String {
-    match ns {
-        None => "-".to_owned(),
-        Some(ns) if ns < 10_000 => {
-            let tenths = ns.div_ceil(100);
-            format!("{}.{}", tenths / 10, tenths % 10)
-        }
-        Some(ns) => ns.div_ceil(1_000).to_string(),
-    }
-}
-
-/// For reading: three digits or so and a unit, rounded up.
-pub(crate) fn span(ns: u64) -> String {
-    let (unit, size) = match ns {
-        1_000_000_000.. => ("s", 1_000_000_000),
-        1_000_000.. => ("ms", 1_000_000),
-        1_000.. => ("µs", 1_000),
-        _ => return format!("{ns} ns"),
-    };
-    let mut text = String::new();
-    let hundredths = (u128::from(ns) * 100).div_ceil(size);
-    let _ = match hundredths {
-        0..1_000 => write!(text, "{}.{:02}", hundredths / 100, hundredths % 100),
-        1_000..10_000 => {
-            let tenths = hundredths.div_ceil(10);
-            write!(text, "{}.{}", tenths / 10, tenths % 10)
-        }
-        _ => write!(text, "{}", hundredths.div_ceil(100)),
-    };
-    format!("{text} {unit}")
-}
-
 fn plural(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
@@ -838,23 +804,5 @@ pub(crate) fn warning_text(warning: &Warning) -> String {
             "{} late or lost as a service on the way was paused or stopped: not held against a bound",
             plural(*findings, "value", "values")
         ),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_rounded_up() {
-        assert_eq!(span(999), "999 ns");
-        assert_eq!(span(1_001), "1.01 µs");
-        assert_eq!(span(12_340_001), "12.4 ms");
-        assert_eq!(span(9_999_999), "10.0 ms");
-        assert_eq!(span(123_000_000), "123 ms");
-        assert_eq!(span(10_000_000_000), "10.0 s");
-        assert_eq!(micros(Some(9_901)), "10.0");
-        assert_eq!(micros(Some(10_001)), "11");
-        assert_eq!(micros(None), "-");
     }
 }

@@ -23,14 +23,16 @@
   const count = n => n.toLocaleString("en").replace(/,/g, "\u2009");
   const plural = (n, one, many) => count(n) + " " + (n === 1 ? one : many);
   const ceil = (value, digits) => { const f = 10 ** digits; return (Math.ceil(value * f - 1e-6) / f).toFixed(digits); };
-  const span = ns => {
-    if (ns === null || ns === undefined) return "–";
-    for (const [size, unit] of [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]]) {
-      if (ns >= size) { const v = ns / size; return ceil(v, v < 10 ? 2 : v < 100 ? 1 : 0) + "\u202f" + unit; }
+  // As `shown.rs`: three digits, rounded up.
+  const three = (n, units, smallest) => {
+    for (const [size, unit] of units) if (n >= size) {
+      const hundredths = Math.ceil(n * 100 / size), up = by => Math.ceil(hundredths / by);
+      return (hundredths < 1000 ? (hundredths / 100).toFixed(2) : hundredths < 10000 ? (up(10) / 10).toFixed(1) : up(100)) + "\u202f" + unit;
     }
-    return ns + "\u202fns";
+    return n + "\u202f" + smallest;
   };
-  const bytes = n => n >= 1 << 20 ? ceil(n / 1048576, 1) + "\u202fMiB" : n >= 1024 ? ceil(n / 1024, 1) + "\u202fKiB" : n + "\u202fB";
+  const span = ns => ns === null || ns === undefined ? "–" : three(ns, [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]], "ns");
+  const bytes = n => three(n, [[1 << 30, "GiB"], [1 << 20, "MiB"], [1 << 10, "KiB"]], "B");
   const size = text => { const m = /^(\d+)(B|KiB|MiB|GiB)$/.exec(text); return m ? Number(m[1]) * { B: 1, KiB: 1024, MiB: 1048576, GiB: 1073741824 }[m[2]] : 0; };
   const of = (spread, key) => spread ? span(spread[key]) : "–";
   const color = i => `var(--t${i % 6})`;
