@@ -512,7 +512,8 @@ fn doctor_names_cpus_that_are_not_there() {
     let answer = taut(missing.path(), "doctor .");
     assert_eq!(answer.code, Some(3), "{}{}", answer.out, answer.err);
     let says = |text: &str| assert!(answer.out.contains(text), "{text}\n{}", answer.out);
-    says("no   Cores: threads run on the cores of the plan");
+    says("yes  Cores: real-time threads run on the cores of the plan");
+    says("no   Housekeeping: all other threads run on the housekeeping cores of the plan");
     for cpu in [1000, 1001] {
         says(&format!("this machine has no CPU {cpu}, which platform.housekeeping names; it has 0"));
     }

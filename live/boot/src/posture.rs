@@ -13,6 +13,8 @@ pub enum Guarantee {
     Priorities,
     /// Real-time threads run on the plan's cores.
     Cores,
+    /// All other threads run on the plan's housekeeping cores.
+    Housekeeping,
     /// No page of ours is ever missing.
     Memory,
     /// Idle cores wake at once.
@@ -56,9 +58,10 @@ pub struct Posture {
 
 impl Guarantee {
     /// All of them, each with what it gives.
-    pub const ALL: [(Self, &'static str); 5] = [
+    pub const ALL: [(Self, &'static str); 6] = [
         (Self::Priorities, "real-time threads run before all others (SCHED_FIFO)"),
-        (Self::Cores, "threads run on the cores of the plan"),
+        (Self::Cores, "real-time threads run on the cores of the plan"),
+        (Self::Housekeeping, "all other threads run on the housekeeping cores of the plan"),
         (Self::Memory, "all memory is locked"),
         (Self::Wakeup, "idle cores wake at once (/dev/cpu_dma_latency)"),
         (Self::Throttle, "the kernel stops no real-time thread that has work"),
@@ -104,7 +107,7 @@ impl Posture {
 
     /// Whether what is missing voids the proof. A slow wake-up or the throttle do not by themselves.
     pub fn is_degraded(&self) -> bool {
-        let grave = [Guarantee::Priorities, Guarantee::Cores, Guarantee::Memory];
+        let grave = [Guarantee::Priorities, Guarantee::Cores, Guarantee::Housekeeping, Guarantee::Memory];
         grave.iter().any(|guarantee| !self.keeps(*guarantee))
     }
 
@@ -119,8 +122,12 @@ impl Posture {
                  or as root",
             ),
             Guarantee::Cores => (
-                "threads may run elsewhere than the plan says, so their interference is not what was analysed",
-                "plan for the CPUs of this machine: `cores` and `housekeeping` in [platform], or in an overlay",
+                "tasks may run elsewhere than the plan says, so their interference is not what was analysed",
+                "plan for the CPUs of this machine: `cores` in [platform], or in an overlay",
+            ),
+            Guarantee::Housekeeping => (
+                "other threads may run where Linux puts them, also on real-time cores",
+                "plan for the CPUs of this machine: `housekeeping` in [platform], or in an overlay",
             ),
             Guarantee::Memory => (
                 "a page may be missing when a task needs it, which costs from microseconds to milliseconds",
@@ -158,7 +165,7 @@ impl Posture {
             let _ = thread::set_affinity(&before);
         }
         for cpu in plan.housekeeping.iter().filter(|cpu| !online.contains(cpu)) {
-            self.lose(Guarantee::Cores, missing("housekeeping", *cpu, &online));
+            self.lose(Guarantee::Housekeeping, missing("housekeeping", *cpu, &online));
         }
     }
 
