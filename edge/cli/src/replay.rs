@@ -244,12 +244,10 @@ impl Seen<'_> {
     }
 
     fn why(&self, stop: &Stop) -> String {
-        let task = |at: usize| self.names.tasks.get(at).map_or("?", |name| name);
         match stop.why {
             Why::Lost(count) => format!("{count} records were lost, as the ring was full"),
             Why::NoLocks => "its jobs lock, and locks were not recorded".to_owned(),
             Why::Server => "servers run there, and what they had of their budgets is not recorded".to_owned(),
-            Why::Behind(at) => format!("too many jobs of `{}` waited behind each other", task(at)),
             Why::With(core) => format!("it shares resources with cpu {}", self.cpu(core)),
             Why::NoBeginning => {
                 "the recording begins in the middle, and something was always under way".to_owned()

@@ -44,7 +44,7 @@ fn told(replayed: &Replayed) -> String {
 #[test]
 fn what_a_machine_records_is_what_is_simulated() {
     let (mut events, mut jobs, mut preempted, mut waited) = (0, 0, 0, 0);
-    let (mut dropped, mut looked) = (0, 0);
+    let (mut dropped, mut looked, mut deep) = (0, 0, 0);
     for seed in 1..=cases(2_000) {
         let case = case(&mut Random(seed * 7919));
         let mut machine = Machine::new(&case, seed);
@@ -58,7 +58,9 @@ fn what_a_machine_records_is_what_is_simulated() {
         jobs += replayed.cores.iter().map(|core| core.jobs).sum::<u64>();
         (preempted, waited) = (preempted + machine.preempted, waited + machine.waited);
         (dropped, looked) = (dropped + machine.dropped, looked + machine.looked);
+        deep += machine.deep;
     }
+    assert!(deep > 20, "{deep}");
     println!("{events} events, {jobs} jobs, {preempted} preemptions, {waited} waits");
     let enough = jobs > 20_000 && preempted > 5_000 && waited > 1_500 && dropped > 200 && looked > 5_000;
     assert!(enough, "{jobs} {preempted} {waited} {dropped} {looked}");

@@ -128,8 +128,6 @@ pub enum Why {
     NoLocks,
     /// Servers run on it, and it is not known what they had of their budgets, or of which tasks they are.
     Server,
-    /// More jobs of this task waited behind each other than are simulated.
-    Behind(usize),
     /// It shares a resource with this core, which was not compared any further.
     With(usize),
     /// The recording does not begin with its run, and there is always something under way in it.

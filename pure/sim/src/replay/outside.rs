@@ -57,12 +57,8 @@ impl<S: Sink> Player<'_, S> {
                 if item.looks(&self.tape.timed) {
                     self.look(core, at);
                 }
-                let said = self.run(core, at, |run, sink| run.told(at, task, (job, arrival), sink))?;
-                return if said == Some(Kind::Drop) {
-                    Err(Refused::Stop(Why::Behind(task)))
-                } else {
-                    Ok(true)
-                };
+                self.run(core, at, |run, sink| run.told(at, task, (job, arrival), sink))?;
+                return Ok(true);
             }
             What::UsedUp => {
                 let mut has_core = false;

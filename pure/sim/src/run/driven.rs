@@ -7,6 +7,8 @@
 //! Of each job there are three steps: it executes, does what it is told to do, and executes again, for as long as it
 //! takes.
 
+use std::collections::VecDeque;
+
 use taut_model::TaskSet;
 use taut_policy::Attribute;
 use taut_time::{Duration, Instant};
@@ -69,9 +71,10 @@ impl Simulation {
             fixed.begin = u32::try_from(at * STEPS).map_err(|_| Fault::TooMany)?;
         }
         simulation.reset(&nothing(), 0);
-        let State { sources, on_the_way, .. } = &mut simulation.state;
+        let State { sources, on_the_way, beyond, .. } = &mut simulation.state;
         sources.iter_mut().for_each(|source| source.set_next(NEVER));
         *on_the_way = vec![None; tasks];
+        *beyond = vec![VecDeque::new(); tasks];
         Ok(simulation)
     }
 

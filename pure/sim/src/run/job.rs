@@ -3,6 +3,8 @@
 
 //! A job from its release to its end.
 
+use std::collections::VecDeque;
+
 use taut_policy::Scheduler;
 use taut_time::{Duration, Instant};
 
@@ -68,7 +70,8 @@ impl Simulation {
             job: arrived.job,
             kind: Kind::Release { arrival: Instant::from_ns(arrived.arrival) },
         };
-        if dropped || (live.active && usize::from(live.behind) == BACKLOG_MAX) {
+        let is_full = live.active && usize::from(live.behind) == BACKLOG_MAX;
+        if dropped || is_full && state.beyond.is_empty() {
             state.outcome.tasks[task].dropped += 1;
             event.kind = Kind::Drop;
             moment.sink.event(event);
@@ -77,6 +80,10 @@ impl Simulation {
         state.outcome.tasks[task].released += 1;
         state.open += 1;
         moment.sink.event(event);
+        if is_full {
+            state.beyond[task].push_back(arrived);
+            return Ok(());
+        }
         if live.active {
             let place = (usize::from(live.first) + usize::from(live.behind)) % BACKLOG_MAX;
             state.waiting[task][place] = arrived;
@@ -164,8 +171,13 @@ impl Simulation {
         live.active = false;
         if live.behind > 0 {
             let arrived = self.state.waiting[task][usize::from(live.first)];
+            let before = usize::from(live.first);
             live.first = (live.first + 1) % BACKLOG_MAX as u8;
-            live.behind -= 1;
+            match self.state.beyond.get_mut(task).and_then(VecDeque::pop_front) {
+                // It stands where the last one does of a full ring.
+                Some(next) => self.state.waiting[task][before] = next,
+                None => live.behind -= 1,
+            }
             self.begin(task, arrived, moment.now, moment.scenario)?;
         }
         Ok(())

@@ -16,6 +16,8 @@ mod serving;
 pub use limits::Limit;
 pub use serving::Served;
 
+use std::collections::VecDeque;
+
 use taut_model::{SetTask, TaskSet};
 use taut_policy::{AnyCore, Grant, Misuse, Party};
 use taut_time::Instant;
@@ -30,7 +32,8 @@ use crate::{CoreRule, End, Event, Fault, Kind, Outcome, Placement, Rules, Scenar
 
 pub(crate) use driven::{Act, END_OF_TIME, Seat};
 
-/// Jobs of a task that may wait behind one that is not complete; those that come then are dropped.
+/// Jobs of a task that may wait behind one that is not complete; those that come then are dropped, unless something else
+/// drives the run: then it has dropped what is not to come.
 pub const BACKLOG_MAX: usize = 8;
 
 /// No task.
@@ -86,6 +89,8 @@ struct State {
     touched: Vec<u64>,
     live: Vec<Live>,
     waiting: Vec<[Arrived; BACKLOG_MAX]>,
+    /// Per task, those that wait behind as many; empty where those are dropped.
+    beyond: Vec<VecDeque<Arrived>>,
     sources: Vec<Source>,
     calendar: Calendar,
     random: Random,
@@ -204,6 +209,7 @@ impl Simulation {
             globals: globals.clone(),
             live: vec![Live::default(); count],
             waiting: vec![[Arrived::default(); BACKLOG_MAX]; count],
+            beyond: Vec::new(),
             sources: Vec::with_capacity(count),
             calendar: Calendar::new(count),
             random: Random::new(0),

@@ -25,6 +25,9 @@ pub use rules::{Bands, Shared};
 
 use crate::random::Random;
 
+/// Jobs that may wait behind one: more than a simulation that drives itself lets wait.
+const BEHIND_MAX: usize = BACKLOG_MAX + 12;
+
 /// A job under way.
 struct Job {
     number: u64,
@@ -66,6 +69,8 @@ pub struct Machine<'a> {
     pub waited: u64,
     pub dropped: u64,
     pub looked: u64,
+    /// Jobs that waited behind more than [`BACKLOG_MAX`].
+    pub deep: u64,
     stops: bool,
     stopping: bool,
     /// Whether locks of several cores take steps, and others come in between.
@@ -113,6 +118,7 @@ impl<'a> Machine<'a> {
             waited: 0,
             dropped: 0,
             looked: 0,
+            deep: 0,
             stops: seed.is_multiple_of(2),
             stopping: false,
         }
@@ -216,13 +222,14 @@ impl<'a> Machine<'a> {
                 if busy {
                     self.put(core, self.now, Kind::Overrun, task, number, 0);
                 }
-                if busy && (self.case.skips || self.tasks[task].behind.len() == BACKLOG_MAX) {
+                if busy && (self.case.skips || self.tasks[task].behind.len() == BEHIND_MAX) {
                     self.put(core, arrival, Kind::Skip, task, number, 0);
                 } else {
                     self.put(core, arrival, Kind::Release, task, number, self.now - arrival);
                     self.busy[core] = self.busy[core].max(self.now);
                     if busy {
                         self.tasks[task].behind.push_back((number, arrival));
+                        self.deep += u64::from(self.tasks[task].behind.len() > BACKLOG_MAX);
                     } else {
                         self.open(core, task, number, arrival);
                     }
