@@ -19,7 +19,7 @@ use taut_time::Instant;
 use crate::app::position;
 use crate::guardian::Words;
 
-/// How often it is looked whether threads are still where they were put: three short system calls each.
+/// How often it is looked whether threads are still where they were put: three short system calls each, one of its own.
 const PLACES_NS: u64 = 200_000_000;
 /// How often it is looked for real-time threads of others, at most; and they take a fiftieth of the main thread's time, at most.
 const FOREIGN_NS: u64 = 20_000_000;
@@ -121,6 +121,8 @@ pub(crate) struct Lookout<'e> {
     plan: &'e Plan,
     executor: Option<&'e Exec<'e>>,
     own: i32,
+    /// The CPUs that the main thread, and whoever inherits from it, was kept to; none if that cannot be told.
+    house: Option<Vec<u16>>,
     places_ns: u64,
     /// Threads of dispatched cores that are recorded as moved.
     moved: BTreeSet<(u32, u64)>,
@@ -150,6 +152,7 @@ impl<'e> Lookout<'e> {
             plan,
             executor,
             own: thread::tid(),
+            house: thread::affinity().ok(),
             places_ns: now_ns,
             moved: BTreeSet::new(),
             foreign_ns: now_ns,
@@ -181,6 +184,7 @@ impl<'e> Lookout<'e> {
             self.places_ns = now_ns;
             places().into_iter().for_each(&mut *tell);
             self.core_places(tell);
+            self.own_place(tell);
             tracer = tracer.or_else(|| self.executor.and_then(Exec::tracer));
         }
         if let Some(by) = tracer {
@@ -221,6 +225,20 @@ impl<'e> Lookout<'e> {
             let (kind, job, value) = encode(one.1);
             tell(record(kind, clock::monotonic_ns(), position(core), job, value));
         }
+    }
+
+    /// Whether the main thread may now run on cores that it was kept off. Whoever moves it has moved all that is beside the tasks, as
+    /// a rule, and some of that goes before them.
+    fn own_place(&mut self, tell: &mut impl FnMut(Record)) {
+        let (Some(house), Ok(now)) = (&mut self.house, thread::affinity()) else { return };
+        let entered = |cpu: &u16| now.contains(cpu) && !house.contains(cpu);
+        let policy = thread::current_policy().unwrap_or(Policy::Other);
+        for (core, _) in self.plan.cores.iter().enumerate().filter(|(_, core)| entered(&core.cpu)) {
+            let value = moved_value(policy, now.len() == 1);
+            tell(record(Kind::ProbeMoved, clock::monotonic_ns(), position(core), 1, value));
+        }
+        // Told once.
+        house.extend(now);
     }
 
     /// Real-time threads of others that had a core of ours since the last look.

@@ -34,10 +34,11 @@ fn main() {
     if std::env::var("TAUT_HOG").is_ok() {
         return hog();
     }
-    let tests: [(&str, fn()); 6] = [
+    let tests: [(&str, fn()); 7] = [
         ("nobody_does_anything", nobody_does_anything),
         ("a_dispatcher_that_is_moved_is_recorded", a_dispatcher_that_is_moved_is_recorded),
         ("threads_that_are_moved_are_named", threads_that_are_moved_are_named),
+        ("a_main_thread_that_is_moved_to_a_core_is_named", a_main_thread_that_is_moved_to_a_core_is_named),
         ("a_tracer_is_named", a_tracer_is_named),
         ("a_stop_is_named", a_stop_is_named),
         ("a_foreign_thread_is_named", a_foreign_thread_is_named),
@@ -56,7 +57,8 @@ fn main() {
 
 fn application(folder: &Path) {
     let executor = std::env::var("TAUT_EXECUTOR").unwrap();
-    let (plan, manifest) = app::plan(&format!("executor = \"{executor}\"\n{TABLES}"));
+    let house = if thread::online_cpus().len() > 1 { "housekeeping = [1]\n" } else { "" };
+    let (plan, manifest) = app::plan(&format!("executor = \"{executor}\"\n{house}{TABLES}"));
     std::fs::write(folder.join("taut.toml"), manifest).unwrap();
     let lock = folder.join("taut.lock");
     std::fs::write(&lock, plan.to_lock().unwrap()).unwrap();
@@ -204,6 +206,20 @@ fn threads_that_are_moved_are_named() {
         assert!(named, "{program} {arguments:?}: {moved:?} {}", outcome.said);
         assert!(outcome.blames_nobody(), "{program} {arguments:?}: {}", outcome.said);
         assert_eq!(outcome.success, !outcome.said.contains("was moved from outside"), "{}", outcome.said);
+    }
+}
+
+fn a_main_thread_that_is_moved_to_a_core_is_named() {
+    if thread::online_cpus().len() < 2 {
+        println!("skipped: one processor, which is the tasks'");
+        return;
+    }
+    for executor in ["native", "dispatched"] {
+        let done = run(executor, |child| tool("taskset", &["-p", "1", &child.id().to_string()]));
+        let Some(outcome) = done else { return };
+        let moved = outcome.of(Kind::ProbeMoved);
+        assert!(matches!(moved[..], [Record { subject: 0, job: 1, value: 0, .. }]), "{executor} {moved:?}");
+        assert!(outcome.success && outcome.blames_nobody(), "{executor}: {}", outcome.said);
     }
 }
 

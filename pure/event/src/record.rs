@@ -85,7 +85,8 @@ pub enum Kind {
     /// A task's thread is no longer scheduled as it was put before release 0: somebody has changed it. Subject: task; value:
     /// Linux' number of its policy now, 256 times its priority, and 65536 if it may run on other CPUs.
     Moved = 34,
-    /// The same of a core's probe. Subject: core (position in the plan); value: as of `Moved`.
+    /// The same of a core's threads that are no task's. Subject: core (position in the plan); job: 0 its probe, 1 the main
+    /// thread, which was kept off this core and may now run there; value: as of `Moved`.
     ProbeMoved = 35,
     /// Outputs were to be brought to rest at this instant. Subject: 1 more than how often that used the heap, 0 if nobody
     /// counted; job: what became of it, as [`crate::Rest`] has it; value: how long it took (ns).

@@ -21,7 +21,7 @@ use crate::notes::Notes;
 use crate::outside::Outside;
 use crate::pauses::Pauses;
 use crate::report::{Lateness, Report, facts, frame};
-use crate::verdict::{Breach, Cause, Ended, Verdict, Warning};
+use crate::verdict::{Breach, Cause, Ended, MAIN, Verdict, Warning};
 use crate::waits::{Awaited, Waits};
 
 /// What the plan promises of a real-time task.
@@ -604,7 +604,10 @@ impl Judge<'_> {
         for (kind, at, cpu) in tasks.chain(probes) {
             let task = (kind == Kind::Moved).then(|| self.plan.tasks[at].name.clone());
             let thread = (kind == Kind::ProbeMoved).then(|| "probe".to_owned());
-            let seen = self.of(kind, at).next();
+            let mains = |record: &Record| kind == Kind::ProbeMoved && record.job == 1;
+            let main = self.of(kind, at).find(mains);
+            found.extend(main.map(|record| moved(None, Some(MAIN.to_owned()), cpu, record)));
+            let seen = self.of(kind, at).find(|record| !mains(record));
             // A CPU that does not fit into a record says nothing.
             let ran = [Kind::Start, Kind::Complete].into_iter().flat_map(|kind| self.of(kind, at));
             let elsewhere = |record: &Record| record.cpu != u8::MAX && u16::from(record.cpu) != cpu;

@@ -6,7 +6,7 @@ use crate::figures::{CoreFigures, Spread};
 use crate::report::Report;
 use crate::shown::{micros, time as span};
 use crate::table::{Table, number, word};
-use crate::verdict::{Breach, Cause, Ended, Place, Unrest, Verdict, Warning};
+use crate::verdict::{Breach, Cause, Ended, MAIN, Place, Unrest, Verdict, Warning};
 
 const GREEN: &str = "32";
 const YELLOW: &str = "33";
@@ -581,6 +581,12 @@ pub(crate) fn breach_text(breach: &Breach) -> String {
                 task.as_ref().map_or_else(|| format!("{thread} of CPU {cpu}"), |task| format!("`{task}`"));
             let pinned = if *unpinned { format!(", not on CPU {cpu} alone") } else { String::new() };
             let policy = policy_text(*policy, *priority);
+            if thread == MAIN {
+                return format!(
+                    "the main thread was moved from outside: to CPU {cpu}, where only tasks belong, seen at {}",
+                    span(*at_ns)
+                );
+            }
             format!("{who} was moved from outside: {policy}{pinned}, seen at {}", span(*at_ns))
         }
         Breach::Stopped { at_ns, lasted_ns } => format!(

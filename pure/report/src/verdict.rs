@@ -196,6 +196,9 @@ impl Ended {
     }
 }
 
+/// The name of the main thread among those that were moved.
+pub(crate) const MAIN: &str = "main";
+
 /// Something that was promised and not kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "breach", rename_all = "kebab-case")]
@@ -301,7 +304,8 @@ pub enum Breach {
     Moved {
         /// The task; none if the thread is no task's.
         task: Option<String>,
-        /// Which thread of its CPU, if it is no task's: `probe`, `dispatcher`, or `thread 1` and on, which take turns with jobs.
+        /// Which thread of its CPU, if it is no task's: `probe`, `dispatcher`, or `thread 1` and on, which take turns with jobs; or
+        /// `main`, which had been kept off that CPU, with all that is beside the tasks as a rule.
         thread: Option<String>,
         /// Where it was put.
         cpu: u16,

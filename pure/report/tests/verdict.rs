@@ -316,18 +316,24 @@ fn a_thread_that_was_moved_from_outside_is_named() {
     let at = Instant::from_ns(BEGIN + 5_000 * MS);
     let moved = |kind, subject, value| Record { at, kind, cpu: 0, subject, job: 0, value };
     run.records.extend([moved(Kind::Moved, PROCESSING, 1 << 16), moved(Kind::ProbeMoved, 0, 1 | 40 << 8)]);
+    // The main thread, which had been kept off the core.
+    run.records.push(Record { job: 1, ..moved(Kind::ProbeMoved, 0, 0) });
     let cpu = plan().cores[0].cpu;
-    let breach = |task: Option<&str>, policy, priority, unpinned, at_ns| {
-        let thread = task.is_none().then(|| "probe".to_owned());
-        let task = task.map(str::to_owned);
+    let breach = |task: Option<&str>, thread: Option<&str>, policy, priority, unpinned, at_ns| {
+        let (task, thread) = (task.map(str::to_owned), thread.map(str::to_owned));
         Breach::Moved { task, thread, cpu, policy, priority, unpinned, at_ns }
     };
     let report = Report::new(&plan(), &run);
-    let seen = [breach(Some("processing"), 0, 0, true, 5_000 * MS), breach(None, 1, 40, false, 5_000 * MS)];
+    let seen = [
+        breach(Some("processing"), None, 0, 0, true, 5_000 * MS),
+        breach(None, Some("main"), 0, 0, false, 5_000 * MS),
+        breach(None, Some("probe"), 1, 40, false, 5_000 * MS),
+    ];
     assert_eq!(report.verdict(), &Verdict::Broken(seen.to_vec()));
     let text = report.text(160, false);
     assert!(text.contains("`processing` was moved from outside: SCHED_OTHER, not on CPU 0 alone"), "{text}");
     assert!(text.contains("probe of CPU 0 was moved from outside: SCHED_FIFO 40"), "{text}");
+    assert!(text.contains("the main thread was moved from outside: to CPU 0, where only tasks"), "{text}");
 }
 
 /// The run of [`stalled`] in which the probes saw nothing, and what somebody else did instead.
