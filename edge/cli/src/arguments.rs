@@ -164,7 +164,7 @@ pub(crate) struct Sim {
     #[command(flatten)]
     pub(crate) manifest: Manifest,
     /// Virtual time of a run, with a unit; nothing arrives later.
-    #[arg(long = "for", value_name = "DURATION", default_value = "10s")]
+    #[arg(long = "for", value_name = "DURATION", allow_hyphen_values = true, default_value = "10s")]
     pub(crate) duration: Duration,
     /// Random runs, beside one in which all is at its worst.
     #[arg(long, default_value_t = 100)]
@@ -194,7 +194,7 @@ pub(crate) struct Refute {
     #[arg(long, value_enum, default_value_t = Analysis::Plan)]
     pub(crate) analysis: Analysis,
     /// How long to hunt, with a unit.
-    #[arg(long = "for", value_name = "DURATION", default_value = "30s")]
+    #[arg(long = "for", value_name = "DURATION", allow_hyphen_values = true, default_value = "30s")]
     pub(crate) duration: Duration,
     /// Of the hunt; the same seed goes the same way.
     #[arg(long, default_value_t = 1)]
@@ -244,14 +244,20 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) manifest: Manifest,
     /// How long to run, with a unit: 10s, 500ms.
-    #[arg(long = "for", value_name = "DURATION", default_value = "10s", conflicts_with = "forever")]
+    #[arg(
+        long = "for",
+        value_name = "DURATION",
+        allow_hyphen_values = true,
+        default_value = "10s",
+        conflicts_with = "forever"
+    )]
     pub(crate) duration: Duration,
     /// Run until Ctrl-C.
     #[arg(long)]
     pub(crate) forever: bool,
     /// How long the application may take to end once it was asked to; then it is killed [default: 15s]. The longest deadline
     /// and 1ms for each MiB of its memory come to it.
-    #[arg(long, value_name = "DURATION")]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
     pub(crate) patience: Option<Duration>,
     /// Bytes that the recording may take, as in 64MiB or 2GiB: the newest is kept, and judged [default: 256MiB with
     /// --forever, else no limit].
@@ -285,7 +291,7 @@ pub(crate) struct Replay {
     pub(crate) path: PathBuf,
     /// How close requests of several cores for one resource are that may have come in either order, or in either order with
     /// an unlock, with a unit. A run without real-time privilege needs more.
-    #[arg(long, value_name = "DURATION", default_value_t = taut_sim::replay::Replay::SLACK)]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, default_value_t = taut_sim::replay::Replay::SLACK)]
     pub(crate) slack: Duration,
     /// What to print.
     #[arg(long, value_enum, default_value_t = Format::Human)]
@@ -346,7 +352,7 @@ pub(crate) struct Export {
     #[arg(long, value_name = "CPU")]
     pub(crate) core: Option<u16>,
     /// How long the other tool runs them, if its files say so: simso, rt-app.
-    #[arg(long = "for", value_name = "DURATION")]
+    #[arg(long = "for", value_name = "DURATION", allow_hyphen_values = true)]
     pub(crate) duration: Option<Duration>,
     /// Where to write it [default: stdout].
     #[arg(short, long, value_name = "FILE")]
@@ -365,7 +371,7 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "CPU")]
     pub(crate) core: Vec<u16>,
     /// How long to measure each of them.
-    #[arg(long = "for", value_name = "DURATION", default_value = "10s")]
+    #[arg(long = "for", value_name = "DURATION", allow_hyphen_values = true, default_value = "10s")]
     pub(crate) duration: Duration,
     /// The share of samples, in percent, that a figure must not be below; 100 takes the largest.
     #[arg(long, value_name = "PERCENT", default_value = "99.9", value_parser = permille)]

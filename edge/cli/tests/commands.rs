@@ -421,6 +421,11 @@ fn usage_errors_exit_with_2() {
     assert_eq!(taut(folder.path(), "chekc").code, Some(2));
     assert_eq!(taut(folder.path(), "run . --for 10").code, Some(2));
     assert_eq!(taut(folder.path(), "report").code, Some(2));
+    for line in ["run . --for -1s", "sim . --for -1s", "run . --patience -1s", "replay . --slack -1us"] {
+        let answer = taut(folder.path(), line);
+        assert_eq!(answer.code, Some(2), "{line}");
+        assert!(answer.err.contains("a duration starts with a number"), "{line}: {}", answer.err);
+    }
     let folder = self::folder(&two_tasks("2ms"));
     let answer = taut(folder.path(), "run");
     assert_eq!(answer.code, Some(2));
