@@ -275,6 +275,9 @@ impl Fault {
             (Self::Moved, Finding::Kept) if application == Application::Cochlear => {
                 Some("all tasks of this application stand on that CPU already")
             }
+            (Self::MemoryLimit, Finding::Killed(6)) if application == Application::Cochlear => Some(
+                "it draws its picture at its end, in memory that it asks for then, and a failed allocation aborts",
+            ),
             _ => None,
         }
     }
