@@ -49,6 +49,35 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// As one word, never 0: the kind in the high half, its number in the low one.
+    fn number(self) -> u32 {
+        match self {
+            Self::Elapsed => 1 << 16,
+            Self::Signal(signal) => 2 << 16 | signal & 0xffff,
+            Self::Overrun(task) => 3 << 16 | task & 0xffff,
+            Self::Asked => 4 << 16,
+            Self::Panic(task) => 5 << 16 | task & 0xffff,
+            Self::Limit(task) => 6 << 16 | task & 0xffff,
+        }
+    }
+
+    fn from_number(number: u32) -> Option<Self> {
+        match number >> 16 {
+            0 => None,
+            1 => Some(Self::Elapsed),
+            2 => Some(Self::Signal(number & 0xffff)),
+            3 => Some(Self::Overrun(number & 0xffff)),
+            5 => Some(Self::Panic(number & 0xffff)),
+            6 => Some(Self::Limit(number & 0xffff)),
+            _ => Some(Self::Asked),
+        }
+    }
+
+    /// Whether somebody meant the application to end: no task went wrong.
+    fn is_meant(self) -> bool {
+        matches!(self, Self::Elapsed | Self::Signal(_) | Self::Asked)
+    }
+
     /// How a run ends that stops because of it.
     pub fn ending(self) -> Ending {
         match self {
@@ -197,19 +226,17 @@ impl Control {
     }
 
     pub(crate) fn stop_because(&self, reason: Reason) {
-        let number = match reason {
-            Reason::Elapsed => 1 << 16,
-            Reason::Signal(signal) => 2 << 16 | signal & 0xffff,
-            Reason::Overrun(task) => 3 << 16 | task & 0xffff,
-            Reason::Asked => 4 << 16,
-            Reason::Panic(task) => 5 << 16 | task & 0xffff,
-            Reason::Limit(task) => 6 << 16 | task & 0xffff,
-        };
         // Whoever sees the reason sees an instant; of two that come together, one's.
         let _ =
             self.stopped_ns.compare_exchange(0, clock::monotonic_ns(), Ordering::AcqRel, Ordering::Acquire);
-        // The first reason stands.
-        if self.stop.compare_exchange(0, number, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+        // The first reason stands; but a panic of a job that was still going on is the run's end, whatever was meant.
+        let number = reason.number();
+        let replaces = |before| {
+            Reason::from_number(before)
+                .is_none_or(|before| matches!(reason, Reason::Panic(_)) && before.is_meant())
+                .then_some(number)
+        };
+        if self.stop.fetch_update(Ordering::AcqRel, Ordering::Acquire, replaces).is_ok() {
             let _ = futex::wake(&self.stop, u32::MAX, false);
             self.call_guardian();
         }
@@ -301,16 +328,7 @@ impl Control {
     }
 
     pub(crate) fn reason(&self) -> Option<Reason> {
-        let number = self.stop.load(Ordering::Acquire);
-        match number >> 16 {
-            0 => None,
-            1 => Some(Reason::Elapsed),
-            2 => Some(Reason::Signal(number & 0xffff)),
-            3 => Some(Reason::Overrun(number & 0xffff)),
-            5 => Some(Reason::Panic(number & 0xffff)),
-            6 => Some(Reason::Limit(number & 0xffff)),
-            _ => Some(Reason::Asked),
-        }
+        Reason::from_number(self.stop.load(Ordering::Acquire))
     }
 
     pub(crate) fn state_at(&self, service: usize) -> State {

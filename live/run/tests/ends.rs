@@ -51,6 +51,11 @@ fn fault(kind: &str) {
         "loop" => hog(),
         "block" => block(),
         "abort" => std::process::abort(),
+        "late-panic" => {
+            // The release that ends the run comes meanwhile.
+            std::thread::sleep(Span::from_millis(60));
+            panic!("behind the end");
+        }
         "overflow" => drop(std::hint::black_box(recurse(0))),
         "file-limit" => {
             let pid = std::process::id().to_string();
@@ -116,7 +121,7 @@ fn main() {
     if let Ok(kind) = std::env::var("TAUT_FAULT") {
         return application(kind);
     }
-    let tests: [(&str, fn()); 15] = [
+    let tests: [(&str, fn()); 16] = [
         ("without_a_fault_it_ends_in_order", without_a_fault_it_ends_in_order),
         ("a_job_ends_with_the_time_that_was_asked_for", a_job_ends_with_the_time_that_was_asked_for),
         (
@@ -140,6 +145,10 @@ fn main() {
         (
             "a_recording_that_cannot_be_written_to_its_end_is_an_error",
             a_recording_that_cannot_be_written_to_its_end_is_an_error,
+        ),
+        (
+            "a_panic_behind_the_end_that_was_meant_is_no_end_in_order",
+            a_panic_behind_the_end_that_was_meant_is_no_end_in_order,
         ),
     ];
     // As a harness says it: others count these lines.
@@ -182,7 +191,7 @@ fn application(kind: String) {
         }
     };
     let duration = std::env::var("TAUT_FOR").ok().map(|text| text.parse::<Duration>().unwrap());
-    let unwritten = kind == "file-limit";
+    let (unwritten, panics) = (kind == "file-limit", kind == "late-panic");
     let outcome = app::run(&tables, duration, |app| {
         if kind == "start" {
             return app.task("tick", |_| Ok(Starts));
@@ -261,7 +270,7 @@ fn application(kind: String) {
         return;
     }
     let ending = outcome.ending.unwrap();
-    assert!(ending.orderly);
+    assert_eq!(ending.orderly, !panics);
     if overrun == "stop-app" {
         assert_eq!((ending.reason, Ending::of(&outcome.records)), (Reason::Overrun(0), Ending::Overrun(0)));
     }
@@ -351,6 +360,7 @@ impl Run<'_> {
         command.env("TAUT_FAULT", kind).env("TAUT_FOLDER", folder.path()).env("TAUT_WITH", with);
         command.env("TAUT_EXECUTOR", executor).env("TAUT_OVERRUN", overrun).env_remove("TAUT_FOR");
         command.envs(self.length.map(|length| ("TAUT_FOR", length)));
+        command.env("RUST_BACKTRACE", "0");
         command.env("TAUT_ONE", if self.one_processor { "1" } else { "" });
         if self.unprivileged {
             command.uid(65_534).gid(65_534);
@@ -629,5 +639,13 @@ fn a_recording_that_cannot_be_written_to_its_end_is_an_error() {
         let ended = end("file-limit", executor, "run-on", Some("400ms"), &[]);
         assert_eq!((ended.status.code(), ended.ending()), (Some(0), Ending::Unrecorded), "{}", ended.said);
         assert!(ended.said.contains("could not be written: File too large"), "{}", ended.said);
+    }
+}
+
+/// The job that is on when the time is over panics: it is named, and the run has not ended as it was meant to.
+fn a_panic_behind_the_end_that_was_meant_is_no_end_in_order() {
+    for executor in EXECUTORS {
+        let ended = end("late-panic", executor, "run-on", Some("220ms"), &[]);
+        assert_eq!(ended.ending(), Ending::Panic(0), "{executor}: {}", ended.said);
     }
 }
