@@ -88,6 +88,8 @@ fn unit(bench: &dyn Bench, trial: Trial, words: usize, bars: bool) -> Vec<Case> 
 fn usual(bench: &dyn Bench, trial: Trial, words: usize) -> bool {
     match trial {
         Trial::Unchanged => words == 8,
+        // What is said of queues from 8 B to 4 KiB is shown in the middle of that as well.
+        Trial::Write | Trial::Read => true,
         _ => words != 32 || bench.kind() == Kind::State,
     }
 }
@@ -157,6 +159,34 @@ mod tests {
         sorted.sort_unstable();
         sorted.dedup();
         assert_eq!(sorted.len(), entries.len(), "nothing twice");
+    }
+
+    /// What the bars of `cargo xtask bars share` are held against, a line each: that command knows the same list, and a run
+    /// that lacks a line leaves bars without a figure.
+    const NEEDED: &str = include_str!("../needed.txt");
+
+    #[test]
+    fn one_run_has_all_that_bars_need() {
+        let benches = benches();
+        for bars in [true, false] {
+            let groups = groups(&benches, &Wish { bars, ..Wish::default() });
+            let line = |(at, case): &Entry| {
+                let far = if case.across { ", across" } else { "" };
+                let (name, trial, bytes) = (benches[*at].name(), case.trial.word(), 8 * case.words);
+                format!("{name}: {trial}, {bytes} B, {} readers{far}", case.readers)
+            };
+            let planned: Vec<String> = groups.iter().flatten().flatten().map(line).collect();
+            let lacking: Vec<_> =
+                NEEDED.lines().filter(|line| !planned.iter().any(|other| other == line)).collect();
+            assert!(lacking.is_empty(), "bars {bars}: nobody measures {lacking:#?}");
+            // The fastest of the others is one of those that are measured: the bars know all of them.
+            let others = groups.iter().flatten().flatten().filter(|(at, case)| {
+                bars && !benches[*at].ours() && [Trial::Flat, Trial::Slices].contains(&case.trial)
+            });
+            let missing: Vec<_> =
+                others.map(line).filter(|line| !NEEDED.lines().any(|other| other == line)).collect();
+            assert!(missing.is_empty(), "no bar knows of {missing:#?}");
+        }
     }
 
     #[test]

@@ -83,7 +83,7 @@ enum Task {
     },
     /// Promises in numbers, measured anew; JSON in target/bars/NAME.json
     Bars {
-        /// Which set
+        /// Which set; `all` measures one after the other, each in less than ten minutes once built
         #[arg(value_parser = bars::names())]
         name: String,
     },

@@ -26,8 +26,7 @@ pub(super) fn measure(tree: &Tree) -> Vec<Row> {
     let minutes = || {
         let rows = of("fig15_rows")?;
         let rates = of("fig15_rows_per_second")?;
-        let rows = rows.first().copied().ok_or("no number of rows")?;
-        Ok(rates.into_iter().map(|rate| rows / rate / 60.0).collect())
+        minutes_of(&rows, &rates)
     };
     let systems = |name: &str| match &figures {
         Ok(figures) => Systems::of(&figures[name]),
@@ -52,6 +51,14 @@ pub(super) fn measure(tree: &Tree) -> Vec<Row> {
         Row::at_most("a sweep in Python, above the same in Rust", 10.0, "%", Held::Median, overhead(tree)),
     ]);
     rows
+}
+
+/// What so many rows take at these rates, a second.
+fn minutes_of(rows: &[f64], rates: &[f64]) -> Result<Vec<f64>, String> {
+    match *rows {
+        [rows] if rows > 0.0 => Ok(rates.iter().map(|rate| rows / rate / 60.0).collect()),
+        _ => Err(format!("{rows:?} is no number of rows")),
+    }
 }
 
 /// Systems of which a selection must be found: fewer say nothing of how good selections are.
@@ -136,7 +143,9 @@ impl Systems {
     fn gaps(what: &str, all: &Result<Self, String>) -> [Row; 2] {
         let gaps = || {
             let all = all.as_ref().map_err(Clone::clone)?;
-            Ok::<Vec<f64>, String>(all.0.iter().filter_map(|one| one.gap).collect())
+            // A selection of which nobody knows how far above the least it is, is as far as can be.
+            let found = all.0.iter().filter(|one| one.found || one.gap.is_some());
+            Ok::<Vec<f64>, String>(found.map(|one| one.gap.unwrap_or(f64::MAX)).collect())
         };
         let mean = gaps().map(|all| if all.is_empty() { all } else { vec![mean(&all)] });
         [
@@ -154,7 +163,21 @@ fn overhead(tree: &Tree) -> Result<Vec<f64>, String> {
         return Err("Python makes other rows than the command".into());
     }
     let [python, command] = ["python", "command"].map(|name| numbers(&told["cpu_seconds"][name]));
-    Ok(python?.into_iter().zip(command?).map(|(python, command)| (python / command - 1.0) * 100.0).collect())
+    above(&python?, &command?)
+}
+
+/// Round by round, how much more the one takes than the other, in percent.
+fn above(one: &[f64], other: &[f64]) -> Result<Vec<f64>, String> {
+    if one.len() != other.len() {
+        return Err(format!("{} rounds of the one, {} of the other", one.len(), other.len()));
+    }
+    let pairs = one.iter().zip(other);
+    pairs
+        .map(|(one, other)| match (*one > 0.0, *other > 0.0) {
+            (true, true) => Ok((one / other - 1.0) * 100.0),
+            _ => Err(format!("a sweep in {one} s beside one in {other} s is no measurement")),
+        })
+        .collect()
 }
 
 fn mean(all: &[f64]) -> f64 {
@@ -195,6 +218,22 @@ mod tests {
         let all = Systems::of(&Value::from(all));
         let rows = Systems::bars("x", 3, &all).into_iter().chain(Systems::gaps("x", &all));
         rows.map(|row| row.met()).collect()
+    }
+
+    #[test]
+    fn what_took_no_time_was_not_measured() {
+        let minutes = |rows: &[f64], rates: &[f64]| {
+            Row::at_most("x", 30.0, "min", Held::Median, minutes_of(rows, rates)).met()
+        };
+        assert!(minutes(&[600.0], &[10.0; 5]));
+        assert!(!minutes(&[600.0], &[0.0; 5]) && !minutes(&[600.0], &[-1.0; 5]) && !minutes(&[600.0], &[]));
+        assert!(!minutes(&[0.0], &[10.0; 5]) && !minutes(&[], &[10.0; 5]));
+        assert!(!minutes(&[600.0], &[f64::INFINITY; 5]) && !minutes(&[600.0], &[10.0; 4]));
+        assert_eq!(above(&[3.0, 2.0], &[2.0, 2.0]), Ok(vec![50.0, 0.0]));
+        assert!(above(&[0.0], &[1.0]).is_err() && above(&[1.0], &[0.0]).is_err());
+        assert!(above(&[1.0; 5], &[1.0; 4]).is_err() && above(&[f64::NAN], &[1.0]).is_err());
+        let unknown = json!([{ "ms": 1.0, "ended": true, "found": true, "published": false }]);
+        assert!(!Systems::gaps("x", &Systems::of(&unknown)).iter().any(Row::met), "nobody knows how far");
     }
 
     /// Enough of them; on time; not above the published one; the mean and the worst above the least.

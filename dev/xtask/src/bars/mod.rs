@@ -19,6 +19,9 @@ pub(crate) use row::{Row, figure};
 
 use std::fs;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
 
 use crate::tree::Tree;
 
@@ -33,27 +36,120 @@ const SETS: &[Set] = &[
     ("execute", execute::measure),
 ];
 
-/// The names of the sets.
+/// All of them in turn.
+const ALL: &str = "all";
+
+/// The names of the sets, and of all of them.
 pub(crate) fn names() -> Vec<&'static str> {
-    SETS.iter().map(|(name, _)| *name).collect()
+    SETS.iter().map(|(name, _)| *name).chain([ALL]).collect()
 }
 
-/// Measures a set, prints its table, and writes `target/bars/NAME.json`. Fails if a bar is not met.
+/// What came of a set.
+struct Measured {
+    name: &'static str,
+    /// What `target/bars/NAME.json` said before, if there was one.
+    before: Value,
+    rows: Vec<Row>,
+    took: Duration,
+}
+
+/// Measures a set, or all, prints the table, and writes `target/bars/NAME.json` of each. Fails if a bar is not met.
 pub(crate) fn run(tree: &Tree, name: &str) -> ExitCode {
-    let Some((name, measure)) = SETS.iter().find(|(known, _)| *known == name) else {
+    let wanted: Vec<&Set> = SETS.iter().filter(|(known, _)| [known, ALL].contains(&name)).collect();
+    if wanted.is_empty() {
         eprintln!("no bars of that name; there are: {}", names().join(", "));
         return ExitCode::from(2);
-    };
-    let rows = measure(tree);
-    print!("{}", row::table(&rows));
-    let folder = tree.target().join("bars");
-    let path = folder.join(format!("{name}.json"));
-    let written =
-        fs::create_dir_all(&folder).and_then(|()| fs::write(&path, format!("{:#}\n", row::json(&rows))));
-    if let Err(error) = written {
-        eprintln!("{}: {error}", path.display());
-        return ExitCode::from(3);
     }
-    println!("written to {}", path.display());
-    if rows.iter().all(Row::met) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let folder = tree.target().join("bars");
+    let mut all = Vec::new();
+    for &&(name, measure) in &wanted {
+        if wanted.len() > 1 {
+            println!("bars {name}");
+        }
+        let path = folder.join(format!("{name}.json"));
+        let before = fs::read_to_string(&path).ok().and_then(|text| serde_json::from_str(&text).ok());
+        let begun = Instant::now();
+        let rows = measure(tree);
+        let took = begun.elapsed();
+        let written =
+            fs::create_dir_all(&folder).and_then(|()| fs::write(&path, format!("{:#}\n", row::json(&rows))));
+        if let Err(error) = written {
+            eprintln!("{}: {error}", path.display());
+            return ExitCode::from(3);
+        }
+        all.push(Measured { name, before: before.unwrap_or_default(), rows, took });
+    }
+    print!("{}", told(&all));
+    println!("written to {}", folder.display());
+    if is_met(&all) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Whether all bars of all sets are met. A set without a bar has promised nothing that could be.
+fn is_met(all: &[Measured]) -> bool {
+    !all.is_empty() && all.iter().all(|set| !set.rows.is_empty() && set.rows.iter().all(Row::met))
+}
+
+/// A table with what the run before had, and a line for each set: how many bars are met, and how long it took.
+fn told(all: &[Measured]) -> String {
+    let rows: Vec<(&Row, &Value)> =
+        all.iter().flat_map(|set| set.rows.iter().map(|row| (row, &set.before))).collect();
+    let mut text = row::table(&rows);
+    for set in all {
+        let met = set.rows.iter().filter(|row| row.met()).count();
+        text += &format!("{}: {met} of {} met, in {}\n", set.name, set.rows.len(), shown(set.took));
+    }
+    if all.len() > 1 {
+        text += &format!("all: in {}\n", shown(all.iter().map(|set| set.took).sum()));
+    }
+    text
+}
+
+fn shown(took: Duration) -> String {
+    format!("{} min {} s", took.as_secs() / 60, took.as_secs() % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::row::{ENOUGH, Held};
+    use super::*;
+
+    fn set(name: &'static str, value: f64, before: Value) -> Measured {
+        let rows = vec![Row::at_most(format!("of {name}"), 2.0, "ms", Held::Median, Ok(vec![value; ENOUGH]))];
+        Measured { name, before, rows, took: Duration::from_secs(63) }
+    }
+
+    #[test]
+    fn all_must_be_met() {
+        let none = || set("none", 1.0, Value::Null);
+        assert!(is_met(&[none(), none()]));
+        assert!(!is_met(&[none(), set("late", 3.0, Value::Null)]));
+        assert!(!is_met(&[]), "no set");
+        assert!(!is_met(&[none(), Measured { rows: Vec::new(), ..none() }]), "a set without a bar");
+    }
+
+    #[test]
+    fn one_table_with_what_was_before() {
+        let before = json!([{ "bar": "of a", "goal": 5.0, "value": 4.0, "unit": "ms", "met": true }]);
+        let text = told(&[set("a", 1.0, before), set("b", 3.0, Value::Null)]);
+        let squeezed: Vec<String> =
+            text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        assert_eq!(squeezed[0], "bar goal before goal value before value min / median / max met");
+        assert_eq!(squeezed[1], "of a <= 5 ms <= 2 ms 4 ms 1 ms 1 / 1 / 1 yes");
+        assert_eq!(squeezed[2], "of b - <= 2 ms - 3 ms 3 / 3 / 3 NO");
+        assert_eq!(
+            squeezed[3..],
+            ["a: 1 of 1 met, in 1 min 3 s", "b: 0 of 1 met, in 1 min 3 s", "all: in 2 min 6 s"]
+        );
+    }
+
+    #[test]
+    fn every_set_has_a_name_of_its_own() {
+        let mut names = names();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!((names.len(), count), (SETS.len() + 1, SETS.len() + 1));
+    }
 }

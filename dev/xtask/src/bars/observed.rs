@@ -11,7 +11,7 @@ use serde_json::Value;
 use taut_event::Kind;
 use taut_event::file::Run;
 
-use crate::command::Command;
+use crate::command::{Command, End};
 use crate::tree::Tree;
 
 /// One run.
@@ -48,8 +48,8 @@ impl Observed {
     /// Runs the application of a folder for some seconds and reads `report.json` and `run.taut`, which it leaves.
     ///
     /// # Errors
-    /// The run's last lines if it could not start or left no report. A run that missed a deadline (code 1) did
-    /// run: its figures count.
+    /// The run's last lines if it could not start, did not end by itself or left no report. A run that missed a deadline
+    /// (code 1) did run: its figures count.
     pub(crate) fn of(tree: &Tree, app: &Path, seconds: u64) -> Result<Self, String> {
         let name = app.file_name().unwrap_or_default();
         let results = tree.target().join("bars").join(name);
@@ -71,7 +71,18 @@ impl Observed {
             let tail = lines[lines.len().saturating_sub(5)..].join(" | ");
             format!("`{}` {} and left no report ({error}): {tail}", run.shown(), output.reason())
         })?;
-        let report = serde_json::from_str(&text).map_err(|error| format!("{}: {error}", report.display()))?;
+        let report: Value =
+            serde_json::from_str(&text).map_err(|error| format!("{}: {error}", report.display()))?;
+        // Code 1 is a bound that is broken, a crash of the application included.
+        let whole = output.success() || matches!(output.end, End::Code(1));
+        if !whole || report["ending"] != "done" {
+            return Err(format!(
+                "`{}` {}, and the run's end is {}",
+                run.shown(),
+                output.reason(),
+                report["ending"]
+            ));
+        }
         let recording = fs::read(&recording).map_err(|error| format!("run.taut: {error}"))?;
         let run = Run::from_bytes(&recording).map_err(|error| format!("run.taut: {error}"))?;
         Ok(Self { boot_ns: boot_ns(&run), report })
@@ -88,6 +99,10 @@ impl Observed {
     /// `heap_use`, `minor_faults`, `major_faults`, `blocked`.
     pub(crate) fn count(&self, name: &str) -> Result<f64, String> {
         let tasks = self.real_time()?;
+        // What never ran has done nothing that it must not.
+        if let Some(idle) = tasks.iter().find(|task| task["releases"].as_u64().unwrap_or(0) == 0) {
+            return Err(format!("task {} had no release", idle["name"]));
+        }
         let counts: Result<Vec<_>, _> =
             tasks.iter().map(|task| number(task, &format!("/counts/{name}"))).collect();
         counts?.into_iter().reduce(f64::max).ok_or_else(|| "the report has no real-time task".to_owned())
@@ -130,9 +145,9 @@ mod tests {
             |heap: u64| json!({ "heap_use": heap, "minor_faults": 0, "major_faults": 0, "blocked": 0 });
         let report = json!({
             "tasks": [
-                { "name": "a", "deadline_ns": 5, "counts": counts(0),
+                { "name": "a", "deadline_ns": 5, "releases": 3, "counts": counts(0),
                   "jitter": { "p50_ns": 14_000, "p99_ns": 40_000, "p999_ns": 90_000 } },
-                { "name": "b", "deadline_ns": 5, "counts": counts(3) },
+                { "name": "b", "deadline_ns": 5, "releases": 3, "counts": counts(3) },
                 { "name": "c", "deadline_ns": null },
             ],
         });
@@ -151,6 +166,9 @@ mod tests {
         let observed = Observed { boot_ns: None, report: json!({ "tasks": [] }) };
         assert!(observed.count("heap_use").is_err());
         assert!(observed.boot_ms().is_err());
+        let tasks = json!([{ "name": "a", "deadline_ns": 5, "releases": 0, "counts": { "heap_use": 0 } }]);
+        let observed = Observed { boot_ns: Some(1), report: json!({ "tasks": tasks }) };
+        assert_eq!(observed.count("heap_use"), Err("task \"a\" had no release".into()));
     }
 
     #[test]

@@ -40,6 +40,9 @@ impl Row {
         samples: Result<Vec<f64>, String>,
     ) -> Self {
         let spread = samples.and_then(|samples| {
+            if let Some(sample) = samples.iter().find(|sample| !can_be(**sample, unit)) {
+                return Err(format!("{} {unit} is no measurement", figure(*sample)));
+            }
             if held == Held::Median && (1..ENOUGH).contains(&samples.len()) {
                 return Err(format!("{} rounds, fewer than {ENOUGH}", samples.len()));
             }
@@ -74,6 +77,16 @@ impl Row {
         })
     }
 
+    /// Goal and value of the same bar in the JSON of a run before.
+    fn before(&self, run: &Value) -> [String; 2] {
+        let same = run.as_array().and_then(|rows| rows.iter().find(|row| row["bar"] == self.bar));
+        let cell = |name: &str, sign: &str| {
+            let (row, number) = same.and_then(|row| Some((row, row[name].as_f64()?)))?;
+            Some(format!("{sign}{} {}", figure(number), row["unit"].as_str().unwrap_or_default()))
+        };
+        [("goal", "<= "), ("value", "")].map(|(name, sign)| cell(name, sign).unwrap_or_else(|| "-".into()))
+    }
+
     fn cells(&self) -> [String; 5] {
         let (value, spread) = match (&self.spread, self.value()) {
             (Ok(Spread { min, median, max }), Some(value)) => {
@@ -87,23 +100,64 @@ impl Row {
     }
 }
 
+/// Whether a measurement can be so small, or is a number at all. A time, a multiple or a rate of nothing was not measured; a
+/// count is not negative. Differences are in ns, % and wakes.
+fn can_be(sample: f64, unit: &str) -> bool {
+    match unit {
+        _ if !sample.is_finite() => false,
+        "ns" | "%" | "wakes" => true,
+        "x" | "ratio" | "ms" | "us" | "min" => sample > 0.0,
+        _ => sample >= 0.0,
+    }
+}
+
+/// Times in ns that are no differences.
+///
+/// # Errors
+/// One that took nothing was not measured.
+pub(crate) fn times(what: &str, ns: Vec<f64>) -> Result<Vec<f64>, String> {
+    match ns.iter().find(|ns| !(ns.is_finite() && **ns > 0.0)) {
+        Some(wrong) => Err(format!("{what} in {wrong} ns is no measurement")),
+        None => Ok(ns),
+    }
+}
+
 /// All rows as JSON: a list, one object a row.
 pub(crate) fn json(rows: &[Row]) -> Value {
     rows.iter().map(Row::json).collect()
 }
 
-/// All rows as a table, with the reason below it of every bar that could not be measured.
-pub(crate) fn table(rows: &[Row]) -> String {
-    let head = ["bar", "goal", "value", "min / median / max", "met"].map(str::to_owned);
-    let lines: Vec<[String; 5]> = std::iter::once(head).chain(rows.iter().map(Row::cells)).collect();
-    let width = |column: usize| lines.iter().map(|cells| cells[column].chars().count()).max().unwrap_or(0);
-    let widths: [usize; 5] = std::array::from_fn(width);
-    let mut text = String::new();
-    for [bar, goal, value, spread, met] in &lines {
-        let [a, b, c, d, _] = widths;
-        text += &format!("{bar:a$}  {goal:>b$}  {value:>c$}  {spread:>d$}  {met}\n");
+/// All rows as a table, each beside what the JSON of a run before says of it, with the reason below it of every bar that
+/// could not be measured.
+pub(crate) fn table(rows: &[(&Row, &Value)]) -> String {
+    let head = ["bar", "goal before", "goal", "value before", "value", "min / median / max", "met"];
+    let body = rows.iter().map(|(row, before)| {
+        let [bar, goal, value, spread, met] = row.cells();
+        let [goal_before, value_before] = row.before(before);
+        [bar, goal_before, goal, value_before, value, spread, met]
+    });
+    let mut lines: Vec<Vec<String>> =
+        std::iter::once(head.map(str::to_owned)).chain(body).map(Vec::from).collect();
+    // Of a first run there is nothing before.
+    for column in [3, 1] {
+        if lines.iter().skip(1).all(|line| line[column] == "-") {
+            lines.iter_mut().for_each(|line| drop(line.remove(column)));
+        }
     }
-    for row in rows {
+    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..lines[0].len()).map(width).collect();
+    let mut text = String::new();
+    for line in &lines {
+        let last = line.len() - 1;
+        for (at, (cell, width)) in line.iter().zip(&widths).enumerate() {
+            text += &match at {
+                0 => format!("{cell:width$}"),
+                at if at == last => format!("  {cell}\n"),
+                _ => format!("  {cell:>width$}"),
+            };
+        }
+    }
+    for (row, _) in rows {
         if let Err(why) = &row.spread {
             text += &format!("{}: not measured: {why}\n", row.bar);
         }
@@ -122,8 +176,11 @@ pub(crate) fn markdown(rows: &[Row]) -> String {
     text
 }
 
-/// A number with three significant digits, or all digits of a whole number.
+/// A number with three significant digits, or all digits of a whole number; of one beyond all measure, its size.
 pub(crate) fn figure(value: f64) -> String {
+    if value.abs() >= 1e15 {
+        return format!("{value:.0e}");
+    }
     let digits = match value.abs() {
         size if size == size.trunc() || size >= 100.0 => 0,
         size if size >= 10.0 => 1,
@@ -179,7 +236,8 @@ check      <= 20 ms  3.25 ms    2.50 / 3.25 / 40  yes
 heap      <= 0 uses   1 uses       0 / 0.500 / 1  NO
 jitter  <= 1.15 ratio        -                   -  NO
 ";
-        let table = table(&rows());
+        let rows = rows();
+        let table = table(&rows.iter().map(|row| (row, &Value::Null)).collect::<Vec<_>>());
         let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let (lines, reason) = table.rsplit_once("jitter: ").unwrap();
         assert_eq!(squeezed(lines), squeezed(wanted));
