@@ -534,17 +534,20 @@ mod tests {
         assert_eq!(page.matches("| yes |").count(), rows.len() - 1);
     }
 
+    /// What makes a round's figures wrong.
+    type Wrong = fn(&mut Map<String, Value>);
+
     /// A figure that is none meets no bar, whatever makes it so.
     #[test]
     fn what_is_no_figure_is_not_met() {
-        let none: &[(&str, fn(&mut Map<String, Value>))] = &[
+        let none: &[(&str, Wrong)] = &[
             ("nothing", |round| round.clear()),
             ("no distance", |round| drop(round.remove("raw"))),
             ("a distance of 0", |round| drop(round.insert("raw".into(), json!(0.0)))),
             ("words", |round| round.values_mut().for_each(|value| *value = json!("fast"))),
             ("null", |round| round.values_mut().for_each(|value| *value = Value::Null)),
         ];
-        let with = |of: fn(&mut Map<String, Value>), rounds: usize| {
+        let with = |of: Wrong, rounds: usize| {
             met(made(|object, trial, at| {
                 let mut round = good(object, trial, at);
                 if at < rounds {
