@@ -164,6 +164,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_is_found_takes_nothing_away() {
+        let (at, ns) = (Instant::from_ns, Duration::from_ns);
+        let mut budget = Budget::new(ns(10));
+        budget.start(at(100));
+        budget.found(ns(7), at(104));
+        assert_eq!(budget.used(at(104)), ns(4), "it was not more");
+        budget.found(ns(4), at(104));
+        assert_eq!(budget.used_up(), Some(at(110)), "nor as much");
+        budget.found(ns(1), at(104));
+        assert_eq!((budget.used(at(106)), budget.used_up()), (ns(3), Some(at(113))), "it goes on from there");
+        budget.stop(at(106));
+        budget.found(ns(2), at(120));
+        assert_eq!((budget.used(at(130)), budget.used_up()), (ns(2), None), "it does not run");
+    }
+
+    #[test]
     fn every_trouble_has_its_remedy() {
         use Overrun::*;
         let table = [RunOn, SkipNext, KillJob, StopApp, Demote]

@@ -14,7 +14,9 @@ use taut_analysis::uni::fp::preemptive::{self, Release, Subject};
 use taut_analysis::wait_free::{flow as preserving, lifetime, reader_instances, writes_during_read};
 use taut_analysis::{chain, queue};
 use taut_model::{Arrivals, Body, Scheduler, SetTask, TaskSet};
-use taut_sim::flow::{Channel, FlowFault, Flows, Full, Got, Latch, Mechanism, Path, Queue, Read, Until};
+use taut_sim::flow::{
+    Channel, Fill, FlowFault, Flows, Full, Got, Latch, Mechanism, Path, Queue, Read, Until,
+};
 use taut_sim::{Execution, Gaps, GlobalRule, Jitter, Rules, Scenario, Simulation, Start};
 use taut_time::Duration;
 
@@ -473,6 +475,22 @@ fn queues_by_hand() {
     assert_eq!(fill.map(|fill| fill.lost), [0, 4, 4, 0]);
     assert_eq!(fill.map(|fill| fill.most), [6, 2, 2, 2]);
     assert_eq!((flows.buffers(0), flows.agreement(0, 0)), (None, None));
+}
+
+/// What is sent behind the reader's last job waits or is lost as well, and a job that comes before any value finds none.
+#[test]
+fn queues_before_and_behind_the_reader() {
+    let queue = Mechanism::Queue(Queue { capacity: 3, sends: 1, takes: 1, full: Full::Refuse });
+    let fill = |writer: u32, reader: u32, period: u64| {
+        let set = set(vec![task(0, writer, 100, 1000), task(0, reader, 100, period)]);
+        let flows = run(&set, vec![channel(0, &[1], queue)], &Scenario::worst(ns(12_000)));
+        let Fill { most, lost, empty } = flows.fill(0).expect("a queue");
+        (most, lost, empty)
+    };
+    // One take of the first, at 100; eleven more are sent.
+    assert_eq!(fill(2, 1, 12_000), (3, 8, 0));
+    // The reader is first: at 0 there is nothing; at 6000 three wait and three are lost.
+    assert_eq!(fill(1, 2, 6000), (3, 3 + 5, 1));
 }
 
 #[test]

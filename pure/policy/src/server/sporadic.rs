@@ -232,3 +232,23 @@ impl<P: Store<Part>> Server for Sporadic<P> {
         Instant::from_ns(self.now)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What may be used now is not put off where there is no place, however soon the next part comes.
+    #[test]
+    fn the_first_part_stays_where_it_is() {
+        let parts = [Part::new(4, 2), Part::new(5, 1), Part::new(20, 3)];
+        let mut server = Sporadic { budget: 7, period: 22, parts, first: 0, count: 3, used: 0, now: 4 };
+        server.squeeze(26, 1);
+        let parts: Vec<Part> = server.parts().collect();
+        assert_eq!(parts, [Part::new(4, 2), Part::new(5, 1), Part::new(26, 4)]);
+        // With one place there is no other.
+        let mut server =
+            Sporadic { budget: 3, period: 22, parts: [Part::new(4, 2)], first: 0, count: 1, used: 0, now: 4 };
+        server.squeeze(26, 1);
+        assert_eq!(server.parts().collect::<Vec<_>>(), [Part::new(26, 3)]);
+    }
+}
