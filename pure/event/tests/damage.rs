@@ -4,7 +4,9 @@
 //! What becomes of a recording that is not what was written: it is read as far as it is whole, and says so.
 #![expect(clippy::unwrap_used, reason = "a test panics to fail")]
 
-use taut_event::file::{BLOCK_BYTES, Blocks, HEAD_BYTES, Head, Malformed, Run, recording};
+use taut_event::file::{
+    BLOCK_BYTES, BLOCK_RECORDS, Blocks, HEAD_BYTES, Head, Malformed, Run, SEGMENTS, recording,
+};
 use taut_event::{Ending, Kind, Record};
 use taut_time::Instant;
 
@@ -342,4 +344,17 @@ fn a_limit_without_room_is_refused() {
     let taut_event::file::Unfit::Limit(least) = refused else { panic!("{refused:?}") };
     assert!(Blocks::new(&Head { limit: Some(least), ..head }).is_ok());
     assert!(Blocks::new(&Head { limit: Some(least - 1), ..head }).is_err());
+}
+
+/// A block that fills its segment to the last byte is in it: the next one is the first of the next segment.
+#[test]
+fn a_segment_is_filled_to_its_end() {
+    let segment = 2 * (BLOCK_BYTES + BLOCK_RECORDS * Record::SIZE) as u64;
+    let front = HEAD_BYTES as u64;
+    let head = Head { plan: "", machine: "", id: 0, limit: Some(front + u64::from(SEGMENTS) * segment) };
+    let (mut blocks, _) = Blocks::new(&head).expect("room for two blocks in each");
+    let all = records(BLOCK_RECORDS as u64);
+    let mut block = Vec::new();
+    let places: Vec<u64> = (0..4).map(|_| blocks.block(&all, false, 0, &mut block) - front).collect();
+    assert_eq!(places, [0, segment / 2, segment, segment + segment / 2]);
 }
