@@ -315,3 +315,40 @@ fn a_plan_that_was_changed_says_so() {
     let spaced = text.replace(" = ", "  =  ").replace('\n', "\r\n") + "# a remark\n";
     assert_eq!(Plan::from_lock(&spaced).as_ref(), Ok(&plan(&cochlear()).plan));
 }
+
+/// Each number, text, switch and list of the applications' own plans, changed by itself in one way, by turns: what is believed
+/// then is apart and inside as before.
+#[test]
+fn each_value_of_the_applications_plans() {
+    let plans =
+        [include_str!("../../../apps/cochlear/taut.lock"), include_str!("../../../apps/drive/taut.lock")];
+    for original in plans {
+        let table: Value = toml::from_str::<toml::Table>(original).expect("TOML").into();
+        let before = Plan::from_lock(original).expect("a plan");
+        let mut count = Vec::new();
+        let mut copy = table.clone();
+        leaves(&mut copy, &mut count);
+        let (leaf_count, mut refused, mut taken) = (count.len(), 0, 0);
+        for leaf in 0..leaf_count {
+            let how = (leaf % 8) as u8;
+            let mut changed = table.clone();
+            let mut found = Vec::new();
+            leaves(&mut changed, &mut found);
+            let other = found[(leaf + 1) % leaf_count].clone();
+            change(found[leaf], how, &other, i64::MAX - 127);
+            let text = toml::to_string(&changed).expect("TOML");
+            let Ok((plan, with_digest)) = forged(&text) else { continue };
+            match ValidPlan::from_lock(&with_digest) {
+                Ok(valid) => {
+                    assert_disjoint(&valid);
+                    taken += u32::from(plan != before);
+                }
+                Err(error) => {
+                    assert!(plan != before && matches!(error, LockError::Invalid(_)), "{error}");
+                    refused += 1;
+                }
+            }
+        }
+        assert!(refused > 20 && taken > 5, "{refused} refused, {taken} taken of {}", before.app);
+    }
+}
