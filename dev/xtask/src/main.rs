@@ -107,7 +107,7 @@ enum Task {
     /// The long forms of the tests, again and again for a time; or one of them
     Soak {
         /// `execute`: random sets on threads, analysed, executed and simulated, beside a load; `mutants`: changes of the
-        /// source that no test notices, however long that takes
+        /// source that no test notices; what the time was too short for is counted as skipped
         #[arg(value_parser = ["execute", "mutants"])]
         name: Option<String>,
         /// How long
@@ -157,8 +157,8 @@ fn main() -> ExitCode {
         Task::Exchange => closing(&tree, &exchange::steps()),
         Task::Python => closing(&tree, &python::steps()),
         Task::Soak { name: None, minutes, .. } => suite::soak(&tree, minutes),
-        Task::Soak { name: Some(name), only, .. } if name == "mutants" => {
-            closing(&tree, &mutants::steps(only.as_deref()))
+        Task::Soak { name: Some(name), only, minutes, .. } if name == "mutants" => {
+            closing(&tree, &mutants::steps(only.as_deref(), minutes))
         }
         Task::Soak { name: Some(_), minutes, load, .. } => oracle::soak(&tree, minutes, load),
     }

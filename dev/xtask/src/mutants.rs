@@ -4,7 +4,7 @@
 //! Mutations of what must not be wrong, by `cargo mutants`: each must be caught by a test, or is kept with a reason.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::command::{Command, End};
 use crate::step::{Outcome, Step};
@@ -25,18 +25,27 @@ const KEPT: &str = "dev/xtask/mutants.kept";
 /// The least time of a test run; a mutation that makes it longer than this, and than five times its own time, is caught.
 const PATIENCE_S: &str = "120";
 
+/// Modules that only loom and shuttle compile, and those of tests: what is wrong there is in no program.
+const NO_PROGRAM: &str = r"(^| |\()(model|tests)::";
+
 /// The names of all areas.
 pub(crate) fn names() -> Vec<&'static str> {
     AREAS.iter().map(|(name, ..)| *name).collect()
 }
 
-/// A step for each area, or for one alone.
-pub(crate) fn steps(only: Option<&str>) -> Vec<Step> {
-    let wanted = AREAS.iter().filter(|(name, ..)| only.is_none_or(|only| only == *name));
-    wanted.map(|&(name, package, files)| step(name, package, files)).collect()
+/// A step for each area, or for one alone, which share the time: what one leaves, the others have.
+pub(crate) fn steps(only: Option<&str>, minutes: u64) -> Vec<Step> {
+    let end = Instant::now() + Duration::from_secs(minutes * 60);
+    let wanted: Vec<_> = AREAS.iter().filter(|(name, ..)| only.is_none_or(|only| only == *name)).collect();
+    let areas = (1..).zip(wanted.iter().rev());
+    let mut steps: Vec<Step> =
+        areas.map(|(left, &&(name, package, files))| step(name, package, files, (end, left))).collect();
+    steps.reverse();
+    steps
 }
 
-fn step(name: &'static str, package: &'static str, files: &'static str) -> Step {
+/// The time is over at `end`, and `left` areas have it: this and those after it.
+fn step(name: &'static str, package: &'static str, files: &'static str, (end, left): (Instant, u32)) -> Step {
     Step::new(format!("mutants of {name}"), move |tree| {
         if let Err(why) = toolchain::MUTANTS.ensure() {
             return Outcome::skipped(why);
@@ -48,54 +57,75 @@ fn step(name: &'static str, package: &'static str, files: &'static str) -> Step 
                 return Outcome::failed(format!("{}: {error}", folder.display()), "");
             }
         }
-        let run = Command::line("cargo mutants --no-shuffle --colors never --minimum-test-timeout")
-            .args([PATIENCE_S, "--package", package, "--file", files, "--output"])
-            .args([&folder])
+        // Lists of an earlier run are none of this one's.
+        let lists = folder.join("mutants.out");
+        if lists.exists()
+            && let Err(error) = std::fs::remove_dir_all(&lists)
+        {
+            return Outcome::failed(format!("{}: {error}", lists.display()), "");
+        }
+        // In another order each time: what one run does not come to, another does.
+        let run = Command::line("cargo mutants --shuffle --colors never --minimum-test-timeout")
+            .args([PATIENCE_S, "--package", package, "--file", files])
+            .args(["--exclude", "**/tests.rs", "--exclude", "**/model.rs", "--exclude-re", NO_PROGRAM])
+            .args([Path::new("--output"), &folder])
             .args(["--", "--locked", "--lib", "--tests"])
             // The copy of the tree goes where there is space.
             .env("TMPDIR", &scratch)
-            .limit(Duration::from_secs(12 * 3600))
+            .limit(end.saturating_duration_since(Instant::now()) / left)
             .dir(tree.root())
             .run();
-        // All are caught; some are not; some made the tests hang.
-        if !matches!(run.end, End::Code(0 | 2 | 3)) {
-            return Outcome::failed(run.reason(), run.text);
+        match run.end {
+            // All are caught; some are not; some made the tests hang; the time was over.
+            End::Code(0 | 2 | 3) | End::TimeOut => {}
+            _ => return Outcome::failed(run.reason(), run.text),
         }
-        judged(&folder.join("mutants.out"), files, &tree.read(KEPT))
+        judged(&lists, files, &tree.read(KEPT), run.end == End::TimeOut)
     })
 }
 
-/// What came of a run, by the lists that it leaves.
-fn judged(folder: &Path, files: &str, kept: &str) -> Outcome {
+/// What came of a run, by the lists that it leaves, which it may have been stopped in the midst of.
+fn judged(folder: &Path, files: &str, kept: &str, stopped: bool) -> Outcome {
     let list = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap_or_default();
-    let caught =
-        [list("caught.txt"), list("timeout.txt")].iter().map(|text| text.lines().count() as u64).sum();
-    let wrong = wrong(&list("missed.txt"), files, kept);
-    let tally = Tally { passed: caught, failed: wrong.len() as u64, skipped: 0 };
-    if caught == 0 && wrong.is_empty() {
+    let (caught, missed) = (list("caught.txt") + &list("timeout.txt"), list("missed.txt"));
+    let lines = |text: &str| text.lines().count() as u64;
+    let tried = lines(&caught) + lines(&missed) + lines(&list("unviable.txt"));
+    let all = serde_json::from_str::<Vec<serde_json::Value>>(&list("mutants.json"));
+    let all = all.map_or(0, |all| all.len() as u64);
+    let untried = if stopped { all.saturating_sub(tried).max(1) } else { 0 };
+    let wrong = wrong((&caught, &missed), files, kept, stopped);
+    let tally = Tally { passed: lines(&caught), failed: wrong.len() as u64, skipped: untried };
+    if tried == 0 && wrong.is_empty() && !stopped {
         return Outcome::failed("not one mutation was tried", "");
     }
-    Outcome { tally, note: String::new(), log: wrong.concat() }
+    let note = match (stopped, tried) {
+        (false, _) => String::new(),
+        (true, 0) => "the time was over before one mutation was tried".to_owned(),
+        (true, _) => format!("the time was over: {untried} of {all} mutations were not tried"),
+    };
+    Outcome { tally, note, log: wrong.concat() }
 }
 
-/// Survivors that nobody has given a reason for, and reasons for what does not survive.
-fn wrong(missed: &str, files: &str, kept: &str) -> Vec<String> {
-    let survivors: Vec<(&str, String)> = missed.lines().map(|line| (line, nameless(line))).collect();
+/// Survivors that nobody has given a reason for, and reasons for what does not survive. What was not tried is neither.
+fn wrong((caught, missed): (&str, &str), files: &str, kept: &str, stopped: bool) -> Vec<String> {
+    let nameless = |text: &str| text.lines().map(nameless).collect::<Vec<_>>();
+    let (caught, survivors) = (nameless(caught), nameless(missed));
     let room = files.split('*').next().unwrap_or_default();
     let mut wrong = Vec::new();
-    let mut reasons = Vec::new();
+    let mut reasons: Vec<String> = Vec::new();
     for line in kept.lines().filter(|line| line.starts_with(room)) {
         match line.split_once(" # ") {
-            Some((mutation, why)) if !why.trim().is_empty() => reasons.push(mutation.trim()),
+            Some((mutation, why)) if !why.trim().is_empty() => reasons.push(mutation.trim().to_owned()),
             _ => wrong.push(format!("{KEPT}: no reason: {line}\n")),
         }
     }
-    for (line, mutation) in &survivors {
-        if !reasons.contains(&mutation.as_str()) {
+    for (line, mutation) in missed.lines().zip(&survivors) {
+        if !reasons.contains(mutation) {
             wrong.push(format!("no test fails: {line}\n"));
         }
     }
-    let gone = reasons.iter().filter(|reason| !survivors.iter().any(|(_, mutation)| mutation == *reason));
+    let gone =
+        reasons.iter().filter(|reason| !survivors.contains(reason) && (caught.contains(reason) || !stopped));
     wrong.extend(gone.map(|reason| format!("{KEPT}: it is caught: {reason}\n")));
     wrong
 }
@@ -119,22 +149,22 @@ mod tests {
 
     #[test]
     fn a_survivor_needs_a_reason() {
-        assert_eq!(wrong("", FILES, ""), [""; 0]);
-        assert_eq!(wrong(MISSED, FILES, ""), [format!("no test fails: {MISSED}")]);
+        assert_eq!(wrong(("", ""), FILES, "", false), [""; 0]);
+        assert_eq!(wrong(("", MISSED), FILES, "", false), [format!("no test fails: {MISSED}")]);
         let kept = "live/lock/src/a.rs: replace f -> bool with true # f only makes it faster\n";
-        assert_eq!(wrong(MISSED, FILES, kept), [""; 0]);
+        assert_eq!(wrong(("", MISSED), FILES, kept, false), [""; 0]);
         let elsewhere = MISSED.replace(":12:5:", ":99:1:");
-        assert_eq!(wrong(&elsewhere, FILES, kept), [""; 0], "wherever it stands");
-        assert_eq!(wrong(&MISSED.replace("true", "false"), FILES, kept).len(), 2);
+        assert_eq!(wrong(("", &elsewhere), FILES, kept, false), [""; 0], "wherever it stands");
+        assert_eq!(wrong(("", &MISSED.replace("true", "false")), FILES, kept, false).len(), 2);
     }
 
     #[test]
     fn a_reason_needs_a_survivor() {
         let kept = "live/lock/src/a.rs: replace f -> bool with true # once\n";
-        assert_eq!(wrong("", FILES, kept).len(), 1);
-        assert_eq!(wrong("", "live/boot/src/**/*.rs", kept), [""; 0], "another area's");
+        assert_eq!(wrong(("", ""), FILES, kept, false).len(), 1);
+        assert_eq!(wrong(("", ""), "live/boot/src/**/*.rs", kept, false), [""; 0], "another area's");
         assert_eq!(
-            wrong(MISSED, FILES, "live/lock/src/a.rs: replace f -> bool with true\n").len(),
+            wrong(("", MISSED), FILES, "live/lock/src/a.rs: replace f -> bool with true\n", false).len(),
             2,
             "no reason"
         );
@@ -143,7 +173,27 @@ mod tests {
     #[test]
     fn nothing_tried_is_no_pass() {
         let folder = Tree::here().unwrap().target().join("mutants/none");
-        assert_eq!(judged(&folder, FILES, "").tally, Tally { passed: 0, failed: 1, skipped: 0 });
+        assert_eq!(judged(&folder, FILES, "", false).tally, Tally { passed: 0, failed: 1, skipped: 0 });
+    }
+
+    /// A run that was stopped says how many it did not come to, and a reason for one of those stands.
+    #[test]
+    fn what_was_not_tried_is_no_pass() {
+        let folder = Tree::here().unwrap().target().join("mutants/stopped");
+        assert_eq!(judged(&folder, FILES, "", true).tally, Tally { passed: 0, failed: 0, skipped: 1 });
+        std::fs::create_dir_all(&folder).unwrap();
+        let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
+        write("mutants.json", "[{}, {}, {}, {}, {}, {}]");
+        write("caught.txt", &MISSED.replace("true", "false"));
+        write("unviable.txt", &MISSED.replace("true", "1"));
+        let outcome = judged(&folder, FILES, "live/lock/src/b.rs: delete ! in f # it is so\n", true);
+        assert_eq!(outcome.tally, Tally { passed: 1, failed: 0, skipped: 4 }, "{}", outcome.log);
+        assert_eq!(outcome.note, "the time was over: 4 of 6 mutations were not tried");
+        let caught = "live/lock/src/a.rs: replace f -> bool with false # it is so\n";
+        assert_eq!(judged(&folder, FILES, caught, true).tally.failed, 1, "it was tried, and is caught");
+        write("missed.txt", MISSED);
+        assert_eq!(judged(&folder, FILES, "", true).tally, Tally { passed: 1, failed: 1, skipped: 3 });
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     /// Each area is files that there are.
