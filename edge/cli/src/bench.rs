@@ -60,6 +60,9 @@ pub(crate) fn bench(arguments: &Bench) -> Result<Outcome, Failure> {
         let online: Vec<String> = online.iter().map(u16::to_string).collect();
         return Err(Failure::Usage(format!("there is no CPU {absent} here: {}", online.join(", "))));
     }
+    if arguments.duration.is_zero() {
+        return Err(Failure::Usage("--for 0s: nothing is measured in no time".into()));
+    }
     // Both as in a run; without them the figures are worse, and true of a run without them.
     let _ = memory::lock_all();
     let _awake = machine::dma_latency_hold();

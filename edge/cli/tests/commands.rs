@@ -415,6 +415,16 @@ fn an_overlay_is_another_plan() {
 }
 
 #[test]
+fn bench_does_not_measure_in_no_time() {
+    for zero in ["0s", "0ns"] {
+        let answer = taut(&root(), &format!("bench --for {zero}"));
+        assert_eq!(answer.code, Some(2), "{}", answer.err);
+        assert!(answer.err.contains("--for 0s: nothing is measured in no time"), "{}", answer.err);
+        assert!(answer.out.is_empty(), "{}", answer.out);
+    }
+}
+
+#[test]
 fn usage_errors_exit_with_2() {
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(taut(folder.path(), "check").code, Some(2));
