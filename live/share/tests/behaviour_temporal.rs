@@ -201,9 +201,7 @@ fn lists_are_values() {
     let place = Place::new(spinlock::bytes::<Text>());
     let (mut writer, mut readers) = spinlock::group::<Text>(place.memory(), 1).unwrap();
     let mut reader = readers.next().unwrap();
-    assert!(writer.write_with(|list| list.extend(b"hello")));
-    writer.write_with(|list| list.push(b'!')).unwrap();
-    assert_eq!(reader.read_with(|list| list.len()), Some(6));
+    writer.write(&Text::of(b"hello!").unwrap());
     assert_eq!(reader.read(), Text::of(b"hello!"));
 }
 
@@ -295,48 +293,27 @@ fn spinlock_gives_the_newest_or_is_busy() {
     let lock = place.memory().claim().word(0);
     let (mut writer, mut readers) = spinlock::group::<[u8; 13]>(place.memory(), 2).unwrap();
     let (mut reader, mut second) = (readers.next().unwrap(), readers.next().unwrap());
-    assert_eq!((reader.try_read(), reader.read(), reader.read_with(|_| ())), (Ok(None), None, None));
+    assert_eq!((reader.try_read(), reader.read()), (Ok(None), None));
     assert_eq!((reader.try_read_if_newer(), reader.version()), (Ok(None), 0));
     for n in 1..50u8 {
-        match n % 3 {
+        match n % 2 {
             0 => writer.write(&[n; 13]),
-            1 => writer.write_with(|value| value.fill(n)),
             _ => writer.try_write(&[n; 13]).unwrap(),
         }
         let expected = sample([n; 13], u64::from(n));
         assert_eq!(reader.try_read_if_newer(), Ok(expected));
         assert_eq!(reader.try_read_if_newer(), Ok(None));
         assert_eq!((reader.try_read(), second.read()), (Ok(expected), Some([n; 13])));
-        assert_eq!(second.read_with(|value| *value), Some([n; 13]));
         assert_eq!((second.try_read_if_newer(), second.version()), (Ok(None), u64::from(n)));
     }
-    // Under the lock, others are told.
-    writer.write_with(|value| {
-        assert_eq!(reader.try_read(), Err(spinlock::Busy));
-        value.fill(99);
-    });
-    assert_eq!(lock.load(Relaxed), 0);
-    reader.read_with(|_| assert_eq!(writer.try_write(&[0; 13]), Err(spinlock::Busy)));
-    assert_eq!(reader.read(), Some([99; 13]));
-}
-
-#[test]
-fn spinlock_is_freed_by_a_panic() {
-    let place = Place::new(spinlock::bytes::<u64>());
-    let (mut writer, mut readers) = spinlock::group::<u64>(place.memory(), 1).unwrap();
-    let mut reader = readers.next().unwrap();
-    writer.write(&1);
-    let fill = std::panic::AssertUnwindSafe(|| {
-        writer.write_with(|value| {
-            *value = 2;
-            panic!("in the middle");
-        })
-    });
-    assert!(std::panic::catch_unwind(fill).is_err());
-    let look = std::panic::AssertUnwindSafe(|| reader.read_with(|_| panic!("in the middle")));
-    assert!(std::panic::catch_unwind(look).is_err());
-    assert_eq!(reader.try_read(), Ok(sample(2, 1)));
-    assert_eq!(writer.try_write(&3), Ok(()));
+    // Who finds it held, by the writer or a reader, is told.
+    for mark in 1..4 {
+        assert_eq!(lock.swap(mark, Relaxed), 0);
+        assert_eq!((reader.try_read(), second.try_read()), (Err(spinlock::Busy), Err(spinlock::Busy)));
+        assert_eq!(writer.try_write(&[0; 13]), Err(spinlock::Busy));
+        assert_eq!(lock.swap(0, Relaxed), mark);
+    }
+    assert_eq!(reader.read(), Some([49; 13]));
 }
 
 #[test]

@@ -15,6 +15,11 @@
 //! The `try_` forms end after one attempt, told [`Busy`]. For everything else there is a protocol in
 //! [this folder](super) that does not wait.
 //!
+//! There is no form in place: nothing of the caller's runs while an end has the lock. So a thread that has two ends of one
+//! object cannot ask by the one for what it holds by the other, which would never end; a panic leaves no half of a value; and the
+//! lock is held for one copy. A handler of a signal is a thread above the one that it interrupts, as said above: it uses
+//! the `try_` forms.
+//!
 //! # Callers
 //!
 //! Each end may be used at any time; the lock makes operations wait for each other. `X` may not run at the same time
@@ -22,8 +27,8 @@
 //!
 //! |                                      | write | read of one number | of another |
 //! |--------------------------------------|-------|--------------------|------------|
-//! | `write`, `try_write`, `write_with`   | X     | -                  | -          |
-//! | `read`, `try_read`, `read_with`, ... | -     | X                  | -          |
+//! | `write`, `try_write`                 | X     | -                  | -          |
+//! | `read`, `try_read`, ...              | -     | X                  | -          |
 //!
 //! # Progress
 //!
@@ -33,7 +38,7 @@
 //! |----------------------------------------|-------------------------------------------------------------------|
 //! | `try_write`                            | 1 exchange + W words + 2 stores; 1 exchange when the lock is held |
 //! | `try_read`                             | 1 exchange + 1 load + W words + 1 store; 1 exchange when held     |
-//! | `write`, `read`, `write_with`, `read_with` | the same and as many loads and exchanges as it takes: *none*  |
+//! | `write`, `read`, `read_into`           | the same and as many loads and exchanges as it takes: *none*      |
 //! | `try_read_if_newer`                    | `try_read` and 1 load; 1 load when there is nothing newer         |
 //! | `version`                              | 1 load                                                            |
 //!
@@ -77,7 +82,7 @@
 //!
 //! # Checked
 //!
-//! - `tests/behaviour_temporal.rs`: values, numbers, layout, forms in place, panics, successors; also Miri
+//! - `tests/behaviour_temporal.rs`: values, numbers, layout, successors; also Miri
 //! - `tests/steps_temporal.rs`: the bounds above, counted
 //! - the programs over all protocols, with the `try_` forms: `conformance`, `stress`, `loom`, `shuttle`, `steps`,
 //!   `processes`, `deaths`
@@ -87,6 +92,23 @@
 //! bound: 11 875 executions; spinning, 2 writes and 2 reads, bound 3: 103. Either end of O1 weakened fails there.
 //!
 //! Not covered: fairness, of which there is none.
+//!
+//! Nothing can be done under the lock, so nothing there can ask for it again:
+//!
+//! ```compile_fail,E0599
+//! # use taut_share::{Line, Memory, state::spinlock};
+//! # let mut lines = [const { Line::new() }; 2];
+//! let (_writer, mut readers) = spinlock::group::<u64>(Memory::new(&mut lines), 2).unwrap();
+//! let (mut first, mut second) = (readers.next().unwrap(), readers.next().unwrap());
+//! first.read_with(|_| second.read()); // E0599: no such form
+//! ```
+//! ```compile_fail,E0599
+//! # use taut_share::{Line, Memory, state::spinlock};
+//! # let mut lines = [const { Line::new() }; 2];
+//! let (mut writer, mut readers) = spinlock::group::<u64>(Memory::new(&mut lines), 1).unwrap();
+//! let mut reader = readers.next().unwrap();
+//! writer.write_with(|_| reader.read()); // E0599: no such form
+//! ```
 //!
 //! Neither end may be copied, nor shared between threads:
 //!
@@ -231,7 +253,7 @@ impl<'m, T: Plain> Object<'m, T> {
     }
 }
 
-/// The lock is ours; freed when this goes, also when what the caller does under it panics.
+/// The lock is ours; freed when this goes.
 struct Held<'m>(&'m AtomicU64);
 
 impl Drop for Held<'_> {
@@ -273,18 +295,6 @@ impl<'m, T: Plain> Writer<'m, T> {
     pub fn write(&mut self, value: &T) {
         let held = self.held();
         self.copy(value, held);
-    }
-
-    /// Lets `fill` change the newest value where it lies (zeros before the first), under the lock, as soon as nobody
-    /// else holds it. After a writer that died in a write, what that one left. A panic of `fill` frees the lock, and
-    /// what it has changed by then is seen.
-    #[inline]
-    pub fn write_with<R>(&mut self, fill: impl FnOnce(&mut T) -> R) -> R {
-        let held = self.held();
-        // SAFETY: place 0 of 1, and a T fits (layout); exclusive: the lock is ours (I1).
-        let result = unsafe { self.object.slot.lend_mut(0, fill) };
-        self.publish(held);
-        result
     }
 
     fn held(&mut self) -> Held<'m> {
@@ -416,22 +426,6 @@ impl<'m, T: Plain> Reader<'m, T> {
     pub fn read_into(&mut self, value: &mut T) -> Option<u64> {
         let held = self.object.hold(self.mark);
         self.copy(held, uninit(value))
-    }
-
-    /// Lets `look` see the newest value where it lies, under the lock, as soon as nobody else holds it; `None` before
-    /// the first write.
-    #[inline]
-    pub fn read_with<R>(&mut self, look: impl FnOnce(&T) -> R) -> Option<R> {
-        let held = self.object.hold(self.mark);
-        let version = self.object.version.load(Relaxed);
-        if version == 0 {
-            return None;
-        }
-        // SAFETY: place 0 of 1, and a T fits (layout); exclusive: the lock is ours (I1).
-        let result = unsafe { self.object.slot.lend(0, look) };
-        drop(held);
-        self.seen = version;
-        Some(result)
     }
 
     /// The number of the newest write, 0 before the first. By the time it is looked at it may be past.
