@@ -70,7 +70,20 @@ pub(crate) fn run(arguments: &Run, screen: &Screen) -> Result<Outcome, Failure> 
         errln!("{} was ended by signal {signal}; its recording goes as far as it came", plan.app);
     }
     if !recording.is_file() {
-        return Ok(status.code().map_or(Outcome::Internal, program_code));
+        return Ok(match status.code() {
+            Some(0) if interrupted => Outcome::Interrupted,
+            // It may have been no application of taut, or have left in its set-up: nothing was kept that was not run.
+            Some(0) => {
+                errln!(
+                    "{} ended by itself (exit code 0) before its run did: it recorded nothing, so nothing was \
+                     shown",
+                    plan.app
+                );
+                Outcome::No
+            }
+            Some(code) => program_code(code),
+            None => Outcome::Internal,
+        });
     }
     if let Err(error) = report::ended(&recording, status) {
         errln!("warning: {}: how the application ended could not be added: {error}", recording.display());

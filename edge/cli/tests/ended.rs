@@ -113,6 +113,25 @@ fn only_an_end_of_its_own_is_kept() {
     }
 }
 
+/// Whatever leaves without a recording, in its set-up or as it is no application of taut, showed nothing: its code 0 is
+/// not the run's. An earlier recording in the same folder does not stand in for it.
+#[test]
+fn who_recorded_nothing_kept_nothing() {
+    let (folder, ..) = ran(Ending::Done, 0, "exit 0");
+    for (script, code, said) in [
+        ("exit 0", 1, "one ended by itself (exit code 0) before its run did: it recorded nothing"),
+        ("exec true", 1, "one ended by itself (exit code 0) before its run did: it recorded nothing"),
+        ("exit 7", 7, ""),
+        ("kill -SEGV $$", 4, "one was ended by signal 11"),
+    ] {
+        std::fs::write(folder.path().join("app.sh"), format!("#!/bin/sh\n{script}\n")).unwrap();
+        let (found, text) = taut(folder.path(), "run --for 20ms --out out");
+        assert_eq!(found, Some(code), "{script}\n{text}");
+        assert!(text.contains(said) && !text.contains("kept\n"), "{script}\n{text}");
+        assert!(!folder.path().join("out/run.taut").exists(), "{script}");
+    }
+}
+
 /// What is damaged is not mended by what is added.
 #[test]
 fn nothing_is_added_to_what_is_damaged() {
