@@ -45,6 +45,33 @@ impl Default for Line {
 /// object(memory); // E0382: it is the claim's
 /// word.store(0, Relaxed);
 /// ```
+///
+/// Nor does a word outlive the lines, or share them with who has them:
+///
+/// ```compile_fail,E0506
+/// use taut_atomic::{Line, Memory, Ordering::Relaxed};
+///
+/// let mut lines = [const { Line::new() }; 2];
+/// let word = Memory::new(&mut lines).claim().word(0);
+/// lines[0] = Line::new(); // E0506: borrowed
+/// word.load(Relaxed);
+/// ```
+/// ```compile_fail,E0505
+/// use taut_atomic::{Line, Memory, Ordering::Relaxed};
+///
+/// let mut lines = vec![Line::new(), Line::new()];
+/// let words = Memory::new(&mut lines).claim().words(0, 8, 4);
+/// drop(lines); // E0505: borrowed
+/// words.get(3);
+/// ```
+/// ```compile_fail,E0499
+/// use taut_atomic::{Line, Memory};
+///
+/// let mut lines = [const { Line::new() }; 2];
+/// let first = Memory::new(&mut lines);
+/// let second = Memory::new(&mut lines); // E0499: two at once
+/// drop((first, second));
+/// ```
 pub struct Memory<'m> {
     start: NonNull<u8>,
     bytes: usize,

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What safe code can try against the boot: plans that lie, maps that are taken twice and forgotten, channels of another plan,
+//! gates that are opened twice, called off, or left. Each is refused, or harmless.
+#![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use taut_boot::thread::{Gate, Station, take_station};
+use taut_boot::{Guarantee, LoadError, Loaded, MapError, Maps, Posture};
+use taut_plan::{ChannelPlan, Input, LockError, Place, Plan, Region, Size, ValidPlan, digest};
+
+const MANIFEST: &str = r#"manifest = 1
+app.name = "boot-attack"
+[platform]
+cores = [0]
+memory = "32MiB"
+on-missing-privilege = "degrade"
+[payloads]
+Word = { type = "u64" }
+[tasks.first]
+arrival = { periodic = "1ms" }
+deadline = "1ms"
+wcet = { value = "50us", source = "guess" }
+memory = { persistent = "1KiB", release = "1KiB" }
+[tasks.second]
+arrival = { sporadic = "1ms", trigger = "words" }
+deadline = "1ms"
+wcet = { value = "50us", source = "guess" }
+[channels.words]
+kind = "queue"
+from = "first"
+to = "second"
+payload = "Word"
+[channels.newest]
+kind = "state"
+from = "first"
+to = "second"
+payload = "Word"
+"#;
+
+/// A posture that has lost what stations need.
+fn without() -> Posture {
+    let mut posture = Posture::default();
+    posture.lose(Guarantee::Cores, "taken away");
+    posture.lose(Guarantee::Priorities, "taken away");
+    posture
+}
+
+fn planned() -> Plan {
+    let source = taut_manifest::Source { name: "taut.toml".to_owned(), text: MANIFEST.to_owned() };
+    let loaded = taut_manifest::load(&source, &[]);
+    let shown = taut_manifest::render(&loaded.diagnostics, &[&source], false, 100);
+    let model = loaded.model.unwrap_or_else(|| panic!("{shown}"));
+    let input = Input { path: "taut.toml".to_owned(), hash: digest(MANIFEST.as_bytes()) };
+    Plan::make(&model, vec![input]).plan
+}
+
+/// Regions with numbers of any size: what is given lies in the map, and what does not is refused.
+#[test]
+#[cfg_attr(miri, ignore = "calls mmap with MAP_POPULATE")]
+fn no_region_lies_outside_of_its_map() {
+    let plan = ValidPlan::new(planned()).unwrap();
+    let maps = Maps::take(&plan).unwrap();
+    assert!(maps.segment().is_none(), "nobody is a client");
+    let whole = plan.memory.process.as_bytes();
+    let start = {
+        let mut first = plan.channels[0].clone();
+        first.region = Region { offset: 0, size: whole };
+        maps.place(&first).unwrap().0.addr().get()
+    };
+    let numbers = [
+        0,
+        1,
+        64,
+        127,
+        128,
+        whole - 128,
+        whole - 1,
+        whole,
+        whole + 128,
+        1 << 32,
+        1 << 63,
+        u64::MAX - 127,
+        u64::MAX,
+    ];
+    let (mut given, mut refused) = (0, 0);
+    for place in [Place::Process, Place::Segment] {
+        for offset in numbers {
+            for size in numbers {
+                let channel =
+                    ChannelPlan { place, region: Region { offset, size }, ..plan.channels[0].clone() };
+                let fits = place == Place::Process
+                    && offset.is_multiple_of(128)
+                    && offset.checked_add(size).is_some_and(|end| end <= whole);
+                match maps.place(&channel) {
+                    Ok((at, bytes)) => {
+                        assert!(fits, "{place:?} {offset} {size}");
+                        assert_eq!((at.addr().get() - start, bytes), (offset as usize, size as usize));
+                        given += 1;
+                    }
+                    Err(error) => {
+                        assert!(!fits && matches!(error, MapError::Outside(_)), "{place:?} {offset} {size}");
+                        refused += 1;
+                    }
+                }
+                if let Ok(line) = maps.last_line(&channel) {
+                    assert!(fits && size >= 128 && size.is_multiple_of(128), "{place:?} {offset} {size}");
+                    assert_eq!(line.addr().get() - start, (offset + size - 128) as usize);
+                }
+            }
+        }
+    }
+    assert!(given > 5 && refused > 200, "{given} {refused}");
+}
+
+/// Maps of one plan that are taken twice, moved to a thread that ends, and forgotten, have no byte in common.
+#[test]
+#[cfg_attr(miri, ignore = "calls mmap with MAP_POPULATE")]
+fn maps_taken_twice_are_apart() {
+    let plan = ValidPlan::new(planned()).unwrap();
+    let first = Maps::take(&plan).unwrap();
+    let second = std::thread::scope(|threads| threads.spawn(|| Maps::take(&plan)).join()).unwrap().unwrap();
+    for channel in &plan.channels {
+        let places = [&first, &second].map(|maps| maps.place(channel).unwrap());
+        let [one, other] = places.map(|(at, bytes)| (at.addr().get(), bytes));
+        assert!(one.0 + one.1 <= other.0 || other.0 + other.1 <= one.0, "{}", channel.name);
+    }
+    std::mem::forget(first);
+    let third: &'static Maps = Box::leak(Box::new(Maps::take(&plan).unwrap()));
+    drop(second);
+    assert!(plan.channels.iter().all(|channel| third.place(channel).is_ok()));
+}
+
+/// A plan whose numbers were changed is no valid plan, so no maps are taken for it; one of no memory has no place.
+#[test]
+#[cfg_attr(miri, ignore = "slow: ten plans are made; nothing in it is unsafe")]
+fn plans_that_lie_are_refused() {
+    type Lie = fn(&mut Plan);
+    let lies: [(&str, Lie); 8] = [
+        ("smaller", |plan| plan.memory.process = Size::from_bytes(128)),
+        ("nothing", |plan| plan.memory.process = Size::ZERO),
+        ("a segment for nobody", |plan| plan.memory.segment = Size::from_bytes(1 << 20)),
+        ("twice", |plan| plan.channels[1].region = plan.channels[0].region),
+        ("behind the end", |plan| plan.channels[0].region.offset = 1 << 40),
+        ("around the end", |plan| plan.channels[0].region.offset = (1 << 63) - 128),
+        ("no bytes", |plan| plan.channels[0].region.size = 0),
+        ("in the segment", |plan| plan.channels[0].place = Place::Segment),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("taut.toml"), MANIFEST).unwrap();
+    let lock = folder.path().join("taut.lock");
+    for (what, lie) in lies {
+        let mut plan = planned();
+        lie(&mut plan);
+        // With a digest that fits.
+        std::fs::write(&lock, plan.to_lock().unwrap()).unwrap();
+        let refused = Loaded::from_file(&lock).map(drop);
+        assert!(matches!(refused, Err(LoadError::Lock(_, LockError::Invalid(_)))), "{what}: {refused:?}");
+        assert!(ValidPlan::new(plan).is_err(), "{what}");
+    }
+    std::fs::write(&lock, planned().to_lock().unwrap()).unwrap();
+    let loaded = Loaded::from_file(&lock).unwrap();
+    // What was changed after it was read has lost its proof by its type.
+    let mut changed = loaded.plan.into_plan();
+    changed.channels[1].region = changed.channels[0].region;
+    assert!(ValidPlan::new(changed).is_err());
+}
+
+/// Processors and priorities that there are not: an error, and the thread is where it was.
+#[test]
+#[cfg_attr(miri, ignore = "calls sched_setscheduler")]
+fn stations_that_there_are_not() {
+    let thread = std::thread::spawn(|| {
+        let before = taut_sys::thread::affinity().unwrap();
+        for cpu in [1_023, 1_024, 4_096, u16::MAX] {
+            assert!(take_station(Station { cpu, priority: 1 }, &Posture::default()).is_err(), "{cpu}");
+        }
+        assert_eq!(taut_sys::thread::affinity().unwrap(), before);
+        for priority in [0, 100, u8::MAX] {
+            assert!(
+                take_station(Station { cpu: before[0], priority }, &Posture::default()).is_err(),
+                "{priority}"
+            );
+        }
+        // Without its guarantees nothing is asked for that could be refused; the stack is small, and no page behind it is touched.
+        assert_eq!(take_station(Station { cpu: u16::MAX, priority: 0 }, &without()), Ok(()));
+    });
+    thread.join().unwrap();
+    let small = || take_station(Station { cpu: 0, priority: 1 }, &without());
+    let small = std::thread::Builder::new().stack_size(128 << 10).spawn(small).unwrap();
+    assert_eq!(small.join().unwrap(), Ok(()), "a stack smaller than what is made present");
+}
+
+/// A gate that is opened twice, or opened and called off, lets everybody go once, also who comes late; and each is told one of
+/// the instants that were said, or none.
+#[test]
+fn a_gate_that_is_opened_twice() {
+    for round in 0..if cfg!(miri) { 4 } else { 50 } {
+        let (gate, gone) = (Gate::default(), AtomicU32::new(0));
+        let wait = || {
+            let told = gate.wait();
+            gone.fetch_add(1, Ordering::SeqCst);
+            told
+        };
+        std::thread::scope(|threads| {
+            let early = [threads.spawn(wait), threads.spawn(wait)];
+            if round % 2 == 0 {
+                assert_eq!(gate.gathered(2, u64::MAX), 2);
+            }
+            let other = threads.spawn(|| if round % 4 < 2 { gate.open(8) } else { gate.call_off() });
+            gate.open(7);
+            for early in early {
+                let told = early.join().unwrap();
+                assert!(matches!(told, Some(7 | 8)) || (told.is_none() && round % 4 >= 2), "{told:?}");
+            }
+            other.join().unwrap();
+            let late = wait();
+            assert!(matches!(late, Some(7 | 8)) || (late.is_none() && round % 4 >= 2), "{late:?}");
+        });
+        assert_eq!(gone.into_inner(), 3);
+    }
+}
+
+/// Who waits for more threads than there are goes on at its deadline, also one that is past; one that is past the numbers' end
+/// is far away. Who is called off has waited for nobody.
+#[test]
+fn a_gate_where_nobody_comes() {
+    static GATE: LazyLock<Gate> = LazyLock::new(Gate::default);
+    let gate: &'static Gate = &GATE;
+    assert_eq!(gate.gathered(1, 0), 0);
+    assert_eq!(gate.gathered(u32::MAX, taut_sys::clock::monotonic_ns() + 1_000_000), 0);
+    assert_eq!(gate.gathered(0, u64::MAX), 0);
+    let waits = std::thread::spawn(|| gate.wait());
+    assert_eq!(gate.gathered(1, u64::MAX), 1);
+    assert!(gate.gathered(2, 0) == 1 && !waits.is_finished());
+    std::thread::sleep(Duration::from_millis(1));
+    gate.call_off();
+    assert_eq!(waits.join().unwrap(), None);
+}
