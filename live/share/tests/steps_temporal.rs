@@ -179,12 +179,10 @@ fn spinlock_takes<const N: usize>() {
     let write = Steps { exchanges: 1, stores: 2, words, ..NONE };
     assert_eq!(steps(|| writer.try_write(&[1; N]).unwrap()), write);
     assert_eq!(steps(|| writer.write(&[1; N])), write);
-    assert_eq!(steps(|| writer.write_with(|value| *value = [2; N])), write);
     let read = Steps { exchanges: 1, loads: 1, stores: 1, words, ..NONE };
     assert_eq!(steps(|| assert!(reader.try_read().unwrap().is_some())), read);
-    assert_eq!(steps(|| assert!(reader.read() == Some([2; N]))), read);
-    assert_eq!(steps(|| assert!(reader.read_with(|value| *value == [2; N]) == Some(true))), read);
-    assert_eq!(steps(|| assert_eq!(reader.version(), 3)), LOOK);
+    assert_eq!(steps(|| assert!(reader.read() == Some([1; N]))), read);
+    assert_eq!(steps(|| assert_eq!(reader.version(), 2)), LOOK);
     lock.store(9, Relaxed);
     let busy = Steps { exchanges: 1, ..NONE };
     assert_eq!(steps(|| assert_eq!(writer.try_write(&[1; N]), Err(spinlock::Busy))), busy);

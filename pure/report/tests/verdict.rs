@@ -8,6 +8,7 @@ mod recorded;
 use recorded::{BEGIN, MS, OUTPUT, PROCESSING, RECORDING, Script, plan, run};
 use taut_event::file::Run;
 use taut_event::{Count, Foreign, Kind, Place, Record, Rest, Stood};
+use taut_plan::ClassPlan;
 use taut_report::{About, Breach, Cause, CoreFigures, Counts, Ended, Ending, Report, Verdict, Warning};
 use taut_time::Instant;
 
@@ -480,9 +481,28 @@ fn a_job_on_another_cpu_was_moved_there() {
         panic!("{breaches:?}")
     };
     assert_eq!((task.as_str(), *at_ns), ("processing", at));
+    let Breach::Moved { policy, priority, .. } = &breaches[0] else { unreachable!() };
+    let ClassPlan::RealTime { priority: planned, .. } = &plan().tasks[usize::from(PROCESSING)].class else {
+        panic!("processing is real-time")
+    };
+    // It has moved, and is what it was.
+    assert_eq!((*policy, *priority), (1, u64::from(*planned)), "SCHED_FIFO of its own priority");
     // Where they were not kept on their CPUs from the beginning, that is told already.
     run.machine.push_str("lost-cores = \"not permitted\"\n");
     assert!(Report::new(&plan(), &run).verdict().holds());
+}
+
+#[test]
+fn errors_of_jobs_are_told_and_break_no_promise() {
+    let mut run = run(Script::quiet());
+    let at = run.records[0].at;
+    let of = |kind, job| Record { at, kind, cpu: 0, subject: OUTPUT, job, value: 0 };
+    run.records.extend([of(Kind::Failed, 3), of(Kind::Failed, 4), of(Kind::ScopeExceeded, 5)]);
+    let report = Report::new(&plan(), &run);
+    assert_eq!(report.verdict(), &Verdict::Kept);
+    let task = || "output".to_owned();
+    let told = [Warning::Failed { task: task(), jobs: 2 }, Warning::ScopeExceeded { task: task(), times: 1 }];
+    assert_eq!(report.warnings(), told);
 }
 
 #[test]
