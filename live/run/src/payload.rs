@@ -9,12 +9,46 @@ use taut_share::{Layout, Plain};
 ///
 /// `taut::payload!` makes one from named fields; arrays of numbers are payloads already, and so is any plain type that has
 /// the words of a layout.
+///
+/// It is aligned to at most 8 bytes, and the words say how many bytes it has; neither of these compiles as soon as its layout
+/// is asked for:
+///
+/// ```compile_fail,E0080
+/// use taut_run::zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+/// use taut_run::{Layout, Payload, Words, zerocopy};
+///
+/// #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+/// #[repr(C, align(16))]
+/// struct Wide([u8; 16]);
+///
+/// impl Layout for Wide {
+///     const WORDS: Words = <[u8; 16]>::WORDS;
+/// }
+///
+/// assert_eq!(Wide::layout(), "u8*16");
+/// ```
+/// ```compile_fail,E0080
+/// use taut_run::zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+/// use taut_run::{Layout, Payload, Words, zerocopy};
+///
+/// #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+/// #[repr(C)]
+/// struct Short([u8; 16]);
+///
+/// impl Layout for Short {
+///     const WORDS: Words = <[u8; 8]>::WORDS;
+/// }
+///
+/// assert_eq!(Short::layout(), "u8*8");
+/// ```
 pub trait Payload: Plain + Layout + FromBytes + IntoBytes + Immutable + KnownLayout {
     /// The layout in one line, as the manifest's: `frame:u64,levels:u8*176`, `i16*128`.
     fn layout() -> String {
         const {
             let (said, size) = (Self::WORDS.bytes(), size_of::<Self>());
             assert!(said == size, "the words of a payload's layout say how many bytes it has");
+            // It stands behind a stamp, packed, where no object sees its alignment.
+            assert!(align_of::<Self>() <= 8, "a payload is aligned to at most 8 bytes");
         }
         Self::WORDS.to_string()
     }
@@ -78,6 +112,7 @@ struct Aligned<P>(Stamped<P>);
 impl<P: Payload> Own<P> {
     /// Zeros.
     pub(crate) fn new() -> Self {
+        const { assert!(align_of::<P>() <= 8, "a payload is aligned to at most 8 bytes") };
         Self(Box::new(Aligned::new_zeroed()))
     }
 
@@ -99,7 +134,7 @@ impl<P: Payload> Own<P> {
         let place = &raw mut self.0.0.value;
         // SAFETY:
         // - aligned: `Aligned` is to 8, the value stands 16 bytes behind its start (`Stamped` is packed), and a payload
-        //   is aligned to at most 8 (`Plain`, asserted for every object of `taut-share`, and below)
+        //   is aligned to at most 8 (asserted in `new`; objects of `taut-share` see a `Stamped`, which is aligned to 1)
         // - nobody else has a reference to it, for we hold `self`
         taut_share::copy(value, unsafe { &mut *place });
         (self.0.0.sent_ns, self.0.0.sequence) = (sent_ns, sequence);
@@ -109,7 +144,6 @@ impl<P: Payload> Own<P> {
     /// The value.
     #[inline]
     pub(crate) fn value(&self) -> &P {
-        const { assert!(align_of::<P>() <= 8, "a payload is aligned to at most 8 bytes") };
         let place = &raw const self.0.0.value;
         // SAFETY: aligned, as in `set`; initialised, as every byte of a `Stamped` is; lent as long as `self` is.
         unsafe { &*place }
