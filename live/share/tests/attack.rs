@@ -306,3 +306,133 @@ fn a_dispatcher_at_the_wrong_times() {
         assert!(read > 0 || shape.higher == 0, "{shape:?}");
     }
 }
+
+/// A list that was made in private, and whose room was never written, is assigned whole to a place that is lent: what lies
+/// behind its items is uninitialised there. Nobody reads it: not the ends, nor those of the next object on that memory.
+#[test]
+fn lists_that_are_assigned_where_they_lie() {
+    type Short = List<u16, 9>;
+    let made = |items: &[u16]| Short::of(items).unwrap();
+    let mut lines = lines(64);
+
+    let (mut writer, mut readers) = chen::group::<Short>(Memory::new(&mut lines), 1).unwrap();
+    let mut reader = readers.next().unwrap();
+    for items in [&[1, 2, 3][..], &[4], &[], &[5; 9]] {
+        writer.write_with(|list| *list = made(items));
+        assert_eq!(&*reader.read().unwrap(), items);
+        let mut into = made(&[7; 9]);
+        assert!(reader.read_into(&mut into).is_some() && *into == *items);
+        reader.read_with(|list| assert_eq!(&**list, items)).unwrap();
+    }
+
+    let (mut writer, mut readers) = presence::group::<Short>(Memory::new(&mut lines), 1).unwrap();
+    let mut reader = readers.next().unwrap();
+    for items in [&[1, 2, 3][..], &[4], &[], &[5; 9]] {
+        writer.write_with(|list| *list = made(items));
+        assert_eq!(&*reader.read().unwrap(), items);
+        reader.read_with(|list| assert_eq!(&**list, items)).unwrap();
+    }
+
+    let (mut writer, mut readers) = double_buffer::group::<Short>(Memory::new(&mut lines), 1).unwrap();
+    let mut reader = readers.next().unwrap();
+    for items in [&[1, 2, 3][..], &[4], &[], &[5; 9]] {
+        writer.write_with(|list| *list = made(items));
+        assert_eq!(&*reader.read().unwrap(), items);
+        reader.read_with(|list| assert_eq!(&**list, items)).unwrap();
+    }
+
+    let shape = Shape::several_processors(1, 1);
+    let (mut dispatcher, mut writer, mut readers) =
+        dbp::group::<Short>(Memory::new(&mut lines), shape).unwrap();
+    let mut reader = readers.next().unwrap();
+    for (round, items) in [&[1, 2, 3][..], &[4], &[], &[5; 9]].into_iter().enumerate() {
+        let at_ns = 2 * round as u64 + 1;
+        dispatcher.activate_writer(at_ns).unwrap();
+        let mut job = writer.job().unwrap();
+        job.write_with(|list| *list = made(items));
+        job.complete();
+        dispatcher.activate_reader(0, at_ns + 1).unwrap();
+        let mut job = reader.job().unwrap();
+        let seen = job.read_with(|list| list.to_vec()).unwrap();
+        assert!(seen.is_none_or(|seen| seen.len() <= 9));
+        job.complete();
+    }
+
+    let (mut writer, mut reader) = queue::qrtr::pair::<Short>(Memory::new(&mut lines), 3).unwrap();
+    for items in [&[1, 2, 3][..], &[4], &[], &[5; 9]] {
+        writer.push_with(|list| *list = made(items)).ok().unwrap();
+        assert_eq!(&*reader.pop().unwrap().unwrap(), items);
+        let mut chunk = writer.write_chunk(3);
+        chunk.iter_mut().for_each(|list| *list = made(items));
+        let count = chunk.len();
+        chunk.commit_all();
+        let mut into = [made(&[7; 9]); 3];
+        assert_eq!(reader.pop_slice(&mut into).unwrap(), count);
+        assert!(into[..count].iter().all(|list| **list == *items));
+    }
+
+    let (sender, receiver) = bulk::pair::<Short>(Memory::new(&mut lines), 2).unwrap();
+    for items in [&[1, 2, 3][..], &[4], &[], &[5; 9]] {
+        let mut loan = sender.loan_or_recall().unwrap();
+        *loan = made(items);
+        loan.send();
+        assert_eq!(&**receiver.receive().unwrap().unwrap(), items);
+    }
+
+    // All of it is zeros again, which are values of the next type.
+    let (mut writer, _reader) = queue::qrtr::pair::<[u64; 30]>(Memory::new(&mut lines), 2).unwrap();
+    assert_eq!(writer.push_with(|value| value.iter().sum::<u64>()).ok(), Some(0));
+}
+
+/// Values whose `Clone`, `PartialEq` and `Ord` panic: no object calls any of them, values are copied as bytes.
+#[test]
+fn values_that_misbehave() {
+    use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+    #[derive(Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Debug)]
+    #[repr(C)]
+    struct Bad(u64);
+
+    #[allow(clippy::expl_impl_clone_on_copy, clippy::non_canonical_clone_impl, reason = "what is tried")]
+    impl Clone for Bad {
+        fn clone(&self) -> Self {
+            panic!("cloned")
+        }
+    }
+    impl PartialEq for Bad {
+        fn eq(&self, _: &Self) -> bool {
+            panic!("compared")
+        }
+    }
+
+    let mut lines = lines(64);
+    let (mut writer, mut reader) = queue::qrtr::pair::<Bad>(Memory::new(&mut lines), 4).unwrap();
+    assert_eq!(writer.push_slice(&[Bad(1), Bad(2)]), 2);
+    writer.push(Bad(3)).unwrap();
+    let mut into = [Bad(0), Bad(0), Bad(0)];
+    assert_eq!(reader.pop_slice(&mut into).unwrap(), 3);
+    assert_eq!(into.map(|bad| bad.0), [1, 2, 3]);
+
+    let (mut writer, mut reader) = queue::qrtwo::pair::<Bad>(Memory::new(&mut lines), 4, 4).unwrap();
+    (1..=9).for_each(|n| writer.push(&Bad(n)));
+    // The follower begins at the same value, and has a copy of its own of what was copied ahead.
+    let first = reader.pop().unwrap().unwrap();
+    let mut follower = reader.follower();
+    let again = follower.pop().unwrap().unwrap();
+    let mut second = follower.clone();
+    let rest = |reader: &mut dyn FnMut() -> Option<u64>| std::iter::from_fn(reader).collect::<Vec<_>>();
+    assert_eq!((first.value.0, again.value.0), (6, 7));
+    assert_eq!(rest(&mut || Some(second.pop().unwrap()?.value.0)), [8, 9]);
+    assert_eq!(rest(&mut || Some(reader.pop().unwrap()?.value.0)), [7, 8, 9]);
+    assert_eq!(rest(&mut || Some(follower.pop().unwrap()?.value.0)), [8, 9]);
+
+    let (mut writer, mut readers) = chen::group::<Bad>(Memory::new(&mut lines), 1).unwrap();
+    writer.write(&Bad(5));
+    assert_eq!(readers.next().unwrap().read().unwrap().0, 5);
+
+    let mut list = List::<Bad, 4>::of(&[Bad(1)]).unwrap();
+    assert!(list.extend(&[Bad(2)]) && list.push(Bad(3)).is_ok());
+    let (mut writer, mut reader) = queue::qrtr::pair::<List<Bad, 4>>(Memory::new(&mut lines), 1).unwrap();
+    writer.push(list).unwrap();
+    assert_eq!(reader.pop().unwrap().unwrap().len(), 3);
+}

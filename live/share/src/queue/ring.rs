@@ -177,7 +177,8 @@ fn check<T: Plain>(memory: &Claimed<'_>, capacity: u32, spare: u32) -> Result<us
 }
 
 pub(super) mod sealed {
-    /// What a policy may be lies with this crate: the proof of the ring needs `oldest` to be below the tail.
+    /// What a policy may be lies with this crate: the proof of the ring needs `oldest` to be below the tail. Where a reader
+    /// leaves its head too: its successor believes it.
     pub trait Sealed {}
 }
 
@@ -207,14 +208,23 @@ fn waiting<P: Policy>(head: u64, tail: u64, capacity: u64) -> usize {
     (tail - oldest) as usize
 }
 
-/// Where a reader leaves its head.
-pub trait Trace {
+/// Where a reader leaves its head. The two that there are stand here:
+///
+/// ```compile_fail,E0277
+/// struct Elsewhere;
+/// impl taut_share::queue::ring::Trace for Elsewhere {
+///     fn leave(&self, _: u64) {}
+/// }
+/// ```
+pub trait Trace: sealed::Sealed {
     /// The head is now `head`.
     fn leave(&self, head: u64);
 }
 
 /// In the object, for a successor.
 pub struct Kept<'m>(&'m AtomicU64);
+
+impl sealed::Sealed for Kept<'_> {}
 
 impl Trace for Kept<'_> {
     #[inline(always)]
@@ -227,6 +237,8 @@ impl Trace for Kept<'_> {
 /// Nowhere.
 #[derive(Clone)]
 pub struct Untold;
+
+impl sealed::Sealed for Untold {}
 
 impl Trace for Untold {
     #[inline(always)]
