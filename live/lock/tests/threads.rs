@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Parties move between threads, and are shared by none; what a lock guards goes from thread to thread.
+#![cfg(not(any(loom, shuttle)))]
+
+#[macro_use]
+#[path = "../../share/tests/given/mod.rs"]
+mod given;
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use taut_lock::life::{Alive, Cpu, Lives};
+use taut_lock::mark::Mark;
+use taut_lock::request_slot::{RequestSlot, Requester, Responder};
+use taut_lock::{
+    Asking, Bell, Guarded, Listener, Place, Ring, Ringer, Serial, Watch, gate, latch, queued, spin,
+};
+
+#[test]
+fn what_threads_share() {
+    threads! {
+        spin::Party<'static>: both,
+        spin::Parties<'static>: both,
+        queued::Party<'static>: both,
+        queued::Parties<'static>: both,
+        Asking<'static>: both,
+        Guarded<'static, spin::Party<'static>, u64>: send,
+        Guarded<'static, queued::Party<'static>, Cell<u64>>: send,
+        Guarded<'static, queued::Party<'static>, Rc<u64>>: neither,
+        Place<'static, u64>: send,
+        Serial<u64>: both,
+        Serial<Cell<u64>>: both,
+        Serial<Rc<u64>>: neither,
+        Bell: both,
+        Ringer<'static>: both,
+        Listener<'static>: both,
+        Watch<Arc<Bell>>: both,
+        Ring<'static, Arc<Bell>>: both,
+        Lives<'static>: both,
+        Alive: both,
+        Cpu<'static>: both,
+        Mark: both,
+        gate::Gate: both,
+        latch::Latch: both,
+        RequestSlot<u64, u64>: both,
+        RequestSlot<Cell<u64>, u64>: both,
+        Requester<'static, u64, u64>: both,
+        Requester<'static, Cell<u64>, u64>: both,
+        Responder<'static, u64, u64>: both,
+        Responder<'static, Cell<u64>, u64>: both,
+    }
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Memory of a region is one thread's.
+#![cfg(not(any(loom, shuttle)))]
+
+#[macro_use]
+#[path = "../../share/tests/given/mod.rs"]
+mod given;
+
+use taut_scope::{Block, Scope};
+
+#[test]
+fn what_threads_share() {
+    threads! {
+        Block: both,
+        Scope<'static>: send,
+    }
+}

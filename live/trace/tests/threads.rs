@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! A recorder is one thread's, and its drain another's.
+#![cfg(not(any(loom, shuttle)))]
+
+#[macro_use]
+#[path = "../../share/tests/given/mod.rs"]
+mod given;
+
+use taut_trace::{Drain, Recorder, Writer};
+
+#[test]
+fn what_threads_share() {
+    threads! {
+        Recorder: both,
+        Drain: both,
+        Writer<Vec<u8>>: both,
+    }
+}
