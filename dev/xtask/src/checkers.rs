@@ -68,7 +68,7 @@ fn miri() -> Step {
             (SEGMENT, HOST),
             (RUN, HOST),
             (RUN, TREE),
-            ("-p taut-lock --test conformance --test stress*", HOST),
+            ("-p taut-lock --test conformance --test stress* --test attack", HOST),
             (LOCK, LEAKS),
             (EXEC, HOST),
             (ACROSS, VIRTUAL),
@@ -77,7 +77,7 @@ fn miri() -> Step {
             (EXEC, TREE),
             (ACROSS, VIRTUAL_TREE),
             (ATTACK, VIRTUAL_TREE),
-            ("-p taut-share --test attack", TREE),
+            ("-p taut-share -p taut-lock --test attack", TREE),
         ],
     ];
     with(&[toolchain::MIRI], "miri", |tree| {
