@@ -30,7 +30,9 @@ pub trait Work: Send {
     /// Of a task with [`Release::Polled`](crate::Release::Polled): whether there is something to do, and since when it has
     /// been. It keeps what it found for the job that is released then. Asked by the dispatcher, after a bell of the task
     /// has rung, and when a job of it is complete; only while the task has no job. An instant to come puts the release off
-    /// until then. *Real-time*: must be bounded, and neither block nor lock.
+    /// until then. *Real-time*: must be bounded, and neither block nor lock. The dispatcher asks inside of the core's state,
+    /// which a panic would leave half changed: so a panic in it ends the process, as a [`Found::Panic`](crate::Found::Panic)
+    /// that [`Setup::on_violation`](crate::Setup::on_violation) is told of, and nobody can catch it.
     fn poll(&mut self, now_ns: u64) -> Option<u64> {
         let _ = now_ns;
         None

@@ -243,6 +243,47 @@ fn a_panic_where_a_job_is_admitted() {
     assert_eq!(ends.unwrap_err().downcast_ref(), Some(&"admit"));
 }
 
+/// A work that panics when it is asked whether there is something to do, which is inside of the core's state: the process ends,
+/// and says why; a `catch_unwind` around the executor does not see it.
+#[cfg(not(miri))]
+#[test]
+fn a_panic_where_a_work_is_polled_ends_the_process() {
+    use std::os::unix::process::ExitStatusExt;
+
+    const NAME: &str = "a_panic_where_a_work_is_polled_ends_the_process";
+    const CHILD: &str = "TAUT_TEST_POLL_PANICS";
+    struct Panics;
+    impl Work for Panics {
+        fn run(&mut self, _: &mut Job<'_>) {}
+        fn poll(&mut self, _: u64) -> Option<u64> {
+            panic!("on purpose")
+        }
+    }
+    if std::env::var_os(CHILD).is_some() {
+        let bell = taut_lock::Bell::new();
+        let mut setup = Setup::new();
+        let core = setup.core(0, Rule::Srp);
+        let task = setup.task(core, TaskSetup::new("t", Release::Polled), Panics);
+        setup.bell(task, bell.listener()).unwrap();
+        let ends = catch_unwind(AssertUnwindSafe(|| {
+            setup.run(Wanted::Loose, |exec| {
+                bell.ringer().ring();
+                exec.wait(Some(std::time::Duration::from_secs(5)));
+            })
+        }));
+        println!("caught: {}", ends.is_err());
+        std::process::exit(0);
+    }
+    let child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", NAME, "--nocapture"])
+        .env(CHILD, "1")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&child.stderr);
+    assert_eq!(child.status.signal(), Some(libc::SIGABRT), "{text}");
+    assert!(text.contains("on purpose") && text.contains("a panic inside of the core's state"), "{text}");
+}
+
 /// Jobs of two cores that panic at once, with what panics again when it is dropped: the executor ends, and one of the panics goes
 /// on in the caller.
 #[test]
