@@ -59,7 +59,8 @@ impl Life {
     /// ENOSYS where the kernel has no robust lists or no `membarrier(2)` for [`left`]; that of starting a thread.
     ///
     /// # Safety
-    /// `word` is aligned to 4 and stays mapped for reading and writing until this is dropped.
+    /// `word` is aligned to 4 and stays mapped for reading and writing until the result is dropped; until this returns, if
+    /// there is none, also by a panic of `claim`.
     pub unsafe fn hold(word: NonNull<u32>, claim: impl FnOnce(u32) -> bool + Send) -> Result<Option<Self>> {
         membarrier(REGISTER_GLOBAL_EXPEDITED)?;
         let stop = Arc::new(AtomicBool::new(false));
@@ -88,15 +89,14 @@ impl Life {
             }
             Err(_) => return Err(Error { call: "clone", errno: libc::EIO }),
         };
+        let life = Self { thread: Some(thread), stop, process: std::process::id() };
+        // Dropped before that, also if `claim` panics: the thread then ends, and is waited for, so that nobody has the word on
+        // a list any more.
+        let go = go;
         // The word is on the list already, so there is no moment at which it is ours and the kernel does not know.
         let claimed = claim(id);
         let _ = go.send(claimed);
-        if claimed {
-            Ok(Some(Self { thread: Some(thread), stop, process: std::process::id() }))
-        } else {
-            let _ = thread.join();
-            Ok(None)
-        }
+        Ok(claimed.then_some(life))
     }
 }
 
@@ -122,6 +122,8 @@ fn end(address: usize) {
     let word = unsafe { std::sync::atomic::AtomicU32::from_ptr(word) };
     let own = thread::tid().unsigned_abs();
     let died = |now: u32| (now & OWNER == own).then_some(DIED);
+    // The kernel looks at what is there, and not at an older value, as a load may.
+    word.fetch_or(0, Ordering::AcqRel);
     let _ = word.fetch_update(Ordering::AcqRel, Ordering::Acquire, died);
 }
 
@@ -202,6 +204,23 @@ mod tests {
         drop(life);
         assert_eq!(WORD.load(Ordering::Acquire), DIED);
         left().unwrap();
+    }
+
+    #[test]
+    fn a_word_whose_claim_panics_is_left_alone() {
+        static WORDS: [AtomicU32; 100] = [const { AtomicU32::new(0) }; 100];
+        for word in WORDS.iter().take(if cfg!(miri) { 3 } else { 100 }) {
+            let claim = |id| -> bool {
+                word.store(id, Ordering::Release);
+                std::panic::resume_unwind(Box::new("claim"))
+            };
+            let hold = || {
+                // SAFETY: static.
+                unsafe { Life::hold(NonNull::from(word).cast(), claim) }.map(drop)
+            };
+            assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(hold)).is_err());
+            assert_eq!(word.load(Ordering::Acquire), DIED, "the kernel has it on a list still");
+        }
     }
 
     #[test]
