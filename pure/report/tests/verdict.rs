@@ -8,7 +8,7 @@ mod recorded;
 use recorded::{BEGIN, MS, OUTPUT, PROCESSING, RECORDING, Script, plan, run};
 use taut_event::file::Run;
 use taut_event::{Count, Foreign, Kind, Place, Record, Rest, Stood};
-use taut_plan::ClassPlan;
+use taut_plan::{ClassPlan, ServicePlan};
 use taut_report::{About, Breach, Cause, CoreFigures, Counts, Ended, Ending, Report, Verdict, Warning};
 use taut_time::Instant;
 
@@ -1004,5 +1004,56 @@ fn what_the_process_lacked_is_told() {
     assert!(
         text.contains("ran without the guarantee of priorities") && text.contains("not watched"),
         "{text}"
+    );
+}
+
+/// The tasks of a service that was stopped have nothing to release; those of one that runs do, whatever another's state is.
+#[test]
+fn only_a_stopped_service_may_be_silent() {
+    let mut plan = plan();
+    let other = ServicePlan { name: "another".to_owned(), ..plan.services[0].clone() };
+    plan.services.insert(0, other);
+    let mut quiet = run(Script::quiet());
+    let all = [Kind::Release, Kind::Start, Kind::Complete];
+    quiet.records.retain(|r| !(all.contains(&r.kind) && r.subject == PROCESSING && r.job >= 1_060));
+    let is_silent = |service: u16, state: u64| {
+        let mut run = quiet.clone();
+        let at = Instant::from_ns(BEGIN + 1_060 * 8 * MS);
+        let told = Record { at, kind: Kind::Service, cpu: 0, subject: service, job: 0, value: state };
+        run.records.push(told);
+        let report = Report::new(&plan, &run);
+        let Verdict::Broken(breaches) = report.verdict() else { return false };
+        breaches.iter().any(|breach| matches!(breach, Breach::Silent { task, .. } if task == "processing"))
+    };
+    assert!(!is_silent(1, 3), "it was stopped");
+    assert!(is_silent(1, 1), "it runs");
+    assert!(is_silent(0, 3), "another was stopped");
+}
+
+/// A task that nobody counted for has no counts, not zeros; nor has one whose run was cut before its last records.
+#[test]
+fn what_nobody_counted_is_no_count() {
+    let mut run = run(Script::quiet());
+    run.records.retain(|record| !(record.kind == Kind::Counted && record.subject == OUTPUT));
+    let counted = |run: &Run| -> Vec<bool> {
+        Report::new(&plan(), run).tasks().iter().map(|task| task.counts.is_some()).collect()
+    };
+    assert_eq!(counted(&run), [true, true, false, true]);
+    run.records.retain(|record| record.kind != Kind::End);
+    assert_eq!(counted(&run), [false; 4]);
+}
+
+/// The runtime saw a deadline pass: that is one missed, though what else was recorded of the job says otherwise.
+#[test]
+fn a_deadline_that_the_runtime_saw_pass_is_missed() {
+    let mut run = run(Script::quiet());
+    let at =
+        run.records.iter().find(|r| (r.kind, r.subject, r.job) == (Kind::Complete, OUTPUT, 10)).unwrap().at;
+    run.records.push(Record { at, kind: Kind::Miss, cpu: 0, subject: OUTPUT, job: 10, value: 0 });
+    let report = Report::new(&plan(), &run);
+    assert_eq!(report.tasks()[usize::from(OUTPUT)].missed, 1);
+    let Verdict::Broken(breaches) = report.verdict() else { panic!("{:?}", report.verdict()) };
+    assert!(
+        matches!(&breaches[..], [Breach::Response { task, job: 10, missed: true, .. }] if task == "output")
     );
 }
