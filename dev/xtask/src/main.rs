@@ -15,6 +15,7 @@ mod bench;
 mod checkers;
 mod command;
 mod counts;
+mod covered;
 mod document;
 mod drivers;
 mod exchange;

@@ -148,13 +148,19 @@ fn line(name: &str, width: usize, outcome: &Outcome, elapsed: Duration) -> Strin
     format!("{verdict:>4}  {name:width$} {:>7.1} s  {counts}{note}", elapsed.as_secs_f64())
 }
 
-/// What tests lacked, and which: a line for each want.
+/// What tests lacked, or why they are ignored, and which: a line for each reason.
 fn skips(log: &str) -> Vec<String> {
+    let skipped = left_out(log).into_iter().filter(|skip| skip.word == Word::Skipped);
+    let ignored = log.lines().filter_map(|line| {
+        let (test, why) = line.strip_prefix("test ")?.split_once(" ... ignored, ")?;
+        Some((why.to_owned(), test.to_owned()))
+    });
     let mut lines: Vec<(String, Vec<String>)> = Vec::new();
-    for skip in left_out(log).into_iter().filter(|skip| skip.word == Word::Skipped) {
-        match lines.iter_mut().find(|(why, _)| *why == skip.why) {
-            Some((_, tests)) => tests.push(skip.test),
-            None => lines.push((skip.why, vec![skip.test])),
+    for (why, test) in skipped.map(|skip| (skip.why, skip.test)).chain(ignored) {
+        match lines.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, tests)) if tests.contains(&test) => {}
+            Some((_, tests)) => tests.push(test),
+            None => lines.push((why, vec![test])),
         }
     }
     lines.into_iter().map(|(why, tests)| format!("skipped: {why}: {}", tests.join(", "))).collect()
@@ -213,6 +219,12 @@ mod tests {
         let outcome = Outcome::tested(output(End::Code(101), "error[E0308]: mismatched types\n"));
         assert_eq!(outcome.tally, Tally { passed: 0, failed: 1, skipped: 0 });
         assert_eq!(outcome.note, "ended with code 101");
+    }
+
+    #[test]
+    fn what_is_ignored_for_a_reason_is_said_once() {
+        let log = "test a ... ignored, forks\ntest b ... ok\ntest c ... ignored, forks\ntest a ... ignored, forks\n";
+        assert_eq!(skips(log), ["skipped: forks: a, c"]);
     }
 
     #[test]
