@@ -4,6 +4,7 @@
 //! What is said when a deadline is not proven.
 
 use taut_analysis::uni::fp::largest_cost;
+use taut_analysis::uni::utilisation::Utilisation;
 use taut_analysis::{Bound, Core, Part, Verdict, Why};
 use taut_model::{Cost, Fault, Model, Place, Severity, TaskId, codes};
 use taut_time::Duration;
@@ -20,6 +21,9 @@ pub(crate) const TEST: &str = "response-time analysis, fixed priority, preemptiv
 pub(crate) const TEST_IN_PHASE: &str = "response-time analysis, fixed priority, preemptive, with offsets from a common \
                                         start (Tindell 1994; Palencia & González Harbour 1998)";
 const SOURCE: &str = "(Joseph & Pandya 1986; jitter and blocking: Audsley et al. 1993)";
+
+/// The tasks of an overloaded core that are shown, each at its line.
+const MOST: usize = 8;
 
 fn task(name: &str, key: &str) -> Place {
     Place::value(format!("tasks.{name}.{key}"))
@@ -50,14 +54,28 @@ pub(crate) fn cores(model: &Model, seats: &Seats<'_>, faults: &mut Vec<Fault>) {
         let message = format!("core {cpu} is overloaded");
         let mut fault =
             Fault::error(codes::CORE_OVERLOADED, message, place(), format!("needed to {}", percent(ppm)));
-        for &i in &core.members {
+        let share = |members: &[usize]| {
+            let costs = members.iter().map(|&i| (seats.seats[i].cost, seats.seats[i].task.arrival.period()));
+            Utilisation::of(costs).map_or(u64::MAX, |share| share.ppm())
+        };
+        // Those that take most: what a reader changes is among them, and a hundred places are no help.
+        let mut members = core.members.clone();
+        members.sort_by_cached_key(|&i| std::cmp::Reverse(share(&[i])));
+        let (most, rest) = members.split_at(members.len().min(MOST));
+        for &i in most {
             let seat = &seats.seats[i];
-            let share =
-                taut_analysis::uni::utilisation::Utilisation::of([(seat.cost, seat.task.arrival.period())]);
-            let share = percent(share.map_or(u64::MAX, |share| share.ppm()));
+            let share = percent(share(&[i]));
             let text =
                 format!("`{}` takes {share}: {} per {}", seat.name, seat.cost, seat.task.arrival.period());
             fault = fault.also(seat.place("wcet.value"), text);
+        }
+        if !rest.is_empty() {
+            let tasks = if rest.len() == 1 {
+                "1 more task takes"
+            } else {
+                &format!("{} more tasks take", rest.len())
+            };
+            fault = fault.note(format!("{tasks} {} of it", percent(share(rest))));
         }
         let over = percent(ppm.saturating_sub(1_000_000));
         faults.push(

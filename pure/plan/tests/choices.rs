@@ -360,3 +360,35 @@ fn centuries() {
     assert!(codes.contains(&codes::CORE_OVERLOADED), "{}", shown(&planned.faults));
     assert!(codes.contains(&codes::NOT_SHOWN), "{}", shown(&planned.faults));
 }
+
+/// Of a core's many tasks those are shown that take most, and what the rest takes is said: whoever is to make room looks
+/// among the first, and the text of thousands of tasks stays readable.
+#[test]
+fn of_many_tasks_those_that_take_most_are_shown() {
+    let mut draft = empty(&[0]);
+    draft.tasks = (1..=40u64)
+        .map(|i| {
+            periodic(&format!("t{i}"), "10ms", "10ms", "1us").with(|task| {
+                task.wcet.value = Duration::from_ns(15_000 * i);
+            })
+        })
+        .collect();
+    let planned = plan(&draft);
+    let fault = planned.faults.iter().find(|fault| fault.code == codes::CORE_OVERLOADED).unwrap();
+    let shown: Vec<_> =
+        fault.secondary.iter().map(|label| label.text.split(' ').next().unwrap().to_owned()).collect();
+    let most: Vec<_> = (33..=40).rev().map(|i| format!("`t{i}`")).collect();
+    assert_eq!(shown, most);
+    let rest = "32 more tasks take ";
+    assert!(fault.notes.iter().any(|note| note.starts_with(rest)), "{:?}", fault.notes);
+    // One more than are shown, and all of them.
+    for (tasks, told) in [(9, Some("1 more task takes ")), (8, None)] {
+        let mut few = draft.clone();
+        few.tasks = (0..tasks).map(|i| periodic(&format!("t{i}"), "10ms", "10ms", "2ms")).collect();
+        let planned = plan(&few);
+        let fault = planned.faults.iter().find(|fault| fault.code == codes::CORE_OVERLOADED).unwrap();
+        let more = fault.notes.iter().find(|note| note.contains(" more task"));
+        assert_eq!(more.is_some(), told.is_some(), "{:?}", fault.notes);
+        assert!(more.is_none_or(|note| note.starts_with(told.unwrap())), "{more:?}");
+    }
+}
