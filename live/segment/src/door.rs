@@ -41,7 +41,7 @@ const ACCEPT_LIMIT: usize = 16;
 pub struct DoorReport {
     /// Who is attached, in the order of arrival.
     pub attached: Vec<Visitor>,
-    /// How often a client was let in.
+    /// How often a client was let in; counted when its reply is sent, so a moment after the client may have it.
     pub granted: u64,
     /// How often one was refused, with a reply that says why.
     pub refused: u64,
