@@ -17,6 +17,7 @@ macro_rules! tell {
 
 /// Boots and runs the application whose plan the environment names; see [`crate::main!`].
 pub fn start(setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>) -> ExitCode {
+    taut_run::tell_panics();
     let config = match Config::from_environment() {
         Ok(config) => config,
         Err((variable, text)) => {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use taut_sys::clock;
+use taut_sys::{clock, process};
 use taut_time::{Duration, Instant};
 
 use crate::Control;
@@ -31,7 +31,9 @@ impl<'c> Context<'c> {
     }
 
     /// Sleeps; less if the application stops, of which it hears at once. Says whether it goes on.
+    /// In a child of `fork`, which nobody stops, the process ends.
     pub fn sleep(&self, duration: Duration) -> bool {
+        process::end_if_forked();
         let end_ns = clock::monotonic_ns().saturating_add(duration.as_ns());
         while !self.stopping() {
             if clock::monotonic_ns() >= end_ns {

@@ -6,8 +6,16 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use taut_event::{Ending, Kind, Record};
 use taut_lock::{Bell, Listener};
 use taut_plan::{ClassPlan, Overrun, Plan, TaskPlan};
+use taut_sys::timer::LastResort;
 use taut_sys::{clock, futex, interrupt};
 use taut_time::Instant;
+
+/// How long jobs that run and `stop` may take after the application was asked to stop, beyond the longest deadline.
+const JOBS_NS: u64 = 1_000_000_000;
+/// After the last stage the kernel ends the process.
+pub(crate) const RESORT_NS: u64 = 1_000_000_000;
+/// A guardian that has not looked for so long since the application was stopped is kept from its processor.
+const KEPT_NS: u64 = 500_000_000;
 
 /// The state of a service. The numbers stand in recorded runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,6 +143,12 @@ pub struct Control {
     rest_heap: AtomicU64,
     /// The thread that leads to the end; 0: nobody.
     guardian: AtomicI32,
+    /// When that last looked.
+    looked_ns: AtomicU64,
+    /// Ends the process if that does not. `None` if the system has no timer: not a cause to end anything.
+    resort: Option<LastResort>,
+    /// How long jobs that run and each `stop` may take after the application was asked to stop.
+    jobs_ns: u64,
     /// Until when what goes on has to be done, once the application stops; 0: the jobs.
     limit_ns: AtomicU64,
     /// Whether release 0 has been set.
@@ -153,9 +167,17 @@ impl Control {
         });
         let kills =
             |task: &TaskPlan| matches!(task.class, ClassPlan::RealTime { on_overrun: Overrun::KillJob, .. });
+        let deadlines = plan.tasks.iter().filter_map(|task| match &task.class {
+            ClassPlan::RealTime { deadline, .. } => Some(deadline.as_ns()),
+            ClassPlan::BestEffort {} => None,
+        });
+        let jobs_ns = JOBS_NS.saturating_add(deadlines.max().unwrap_or(0));
         Self {
             services: services.collect(),
             kills: plan.tasks.iter().map(kills).collect(),
+            looked_ns: AtomicU64::new(0),
+            resort: LastResort::new().ok(),
+            jobs_ns,
             rest_heap: AtomicU64::new(0),
             stop: AtomicU32::new(0),
             stopped_ns: AtomicU64::new(0),
@@ -227,8 +249,12 @@ impl Control {
 
     pub(crate) fn stop_because(&self, reason: Reason) {
         // Whoever sees the reason sees an instant; of two that come together, one's.
-        let _ =
-            self.stopped_ns.compare_exchange(0, clock::monotonic_ns(), Ordering::AcqRel, Ordering::Acquire);
+        let now_ns = clock::monotonic_ns();
+        if self.stopped_ns.compare_exchange(0, now_ns, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+            // Here, not by the guardian alone: a job may keep that from its processor.
+            self.resort_at(now_ns.saturating_add(self.jobs_ns).saturating_add(RESORT_NS));
+            self.call_guardian();
+        }
         // The first reason stands; but a panic of a job that was still going on is the run's end, whatever was meant.
         let number = reason.number();
         let replaces = |before| {
@@ -270,6 +296,31 @@ impl Control {
     /// The calling thread is the guardian, or there is none any more.
     pub(crate) fn set_guardian(&self, tid: i32) {
         self.guardian.store(tid, Ordering::Release);
+    }
+
+    /// The guardian looks.
+    pub(crate) fn looks(&self, now_ns: u64) {
+        self.looked_ns.store(now_ns, Ordering::Release);
+    }
+
+    /// Whether the guardian has not looked for long since the application was stopped: something of the application may be
+    /// where only the guardian is meant to be.
+    pub(crate) fn guardian_is_kept(&self, now_ns: u64) -> bool {
+        let looked_ns = self.looked_ns.load(Ordering::Acquire);
+        self.stopped_ns()
+            .is_some_and(|stopped_ns| looked_ns < stopped_ns && now_ns.saturating_sub(stopped_ns) >= KEPT_NS)
+    }
+
+    /// From when on the kernel ends the process, in place of what was said before.
+    pub(crate) fn resort_at(&self, ns: u64) {
+        if let Some(resort) = &self.resort {
+            resort.arm(ns);
+        }
+    }
+
+    /// How long jobs that run and each `stop` may take after the application was asked to stop.
+    pub(crate) fn jobs_ns(&self) -> u64 {
+        self.jobs_ns
     }
 
     /// The guardian looks anew.

@@ -248,6 +248,10 @@ impl Dispatch {
                 }
                 // Nobody looks for its next value before it is done, so no dispatcher sees that it is late.
                 (Overrun::StopApp, ArrivalPlan::Sporadic { sporadic, .. }) => own.limit(*sporadic),
+                // The dispatcher sees it, unless the job has raised itself above that.
+                (Overrun::StopApp, ArrivalPlan::Periodic { periodic, .. }) => {
+                    own.limit(periodic.checked_add(ABOVE).unwrap_or(Duration::MAX))
+                }
                 _ => own,
             };
             let mut used: Vec<&dyn Guard> = Vec::new();
@@ -304,6 +308,9 @@ fn in_flows(plan: &Plan, task: &str) -> BTreeSet<usize> {
     let members = flows.map(users).filter(|members| members.contains(&task));
     members.flatten().filter_map(|member| plan.task(member)).collect()
 }
+
+/// Later than a dispatcher sees that a job is late.
+const ABOVE: Duration = Duration::from_ms(5);
 
 /// How many jobs of a task may wait behind one that is not complete, so that none is dropped in a stall of [`STALL`]: those that
 /// are released in it, and one more, for the job that it finds may be late already.

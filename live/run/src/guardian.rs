@@ -9,20 +9,17 @@
 use std::fmt::{self, Write};
 
 use taut_event::Ending;
-use taut_plan::{ClassPlan, Plan};
+use taut_plan::Plan;
 use taut_sys::interrupt::{self, Running};
 use taut_sys::safe_state::{self, Rest};
-use taut_sys::timer::LastResort;
 use taut_sys::{clock, crash, process, signals, terminal, thread};
 
-use crate::control::{Control, Reason};
+use crate::control::{Control, RESORT_NS, Reason};
 use crate::outside;
 use crate::safe_state::Said;
 
 /// From one stage to the next of one job over its limit.
 const GRACE_NS: u64 = 1_000_000;
-/// How long jobs that run and `stop` may take after the application was asked to stop, beyond the longest deadline.
-const JOBS_NS: u64 = 1_000_000_000;
 /// How long everything may take until release 0.
 const START_NS: u64 = 60_000_000_000;
 /// How long threads may take to park.
@@ -31,8 +28,6 @@ const PARK_NS: u64 = 50_000_000;
 const REST_NS: u64 = 1_000_000;
 /// How long what was recorded may take to be written.
 const WRITE_NS: u64 = 250_000_000;
-/// After the last stage the kernel ends the process.
-const RESORT_NS: u64 = 1_000_000_000;
 /// Signals that are not further apart are one: a group of processes and who hands signals on give several.
 const SAME_NS: u64 = 100_000_000;
 /// Without the privilege for priorities: between two looks at limits of jobs.
@@ -68,7 +63,6 @@ struct Asked {
 pub(crate) struct Guardian<'c> {
     plan: &'c Plan,
     control: &'c Control,
-    jobs_ns: u64,
 }
 
 /// Sends the guardian home.
@@ -83,12 +77,7 @@ impl Drop for Home<'_> {
 
 impl<'c> Guardian<'c> {
     pub(crate) fn new(plan: &'c Plan, control: &'c Control) -> Self {
-        let deadlines = plan.tasks.iter().filter_map(|task| match &task.class {
-            ClassPlan::RealTime { deadline, .. } => Some(deadline.as_ns()),
-            ClassPlan::BestEffort {} => None,
-        });
-        let jobs_ns = JOBS_NS.saturating_add(deadlines.max().unwrap_or(0));
-        Self { plan, control, jobs_ns }
+        Self { plan, control }
     }
 
     /// The calling thread is the guardian.
@@ -96,8 +85,6 @@ impl<'c> Guardian<'c> {
         let _ = signals::block(&[interrupt::signal()]);
         // As high as it may be; without the privilege it is an ordinary thread.
         let high = (90..=99).rev().any(|priority| thread::set_fifo(priority).is_ok());
-        // Not a cause to end anything: it only is not there then.
-        let resort = LastResort::new().ok();
         let _ = crash::tell_me(PARK_NS + WRITE_NS + RESORT_NS / 2);
         self.control.set_guardian(thread::tid());
         let mut awaited = signals::termination().to_vec();
@@ -107,10 +94,11 @@ impl<'c> Guardian<'c> {
         let (mut asked, mut suspect) = (Asked::default(), None);
         loop {
             let now_ns = clock::monotonic_ns();
+            self.control.looks(now_ns);
             if let Some(crash) = crash::seen() {
-                self.end(Cause::Crash(crash), resort.as_ref());
+                self.end(Cause::Crash(crash));
             }
-            let Some(until_ns) = self.look(now_ns, begun_ns, high, &mut suspect, resort.as_ref()) else {
+            let Some(until_ns) = self.look(now_ns, begun_ns, high, &mut suspect) else {
                 break;
             };
             let left = std::time::Duration::from_nanos(until_ns.saturating_sub(now_ns));
@@ -121,7 +109,7 @@ impl<'c> Guardian<'c> {
                 }
                 Ok(Some(taken)) if taken.number != interrupt::signal() => {
                     if asked.is_second(taken) {
-                        self.end(Cause::Second(taken.number), resort.as_ref());
+                        self.end(Cause::Second(taken.number));
                     }
                     self.control.stop_because(Reason::Signal(taken.number.unsigned_abs()));
                 }
@@ -135,20 +123,13 @@ impl<'c> Guardian<'c> {
     }
 
     /// Ends what is over its limit; until when there is nothing to look at. `None`: it may go home.
-    fn look(
-        &self,
-        now_ns: u64,
-        begun_ns: u64,
-        high: bool,
-        suspect: &mut Option<Running>,
-        resort: Option<&LastResort>,
-    ) -> Option<u64> {
+    fn look(&self, now_ns: u64, begun_ns: u64, high: bool, suspect: &mut Option<Running>) -> Option<u64> {
         let control = self.control;
         let Some(stopped_ns) = control.stopped_ns() else {
             if !control.has_begun() {
                 let limit_ns = begun_ns.saturating_add(START_NS);
                 if now_ns >= limit_ns {
-                    self.end(Cause::Start, resort);
+                    self.end(Cause::Start);
                 }
                 return Some(limit_ns);
             }
@@ -169,12 +150,10 @@ impl<'c> Guardian<'c> {
             return None;
         }
         let (jobs, limit_ns) =
-            (limit_ns.is_none(), limit_ns.unwrap_or(stopped_ns.saturating_add(self.jobs_ns)));
-        if let Some(resort) = resort {
-            resort.arm(limit_ns.saturating_add(RESORT_NS));
-        }
+            (limit_ns.is_none(), limit_ns.unwrap_or(stopped_ns.saturating_add(control.jobs_ns())));
+        control.resort_at(limit_ns.saturating_add(RESORT_NS));
         if now_ns >= limit_ns {
-            self.end(Cause::Late { jobs }, resort);
+            self.end(Cause::Late { jobs });
         }
         let Some(Reason::Overrun(task) | Reason::Limit(task)) = control.reason().filter(|_| jobs) else {
             return Some(limit_ns);
@@ -186,8 +165,9 @@ impl<'c> Guardian<'c> {
         *suspect = suspect.or_else(|| interrupt::running().find(of_task));
         match suspect.filter(Running::goes_on) {
             None => Some(limit_ns),
-            Some(job) if now_ns >= end_ns => self.end(Cause::Job(job), resort),
+            Some(job) if now_ns >= end_ns => self.end(Cause::Job(job)),
             Some(job) if now_ns >= interrupt_ns => {
+                allow_again();
                 job.interrupt();
                 Some(end_ns)
             }
@@ -196,12 +176,11 @@ impl<'c> Guardian<'c> {
     }
 
     /// Ends the application where it stands.
-    fn end(&self, cause: Cause, resort: Option<&LastResort>) -> ! {
+    fn end(&self, cause: Cause) -> ! {
         let begun_ns = clock::monotonic_ns();
-        if let Some(resort) = resort {
-            let all_ns = PARK_NS + safe_state::patience_ns() + WRITE_NS + RESORT_NS;
-            resort.arm(begun_ns.saturating_add(all_ns));
-        }
+        let all_ns = PARK_NS + safe_state::patience_ns() + WRITE_NS + RESORT_NS;
+        self.control.resort_at(begun_ns.saturating_add(all_ns));
+        allow_again();
         let park = |until_ns: u64| {
             while !interrupt::park() && clock::monotonic_ns() < until_ns {
                 clock::sleep_until(clock::monotonic_ns().saturating_add(50_000));
@@ -231,9 +210,11 @@ impl<'c> Guardian<'c> {
         write!(words, "taut: {} is ended where it stands: ", self.plan.app)?;
         match cause {
             Cause::Job(job) => write!(words, "task `{}` does not end after its limit", self.name(job.task))?,
-            Cause::Late { jobs: true } => {
-                write!(words, "jobs did not end within {} ms of the request", self.jobs_ns / 1_000_000)?
-            }
+            Cause::Late { jobs: true } => write!(
+                words,
+                "jobs did not end within {} ms of the request",
+                self.control.jobs_ns() / 1_000_000
+            )?,
             Cause::Late { jobs: false } => write!(words, "what follows the last job took too long")?,
             Cause::Start => write!(words, "release 0 did not come within {} s", START_NS / 1_000_000_000)?,
             Cause::Second(signal) => write!(words, "signal {signal}, after an earlier one")?,
@@ -275,6 +256,11 @@ impl<'c> Guardian<'c> {
     fn name(&self, task: u16) -> &str {
         self.plan.tasks.get(usize::from(task)).map_or("?", |task| task.name.as_str())
     }
+}
+
+/// A library may have taken the signal for itself since it was allowed, by which threads are interrupted and parked.
+fn allow_again() {
+    let _ = interrupt::allow();
 }
 
 impl Cause {

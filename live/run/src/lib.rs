@@ -24,6 +24,7 @@ mod guardian;
 mod job;
 mod locked;
 mod outside;
+mod panics;
 mod payload;
 mod play;
 mod probe;
@@ -44,6 +45,7 @@ pub use endpoint::{Busy, Full, QueueReader, QueueWriter, StateReader, StateWrite
 pub use error::{EXIT_UNWRITTEN, Error};
 pub use guard::{CountingAllocator, heap_uses};
 pub use job::{Caller, Failure, Job};
+pub use panics::tell_panics;
 pub use payload::Payload;
 pub use supervisor::{Config, Ending, Observer, RECORDING, run};
 

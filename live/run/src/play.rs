@@ -102,10 +102,7 @@ impl<'p> Play<'p> {
             let scribe = scribe(position(task));
             match code {
                 Code::BestEffort(run) => extras.push((task, run, scribe)),
-                Code::RealTime { mut body, scope, timing, flows, bell, .. }
-                    if dispatch.has(self.plan, task) =>
-                {
-                    body.start();
+                Code::RealTime { body, scope, timing, flows, bell, .. } if dispatch.has(self.plan, task) => {
                     // Dispatched jobs are told when they arrive.
                     let stage = Stage::new(scope, scribe, self.control, timing, 0).with(flows);
                     seats.push(Seat::new(task, body, stage, bell, self.control));
@@ -131,6 +128,11 @@ impl<'p> Play<'p> {
         let head = Head { plan: lock, machine: &facts, id, limit };
         let mut writer = Writer::new(sink, &head, drains)
             .map_err(|error| Error::Output(self.recording.to_owned(), error))?;
+        // Here: an application that ends in one has a recording that says so.
+        for seat in &mut seats {
+            seat.body.start();
+            process::end_if_forked();
+        }
 
         let gate = Gate::default();
         let real_time: Vec<Hand> = (0..actors.len() + probes.len()).map(|_| Hand::default()).collect();
@@ -148,7 +150,7 @@ impl<'p> Play<'p> {
             let gathered = self
                 .gather(threads, actors, probes, &real_time, &gate)
                 .map(|gathered| joins = gathered)
-                .and_then(|()| self.all_ready(&real_time, &gate));
+                .and_then(|()| self.all_ready(&real_time, &gate, &mut writer));
             if let Err(error) = gathered {
                 self.control.stop();
                 gate.call_off();
@@ -246,7 +248,9 @@ impl<'p> Play<'p> {
             }
             orderly &= self.finish(joins, observer);
             for seat in &mut seats {
-                if let Err(error) = seat.end() {
+                let ended = seat.end();
+                process::end_if_forked();
+                if let Err(error) = ended {
                     observer.unfinished(&self.plan.tasks[seat.task].name, &*error);
                     orderly = false;
                 }
@@ -307,7 +311,7 @@ impl<'p> Play<'p> {
     }
 
     /// Waits until all real-time threads stand at the gate, at their stations.
-    fn all_ready(&self, hands: &[Hand], gate: &Gate) -> Result<(), Error> {
+    fn all_ready<W: Sink>(&self, hands: &[Hand], gate: &Gate, writer: &mut Writer<W>) -> Result<(), Error> {
         let expected = u32::try_from(hands.len()).unwrap_or(u32::MAX);
         let give_up_ns = clock::monotonic_ns().saturating_add(GATHER_NS);
         loop {
@@ -315,6 +319,7 @@ impl<'p> Play<'p> {
             if gate.gathered(expected, now_ns.saturating_add(ROUND_NS)) >= expected {
                 break;
             }
+            self.last_if_ending(writer);
             if self.control.stopping() {
                 return Err(Error::Thread("a task ended before release 0".to_owned()));
             }
@@ -341,6 +346,7 @@ impl<'p> Play<'p> {
             }
             orderly = false;
         }
+        process::end_if_forked();
         orderly
     }
 
@@ -363,6 +369,7 @@ impl<'p> Play<'p> {
                 let seat = interrupt::Seat::take();
                 hand.tid.store(thread::tid(), Ordering::Release);
                 body.start();
+                process::end_if_forked();
                 self.take_station(station, hand);
                 if let Some(origin_ns) = gate.wait() {
                     let stage = Stage::new(scope, scribe, self.control, timing, origin_ns).on(seat);
@@ -423,6 +430,7 @@ impl<'p> Play<'p> {
                 hand.lent.store(thread::tid(), Ordering::Release);
             }
             run(&mut Context { control: self.control, scribe });
+            process::end_if_forked();
         });
         spawned.map(drop).map_err(|error| Error::Thread(format!("no thread for `{name}`: {error}")))
     }
@@ -471,6 +479,10 @@ impl<'p> Play<'p> {
     /// Empties the rings, and sleeps a little. If the application is ended where it stands, that is the last thing.
     fn round<W: Sink>(&self, writer: &mut Writer<W>) {
         self.empty(writer);
+        if self.control.guardian_is_kept(clock::monotonic_ns()) {
+            // Then the guardian goes on.
+            interrupt::park();
+        }
         std::thread::sleep(std::time::Duration::from_millis(2));
     }
 
@@ -519,6 +531,11 @@ impl<'p> Play<'p> {
                 break;
             }
             let now_ns = clock::monotonic_ns();
+            // Where a job has raised itself above whoever else would see that.
+            if let Some(over) = interrupt::over_limit(now_ns) {
+                self.control.over_limit(over.task);
+                break;
+            }
             let left_ns = end_ns.map_or(u64::MAX, |end| end.saturating_sub(now_ns));
             if left_ns == 0 {
                 self.control.stop_because(Reason::Elapsed);

@@ -11,7 +11,7 @@ use taut_plan::{ClassPlan, OnMissingPrivilege, Plan, Size, ValidPlan};
 use taut_scope::{Block, Scope};
 use taut_sys::account::look_ns;
 use taut_sys::switched::SwitchMark;
-use taut_sys::{crash, interrupt, machine, memory, safe_state, signals, thread};
+use taut_sys::{crash, interrupt, machine, memory, process, safe_state, signals, thread};
 use taut_time::Duration;
 
 use crate::app::App;
@@ -129,7 +129,9 @@ fn booted(
     let (service_scopes, task_scopes) = scopes(plan, &maps)?;
     let bells = flow::bells(plan);
     let mut app = App::new(plan, &maps, control, &service_scopes, &task_scopes, &bells)?;
-    setup(&mut app)?;
+    let set_up = setup(&mut app);
+    process::end_if_forked();
+    set_up?;
     app.check_complete()?;
     let hook = app.rest.take();
     let (parts, dispatch) = app.into_parts()?;

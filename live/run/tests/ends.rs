@@ -101,11 +101,15 @@ impl Receiver<u64> for Takes {
     }
 }
 
-struct Starts;
+/// Its start does what the fault says.
+struct Starts(String);
 
 impl Component for Starts {
     fn start(&mut self) {
         eprintln!("running");
+        if self.0 == "start-exit" {
+            std::process::exit(0);
+        }
         hog();
     }
 }
@@ -121,7 +125,7 @@ fn main() {
     if let Ok(kind) = std::env::var("TAUT_FAULT") {
         return application(kind);
     }
-    let tests: [(&str, fn()); 16] = [
+    let tests: [(&str, fn()); 17] = [
         ("without_a_fault_it_ends_in_order", without_a_fault_it_ends_in_order),
         ("a_job_ends_with_the_time_that_was_asked_for", a_job_ends_with_the_time_that_was_asked_for),
         (
@@ -131,6 +135,7 @@ fn main() {
         ("stop_app_ends_in_order_after_a_job_that_returns", stop_app_ends_in_order_after_a_job_that_returns),
         ("stop_app_ends_a_job_that_does_not_return", stop_app_ends_a_job_that_does_not_return),
         ("a_start_that_does_not_return_ends_at_a_signal", a_start_that_does_not_return_ends_at_a_signal),
+        ("a_start_that_calls_exit_has_a_recording", a_start_that_calls_exit_has_a_recording),
         ("a_crash_says_who_and_keeps_its_signal", a_crash_says_who_and_keeps_its_signal),
         ("a_job_told_to_end_has_a_limit", a_job_told_to_end_has_a_limit),
         (
@@ -193,8 +198,8 @@ fn application(kind: String) {
     let duration = std::env::var("TAUT_FOR").ok().map(|text| text.parse::<Duration>().unwrap());
     let (unwritten, panics) = (kind == "file-limit", kind == "late-panic");
     let outcome = app::run(&tables, duration, |app| {
-        if kind == "start" {
-            return app.task("tick", |_| Ok(Starts));
+        if kind.starts_with("start") {
+            return app.task("tick", |_| Ok(Starts(kind)));
         }
         let mut sends = None;
         match with.as_str() {
@@ -282,6 +287,8 @@ struct Ended {
     said: String,
     took: Span,
     records: Vec<Record>,
+    /// Whether there is a recording, be it of nothing.
+    whole: bool,
 }
 
 impl Ended {
@@ -387,9 +394,10 @@ impl Run<'_> {
                 let took = begun.elapsed();
                 stderr.read_to_string(&mut said).unwrap();
                 let recorded = std::fs::read(folder.path().join("out").join(RECORDING)).unwrap_or_default();
-                let records =
-                    taut_event::file::Run::from_bytes(&recorded).map_or(Vec::new(), |run| run.records);
-                return Ok(Ended { status, said, took, records });
+                let run = taut_event::file::Run::from_bytes(&recorded);
+                let whole = run.is_ok();
+                let records = run.map_or(Vec::new(), |run| run.records);
+                return Ok(Ended { status, said, took, records, whole });
             }
             if begun.elapsed() > Span::from_secs(8 + self.more_s) {
                 child.kill().unwrap();
@@ -461,6 +469,17 @@ fn a_start_that_does_not_return_ends_at_a_signal() {
     for executor in EXECUTORS {
         let ended = end("start", executor, "run-on", None, &[(signals::SIGTERM, 10)]);
         assert_eq!(ended.status.code(), Some(4), "{}", ended.said);
+    }
+}
+
+/// Who looks at it is told, or at least that nothing ran: of a dispatched task the main thread, which records, is who called.
+fn a_start_that_calls_exit_has_a_recording() {
+    for executor in EXECUTORS {
+        let ended = end("start-exit", executor, "run-on", Some("10s"), &[]);
+        assert_eq!(ended.status.code(), Some(4), "{}", ended.said);
+        assert!(ended.whole, "{executor}: {}", ended.said);
+        let meant = if executor == "native" { Ending::Left } else { Ending::Unrecorded };
+        assert_eq!(ended.ending(), meant, "{}", ended.said);
     }
 }
 

@@ -229,6 +229,8 @@ fn at_an_end_in_order() {
             end("none", executor, "run-on", "", None, &[(signals::SIGTERM, 10)]),
             end("none", executor, "run-on", "", None, &[(signals::SIGINT, 10)]),
             end("none", executor, "run-on", "", None, &[(signals::SIGHUP, 10)]),
+            // What a terminal sends who writes to it in the background (SIGTTOU) would stop the process.
+            end("none", executor, "run-on", "", None, &[(22, 10), (signals::SIGTERM, 30)]),
         ];
         for ended in ends {
             ended.rested();
@@ -268,10 +270,10 @@ fn at_a_crash() {
 }
 
 /// Faults that somebody sends, and what has no handler: SIGQUIT, SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGUSR1, SIGSEGV, SIGUSR2,
-/// SIGALRM, SIGXCPU, SIGSYS.
+/// SIGALRM, SIGXCPU, SIGSYS, the first and the last of those that have no name.
 fn at_a_signal_that_ends_a_process() {
     for executor in EXECUTORS {
-        for number in [3, 4, 5, 7, 8, 10, 11, 12, 14, 24, 31] {
+        for number in [3, 4, 5, 7, 8, 10, 11, 12, 14, 24, 31, 34, 64] {
             let ended = end("none", executor, "run-on", "", Some("10s"), &[(number, 10)]);
             ended.rested();
             assert_eq!(ended.status.signal(), Some(number), "{ended:?}");

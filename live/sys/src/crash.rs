@@ -28,6 +28,10 @@ const SENT: [i32; 10] = [
     libc::SIGUSR2,
 ];
 
+/// What asks a process to end. Threads of the runtime have these blocked, and the guardian awaits them; but code of others may
+/// unblock them in its thread, where the kernel then delivers them.
+const ASKED: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+
 /// Who is told; 0: nobody.
 static GUARDIAN: AtomicI32 = AtomicI32::new(0);
 /// In which process: one that it forks is on its own.
@@ -73,11 +77,16 @@ pub fn tell_me(patience_ns: u64) -> Result {
     for signal in CRASHES {
         handle(signal, on_crash)?;
     }
-    for signal in SENT {
-        // What the application does itself with it stays.
-        if is_default(signal)? {
-            handle(signal, on_sent)?;
-        }
+    // What the application does itself with it stays.
+    let handle_default = |signal: i32, handler: Handler| match is_default(signal)? {
+        true => handle(signal, handler),
+        false => Ok(()),
+    };
+    for signal in SENT.into_iter().chain(libc::SIGRTMIN()..=libc::SIGRTMAX()) {
+        handle_default(signal, on_sent)?;
+    }
+    for signal in ASKED {
+        handle_default(signal, on_asked)?;
     }
     Ok(())
 }
@@ -90,7 +99,9 @@ fn is_default(signal: i32) -> Result<bool> {
     Ok(action.sa_sigaction == libc::SIG_DFL)
 }
 
-fn handle(signal: i32, handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void)) -> Result {
+type Handler = extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void);
+
+fn handle(signal: i32, handler: Handler) -> Result {
     // SAFETY: zero is a value of all fields.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
@@ -196,6 +207,23 @@ extern "C" fn on_sent(signal: i32, _about: *mut libc::siginfo_t, _context: *mut 
     }
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = errno };
+}
+
+extern "C" fn on_asked(signal: i32, about: *mut libc::siginfo_t, _context: *mut libc::c_void) {
+    let (tid, guardian) = (thread::tid(), GUARDIAN.load(Ordering::Acquire));
+    if guardian == 0 || is_forked() {
+        by_default(signal, tid);
+        return;
+    }
+    // SAFETY: the C library's, of the calling thread; and what the kernel gives a handler with SA_SIGINFO. As if it had been sent
+    // to the guardian, with who sent it; the kernel lets a thread say so of a queued signal alone.
+    unsafe {
+        let errno = *libc::__errno_location();
+        let mut about = *about;
+        about.si_code = libc::SI_QUEUE;
+        libc::syscall(libc::SYS_rt_tgsigqueueinfo, libc::getpid(), guardian, signal, &raw mut about);
+        *libc::__errno_location() = errno;
+    }
 }
 
 extern "C" fn on_exit() {

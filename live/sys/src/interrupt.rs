@@ -6,7 +6,9 @@
 //!
 //! A thread that enrols has a [`Seat`]: there it says which job it runs, and there the signal's handler notes where it stood.
 
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::fmt;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::clock::timespec;
 use crate::error::check;
@@ -14,8 +16,10 @@ use crate::{Result, futex, process, signals, thread};
 
 /// Ignored by default, so one that comes before [`allow`] or after the end does no harm.
 pub(crate) const SIGNAL: i32 = libc::SIGURG;
-/// Threads that can be enrolled at once.
+/// Places that are made at once.
 const PLACES: usize = 512;
+/// How often, beyond the first ones: more threads than Linux gives a process by default.
+const CHUNKS: usize = 64;
 /// Addresses of the program that are noted from a thread's stack.
 const TRAIL: usize = 4;
 /// How far up the stack they are looked for.
@@ -51,9 +55,15 @@ struct Place {
     trail: [AtomicUsize; TRAIL],
 }
 
-static ALL: [Place; PLACES] = [const { Place::new() }; PLACES];
-/// Until when each thread's job has to be done.
-static LIMITS: [AtomicU64; PLACES] = [const { AtomicU64::new(NEVER) }; PLACES];
+/// Places, and beside each until when its thread's job has to be done.
+struct Chunk {
+    places: [Place; PLACES],
+    limits: [AtomicU64; PLACES],
+}
+
+static FIRST: Chunk = Chunk::new();
+/// Made for threads for which the ones before have no room, and never given back: handlers look at them.
+static MORE: [AtomicPtr<Chunk>; CHUNKS] = [const { AtomicPtr::new(ptr::null_mut()) }; CHUNKS];
 /// Places from here on have never been used.
 static USED: AtomicUsize = AtomicUsize::new(0);
 /// From now on the handler does not return.
@@ -61,6 +71,54 @@ static PARK: AtomicBool = AtomicBool::new(false);
 /// Nobody wakes this.
 static FOR_EVER: AtomicU32 = AtomicU32::new(0);
 static TEXT: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+
+impl Chunk {
+    const fn new() -> Self {
+        Self { places: [const { Place::new() }; PLACES], limits: [const { AtomicU64::new(NEVER) }; PLACES] }
+    }
+
+    /// The one that place `at` is in, if it has been made.
+    fn of(at: usize) -> Option<&'static Self> {
+        let Some(more) = (at / PLACES).checked_sub(1) else { return Some(&FIRST) };
+        // SAFETY: null, or leaked whole before it was stored with Release.
+        unsafe { MORE.get(more)?.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// As [`Chunk::of`], and makes it. For boot.
+    fn made(at: usize) -> Option<&'static Self> {
+        if let Some(there) = Self::of(at) {
+            return Some(there);
+        }
+        // In place: a thread's stack may be as small.
+        let new = Box::<Self>::new_zeroed();
+        // SAFETY: atomic integers and booleans, for which zero is a value.
+        let new = unsafe { new.assume_init() };
+        for limit in &new.limits {
+            limit.store(NEVER, Ordering::Relaxed);
+        }
+        let new = Box::into_raw(new);
+        let more = MORE.get(at / PLACES - 1);
+        let first = more.is_some_and(|more| {
+            more.compare_exchange(ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        });
+        if !first {
+            // SAFETY: from `into_raw` above, and nobody else has it.
+            drop(unsafe { Box::from_raw(new) });
+        }
+        Self::of(at)
+    }
+}
+
+/// The place of a number below [`USED`].
+fn place(at: usize) -> &'static Place {
+    // It is made before its number is used.
+    &Chunk::of(at).unwrap_or(&FIRST).places[at % PLACES]
+}
+
+/// All that have been used.
+fn places() -> impl Iterator<Item = &'static Place> {
+    (0..USED.load(Ordering::Acquire)).map(place)
+}
 
 impl Place {
     const fn new() -> Self {
@@ -85,10 +143,35 @@ impl Place {
 /// A thread's place among those that can be parked; given up when it is dropped.
 #[derive(Debug)]
 pub struct Seat {
-    place: Option<usize>,
+    held: Option<Held>,
     /// On which its handlers run: a crash may be that its own stack is used up. The standard library's is as small as the
     /// processor's registers allow.
     _stack: Option<HandlerStack>,
+}
+
+/// A place that a thread has.
+struct Held {
+    at: usize,
+    place: &'static Place,
+    limit: &'static AtomicU64,
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Held({})", self.at)
+    }
+}
+
+impl Held {
+    /// The first free place, for the thread `tid`.
+    fn take(tid: i32) -> Option<Self> {
+        (0..PLACES * (1 + CHUNKS)).find_map(|at| {
+            let chunk = Chunk::made(at)?;
+            let (place, limit) = (&chunk.places[at % PLACES], &chunk.limits[at % PLACES]);
+            let taken = place.tid.compare_exchange(0, tid, Ordering::AcqRel, Ordering::Relaxed);
+            taken.is_ok().then_some(Self { at, place, limit })
+        })
+    }
 }
 
 /// Bytes of a stack for handlers.
@@ -126,7 +209,7 @@ impl Drop for HandlerStack {
 }
 
 impl Seat {
-    /// The calling thread's, which gets the signal from now on. For boot. If there are too many it has no place: it can be
+    /// The calling thread's, which gets the signal from now on. For boot. With more than 33,280 at once it has no place: it can be
     /// sent signals, and is not parked.
     pub fn take() -> Self {
         Self::of(false)
@@ -144,80 +227,81 @@ impl Seat {
         }
         let _ = signals::unblock(&[SIGNAL]);
         let tid = thread::tid();
-        let free =
-            |place: &Place| place.tid.compare_exchange(0, tid, Ordering::AcqRel, Ordering::Relaxed).is_ok();
-        let at = ALL.iter().position(free);
-        if let Some(at) = at {
+        let held = Held::take(tid);
+        if let Some(Held { at, place, .. }) = held {
             let (low, size) = thread::stack().unwrap_or_default();
-            ALL[at].low.store(low, Ordering::Relaxed);
-            ALL[at].high.store(low.saturating_add(size), Ordering::Relaxed);
-            for unset in [&ALL[at].noted, &ALL[at].parked, &ALL[at].alone] {
+            place.low.store(low, Ordering::Relaxed);
+            place.high.store(low.saturating_add(size), Ordering::Relaxed);
+            for unset in [&place.noted, &place.parked, &place.alone] {
                 unset.store(false, Ordering::Relaxed);
             }
-            ALL[at].apart.store(apart, Ordering::Relaxed);
-            ALL[at].resource.store(0, Ordering::Relaxed);
-            ALL[at].own.store(own(), Ordering::Release);
+            place.apart.store(apart, Ordering::Relaxed);
+            place.resource.store(0, Ordering::Relaxed);
+            place.own.store(own(), Ordering::Release);
             USED.fetch_max(at + 1, Ordering::AcqRel);
         }
-        Self { place: at, _stack: HandlerStack::take() }
+        Self { held, _stack: HandlerStack::take() }
     }
 
     /// Of no thread: what is said of its jobs is lost.
     pub const fn none() -> Self {
-        Self { place: None, _stack: None }
+        Self { held: None, _stack: None }
     }
 
     /// A job begins, which has to be done at an instant, or [`NEVER`]. *Real-time*: two stores.
     #[inline]
     pub fn begin(&self, task: u16, number: u64, limit_ns: u64) {
-        if let Some(at) = self.place {
+        if let Some(Held { place, limit, .. }) = self.held {
             let number = (number + 1) & ((1 << NUMBER_BITS) - 1);
-            ALL[at].job.store(u64::from(task) << NUMBER_BITS | number, Ordering::Relaxed);
-            LIMITS[at].store(limit_ns, Ordering::Release);
+            place.job.store(u64::from(task) << NUMBER_BITS | number, Ordering::Relaxed);
+            limit.store(limit_ns, Ordering::Release);
         }
     }
 
-    /// It is done. *Real-time*: two stores.
+    /// It is done. In a child of `fork`, which has come here out of its parent's job, the process ends. *Real-time*: two stores and
+    /// a load.
     #[inline]
     pub fn end(&self) {
-        if let Some(at) = self.place {
-            LIMITS[at].store(NEVER, Ordering::Relaxed);
-            ALL[at].job.store(0, Ordering::Relaxed);
+        process::end_if_forked();
+        if let Some(Held { place, limit, .. }) = self.held {
+            limit.store(NEVER, Ordering::Relaxed);
+            place.job.store(0, Ordering::Relaxed);
         }
     }
 
     /// The job asks for a resource; what was said before, for [`Seat::resource_as_before`]. *Real-time*: a load and a store.
     #[inline]
     pub fn asks_for(&self, resource: u16) -> u32 {
-        let Some(at) = self.place else { return 0 };
-        let before = ALL[at].resource.load(Ordering::Relaxed);
-        ALL[at].resource.store(AWAITED | (u32::from(resource) + 1), Ordering::Relaxed);
+        let Some(Held { place, .. }) = self.held else { return 0 };
+        let before = place.resource.load(Ordering::Relaxed);
+        place.resource.store(AWAITED | (u32::from(resource) + 1), Ordering::Relaxed);
         before
     }
 
     /// The job has a resource. *Real-time*: a store.
     #[inline]
     pub fn has(&self, resource: u16) {
-        if let Some(at) = self.place {
-            ALL[at].resource.store(u32::from(resource) + 1, Ordering::Relaxed);
+        if let Some(Held { place, .. }) = self.held {
+            place.resource.store(u32::from(resource) + 1, Ordering::Relaxed);
         }
     }
 
     /// The job has what it had before [`Seat::asks_for`]. *Real-time*: a store.
     #[inline]
     pub fn resource_as_before(&self, before: u32) {
-        if let Some(at) = self.place {
-            ALL[at].resource.store(before, Ordering::Relaxed);
+        if let Some(Held { place, .. }) = self.held {
+            place.resource.store(before, Ordering::Relaxed);
         }
     }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.end();
-        if let Some(at) = self.place {
-            ALL[at].own.store(0, Ordering::Release);
-            ALL[at].tid.store(0, Ordering::Release);
+        if let Some(Held { place, limit, .. }) = self.held {
+            limit.store(NEVER, Ordering::Relaxed);
+            place.job.store(0, Ordering::Relaxed);
+            place.own.store(0, Ordering::Release);
+            place.tid.store(0, Ordering::Release);
         }
     }
 }
@@ -233,11 +317,11 @@ pub struct Running {
 }
 
 impl Running {
-    fn of(place: usize) -> Option<Self> {
-        let job = ALL[place].job.load(Ordering::Relaxed);
+    fn of(at: usize) -> Option<Self> {
+        let job = place(at).job.load(Ordering::Relaxed);
         let number = job & ((1 << NUMBER_BITS) - 1);
         let task = u16::try_from(job >> NUMBER_BITS).unwrap_or(u16::MAX);
-        (job != 0).then(|| Self { place, task, number: number.wrapping_sub(1) })
+        (job != 0).then(|| Self { place: at, task, number: number.wrapping_sub(1) })
     }
 
     /// Whether it still does.
@@ -247,19 +331,19 @@ impl Running {
 
     /// The resource that the job had or asked for last, and whether it has it: the innermost one.
     pub fn resource(&self) -> Option<(u16, bool)> {
-        let word = ALL[self.place].resource.load(Ordering::Relaxed);
+        let word = place(self.place).resource.load(Ordering::Relaxed);
         let number = u16::try_from((word & !AWAITED).checked_sub(1)?).ok()?;
         Some((number, word & AWAITED == 0))
     }
 
     /// Ends the call in which its thread is, if it is in one.
     pub fn interrupt(&self) {
-        send(ALL[self.place].tid.load(Ordering::Acquire));
+        send(place(self.place).tid.load(Ordering::Acquire));
     }
 
     /// Where its thread was when the signal last came.
     pub fn stood(&self) -> Option<Stood> {
-        let place = &ALL[self.place];
+        let place = place(self.place);
         let offset = |address: usize| {
             address.checked_sub(TEXT[0].load(Ordering::Relaxed)).filter(|_| is_text(address))
         };
@@ -291,8 +375,11 @@ pub fn running() -> impl Iterator<Item = Running> {
 /// A job that is not done at its limit. *Real-time*: as [`running`].
 pub fn over_limit(now_ns: u64) -> Option<Running> {
     let used = USED.load(Ordering::Acquire);
-    let at = LIMITS[..used].iter().position(|limit| limit.load(Ordering::Acquire) <= now_ns)?;
-    Running::of(at)
+    (0..used).step_by(PLACES).find_map(|first| {
+        let limits = &Chunk::of(first)?.limits[..PLACES.min(used - first)];
+        let at = limits.iter().position(|limit| limit.load(Ordering::Acquire) <= now_ns)?;
+        Running::of(first + at)
+    })
 }
 
 /// Every thread that is enrolled, but for the one apart, stays in the signal's handler from now on, for ever: the process is about
@@ -300,7 +387,7 @@ pub fn over_limit(now_ns: u64) -> Option<Running> {
 pub fn park() -> bool {
     PARK.store(true, Ordering::SeqCst);
     let mut all = true;
-    for place in &ALL[..USED.load(Ordering::Acquire)] {
+    for place in places() {
         let tid = place.tid.load(Ordering::Acquire);
         let stays = place.parked.load(Ordering::Acquire) || place.apart.load(Ordering::Relaxed);
         if tid != 0 && !stays {
@@ -313,8 +400,7 @@ pub fn park() -> bool {
 
 /// One thread that is enrolled stays in the signal's handler from now on, for ever.
 pub(crate) fn park_one(tid: i32) {
-    let mut places = ALL[..USED.load(Ordering::Acquire)].iter();
-    if let Some(place) = places.find(|place| place.tid.load(Ordering::Acquire) == tid) {
+    if let Some(place) = places().find(|place| place.tid.load(Ordering::Acquire) == tid) {
         place.alone.store(true, Ordering::SeqCst);
         send(tid);
     }
@@ -371,7 +457,7 @@ fn mine() -> Option<&'static Place> {
     let (tid, own) = (thread::tid(), own());
     let is_mine =
         |place: &&Place| place.own.load(Ordering::Acquire) == own && place.tid.load(Ordering::Relaxed) == tid;
-    ALL[..USED.load(Ordering::Acquire)].iter().find(is_mine)
+    places().find(is_mine)
 }
 
 fn note(place: &Place, context: *mut libc::c_void) {
@@ -424,6 +510,7 @@ fn registers(context: *mut libc::c_void) -> (usize, usize, isize) {
 /// # Errors
 /// None is expected.
 pub fn allow() -> Result {
+    process::notice_forks();
     let [low, high] = process::program_text();
     TEXT[0].store(low, Ordering::Relaxed);
     TEXT[1].store(high, Ordering::Relaxed);
@@ -525,6 +612,46 @@ mod tests {
         });
     }
 
+    /// As threads of their own: which has a place, and that it is parked, is the same for the last one.
+    #[test]
+    fn a_thread_beyond_the_first_places_has_one_too() {
+        allow().unwrap();
+        let threads = PLACES + 1;
+        let (taken, go_on) = (std::sync::Barrier::new(threads + 1), AtomicBool::new(true));
+        std::thread::scope(|scope| {
+            let mut last = None;
+            for number in 0..threads {
+                let (taken, go_on) = (&taken, &go_on);
+                let work = move || {
+                    let seat = Seat::take();
+                    let at = seat.held.as_ref().unwrap().at;
+                    if at >= PLACES {
+                        seat.begin(3, number as u64, 0);
+                    }
+                    taken.wait();
+                    while go_on.load(Ordering::Acquire) {
+                        std::thread::sleep(std::time::Duration::from_millis(1));
+                    }
+                    at
+                };
+                let builder = std::thread::Builder::new().stack_size(64 << 10);
+                last = Some(builder.spawn_scoped(scope, work).unwrap());
+            }
+            taken.wait();
+            let over = running().find(|running| running.task == 3).unwrap();
+            assert!(over.place >= PLACES);
+            let stood = loop {
+                over.interrupt();
+                if let Some(stood) = over.stood() {
+                    break stood;
+                }
+            };
+            go_on.store(false, Ordering::Release);
+            assert!(stood.offset.is_some() || stood.in_call, "{stood:?}");
+            last.unwrap().join().unwrap();
+        });
+    }
+
     /// The place of a thread that has ended is not that of another one to which the kernel gives its id.
     #[test]
     fn a_stack_that_is_gone_is_not_looked_at() {
@@ -536,7 +663,7 @@ mod tests {
                 while !told.load(Ordering::Acquire) {
                     std::hint::spin_loop();
                 }
-                let place = &ALL[place.load(Ordering::Relaxed)];
+                let place = super::place(place.load(Ordering::Relaxed));
                 let tid = place.tid.swap(thread::tid(), Ordering::AcqRel);
                 // It is sent to this thread, and comes before the call returns.
                 send(thread::tid());
@@ -544,7 +671,7 @@ mod tests {
                 place.noted.load(Ordering::Acquire)
             });
             let kept = scope.spawn(Seat::take).join().unwrap();
-            place.store(kept.place.unwrap(), Ordering::Relaxed);
+            place.store(kept.held.as_ref().unwrap().at, Ordering::Relaxed);
             told.store(true, Ordering::Release);
             assert!(!next.join().unwrap(), "another thread's stack was looked at");
             drop(kept);

@@ -4,9 +4,49 @@
 //! Identity, capabilities and limits of this process and its neighbours.
 
 use std::ffi::CString;
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::{check, check_size};
 use crate::{Error, Result};
+
+/// Whether this process is a child of `fork`, out of a process that has called [`notice_forks`].
+static FORKED: AtomicBool = AtomicBool::new(false);
+
+/// Children of `fork` know from now on that they are.
+pub fn notice_forks() {
+    static NOTICED: Once = Once::new();
+    extern "C" fn in_child() {
+        FORKED.store(true, Ordering::Relaxed);
+    }
+    // There is no such call.
+    if cfg!(miri) {
+        return;
+    }
+    NOTICED.call_once(|| {
+        // SAFETY: a function of ours that touches an atomic, does not unwind, and stays as long as the process.
+        let _ = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+    });
+}
+
+/// Ends a child of `fork`: for where code of the application returns. The child has one thread of an application whose others
+/// are its parent's, and would write to what has one writer. *Real-time*: a load.
+#[inline]
+pub fn end_if_forked() {
+    #[cold]
+    fn end() -> ! {
+        let _ = crate::terminal::tell(
+            "taut: a child of fork returned to the runtime, which is its parent's; it ends (`exec` or `_exit` in it)\n",
+        );
+        exit_now(EXIT_FORKED)
+    }
+    if FORKED.load(Ordering::Relaxed) {
+        end();
+    }
+}
+
+/// The exit code of such a child.
+const EXIT_FORKED: i32 = 4;
 
 /// This process's id.
 pub fn pid() -> u32 {

@@ -28,12 +28,12 @@ fn is_ignored(signal: i32) -> bool {
 }
 
 /// A pipe that nobody reads any more, and a file that has reached its limit, are errors of the call that writes from now on,
-/// and end nothing.
+/// and end nothing; and a terminal takes what a process in its background writes (`stty tostop`), which stops no process.
 ///
 /// # Errors
 /// None is expected.
 pub fn write_errors_only() -> Result {
-    for signal in [libc::SIGPIPE, libc::SIGXFSZ] {
+    for signal in [libc::SIGPIPE, libc::SIGXFSZ, libc::SIGTTOU] {
         // SAFETY: to ignore it runs no code of ours.
         if unsafe { libc::signal(signal, libc::SIG_IGN) } == libc::SIG_ERR {
             return Err(Error::last("signal"));

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Code of the application, or of a library in it, takes from the runtime what that ends by: signals, priority, the process
+//! itself, the reader of what it says. It ends all the same, with outputs at rest, and says why. Each in a process of its own,
+//! whose fault `TAUT_FAULT` chooses and whose executor `TAUT_EXECUTOR`. What loops has a limit of its own.
+#![allow(clippy::unwrap_used, clippy::print_stderr, clippy::print_stdout, reason = "test code")]
+#![expect(unsafe_code, reason = "what foreign code may do")]
+
+mod app;
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration as Span, Instant};
+
+use app::each;
+use taut_event::{Ending, Record};
+use taut_run::RECORDING;
+use taut_sys::thread;
+use taut_time::Duration;
+
+const TICK: &str = "[tasks.tick]\narrival = { periodic = \"20ms\" }\ndeadline = \"20ms\"\n\
+     wcet = { value = \"50us\", source = \"guess\" }\ncore = 0\npriority = 50\n";
+const EXECUTORS: [&str; 2] = ["native", "dispatched"];
+
+/// Computes; ends by itself, so that a test that fails leaves no hog behind.
+fn hog(limit: Span) {
+    let begun = Instant::now();
+    while begun.elapsed() < limit {
+        std::hint::spin_loop();
+    }
+}
+
+/// The calling thread gets every signal.
+fn unmask() {
+    // SAFETY: an empty set, for which zero is a value; the old one is not asked for.
+    unsafe {
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut none);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
+    }
+}
+
+/// Sends it to the calling thread.
+fn raise(signal: i32) {
+    // SAFETY: plain integers.
+    unsafe { libc::raise(signal) };
+}
+
+/// What the tenth job does.
+fn fault(kind: &str) {
+    match kind {
+        "unmask" => {
+            unmask();
+            raise(libc::SIGTERM);
+        }
+        "unmask-twice" => {
+            unmask();
+            raise(libc::SIGTERM);
+            hog(Span::from_millis(200));
+            raise(libc::SIGTERM);
+            hog(Span::from_secs(3));
+        }
+        "take-signal" => {
+            // SAFETY: to ignore it runs no code.
+            unsafe { libc::signal(libc::SIGURG, libc::SIG_IGN) };
+            hog(Span::from_secs(3));
+        }
+        "fork" => {
+            // SAFETY: the child goes on in this function; by its alarm it ends in any case.
+            unsafe {
+                if libc::fork() == 0 {
+                    libc::alarm(4);
+                }
+            }
+        }
+        "above" => {
+            let _ = thread::set_fifo(99);
+            hog(Span::from_secs(4));
+        }
+        "panic" => panic!("nobody reads this"),
+        _ => {}
+    }
+}
+
+/// Signals of the application are blocked before it has threads, so this is no test of a harness that has some.
+fn main() {
+    if let Ok(kind) = std::env::var("TAUT_FAULT") {
+        return application(kind);
+    }
+    let tests: [(&str, fn()); 5] = [
+        ("who_unblocks_a_signal_does_not_end_the_process", who_unblocks_a_signal_does_not_end_the_process),
+        ("who_takes_the_runtimes_signal_is_parked", who_takes_the_runtimes_signal_is_parked),
+        ("a_child_of_fork_does_not_go_on_as_its_parent", a_child_of_fork_does_not_go_on_as_its_parent),
+        ("a_job_above_the_guardian_ends", a_job_above_the_guardian_ends),
+        ("a_panic_whose_message_nobody_reads_is_a_panic", a_panic_whose_message_nobody_reads_is_a_panic),
+    ];
+    println!("\nrunning {} tests", tests.len());
+    for (name, test) in tests {
+        test();
+        println!("test {name} ... ok");
+    }
+    println!("\ntest result: ok. {} passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n", tests.len());
+}
+
+/// The application, in its own process.
+fn application(kind: String) {
+    let variable = |name| std::env::var(name).unwrap_or_default();
+    let (executor, overrun, folder) =
+        (variable("TAUT_EXECUTOR"), variable("TAUT_OVERRUN"), variable("TAUT_FOLDER"));
+    if kind == "above" {
+        thread::set_affinity(&[0]).unwrap();
+    }
+    taut_run::tell_panics();
+    let tables = format!("executor = \"{executor}\"\n{TICK}on-overrun = \"{overrun}\"\n");
+    let duration = std::env::var("TAUT_FOR").ok().map(|text| text.parse::<Duration>().unwrap());
+    let mut rested = File::create(Path::new(&folder).join("rested")).unwrap();
+    let outcome = app::run_of("safe-state = \"50ms\"\n", &tables, duration, |app| {
+        app.safe_state(move || rested.write_all(b"1").unwrap())?;
+        app.task("tick", |_| {
+            Ok(each(move |job| {
+                if job.number() == 10 {
+                    let _ = taut_run::tell("running\n");
+                    fault(&kind);
+                }
+                Ok(())
+            }))
+        })
+    });
+    let orderly = outcome.ending.is_ok_and(|ending| ending.orderly);
+    std::process::exit(if orderly { 0 } else { 4 });
+}
+
+#[derive(Debug)]
+struct Ended {
+    status: ExitStatus,
+    said: String,
+    ending: Ending,
+    /// How often outputs were brought to rest.
+    rested: usize,
+    /// Until nobody had its stderr any more.
+    took: Span,
+}
+
+/// How the application is run.
+#[derive(Clone, Copy)]
+struct Run<'r> {
+    kind: &'r str,
+    executor: &'r str,
+    overrun: &'r str,
+    length: Option<&'r str>,
+    /// What it says finds no room.
+    unread: bool,
+}
+
+impl Run<'_> {
+    /// With a policy that ends it, an earlier job may be late by a machine that stands still, and end it before: then again.
+    fn end(self) -> Ended {
+        let reached = |ended: &Ended| self.unread || ended.said.contains("running");
+        (0..5).map(|_| self.once()).find(reached).unwrap()
+    }
+
+    /// What is not over after 8 s is killed, which fails the test.
+    fn once(self) -> Ended {
+        let Self { kind, executor, overrun, .. } = self;
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.env("TAUT_FAULT", kind).env("TAUT_FOLDER", folder.path());
+        command.env("TAUT_EXECUTOR", executor).env("TAUT_OVERRUN", overrun).env_remove("TAUT_FOR");
+        command.envs(self.length.map(|length| ("TAUT_FOR", length)));
+        command.env("RUST_BACKTRACE", "0").stdout(Stdio::null());
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        if self.unread {
+            fill(&writer);
+        }
+        command.stderr(Stdio::from(std::os::fd::OwnedFd::from(writer)));
+        let mut child = command.spawn().unwrap();
+        // It has an end of the pipe.
+        drop(command);
+        // Above the job, where that is above all else.
+        let _ = thread::set_fifo(98);
+        let begun = Instant::now();
+        let status = loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                break Some(status);
+            }
+            if begun.elapsed() > Span::from_secs(8) {
+                child.kill().unwrap();
+                child.wait().unwrap();
+                break None;
+            }
+            std::thread::sleep(Span::from_millis(2));
+        };
+        let _ = thread::set_other();
+        let mut said = String::new();
+        if !self.unread {
+            reader.read_to_string(&mut said).unwrap();
+        }
+        let took = begun.elapsed();
+        let status = status.unwrap_or_else(|| panic!("{kind} {executor} {overrun}: does not end: {said}"));
+        let recorded = std::fs::read(folder.path().join("out").join(RECORDING)).unwrap_or_default();
+        let records: Vec<Record> =
+            taut_event::file::Run::from_bytes(&recorded).map_or(Vec::new(), |run| run.records);
+        let rested = std::fs::read(folder.path().join("rested")).unwrap().len();
+        Ended { status, said, ending: Ending::of(&records), rested, took }
+    }
+}
+
+/// Leaves no room in a pipe.
+fn fill(mut pipe: impl Write + AsFd) {
+    let (fd, whole) = (pipe.as_fd().as_raw_fd(), [0; 4096]);
+    // SAFETY: the descriptor is open, the flags are integers.
+    let flags = |set: i32| assert_eq!(unsafe { libc::fcntl(fd, libc::F_SETFL, set) }, 0);
+    flags(libc::O_NONBLOCK);
+    while pipe.write(&whole).is_ok() {}
+    while pipe.write(&[0]).is_ok() {}
+    flags(0);
+}
+
+/// The kernel gives a signal to any thread that has not blocked it, here to the job's.
+fn who_unblocks_a_signal_does_not_end_the_process() {
+    for executor in EXECUTORS {
+        let run = Run { kind: "unmask", executor, overrun: "run-on", length: None, unread: false };
+        let ended = run.end();
+        assert_eq!((ended.status.code(), ended.rested), (Some(0), 1), "{executor}: {ended:?}");
+        assert_eq!(ended.ending, Ending::Signal(15), "{executor}: {ended:?}");
+        let ended = Run { kind: "unmask-twice", ..run }.end();
+        assert_eq!((ended.status.code(), ended.rested), (Some(4), 1), "{executor}: {ended:?}");
+        assert_eq!(ended.ending, Ending::Again(15), "{executor}: {ended:?}");
+    }
+}
+
+/// SIGURG, by which threads are interrupted and parked: where the job stood is known.
+fn who_takes_the_runtimes_signal_is_parked() {
+    for executor in EXECUTORS {
+        let overrun = "stop-app";
+        let ended = Run { kind: "take-signal", executor, overrun, length: None, unread: false }.end();
+        assert_eq!((ended.status.code(), ended.rested), (Some(4), 1), "{executor}: {ended:?}");
+        assert!(ended.said.contains("task `tick`, job 10: computing"), "{executor}: {ended:?}");
+    }
+}
+
+/// It would write as a second one where there is one writer, and nobody would end it.
+fn a_child_of_fork_does_not_go_on_as_its_parent() {
+    for executor in EXECUTORS {
+        let length = Some("400ms");
+        // Until nobody has the pipe any more, the child neither.
+        let ended = Run { kind: "fork", executor, overrun: "run-on", length, unread: false }.end();
+        assert!(ended.took < Span::from_secs(3), "{executor}: {ended:?}");
+        assert_eq!((ended.status.code(), ended.rested), (Some(0), 1), "{executor}: {ended:?}");
+        assert!(ended.said.contains("a child of fork returned to the runtime"), "{executor}: {ended:?}");
+    }
+}
+
+/// On its only processor, where the guardian would wait for it for ever.
+fn a_job_above_the_guardian_ends() {
+    if thread::set_fifo(1).is_err() || thread::online_cpus().len() < 2 {
+        println!(
+            "skipped: no privilege for priorities, or one processor, on which this test would wait as well"
+        );
+        return;
+    }
+    thread::set_other().unwrap();
+    for executor in EXECUTORS {
+        for (overrun, length) in [("run-on", Some("400ms")), ("stop-app", None)] {
+            let ended = Run { kind: "above", executor, overrun, length, unread: false }.end();
+            assert!(ended.took < Span::from_millis(3_500), "{executor} {overrun}: {ended:?}");
+            assert_eq!((ended.status.code(), ended.rested), (Some(4), 1), "{executor} {overrun}: {ended:?}");
+            assert!(ended.said.contains("task `tick`, job 10: computing"), "{executor}: {ended:?}");
+        }
+    }
+}
+
+fn a_panic_whose_message_nobody_reads_is_a_panic() {
+    for executor in EXECUTORS {
+        let ended = Run { kind: "panic", executor, overrun: "run-on", length: None, unread: true }.end();
+        assert_eq!((ended.status.code(), ended.rested), (Some(4), 1), "{executor}: {ended:?}");
+        assert_eq!(ended.ending, Ending::Panic(0), "{executor}: {ended:?}");
+    }
+}
