@@ -94,3 +94,35 @@ impl Loaded {
         Ok(Self { plan, text })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_refusal_says_which_file_and_why() {
+        let lock = || PathBuf::from("some/taut.lock");
+        let edited = LockError::Version(7);
+        let what = || NotExecuted { what: "a thing".to_owned(), help: "leave it out".to_owned() };
+        let said = [
+            LoadError::Read(lock(), std::io::Error::other("no such thing")),
+            LoadError::Lock(lock(), edited.clone()),
+            LoadError::Stale { lock: lock(), input: PathBuf::from("some/taut.toml") },
+            LoadError::Unproven(lock()),
+            LoadError::NotExecuted(lock(), what()),
+        ]
+        .map(|error| error.to_string());
+        assert_eq!(
+            said,
+            [
+                "cannot read some/taut.lock: no such thing".to_owned(),
+                format!("some/taut.lock: {edited}"),
+                "TAUT0601: some/taut.lock is out of date: some/taut.toml has changed since it was planned; run `taut plan`"
+                    .to_owned(),
+                "some/taut.lock does not keep every deadline, so it is not run; `taut check` shows the guilty line"
+                    .to_owned(),
+                "some/taut.lock asks for a thing, which this version proves and does not run; leave it out".to_owned(),
+            ]
+        );
+    }
+}

@@ -175,3 +175,97 @@ fn directory(plan: &Plan) -> Vec<(String, Vec<Entry>)> {
     };
     plan.clients.iter().map(of_client).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MANIFEST: &str = r#"manifest = 1
+app.name = "boot-maps"
+[platform]
+cores = [0]
+memory = "32MiB"
+on-missing-privilege = "degrade"
+[payloads]
+Word = { type = "u64" }
+[tasks.first]
+arrival = { periodic = "1ms" }
+deadline = "1ms"
+wcet = { value = "50us", source = "guess" }
+[tasks.second]
+arrival = { periodic = "1ms" }
+deadline = "1ms"
+wcet = { value = "50us", source = "guess" }
+[clients.screen]
+[clients.keys]
+[channels.within]
+kind = "state"
+from = "first"
+to = "second"
+payload = "Word"
+[channels.shown]
+kind = "state"
+from = "first"
+to = "screen"
+payload = "Word"
+[channels.typed]
+kind = "state"
+from = "keys"
+to = "first"
+payload = "Word"
+"#;
+
+    fn planned() -> ValidPlan {
+        let source = taut_manifest::Source { name: "taut.toml".to_owned(), text: MANIFEST.to_owned() };
+        let loaded = taut_manifest::load(&source, &[]);
+        let shown = taut_manifest::render(&loaded.diagnostics, &[&source], false, 100);
+        let model = loaded.model.unwrap_or_else(|| panic!("{shown}"));
+        ValidPlan::new(Plan::make(&model, Vec::new()).plan).unwrap()
+    }
+
+    /// Each client has the channels that it writes or reads, and no other one's.
+    #[test]
+    #[cfg_attr(miri, ignore = "slow: a plan is made; nothing in it is unsafe")]
+    fn a_client_s_directory_is_its_channels() {
+        let mut plan = planned().into_plan();
+        let of = |plan: &Plan| {
+            let entries = |entries: Vec<Entry>| {
+                entries.into_iter().map(|entry| (entry.channel, entry.role)).collect::<Vec<_>>()
+            };
+            let mut all =
+                directory(plan).into_iter().map(|(client, of)| (client, entries(of))).collect::<Vec<_>>();
+            all.sort_by(|(one, _), (other, _)| one.cmp(other));
+            all
+        };
+        let keys = ("keys".to_owned(), vec![("typed".to_owned(), Role::Writes)]);
+        let screen = ("screen".to_owned(), vec![("shown".to_owned(), Role::Reads)]);
+        assert_eq!(of(&plan), [keys, screen]);
+        // Tasks that are named as clients are none.
+        for channel in &mut plan.channels {
+            channel.writer.client = false;
+            channel.readers.iter_mut().for_each(|reader| reader.client = false);
+        }
+        assert_eq!(of(&plan), [("keys".to_owned(), vec![]), ("screen".to_owned(), vec![])]);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "calls mmap with MAP_POPULATE")]
+    fn a_plan_with_clients_has_a_segment() {
+        let maps = Maps::take(&planned()).unwrap();
+        assert!(maps.segment().is_some());
+    }
+
+    #[test]
+    fn each_error_says_what_is_wrong() {
+        let system = taut_sys::Error { call: "mmap", errno: 12 };
+        let name = taut_segment::Error::BadName { name: "?".to_owned() };
+        assert_eq!(MapError::System(system).to_string(), format!("cannot take the planned memory: {system}"));
+        let said = name.to_string();
+        assert!(said.contains('?'), "{said}");
+        assert_eq!(MapError::Segment(name).to_string(), said);
+        assert_eq!(
+            MapError::Outside("`words`".to_owned()).to_string(),
+            "taut.lock puts `words` outside of its memory map"
+        );
+    }
+}

@@ -278,4 +278,131 @@ mod tests {
         assert_eq!(most(&[]), 530_000);
         assert_eq!(most(&[[u64::MAX, 1, u64::MAX]]), 1_000_000);
     }
+
+    const MANIFEST: &str = r#"manifest = 1
+app.name = "boot-posture"
+[platform]
+cores = [0, 1]
+memory = "32MiB"
+[servers.s]
+policy = "polling"
+budget = "2ms"
+period = "20ms"
+core = 0
+[tasks.alpha]
+arrival = { periodic = "10ms" }
+deadline = "10ms"
+wcet = { value = "3ms", source = "guess" }
+core = 0
+[tasks.beta]
+arrival = { periodic = "100ms" }
+deadline = "100ms"
+wcet = { value = "1ms", source = "guess" }
+server = "s"
+[tasks.gamma]
+arrival = { periodic = "40ms" }
+deadline = "40ms"
+wcet = { value = "4ms", source = "guess" }
+core = 1
+"#;
+
+    fn planned() -> Plan {
+        let source = taut_manifest::Source { name: "taut.toml".to_owned(), text: MANIFEST.to_owned() };
+        let loaded = taut_manifest::load(&source, &[]);
+        let shown = taut_manifest::render(&loaded.diagnostics, &[&source], false, 100);
+        let model = loaded.model.unwrap_or_else(|| panic!("{shown}"));
+        Plan::make(&model, Vec::new()).plan
+    }
+
+    /// A task in a server is the server's; what is beyond the share is one job of each that runs on the core.
+    #[test]
+    #[cfg_attr(miri, ignore = "slow: a plan is made; nothing in it is unsafe")]
+    fn a_throttle_stops_who_needs_more_than_it_leaves() {
+        let plan = planned();
+        let most = [0, 1].map(|core| most_us(&plan, core, 1_000_000));
+        let beyond = [3_000 + 2_000, 4_000];
+        assert_eq!(most, [0, 1].map(|core| plan.cores[core].utilisation_ppm + beyond[core]));
+        let (needs, period) = (most[0], 1_000_000);
+        assert!(needs > most[1], "{most:?}");
+        assert_eq!(stopped((needs, period), Some(&plan)), None);
+        assert_eq!(stopped((needs + 1, period), Some(&plan)), None);
+        let leaves = |us: u64| {
+            format!("real-time threads may use {us}us of every 1000000us (kernel.sched_rt_runtime_us)")
+        };
+        let less = needs - 1;
+        let why = format!("{}, and core 0 can need {needs}us", leaves(less));
+        assert_eq!(stopped((less, period), Some(&plan)), Some(why));
+        assert_eq!(stopped((needs, period), None), Some(leaves(needs)), "whoever has no plan is told");
+    }
+
+    /// What is lost is what the machine says.
+    #[test]
+    #[cfg_attr(miri, ignore = "reads /proc and calls sched_setscheduler")]
+    fn the_throttle_and_the_priority_are_the_machine_s() {
+        let throttle = machine::rt_throttle().unwrap();
+        let machine = Posture::of_machine();
+        let throttles = machine.lost.iter().filter(|lost| lost.guarantee == Guarantee::Throttle);
+        let said = throttles.map(|lost| lost.why.clone()).collect::<Vec<_>>();
+        assert_eq!(said, Vec::from_iter(throttle.and_then(|throttle| stopped(throttle, None))));
+        let fifo = thread::set_fifo(HIGHEST).is_ok();
+        let _ = thread::set_other();
+        assert_eq!(machine.keeps(Guarantee::Priorities), fifo);
+
+        let plan = planned();
+        let found = Posture::find(&plan);
+        assert_eq!(found.keeps(Guarantee::Priorities), fifo);
+        let stops = throttle.is_some_and(|throttle| stopped(throttle, Some(&plan)).is_some());
+        assert_eq!(found.keeps(Guarantee::Throttle), !stops);
+        let left = throttle.filter(|_| !stops).map(|(runtime, period)| {
+            let most = most_us(&plan, 0, period).max(most_us(&plan, 1, period));
+            format!(
+                "real-time threads may use {runtime}us of every {period}us (kernel.sched_rt_runtime_us); \
+                 no core of this plan needs more than {most}us of that"
+            )
+        });
+        assert_eq!(found.throttle_left(&plan), left);
+        let mut lost = Posture::default();
+        lost.lose(Guarantee::Throttle, "taken away");
+        assert_eq!(lost.throttle_left(&plan), None);
+        // Without real-time cores no priority is asked for.
+        let none = Plan { cores: Vec::new(), ..plan };
+        assert!(Posture::find(&none).keeps(Guarantee::Priorities));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "calls sched_setaffinity")]
+    fn processors_that_there_are_not_are_lost() {
+        let mut plan = planned();
+        let before = thread::affinity().unwrap();
+        let online = thread::online_cpus();
+        plan.cores.truncate(1);
+        plan.cores[0].cpu = 1_023;
+        plan.housekeeping = vec![online[0], 1_022];
+        let posture = Posture::find(&plan);
+        let why = |guarantee| {
+            let of = posture.lost.iter().filter(|lost| lost.guarantee == guarantee);
+            of.map(|lost| lost.why.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(why(Guarantee::Cores), [missing("cores", 1_023, &online)]);
+        assert_eq!(why(Guarantee::Housekeeping), [missing("housekeeping", 1_022, &online)]);
+        assert_eq!(thread::affinity().unwrap(), before);
+    }
+
+    /// Each guarantee alone: it is lost and no other, and four of them void the proof.
+    #[test]
+    fn some_guarantees_void_the_proof() {
+        assert!(!Posture::default().is_degraded());
+        for (lost, _) in Guarantee::ALL {
+            let mut posture = Posture::default();
+            posture.lose(lost, "taken away");
+            for (other, _) in Guarantee::ALL {
+                assert_eq!(posture.keeps(other), other != lost, "{lost:?} {other:?}");
+            }
+            let mild = matches!(lost, Guarantee::Wakeup | Guarantee::Throttle);
+            assert_eq!(posture.is_degraded(), !mild, "{lost:?}");
+            let Lost { means, remedy, .. } = posture.lost[0];
+            let text = format!("{lost:?} lost: taken away\n  means: {means}\n  to get it: {remedy}");
+            assert_eq!(posture.lost[0].to_string(), text);
+        }
+    }
 }

@@ -98,3 +98,25 @@ impl Gate {
         let _ = futex::wake(&self.open, u32::MAX, false);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Half of a real-time thread's stack is touched without a page fault once it is at its station.
+    #[test]
+    #[cfg_attr(miri, ignore = "reads /proc and calls getrusage")]
+    fn a_station_has_its_stack_present() {
+        let take = || {
+            let mut posture = Posture::default();
+            posture.lose(Guarantee::Cores, "taken away");
+            posture.lose(Guarantee::Priorities, "taken away");
+            take_station(Station { cpu: 0, priority: 1 }, &posture).unwrap();
+            let before = taut_sys::usage::thread_usage();
+            assert_eq!(thread::prefault_stack(STACK_BYTES / 2), STACK_BYTES / 2);
+            taut_sys::usage::thread_usage().since(before).minor_faults
+        };
+        let faults = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(take).unwrap().join().unwrap();
+        assert!(faults < 8, "{faults} of 32 pages were missing");
+    }
+}
