@@ -343,4 +343,25 @@ mod tests {
             assert!(matches!(sleeper.join().unwrap(), Woken::Slept | Woken::Rung));
         });
     }
+
+    #[test]
+    fn who_is_awaited_is_woken() {
+        let bell = Bell::new();
+        let (mut ringer, listener) = (bell.ringer(), bell.listener());
+        ringer.ring();
+        ringer.ring();
+        let rings = listener.rings();
+        assert!(listener.awaited(rings).is_some());
+        assert!(bell.listener().awaited(rings).is_some(), "a second one, of the same rings");
+        assert!(ringer.ring(), "somebody sleeps");
+        assert!(!ringer.ring());
+        assert!(listener.awaited(rings).is_none());
+    }
+
+    #[test]
+    fn listeners_are_of_the_same_bell_or_not() {
+        let (bell, other) = (Bell::new(), Bell::new());
+        assert!(bell.listener().is_of_same(&bell.listener()));
+        assert!(!bell.listener().is_of_same(&other.listener()));
+    }
 }

@@ -151,3 +151,32 @@ impl Set {
         })
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::life::NotClaimed;
+
+    #[test]
+    fn a_party_is_in_a_set_once() {
+        let set = Set::NONE.with(3).with(63).with(3);
+        assert_eq!(set.iter().collect::<Vec<_>>(), [3, 63]);
+        assert_eq!(set.without(3).without(3).iter().collect::<Vec<_>>(), [63]);
+    }
+
+    #[test]
+    fn each_error_says_what_is_wrong() {
+        let lives = "party 7 of the lock lives and does not let go";
+        assert_eq!(Stuck { party: 7 }.to_string(), lives);
+        let short = LayoutError::TooSmall { needed: 512, given: 256 };
+        assert_eq!(short.to_string(), "it needs 512 bytes and gets 256");
+        let parties = format!("a lock has 1 to {PARTIES_LIMIT} parties, counted from 0");
+        assert_eq!(LayoutError::Parties.to_string(), parties);
+        assert_eq!(LayoutError::Places.to_string(), "there are 1 to 1024 places for processes, from 0");
+        assert_eq!(LayoutError::Taken.to_string(), "somebody who lives has it");
+        let taken = NotClaimed::Layout(LayoutError::Taken);
+        assert_eq!(taken.to_string(), "no place for this process: somebody who lives has it");
+        let system = taut_sys::Error { call: "mmap", errno: 12 };
+        assert_eq!(NotClaimed::System(system).to_string(), format!("no place for this process: {system}"));
+    }
+}

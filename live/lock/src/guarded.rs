@@ -533,4 +533,14 @@ mod tests {
         assert_eq!(second.recover(soon, repair), Ok(([0, 0, 0, 0, 9], Some(0))));
         assert_eq!(second.with(|value| *value), Ok([0; 5]));
     }
+
+    #[test]
+    fn each_error_says_what_to_do() {
+        let poisoned = Poisoned { by: 5 };
+        let repair = "party 5 of the lock left it in the middle of a change: repair it with `recover`";
+        assert_eq!(poisoned.to_string(), repair);
+        assert_eq!(TryWithError::Poisoned(poisoned).to_string(), repair);
+        let stuck = crate::Stuck { party: 7 };
+        assert_eq!(TryWithError::Stuck(stuck).to_string(), stuck.to_string());
+    }
 }

@@ -287,4 +287,13 @@ mod tests {
             assert!(blocks.iter().flatten().all(|byte| *byte == 0xAA));
         }
     }
+
+    #[test]
+    fn a_refusal_says_why() {
+        assert_eq!(Refused::Busy.to_string(), "another thread has it");
+        let system = taut_sys::Error { call: "futex", errno: 35 };
+        assert_eq!(Refused::System(system).to_string(), system.to_string());
+        let repair = "it was left in the middle of a change: repair it with `recover`";
+        assert_eq!(Refused::Poisoned.to_string(), repair);
+    }
 }
