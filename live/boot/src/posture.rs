@@ -364,9 +364,19 @@ core = 1
         let mut lost = Posture::default();
         lost.lose(Guarantee::Throttle, "taken away");
         assert_eq!(lost.throttle_left(&plan), None);
-        // Without real-time cores no priority is asked for.
-        let none = Plan { cores: Vec::new(), ..plan };
+        // Who has a priority has given it up when a higher one was tried; without real-time cores none is.
+        let none = Plan { cores: Vec::new(), ..plan.clone() };
         assert!(Posture::find(&none).keeps(Guarantee::Priorities));
+        if !fifo {
+            return;
+        }
+        for (plan, left) in [(none, thread::Policy::Fifo(1)), (plan, thread::Policy::Other)] {
+            thread::set_fifo(1).unwrap();
+            let _ = Posture::find(&plan);
+            let policy = thread::current_policy();
+            let _ = thread::set_other();
+            assert_eq!(policy, Ok(left));
+        }
     }
 
     #[test]
