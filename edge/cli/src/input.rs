@@ -72,7 +72,7 @@ impl Files {
         let mut sources = Vec::new();
         let mut inputs = Vec::new();
         for path in paths() {
-            let bytes = std::fs::read(path).map_err(Failure::read(path))?;
+            let bytes = read(path)?;
             inputs.push(Input { path: self.relative(path), hash: digest(&bytes) });
             let text = String::from_utf8(bytes).map_err(|error| {
                 let at = error.utf8_error().valid_up_to();
@@ -85,13 +85,18 @@ impl Files {
         };
         let loaded = taut_manifest::load(manifest, overlays);
         // What was asked for is asked for again, by whoever it was written: all else is decided anew.
-        let lock = std::fs::read_to_string(&self.lock).ok().and_then(|text| match Plan::from_lock(&text) {
+        let lock = self.lock_text().and_then(|text| match Plan::from_lock(&text) {
             Ok(plan) => Some(plan),
             Err(LockError::Edited(plan)) => Some(*plan),
             Err(_) => None,
         });
         let wish = lock.filter(|lock| lock.inputs == inputs).map(|lock| lock.wish).unwrap_or_default();
         Ok(Text { loaded, sources, inputs, wish })
+    }
+
+    /// What stands where the plan stands, if that is a text.
+    pub(crate) fn lock_text(&self) -> Option<String> {
+        read(&self.lock).ok().and_then(|bytes| String::from_utf8(bytes).ok())
     }
 
     /// A path as the lock names it: relative to the lock's folder if it lies below, else absolute.
@@ -118,6 +123,12 @@ pub(crate) fn unreachable(path: &Path, error: &std::io::Error) -> Failure {
         }
         _ => Failure::Environment(format!("cannot look at {}: {error}", path.display())),
     }
+}
+
+/// Reads a file, and nothing that has no end or no writer.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    regular(path, &std::fs::metadata(path).map_err(|error| unreachable(path, &error))?)?;
+    std::fs::read(path).map_err(Failure::read(path))
 }
 
 /// Refuses what has no end and no size: a manifest is a file.

@@ -36,7 +36,7 @@ pub(crate) fn plan(arguments: &Plan, screen: &Screen) -> Result<Outcome, Failure
     }
     let new = planned.plan;
     let lock = new.to_lock().map_err(|error| Failure::Internal(error.to_string()))?;
-    let old = std::fs::read_to_string(&files.lock).ok();
+    let old = files.lock_text();
     if old.as_ref() == Some(&lock) {
         outln!("{} is up to date", files.lock.display());
         return Ok(Outcome::Yes);

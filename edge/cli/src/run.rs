@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &Run, screen: &Screen) -> Result<Outcome, Failure> 
     // Before anything is written: a folder without a program is left as it was.
     let program = build::program(&files.folder, model.app().exec.as_deref())?;
     let lock = plan.to_lock().map_err(|error| Failure::Internal(error.to_string()))?;
-    if std::fs::read_to_string(&files.lock).ok().as_ref() != Some(&lock) {
+    if files.lock_text().as_ref() != Some(&lock) {
         write(&files.lock, &lock)?;
         errln!("planned: wrote {}", files.lock.display());
     }
@@ -123,6 +123,8 @@ fn start(
         Some(limit) => command.env("TAUT_RECORD_LIMIT", limit.to_string()),
         None => command.env_remove("TAUT_RECORD_LIMIT"),
     };
+    // A terminal that stops who writes to it in the background would stop the watch over the application.
+    signals::write_errors_only().map_err(|error| Failure::Environment(error.to_string()))?;
     // A signal that comes from here on is for the application, which ends in order.
     signals::block(signals::termination()).map_err(|error| Failure::Environment(error.to_string()))?;
     command.env("TAUT_SPAWNED_NS", clock::monotonic_ns().to_string());
@@ -138,6 +140,9 @@ const START: Duration = Duration::from_ms(35_000);
 const SHORT: Duration = Duration::from_ms(2_000);
 /// Signals that are not further apart are one: a process group gets a signal that comes to each of its members as well.
 const SAME: Duration = Duration::from_ms(100);
+
+/// Longer than between two looks: the command itself stood still.
+const AWAY: Duration = Duration::from_ms(1_000);
 
 /// How long an application may take to end.
 struct Patience {
@@ -185,13 +190,20 @@ fn attend(mut child: Child, duration: Option<Duration>, patience: &Patience) -> 
     let mut until_ns = whole.map_or(u64::MAX, |whole| patience.until(&child, whole));
     let mut first_ns = None;
     let mut killed = false;
+    let mut looked_ns = clock::monotonic_ns();
     loop {
+        // Stopped with the application, as at Ctrl-Z, the command has not waited for it meanwhile.
+        let now_ns = clock::monotonic_ns();
+        let away_ns = now_ns.saturating_sub(std::mem::replace(&mut looked_ns, now_ns));
+        if away_ns >= AWAY.as_ns() {
+            until_ns = until_ns.saturating_add(away_ns);
+        }
         if let Some(status) = child.try_wait().map_err(lost)? {
             // From here on Ctrl-C ends the command itself.
             let _ = signals::unblock(signals::termination());
             return Ok(Attended { status, interrupted });
         }
-        if clock::monotonic_ns() >= until_ns {
+        if now_ns >= until_ns {
             if killed {
                 return Err(Failure::Environment(format!(
                     "process {} cannot be ended: the kernel keeps a thread of it in an uninterruptible sleep",
@@ -199,8 +211,9 @@ fn attend(mut child: Child, duration: Option<Duration>, patience: &Patience) -> 
                 )));
             }
             killed = true;
-            errln!("the application did not end in time; killed, so its safe state did not run");
+            // First: what is said may wait for who reads it.
             let _ = signals::kill(child.id(), signals::SIGKILL);
+            errln!("the application did not end in time; killed, so its safe state did not run");
             until_ns = patience.until(&child, patience.asked);
         }
         let round = std::time::Duration::from_millis(20);

@@ -119,10 +119,32 @@ fn a_manifest_that_cannot_be_had_is_told_from_none() {
     says("check", 2, "taut.toml is a folder, not a file");
     let name = "n".repeat(300);
     says(&format!("check {name}"), 3, "File name too long");
+    // Nobody writes to it: who opens it waits for ever.
+    let made = Command::new("mkfifo").arg("pipe").current_dir(empty.path()).status().unwrap();
+    assert!(made.success());
+    says("sweep pipe", 2, "pipe is a device, a pipe or a socket, not a file");
     for verb in ["report", "replay"] {
+        says(&format!("{verb} pipe"), 2, "pipe: no recorded run");
+        says(&format!("{verb} /dev/zero"), 2, "/dev/zero: no recorded run");
         says(&format!("{verb} nowhere"), 2, "nowhere does not exist");
         says(&format!("{verb} ."), 2, "no recorded run");
     }
+}
+
+#[test]
+fn what_stands_in_the_place_of_a_file_makes_nobody_wait() {
+    let manifest = folder(&two_tasks("2ms"));
+    let made = Command::new("mkfifo").args(["taut.lock", "over.toml"]).current_dir(manifest.path()).status();
+    assert!(made.unwrap().success());
+    assert_eq!(taut(manifest.path(), "check").code, Some(0));
+    for overlay in ["over.toml", "/dev/zero"] {
+        let answer = taut(manifest.path(), &format!("check --overlay {overlay}"));
+        assert_eq!(answer.code, Some(2), "{}", answer.err);
+        assert!(answer.err.contains("is a device, a pipe or a socket, not a file"), "{}", answer.err);
+    }
+    // In its place, not into it.
+    assert_eq!(taut(manifest.path(), "plan").code, Some(0));
+    assert!(manifest.path().join("taut.lock").is_file());
 }
 
 #[test]

@@ -97,6 +97,57 @@ fn an_application_that_is_stopped_is_killed_too() {
     ended(child, Duration::from_secs(5));
 }
 
+/// As Ctrl-Z stops both: what the command does not see pass is not counted.
+#[test]
+fn what_passes_while_both_are_stopped_is_not_counted() {
+    let script = "trap 'for i in 1 2 3 4; do sleep 0.1; done; exit 7' TERM\necho $$ > ready.new\n\
+                  mv ready.new ready\ni=0\nwhile [ $i -lt 200 ]; do sleep 0.1; i=$((i+1)); done";
+    let folder = application(script);
+    let child = taut(folder.path(), &["--forever", "--patience", "1500ms"]).spawn().unwrap();
+    ready(folder.path());
+    let program = std::fs::read_to_string(folder.path().join("ready")).unwrap().trim().parse().unwrap();
+    let both = |number: i32| {
+        for pid in [program, child.id()] {
+            taut_sys::signals::kill(pid, number).unwrap();
+        }
+    };
+    signal(&child, taut_sys::signals::SIGTERM);
+    std::thread::sleep(Duration::from_millis(150));
+    both(taut_sys::signals::SIGSTOP);
+    std::thread::sleep(Duration::from_millis(2_000));
+    both(taut_sys::signals::SIGCONT);
+    assert_eq!(ended(child, Duration::from_secs(5)).1, Some(7));
+}
+
+/// What it says when its patience is over finds no room: the application is killed all the same.
+#[test]
+fn a_reader_that_does_not_read_keeps_no_application() {
+    use std::io::Write;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::OpenOptionsExt;
+    const NONBLOCK: i32 = 0o4_000;
+    let folder =
+        application(&STUBBORN.replace("echo ready > ready", "echo $$ > ready.new; mv ready.new ready"));
+    let (reader, writer) = std::io::pipe().unwrap();
+    // Opened anew, so that it alone does not wait.
+    let mut filler = std::fs::OpenOptions::new();
+    filler.write(true).custom_flags(NONBLOCK);
+    let mut filler = filler.open(format!("/proc/self/fd/{}", writer.as_raw_fd())).unwrap();
+    let mut command = taut(folder.path(), &["--forever", "--patience", "300ms"]);
+    let child = command.stderr(Stdio::from(std::os::fd::OwnedFd::from(writer))).spawn().unwrap();
+    ready(folder.path());
+    while filler.write(&[0]).is_ok() {}
+    let program: u32 = std::fs::read_to_string(folder.path().join("ready")).unwrap().trim().parse().unwrap();
+    signal(&child, taut_sys::signals::SIGTERM);
+    let begun = Instant::now();
+    while taut_sys::process::start_time_of(program).is_some() {
+        assert!(begun.elapsed() < Duration::from_secs(5), "the application is not killed");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    drop((reader, filler));
+    assert_eq!(ended(child, Duration::from_secs(5)).1, Some(4));
+}
+
 #[test]
 fn a_reader_that_has_gone_stops_nothing() {
     // It prints all the time, and exits with 7 when its time is over.

@@ -72,7 +72,7 @@ fn shard(text: &str) -> Result<Shard, String> {
 }
 
 pub(crate) fn sweep(arguments: &Sweep, screen: &Screen) -> Result<Outcome, Failure> {
-    let text = std::fs::read(&arguments.generator).map_err(Failure::read(&arguments.generator))?;
+    let text = crate::input::read(&arguments.generator)?;
     let digest = taut_plan::digest(&text);
     let text = String::from_utf8(text).map_err(|error| {
         let (path, at) = (arguments.generator.display(), error.utf8_error().valid_up_to());
