@@ -24,9 +24,11 @@ mod number;
 mod place;
 mod settle;
 mod sketch;
+mod unread;
 mod write;
 mod xml;
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use taut_model::{Model, TaskSet};
@@ -251,6 +253,23 @@ pub fn import(text: &str, options: &Options) -> Result<Imported, Unreadable> {
     let manifest = write::manifest(&sketch, source);
     let mut lost = sketch.lost;
     lost.sort_by_key(|lost| lost.at);
-    lost.dedup();
+    merge(&mut lost);
     Ok(Imported { source, manifest, lost })
+}
+
+/// Makes one of those that say the same, at the place of the first of them; they are sorted by place.
+fn merge(lost: &mut Vec<Lost>) {
+    let mut places = BTreeMap::<String, Vec<Position>>::new();
+    for Lost { at, what, .. } in &*lost {
+        places.entry(what.clone()).or_default().extend(at);
+    }
+    places.values_mut().for_each(Vec::dedup);
+    let first = |lost: &Lost| places.get(&lost.what).and_then(|places| places.first()) == lost.at.as_ref();
+    lost.dedup();
+    lost.retain(first);
+    for Lost { what, .. } in lost {
+        if let Some([_, more @ .., last]) = places.get(what).map(Vec::as_slice) {
+            *what = format!("{what}; and {} more like it, up to {last}", more.len() + 1);
+        }
+    }
 }

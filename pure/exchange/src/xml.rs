@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! XML with places, and with words for what is missing.
+//! XML with places, with words for what is missing, and with a record of what of it was read.
 
-use roxmltree::{Document, Node};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use roxmltree::Document;
 use taut_time::Duration;
 
 use crate::number::Decimal;
 use crate::place::Lines;
 use crate::sketch::Sketch;
+use crate::unread::Known;
 use crate::{Position, Unreadable};
 
 /// The name of the first element, if a text looks like XML.
@@ -31,9 +36,33 @@ pub(crate) fn root(text: &str) -> Option<&str> {
     }
 }
 
+/// What was read, by the bytes at which it begins: attributes, texts, and elements that were looked for.
+#[derive(Default)]
+struct Read(RefCell<BTreeSet<usize>>);
+
+impl Read {
+    fn mark(&self, byte: usize) {
+        self.0.borrow_mut().insert(byte);
+    }
+
+    fn is_marked(&self, byte: usize) -> bool {
+        self.0.borrow().contains(&byte)
+    }
+
+    fn any_within(&self, range: Range<usize>) -> bool {
+        self.0.borrow().range(range).next().is_some()
+    }
+}
+
+/// Text as a tree, which records what of it is read.
+pub(crate) struct Tree<'i> {
+    document: Document<'i>,
+    read: Read,
+}
+
 /// Text as a tree.
-pub(crate) fn parse(text: &str) -> Result<Document<'_>, Unreadable> {
-    Document::parse(text).map_err(|error| {
+pub(crate) fn parse(text: &str) -> Result<Tree<'_>, Unreadable> {
+    let document = Document::parse(text).map_err(|error| {
         let at = error.pos();
         let why = error.to_string();
         // It says where at its end; we say it at the front.
@@ -44,7 +73,160 @@ pub(crate) fn parse(text: &str) -> Result<Document<'_>, Unreadable> {
             _ => why.strip_suffix(&format!(" at {at}")).unwrap_or(&why),
         };
         Unreadable { at: Some(Position { line: at.row, column: at.col }), why: format!("not XML: {why}") }
-    })
+    })?;
+    Ok(Tree { document, read: Read::default() })
+}
+
+impl<'i> Tree<'i> {
+    pub(crate) fn root_element(&self) -> Node<'_, 'i> {
+        Node { node: self.document.root_element(), read: &self.read }
+    }
+
+    /// Reports each value that nobody read, but for those that say nothing; an element of which nothing was read is one
+    /// report.
+    pub(crate) fn report_unread(&self, places: &Places<'_>, known: &Known, sketch: &mut Sketch) {
+        let mut reported = 0;
+        for node in self.root_element().descendants() {
+            let range = node.node.range();
+            if range.start < reported {
+                continue;
+            }
+            let tag = node.tag();
+            if !self.read.any_within(range.clone()) {
+                reported = range.end;
+                if !node.says_nothing(known) {
+                    let of = node.node.parent_element().map_or("", |parent| parent.tag_name().name());
+                    // What is in it, and no more of that than can be shown.
+                    let inside = node.descendants().flat_map(|inside| {
+                        let tag = Some(inside.tag()).filter(|_| inside.node != node.node);
+                        tag.into_iter().chain(inside.values().map(|(_, value, _)| value))
+                    });
+                    let value = inside.take(8).collect::<Vec<_>>().join(" ");
+                    sketch.lose(places.at(node), known.left_out(tag, of, &value));
+                }
+                continue;
+            }
+            for (name, value, byte) in node.values() {
+                if !self.read.is_marked(byte) && !known.is_dull(name, value) {
+                    // Its own text has its name.
+                    let of = if name == tag { "text" } else { tag };
+                    sketch.lose(places.lines.at(byte), known.left_out(name, of, value));
+                }
+            }
+        }
+    }
+}
+
+/// An element. Who asks for a value of it is recorded.
+#[derive(Clone, Copy)]
+pub(crate) struct Node<'a, 'i> {
+    node: roxmltree::Node<'a, 'i>,
+    read: &'a Read,
+}
+
+impl<'a, 'i> Node<'a, 'i> {
+    /// Its name, without the namespace.
+    pub(crate) fn tag(self) -> &'a str {
+        self.node.tag_name().name()
+    }
+
+    /// An attribute without a namespace.
+    pub(crate) fn attribute(self, name: &str) -> Option<&'a str> {
+        self.node.attribute_node(name).map(|found| self.value(found).0)
+    }
+
+    /// An attribute, whatever its namespace.
+    pub(crate) fn any_attribute(self, name: &str) -> Option<&'a str> {
+        self.node.attributes().find(|one| one.name() == name).map(|found| self.value(found).0)
+    }
+
+    /// An attribute without a namespace if it is this one; without a record, if it is another.
+    pub(crate) fn attribute_is(self, name: &str, wanted: impl Fn(&str) -> bool) -> bool {
+        let found = self.node.attribute_node(name).filter(|found| wanted(found.value()));
+        found.map(|found| self.value(found)).is_some()
+    }
+
+    /// An attribute that has a namespace, without a record.
+    pub(crate) fn peek_foreign(self, name: &str) -> Option<&'a str> {
+        let mut all = self.node.attributes();
+        all.find(|one| one.name() == name && one.namespace().is_some()).map(|found| found.value())
+    }
+
+    /// The same, recorded.
+    pub(crate) fn foreign_attribute(self, name: &str) -> Option<&'a str> {
+        let mut all = self.node.attributes();
+        all.find(|one| one.name() == name && one.namespace().is_some()).map(|found| self.value(found).0)
+    }
+
+    /// An attribute, whatever its namespace, and where it stands.
+    fn attribute_at(self, name: &str) -> Option<(&'a str, usize)> {
+        self.node.attributes().find(|one| one.name() == name).map(|found| self.value(found))
+    }
+
+    fn value(self, attribute: roxmltree::Attribute<'a, 'i>) -> (&'a str, usize) {
+        let byte = attribute.range().start;
+        self.read.mark(byte);
+        (attribute.value(), byte)
+    }
+
+    /// All attributes, with the bytes at which they begin.
+    pub(crate) fn attributes(self) -> impl Iterator<Item = (&'a str, &'a str, usize)> {
+        self.node.attributes().map(move |found| {
+            let (value, byte) = self.value(found);
+            (found.name(), value, byte)
+        })
+    }
+
+    /// Its text, up to the first element or comment in it.
+    pub(crate) fn text(self) -> Option<&'a str> {
+        self.enter();
+        let first = self.node.first_child().filter(roxmltree::Node::is_text)?;
+        self.read.mark(first.range().start);
+        first.text()
+    }
+
+    /// All of its values, without a record: name, value, and the byte at which it is recorded. What stands between
+    /// elements or comments is a value each.
+    fn values(self) -> impl Iterator<Item = (&'a str, &'a str, usize)> {
+        let attributes = self.node.attributes().map(|one| (one.name(), one.value(), one.range().start));
+        let texts = self.node.children().filter(roxmltree::Node::is_text);
+        let texts =
+            texts.map(move |one| (self.tag(), one.text().unwrap_or_default().trim(), one.range().start));
+        attributes.chain(texts.filter(|(_, text, _)| !text.is_empty()))
+    }
+
+    /// Whether it is one that says nothing, with all that is in it.
+    fn says_nothing(self, known: &Known) -> bool {
+        let text = self.node.text().unwrap_or_default().trim();
+        known.is_dull(self.tag(), text)
+            && self.values().all(|(name, value, _)| known.is_dull(name, value))
+            && self.elements().all(|inside| inside.says_nothing(known))
+    }
+
+    /// Records that it was looked for and found: its values are reported one by one, if nobody reads them.
+    pub(crate) fn enter(self) {
+        self.read.mark(self.node.range().start);
+    }
+
+    /// The elements in it.
+    pub(crate) fn elements(self) -> impl Iterator<Item = Self> {
+        let read = self.read;
+        self.node.children().filter(roxmltree::Node::is_element).map(move |node| Self { node, read })
+    }
+
+    /// It, and all elements in it, at any depth.
+    pub(crate) fn descendants(self) -> impl Iterator<Item = Self> {
+        let read = self.read;
+        self.node.descendants().filter(roxmltree::Node::is_element).map(move |node| Self { node, read })
+    }
+
+    /// Records all of it as read: it is reported as a whole, or each of its values says nothing.
+    pub(crate) fn leave_out(self) {
+        for node in self.descendants() {
+            node.enter();
+            node.values().for_each(|(.., byte)| self.read.mark(byte));
+        }
+    }
 }
 
 /// A tree that knows where its nodes stand.
@@ -64,7 +246,11 @@ impl<'t> Places<'t> {
     }
 
     pub(crate) fn at(&self, node: Node<'_, '_>) -> Position {
-        self.lines.at(node.range().start)
+        self.lines.at(node.node.range().start)
+    }
+
+    pub(crate) fn at_byte(&self, byte: usize) -> Position {
+        self.lines.at(byte)
     }
 
     /// A time in the text of a child; `None` if there is no child, or none that can be read, which is told.
@@ -87,8 +273,8 @@ impl<'t> Places<'t> {
         up: bool,
         sketch: &mut Sketch,
     ) -> Option<Duration> {
-        let attribute = node.attributes().find(|attribute| attribute.name() == name)?;
-        self.time(attribute.value(), self.lines.at(attribute.range().start), name, up, sketch)
+        let (value, byte) = node.attribute_at(name)?;
+        self.time(value, self.lines.at(byte), name, up, sketch)
     }
 
     fn time(&self, text: &str, at: Position, name: &str, up: bool, sketch: &mut Sketch) -> Option<Duration> {
@@ -98,6 +284,21 @@ impl<'t> Places<'t> {
         }
         time
     }
+}
+
+/// A text that reads as a number, or nothing where there is none; one that does not read is reported.
+pub(crate) fn number<N: std::str::FromStr>(
+    text: Option<&str>,
+    name: &str,
+    at: Position,
+    sketch: &mut Sketch,
+) -> Option<N> {
+    let text = text?.trim();
+    let number = text.parse().ok();
+    if number.is_none() && !text.is_empty() {
+        sketch.lose(at, format!("`{name}` is `{}`, which is no number that can be written", shown(text)));
+    }
+    number
 }
 
 /// A text for a message.
@@ -110,12 +311,17 @@ pub(crate) fn shown(text: &str) -> String {
 
 /// The first child of this name.
 pub(crate) fn child<'a, 'i>(node: Node<'a, 'i>, name: &str) -> Option<Node<'a, 'i>> {
-    node.children().find(|child| child.tag_name().name() == name)
+    named(node, name).next()
 }
 
 /// The children that are elements.
 pub(crate) fn elements<'a, 'i>(node: Node<'a, 'i>) -> impl Iterator<Item = Node<'a, 'i>> {
-    node.children().filter(Node::is_element)
+    node.elements()
+}
+
+/// The children of this name.
+pub(crate) fn named<'a, 'i>(node: Node<'a, 'i>, name: &str) -> impl Iterator<Item = Node<'a, 'i>> {
+    node.elements().filter(move |child| child.tag() == name).inspect(|child| child.enter())
 }
 
 /// The children of a child.

@@ -6,12 +6,12 @@
 //! There is no execution time and no deadline: deadlines are periods, and a twentieth of the period is written as a
 //! guess to be measured. There are no cores: one is written. Sizes of scopes carry the letters K, M and G, of 1024.
 
-use roxmltree::Node;
 use taut_time::Duration;
 
 use crate::Unreadable;
 use crate::sketch::{Arrival, Channel, Named, Service, Sketch, Task};
-use crate::xml::{Places, child, elements, parse, shown};
+use crate::unread::Known;
+use crate::xml::{self, Node, Places, child, elements, number, parse, shown};
 
 /// What a guess is of a period, and at least.
 const SHARE: u64 = 20;
@@ -22,7 +22,7 @@ pub(crate) fn read(source: &str) -> Result<Sketch, Unreadable> {
     let document = parse(source)?;
     let root = document.root_element();
     let places = Places::new(source, Duration::from_ns(1));
-    if root.tag_name().name() != "manifest" {
+    if root.tag() != "manifest" {
         return Err(Unreadable {
             at: Some(places.at(root)),
             why: "the first element is not `manifest`".into(),
@@ -32,14 +32,17 @@ pub(crate) fn read(source: &str) -> Result<Sketch, Unreadable> {
     let sketch = Sketch { name, ..Sketch::default() };
     let mut reader = Reader { places, sketch, channels: Vec::new(), receivers: Vec::new() };
     for node in elements(root) {
-        match node.tag_name().name() {
+        match node.tag() {
             "application" => elements(node).for_each(|node| reader.component(node)),
-            "gc" => reader.lose(node, "the garbage collector's heap and priority are left out"),
-            _ => reader.left_out(node),
+            "gc" => {
+                reader.lose(node, "the garbage collector's heap and priority are left out");
+                node.leave_out();
+            }
+            _ => {}
         }
     }
     reader.join();
-    reader.untold(root);
+    document.report_unread(&reader.places, &KNOWN, &mut reader.sketch);
     if !reader.sketch.tasks.is_empty() {
         let what =
             format!("there are no execution times: a {SHARE}th of the period is written; measure them");
@@ -52,8 +55,7 @@ pub(crate) fn read(source: &str) -> Result<Sketch, Unreadable> {
 
 /// An attribute, whatever its namespace.
 fn attribute<'a>(node: Node<'a, '_>, name: &str) -> &'a str {
-    let found = node.attributes().find(|attribute| attribute.name() == name);
-    found.map_or("", |attribute| attribute.value())
+    node.any_attribute(name).unwrap_or_default()
 }
 
 /// `android:name="edu.buffalo.ci.Recorder"` is `Recorder`.
@@ -93,37 +95,21 @@ fn element(mime: &str) -> Option<u64> {
     })
 }
 
-/// What is carried over: an element in another, and its attributes.
-const CARRIED: &[(&str, &str, &[&str])] = &[
-    ("manifest", "application", &[]),
-    ("application", "service", &["name"]),
-    ("application", "receiver", &["name"]),
-    ("application", "channel", &["name"]),
-    ("service", "receiver", &["name"]),
-    ("service", "periodic-task", &["instance-id"]),
-    ("service", "scopeSizes", &["persistent"]),
-    ("service", "intent-filter", &["role"]),
-    ("receiver", "priority", &["scheduler", "priority"]),
-    ("receiver", "scopeSizes", &["release"]),
-    ("receiver", "intent-filter", &["role"]),
-    ("periodic-task", "priority", &["scheduler", "priority"]),
-    ("periodic-task", "periodic", &[]),
-    ("periodic-task", "subScopeSize", &["release"]),
-    ("periodic", "period", &["ms", "ns"]),
-    ("periodic", "startTime", &["ms", "ns"]),
-    ("intent-filter", "action", &["name"]),
-    ("channel", "data", &["size", "mimeType"]),
-];
-
-/// Whether an element that is not carried over is told where it is met.
-fn is_told(parent: &str, tag: &str) -> bool {
-    match parent {
-        "manifest" | "application" => true,
-        "service" => tag != "priority",
-        "channel" => matches!(tag, "order" | "execution" | "drop"),
-        _ => false,
-    }
-}
+/// What of a file is not read.
+const KNOWN: Known = Known {
+    dull: &[("schemaLocation", &[])],
+    why: &[
+        (&["activity", "label"], "no task runs it"),
+        (&["total"], "the plan sums up memory by itself"),
+        (&["persistent", "release"], "what has a scope of this kind here is another component"),
+        (
+            &["validation", "drop", "implementation", "concurrentCount", "realtime"],
+            "the plan chooses how a channel is made",
+        ),
+        (&["relative"], "every start is relative to that of the application"),
+        (&["priority", "scheduler"], "what runs are tasks, which have their own"),
+    ],
+};
 
 /// A channel by its name, and who uses it.
 struct Flow<'a, 'i> {
@@ -143,29 +129,6 @@ struct Reader<'a, 'i, 't> {
 impl<'a, 'i> Reader<'a, 'i, '_> {
     fn lose(&mut self, node: Node<'_, '_>, what: &str) {
         self.sketch.lose(self.places.at(node), what);
-    }
-
-    fn left_out(&mut self, node: Node<'_, '_>) {
-        self.lose(node, &format!("`{}` is left out", shown(node.tag_name().name())));
-    }
-
-    /// Tells of each element and attribute below one that is carried over, but is not so itself.
-    fn untold(&mut self, parent: Node<'_, '_>) {
-        let outer = parent.tag_name().name();
-        for node in elements(parent) {
-            let tag = node.tag_name().name();
-            match CARRIED.iter().find(|(of, inner, _)| (*of, *inner) == (outer, tag)) {
-                Some((.., carried)) => {
-                    for attribute in node.attributes().filter(|one| !carried.contains(&one.name())) {
-                        let (name, value) = (shown(attribute.name()), shown(attribute.value()));
-                        self.lose(node, &format!("`{name}` of `{tag}` is left out: {value}"));
-                    }
-                    self.untold(node);
-                }
-                None if is_told(outer, tag) => {}
-                None => self.lose(node, &format!("`{}` of `{outer}` is left out", shown(tag))),
-            }
-        }
     }
 
     /// Bytes of a channel's values: so many elements of a type.
@@ -191,11 +154,11 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
     }
 
     fn component(&mut self, node: Node<'a, 'i>) {
-        match node.tag_name().name() {
+        match node.tag() {
             "service" => self.service(node),
             "receiver" => self.receiver(node, None),
             "channel" => self.channels.push(Flow { node, from: Vec::new(), to: Vec::new() }),
-            _ => self.left_out(node),
+            _ => {}
         }
     }
 
@@ -205,18 +168,18 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
         self.sketch.services.push(Service { named: Named::new(short(node)), persistent });
         let mut own = Vec::new();
         for part in elements(node) {
-            match part.tag_name().name() {
+            match part.tag() {
                 "periodic-task" => own.extend(self.periodic(part, service)),
                 "receiver" => self.receiver(part, Some(service)),
-                "priority" | "scopeSizes" | "intent-filter" => {}
-                _ => self.left_out(part),
+                _ => {}
             }
         }
-        for filter in elements(node).filter(|part| part.tag_name().name() == "intent-filter") {
+        for filter in xml::named(node, "intent-filter") {
             match own.first() {
                 Some(task) => self.filter(filter, *task),
                 None => {
-                    self.lose(filter, "an intent filter of a service without a periodic task is left out")
+                    self.lose(filter, "an intent filter of a service without a periodic task is left out");
+                    filter.leave_out();
                 }
             }
             if own.len() > 1 {
@@ -227,7 +190,10 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
 
     /// A size of the scopes of a component.
     fn scope(&mut self, node: Node<'_, '_>, name: &str) -> Option<u64> {
-        let sizes = child(node, "scopeSizes")?;
+        self.bytes_of(child(node, "scopeSizes")?, name)
+    }
+
+    fn bytes_of(&mut self, sizes: Node<'_, '_>, name: &str) -> Option<u64> {
         let text = attribute(sizes, name);
         let found = size(text).filter(|bytes| *bytes <= 1 << 40);
         if found.is_none() {
@@ -241,19 +207,28 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
         if attribute(priority, "scheduler") != "FIFO" {
             self.lose(priority, "a priority that is not of FIFO is written like one");
         }
-        attribute(priority, "priority").trim().parse().ok()
+        let at = self.places.at(priority);
+        number(priority.any_attribute("priority"), "priority", at, &mut self.sketch)
     }
 
     fn periodic(&mut self, node: Node<'a, 'i>, service: usize) -> Option<usize> {
         let mut task = Task::new(self.places.at(node), attribute(node, "instance-id"));
         let periodic = child(node, "periodic");
-        task.period = periodic.and_then(|node| child(node, "period")).and_then(time).unwrap_or_default();
-        let start = periodic.and_then(|node| child(node, "startTime")).and_then(time).unwrap_or_default();
+        let mut time_of = |name: &str| {
+            let Some(node) = periodic.and_then(|node| child(node, name)) else { return Duration::ZERO };
+            let found = time(node);
+            if found.is_none() {
+                self.lose(node, &format!("`{name}` is no time from 0 on that can be written: 0 is taken"));
+            }
+            found.unwrap_or_default()
+        };
+        task.period = time_of("period");
+        let start = time_of("startTime");
         task.arrival = Arrival::Periodic(start);
         task.priority = self.priority(node);
         task.service = Some(service);
         if let Some(scope) = child(node, "subScopeSize") {
-            task.release = size(attribute(scope, "release")).filter(|bytes| *bytes <= 1 << 40).unwrap_or(0);
+            task.release = self.bytes_of(scope, "release").unwrap_or(0);
         }
         self.guess(task)
     }
@@ -276,7 +251,7 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
         task.arrival = Arrival::Sporadic(None);
         let at = self.sketch.tasks.len();
         self.sketch.tasks.push(task);
-        for filter in elements(node).filter(|part| part.tag_name().name() == "intent-filter") {
+        for filter in xml::named(node, "intent-filter") {
             self.filter(filter, at);
         }
     }
@@ -287,10 +262,11 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
             "subscriber" => false,
             "observer" => true,
             other => {
-                return self.lose(node, &format!("an intent filter of role `{}` is left out", shown(other)));
+                self.lose(node, &format!("an intent filter of role `{}` is left out", shown(other)));
+                return node.leave_out();
             }
         };
-        for action in elements(node).filter(|part| part.tag_name().name() == "action") {
+        for action in xml::named(node, "action") {
             self.receivers.push((attribute(action, "name").to_owned(), sends, task));
         }
     }
@@ -322,12 +298,6 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
     fn flow(&mut self, flow: &Flow<'a, 'i>) {
         let (node, name) = (flow.node, attribute(flow.node, "name"));
         let bytes = self.bytes(node);
-        for key in ["order", "execution", "drop"] {
-            if let Some(part) = child(node, key) {
-                let text = shown(part.text().unwrap_or_default());
-                self.lose(part, &format!("`{key}` of channel `{}` is left out: {text}", shown(name)));
-            }
-        }
         for writer in &flow.from {
             for reader in flow.to.iter().filter(|reader| *reader != writer) {
                 let released = matches!(self.sketch.tasks[*reader].arrival, Arrival::Sporadic(None));

@@ -5,16 +5,22 @@
 //!
 //! Times are whole numbers without a unit. There are no priorities: the plan gives them by deadline.
 
-use roxmltree::Node;
 use taut_time::Duration;
 
 use crate::Unreadable;
 use crate::number::Decimal;
 use crate::sketch::{Arrival, Named, Part, Sketch, Task};
-use crate::xml::{Places, child, elements, list, parse, shown};
+use crate::unread::Known;
+use crate::xml::{Node, Places, child, elements, list, named, number, parse, shown};
 
 /// How deep sections may be inside each other.
 const DEPTH: usize = 16;
+
+/// What of a file is not read: what sums up the tasks, and what other analyses found.
+const KNOWN: Known = Known {
+    dull: &[("properties", &[""]), ("count", &[]), ("utilization", &[]), ("max_read_length", &["0"])],
+    why: &[(&["response_time"], "the analysis finds its own")],
+};
 
 /// Reads a whole file.
 pub(crate) fn read(source: &str, unit: Duration) -> Result<Sketch, Unreadable> {
@@ -22,12 +28,13 @@ pub(crate) fn read(source: &str, unit: Duration) -> Result<Sketch, Unreadable> {
     let places = Places::new(source, unit);
     let root = document.root_element();
     let mut sketch = Sketch { unitless: true, ..Sketch::default() };
-    let set = match root.tag_name().name() {
+    let set = match root.tag() {
         "taskset" => Some(root),
         "testpoint" => {
-            let sets = elements(root).filter(|node| node.tag_name().name() == "taskset");
+            let sets = named(root, "taskset");
             for other in sets.skip(1) {
                 sketch.lose(places.at(other), "a second task set is left out: a manifest has one");
+                other.leave_out();
             }
             child(root, "taskset")
         }
@@ -37,7 +44,7 @@ pub(crate) fn read(source: &str, unit: Duration) -> Result<Sketch, Unreadable> {
         let why = "neither the first element nor one in a `testpoint` is `taskset`".into();
         return Err(Unreadable { at: Some(places.at(root)), why });
     };
-    let tasks = || elements(set).filter(|node| node.tag_name().name() == "task");
+    let tasks = || named(set, "task");
     let partition =
         |node: Node<'_, '_>| node.attribute("partition").and_then(|text| text.parse::<usize>().ok());
     let cores = tasks().filter_map(partition).max().map_or(1, |most| most.saturating_add(1));
@@ -54,20 +61,16 @@ pub(crate) fn read(source: &str, unit: Duration) -> Result<Sketch, Unreadable> {
         task.cost = time("wcet", true).unwrap_or_default();
         task.period = time("period", false).unwrap_or_default();
         task.deadline = time("deadline", false).unwrap_or(task.period);
-        task.core = partition(node);
+        task.core = number(node.attribute("partition"), "partition", at, &mut sketch);
         if partitioned && task.core.is_none() {
             sketch.lose(at, format!("task `{}` has no partition: the plan chooses a core", shown(&id)));
         }
         // No offsets there: every T, or less often, is as much as a period can ask for.
         task.arrival = Arrival::Periodic(Duration::ZERO);
-        for key in ["response_time", "wss", "mem_accesses", "density"] {
-            if node.attribute(key).is_some() {
-                sketch.lose(at, format!("`{key}` of task `{}` is left out", shown(&id)));
-            }
-        }
-        if child(node, "affinity").is_some() {
+        if let Some(affinity) = child(node, "affinity") {
             sketch
                 .lose(at, format!("the affinity of task `{}` is left out: a task has one core", shown(&id)));
+            affinity.leave_out();
         }
         for need in list(node, "resources") {
             requirement(need, &mut task, &places, &mut sketch);
@@ -95,6 +98,7 @@ pub(crate) fn read(source: &str, unit: Duration) -> Result<Sketch, Unreadable> {
             );
         }
     }
+    document.report_unread(&places, &KNOWN, &mut sketch);
     if !sketch.tasks.is_empty() {
         sketch.lose(None, "tasks are sporadic there: they are written as periodic, which asks for no less");
         sketch.lose(None, "there are no priorities: the plan gives them");
@@ -130,9 +134,14 @@ fn resource(node: Node<'_, '_>, sketch: &mut Sketch) -> usize {
 }
 
 fn requirement(node: Node<'_, '_>, task: &mut Task, places: &Places<'_>, sketch: &mut Sketch) {
-    let count = |key: &str, otherwise: u64| match node.attribute(key) {
-        Some(text) => Decimal::parse(text).and_then(|count| count.scaled(1, Decimal::ONE, true)).unwrap_or(0),
-        None => otherwise,
+    let mut count = |key: &str, otherwise: u64| {
+        let Some(text) = node.attribute(key) else { return otherwise };
+        let count = Decimal::parse(text).and_then(|count| count.scaled(1, Decimal::ONE, true));
+        if count.is_none() {
+            let what = format!("`{key}` is `{}`, which is no number from 0 on: 0 is taken", shown(text));
+            sketch.lose(places.at(node), what);
+        }
+        count.unwrap_or(0)
     };
     // What it says where an attribute is missing.
     let (writes, reads) = (count("max_writes", 1), count("max_reads", 0));
@@ -159,9 +168,14 @@ fn requirement(node: Node<'_, '_>, task: &mut Task, places: &Places<'_>, sketch:
 fn sections(node: Option<Node<'_, '_>>, depth: usize, places: &Places<'_>, sketch: &mut Sketch) -> Vec<Part> {
     let mut parts = Vec::new();
     for section in node.into_iter().flat_map(elements) {
-        let Some(length) = places.attribute_time(section, "length", true, sketch) else { continue };
+        let Some(length) = places.attribute_time(section, "length", true, sketch) else {
+            sketch.lose(places.at(section), "a critical section of no known length is left out");
+            section.leave_out();
+            continue;
+        };
         let Some(depth) = depth.checked_sub(1) else {
             sketch.lose(places.at(section), "critical sections so deep inside each other are left out");
+            section.leave_out();
             continue;
         };
         let at = resource(section, sketch);

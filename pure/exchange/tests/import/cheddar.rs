@@ -26,6 +26,7 @@ fn cheddar() {
             "47:3: the blocking time 4ms of task `attitude_control` is left out: the analysis finds its own",
             "81:3: the context switch overhead 1ms of task `telemetry` is left out: the analysis finds its own",
             "98:3: task `ground_command` is of type APERIODIC_TYPE: it is left out",
+            "152:3: `downlink` has no size: a byte is written",
             "152:3: `downlink` is left out: 0 tasks write it",
         ]
     );
@@ -50,6 +51,7 @@ fn cheddar_dependencies() {
         "24:3: processor `lift_cpu` has 2 cores: a task of it keeps to one",
         "105:3: task `display` is on no core of its own: the plan chooses",
         "136:3: task `visitor` is of type APERIODIC_TYPE: it is left out",
+        "156:4: `queueing_system_type` of `buffer` is left out (QS_PP1): the plan finds how long a queue is",
         "164:3: `journal` is written faster than it is read, or has several readers: its newest value is carried",
         "170:3: `decide` is released by `read_buttons`: its deadline is one of both",
         "175:3: `move` is released by `decide`: its deadline is one of both",

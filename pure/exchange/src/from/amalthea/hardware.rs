@@ -5,14 +5,13 @@
 
 use std::collections::BTreeMap;
 
-use roxmltree::Node;
 use taut_time::Duration;
 
-use super::runnables::{Ticks, kind};
-use super::{identity, named, target};
+use super::runnables::{Ticks, is_kind};
+use super::{identity, named, target, value_and_unit};
 use crate::number::Decimal;
 use crate::sketch::Sketch;
-use crate::xml::{Places, child, shown};
+use crate::xml::{Node, Places, child, shown};
 
 /// A core.
 pub(super) struct Core {
@@ -32,31 +31,42 @@ pub(super) struct Hardware {
 impl Hardware {
     pub(super) fn read(root: Node<'_, '_>, places: &Places<'_>, sketch: &mut Sketch) -> Self {
         let mut cores = Vec::new();
-        let (mut domains, mut other) = (BTreeMap::new(), BTreeMap::new());
+        let (mut domains, mut made_as) = (BTreeMap::new(), BTreeMap::new());
         for node in root.descendants() {
-            match (node.tag_name().name(), kind(node)) {
-                ("domains", "FrequencyDomain") => {
-                    domains.insert(identity(node), child(node, "defaultValue").and_then(frequency));
+            match node.tag() {
+                "domains" if is_kind(node, "FrequencyDomain") => {
+                    let found = child(node, "defaultValue");
+                    domains.insert(identity(node), found.and_then(|node| frequency(node, places, sketch)));
                 }
-                ("definitions", "ProcessingUnitDefinition") => {
+                "definitions" if is_kind(node, "ProcessingUnitDefinition") => {
                     let made = node.attribute("puType").unwrap_or("CPU");
-                    if !["CPU", "_undefined_"].contains(&made) {
-                        other.insert(identity(node), made.to_owned());
-                    }
+                    made_as.insert(identity(node), made.to_owned());
                 }
                 _ => {}
             }
         }
-        for node in root.descendants().filter(|node| kind(*node) == "ProcessingUnit") {
+        for node in root.descendants().filter(|node| is_kind(*node, "ProcessingUnit")) {
             let reference = |key: &str| target(node.attribute(key).unwrap_or_default()).to_owned();
             let (definition, domain) = (reference("definition"), reference("frequencyDomain"));
             let at = places.at(node);
-            if let Some(made) = other.get(&definition) {
-                sketch.lose(
-                    at,
-                    format!("processing unit `{}` is a {}: it is left out", shown(named(node)), shown(made)),
-                );
-                continue;
+            match made_as.get(&definition).map(String::as_str) {
+                Some("CPU" | "_undefined_") => {}
+                Some(made) => {
+                    let what = format!(
+                        "processing unit `{}` is a {}: it is left out",
+                        shown(named(node)),
+                        shown(made)
+                    );
+                    sketch.lose(at, what);
+                    node.leave_out();
+                    continue;
+                }
+                None if definition.is_empty() => {}
+                None => {
+                    let (name, definition) = (shown(named(node)), shown(&definition));
+                    let what = format!("core `{name}` is made as `{definition}`, which is not defined");
+                    sketch.lose(at, what);
+                }
             }
             let frequency = domains.get(&domain).copied().flatten();
             if frequency.is_none() {
@@ -85,13 +95,19 @@ impl Hardware {
     }
 }
 
-fn frequency(node: Node<'_, '_>) -> Option<Decimal> {
-    let unit = match node.attribute("unit")? {
-        "Hz" => "",
-        "kHz" | "KHz" => "e3",
-        "MHz" => "e6",
-        "GHz" => "e9",
-        _ => return None,
+fn frequency(node: Node<'_, '_>, places: &Places<'_>, sketch: &mut Sketch) -> Option<Decimal> {
+    let (value, unit) = value_and_unit(node);
+    let power = match unit {
+        "Hz" => Some(""),
+        "kHz" | "KHz" => Some("e3"),
+        "MHz" => Some("e6"),
+        "GHz" => Some("e9"),
+        _ => None,
     };
-    Decimal::parse(&format!("{}{unit}", node.attribute("value")?))
+    let found = power.and_then(|power| Decimal::parse(&format!("{value}{power}")));
+    if found.is_none() {
+        let what = format!("`{} {}` is no frequency that can be read", shown(value), shown(unit));
+        sketch.lose(places.at(node), what);
+    }
+    found
 }

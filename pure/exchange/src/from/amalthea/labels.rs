@@ -5,14 +5,13 @@
 
 use std::collections::BTreeMap;
 
-use roxmltree::Node;
 use taut_time::Duration;
 
-use super::{Counts, Reader, identity, named};
+use super::{Counts, Reader, identity, named, value_and_unit};
 use crate::Position;
 use crate::number::Decimal;
 use crate::sketch::{Channel, Named};
-use crate::xml::{child, shown};
+use crate::xml::{Node, child, shown};
 
 impl Reader<'_, '_, '_> {
     /// All labels, by who reads and writes them.
@@ -20,7 +19,15 @@ impl Reader<'_, '_, '_> {
         for node in self.models("swModel", "labels") {
             let (at, name) = (self.places.at(node), named(node).to_owned());
             let accesses = self.accesses.remove(&identity(node)).unwrap_or_default();
-            let bytes = child(node, "size").and_then(bytes);
+            let bytes = child(node, "size").and_then(|size| {
+                let found = bytes(size);
+                if found.is_none() {
+                    let (value, unit) = value_and_unit(size);
+                    let what = format!("`{} {}` is no size that can be read", shown(value), shown(unit));
+                    self.sketch.lose(self.places.at(size), what);
+                }
+                found
+            });
             self.label(at, &name, bytes, &accesses);
         }
         for label in std::mem::take(&mut self.accesses).into_keys() {
@@ -69,8 +76,9 @@ impl Reader<'_, '_, '_> {
 
 /// The bytes of a size: `<size value="4" unit="kB"/>`.
 fn bytes(node: Node<'_, '_>) -> Option<u64> {
-    let unit: u64 = match node.attribute("unit")? {
-        "bit" => return Decimal::parse(node.attribute("value")?)?.scaled(1, Decimal::parse("8")?, true),
+    let (value, unit) = value_and_unit(node);
+    let unit: u64 = match unit {
+        "bit" => return Decimal::parse(value)?.scaled(1, Decimal::parse("8")?, true),
         "B" => 1,
         "kB" => 1_000,
         "KiB" => 1 << 10,
@@ -80,5 +88,5 @@ fn bytes(node: Node<'_, '_>) -> Option<u64> {
         "GiB" => 1 << 30,
         _ => return None,
     };
-    Decimal::parse(node.attribute("value")?)?.scaled(unit, Decimal::parse("1")?, true)
+    Decimal::parse(value)?.scaled(unit, Decimal::ONE, true)
 }

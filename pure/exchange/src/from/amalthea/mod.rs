@@ -15,7 +15,6 @@ mod stimuli;
 
 use std::collections::BTreeMap;
 
-use roxmltree::Node;
 use taut_time::Duration;
 
 use self::hardware::Hardware;
@@ -24,14 +23,60 @@ use self::stimuli::Stimulus;
 use crate::Unreadable;
 use crate::number::Decimal;
 use crate::sketch::{Arrival, Channel, Named, Sketch, Task};
-use crate::xml::{Places, child, elements, parse, shown};
+use crate::unread::Known;
+use crate::xml::{self, Node, Places, child, elements, number, parse, shown};
+
+/// What of a file is not read: what kind of value stands where one kind alone can be, what is so if nothing is said, and
+/// what no bound depends on.
+const KNOWN: Known = Known {
+    dull: &[
+        (
+            "type",
+            &[
+                "am:DiscreteValueConstant",
+                "am:DiscreteValueStatistics",
+                "am:DiscreteValueBoundaries",
+                "am:DiscreteValueUniformDistribution",
+                "am:DiscreteValueGaussDistribution",
+                "am:DiscreteValueBetaDistribution",
+                "am:DiscreteValueWeibullEstimatorsDistribution",
+                "am:ContinuousValueConstant",
+                "am:ContinuousValueBoundaries",
+                "am:TimeConstant",
+                "am:TimeBoundaries",
+                "am:TimeStatistics",
+                "am:TimeUniformDistribution",
+                "am:TimeGaussDistribution",
+                "am:TimeBetaDistribution",
+                "am:TimeWeibullEstimatorsDistribution",
+                "am:IntegerObject",
+                "am:ProcessRequirement",
+                "am:TimeRequirementLimit",
+            ],
+        ),
+        ("id", &[]),
+        ("version", &["2.0"]),
+        ("schemaLocation", &[]),
+        ("ordered", &["true"]),
+    ],
+    why: &[
+        (
+            &["average", "mean", "sd", "alpha", "beta", "pRemainPromille", "samplingType"],
+            "a bound rests on the most",
+        ),
+        (&["lowerBound"], "a bound rests on the most"),
+        (&["name"], "nothing refers to it by its name"),
+        (&["scheduler"], "the task says by itself on which core it is"),
+        (&["structureType"], "cores are what is read of hardware"),
+    ],
+};
 
 /// Reads a whole file.
 pub(crate) fn read(source: &str) -> Result<Sketch, Unreadable> {
     let document = parse(source)?;
     let places = Places::new(source, Duration::from_ns(1));
     let root = document.root_element();
-    if root.tag_name().name() != "Amalthea" {
+    if root.tag() != "Amalthea" {
         return Err(Unreadable {
             at: Some(places.at(root)),
             why: "the first element is not `Amalthea`".into(),
@@ -64,7 +109,9 @@ pub(crate) fn read(source: &str) -> Result<Sketch, Unreadable> {
     for node in reader.models("swModel", "isrs") {
         let at = reader.places.at(node);
         reader.sketch.lose(at, format!("interrupt routine `{}` is left out", shown(named(node))));
+        node.leave_out();
     }
+    document.report_unread(&reader.places, &KNOWN, &mut reader.sketch);
     Ok(reader.sketch)
 }
 
@@ -86,23 +133,28 @@ pub(super) fn named<'a>(node: Node<'a, '_>) -> &'a str {
 
 /// What references to an element say: its identifier without the type, or its name.
 pub(super) fn identity(node: Node<'_, '_>) -> String {
-    let id = node
-        .attributes()
-        .find(|attribute| attribute.name() == "id")
-        .map(|attribute| target(attribute.value()));
-    id.unwrap_or_else(|| named(node)).to_owned()
+    let id = node.any_attribute("id").map(target);
+    // A name that is the identifier says nothing more.
+    let is_named = node.attribute_is("name", |name| id.is_none_or(|id| id == name));
+    id.unwrap_or_else(|| if is_named { named(node) } else { "" }).to_owned()
 }
 
-/// A time with a unit: `<recurrence value="5" unit="ms"/>`.
+/// What a quantity says: `<recurrence value="5" unit="ms"/>`; empty where nothing is said.
+fn value_and_unit<'a>(node: Node<'a, '_>) -> (&'a str, &'a str) {
+    (node.attribute("value").unwrap_or_default(), node.attribute("unit").unwrap_or_default())
+}
+
+/// A time with a unit.
 fn quantity(node: Node<'_, '_>, up: bool) -> Option<Duration> {
-    let unit = match node.attribute("unit")? {
+    let (value, unit) = value_and_unit(node);
+    let unit = match unit {
         "ns" => Duration::from_ns(1),
         "us" => Duration::from_us(1),
         "ms" => Duration::from_ms(1),
         "s" => Duration::from_s(1),
         _ => return None,
     };
-    Decimal::parse(node.attribute("value")?)?.of(unit, up)
+    Decimal::parse(value)?.of(unit, up)
 }
 
 /// How many times a task reads a label, and writes it.
@@ -126,8 +178,23 @@ struct Reader<'a, 'i, 't> {
 impl<'a, 'i> Reader<'a, 'i, '_> {
     /// The elements of this name in the models of this name.
     fn models(&self, model: &'a str, name: &'a str) -> Vec<Node<'a, 'i>> {
-        let models = elements(self.root).filter(|node| node.tag_name().name() == model);
-        models.flat_map(elements).filter(|node| node.tag_name().name() == name).collect()
+        xml::named(self.root, model).flat_map(|model| xml::named(model, name)).collect()
+    }
+
+    /// The same; one that cannot be read is reported.
+    fn time(&mut self, node: Node<'_, '_>, up: bool) -> Option<Duration> {
+        let found = quantity(node, up);
+        if found.is_none() {
+            let (value, unit) = value_and_unit(node);
+            let what = format!(
+                "`{}` is `{} {}`, which is no time from 0 on that can be read",
+                shown(node.tag()),
+                shown(value),
+                shown(unit)
+            );
+            self.sketch.lose(self.places.at(node), what);
+        }
+        found
     }
 
     fn task(&mut self, node: Node<'a, 'i>, stimuli: &BTreeMap<String, Stimulus>) {
@@ -146,12 +213,12 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
                     &mut self.sketch,
                     &format!("runs on `{}`, which is no general core: it is left out", shown(units[0])),
                 );
-                return;
+                return node.leave_out();
             }
             ([_], [core]) => task.core = Some(*core),
             _ => tell(&mut self.sketch, "is mapped to several cores: the plan chooses one"),
         }
-        task.priority = mapping.and_then(priority);
+        task.priority = mapping.and_then(|mapping| self.priority(mapping));
         let (mut first, mut times) = (None, 1u32);
         for (index, stimulus) in
             node.attribute("stimuli").unwrap_or_default().split_whitespace().map(target).enumerate()
@@ -188,17 +255,19 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
                     &mut self.sketch,
                     &format!("is released by `{}`, a {}: it is left out", shown(name), shown(kind)),
                 );
-                return;
+                return node.leave_out();
             }
             Some((_, None)) | None => {
                 tell(&mut self.sketch, "is released by nothing that is known: it is left out");
-                return;
+                return node.leave_out();
             }
         }
         match node.attribute("preemption").unwrap_or_default() {
             "non_preemptive" => task.non_preemptive = true,
-            "cooperative" => tell(&mut self.sketch, "is cooperative: it is written as preemptive"),
-            _ => {}
+            "" | "preemptive" | "_undefined_" => {}
+            other => {
+                tell(&mut self.sketch, &format!("is {}: it is written as preemptive", shown(other)));
+            }
         }
         let body = self.runnables.body(node);
         for (at, what) in &body.lost {
@@ -208,8 +277,11 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
         let candidates: Vec<usize> =
             if cores.is_empty() { (0..self.hardware.cores.len()).collect() } else { cores };
         let costs = candidates.iter().map(|core| self.hardware.time(*core, &body.ticks));
-        task.cost =
-            costs.collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().max()).unwrap_or_default();
+        let costs = costs.collect::<Option<Vec<_>>>();
+        if costs.is_none() && !body.ticks.is_empty() {
+            tell(&mut self.sketch, "has ticks of which it is not known how long they take");
+        }
+        task.cost = costs.and_then(|all| all.into_iter().max()).unwrap_or_default();
         task.cost = task.cost.checked_mul(times.into()).unwrap_or(Duration::MAX);
         for (label, (reads, writes)) in &body.labels {
             let counts = (reads.saturating_mul(times), writes.saturating_mul(times));
@@ -231,10 +303,13 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
             text.unwrap_or_default().split_whitespace().map(target).collect::<Vec<_>>()
         };
         let own = words(mapping.and_then(|node| node.attribute("affinity")));
+        if !own.is_empty() {
+            return own;
+        }
         let scheduler = mapping.and_then(|node| node.attribute("scheduler")).map(target);
         match scheduler.and_then(|scheduler| self.schedulers.get(scheduler)) {
-            Some(node) if own.is_empty() => words(node.attribute("responsibility")),
-            _ => own,
+            Some(node) => words(node.attribute("responsibility")),
+            None => own,
         }
     }
 
@@ -242,6 +317,12 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
     fn triggered(&mut self) {
         let mut left: Vec<(String, Vec<usize>, usize)> = Vec::new();
         for (stimulus, (from, to)) in std::mem::take(&mut self.triggers) {
+            for task in from.iter().filter(|_| to.is_empty()) {
+                let task = &self.sketch.tasks[*task];
+                let (at, name) = (task.at, shown(&task.named.name));
+                let what = format!("task `{name}` triggers `{}`, which releases no task", shown(&stimulus));
+                self.sketch.lose(at, what);
+            }
             left.extend(to.into_iter().map(|released| (stimulus.clone(), from.clone(), released)));
         }
         loop {
@@ -286,10 +367,11 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
 
     /// Deadlines of tasks, and what else is asked for, which is told.
     fn deadlines(&mut self) {
-        let constraints = elements(self.root).filter(|node| node.tag_name().name() == "constraintsModel");
-        for node in constraints.flat_map(elements).filter(|node| node.tag_name().name() != "requirements") {
-            let (at, what) = (self.places.at(node), node.tag_name().name());
+        let constraints = xml::named(self.root, "constraintsModel");
+        for node in constraints.flat_map(elements).filter(|node| node.tag() != "requirements") {
+            let (at, what) = (self.places.at(node), node.tag());
             self.sketch.lose(at, format!("`{}` of {what} is left out", shown(named(node))));
+            node.leave_out();
         }
         for node in self.models("constraintsModel", "requirements") {
             let process = target(node.attribute("process").unwrap_or_default()).to_owned();
@@ -298,28 +380,32 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
                 limit.attribute("metric") == Some("ResponseTime")
                     && limit.attribute("limitType") == Some("UpperLimit")
             });
-            let value =
-                limit.and_then(|limit| child(limit, "limitValue")).and_then(|value| quantity(value, false));
+            let value = limit.and_then(|limit| child(limit, "limitValue"));
+            let value = value.and_then(|value| self.time(value, false));
             let at = self.places.at(node);
             let task = self.sketch.tasks.iter_mut().find(|task| task.named.name == process);
             match (metric, value, task) {
                 (true, Some(value), Some(task)) => task.deadline = value,
-                _ => self.sketch.lose(at, format!("requirement `{}` is left out", shown(named(node)))),
+                _ => {
+                    self.sketch.lose(at, format!("requirement `{}` is left out", shown(named(node))));
+                    node.leave_out();
+                }
             }
         }
     }
-}
 
-/// The priority that a mapping gives.
-fn priority(mapping: Node<'_, '_>) -> Option<i64> {
-    let parameters = elements(mapping).filter(|node| node.tag_name().name() == "schedulingParameters");
-    parameters
-        .filter_map(|node| match node.attribute("priority") {
-            Some(text) => text.parse().ok(),
-            None => {
-                let key = target(node.attribute("key").unwrap_or_default()) == "priority";
-                key.then(|| child(node, "value")?.attribute("value")?.parse().ok()).flatten()
+    /// The priority that a mapping gives.
+    fn priority(&mut self, mapping: Node<'_, '_>) -> Option<i64> {
+        for node in xml::named(mapping, "schedulingParameters") {
+            let at = self.places.at(node);
+            if let Some(text) = node.attribute("priority") {
+                return number(Some(text), "priority", at, &mut self.sketch);
             }
-        })
-        .next()
+            if node.attribute_is("key", |key| target(key) == "priority") {
+                let text = child(node, "value").and_then(|value| value.attribute("value"));
+                return number(text, "priority", at, &mut self.sketch);
+            }
+        }
+        None
+    }
 }

@@ -5,18 +5,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use roxmltree::Node;
-
 use super::{identity, target};
 use crate::number::Decimal;
-use crate::xml::{child, elements, shown};
+use crate::xml::{Node, child, named, shown};
 
 /// What an element is: `xsi:type="am:Ticks"` is `Ticks`.
 pub(super) fn kind<'a>(node: Node<'a, '_>) -> &'a str {
-    let xsi =
-        node.attributes().find(|attribute| attribute.name() == "type" && attribute.namespace().is_some());
-    let text = xsi.map_or("", |attribute| attribute.value());
-    text.rsplit(':').next().unwrap_or_default()
+    short(node.foreign_attribute("type"))
+}
+
+/// Whether an element is this; what else it is stays unread.
+pub(super) fn is_kind(node: Node<'_, '_>, wanted: &str) -> bool {
+    short(node.peek_foreign("type")) == wanted && kind(node) == wanted
+}
+
+fn short(kind: Option<&str>) -> &str {
+    kind.unwrap_or_default().rsplit(':').next().unwrap_or_default()
 }
 
 /// Ticks of one execution, by what the core is made as.
@@ -31,20 +35,26 @@ impl Ticks {
         self.by_definition.get(definition).copied().or(self.default)
     }
 
-    fn read(node: Node<'_, '_>) -> Self {
-        let default = child(node, "default").and_then(most);
-        let extended = elements(node).filter(|node| node.tag_name().name() == "extended");
-        let entry = |node: Node<'_, '_>| {
-            let value = child(node, "value").and_then(most)?;
+    fn read<'a, 'i>(node: Node<'a, 'i>, body: &mut Body<'a, 'i>) -> Self {
+        let default = child(node, "default").and_then(|value| most(value, body));
+        let extended = named(node, "extended");
+        let entry = |node: Node<'a, 'i>| {
+            let value = child(node, "value").and_then(|value| most(value, body))?;
             Some((target(node.attribute("key")?).to_owned(), value))
         };
-        Self { default, by_definition: extended.filter_map(entry).collect() }
+        let by_definition = extended.filter_map(entry).collect();
+        Self { default, by_definition }
     }
 }
 
 /// The most that a value can be.
-fn most(node: Node<'_, '_>) -> Option<Decimal> {
-    Decimal::parse(node.attribute("upperBound").or_else(|| node.attribute("value"))?)
+fn most<'a, 'i>(node: Node<'a, 'i>, body: &mut Body<'a, 'i>) -> Option<Decimal> {
+    let text = node.attribute("upperBound").or_else(|| node.attribute("value")).unwrap_or_default();
+    let found = Decimal::parse(text);
+    if found.is_none() {
+        body.lost.push((node, format!("`{}` is no most of its ticks that can be read", shown(text))));
+    }
+    found
 }
 
 /// The most executions of a runnable that a task is looked at with: more, and the rest is told and left out.
@@ -70,8 +80,7 @@ pub(super) struct Runnables<'a, 'i> {
 
 impl<'a, 'i> Runnables<'a, 'i> {
     pub(super) fn read(root: Node<'a, 'i>) -> Self {
-        let software = elements(root).filter(|node| node.tag_name().name() == "swModel").flat_map(elements);
-        let runnables = software.filter(|node| node.tag_name().name() == "runnables");
+        let runnables = named(root, "swModel").flat_map(|model| named(model, "runnables"));
         Self { all: runnables.map(|node| (identity(node), node)).collect() }
     }
 
@@ -85,7 +94,11 @@ impl<'a, 'i> Runnables<'a, 'i> {
 
     fn walk(&self, of: Node<'a, 'i>, path: &mut Vec<&'a str>, body: &mut Body<'a, 'i>) {
         let Some(graph) = child(of, "activityGraph").or_else(|| child(of, "callGraph")) else { return };
-        for item in graph.descendants().filter(|node| node.is_element() && !kind(*node).is_empty()) {
+        for item in graph.descendants() {
+            let found = short(item.peek_foreign("type"));
+            if found.is_empty() {
+                continue;
+            }
             body.calls += 1;
             if body.calls > CALLS {
                 if body.calls == CALLS + 1 {
@@ -93,14 +106,37 @@ impl<'a, 'i> Runnables<'a, 'i> {
                 }
                 return;
             }
+            let known = [
+                "Ticks",
+                "LabelAccess",
+                "RunnableCall",
+                "InterProcessTrigger",
+                "Group",
+                "WaitEvent",
+                "Switch",
+                "ProbabilitySwitch",
+                "ModeSwitch",
+            ];
+            if item.tag() != "items" && !known.contains(&found) {
+                continue;
+            }
             match kind(item) {
-                "Ticks" => body.ticks.push(Ticks::read(item)),
+                "Ticks" => {
+                    let ticks = Ticks::read(item, body);
+                    body.ticks.push(ticks);
+                }
                 "LabelAccess" => {
                     let label = target(item.attribute("data").unwrap_or_default()).to_owned();
                     let counts = body.labels.entry(label).or_default();
                     match item.attribute("access") {
                         Some("write") => counts.1 = counts.1.saturating_add(1),
-                        _ => counts.0 = counts.0.saturating_add(1),
+                        Some("read") => counts.0 = counts.0.saturating_add(1),
+                        other => {
+                            counts.0 = counts.0.saturating_add(1);
+                            let other = shown(other.unwrap_or_default());
+                            let what = format!("an access that is `{other}` is written as one that reads");
+                            body.lost.push((item, what));
+                        }
                     }
                 }
                 "RunnableCall" => {
@@ -125,15 +161,12 @@ impl<'a, 'i> Runnables<'a, 'i> {
                 "WaitEvent" => {
                     let what = "that it waits for an event is left out: it may end later than is found";
                     body.lost.push((item, what.into()));
+                    item.leave_out();
                 }
-                name if name.starts_with("DiscreteValue") => {}
                 name @ ("Switch" | "ProbabilitySwitch" | "ModeSwitch") => {
                     body.lost.push((item, format!("of a {name}, all branches are counted")));
                 }
-                name if item.tag_name().name() == "items" => {
-                    body.lost.push((item, format!("{} is left out", shown(name))));
-                }
-                _ => {}
+                name => body.lost.push((item, format!("{} is left out", shown(name)))),
             }
         }
     }

@@ -5,13 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use roxmltree::Node;
 use taut_time::Duration;
 
 use super::{Reader, identity, kind, named, quantity};
 use crate::number::Decimal;
 use crate::sketch::Arrival;
-use crate::xml::{child, shown};
+use crate::xml::{Node, child, shown};
 
 /// What releases tasks.
 pub(super) enum Stimulus {
@@ -29,11 +28,6 @@ pub(super) struct Events {
     pub(super) count: u32,
 }
 
-/// A bound of a distribution, or of the value that it always has.
-fn bound(node: Node<'_, '_>, name: &str, up: bool) -> Option<Duration> {
-    quantity(child(node, name).or_else(|| child(node, "value"))?, up)
-}
-
 /// A number from 0 on, rounded up.
 fn whole(text: Option<&str>) -> Option<u32> {
     let number = Decimal::parse(text?)?.scaled(1, Decimal::ONE, true)?;
@@ -41,13 +35,20 @@ fn whole(text: Option<&str>) -> Option<u32> {
 }
 
 impl Reader<'_, '_, '_> {
+    /// A bound of a distribution, or of the value that it always has.
+    fn bound(&mut self, node: Node<'_, '_>, name: &str, up: bool) -> Option<Duration> {
+        let node = child(node, name).or_else(|| child(node, "value"))?;
+        self.time(node, up)
+    }
+
     pub(super) fn stimuli(&mut self) -> BTreeMap<String, Stimulus> {
         let mut all = BTreeMap::new();
         for node in self.models("stimuliModel", "stimuli") {
             let stimulus = match kind(node) {
                 "InterProcessStimulus" => {
-                    if child(node, "counter").is_some() {
+                    if let Some(counter) = child(node, "counter") {
                         self.without(node, "the counter");
+                        counter.leave_out();
                     }
                     Some(Stimulus::Triggered)
                 }
@@ -65,8 +66,9 @@ impl Reader<'_, '_, '_> {
     }
 
     fn events(&mut self, node: Node<'_, '_>) -> Option<Events> {
-        let time = |name: &str| child(node, name).and_then(|node| quantity(node, false));
-        let offset = time("offset").unwrap_or_default();
+        let time =
+            |reader: &mut Self, name: &str| child(node, name).and_then(|node| reader.time(node, false));
+        let offset = time(self, "offset").unwrap_or_default();
         let sporadic = |period| {
             Some(Events { arrival: Arrival::Sporadic(None), period, jitter: Duration::ZERO, count: 1 })
         };
@@ -75,19 +77,28 @@ impl Reader<'_, '_, '_> {
                 let mut jitter = Duration::ZERO;
                 if let Some(deviation) = child(node, "jitter") {
                     // What may come early as well has a lower bound below 0, which is no time.
-                    let late =
-                        bound(deviation, "lowerBound", false).and(bound(deviation, "upperBound", true));
-                    match late {
-                        Some(late) => jitter = late,
-                        None => self.without(node, "the jitter, which is not from 0 to some bound,"),
+                    let least = child(deviation, "lowerBound").or_else(|| child(deviation, "value"));
+                    let least = least.and_then(|node| quantity(node, false));
+                    match least.and_then(|least| Some((least, self.bound(deviation, "upperBound", true)?))) {
+                        Some((least, late)) => {
+                            jitter = late;
+                            if !least.is_zero() {
+                                self.without(node, &format!("the lower bound {least} of the jitter"));
+                            }
+                        }
+                        None => {
+                            self.without(node, "the jitter, which is not from 0 to some bound,");
+                            deviation.leave_out();
+                        }
                     }
                 }
-                if child(node, "minDistance").is_some() {
+                if let Some(least) = child(node, "minDistance") {
                     self.without(node, "the least distance");
+                    least.leave_out();
                 }
                 Some(Events {
                     arrival: Arrival::Periodic(offset),
-                    period: time("recurrence")?,
+                    period: time(self, "recurrence")?,
                     jitter,
                     count: 1,
                 })
@@ -96,18 +107,18 @@ impl Reader<'_, '_, '_> {
                 if !offset.is_zero() {
                     self.without(node, "the offset");
                 }
-                sporadic(bound(child(node, "nextOccurrence")?, "lowerBound", false)?)
+                sporadic(self.bound(child(node, "nextOccurrence")?, "lowerBound", false)?)
             }
             "SporadicStimulus" => {
                 let deviation =
                     ["occurrence", "stimulusDeviation"].iter().find_map(|name| child(node, name))?;
-                sporadic(bound(deviation, "lowerBound", false)?)
+                sporadic(self.bound(deviation, "lowerBound", false)?)
             }
             "PeriodicBurstStimulus" => {
                 let count = whole(node.attribute("occurrenceCount"))?;
                 Some(Events {
                     arrival: Arrival::Periodic(offset),
-                    period: time("recurrence")?,
+                    period: time(self, "recurrence")?,
                     jitter: Duration::ZERO,
                     count,
                 })
@@ -115,7 +126,7 @@ impl Reader<'_, '_, '_> {
             "VariableRateStimulus" => {
                 let most = child(node, "occurrencesPerStep")?;
                 let most = most.attribute("upperBound").or_else(|| most.attribute("value"));
-                Some(Events { count: whole(most)?, ..sporadic(time("step")?)? })
+                Some(Events { count: whole(most)?, ..sporadic(time(self, "step")?)? })
             }
             _ => None,
         }

@@ -6,14 +6,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use roxmltree::Node;
 use taut_time::Duration;
 
 use super::Reader;
 use crate::Position;
 use crate::number::Decimal;
 use crate::sketch::{Arrival, Chain, Channel, Named};
-use crate::xml::{child, list, shown, text};
+use crate::xml::{Node, child, list, shown, text};
 
 /// How many tasks may be released by each other in a row.
 const IN_A_ROW: usize = 100;
@@ -56,13 +55,20 @@ impl Reader<'_> {
                     }
                     continue;
                 }
-                // Sections say it, or the tasks' times do.
-                "RESOURCE_DEPENDENCY" => continue,
+                "RESOURCE_DEPENDENCY" => {
+                    self.use_of(
+                        at,
+                        reference("resource_dependency_task"),
+                        reference("resource_dependency_resource"),
+                    );
+                    continue;
+                }
                 "QUEUEING_BUFFER_DEPENDENCY" => "buffer",
                 "BLACK_BOARD_BUFFER_DEPENDENCY" => "black_board",
                 "ASYNCHRONOUS_COMMUNICATION_DEPENDENCY" => "asynchronous_communication",
                 _ => {
                     self.sketch.lose(at, format!("a dependency of type {} is left out", shown(kind)));
+                    node.leave_out();
                     continue;
                 }
             };
@@ -76,7 +82,11 @@ impl Reader<'_> {
             users.queue = keys != "black_board";
             match text(node, &format!("{keys}_orientation")) {
                 "FROM_TASK_TO_OBJECT" => users.from.push(*task),
-                _ => users.to.push(*task),
+                "FROM_OBJECT_TO_TASK" => users.to.push(*task),
+                other => {
+                    let what = format!("a dependency of orientation `{}` is left out", shown(other));
+                    self.sketch.lose(at, what);
+                }
             }
         }
         self.precedences(before);
@@ -85,12 +95,37 @@ impl Reader<'_> {
         }
     }
 
+    /// That a task uses a resource is carried over where a critical section says so.
+    fn use_of(&mut self, at: Position, task: &str, resource: &str) {
+        let found = self.by_id.get(task).zip(self.resources.get(resource));
+        if !found.is_some_and(|(task, resource)| self.sketch.tasks[*task].uses().contains(resource)) {
+            let what = format!(
+                "that `{}` uses the resource `{}` is left out: no critical section of it is carried over",
+                shown(task),
+                shown(resource)
+            );
+            self.sketch.lose(at, what);
+        }
+    }
+
     fn objects(&mut self, root: Node<'_, '_>) -> BTreeMap<String, Object> {
         let mut objects = BTreeMap::new();
         for node in list(root, "buffers").chain(list(root, "messages")) {
             let size = Decimal::parse(text(node, "size")).and_then(|size| size.scaled(1, Decimal::ONE, true));
-            let bytes = size.and_then(|size| u32::try_from(size).ok()).unwrap_or(0).max(1);
-            let object = Object { at: self.places.at(node), name: text(node, "name").to_owned(), bytes };
+            let size = size.and_then(|size| u32::try_from(size).ok()).filter(|size| *size > 0);
+            let (at, name) = (self.places.at(node), text(node, "name").to_owned());
+            self.in_space(node);
+            if size.is_none() {
+                let (name, size) = (shown(&name), shown(text(node, "size")));
+                let what = match size.as_str() {
+                    "" => format!("`{name}` has no size: a byte is written"),
+                    size => {
+                        format!("the size of `{name}` is `{size}`, which is none above 0: a byte is written")
+                    }
+                };
+                self.sketch.lose(at, what);
+            }
+            let object = Object { at, name, bytes: size.unwrap_or(1) };
             objects.insert(node.attribute("id").unwrap_or_default().to_owned(), object);
         }
         objects

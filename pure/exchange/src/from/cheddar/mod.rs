@@ -11,15 +11,123 @@ mod sections;
 
 use std::collections::BTreeMap;
 
-use roxmltree::Node;
 use taut_time::Duration;
 
 use crate::Unreadable;
 use crate::sketch::{Arrival, Sketch, Task};
-use crate::xml::{Places, child, elements, list, parse, shown, text};
+use crate::unread::Known;
+use crate::xml::{Node, Places, child, elements, list, number, parse, shown, text};
+
+/// What of a file is not read: identifiers to which nothing refers, what stands where nothing is asked for, and what no
+/// bound depends on.
+const KNOWN: Known = Known {
+    dull: &[
+        ("id", &[]),
+        ("schemaLocation", &[]),
+        (
+            "object_type",
+            &[
+                "CORE_OBJECT_TYPE",
+                "PROCESSOR_OBJECT_TYPE",
+                "ADDRESS_SPACE_OBJECT_TYPE",
+                "TASK_OBJECT_TYPE",
+                "RESOURCE_OBJECT_TYPE",
+                "BUFFER_OBJECT_TYPE",
+                "MESSAGE_OBJECT_TYPE",
+            ],
+        ),
+        ("processor_type", &["MONOCORE_TYPE", "IDENTICAL_MULTICORES_TYPE"]),
+        ("migration_type", &["NO_MIGRATION_TYPE"]),
+        ("scheduler_type", &["NO_SCHEDULING_PROTOCOL"]),
+        ("preemptive_type", &["PREEMPTIVE"]),
+        ("priority_assignment", &["AUTOMATIC_ASSIGNMENT"]),
+        ("cfg_relocatable", &["FALSE"]),
+        ("mils_confidentiality_level", &["TOP_SECRET"]),
+        ("mils_integrity_level", &["HIGH"]),
+        ("mils_component", &["SLS"]),
+        ("mils_partition", &["DEVICE"]),
+        ("mils_task", &["APPLICATION"]),
+        ("mils_compliant", &["TRUE"]),
+        ("speed", &["1", "1.0"]),
+        ("quantum", ZERO),
+        ("capacity", ZERO),
+        ("capacity_low", ZERO),
+        ("period", ZERO),
+        ("deadline", ZERO),
+        ("jitter", ZERO),
+        ("priority", ZERO),
+        ("start_time", ZERO),
+        ("every", ZERO),
+        ("criticality", ZERO),
+        ("completion_time", ZERO),
+        ("energy_consumption", ZERO),
+        ("access_memory_number", ZERO),
+        ("maximum_number_of_memory_request_per_job", ZERO),
+        ("worstcase_perequest_intrabank_memory_interference", ZERO),
+        ("worstcase_perequest_interbank_memory_interference", ZERO),
+        ("text_memory_size", ZERO),
+        ("text_memory_start_address", ZERO),
+        ("stack_memory_size", ZERO),
+        ("data_memory_size", ZERO),
+        ("heap_memory_size", ZERO),
+        ("size", ZERO),
+        ("address", ZERO),
+        ("core_units", &[""]),
+        ("processors", &[""]),
+        ("address_spaces", &[""]),
+        ("tasks", &[""]),
+        ("resources", &[""]),
+        ("dependencies", &[""]),
+        ("buffers", &[""]),
+        ("messages", &[""]),
+        ("scheduling", &[""]),
+        ("scheduling_parameters", &[""]),
+    ],
+    why: &[
+        (
+            &[
+                "mils_confidentiality_level",
+                "mils_integrity_level",
+                "mils_component",
+                "mils_partition",
+                "mils_task",
+                "mils_compliant",
+            ],
+            "no bound depends on levels of security",
+        ),
+        (
+            &[
+                "text_memory_size",
+                "text_memory_start_address",
+                "stack_memory_size",
+                "data_memory_size",
+                "heap_memory_size",
+                "cfg_relocatable",
+            ],
+            "the plan sums up memory by itself",
+        ),
+        (&["energy_consumption"], "no bound depends on energy"),
+        (&["isa"], "no bound depends on the kind of instructions: times are what the file says"),
+        (&["migration_type"], "a task keeps to its core"),
+        (&["quantum"], "no time slices are shared at a priority"),
+        (&["speed"], "execution times are taken as those of the core"),
+        (&["queueing_system_type"], "the plan finds how long a queue is"),
+        (&["priority_assignment", "priority"], "the plan finds ceilings by itself"),
+        (
+            &[
+                "access_memory_number",
+                "maximum_number_of_memory_request_per_job",
+                "worstcase_perequest_intrabank_memory_interference",
+                "worstcase_perequest_interbank_memory_interference",
+            ],
+            "execution times are taken to include what memory takes",
+        ),
+    ],
+};
+const ZERO: &[&str] = &["0"];
 
 /// What is read. Of buffers and messages, what depends on them says what they are for.
-const KNOWN: [&str; 8] = [
+const GROUPS: [&str; 8] = [
     "core_units",
     "processors",
     "address_spaces",
@@ -35,23 +143,25 @@ pub(crate) fn read(source: &str, unit: Duration) -> Result<Sketch, Unreadable> {
     let document = parse(source)?;
     let root = document.root_element();
     let mut reader = Reader::new(source, unit);
-    if root.tag_name().name() != "cheddar" {
+    if root.tag() != "cheddar" {
         return Err(Unreadable {
             at: Some(reader.places.at(root)),
             why: "the first element is not `cheddar`".into(),
         });
     }
     for group in elements(root) {
-        let name = group.tag_name().name();
-        if !KNOWN.contains(&name) {
+        let name = group.tag();
+        if !GROUPS.contains(&name) {
             for one in elements(group) {
                 let (at, what) = (reader.places.at(one), text(one, "name"));
                 reader.sketch.lose(at, format!("`{}` of {name}: a manifest has no such thing", shown(what)));
+                one.leave_out();
             }
         }
     }
     list(root, "core_units").for_each(|core| reader.core(core));
     list(root, "processors").for_each(|processor| reader.processor(processor));
+    list(root, "address_spaces").for_each(|space| reader.space(space));
     list(root, "tasks").for_each(|task| reader.task(task));
     let names = reader.sketch.tasks.iter().enumerate().rev();
     reader.by_name = names.map(|(at, task)| (task.named.name.clone(), at)).collect();
@@ -62,6 +172,7 @@ pub(crate) fn read(source: &str, unit: Duration) -> Result<Sketch, Unreadable> {
     }
     reader.dependencies(root);
     reader.same_scheduler();
+    document.report_unread(&reader.places, &KNOWN, &mut reader.sketch);
     Ok(reader.sketch)
 }
 
@@ -69,6 +180,8 @@ pub(crate) fn read(source: &str, unit: Duration) -> Result<Sketch, Unreadable> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Rule {
     edf: bool,
+    /// Jobs go by the priorities that tasks are given.
+    given: bool,
     preemptive: bool,
 }
 
@@ -80,6 +193,12 @@ struct Reader<'t> {
     rules: BTreeMap<String, Rule>,
     /// The names of core units by their identifiers.
     units: BTreeMap<String, String>,
+    /// The names of address spaces by their processors.
+    spaces: BTreeMap<String, Vec<String>>,
+    /// The name of the core of a processor that has one.
+    only: BTreeMap<String, String>,
+    /// Resources as positions in the sketch, by what references to them say.
+    resources: BTreeMap<String, usize>,
     /// By the names of a processor and a core of it, or none if it has one: the core, and its rule.
     cores: BTreeMap<(String, String), (usize, Rule)>,
     /// Tasks as positions in the sketch, by what references to them say, and by their names.
@@ -98,6 +217,9 @@ impl<'t> Reader<'t> {
             sketch,
             rules: BTreeMap::new(),
             units: BTreeMap::new(),
+            spaces: BTreeMap::new(),
+            only: BTreeMap::new(),
+            resources: BTreeMap::new(),
             cores: BTreeMap::new(),
             by_id: BTreeMap::new(),
             by_name: BTreeMap::new(),
@@ -108,7 +230,13 @@ impl<'t> Reader<'t> {
     fn core(&mut self, core: Node<'_, '_>) {
         let parameters = child(core, "scheduling").and_then(|node| child(node, "scheduling_parameters"));
         let scheduler = parameters.map_or("", |node| text(node, "scheduler_type"));
-        let preemptive = parameters.is_none_or(|node| text(node, "preemptive_type") != "NOT_PREEMPTIVE");
+        let preemption = parameters.map_or("", |node| text(node, "preemptive_type"));
+        if !["", "PREEMPTIVE", "NOT_PREEMPTIVE"].contains(&preemption) {
+            let (at, name) = (self.places.at(core), shown(text(core, "name")));
+            let what = format!("core `{name}` is {}: it is written as preemptive", shown(preemption));
+            self.sketch.lose(at, what);
+        }
+        let preemptive = preemption != "NOT_PREEMPTIVE";
         let edf = scheduler == "EARLIEST_DEADLINE_FIRST_PROTOCOL";
         let known = [
             "POSIX_1003_HIGHEST_PRIORITY_FIRST_PROTOCOL",
@@ -124,12 +252,24 @@ impl<'t> Reader<'t> {
         }
         let id = core.attribute("id").unwrap_or_default().to_owned();
         self.units.insert(id.clone(), text(core, "name").to_owned());
-        self.rules.insert(id, Rule { edf, preemptive });
+        let given = !known[1..].contains(&scheduler);
+        self.rules.insert(id, Rule { edf, given, preemptive });
     }
 
     fn processor(&mut self, processor: Node<'_, '_>) {
         let name = text(processor, "name").to_owned();
-        let units: Vec<_> = processor.descendants().filter(|node| node.tag_name().name() == "core").collect();
+        let units: Vec<_> = processor.descendants().filter(|node| node.tag() == "core").collect();
+        for unit in &units {
+            let reference = unit.attribute("ref").unwrap_or_default();
+            if !self.rules.contains_key(reference) {
+                let what = format!(
+                    "processor `{}` has a core `{}` that is not there: fixed priorities are written",
+                    shown(&name),
+                    shown(reference)
+                );
+                self.sketch.lose(self.places.at(*unit), what);
+            }
+        }
         if units.len() > 1 {
             let what =
                 format!("processor `{}` has {} cores: a task of it keeps to one", shown(&name), units.len());
@@ -141,14 +281,44 @@ impl<'t> Reader<'t> {
             all.push(String::new());
         }
         for unit in &all {
-            let rule = self.rules.get(unit).copied().unwrap_or(Rule { edf: false, preemptive: true });
+            let rule =
+                self.rules.get(unit).copied().unwrap_or(Rule { edf: false, given: true, preemptive: true });
             let core = self.units.get(unit).cloned().unwrap_or_default();
-            let (shown, key) = match all.len() {
-                1 => (name.clone(), String::new()),
-                _ => (format!("{name}.{core}"), core),
+            let shown = if core.is_empty() { name.clone() } else { format!("{name}.{core}") };
+            let key = if all.len() == 1 {
+                self.only.insert(name.clone(), core);
+                String::new()
+            } else {
+                core
             };
             self.cores.insert((name.clone(), key), (self.sketch.cores.len(), rule));
             self.sketch.cores.push(shown);
+        }
+    }
+
+    /// An address space. Each task is in one; a single one of a processor says nothing more.
+    fn space(&mut self, node: Node<'_, '_>) {
+        let (name, cpu) = (text(node, "name").to_owned(), text(node, "cpu_name").to_owned());
+        if !self.cores.keys().any(|(processor, _)| *processor == cpu) {
+            let what =
+                format!("address space `{}` is on `{}`, which is no processor", shown(&name), shown(&cpu));
+            self.sketch.lose(self.places.at(node), what);
+        }
+        self.spaces.entry(cpu).or_default().push(name);
+    }
+
+    /// What says in which address space something is.
+    fn in_space(&mut self, node: Node<'_, '_>) {
+        let Some(found) = child(node, "address_space_name") else { return };
+        let name = found.text().unwrap_or_default().trim();
+        let all = self.spaces.get(text(node, "cpu_name")).map_or(&[][..], Vec::as_slice);
+        if !(name.is_empty() || all.len() == 1 && all[0] == name) {
+            let what = format!(
+                "that `{}` is in address space `{}` is left out",
+                shown(text(node, "name")),
+                shown(name)
+            );
+            self.sketch.lose(self.places.at(found), what);
         }
     }
 
@@ -191,9 +361,10 @@ impl<'t> Reader<'t> {
             other => {
                 let what = format!("task `{}` is of type {}: it is left out", shown(name), shown(other));
                 self.sketch.lose(at, what);
-                return;
+                return node.leave_out();
             }
         }
+        self.in_space(node);
         for (value, what) in [(blocking, "blocking time"), (switch, "context switch overhead")] {
             if !value.is_zero() {
                 let what = format!(
@@ -203,21 +374,39 @@ impl<'t> Reader<'t> {
                 self.sketch.lose(at, what);
             }
         }
-        task.priority = text(node, "priority").parse().ok();
+        task.priority = number(Some(text(node, "priority")), "priority", at, &mut self.sketch);
         let (cpu, core) = (text(node, "cpu_name").to_owned(), text(node, "core_name").to_owned());
         let many =
             self.cores.range((cpu.clone(), String::new())..).take_while(|((of, _), _)| *of == cpu).count()
                 > 1;
-        let found =
-            self.cores.get(&(cpu.clone(), core)).or_else(|| self.cores.get(&(cpu.clone(), String::new())));
+        let found = self
+            .cores
+            .get(&(cpu.clone(), core.clone()))
+            .or_else(|| self.cores.get(&(cpu.clone(), String::new())));
         match found {
             Some((core, rule)) => {
                 task.core = Some(*core);
                 task.non_preemptive = !rule.preemptive;
+                if !rule.given && task.priority.take().is_some_and(|priority| priority != 1) {
+                    let what = format!(
+                        "the priority of task `{}` is left out: its core goes by periods or deadlines",
+                        shown(name)
+                    );
+                    self.sketch.lose(at, what);
+                }
             }
             None if many => {
-                self.sketch
-                    .lose(at, format!("task `{}` is on no core of its own: the plan chooses", shown(name)));
+                let what = match core.as_str() {
+                    "" => format!("task `{}` is on no core of its own: the plan chooses", shown(name)),
+                    core => {
+                        let core = shown(core);
+                        format!(
+                            "task `{}` is on `{core}`, which is no core of its processor: the plan chooses",
+                            shown(name)
+                        )
+                    }
+                };
+                self.sketch.lose(at, what);
             }
             None => {
                 let cpu = shown(&cpu);
@@ -227,15 +416,21 @@ impl<'t> Reader<'t> {
                 );
             }
         }
-        if let policy @ ("SCHED_RR" | "SCHED_OTHERS") = text(node, "policy") {
-            self.sketch.lose(
-                at,
-                format!("task `{}` has policy {policy}: it is written like SCHED_FIFO", shown(name)),
-            );
+        if self.only.get(&cpu).is_some_and(|only| !core.is_empty() && *only != core) {
+            let what =
+                format!("task `{}` is on `{}`, which is no core of its processor", shown(name), shown(&core));
+            self.sketch.lose(at, what);
+        }
+        let policy = text(node, "policy");
+        if !["", "SCHED_FIFO"].contains(&policy) {
+            let what =
+                format!("task `{}` has policy {}: it is written like SCHED_FIFO", shown(name), shown(policy));
+            self.sketch.lose(at, what);
         }
         for key in ["offsets", "parameters"] {
-            if list(node, key).next().is_some() {
+            if let Some(some) = child(node, key).filter(|some| elements(*some).next().is_some()) {
                 self.sketch.lose(at, format!("`{key}` of task `{}` are left out", shown(name)));
+                some.leave_out();
             }
         }
         self.by_id.insert(node.attribute("id").unwrap_or_default().to_owned(), self.sketch.tasks.len());

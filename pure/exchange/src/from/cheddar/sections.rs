@@ -5,13 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use roxmltree::Node;
 use taut_time::Duration;
 
 use super::Reader;
 use crate::Position;
 use crate::sketch::{Named, Part};
-use crate::xml::{list, shown, text};
+use crate::xml::{Node, child, list, shown, text};
 
 /// How deep sections may be inside each other, and how many a task may have, to be written in their order.
 const DEPTH: usize = 16;
@@ -38,10 +37,20 @@ impl Reader<'_> {
             self.sketch.lose(at, what);
         }
         let resource = self.sketch.add_resource(Named { comment: protocol.to_owned(), ..Named::new(name) });
+        self.resources.entry(node.attribute("id").unwrap_or_default().to_owned()).or_insert(resource);
+        self.in_space(node);
+        if let Some(cpu) = child(node, "cpu_name") {
+            let name = cpu.text().unwrap_or_default().trim();
+            if !self.cores.keys().any(|(processor, _)| processor == name) {
+                let what =
+                    format!("a resource is on `{}`, which is no processor: its users tell", shown(name));
+                self.sketch.lose(self.places.at(cpu), what);
+            }
+        }
         let mut user = None;
         for part in list(node, "critical_sections") {
             let here = self.places.at(part);
-            if part.tag_name().name() == "task_name" {
+            if part.tag() == "task_name" {
                 let name = part.text().unwrap_or_default().trim();
                 user = self.by_name.get(name).copied();
                 if user.is_none() {

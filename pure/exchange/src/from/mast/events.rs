@@ -5,7 +5,7 @@
 
 use taut_time::Duration;
 
-use super::text::{Entry, Item, list, word};
+use super::text::{Entry, Item, leave_out, list, word};
 use super::{Reader, key};
 use crate::number::Decimal;
 use crate::sketch::Arrival;
@@ -24,7 +24,9 @@ pub(super) struct Source {
 impl Reader {
     pub(super) fn source(&mut self, item: &Item) -> Option<Source> {
         let [event] = list(&item.entries, "external_events") else {
-            self.lose(item, "it has not one external event: it is left out");
+            let count = list(&item.entries, "external_events").len();
+            self.lose(item, &format!("it has {count} external events, not one: it is left out"));
+            leave_out(&item.entries);
             return None;
         };
         let event = event.list();
@@ -40,7 +42,17 @@ impl Reader {
             "bursty" => {
                 let count = Decimal::parse(word(event, "max_arrivals"));
                 let count = count.and_then(|count| count.scaled(1, Decimal::parse("1")?, true));
-                burst = count.and_then(|count| u32::try_from(count).ok()).filter(|count| *count > 0)?;
+                let count = count.and_then(|count| u32::try_from(count).ok()).filter(|count| *count > 0);
+                let Some(count) = count else {
+                    let what = format!(
+                        "`max_arrivals` of its event is `{}`, which is no number above 0: it is left out",
+                        shown(word(event, "max_arrivals"))
+                    );
+                    self.lose(item, &what);
+                    leave_out(&item.entries);
+                    return None;
+                };
+                burst = count;
                 let what =
                     format!("its event is bursty: one job of {burst} times the work is written per interval");
                 self.lose(item, &what);
@@ -49,6 +61,7 @@ impl Reader {
             "unbounded" => (Arrival::Any, Duration::ZERO),
             other => {
                 self.lose(item, &format!("its event is `{}`: it is left out", shown(other)));
+                leave_out(&item.entries);
                 return None;
             }
         };

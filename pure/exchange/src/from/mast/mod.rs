@@ -18,11 +18,12 @@ use taut_time::Duration;
 
 use self::operations::Operations;
 use self::servers::{Host, Schedulers, Server};
-use self::text::{Entry, Item, entry, word};
+use self::text::{Entry, Item, entry, leave_out, word};
 use crate::Unreadable;
 use crate::number::Decimal;
 use crate::sketch::{Named, Sketch};
-use crate::xml::shown;
+use crate::unread::Known;
+use crate::xml::{number, shown};
 
 /// Whether a text looks like MAST.
 pub(crate) fn looks_like(text: &str) -> bool {
@@ -44,17 +45,71 @@ pub(crate) fn looks_like(text: &str) -> bool {
     })
 }
 
+/// What of a file is not read: the one kind that there is of a thing, what is so if nothing is said, and what no bound
+/// depends on.
+const KNOWN: Known = Known {
+    dull: &[
+        ("model_date", &[]),
+        ("type", &["regular", "composite", "fixed_priority", "fixed_priority_policy", "srp_parameters"]),
+        ("preassigned", &["yes"]),
+        ("speed_factor", &["1", "1.0", "1.00"]),
+        ("worst_isr_switch", ZERO),
+        ("avg_isr_switch", ZERO),
+        ("best_isr_switch", ZERO),
+        ("avg_context_switch", ZERO),
+        ("best_context_switch", ZERO),
+        ("worst_context_switch", ZERO),
+    ],
+    why: &[
+        (
+            &[
+                "avg_isr_switch",
+                "best_isr_switch",
+                "avg_context_switch",
+                "best_context_switch",
+                "average_case_execution_time",
+                "avg_case_execution_time",
+                "best_case_execution_time",
+                "avg_interarrival",
+                "distribution",
+            ],
+            "a bound rests on the worst",
+        ),
+        (
+            &["ceiling", "preassigned", "synchronization_parameters", "preemption_level"],
+            "the plan finds ceilings by itself",
+        ),
+        (
+            &["max_priority", "min_priority", "max_interrupt_priority", "min_interrupt_priority"],
+            "priorities are numbered from 1 to 98",
+        ),
+        (&["max_pending_replenishments"], "any number of replenishments may be pending"),
+        (
+            &["worst_isr_switch", "system_timer"],
+            "the overheads of the manifest stand for it, and have to be measured",
+        ),
+    ],
+};
+const ZERO: &[&str] = &["0", "0.0", "0.00", "0.000"];
+
 /// Reads a whole file.
 pub(crate) fn read(source: &str, unit: Duration) -> Result<Sketch, Unreadable> {
-    let items = if source.trim_start().starts_with('<') { xml::items(source)? } else { text::items(source)? };
     let mut reader = Reader::new(unit);
+    let items = match source.trim_start().starts_with('<') {
+        true => xml::items(source, &mut reader.sketch)?,
+        false => text::items(source)?,
+    };
+    reader.named_twice(&items);
     for item in &items {
         match item.kind.as_str() {
             "model" => reader.sketch.name = word(&item.entries, "model_name").to_owned(),
             "processing_resource" => reader.processor(item),
             "shared_resource" => reader.resource(item),
             "scheduler" | "scheduling_server" | "operation" | "transaction" => {}
-            _ => reader.lose(item, "a manifest has no such thing"),
+            _ => {
+                reader.lose(item, "a manifest has no such thing");
+                leave_out(&item.entries);
+            }
         }
     }
     items.iter().filter(|item| item.kind == "scheduler").for_each(|item| reader.scheduler(item));
@@ -67,6 +122,8 @@ pub(crate) fn read(source: &str, unit: Duration) -> Result<Sketch, Unreadable> {
     }
     reader.polled();
     reader.same_for_all();
+    reader.unused(&items, &operations);
+    items.iter().for_each(|item| item.report_unread(&KNOWN, &mut reader.sketch));
     Ok(reader.sketch)
 }
 
@@ -85,6 +142,8 @@ struct Reader {
     servers: BTreeMap<String, Server>,
     /// The servers with budgets that tasks run in, as positions in the sketch.
     budgets: BTreeMap<String, usize>,
+    /// The servers and operations that activities name.
+    used: BTreeSet<String>,
 }
 
 /// Names are the same whatever the case of their letters.
@@ -108,7 +167,41 @@ impl Reader {
             secondary: BTreeMap::new(),
             servers: BTreeMap::new(),
             budgets: BTreeMap::new(),
+            used: BTreeSet::new(),
         }
+    }
+
+    /// Of things of one kind and name, the last counts.
+    fn named_twice(&mut self, items: &[Item]) {
+        let mut seen = BTreeSet::new();
+        for item in items.iter().rev() {
+            let name = key(word(&item.entries, "name"));
+            if !name.is_empty() && !seen.insert((item.kind.as_str(), name)) && item.kind != "transaction" {
+                self.lose(
+                    item,
+                    "another one has its name: which of them is meant where it is named is not told",
+                );
+            }
+        }
+    }
+
+    /// What is known, and done by nobody.
+    fn unused(&mut self, items: &[Item], operations: &Operations) {
+        for item in items {
+            let name = key(word(&item.entries, "name"));
+            let what = match item.kind.as_str() {
+                "scheduling_server" if !self.used.contains(&name) => "nothing is done by it: it is left out",
+                "operation" if operations.is_idle(&name, &self.used) => "nobody does it: it is left out",
+                _ => continue,
+            };
+            self.lose(item, what);
+        }
+    }
+
+    /// A whole number; one that cannot be read is reported.
+    fn number(&mut self, entries: &[Entry], name: &str) -> Option<i64> {
+        let found = entry(entries, name)?;
+        number(Some(found.word()), name, found.at, &mut self.sketch)
     }
 
     fn lose(&mut self, item: &Item, what: &str) {

@@ -3,11 +3,11 @@
 
 //! Operations of MAST: simple ones, several in order, and one around others.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use taut_time::Duration;
 
-use super::text::{Entry, Item, list, word};
+use super::text::{Entry, Item, leave_out, list, word, words};
 use super::{is, key};
 use crate::number::Decimal;
 use crate::sketch::{Part, Sketch, Task, length};
@@ -135,17 +135,21 @@ impl Operations {
         let mut all = Self { simple: BTreeMap::new(), composite: BTreeMap::new() };
         for Item { at, entries, .. } in items {
             let name = key(word(entries, "name"));
-            let text = word(entries, "worst_case_execution_time");
-            let time = Decimal::parse(text).and_then(|number| number.of(unit, true));
             let kind = word(entries, "type");
+            let time = || {
+                let text = word(entries, "worst_case_execution_time");
+                Decimal::parse(text).and_then(|number| number.of(unit, true)).ok_or(text)
+            };
             if !list(entries, "new_sched_parameters").is_empty() {
                 sketch.lose(
                     *at,
                     format!(
-                        "the priority of operation `{}` is left out: its task's is written",
-                        shown(word(entries, "name"))
+                        "the priority of operation `{}` is left out: its task's is written, not {}",
+                        shown(word(entries, "name")),
+                        shown(&words(list(entries, "new_sched_parameters")).join(" "))
                     ),
                 );
+                leave_out(list(entries, "new_sched_parameters"));
             }
             if is(kind, "simple") {
                 let mut resources = |keys: [&str; 2]| {
@@ -158,33 +162,56 @@ impl Operations {
                 };
                 let locks = resources(["shared_resources_list", "shared_resources_to_lock"]);
                 let unlocks = resources(["shared_resources_list", "shared_resources_to_unlock"]);
-                match time {
-                    Some(time) => drop(all.simple.insert(name, Simple { locks, time, unlocks })),
-                    None => sketch.lose(
-                        *at,
-                        format!("operation `{}` has no worst time that can be read", shown(&name)),
-                    ),
+                match time() {
+                    Ok(time) => drop(all.simple.insert(name, Simple { locks, time, unlocks })),
+                    Err(text) => {
+                        let (name, text) = (shown(&name), shown(text));
+                        let what = format!("operation `{name}` has no worst time that can be read: `{text}`");
+                        sketch.lose(*at, what);
+                    }
                 }
             } else if is(kind, "composite") || is(kind, "enclosing") {
                 let inside =
                     list(entries, "composite_operation_list").iter().map(|entry| key(Entry::word(entry)));
-                let around = if is(kind, "enclosing") { Some(time.unwrap_or_default()) } else { None };
+                let around = is(kind, "enclosing").then(|| {
+                    time().unwrap_or_else(|text| {
+                        let (name, text) = (shown(&name), shown(text));
+                        let what = format!("operation `{name}` has no worst time that can be read: `{text}`");
+                        sketch.lose(*at, what);
+                        Duration::ZERO
+                    })
+                });
                 all.composite.insert(name, (inside.collect(), around));
             } else {
                 sketch.lose(
                     *at,
                     format!("operation `{}` is of type `{}`: it is left out", shown(&name), shown(kind)),
                 );
+                leave_out(entries);
             }
         }
         all
     }
 
-    /// What an operation does; `None` if something in it is not known, or too much.
-    pub(super) fn job(&self, name: &str) -> Option<Job> {
+    /// Whether an operation is known, and neither one of these nor in one that is.
+    pub(super) fn is_idle(&self, name: &str, used: &BTreeSet<String>) -> bool {
+        let known = self.simple.contains_key(name) || self.composite.contains_key(name);
+        let inside = self.composite.values().any(|(inside, _)| inside.iter().any(|other| other == name));
+        known && !inside && !used.contains(name)
+    }
+
+    /// What an operation does.
+    ///
+    /// # Errors
+    /// Something in it that is not known, or too much: why, as the end of a sentence about it.
+    pub(super) fn job(&self, name: &str) -> Result<Job, String> {
         let mut flat = Vec::new();
         let mut around = None;
         self.flatten(&key(name), DEPTH, &mut { MANY }, &mut flat, &mut around)?;
+        Self::parts(&flat, around).ok_or_else(|| "does not unlock what it locks, in turn".into())
+    }
+
+    fn parts(flat: &[&Simple], around: Option<Duration>) -> Option<Job> {
         let mut open: Vec<(usize, Vec<Part>)> = Vec::new();
         let (mut parts, mut sections) = (Vec::new(), Vec::new());
         let mut cost = Some(Duration::ZERO);
@@ -216,19 +243,24 @@ impl Operations {
         left: &mut usize,
         flat: &mut Vec<&'o Simple>,
         around: &mut Option<Duration>,
-    ) -> Option<()> {
-        *left = left.checked_sub(1)?;
-        let inner = depth.checked_sub(1)?;
+    ) -> Result<(), String> {
+        *left = left.checked_sub(1).ok_or_else(|| format!("is of more than {MANY} others"))?;
+        let inner = depth.checked_sub(1).ok_or_else(|| format!("is of others more than {DEPTH} deep"))?;
         if let Some(simple) = self.simple.get(name) {
             flat.push(simple);
-            return Some(());
+            return Ok(());
         }
-        let (inside, cost) = self.composite.get(name)?;
+        let Some((inside, cost)) = self.composite.get(name) else {
+            return Err(match depth {
+                DEPTH => "is not known".into(),
+                _ => format!("is of `{}`, which is not known", shown(name)),
+            });
+        };
         if depth == DEPTH {
             *around = *cost;
         } else if cost.is_some() {
             // What encloses others is at the top, or its time would be lost.
-            return None;
+            return Err(format!("is of `{}`, which encloses others by itself", shown(name)));
         }
         inside.iter().try_for_each(|name| self.flatten(name, inner, left, flat, around))
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use taut_time::Duration;
 
-use super::text::{Entry, Item, entry, list, word};
+use super::text::{Entry, Item, entry, leave_out, list, word};
 use super::{Reader, is, key};
 use crate::Position;
 use crate::number::Decimal;
@@ -59,36 +59,17 @@ impl Reader {
         let kind = word(&item.entries, "type");
         let name = word(&item.entries, "name");
         if !["regular_processor", "fixed_priority_processor"].iter().any(|known| is(kind, known)) {
-            self.lose(item, "it is no processor, and is left out");
+            self.lose(item, &format!("a `{}` is no processor: it is left out", shown(kind)));
             self.hosts.insert(key(name), Host::Network);
-            return;
-        }
-        let dull = [
-            "type",
-            "name",
-            "max_priority",
-            "min_priority",
-            "max_interrupt_priority",
-            "min_interrupt_priority",
-            "avg_context_switch",
-            "best_context_switch",
-            "avg_isr_switch",
-            "best_isr_switch",
-            "worst_context_switch",
-            "speed_factor",
-        ];
-        for entry in item.entries.iter().filter(|entry| !dull.contains(&entry.key.as_str())) {
-            if Decimal::parse(entry.word()) != Decimal::parse("0") {
-                let what = format!("`{}` of processor `{}` is left out", shown(&entry.key), shown(name));
-                self.sketch.lose(entry.at, what);
-            }
+            return leave_out(&item.entries);
         }
         let speed = match word(&item.entries, "speed_factor") {
             "" => None,
             text => Some(Decimal::parse(text).filter(|speed| Some(*speed) != Decimal::parse("0"))),
         };
         if speed == Some(None) {
-            self.lose(item, "its speed is no number above 0: 1 is taken");
+            let speed = shown(word(&item.entries, "speed_factor"));
+            self.lose(item, &format!("its speed is `{speed}`, which is no number above 0: 1 is taken"));
         }
         self.switch(&item.entries);
         self.hosts.insert(key(name), Host::Core(self.sketch.cores.len()));
@@ -106,7 +87,6 @@ impl Reader {
     pub(super) fn scheduler(&mut self, item: &Item) {
         let name = key(word(&item.entries, "name"));
         let policy = list(&item.entries, "policy");
-        let kind = word(policy, "type");
         if !is(word(&item.entries, "type"), "primary_scheduler") {
             let above = key(match word(&item.entries, "server") {
                 "" => word(&item.entries, "host"),
@@ -114,19 +94,27 @@ impl Reader {
             });
             self.secondary.insert(name, above);
             self.lose(item, "it is inside of another one, and is left out: the plan gives priorities");
-            return;
+            return leave_out(&item.entries);
         }
         let host = self.hosts.get(&key(word(&item.entries, "host"))).copied().unwrap_or(Host::Unknown);
+        if host == Host::Network {
+            self.lose(item, "it is of no processor, and is left out");
+            leave_out(&item.entries);
+        }
+        let mut edf = false;
         if let Host::Core(_) = host {
             self.switch(policy);
+            let kind = word(policy, "type");
+            edf = is(kind, "edf");
             if !is(kind, "fixed_priority") && !is(kind, "edf") {
                 self.lose(item, "its policy is neither fixed priority nor EDF: fixed priorities are written");
             }
         }
-        self.schedulers.insert(name, (host, is(kind, "edf")));
+        self.schedulers.insert(name, (host, edf));
     }
 
     pub(super) fn server(&mut self, item: &Item) {
+        let name = word(&item.entries, "name").to_owned();
         let parameters = list(&item.entries, "server_sched_parameters");
         let policy = key(word(parameters, "type"));
         let host = match self.schedulers.get(&key(word(&item.entries, "scheduler"))) {
@@ -136,19 +124,29 @@ impl Reader {
                 self.hosts.get(&processor).copied().unwrap_or(Host::Unknown)
             }
         };
-        let number = |name: &str| word(parameters, name).parse().ok();
-        let (mut priority, mut budget) = (number("the_priority"), None);
+        if host == Host::Network {
+            self.lose(item, "it is of no processor, and is left out");
+            let (priority, non_preemptive, budget) = (None, false, None);
+            let server = Server { at: item.at, name, host, priority, non_preemptive, budget };
+            self.servers.insert(key(&server.name), server);
+            return leave_out(&item.entries);
+        }
+        let (mut priority, mut budget) = (self.number(parameters, "the_priority"), None);
         match policy.as_str() {
             "fixed_priority_policy" | "non_preemptible_fp_policy" | "edf_policy" => {}
             "sporadic_server_policy" => {
-                priority = number("normal_priority");
+                priority = self.number(parameters, "normal_priority");
                 let (capacity, period) = (
                     self.time(parameters, "initial_capacity", false),
                     self.time(parameters, "replenishment_period", true),
                 );
                 budget = Some(Budget::Sporadic { capacity, period });
-                if entry(parameters, "background_priority").is_some() {
-                    self.lose(item, "what it does without budget, at its background priority, is left out");
+                if let Some(found) = entry(parameters, "background_priority") {
+                    let priority = shown(found.word());
+                    let what = format!(
+                        "what it does without budget, at its background priority {priority}, is left out"
+                    );
+                    self.lose(item, &what);
                 }
             }
             "polling_policy" => {
@@ -168,7 +166,6 @@ impl Reader {
                 );
             }
         }
-        let name = word(&item.entries, "name").to_owned();
         let non_preemptive = policy == "non_preemptible_fp_policy";
         let server = Server { at: item.at, name, host, priority, non_preemptive, budget };
         self.servers.insert(key(&server.name), server);

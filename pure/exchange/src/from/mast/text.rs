@@ -3,7 +3,11 @@
 
 //! The text of MAST: `Kind ( Key => value, ... );`, case of letters aside.
 
+use std::cell::Cell;
+
 use crate::place::Lines;
+use crate::sketch::Sketch;
+use crate::unread::Known;
 use crate::{Position, Unreadable};
 
 /// Lists inside lists, at most.
@@ -23,6 +27,8 @@ pub(super) struct Entry {
     /// In lower case; empty if there is none.
     pub(super) key: String,
     pub(super) value: Value,
+    /// Whether its word was asked for.
+    read: Cell<bool>,
 }
 
 /// `Kind ( ... );`
@@ -41,10 +47,7 @@ pub(super) fn entry<'e>(entries: &'e [Entry], key: &str) -> Option<&'e Entry> {
 
 /// The word behind a key; empty if there is none.
 pub(super) fn word<'e>(entries: &'e [Entry], key: &str) -> &'e str {
-    match entry(entries, key).map(|entry| &entry.value) {
-        Some(Value::Word(word)) => word,
-        _ => "",
-    }
+    entry(entries, key).map_or("", Entry::word)
 }
 
 /// The list behind a key; empty if there is none.
@@ -52,7 +55,71 @@ pub(super) fn list<'e>(entries: &'e [Entry], key: &str) -> &'e [Entry] {
     entry(entries, key).map_or(&[], Entry::list)
 }
 
+/// Records all of these as read: they are reported as a whole.
+pub(super) fn leave_out(entries: &[Entry]) {
+    entries.iter().for_each(|entry| {
+        entry.word();
+        leave_out(entry.list());
+    });
+}
+
+/// All words in these, in order, for a report.
+pub(super) fn words<'e>(entries: &'e [Entry]) -> Vec<&'e str> {
+    let of = |entry: &'e Entry| match &entry.value {
+        Value::Word(word) => vec![word.as_str()],
+        Value::List(inside) => words(inside),
+    };
+    entries.iter().flat_map(of).collect()
+}
+
+impl Item {
+    /// Reports each value that nobody read, but for those that say nothing; a list of which nothing was read is one
+    /// report.
+    pub(super) fn report_unread(&self, known: &Known, sketch: &mut Sketch) {
+        let found = self.entries.iter().find(|entry| entry.key == "name").map(|entry| &entry.value);
+        let name = match found {
+            Some(Value::Word(name)) => format!("{} {name}", self.kind),
+            _ => self.kind.clone(),
+        };
+        for entry in &self.entries {
+            entry.report_unread(&entry.key, &name, known, sketch);
+        }
+    }
+}
+
 impl Entry {
+    pub(super) fn new(at: Position, key: &str, value: Value) -> Self {
+        Self { at, key: key.to_owned(), value, read: Cell::new(false) }
+    }
+
+    fn is_read(&self) -> bool {
+        self.read.get() || matches!(&self.value, Value::List(inside) if inside.iter().any(Self::is_read))
+    }
+
+    fn is_dull(&self, known: &Known) -> bool {
+        match &self.value {
+            Value::Word(word) => known.is_dull(&self.key, word),
+            Value::List(inside) => inside.iter().all(|entry| entry.is_dull(known)),
+        }
+    }
+
+    /// `key` is that of the list, where it has none of its own.
+    fn report_unread(&self, key: &str, of: &str, known: &Known, sketch: &mut Sketch) {
+        match &self.value {
+            Value::List(inside) if self.is_read() => {
+                for entry in inside {
+                    let key = if entry.key.is_empty() { key } else { &entry.key };
+                    entry.report_unread(key, of, known, sketch);
+                }
+            }
+            _ if self.is_read() || self.is_dull(known) => {}
+            _ => {
+                let values = words(std::slice::from_ref(self)).join(" ");
+                sketch.lose(self.at, known.left_out(key, of, &values));
+            }
+        }
+    }
+
     /// Its list; empty if it is a word.
     pub(super) fn list(&self) -> &[Self] {
         match &self.value {
@@ -64,7 +131,10 @@ impl Entry {
     /// Its word; empty if it is a list.
     pub(super) fn word(&self) -> &str {
         match &self.value {
-            Value::Word(word) => word,
+            Value::Word(word) => {
+                self.read.set(true);
+                word
+            }
             Value::List(_) => "",
         }
     }
@@ -182,7 +252,7 @@ impl Parser<'_> {
                 self.advance()?;
                 value = self.value(depth)?;
             }
-            entries.push(Entry { at, key, value });
+            entries.push(Entry::new(at, &key, value));
             if self.token != Token::Close {
                 self.take(&Token::Comma, "`,` or `)`")?;
             }

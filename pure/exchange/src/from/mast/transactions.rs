@@ -4,14 +4,14 @@
 //! Transactions: activities that follow each other on one server are a task. Where they go on on another one, that is a
 //! task which the first one releases; a deadline from the event that begins it all is one of the chain.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use taut_time::Duration;
 
 use super::events::{Source, requirements};
 use super::operations::{Job, Operations};
 use super::servers::{Host, Server};
-use super::text::{Entry, Item, list, word};
+use super::text::{Entry, Item, entry, leave_out, list, word, words};
 use super::{Reader, is, key};
 use crate::sketch::{Arrival, Chain, Channel, Named, Task};
 use crate::xml::shown;
@@ -76,6 +76,7 @@ impl Reader {
             tasks: BTreeMap::new(),
             bounded: false,
         };
+        self.unconnected(item);
         let (first, told) = (self.sketch.tasks.len(), self.sketch.lost.len());
         while let Some(open) = flow.todo.pop_front() {
             self.follow(&mut flow, open, operations);
@@ -100,7 +101,39 @@ impl Reader {
         for requirement in left {
             let kind = word(requirement, "type");
             if !kind.is_empty() {
-                self.lose(item, &format!("a timing requirement `{}` is left out", shown(kind)));
+                let values = shown(&words(requirement)[1..].join(" "));
+                self.lose(item, &format!("a timing requirement `{}` is left out: {values}", shown(kind)));
+                leave_out(requirement);
+            }
+        }
+    }
+
+    /// Events of which nobody says what comes before them or after, and those that are nowhere else.
+    fn unconnected(&mut self, item: &Item) {
+        let handlers = list(&item.entries, "event_handlers");
+        let named = handlers.iter().flat_map(|handler| {
+            let handler = handler.list();
+            let lists = ["input_events_list", "output_events_list"].map(|name| words(list(handler, name)));
+            let ends = ["input_event", "output_event"]
+                .map(|name| words(entry(handler, name).map_or(&[], std::slice::from_ref)));
+            lists.into_iter().chain(ends).flatten()
+        });
+        let named: BTreeMap<String, &str> = named.map(|name| (key(name), name)).collect();
+        let events = ["external_events", "internal_events"].map(|name| list(&item.entries, name));
+        let known: BTreeSet<String> =
+            events.into_iter().flatten().map(|event| key(word(event.list(), "name"))).collect();
+        for (_, name) in named.iter().filter(|(key, _)| !known.contains(*key)) {
+            self.lose(item, &format!("its event `{}` is not among those that it has", shown(name)));
+        }
+        for event in list(&item.entries, "internal_events") {
+            let name = word(event.list(), "name");
+            if !named.contains_key(&key(name)) {
+                let transaction = shown(word(&item.entries, "name"));
+                let what = format!(
+                    "transaction `{transaction}`: its event `{}` is left out: nothing brings it",
+                    shown(name)
+                );
+                self.sketch.lose(event.at, what);
             }
         }
     }
@@ -122,14 +155,7 @@ impl Reader {
                 "activity" | "system_timed_activity" => {
                     let Some((server, job)) = self.activity(flow, handler, operations) else { return };
                     match (&mut stage, server.host) {
-                        (_, Host::Network) => {
-                            let what = format!(
-                                "what `{}` sends is left out: what follows is released at once",
-                                shown(&server.name)
-                            );
-                            self.lose(flow.item, &what);
-                            start = self.close(flow, stage.take(), start, &event);
-                        }
+                        (_, Host::Network) => start = self.close(flow, stage.take(), start, &event),
                         (Some(stage), _) if is(&stage.server.name, &server.name) => {
                             stage.job.then(job);
                             stage.activities += 1;
@@ -206,14 +232,23 @@ impl Reader {
             return None;
         };
         let name = word(handler, "activity_operation");
+        self.used.extend([key(&server.name), key(name)]);
         if server.host == Host::Network {
+            let what = format!(
+                "what `{}` sends, `{}`, is left out: what follows is released at once",
+                shown(&server.name),
+                shown(name)
+            );
+            self.lose(flow.item, &what);
             return Some((server, Job::default()));
         }
-        let Some(mut job) = operations.job(name) else {
-            let what =
-                format!("there is no operation `{}` of which all is known: it is left out", shown(name));
-            self.lose(flow.item, &what);
-            return None;
+        let mut job = match operations.job(name) {
+            Ok(job) => job,
+            Err(why) => {
+                let what = format!("its operation `{}` {why}: what follows is left out", shown(name));
+                self.lose(flow.item, &what);
+                return None;
+            }
         };
         let speed = match server.host {
             Host::Core(core) => self.speeds.get(core).copied().flatten(),

@@ -3,29 +3,36 @@
 
 //! The XML of MAST, as the items that its text has: what the text tells by `Type`, this tells by the name of an element.
 
-use roxmltree::Node;
+use taut_time::Duration;
 
 use super::text::{Entry, Item, Value};
-use crate::place::Lines;
-use crate::xml::{elements, parse};
+use crate::sketch::Sketch;
+use crate::unread::Known;
+use crate::xml::{Node, Places, elements, parse};
 use crate::{Position, Unreadable};
 
 /// All items of a text.
-pub(super) fn items(text: &str) -> Result<Vec<Item>, Unreadable> {
+pub(super) fn items(text: &str, sketch: &mut Sketch) -> Result<Vec<Item>, Unreadable> {
     let document = parse(text)?;
-    let reader = Reader { lines: Lines::new(text) };
+    let reader = Reader { places: Places::new(text, Duration::from_ns(1)) };
     let root = document.root_element();
     let at = reader.at(root);
     let model = Item { at, kind: "model".into(), entries: reader.attributes(root) };
-    Ok(std::iter::once(model).chain(elements(root).map(|node| reader.item(node))).collect())
+    let items = std::iter::once(model).chain(elements(root).map(|node| reader.item(node))).collect();
+    // Attributes are entries, and reported as those; here, what is neither.
+    document.report_unread(&reader.places, &KNOWN, sketch);
+    Ok(items)
 }
 
+/// What is neither an attribute nor a text that is an entry.
+const KNOWN: Known = Known { dull: &[("schemaLocation", &[])], why: &[] };
+
 struct Reader<'t> {
-    lines: Lines<'t>,
+    places: Places<'t>,
 }
 
 fn name<'a>(node: Node<'a, '_>) -> &'a str {
-    node.tag_name().name()
+    node.tag()
 }
 
 /// The name of an element without what it ends in, for there it says what kind of thing it is.
@@ -35,30 +42,30 @@ fn kind<'a>(node: Node<'a, '_>, ends: &[&str]) -> &'a str {
 
 impl Reader<'_> {
     fn at(&self, node: Node<'_, '_>) -> Position {
-        self.lines.at(node.range().start)
+        self.places.at(node)
     }
 
     fn word(&self, at: Position, key: &str, text: &str) -> Entry {
-        Entry { at, key: key.to_ascii_lowercase(), value: Value::Word(text.trim().to_owned()) }
+        Entry::new(at, &key.to_ascii_lowercase(), Value::Word(text.trim().to_owned()))
     }
 
     fn list(&self, node: Node<'_, '_>, key: &str, entries: Vec<Entry>) -> Entry {
-        Entry { at: self.at(node), key: key.to_owned(), value: Value::List(entries) }
+        Entry::new(self.at(node), key, Value::List(entries))
     }
 
     /// Names between spaces.
     fn names(&self, at: Position, key: &str, text: &str) -> Entry {
         let names = text.split_whitespace().map(|name| self.word(at, "", name)).collect();
-        Entry { at, key: key.to_ascii_lowercase(), value: Value::List(names) }
+        Entry::new(at, &key.to_ascii_lowercase(), Value::List(names))
     }
 
     fn attributes(&self, node: Node<'_, '_>) -> Vec<Entry> {
-        let attributes = node.attributes();
-        let entries = attributes.map(|attribute| {
-            let (at, key) = (self.lines.at(attribute.range().start), attribute.name());
+        let attributes = node.attributes().filter(|(key, ..)| *key != "schemaLocation");
+        let entries = attributes.map(|(key, value, byte)| {
+            let at = self.places.at_byte(byte);
             match key.ends_with("_Events_List") {
-                true => self.names(at, key, attribute.value()),
-                false => self.word(at, key, attribute.value()),
+                true => self.names(at, key, value),
+                false => self.word(at, key, value),
             }
         });
         entries.collect()
@@ -141,7 +148,7 @@ impl Reader<'_> {
 
     /// All of an event, as a composite one.
     fn requirements(&self, event: Node<'_, '_>) -> Entry {
-        let inside = |node: &Node<'_, '_>| node.is_element() && name(*node) != "Composite_Timing_Requirement";
+        let inside = |node: &Node<'_, '_>| name(*node) != "Composite_Timing_Requirement";
         let all = event.descendants().skip(1).filter(inside);
         let all = all.map(|node| self.list(node, "", self.typed(node, &[]))).collect();
         let list = self.list(event, "requirements_list", all);
