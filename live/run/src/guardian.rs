@@ -80,13 +80,15 @@ impl<'c> Guardian<'c> {
         Self { plan, control }
     }
 
-    /// The calling thread is the guardian.
-    pub(crate) fn guard(&self) {
-        let _ = signals::block(&[interrupt::signal()]);
+    /// The calling thread is the guardian; it says when.
+    pub(crate) fn guard(&self, ready: impl FnOnce()) {
+        let _ = signals::block_all();
         // As high as it may be; without the privilege it is an ordinary thread.
         let high = (90..=99).rev().any(|priority| thread::set_fifo(priority).is_ok());
         let _ = crash::tell_me(PARK_NS + WRITE_NS + RESORT_NS / 2);
+        let _ = crash::take_sent();
         self.control.set_guardian(thread::tid());
+        ready();
         let mut awaited = signals::termination().to_vec();
         awaited.push(interrupt::signal());
         awaited.push(signals::SIGCONT);
@@ -218,8 +220,14 @@ impl<'c> Guardian<'c> {
             Cause::Late { jobs: false } => write!(words, "what follows the last job took too long")?,
             Cause::Start => write!(words, "release 0 did not come within {} s", START_NS / 1_000_000_000)?,
             Cause::Second(signal) => write!(words, "signal {signal}, after an earlier one")?,
-            Cause::Crash(crash) if crash.signal == 0 => write!(words, "thread {} called exit", crash.tid)?,
-            Cause::Crash(crash) => write!(words, "signal {} in thread {}", crash.signal, crash.tid)?,
+            Cause::Crash(crash) if crash.signal == 0 => write!(words, "thread {} called exit", crash.who)?,
+            Cause::Crash(crash) if !crash.sent => {
+                write!(words, "signal {} in thread {}", crash.signal, crash.who)?
+            }
+            Cause::Crash(crash) if crash.who == 0 => {
+                write!(words, "signal {} from the kernel", crash.signal)?
+            }
+            Cause::Crash(crash) => write!(words, "signal {} from process {}", crash.signal, crash.who)?,
         }
         words.write_str("\n")?;
         if let Some(rest) = rest {

@@ -15,6 +15,7 @@ use taut_event::{Ending, Kind, Place, Record, Stood};
 use taut_exec::{Exec, Setup, Wanted};
 use taut_plan::Plan;
 use taut_scope::Scope;
+use taut_sys::crash::LeftToGuardian;
 use taut_sys::safe_state::{self, Outcome};
 use taut_sys::thread::Policy;
 use taut_sys::{clock, interrupt, process, thread};
@@ -144,6 +145,7 @@ impl<'p> Play<'p> {
             .map(|(task, hand)| Lender { task, thread: &hand.lent })
             .collect();
         let over = Gate::default();
+        let mut left = None;
         let orderly = std::thread::scope(|threads| {
             let _over = Over(&over);
             let mut joins = Vec::new();
@@ -181,6 +183,8 @@ impl<'p> Play<'p> {
                 let boot = config.spawned_ns.map(|spawned| origin_ns.saturating_sub(spawned));
                 writer.append(mark(Kind::Begin, origin_ns, boot.unwrap_or(0)));
                 observer.started(self.plan, boot.map(Duration::from_ns));
+                // Behind the last thread that inherits which signals are blocked. What this one writes may wait for a disk.
+                left = LeftToGuardian::leave().ok();
                 let lookout = Lookout::new(self.plan, executor, &natives);
                 let watched = self.watch(
                     end_ns,

@@ -4,6 +4,7 @@
 //! Boots an application and runs it to its end.
 
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
 use std::thread::Builder;
 
 use taut_boot::{Guarantee, Loaded, Maps, Posture};
@@ -92,9 +93,17 @@ pub fn run(
     let control = Control::new(&plan);
     let guardian = Guardian::new(&plan, &control);
     std::thread::scope(|threads| {
-        let spawned = Builder::new().name("guardian".to_owned()).spawn_scoped(threads, || guardian.guard());
+        let (ready, is_ready) = mpsc::channel();
+        let guard = || {
+            guardian.guard(move || {
+                let _ = ready.send(());
+            });
+        };
+        let spawned = Builder::new().name("guardian".to_owned()).spawn_scoped(threads, guard);
         spawned.map_err(|error| Error::Thread(format!("no thread for the guardian: {error}")))?;
         let _home = Home(&control);
+        // Whatever comes from here on finds it there.
+        is_ready.recv().map_err(|_| Error::Thread("the guardian did not get ready".to_owned()))?;
         booted(config, observer, setup, (&plan, &text), &control, posture)
     })
 }

@@ -5,10 +5,10 @@
 //! default is to end the process, a call of `exit`. Then the signal's own action follows, so that the parent sees the true one.
 
 use std::sync::Once;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::error::check;
-use crate::{Result, clock, futex, interrupt, process, safe_state, thread};
+use crate::{Result, clock, futex, interrupt, process, safe_state, signals, thread};
 
 /// Faults of a thread, and [`std::process::abort`]: the thread does not go on.
 const CRASHES: [i32; 7] =
@@ -36,27 +36,34 @@ const ASKED: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 static GUARDIAN: AtomicI32 = AtomicI32::new(0);
 /// In which process: one that it forks is on its own.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
-/// The first crash: the thread above the signal.
+/// The first crash: who above the signal, which has [`SENT_BIT`] if somebody else sent it.
 static CRASH: AtomicU64 = AtomicU64::new(0);
 static DONE: AtomicU32 = AtomicU32::new(0);
 /// How long a crashed thread waits, beyond what a safe state takes, ns.
 static PATIENCE: AtomicU64 = AtomicU64::new(0);
 /// Whether a call of `exit` is told, too.
 static EXITS: AtomicBool = AtomicBool::new(false);
+/// The handler of signals that are sent; 0: not installed.
+static ON_SENT: AtomicUsize = AtomicUsize::new(0);
+
+/// Above all numbers of signals.
+const SENT_BIT: i32 = 1 << 16;
 
 /// What would have ended the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crash {
-    /// The thread, as [`crate::thread::tid`].
-    pub tid: i32,
-    /// The signal; 0: it called `exit`.
+    /// The thread, as [`crate::thread::tid`]; of a signal that was sent, the process that sent it, 0 if the kernel did.
+    pub who: i32,
+    /// The signal; 0: the thread called `exit`.
     pub signal: i32,
+    /// Whether the signal was sent, by whoever: no thread of this process crashed.
+    pub sent: bool,
 }
 
 impl Crash {
     /// Whether the thread stands where it crashed, and comes to its end by [`let_go`].
     pub fn is_of_thread(&self) -> bool {
-        CRASHES.contains(&self.signal)
+        !self.sent && CRASHES.contains(&self.signal)
     }
 }
 
@@ -82,7 +89,8 @@ pub fn tell_me(patience_ns: u64) -> Result {
         true => handle(signal, handler),
         false => Ok(()),
     };
-    for signal in SENT.into_iter().chain(libc::SIGRTMIN()..=libc::SIGRTMAX()) {
+    ON_SENT.store(on_sent as Handler as usize, Ordering::Relaxed);
+    for signal in sent() {
         handle_default(signal, on_sent)?;
     }
     for signal in ASKED {
@@ -91,12 +99,59 @@ pub fn tell_me(patience_ns: u64) -> Result {
     Ok(())
 }
 
+/// What may be sent, and ends a process that says nothing about it.
+fn sent() -> impl Iterator<Item = i32> {
+    SENT.into_iter().chain(libc::SIGRTMIN()..=libc::SIGRTMAX())
+}
+
+/// Of these, those about which the application does nothing itself.
+fn ours() -> Vec<i32> {
+    let on_sent = ON_SENT.load(Ordering::Relaxed);
+    sent().filter(|signal| action(*signal).is_ok_and(|action| action == on_sent)).collect()
+}
+
+/// The calling thread, which is told of crashes, takes signals that are sent, though another one leaves them to it.
+///
+/// # Errors
+/// None is expected.
+pub fn take_sent() -> Result {
+    signals::unblock(&ours())
+}
+
+/// Leaves signals that are sent to the thread that is told of crashes, until dropped: while the calling one waits for a disk,
+/// its handlers do not run.
+#[derive(Debug)]
+pub struct LeftToGuardian(Vec<i32>);
+
+impl LeftToGuardian {
+    /// Of the calling thread.
+    ///
+    /// # Errors
+    /// None is expected.
+    pub fn leave() -> Result<Self> {
+        let ours = ours();
+        signals::block(&ours)?;
+        Ok(Self(ours))
+    }
+}
+
+impl Drop for LeftToGuardian {
+    fn drop(&mut self) {
+        let _ = signals::unblock(&self.0);
+    }
+}
+
 fn is_default(signal: i32) -> Result<bool> {
+    Ok(action(signal)? == libc::SIG_DFL)
+}
+
+/// What is done about a signal, as the C library has it.
+fn action(signal: i32) -> Result<usize> {
     // SAFETY: zero is a value of all fields.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     // SAFETY: nothing is set; the present one is written to what is ours.
     check("sigaction", unsafe { libc::sigaction(signal, std::ptr::null(), &mut action) })?;
-    Ok(action.sa_sigaction == libc::SIG_DFL)
+    Ok(action.sa_sigaction)
 }
 
 type Handler = extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void);
@@ -128,7 +183,9 @@ pub fn tell_nobody() {
 /// The first crash.
 pub fn seen() -> Option<Crash> {
     let crash = CRASH.load(Ordering::Acquire);
-    (crash != 0).then_some(Crash { tid: (crash >> 32) as i32, signal: (crash & 0xffff_ffff) as i32 })
+    let signal = (crash & 0xffff_ffff) as i32;
+    let (who, sent) = ((crash >> 32) as i32, signal & SENT_BIT != 0);
+    (crash != 0).then_some(Crash { who, signal: signal & !SENT_BIT, sent })
 }
 
 /// Lets the crashed thread go on to its end.
@@ -140,13 +197,13 @@ pub fn let_go() {
 /// Ends the process by a signal's default action, or if that does not, with this code.
 pub fn end_by(signal: i32, code: i32) -> ! {
     by_default(signal, thread::tid());
-    let _ = crate::signals::unblock(&[signal]);
+    let _ = signals::unblock(&[signal]);
     process::exit_now(code)
 }
 
 /// The first one is noted; another one ends the process already.
-fn note(tid: i32, signal: i32) -> bool {
-    CRASH.compare_exchange(0, (tid as u64) << 32 | signal as u64, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+fn note(who: i32, signal: i32) -> bool {
+    CRASH.compare_exchange(0, (who as u64) << 32 | signal as u64, Ordering::AcqRel, Ordering::Relaxed).is_ok()
 }
 
 fn wait_for_the_end() {
@@ -169,9 +226,16 @@ fn is_forked() -> bool {
     PROCESS.load(Ordering::Relaxed) != std::process::id()
 }
 
-extern "C" fn on_crash(signal: i32, _about: *mut libc::siginfo_t, context: *mut libc::c_void) {
+extern "C" fn on_crash(signal: i32, about: *mut libc::siginfo_t, context: *mut libc::c_void) {
     let (tid, guardian) = (thread::tid(), GUARDIAN.load(Ordering::Acquire));
     if guardian != 0 && !is_forked() {
+        // SAFETY: what the kernel gives a handler with SA_SIGINFO.
+        let sender = signals::sender(unsafe { &*about });
+        if sender.is_some_and(|sender| sender != std::process::id()) {
+            // Of no fault of this thread, which goes on.
+            on_sent(signal, about, context);
+            return;
+        }
         if safe_state::is_of(tid) {
             // Who waits for it goes on without it.
             safe_state::crashed(signal);
@@ -194,7 +258,7 @@ extern "C" fn on_crash(signal: i32, _about: *mut libc::siginfo_t, context: *mut 
     by_default(signal, tid);
 }
 
-extern "C" fn on_sent(signal: i32, _about: *mut libc::siginfo_t, _context: *mut libc::c_void) {
+extern "C" fn on_sent(signal: i32, about: *mut libc::siginfo_t, _context: *mut libc::c_void) {
     let (tid, guardian) = (thread::tid(), GUARDIAN.load(Ordering::Acquire));
     if guardian == 0 || is_forked() {
         by_default(signal, tid);
@@ -202,7 +266,9 @@ extern "C" fn on_sent(signal: i32, _about: *mut libc::siginfo_t, _context: *mut 
     }
     // SAFETY: the C library's, of the calling thread.
     let errno = unsafe { *libc::__errno_location() };
-    if note(tid, signal) {
+    // SAFETY: what the kernel gives a handler with SA_SIGINFO.
+    let sender = signals::sender(unsafe { &*about }).unwrap_or(0);
+    if note(sender as i32, signal | SENT_BIT) {
         interrupt::send(guardian);
     }
     // SAFETY: as above.

@@ -52,8 +52,8 @@ pub struct Taken {
 }
 
 /// Faults of the thread itself: blocking them would not hold them back.
-const FAULTS: [i32; 6] =
-    [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGABRT];
+const FAULTS: [i32; 7] =
+    [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGABRT, libc::SIGSYS];
 
 /// Blocks these signals in the calling thread, and in threads that it starts afterwards.
 ///
@@ -119,10 +119,7 @@ pub fn take(signals: &[i32], timeout: Option<Duration>) -> Result<Option<Taken>>
         let signal = unsafe { libc::sigtimedwait(&set, &mut about, time) };
         match check("sigtimedwait", signal) {
             Ok(number) => {
-                let sent = matches!(about.si_code, libc::SI_USER | libc::SI_QUEUE | libc::SI_TKILL);
-                // SAFETY: of a signal that a process sent, the field is there.
-                let sender = if sent { unsafe { about.si_pid() } } else { 0 };
-                return Ok(Some(Taken { number, sender: u32::try_from(sender).unwrap_or(0) }));
+                return Ok(Some(Taken { number, sender: sender(&about).unwrap_or(0) }));
             }
             Err(error) if error.errno == libc::EAGAIN => return Ok(None),
             // Another signal, not ours, was handled.
@@ -130,6 +127,13 @@ pub fn take(signals: &[i32], timeout: Option<Duration>) -> Result<Option<Taken>>
             Err(error) => return Err(error),
         }
     }
+}
+
+/// The process that sent a signal; `None` if the kernel did.
+pub(crate) fn sender(about: &libc::siginfo_t) -> Option<u32> {
+    let sent = matches!(about.si_code, libc::SI_USER | libc::SI_QUEUE | libc::SI_TKILL);
+    // SAFETY: of a signal that a process sent, the field is there.
+    sent.then(|| u32::try_from(unsafe { about.si_pid() }).unwrap_or(0))
 }
 
 /// Sends a signal to a process.
