@@ -3,9 +3,10 @@
 
 use std::ops::Range;
 
-use taut_model::{Code, Fault, Severity};
+use taut_model::{Code, Fault, Label, Severity};
 
 use crate::PlaceMap;
+use crate::places::Found;
 
 /// A fault with its places in the files, ready to show.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,16 +38,24 @@ pub struct Span {
     pub text: String,
 }
 
+impl Span {
+    /// What is said at a place; of what is not written, that it belongs there.
+    fn new(label: &Label, places: &PlaceMap) -> Self {
+        let Found { file, range, is_missing } = places.find(&label.place);
+        let text = match is_missing && !label.text.ends_with("belongs here") {
+            true => format!("`{}` belongs here: {}", label.place.path(), label.text),
+            false => label.text.clone(),
+        };
+        Self { file, range, text }
+    }
+}
+
 impl Diagnostic {
     /// A fault at the places that a map knows.
     pub(crate) fn new(fault: Fault, places: &PlaceMap) -> Self {
-        let (file, range) = places.resolve(&fault.primary.place);
-        let secondary = fault.secondary.iter().map(|label| {
-            let (file, range) = places.resolve(&label.place);
-            Span { file, range, text: label.text.clone() }
-        });
-        let secondary = secondary.collect();
-        Self { secondary, ..Self::at(file, range, fault) }
+        let primary = Span::new(&fault.primary, places);
+        let secondary = fault.secondary.iter().map(|label| Span::new(label, places)).collect();
+        Self { primary, secondary, ..Self::at(0, 0..0, fault) }
     }
 
     /// A fault at a stretch of a file, whatever its own places say.

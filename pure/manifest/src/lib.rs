@@ -96,7 +96,7 @@ pub fn load(manifest: &Source, overlays: &[Source]) -> Loaded {
             diagnostics.extend(overlay::apply(&mut root, &parsed.root, tasks_known));
         }
     }
-    let places = PlaceMap::new(&root);
+    let places = PlaceMap::new(&root, &manifest.text);
     let mut model = None;
     if !lost {
         let mut reader = read::Reader::new(&damaged);

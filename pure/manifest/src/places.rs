@@ -12,6 +12,16 @@ use crate::tree::{Node, Value};
 #[derive(Clone, Debug, Default)]
 pub struct PlaceMap {
     spots: HashMap<String, Spot>,
+    /// Where what is not there would be written: the end of the manifest.
+    end: usize,
+}
+
+/// Where a place is.
+pub(crate) struct Found {
+    pub(crate) file: usize,
+    pub(crate) range: Range<usize>,
+    /// Neither it nor a parent of it is written.
+    pub(crate) is_missing: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -22,8 +32,11 @@ struct Spot {
 }
 
 impl PlaceMap {
-    pub(crate) fn new(root: &Node<'_>) -> Self {
-        let mut map = Self::default();
+    /// Of a manifest's tree, and its text.
+    pub(crate) fn new(root: &Node<'_>, text: &str) -> Self {
+        let last = text.trim_end().len();
+        let end = text[last..].find('\n').map_or(text.len(), |newline| last + newline + 1);
+        let mut map = Self { spots: HashMap::new(), end };
         map.add(String::new(), root);
         map
     }
@@ -43,19 +56,26 @@ impl PlaceMap {
     }
 
     /// The file's position (0 is the manifest, then the overlays in order) and the range of bytes in it. What does
-    /// not stand there, such as a default, is where its nearest parent is; the manifest's start if it has none.
+    /// not stand there, such as a default, is where its nearest parent is; behind the manifest's last line if it has none,
+    /// for there its table can be written.
     pub fn resolve(&self, place: &Place) -> (usize, Range<usize>) {
+        let Found { file, range, .. } = self.find(place);
+        (file, range)
+    }
+
+    pub(crate) fn find(&self, place: &Place) -> Found {
         let mut path = place.path();
         let mut key = place.is_key();
         loop {
             if let Some(spot) = self.spots.get(path) {
-                return (spot.file, if key { spot.key.clone() } else { spot.value.clone() });
+                let range = if key { spot.key.clone() } else { spot.value.clone() };
+                return Found { file: spot.file, range, is_missing: false };
             }
             // A parent's value says more than its key: `[tasks.output]` stands for the whole task.
             key = false;
             path = match path.rsplit_once('.') {
                 Some((parent, _)) => parent,
-                None => return (0, 0..0),
+                None => return Found { file: 0, range: self.end..self.end, is_missing: true },
             };
         }
     }

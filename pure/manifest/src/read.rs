@@ -264,14 +264,20 @@ impl<'d> Reader<'d> {
         } else {
             let named = own_name(path).filter(|_| path.contains('.'));
             let whose = named.map_or(String::new(), |name| format!(" `{}`", name.escape_debug()));
-            (codes::MISSING_KEY, format!("the {}{whose} has no `{name}`", table.noun), "missing here")
+            (codes::MISSING_KEY, format!("the {}{whose} has no `{name}`", table.noun), "")
+        };
+        let is_whole = matches!(key.kind, Type::Table(_)) && path.is_empty();
+        let (place, label) = match label {
+            "" if is_whole => (join(path, name), format!("`[{name}]` belongs here")),
+            "" => (join(path, name), format!("`{name}` belongs here")),
+            label => (path.to_owned(), label.to_owned()),
         };
         let example = if name == "manifest" { "1".into() } else { key.kind.example() };
-        let help = match (&key.kind, path.is_empty()) {
-            (Type::Table(_), true) => format!("add a table `[{name}]`: {}", lower_first(key.doc)),
-            _ => format!("add `{name} = {example}`: {}", lower_first(key.doc)),
+        let help = match is_whole {
+            true => format!("add a table `[{name}]`: {}", lower_first(key.doc)),
+            false => format!("add `{name} = {example}`: {}", lower_first(key.doc)),
         };
-        self.faults.push(Fault::error(code, message, Place::value(path), label).help(help));
+        self.faults.push(Fault::error(code, message, Place::value(place), label).help(help));
     }
 
     /// Reports a key that the table does not have; the key that it is most likely meant for.
@@ -521,7 +527,8 @@ impl<'d> Reader<'d> {
             if !self.hurt(path, node) {
                 let selectors = selectors.map(|name| format!("`{name}`")).collect::<Vec<_>>();
                 let message = format!("neither {} is given", selectors.join(" nor "));
-                let fault = Fault::error(codes::MISSING_KEY, message, Place::value(path), "missing here");
+                let label = format!("{} belongs here", selectors.join(" or "));
+                let fault = Fault::error(codes::MISSING_KEY, message, Place::value(path), label);
                 let ways = choice.variants.iter();
                 let ways = ways.map(|v| format!("`{}` ({})", v.selector, lower_first(v.table.doc)));
                 let help = format!("use {}", ways.collect::<Vec<_>>().join(" or "));

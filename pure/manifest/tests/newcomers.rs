@@ -56,3 +56,54 @@ fn words_of_other_tools_are_known() {
         assert!(shown.contains(&format!("did you mean \"{meant}\"?")), "{shown}");
     }
 }
+
+/// The line of what each diagnostic is about, and what is said there.
+fn labels(text: &str) -> Vec<(usize, String)> {
+    let source = Source { name: "taut.toml".to_owned(), text: text.to_owned() };
+    let line = |at: usize| text[..at].matches('\n').count() + 1;
+    let of = |d: &taut_manifest::Diagnostic| (line(d.primary.range.start), d.primary.text.clone());
+    load(&source, &[]).diagnostics.iter().map(of).collect()
+}
+
+/// A key belongs into its table, a table behind the last line: nothing that is missing is in the first line, but for what
+/// has to stand there.
+#[test]
+fn what_is_missing_belongs_somewhere() {
+    let whole = format!(
+        "{HEAD}memory = \"64MiB\"\n\n{TASK}\n[servers.s]\npolicy = \"sporadic\"\nbudget = \"1ms\"\nperiod = \"5ms\"\n\n[tasks.b]\nserver = \"s\"\nclass = \"best-effort\"\n\n"
+    );
+    assert_eq!(labels(&whole), []);
+    let behind = whole.trim_end().lines().count() + 1;
+    let without = |part: &str| {
+        assert!(whole.contains(part), "{part}");
+        whole.replace(part, "")
+    };
+    for (text, line, says) in [
+        (without("manifest = 1\n"), 1, "starts without `manifest = 1`"),
+        (without("[app]\nname = \"x\"\n"), behind - 2, "`[app]` belongs here"),
+        (without("name = \"x\"\n"), 2, "`name` belongs here"),
+        (
+            without("[platform]\ncores = [1]\nmemory = \"64MiB\"\n"),
+            behind - 3,
+            "`platform.cores` belongs here: no core is named",
+        ),
+        (without("cores = [1]\n"), 4, "no core is named"),
+        (whole.replace("[1]", "[]"), 5, "no core is named"),
+        (without("deadline = \"10ms\"\n"), 8, "`deadline` belongs here"),
+        (without(", source = \"guess\""), 11, "`source` belongs here"),
+        (without("value = \"1ms\", "), 11, "`value` belongs here"),
+        (without(" periodic = \"10ms\""), 9, "`periodic` or `sporadic` belongs here"),
+        (without("budget = \"1ms\"\n"), 13, "`budget` belongs here"),
+    ] {
+        let found = labels(&text);
+        assert!(found.contains(&(line, says.to_owned())), "{line} {says}: {found:?}\n{text}");
+    }
+    // Whatever line is gone.
+    for (at, gone) in whole.lines().enumerate().skip(1) {
+        let rest: Vec<&str> =
+            whole.lines().enumerate().filter(|(other, _)| *other != at).map(|(_, line)| line).collect();
+        for (line, says) in labels(&rest.join("\n")) {
+            assert!(line > 1, "without `{gone}`: {says}");
+        }
+    }
+}

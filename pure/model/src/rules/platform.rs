@@ -104,7 +104,7 @@ fn lists(draft: &Draft, faults: &mut Faults<'_>) {
     {
         let message = "real-time tasks have no core to run on";
         faults.push(
-            Fault::error(codes::NO_CORES, message, Place::value("platform.cores"), "no core here")
+            Fault::error(codes::NO_CORES, message, Place::value("platform.cores"), "no core is named")
                 .also(Place::key(format!("tasks.{name}")), "is real-time")
                 .help("give the application a core: `cores = [1]` in `[platform]`"),
         );

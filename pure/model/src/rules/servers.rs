@@ -99,7 +99,7 @@ fn seat(draft: &Draft, server: &ServerDraft, faults: &mut Faults<'_>) {
     if cores.is_empty() {
         let message = format!("server `{name}` has no core to run on");
         faults.push(
-            Fault::error(codes::NO_CORES, message, Place::value("platform.cores"), "no core here")
+            Fault::error(codes::NO_CORES, message, Place::value("platform.cores"), "no core is named")
                 .also(Place::key(format!("servers.{name}")), "needs one")
                 .help("give the application a core: `cores = [1]` in `[platform]`"),
         );
