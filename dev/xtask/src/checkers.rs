@@ -103,6 +103,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("run/ends", "a booted application: not yet tried under Miri"),
     ("run/flows", "a booted application: not yet tried under Miri"),
     ("run/forged", "a booted application: no test of it ended in 45 s"),
+    ("run/hostile", "other processes"),
     ("run/memory", "a booted application: not yet tried under Miri"),
     ("run/outside", "a booted application: not yet tried under Miri"),
     ("run/receivers", "a booted application: not yet tried under Miri"),
