@@ -67,6 +67,14 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
+/// Reads a file, and nothing that has no end or no writer.
+fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    match std::fs::metadata(path)?.is_file() {
+        true => std::fs::read(path),
+        false => Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is no file")),
+    }
+}
+
 impl Loaded {
     /// Reads a `taut.lock` and every text that it was made from.
     ///
@@ -74,7 +82,7 @@ impl Loaded {
     /// [`LoadError`] if a file cannot be read or has changed since the plan was made; if the plan itself was changed, is not
     /// valid or not proven; or if it asks for what is not executed.
     pub fn from_file(lock: &Path) -> Result<Self, LoadError> {
-        let read = |path: &Path| std::fs::read(path).map_err(|e| LoadError::Read(path.to_owned(), e));
+        let read = |path: &Path| read(path).map_err(|e| LoadError::Read(path.to_owned(), e));
         let damaged = |e: LockError| LoadError::Lock(lock.to_owned(), e);
         let text = String::from_utf8(read(lock)?)
             .map_err(|e| damaged(LockError::Malformed(e.utf8_error().to_string())))?;

@@ -248,3 +248,15 @@ fn a_gate_where_nobody_comes() {
     gate.call_off();
     assert_eq!(waits.join().unwrap(), None);
 }
+
+/// A pipe that nobody writes to and what has no end are refused, and waited for by nobody.
+#[test]
+fn a_plan_is_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("taut.lock");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for lock in [pipe.as_path(), std::path::Path::new("/dev/zero"), folder.path()] {
+        let refused = Loaded::from_file(lock).map(drop).unwrap_err();
+        assert!(refused.to_string().contains("it is no file"), "{refused}");
+    }
+}
