@@ -396,13 +396,18 @@ fn a_slot_rests_for_as_long_as_is_promised() {
 
 #[test]
 fn words_that_lie_lead_nowhere_else() {
-    // Any slot number, in latest and in the claims: bits may be wrong, places outside are not touched (Miri sees it).
+    // Any slot number, in latest and in the claims: bits may be wrong, places outside are not touched (Miri sees it; there those
+    // around the number of slots and a byte's values are enough).
+    let lies = || {
+        let looked_at = |lie: &u64| !cfg!(miri) || *lie < 12 || (250..262).contains(lie);
+        (0..600).filter(looked_at).chain([u64::MAX, u64::MAX - 255])
+    };
     let place = Place::new(hybrid::bytes::<u64>(2, 0));
     let memory = place.memory().claim();
     let (mut writer, mut all) = hybrid::group::<u64>(place.memory(), 2, 0).unwrap();
     let (mut reader, _) = (all.next().unwrap(), all.next());
     let mut observer = reader.observer();
-    for lie in (0..if cfg!(miri) { 270 } else { 600 }).chain([u64::MAX, u64::MAX - 255]) {
+    for lie in lies() {
         memory.word(0).store(lie, Relaxed);
         reader.read();
         let _ = observer.try_read();
@@ -416,7 +421,7 @@ fn words_that_lie_lead_nowhere_else() {
     let place = Place::new(chen::bytes::<u64>(1));
     let memory = place.memory().claim();
     let (mut writer, mut reader) = chen::pair::<u64>(place.memory()).unwrap();
-    for lie in (0..if cfg!(miri) { 270 } else { 600 }).chain([u64::MAX, u64::MAX - 255]) {
+    for lie in lies() {
         memory.word(0).store(lie, Relaxed);
         reader.read();
         memory.word(LINE_BYTES).store(!lie, Relaxed);
