@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The taut authors
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use taut_event::{Ending, Kind, Record};
 use taut_lock::{Bell, Listener};
@@ -9,6 +10,7 @@ use taut_plan::{ClassPlan, Overrun, Plan, TaskPlan};
 use taut_sys::timer::LastResort;
 use taut_sys::{clock, futex, interrupt};
 use taut_time::Instant;
+use taut_trace::LastWords;
 
 /// How long jobs that run and `stop` may take after the application was asked to stop, beyond the longest deadline.
 const JOBS_NS: u64 = 1_000_000_000;
@@ -157,6 +159,8 @@ pub struct Control {
     ending: AtomicU64,
     /// What was recorded has been written, as far as it will be.
     written: AtomicU32,
+    /// The recording's end, while the thread that writes it runs code of the application.
+    last_words: Mutex<Option<LastWords>>,
 }
 
 impl Control {
@@ -187,6 +191,7 @@ impl Control {
             begun: AtomicBool::new(false),
             ending: AtomicU64::new(0),
             written: AtomicU32::new(0),
+            last_words: Mutex::new(None),
         }
     }
 
@@ -352,14 +357,27 @@ impl Control {
         Some(self.limit_ns.load(Ordering::Acquire)).filter(|ns| *ns != 0)
     }
 
-    /// The application is ended where it stands; waits until what was recorded is written, for so long.
-    pub(crate) fn end_here(&self, ending: Ending, wait_ns: u64) {
+    /// What the thread that writes the recording leaves to the guardian from now on, or takes back from it.
+    pub(crate) fn leave(&self, last_words: Option<LastWords>) {
+        *self.last_words.lock().unwrap_or_else(PoisonError::into_inner) = last_words;
+    }
+
+    /// The application is ended where it stands; waits until what was recorded is written, for so long. If it is not, as the thread
+    /// that does that runs code of the application, these are written.
+    pub(crate) fn end_here(&self, ending: Ending, wait_ns: u64, last: &[Record]) {
         self.ending.store(pack(ending), Ordering::Release);
         // Main may wait for the application to stop.
         let _ = futex::wake(&self.stop, u32::MAX, false);
         let until_ns = clock::monotonic_ns().saturating_add(wait_ns);
         while self.written.load(Ordering::Acquire) == 0 && clock::monotonic_ns() < until_ns {
             let _ = futex::wait(&self.written, 0, Some(until_ns), false);
+        }
+        // Who has it locked is about to write itself.
+        if self.written.load(Ordering::Acquire) == 0
+            && let Ok(mut left) = self.last_words.try_lock()
+            && let Some(left) = left.take()
+        {
+            let _ = left.say(last);
         }
     }
 

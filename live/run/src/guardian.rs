@@ -8,15 +8,16 @@
 
 use std::fmt::{self, Write};
 
-use taut_event::Ending;
+use taut_event::{Ending, Record};
 use taut_plan::Plan;
 use taut_sys::interrupt::{self, Running};
 use taut_sys::safe_state::{self, Rest};
 use taut_sys::{clock, crash, process, signals, terminal, thread};
+use taut_time::Instant;
 
 use crate::control::{Control, RESORT_NS, Reason};
 use crate::outside;
-use crate::safe_state::Said;
+use crate::safe_state::{Said, record};
 
 /// From one stage to the next of one job over its limit.
 const GRACE_NS: u64 = 1_000_000;
@@ -197,7 +198,15 @@ impl<'c> Guardian<'c> {
         let _ = terminal::tell(words.text());
         // Main is an ordinary thread.
         let _ = thread::set_other();
-        self.control.end_here(cause.ending(), WRITE_NS);
+        // What main would write, but for where jobs stand.
+        let at = Instant::from_ns(clock::monotonic_ns());
+        let rest = rest.map(|rest| record(rest, self.control.rest_heap()));
+        let last: &[Record] = match (rest, cause.ending().to_record(at)) {
+            (Some(rest), Some(end)) => &[rest, end],
+            (None, Some(end)) => &[end],
+            _ => &[],
+        };
+        self.control.end_here(cause.ending(), WRITE_NS, last);
         match cause {
             Cause::Crash(crash) if crash.is_of_thread() => {
                 crash::let_go();

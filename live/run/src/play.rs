@@ -130,10 +130,12 @@ impl<'p> Play<'p> {
         let mut writer = Writer::new(sink, &head, drains)
             .map_err(|error| Error::Output(self.recording.to_owned(), error))?;
         // Here: an application that ends in one has a recording that says so.
+        self.control.leave(writer.last_words());
         for seat in &mut seats {
             seat.body.start();
             process::end_if_forked();
         }
+        self.control.leave(None);
 
         let gate = Gate::default();
         let real_time: Vec<Hand> = (0..actors.len() + probes.len()).map(|_| Hand::default()).collect();
@@ -237,6 +239,8 @@ impl<'p> Play<'p> {
             let rest = safe_state::bring_to_rest();
             seats.iter_mut().for_each(|seat| seat.stage.counted());
             writer.poll();
+            // What follows is not written before `finish` has returned, where the application may do anything.
+            self.control.leave(writer.last_words());
             let mut orderly = true;
             if let Some(rest) = rest {
                 let said = Said { rest, heap: self.control.rest_heap() };
@@ -259,6 +263,7 @@ impl<'p> Play<'p> {
                     orderly = false;
                 }
             }
+            self.control.leave(None);
             if !self.interrupt_until(&best_effort, Some(give_up_ns), &mut writer) {
                 // The threads that hang borrow what would have to be given back, so the process ends here.
                 for (task, _) in

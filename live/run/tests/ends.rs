@@ -66,11 +66,14 @@ fn fault(kind: &str) {
     }
 }
 
-/// A task whose `finish` does not return.
-struct Lingers;
+/// A task whose `finish` does not return, or ends the process.
+struct Lingers(String);
 
 impl Component for Lingers {
     fn finish(&mut self) -> Result<(), Box<dyn std::error::Error>> {
+        if self.0 == "exit" {
+            std::process::exit(0);
+        }
         block();
         Ok(())
     }
@@ -204,7 +207,7 @@ fn application(kind: String) {
         let mut sends = None;
         match with.as_str() {
             "" => {}
-            "finish" => return app.task("tick", |_| Ok(Lingers)),
+            "finish" => return app.task("tick", |_| Ok(Lingers(kind))),
             "best-effort" => {
                 let kind = kind.clone();
                 app.best_effort("view", |_| Ok(move |_: &mut taut_run::Context<'_>| fault(&kind)))?;
@@ -287,8 +290,6 @@ struct Ended {
     said: String,
     took: Span,
     records: Vec<Record>,
-    /// Whether there is a recording, be it of nothing.
-    whole: bool,
 }
 
 impl Ended {
@@ -395,9 +396,8 @@ impl Run<'_> {
                 stderr.read_to_string(&mut said).unwrap();
                 let recorded = std::fs::read(folder.path().join("out").join(RECORDING)).unwrap_or_default();
                 let run = taut_event::file::Run::from_bytes(&recorded);
-                let whole = run.is_ok();
                 let records = run.map_or(Vec::new(), |run| run.records);
-                return Ok(Ended { status, said, took, records, whole });
+                return Ok(Ended { status, said, took, records });
             }
             if begun.elapsed() > Span::from_secs(8 + self.more_s) {
                 child.kill().unwrap();
@@ -472,14 +472,12 @@ fn a_start_that_does_not_return_ends_at_a_signal() {
     }
 }
 
-/// Who looks at it is told, or at least that nothing ran: of a dispatched task the main thread, which records, is who called.
+/// Of a dispatched task the main thread, which records, is who called.
 fn a_start_that_calls_exit_has_a_recording() {
     for executor in EXECUTORS {
         let ended = end("start-exit", executor, "run-on", Some("10s"), &[]);
         assert_eq!(ended.status.code(), Some(4), "{}", ended.said);
-        assert!(ended.whole, "{executor}: {}", ended.said);
-        let meant = if executor == "native" { Ending::Left } else { Ending::Unrecorded };
-        assert_eq!(ended.ending(), meant, "{}", ended.said);
+        assert_eq!(ended.ending(), Ending::Left, "{}", ended.said);
     }
 }
 
@@ -632,12 +630,19 @@ fn a_finish_that_does_not_return_ends() {
                 assert!(ended.took > Span::from_secs(9), "{:?}", ended.took);
                 assert_eq!(ended.status.code(), Some(4), "{}", ended.said);
                 assert!(ended.said.contains("what follows the last job took too long"), "{}", ended.said);
+                assert_eq!(ended.ending(), Ending::Finish, "{}", ended.said);
             });
             threads.spawn(move || {
                 let after = [(signals::SIGTERM, 10), (signals::SIGTERM, 300)];
                 let ended = Run { after: &after, ..run }.end();
                 assert!(ended.took < Span::from_secs(3), "{:?}", ended.took);
                 assert_eq!(ended.status.code(), Some(4), "{}", ended.said);
+                assert_eq!(ended.ending(), Ending::Again(15), "{}", ended.said);
+            });
+            threads.spawn(move || {
+                let ended = Run { kind: "exit", length: Some("400ms"), ..run }.end();
+                assert_eq!(ended.status.code(), Some(4), "{}", ended.said);
+                assert_eq!(ended.ending(), Ending::Left, "{}", ended.said);
             });
         }
     });

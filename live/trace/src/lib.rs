@@ -28,4 +28,4 @@ mod word;
 mod writer;
 
 pub use ring::{Drain, Owner, Recorder, STEPS, ring};
-pub use writer::{FLUSH_EVERY, POLL_EVERY, Sink, Writer, Written};
+pub use writer::{FLUSH_EVERY, LastWords, POLL_EVERY, Sink, Writer, Written};

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
+use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use taut_event::file::{BLOCK_RECORDS, Blocks, Head};
+use taut_event::file::{BLOCK_BYTES, BLOCK_RECORDS, Blocks, Head};
 use taut_event::{Kind, Record};
 
 use crate::Drain;
@@ -30,9 +32,14 @@ pub trait Sink {
     /// # Errors
     /// What keeps it from that.
     fn cut(&mut self, place: u64) -> io::Result<()>;
+
+    /// The file that it is, for another thread; `None` if it is none.
+    fn file(&self) -> Option<File> {
+        None
+    }
 }
 
-impl Sink for std::fs::File {
+impl Sink for File {
     fn write_at(&mut self, place: u64, bytes: &[u8]) -> io::Result<()> {
         self.seek(SeekFrom::Start(place))?;
         self.write_all(bytes)
@@ -40,6 +47,10 @@ impl Sink for std::fs::File {
 
     fn cut(&mut self, place: u64) -> io::Result<()> {
         self.set_len(place)
+    }
+
+    fn file(&self) -> Option<File> {
+        self.try_clone().ok()
     }
 }
 
@@ -152,6 +163,14 @@ impl<W: Sink> Writer<W> {
         }
     }
 
+    /// Hands what is buffered to the sink, for whose last block another thread gets what it needs; `None` if that is no file.
+    pub fn last_words(&mut self) -> Option<LastWords> {
+        self.flush();
+        let Out { sink, blocks, .. } = &self.out;
+        let room = BLOCK_BYTES + LastWords::RECORDS * Record::SIZE;
+        Some(LastWords { file: sink.file()?, blocks: blocks.clone(), block: Vec::with_capacity(room) })
+    }
+
     /// Takes what is left and says that nothing follows; for a process that ends before [`Writer::finish`] can be called.
     pub fn close(&mut self) {
         self.poll();
@@ -169,6 +188,32 @@ impl<W: Sink> Writer<W> {
             Some(error) => Err(error),
             None => Ok((self.out.sink, self.out.written)),
         }
+    }
+}
+
+/// The last block of a recording, for who writes it if the [`Writer`] itself cannot. Only while that writes nothing.
+#[derive(Debug)]
+pub struct LastWords {
+    file: File,
+    blocks: Blocks,
+    block: Vec<u8>,
+}
+
+impl LastWords {
+    /// Records that it has room for.
+    pub const RECORDS: usize = 8;
+
+    /// Writes these, behind what is recorded. Without the heap or a lock; waits for the disk.
+    ///
+    /// # Errors
+    /// What keeps it from that.
+    pub fn say(mut self, records: &[Record]) -> io::Result<()> {
+        let records = &records[..records.len().min(Self::RECORDS)];
+        let place = self.blocks.block(records, false, 0, &mut self.block);
+        let said = self.file.write_all_at(&self.block, place);
+        // Dropped, it would use the heap.
+        std::mem::forget(self);
+        said
     }
 }
 
