@@ -124,7 +124,7 @@ fn start(
         None => command.env_remove("TAUT_RECORD_LIMIT"),
     };
     // A terminal that stops who writes to it in the background would stop the watch over the application.
-    signals::write_errors_only().map_err(|error| Failure::Environment(error.to_string()))?;
+    signals::write_in_background().map_err(|error| Failure::Environment(error.to_string()))?;
     // A signal that comes from here on is for the application, which ends in order.
     signals::block(signals::termination()).map_err(|error| Failure::Environment(error.to_string()))?;
     command.env("TAUT_SPAWNED_NS", clock::monotonic_ns().to_string());

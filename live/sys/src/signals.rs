@@ -28,18 +28,29 @@ fn is_ignored(signal: i32) -> bool {
 }
 
 /// A pipe that nobody reads any more, and a file that has reached its limit, are errors of the call that writes from now on,
-/// and end nothing; and a terminal takes what a process in its background writes (`stty tostop`), which stops no process.
+/// and end nothing. With [`write_in_background`].
 ///
 /// # Errors
 /// None is expected.
 pub fn write_errors_only() -> Result {
-    for signal in [libc::SIGPIPE, libc::SIGXFSZ, libc::SIGTTOU] {
-        // SAFETY: to ignore it runs no code of ours.
-        if unsafe { libc::signal(signal, libc::SIG_IGN) } == libc::SIG_ERR {
-            return Err(Error::last("signal"));
-        }
-    }
-    Ok(())
+    ignore(libc::SIGPIPE)?;
+    ignore(libc::SIGXFSZ)?;
+    write_in_background()
+}
+
+/// A terminal takes what a process in its background writes, though it is to stop those (`stty tostop`). Programs that are started
+/// have it so, too.
+///
+/// # Errors
+/// None is expected.
+pub fn write_in_background() -> Result {
+    ignore(libc::SIGTTOU)
+}
+
+fn ignore(signal: i32) -> Result {
+    // SAFETY: to ignore it runs no code of ours.
+    let before = unsafe { libc::signal(signal, libc::SIG_IGN) };
+    if before == libc::SIG_ERR { Err(Error::last("signal")) } else { Ok(()) }
 }
 
 /// A signal that was awaited.
