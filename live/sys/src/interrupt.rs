@@ -630,7 +630,8 @@ mod tests {
                     }
                     taken.wait();
                     while go_on.load(Ordering::Acquire) {
-                        std::thread::sleep(std::time::Duration::from_millis(1));
+                        // Five hundred that wake at once leave other tests no processor.
+                        std::thread::sleep(std::time::Duration::from_millis(50));
                     }
                     at
                 };
@@ -647,7 +648,9 @@ mod tests {
                 }
             };
             go_on.store(false, Ordering::Release);
-            assert!(stood.offset.is_some() || stood.in_call, "{stood:?}");
+            // In the C library it stands in no code of this program, which is then further up its stack.
+            let found = stood.offset.is_some() || stood.in_call || stood.trail.iter().any(Option::is_some);
+            assert!(found, "{stood:?}");
             last.unwrap().join().unwrap();
         });
     }
