@@ -13,6 +13,7 @@
 //! where a sleep leaves the word as it was, there is no mark.
 
 use crate::rseq;
+use crate::usage::thread_usage;
 
 /// A word that the kernel clears when it has switched the calling thread out.
 #[derive(Clone, Copy, Debug)]
@@ -25,13 +26,29 @@ impl SwitchMark {
     /// Finds out whether there is one, by a sleep of some microseconds. For boot.
     pub fn new() -> Self {
         let mark = Self { offset: rseq::offset() };
-        // Once may be by chance: a thread that was preempted on its way to sleep has its word cleared as well.
-        let clears = || {
+        if !mark.exists() {
+            return mark;
+        }
+        // Once may be by chance: a thread that was preempted on its way to sleep has its word cleared as well. And where the
+        // sleep's end has come before it begins, as on a machine that stands still meanwhile, nobody is switched out.
+        let mut sleeps = 0;
+        for _ in 0..64 {
+            let before = thread_usage();
             mark.set();
-            crate::clock::sleep_until(crate::clock::monotonic_ns() + 1_000);
-            !mark.is_set()
-        };
-        if (0..8).all(|_| clears()) { mark } else { Self::none() }
+            crate::clock::sleep_until(crate::clock::monotonic_ns() + 2_000);
+            let clears = !mark.is_set();
+            if thread_usage().since(before).voluntary_switches == 0 {
+                continue;
+            }
+            if !clears {
+                return Self::none();
+            }
+            sleeps += 1;
+            if sleeps == 8 {
+                return mark;
+            }
+        }
+        Self::none()
     }
 
     /// Why there is none here, if there is none. For boot.
@@ -89,14 +106,13 @@ impl Default for SwitchMark {
 mod tests {
     use super::*;
     use crate::clock::{monotonic_ns, sleep_until};
-    use crate::usage::thread_usage;
 
     #[test]
     fn a_sleep_clears_it_and_work_does_not() {
         let mark = SwitchMark::new();
         println!("there is one: {}", mark.exists());
         std::thread::spawn(move || {
-            let mut kept = 0;
+            let (mut kept, mut sleeps) = (0, 0);
             for _ in 0..200 {
                 let before = thread_usage();
                 mark.set();
@@ -108,10 +124,16 @@ mod tests {
                 if mark.exists() && after.voluntary_switches + after.involuntary_switches == 0 {
                     kept += u32::from(set);
                 }
+                let before = thread_usage();
                 mark.set();
                 sleep_until(monotonic_ns() + 1_000);
-                assert!(!mark.is_set());
+                let cleared = !mark.is_set();
+                // One whose end has come before it begins is none.
+                let slept = thread_usage().since(before).voluntary_switches > 0;
+                assert!(cleared || !slept);
+                sleeps += u32::from(slept);
             }
+            assert!(sleeps > 100, "{sleeps} of 200");
             assert!(!mark.exists() || kept > 100, "{kept} of 200");
         })
         .join()
