@@ -216,7 +216,7 @@ fn wrong_input_is_told_and_leaves_nothing() {
     let at = folder.path();
     let cases = [
         ("", 2, "<GENERATOR>"),
-        ("nowhere.toml", 2, "cannot read nowhere.toml"),
+        ("nowhere.toml", 2, "nowhere.toml does not exist"),
         (".", 2, "cannot read ."),
         ("small.toml --shard 3/2", 2, "there are 2 parts"),
         ("small.toml --shard 0/2", 2, "parts are counted from 1"),
