@@ -217,7 +217,7 @@ fn wrong_input_is_told_and_leaves_nothing() {
     let cases = [
         ("", 2, "<GENERATOR>"),
         ("nowhere.toml", 2, "nowhere.toml does not exist"),
-        (".", 2, "cannot read ."),
+        (".", 2, ". is a folder, not a file"),
         ("small.toml --shard 3/2", 2, "there are 2 parts"),
         ("small.toml --shard 0/2", 2, "parts are counted from 1"),
         ("small.toml --shard half", 2, "as in 1/2"),
