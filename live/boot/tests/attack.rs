@@ -251,6 +251,7 @@ fn a_gate_where_nobody_comes() {
 
 /// A pipe that nobody writes to and what has no end are refused, and waited for by nobody.
 #[test]
+#[cfg_attr(miri, ignore = "other processes: `mkfifo`")]
 fn a_plan_is_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("taut.lock");
