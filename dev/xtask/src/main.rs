@@ -103,6 +103,8 @@ enum Task {
     Exchange,
     /// The Python package: wheel, tests, types and notebook, in environments of its own below target/
     Python,
+    /// Miri over all of `live/` that it can run, by Stacked and by Tree Borrows: CI's step, and what is too long for CI
+    Miri,
     /// Applications that faults drawn at random befall: what was drawn against what their verdicts name
     Storm(storm::Storm),
     /// The long forms of the tests, again and again for a time; or one of them
@@ -154,6 +156,7 @@ fn main() -> ExitCode {
         Task::Papers(wish) => papers::run(&tree, &wish),
         Task::Oracle { folder } => oracle::run(&tree, folder),
         Task::Drivers => closing(&tree, &drivers::steps()),
+        Task::Miri => closing(&tree, &checkers::miri_steps()),
         Task::Storm(storm) => storm::run(&tree, &storm),
         Task::Exchange => closing(&tree, &exchange::steps()),
         Task::Python => closing(&tree, &python::steps()),

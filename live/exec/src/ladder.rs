@@ -240,6 +240,7 @@ mod tests {
     const NOBODY: i32 = i32::MAX;
 
     #[test]
+    #[cfg_attr(miri, ignore = "calls sched_setscheduler")]
     fn what_the_system_refuses_is_told() {
         let mut ladder = Ladder::new(2, true);
         ladder.workers.iter_mut().for_each(|worker| worker.tid = NOBODY);
@@ -254,6 +255,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "calls sched_setscheduler")]
     fn a_thread_that_was_lent_a_place_may_end() {
         let mut ladder = Ladder::new(1, true);
         let at = ladder.take(0);

@@ -370,11 +370,13 @@ mod tests {
 
     proptest! {
         #[test]
+        #[cfg_attr(miri, ignore = "minutes: hundreds of drawn texts; nothing in it is unsafe")]
         fn any_text_is_survived(text in "\\PC{0,400}") {
             let _ = Directory::from_text(&format!("{text}\n"));
         }
 
         #[test]
+        #[cfg_attr(miri, ignore = "minutes: hundreds of drawn texts; nothing in it is unsafe")]
         fn damaged_text_is_refused_or_well_formed(position in 0usize..100, byte in 0u8..128) {
             let mut text = format!("{}\n", entry("levels", 128, 768)).into_bytes();
             let position = position % text.len();
@@ -386,6 +388,7 @@ mod tests {
         }
 
         #[test]
+        #[cfg_attr(miri, ignore = "minutes: hundreds of drawn texts; nothing in it is unsafe")]
         fn text_and_back(
             names in prop::collection::btree_set("[a-z][a-z0-9_-]{0,63}", 0..20),
             layout in "[!-~][ -~é]{0,99}",

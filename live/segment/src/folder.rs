@@ -373,6 +373,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "files have no owners")]
     fn a_session_s_folder_is_used_by_whose_it_is() {
         let machine = Machine::new();
         let session = machine.made("session", machine.uid, 0o700);
@@ -392,6 +393,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "files have no owners")]
     fn a_user_that_is_logged_in_needs_no_variable() {
         let (machine, user) = Machine::with_user();
         let home = machine.run.path().join(format!("user/{user}"));
@@ -422,6 +424,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "files have no owners")]
     fn a_user_s_own_folder_is_found_by_whose_it_is() {
         let (machine, user) = Machine::with_user();
         let name = |rest: &str| format!("taut-{user}{rest}");

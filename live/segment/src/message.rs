@@ -202,6 +202,7 @@ mod tests {
 
     proptest! {
         #[test]
+        #[cfg_attr(miri, ignore = "minutes: hundreds of drawn texts; nothing in it is unsafe")]
         fn any_bytes_are_survived(tail in prop::collection::vec(any::<u8>(), 0..100)) {
             let mut bytes = MAGIC.to_vec();
             bytes.extend(DOOR_VERSION.to_le_bytes());

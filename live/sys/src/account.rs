@@ -250,17 +250,20 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "waits for its own processor time, which Miri does not count")]
     fn every_sleep_that_is_not_its_own_is_counted() {
         check_sleeps(SwitchMark::new());
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "waits for its own processor time, which Miri does not count")]
     fn without_a_mark_as_well() {
         check_sleeps(SwitchMark::none());
     }
 
     /// However long somebody else had the processor, and whether or not the thread slept before.
     #[test]
+    #[cfg_attr(miri, ignore = "waits for its own processor time, which Miri does not count")]
     fn processor_time_is_the_threads_own() {
         for mark in [SwitchMark::new(), SwitchMark::none()] {
             on_a_thread(move || {
@@ -282,6 +285,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "calls sched_getcpu")]
     fn being_preempted_is_no_sleep() {
         use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
         static OVER: AtomicBool = AtomicBool::new(false);

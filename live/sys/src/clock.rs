@@ -131,6 +131,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "waits for its own processor time, which Miri does not count")]
     fn another_threads_cpu_time_grows_while_it_works() {
         use std::sync::atomic::AtomicI32;
         let (tid, over) = (AtomicI32::new(0), AtomicBool::new(false));
@@ -155,6 +156,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "waits for its own processor time, which Miri does not count")]
     fn cpu_time_grows_with_work_and_not_with_sleep() {
         let start = thread_cpu_ns();
         sleep_until(monotonic_ns() + 20_000_000);

@@ -60,6 +60,7 @@ mod tests {
     use crate::thread::{affinity, set_affinity};
 
     #[test]
+    #[cfg_attr(miri, ignore = "calls sched_getcpu")]
     fn it_is_the_cpu_that_the_thread_was_put_on() {
         let reader = CpuReader::new();
         println!("one load: {}", reader.is_load());

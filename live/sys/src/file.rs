@@ -28,6 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "opens with O_DIRECTORY")]
     fn only_a_folder_is_opened() {
         let folder = std::env::temp_dir().join(format!("taut-sys-folder-{}", std::process::id()));
         std::fs::create_dir(&folder).unwrap();

@@ -177,6 +177,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "calls futex_waitv")]
     fn any_of_several() {
         let words = [const { AtomicU32::new(7) }; 3];
         let all = |expected| words.each_ref().map(|word| Awaited::new(word, expected, false));

@@ -558,6 +558,7 @@ mod tests {
     use crate::clock::monotonic_ns;
 
     #[test]
+    #[cfg_attr(miri, ignore = "calls sigaction")]
     fn a_sleeper_is_woken() {
         allow().unwrap();
         assert!(sleep_until(monotonic_ns() + 1_000_000));
@@ -577,6 +578,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "calls sigaction")]
     fn a_job_over_its_limit_is_found_and_where_it_stands() {
         allow().unwrap();
         let (go, over) = (AtomicBool::new(true), AtomicBool::new(false));
@@ -614,6 +616,7 @@ mod tests {
 
     /// As threads of their own: which has a place, and that it is parked, is the same for the last one.
     #[test]
+    #[cfg_attr(miri, ignore = "calls sigaction")]
     fn a_thread_beyond_the_first_places_has_one_too() {
         allow().unwrap();
         let threads = PLACES + 1;
@@ -657,6 +660,7 @@ mod tests {
 
     /// The place of a thread that has ended is not that of another one to which the kernel gives its id.
     #[test]
+    #[cfg_attr(miri, ignore = "calls sigaction")]
     fn a_stack_that_is_gone_is_not_looked_at() {
         allow().unwrap();
         let (place, told) = (AtomicUsize::new(usize::MAX), AtomicBool::new(false));

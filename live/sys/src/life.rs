@@ -224,6 +224,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "calls fork")]
     fn a_child_of_fork_is_not_its_parent() {
         static WORD: AtomicU32 = AtomicU32::new(0);
         let life = hold(&WORD).unwrap();

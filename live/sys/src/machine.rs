@@ -140,6 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "calls memfd_secret")]
     fn facts_are_there() {
         let facts = machine_facts();
         for name in ["kernel", "cpus", "hypervisor", "clocksource", "throttling", "secret memory"] {

@@ -371,6 +371,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "calls mmap with MAP_POPULATE")]
     fn mapped_memory_does_not_fault() {
         let anonymous = map_anonymous(1 << 20).unwrap();
         assert_eq!(anonymous.ptr().addr() % 4096, 0);
@@ -388,6 +389,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "calls mmap with MAP_POPULATE")]
     fn mappings_end_with_their_owner() {
         let map = map_anonymous(1 << 16).unwrap();
         let (ptr, len) = (map.ptr(), map.len());
@@ -405,6 +407,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "calls memfd_create")]
     fn who_may_write_can_punch_holes_unless_sealed() {
         let fd = memfd(c"taut-test", 8192, Seals::SHRINK.and(Seals::GROW)).unwrap();
         let map = map_shared(fd.as_fd(), 8192, true).unwrap();
@@ -423,6 +426,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "calls memfd_secret")]
     fn a_secret_file_has_no_holes() {
         let fd = match secret_file(8192) {
             Ok(fd) => fd,
@@ -447,6 +451,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "calls memfd_create")]
     fn seals_hold() {
         let fd = memfd(c"taut-test", 8192, Seals::FIXED).unwrap();
         assert_eq!(file_size(fd.as_fd()), Ok(8192));
@@ -460,6 +465,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "calls memfd_create")]
     fn reading_is_only_reading() {
         let fd = memfd(c"taut-test", 4096, Seals::FIXED).unwrap();
         let writer = map_shared(fd.as_fd(), 4096, true).unwrap();
@@ -476,6 +482,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "calls mallopt")]
     fn locking_everything() {
         // Holds for all threads of the tests, none of which minds.
         for lock in [lock_all, lock_all_on_fault] {

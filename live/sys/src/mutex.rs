@@ -118,6 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "a thread ends with a robust mutex")]
     fn one_at_a_time_and_only_its_owner_gives_it_back() {
         let mutex = Box::into_raw(Box::<PiMutex>::new_uninit()).cast::<PiMutex>();
         // SAFETY: fresh, aligned by its type, and leaked.

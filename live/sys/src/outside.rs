@@ -152,6 +152,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "other processes")]
     fn a_tracer_is_seen_while_it_is_there() {
         if Command::new("strace").arg("-V").stdout(Stdio::null()).status().is_err() {
             println!("skipped: no strace");
@@ -180,6 +181,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "reads clock ticks by sysconf")]
     fn a_name_may_hold_anything() {
         let stat = |name: &str| {
             let mut fields: Vec<String> = (3..=52).map(|number| number.to_string()).collect();
@@ -196,6 +198,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "other processes")]
     fn a_real_time_thread_of_another_process_is_seen_with_what_it_used() {
         // It ends by itself, whatever becomes of this test.
         let script = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; sleep 5";

@@ -256,6 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "other processes")]
     fn start_times_tell_processes_apart() {
         let own = start_time_of(pid()).unwrap();
         let first = start_time_of(1).unwrap();
@@ -273,6 +274,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "calls getgrnam_r")]
     fn groups() {
         assert_eq!(group_id("root"), Some(0));
         assert_eq!(group_id("1234"), Some(1234));
@@ -281,6 +283,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "calls getrlimit")]
     fn privileges_agree_with_what_works() {
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
         assert!(status.contains("CapEff:"));

@@ -195,6 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "calls sigemptyset")]
     fn blocked_signals_wait_for_us() {
         // Signals to the process could reach another test's thread: send to this thread alone.
         std::thread::spawn(|| {

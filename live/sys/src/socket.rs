@@ -399,6 +399,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "calls socketpair of AF_UNIX")]
     fn bytes_and_descriptors_arrive() {
         let folder = folder("socket");
         let path = folder.join("door");
@@ -459,6 +460,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "calls socket of AF_UNIX")]
     fn connecting_waits_for_a_place() {
         let folder = folder("backlog");
         let path = folder.join("door");
@@ -480,6 +482,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "calls sendmsg")]
     fn more_descriptors_than_there_is_room_for_are_closed() {
         // Sent around our own limit, as a hostile peer would.
         let (ours, theirs) = pair().unwrap();

@@ -108,6 +108,7 @@ mod tests {
     use crate::clock::{monotonic_ns, sleep_until};
 
     #[test]
+    #[cfg_attr(miri, ignore = "calls getrusage")]
     fn a_sleep_clears_it_and_work_does_not() {
         let mark = SwitchMark::new();
         println!("there is one: {}", mark.exists());
@@ -142,6 +143,7 @@ mod tests {
 
     /// Here, and in a process of its own, in which the registration is refused.
     #[test]
+    #[cfg_attr(miri, ignore = "other processes")]
     fn why_there_is_none_is_said() {
         const REFUSED: &str = "TAUT_TEST_REFUSED";
         let missing = SwitchMark::missing();
@@ -167,6 +169,7 @@ mod tests {
 
     /// 20,000 times beside a thread of the same processor that wants it, too: whoever was switched out, says so.
     #[test]
+    #[cfg_attr(miri, ignore = "calls sched_getcpu")]
     fn no_switch_goes_unseen() {
         use std::sync::atomic::{AtomicBool, Ordering};
         let mark = SwitchMark::new();

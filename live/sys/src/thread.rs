@@ -263,6 +263,7 @@ mod tests {
     use crate::usage::thread_usage;
 
     #[test]
+    #[cfg_attr(miri, ignore = "calls sched_getcpu")]
     fn lists_of_cpus() {
         assert_eq!(cpu_list("0-2,5\n"), Some(vec![0, 1, 2, 5]));
         assert_eq!(cpu_list("\n"), Some(vec![]));
@@ -272,6 +273,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "calls sched_getscheduler")]
     fn policy_and_back() {
         std::thread::spawn(|| {
             assert_eq!(current_policy(), Ok(Policy::Other));
@@ -297,6 +299,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "calls sched_getcpu")]
     fn affinity_holds() {
         std::thread::spawn(|| {
             for cpu in affinity().unwrap() {
@@ -313,6 +316,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "calls prctl")]
     fn name_and_slack() {
         std::thread::spawn(|| {
             name(c"taut-test-of-names").unwrap();
@@ -327,6 +331,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "calls pthread_getattr_np")]
     fn prefaulted_stack_does_not_fault() {
         let work = || {
             let touched = prefault_stack(512 * 1024);

@@ -96,6 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "calls timerfd_create")]
     fn it_can_be_armed_again_and_again() {
         let timer = Timer::new().unwrap();
         for ns in [0, 1, crate::clock::monotonic_ns() + 1_000_000, u64::MAX] {

@@ -57,6 +57,7 @@ mod tests {
     use crate::clock::{monotonic_ns, sleep_until};
 
     #[test]
+    #[cfg_attr(miri, ignore = "calls getrusage")]
     fn counts_what_happened() {
         let before = thread_usage();
         for _ in 0..10 {

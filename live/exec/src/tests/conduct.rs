@@ -371,6 +371,7 @@ fn what_others_had_is_not_the_servers() {
 
 /// And a job that takes more than its budget is ended as before.
 #[test]
+#[cfg_attr(miri, ignore = "its budgets are of processor time, which is the interpreter's")]
 fn a_budget_ends_beside_others_as_well() {
     let _alone = alone();
     for wanted in postures() {

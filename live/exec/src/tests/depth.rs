@@ -69,6 +69,7 @@ fn many(rule: Rule, wanted: Wanted) -> u64 {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "it does not end in 75 s")]
 fn two_hundred_tasks_on_ten_levels() {
     let _alone = alone();
     for wanted in postures() {
@@ -104,6 +105,7 @@ fn too_few_threads() {
 
 /// With a thread less, the process ends when the last one is needed.
 #[test]
+#[cfg_attr(miri, ignore = "other processes")]
 fn with_a_thread_less_the_process_ends() {
     if processes::is_child() {
         return too_few_threads();

@@ -102,6 +102,7 @@ fn breaks(rule: Rule, wanted: Wanted) {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "other processes")]
 fn a_rule_that_breaks_ends_the_process() {
     let rules = [("srp", Rule::Srp), ("dfp", Rule::Dfp), ("immediate", Rule::Immediate)];
     if let Ok(how) = std::env::var(CHILD) {
@@ -144,6 +145,7 @@ fn goes_on() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "other processes")]
 fn a_stopped_process_goes_on() {
     if is_child() {
         return goes_on();
