@@ -3,6 +3,7 @@
 
 use std::future::Future;
 use std::ops::Deref;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -14,12 +15,15 @@ use crate::bell::{Bell, Rings, Woken};
 
 /// Listens to a bell for `async` functions, of any executor: a thread that sleeps in their stead.
 ///
-/// It holds the bell by `B`: a reference, or whatever keeps its memory mapped. Not for real-time threads.
+/// It holds the bell by `B`: a reference, or whatever keeps its memory mapped. Not for real-time threads. Wakers are called
+/// on its thread. A child of `fork` does not have that: its waits ask to be polled again and again.
 pub struct Watch<B: Deref<Target = Bell> + Send + Sync + 'static> {
     shared: Arc<Shared<B>>,
     thread: Option<JoinHandle<()>>,
     /// Whose thread it is.
     process: u32,
+    /// Waits so far.
+    waits: u64,
 }
 
 struct Shared<B> {
@@ -31,11 +35,14 @@ struct Shared<B> {
 #[derive(Default)]
 struct State {
     waiting: Option<Waiting>,
-    ended: Option<Woken>,
+    /// Which wait ended, and why.
+    ended: Option<(u64, Woken)>,
     stop: bool,
 }
 
 struct Waiting {
+    /// Which wait it is: one may be forgotten, and the next not be taken for it.
+    number: u64,
     rings: Rings,
     deadline_ns: Option<u64>,
     waker: Waker,
@@ -57,7 +64,7 @@ impl<B: Deref<Target = Bell> + Send + Sync + 'static> Watch<B> {
         let theirs = Arc::clone(&shared);
         let thread =
             std::thread::Builder::new().name("taut-watch".to_owned()).spawn(move || listen(&theirs))?;
-        Ok(Self { shared, thread: Some(thread), process: std::process::id() })
+        Ok(Self { shared, thread: Some(thread), process: std::process::id(), waits: 0 })
     }
 
     /// Rings so far: to be taken before looking for a value.
@@ -67,7 +74,8 @@ impl<B: Deref<Target = Bell> + Send + Sync + 'static> Watch<B> {
 
     /// Ends when it has rung since `rings`, or at `deadline_ns` of CLOCK_MONOTONIC if there is one; perhaps in vain.
     pub fn wait(&mut self, rings: Rings, deadline_ns: Option<u64>) -> Ring<'_, B> {
-        Ring { watch: self, rings, deadline_ns }
+        self.waits += 1;
+        Ring { number: self.waits, watch: self, rings, deadline_ns }
     }
 
     /// Calls `look` until it finds something; `None` if the deadline passes before.
@@ -97,6 +105,10 @@ impl<B: Deref<Target = Bell> + Send + Sync + 'static> Drop for Watch<B> {
             }
             self.shared.state().stop = true;
             self.shared.changed.notify_one();
+            // It is that thread which drops this, with a waker that owned it: it ends by itself.
+            if thread.thread().id() == std::thread::current().id() {
+                return;
+            }
             while !thread.is_finished() {
                 // Again and again: it may be between looking at `stop` and its sleep.
                 self.shared.bell.stir();
@@ -118,7 +130,7 @@ fn listen<B: Deref<Target = Bell>>(shared: &Shared<B>) {
             state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
             continue;
         };
-        let (rings, deadline_ns) = (waiting.rings, waiting.deadline_ns);
+        let (number, rings, deadline_ns) = (waiting.number, waiting.rings, waiting.deadline_ns);
         drop(state);
         let look_ns = clock::monotonic_ns().saturating_add(GIVEN_UP_NS);
         let _ = listener.wait(rings, Some(deadline_ns.map_or(look_ns, |end| end.min(look_ns))));
@@ -132,16 +144,28 @@ fn listen<B: Deref<Target = Bell>>(shared: &Shared<B>) {
             continue;
         };
         // Given up meanwhile, it may be another one's turn.
-        if let Some(waiting) = state.waiting.take_if(|waiting| waiting.rings == rings) {
-            state.ended = Some(woken);
-            waiting.waker.wake();
+        if let Some(waiting) = state.waiting.take_if(|waiting| waiting.number == number) {
+            state.ended = Some((number, woken));
+            drop(state);
+            wake(waiting.waker);
+            state = shared.state();
         }
+    }
+}
+
+/// Calls a waker, which is code of others: it may poll the wait, drop it, or drop the whole watch, so the caller holds no
+/// lock; and it may panic, which ends no wait but its own.
+fn wake(waker: Waker) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
+        // Dropping what it panicked with could panic once more.
+        std::mem::forget(panic);
     }
 }
 
 /// A wait in progress; given up when dropped.
 pub struct Ring<'w, B: Deref<Target = Bell> + Send + Sync + 'static> {
     watch: &'w mut Watch<B>,
+    number: u64,
     rings: Rings,
     deadline_ns: Option<u64>,
 }
@@ -153,25 +177,42 @@ impl<B: Deref<Target = Bell> + Send + Sync + 'static> Future for Ring<'_, B> {
         if self.watch.rings() != self.rings {
             return Poll::Ready(Woken::Rung);
         }
+        if self.watch.process != std::process::id() {
+            // A child of `fork` has no thread that listens: it looks again and again.
+            if self.deadline_ns.is_some_and(|end| clock::monotonic_ns() >= end) {
+                return Poll::Ready(Woken::TimedOut);
+            }
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        // A waker is cloned and dropped without the lock, as it is called: see `wake`.
+        let waker = context.waker().clone();
         let mut state = self.watch.shared.state();
-        if let Some(woken) = state.ended.take() {
+        if let Some((number, woken)) = state.ended.take()
+            && number == self.number
+        {
             return Poll::Ready(woken);
         }
-        state.waiting = Some(Waiting {
-            rings: self.rings,
-            deadline_ns: self.deadline_ns,
-            waker: context.waker().clone(),
-        });
+        let (number, rings, deadline_ns) = (self.number, self.rings, self.deadline_ns);
+        let before = state.waiting.replace(Waiting { number, rings, deadline_ns, waker });
         drop(state);
         self.watch.shared.changed.notify_one();
+        drop(before);
         Poll::Pending
     }
 }
 
 impl<B: Deref<Target = Bell> + Send + Sync + 'static> Drop for Ring<'_, B> {
     fn drop(&mut self) {
+        // In a child of `fork` the lock may be held for ever.
+        if self.watch.process != std::process::id() {
+            return;
+        }
         let mut state = self.watch.shared.state();
-        (state.waiting, state.ended) = (None, None);
+        state.ended = None;
+        let waiting = state.waiting.take();
+        drop(state);
+        drop(waiting);
     }
 }
 
@@ -250,7 +291,7 @@ mod tests {
 
     #[test]
     #[cfg(not(miri))]
-    fn a_child_of_fork_drops_what_its_parent_listens_by() {
+    fn a_child_of_fork_waits_and_drops_what_its_parent_listens_by() {
         static BELL: Bell = Bell::new();
         let mut watch = Watch::new(&BELL).unwrap();
         // SAFETY: the child calls nothing that another thread could have locked, and ends itself if that takes long.
@@ -258,6 +299,15 @@ mod tests {
         if child == 0 {
             // SAFETY: plain integers; the default action of the alarm ends the child.
             unsafe { libc::alarm(5) };
+            // Nobody wakes it here: it looks for itself.
+            let soon = clock::monotonic_ns() + 5_000_000;
+            let rings = watch.rings();
+            let woken = block_on(watch.wait(rings, Some(soon)));
+            let found = block_on(watch.until(Some(soon), || Some(())));
+            if (woken, found) != (Woken::TimedOut, Some(())) {
+                // SAFETY: as below.
+                unsafe { libc::_exit(1) };
+            }
             drop(watch);
             // SAFETY: ends the child without running what belongs to its parent.
             unsafe { libc::_exit(0) };

@@ -2,15 +2,22 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! What safe code can try against the locks: panics and nested calls in what they are given to run, values that misbehave when
-//! they are dropped, values that change places. Each is refused, or harmless; under Miri also to the memory.
+//! they are dropped, values that change places, wakers that panic, poll, or own what they wake. Each is refused, or harmless; under Miri also to the memory.
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
 
 use taut_lock::request_slot::RequestSlot;
-use taut_lock::{Line, Memory, Patience, Poisoned, TryWithError, queued, spin};
+use taut_lock::{Bell, Line, Memory, Patience, Poisoned, TryWithError, Watch, Woken, queued, spin};
+use taut_sys::clock::monotonic_ns;
 
 fn panics<R>(work: impl FnOnce() -> R) {
     assert!(catch_unwind(AssertUnwindSafe(work)).is_err());
@@ -135,4 +142,163 @@ fn ends_inside_of_ends() {
         queued::group(Memory::new(first), 2).unwrap().guard(&mut here),
         queued::group(Memory::new(second), 2).unwrap().guard(&mut there),
     );
+}
+
+type Waits = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// So long a test waits for what takes no time, before it says that it never comes.
+const NEVER: Duration = Duration::from_secs(20);
+
+fn soon_ns() -> Option<u64> {
+    Some(monotonic_ns() + 5_000_000)
+}
+
+fn comes(is_there: impl Fn() -> bool) -> bool {
+    let begun = Instant::now();
+    while !is_there() {
+        if begun.elapsed() > NEVER {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    true
+}
+
+/// One future, this thread; `None` if it never ends.
+fn ends<T>(future: impl Future<Output = T>) -> Option<T> {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let (mut future, begun) = (std::pin::pin!(future), Instant::now());
+    while begun.elapsed() < NEVER {
+        if let Poll::Ready(result) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return Some(result);
+        }
+        std::thread::park_timeout(NEVER);
+    }
+    None
+}
+
+/// A waker that panics, also in what it panics with: it ends no wait but its own.
+#[test]
+fn a_waker_that_panics() {
+    struct Panics(AtomicU32);
+    struct AndAgain;
+    impl Drop for AndAgain {
+        fn drop(&mut self) {
+            stop()
+        }
+    }
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, SeqCst);
+            resume_unwind(Box::new(AndAgain))
+        }
+    }
+    let bell = Arc::new(Bell::new());
+    let mut watch = Watch::new(Arc::clone(&bell)).unwrap();
+    for round in 1..=3 {
+        let panics = Arc::new(Panics(AtomicU32::new(0)));
+        let waker = Waker::from(Arc::clone(&panics));
+        let mut wait = watch.wait(watch.rings(), soon_ns());
+        assert!(Pin::new(&mut wait).poll(&mut Context::from_waker(&waker)).is_pending());
+        assert!(comes(|| panics.0.load(SeqCst) == 1), "round {round}");
+        drop(wait);
+    }
+    let rings = watch.rings();
+    assert_eq!(ends(watch.wait(rings, soon_ns())), Some(Woken::TimedOut));
+    bell.ringer().ring();
+    assert_eq!(ends(watch.wait(rings, None)), Some(Woken::Rung));
+}
+
+/// A waker that polls what it wakes, where it is called, as the least executors do.
+#[test]
+fn a_waker_that_polls() {
+    struct Inline(Mutex<Option<Waits>>);
+    impl Wake for Inline {
+        fn wake(self: Arc<Self>) {
+            let waker = Waker::from(Arc::clone(&self));
+            let mut future = self.0.lock().unwrap();
+            let ended = future
+                .as_mut()
+                .is_none_or(|future| future.as_mut().poll(&mut Context::from_waker(&waker)).is_ready());
+            if ended {
+                *future = None;
+            }
+        }
+    }
+    let (bell, found) = (Arc::new(Bell::new()), Arc::new(AtomicU32::new(0)));
+    let (theirs, count) = (Arc::clone(&bell), Arc::clone(&found));
+    let waits: Waits = Box::pin(async move {
+        let mut watch = Watch::new(theirs).unwrap();
+        for _ in 0..3 {
+            watch.until(soon_ns(), || None::<()>).await;
+            count.fetch_add(1, SeqCst);
+        }
+        // It and its thread's bell are dropped in that thread.
+    });
+    Arc::new(Inline(Mutex::new(Some(waits)))).wake();
+    assert!(comes(|| found.load(SeqCst) == 3 && Arc::strong_count(&bell) == 1), "{found:?}");
+}
+
+/// A waker that is the last to own what waits: it goes where the waker is called, in the thread that the watch is to join.
+#[test]
+fn a_waker_that_owns_what_it_wakes() {
+    struct Owns(#[allow(dead_code, reason = "it is dropped")] Mutex<Option<Waits>>);
+    impl Wake for Owns {
+        fn wake(self: Arc<Self>) {}
+    }
+    struct Gone(Arc<AtomicBool>);
+    impl Drop for Gone {
+        fn drop(&mut self) {
+            self.0.store(true, SeqCst);
+        }
+    }
+    let (bell, gone) = (Arc::new(Bell::new()), Arc::new(AtomicBool::new(false)));
+    let (theirs, flag) = (Arc::clone(&bell), Gone(Arc::clone(&gone)));
+    let owns = Arc::new(Owns(Mutex::new(Some(Box::pin(async move {
+        let _flag = flag;
+        Watch::new(theirs).unwrap().until(None, || None::<()>).await;
+    })))));
+    let waker = Waker::from(Arc::clone(&owns));
+    let mut waits = owns.0.lock().unwrap();
+    assert!(waits.as_mut().unwrap().as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    drop(waits);
+    drop((waker, owns));
+    assert!(!gone.load(SeqCst));
+    bell.ringer().ring();
+    assert!(comes(|| gone.load(SeqCst) && Arc::strong_count(&bell) == 1));
+}
+
+/// A wait is forgotten, and ends: what ended is not the next one.
+#[test]
+fn a_wait_that_is_forgotten() {
+    struct Counts(AtomicU32);
+    impl Wake for Counts {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, SeqCst);
+        }
+    }
+    let bell = Arc::new(Bell::new());
+    let mut watch = Watch::new(Arc::clone(&bell)).unwrap();
+    let counts = Arc::new(Counts(AtomicU32::new(0)));
+    let waker = Waker::from(Arc::clone(&counts));
+    let mut wait = watch.wait(watch.rings(), soon_ns());
+    assert!(Pin::new(&mut wait).poll(&mut Context::from_waker(&waker)).is_pending());
+    std::mem::forget(wait);
+    assert!(comes(|| counts.0.load(SeqCst) == 1));
+    let written = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(50));
+            written.store(true, SeqCst);
+            bell.ringer().ring();
+        });
+        let look = || written.load(SeqCst).then_some(());
+        assert_eq!(ends(watch.until(None, look)), Some(Some(())), "no deadline was given");
+    });
 }
