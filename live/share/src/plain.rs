@@ -75,6 +75,31 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// }
 /// ```
 ///
+/// Nor may it be one that threads do not share: two readers that look at the newest value where it lies have the same one.
+///
+/// ```compile_fail,E0277
+/// use core::cell::Cell;
+/// use core::marker::PhantomData;
+///
+/// use taut_share::{Line, Memory, state::chen};
+/// use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+///
+/// /// A handle of one thread: of what it numbers, others know nothing.
+/// #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+/// #[repr(C)]
+/// struct Handle(u64, PhantomData<Cell<()>>);
+///
+/// let mut lines = [const { Line::new() }; 20];
+/// let (mut writer, mut readers) = chen::group::<Handle>(Memory::new(&mut lines), 2).unwrap();
+/// let (mut first, mut second) = (readers.next().unwrap(), readers.next().unwrap());
+/// writer.write(&Handle(7, PhantomData));
+/// std::thread::scope(|scope| {
+///     for reader in [&mut first, &mut second] {
+///         scope.spawn(move || reader.read_with(|handle| println!("{handle:p} in two threads")));
+///     }
+/// });
+/// ```
+///
 /// # Safety
 ///
 /// - Every initialised bit pattern is a value, and it holds no address.
@@ -89,7 +114,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
     note = "instead of a `bool` or an enum take a `u8`; fill padding with a field of bytes: \
             docs/which-one-do-i-need.md has recipes"
 )]
-pub unsafe trait Plain: Copy + Send + 'static {
+pub unsafe trait Plain: Copy + Send + Sync + 'static {
     /// Whether values use different numbers of bytes, so that fewer need to be copied.
     const VARYING: bool = false;
 
@@ -109,7 +134,7 @@ pub unsafe trait Plain: Copy + Send + 'static {
 
 // SAFETY: FromBytes: every bit pattern; IntoBytes: no padding, all initialised; an address has a provenance, and
 // types that have are not FromBytes and IntoBytes.
-unsafe impl<T: FromBytes + IntoBytes + Immutable + KnownLayout + Copy + Send + 'static> Plain for T {}
+unsafe impl<T: FromBytes + IntoBytes + Immutable + KnownLayout + Copy + Send + Sync + 'static> Plain for T {}
 
 /// Copies `from` to `to`, as `*to = *from`: a large value too takes no longer than its bytes, wherever the two lie. (A
 /// processor's fastest instruction for it takes a byte at a time if `to` lies 1 to 15 bytes further in its page, which is
