@@ -92,11 +92,13 @@ const LONG: [&[(&str, &str)]; 2] = [
 /// What Miri does not run of `live/`, and why.
 const LEFT_OUT: &[(&str, &str)] = &[
     ("atomic/threads", "constants: the compiler decides"),
+    ("boot/threads", "constants: the compiler decides"),
     ("exec/attributes", "`sched_setscheduler`"),
     ("exec/between", "other processes"),
     ("exec/deaths", "built for steps: `--cfg steps`"),
     ("exec/threads", "constants: the compiler decides"),
     ("gauge/machine", "`sched_setscheduler`"),
+    ("gauge/threads", "constants: the compiler decides"),
     ("lock/deaths", "built for steps: `--cfg steps`"),
     ("lock/hostile", "other processes"),
     ("lock/kills", "other processes"),
@@ -163,6 +165,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("share/threads", "constants: the compiler decides"),
     ("sys/attack", "`sigaction`"),
     ("sys/locked", "`mallopt`"),
+    ("sys/threads", "constants: the compiler decides"),
     ("trace/threads", "constants: the compiler decides"),
 ];
 

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! A plan and its maps are shared by the threads that are started by them.
+
+#[macro_use]
+#[path = "../../share/tests/given/mod.rs"]
+mod given;
+
+use taut_boot::thread::{Gate, Station};
+use taut_boot::{Guarantee, LoadError, Loaded, Lost, MapError, Maps, Posture};
+
+#[test]
+fn what_threads_share() {
+    threads! {
+        Loaded: both,
+        LoadError: both,
+        Maps: both,
+        MapError: both,
+        Guarantee: both,
+        Lost: both,
+        Posture: both,
+        Station: both,
+        Gate: both,
+    }
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What the kernel numbers for a process belongs to all of its threads; an account is kept by one. What is of the calling thread
+//! (marks, seats, masks) is an address or a number: called on another one, it is of that.
+
+#[macro_use]
+#[path = "../../share/tests/given/mod.rs"]
+mod given;
+
+use taut_sys::account::{Account, Switches};
+use taut_sys::clock::Interrupted;
+use taut_sys::cpu::CpuReader;
+use taut_sys::crash::{Crash, LeftToGuardian};
+use taut_sys::futex::{Awaited, Waited};
+use taut_sys::interrupt::{Running, Seat, Stood};
+use taut_sys::life::Life;
+use taut_sys::machine::DmaLatencyHold;
+use taut_sys::memory::{Mapping, Seals};
+use taut_sys::mutex::{Had, PiMutex};
+use taut_sys::outside::RealTimeThread;
+use taut_sys::process::{Capability, Limit, Resource};
+use taut_sys::safe_state::{Outcome, Rest};
+use taut_sys::signals::Taken;
+use taut_sys::socket::{Peer, Poll, Received};
+use taut_sys::switched::SwitchMark;
+use taut_sys::thread::Policy;
+use taut_sys::timer::{LastResort, Timer};
+use taut_sys::usage::Usage;
+
+#[test]
+fn what_threads_share() {
+    threads! {
+        Account: send,
+        Switches: both,
+        Interrupted: both,
+        CpuReader: both,
+        Crash: both,
+        LeftToGuardian: both,
+        taut_sys::Error: both,
+        Awaited<'static>: both,
+        Waited: both,
+        Running: both,
+        Seat: both,
+        Stood: both,
+        Life: both,
+        DmaLatencyHold: both,
+        Mapping: both,
+        Seals: both,
+        PiMutex: both,
+        Had: both,
+        RealTimeThread: both,
+        Capability: both,
+        Limit: both,
+        Resource: both,
+        Outcome: both,
+        Rest: both,
+        Taken: both,
+        Peer: both,
+        Poll<'static>: both,
+        Received: both,
+        SwitchMark: both,
+        Policy: both,
+        Timer: both,
+        LastResort: both,
+        Usage: both,
+    }
+}
