@@ -131,6 +131,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("segment/forged", "`memfd_create`"),
     ("segment/hostile", "`memfd_create`"),
     ("segment/processes", "other processes"),
+    ("segment/squatted", "`memfd_create`"),
     ("segment/threads", "constants: the compiler decides"),
     ("segment/users", "`memfd_create`"),
     ("share/crashes_bulk", "a model without `unsafe`"),

@@ -73,6 +73,7 @@ fn attach_to(path: &Path, own: bool, app: &str, client: &str) -> Result<Attached
         return Err(Error::BadName { name: client.to_owned() });
     }
     let not_running = || Error::NotRunning { app: app.to_owned(), door: door.clone() };
+    let stale = || Error::Stale { app: app.to_owned(), door: door.clone() };
     let user = match folder::check(path, own.then(process::effective_uid)) {
         Ok(user) => user,
         Err(Error::Folder { problem: FolderProblem::System(error), .. }) if is_missing(error) => {
@@ -87,6 +88,10 @@ fn attach_to(path: &Path, own: bool, app: &str, client: &str) -> Result<Attached
                 if owner.uid != user {
                     return Err(Error::NotADoor { problem: "it belongs to another user than its folder" });
                 }
+                // A child that it had forked may have its socket still, and answers nobody.
+                if process::is_gone(owner.pid) {
+                    return Err(stale());
+                }
                 converse(connection, owner, app, client, deadline)
             }
             // All the time more have waited than the owner's backlog holds.
@@ -98,9 +103,10 @@ fn attach_to(path: &Path, own: bool, app: &str, client: &str) -> Result<Attached
                     format!("its door, {door}, is shut to us (its manifest grants no group of ours)");
                 Err(Error::NotPermitted { app: app.to_owned(), reason })
             }
-            Err(error) if error.errno == taut_sys::ECONNREFUSED => {
-                Err(Error::Stale { app: app.to_owned(), door: door.clone() })
-            }
+            Err(error) if error.errno == taut_sys::ECONNREFUSED => match folder::is_socket(&door) {
+                Some(false) => Err(Error::NotASocket { door: door.clone() }),
+                _ => Err(stale()),
+            },
             Err(error) => Err(Error::Door { door: door.clone(), error }),
         };
         match attempt {

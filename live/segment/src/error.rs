@@ -112,6 +112,11 @@ pub enum Error {
         /// What is left of it.
         door: PathBuf,
     },
+    /// Something that no owner makes is where the door belongs.
+    NotASocket {
+        /// Where.
+        door: PathBuf,
+    },
     /// The door is shut to this user.
     NotPermitted {
         /// The application.
@@ -378,6 +383,12 @@ impl fmt::Display for Error {
             Self::Stale { app, door } => write!(
                 f,
                 "{app} is not running: it died and left {}; starting it again removes that",
+                door.display()
+            ),
+            Self::NotASocket { door } => write!(
+                f,
+                "the door, {}, is no socket, so no owner left it there: take it away, or set TAUT_RUNTIME_DIR to another \
+                 folder",
                 door.display()
             ),
             Self::NotPermitted { app, reason } => write!(f, "{app} does not let this user in: {reason}"),

@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::os::fd::AsFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -221,6 +221,11 @@ pub struct Found {
     pub pid: Option<u32>,
 }
 
+/// Whether what is there is a socket, and not a link to one; `None` if nothing is.
+pub(crate) fn is_socket(door: &Path) -> Option<bool> {
+    fs::symlink_metadata(door).ok().map(|there| there.file_type().is_socket())
+}
+
 /// Who is behind a door. `None` if nobody is any more.
 pub(crate) fn behind(door: &Path) -> Result<Option<u32>, taut_sys::Error> {
     let gone = |errno: i32| {
@@ -228,7 +233,10 @@ pub(crate) fn behind(door: &Path) -> Result<Option<u32>, taut_sys::Error> {
             .contains(&std::io::Error::from_raw_os_error(errno).kind())
     };
     match socket::connect(door, Duration::ZERO) {
-        Ok(connection) => Ok(Some(socket::peer(connection.as_fd())?.pid)),
+        // A child that it had forked may have its socket still, and answers nobody.
+        Ok(connection) => {
+            Ok(Some(socket::peer(connection.as_fd())?.pid).filter(|&pid| !process::is_gone(pid)))
+        }
         // So many wait that we would have to: someone lives there.
         Err(error) if error.would_block() => Ok(Some(0)),
         Err(error) if gone(error.errno) => Ok(None),
@@ -263,7 +271,7 @@ pub fn found_in(folder: &Path) -> Result<Vec<Found>, Error> {
         let entry = entry.map_err(|error| system(&error))?;
         let name = entry.file_name();
         let Some(app) = name.to_str().and_then(|name| name.strip_suffix(SUFFIX)) else { continue };
-        let is_socket = entry.file_type().is_ok_and(|kind| std::os::unix::fs::FileTypeExt::is_socket(&kind));
+        let is_socket = entry.file_type().is_ok_and(|kind| kind.is_socket());
         if !is_socket || !is_name(app) {
             continue;
         }

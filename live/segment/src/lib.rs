@@ -32,7 +32,9 @@
 //! set `$TAUT_RUNTIME_DIR`. The owner makes it with mode 0711 and refuses it if it is
 //! not a folder, is not its own, or may be written by others. A client refuses it on the same grounds, except that
 //! a folder named by `$TAUT_RUNTIME_DIR` may belong to another user, who must then also be the user of the door.
-//! The socket is `APP.sock`, mode 0600, or 0660 with the group that the manifest grants.
+//! The socket is `APP.sock`, mode 0600, or 0660 with the group that the manifest grants. A socket behind which nobody is any more
+//! is replaced, also where a child that the dead owner had forked has it still; anything else in its place (a file, a pipe, a
+//! link) stays as it is, and is named.
 //!
 //! # The segment, format 2
 //!

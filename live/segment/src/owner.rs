@@ -297,10 +297,13 @@ fn check(clients: Vec<Client>, size: u64) -> Result<Vec<(String, Directory)>, Er
     Ok(checked)
 }
 
-/// Removes what a dead owner left at the door, under the folder's lock; gives whether there was something.
+/// Removes what a dead owner left at the door, under the folder's lock; gives whether there was something. What no owner makes
+/// stays: it may be somebody's file, or lead to another door.
 fn clear(door: &Path, app: &str) -> Result<Option<PathBuf>, Error> {
-    if fs::symlink_metadata(door).is_err() {
-        return Ok(None);
+    match folder::is_socket(door) {
+        None => return Ok(None),
+        Some(false) => return Err(Error::NotASocket { door: door.to_owned() }),
+        Some(true) => {}
     }
     if let Some(pid) = folder::behind(door).map_err(at(door))? {
         return Err(Error::AlreadyRunning { app: app.to_owned(), pid });

@@ -186,7 +186,8 @@ fn owners_without_privilege_work() {
     assert_eq!(told_as(&exe, "owner", folder.path(), NOBODY), "created");
 }
 
-/// Another user has the name of a user's folder in the folder of all: the user starts all the same, and is found.
+/// Another user has the name of a user's folder in the folder of all, whatever he made there: the user starts all the same, and is
+/// found.
 #[test]
 fn whose_name_is_taken_starts_all_the_same() {
     if !root() {
@@ -194,33 +195,56 @@ fn whose_name_is_taken_starts_all_the_same() {
     }
     let (folder, bin) = (folder(), folder());
     let exe = reachable_exe(bin.path());
-    let squatted = PathBuf::from(format!("/dev/shm/taut-{GROUP}"));
-    // A run that failed may have left it.
-    let _ = std::fs::remove_dir(&squatted);
-    std::fs::create_dir(&squatted).unwrap();
-    chown(&squatted, Some(NOBODY), None).unwrap();
+    let (user, _) = unique(3);
+    let squatted = PathBuf::from(format!("/dev/shm/taut-{user}"));
+    let further = format!("{}.", squatted.display());
+    let target = bin.path().join("target");
+    std::fs::write(&target, "precious").unwrap();
+    let owned = bin.path().join("owned");
+    std::fs::create_dir(&owned).unwrap();
+    chown(&owned, Some(user), Some(user)).unwrap();
     let start = |role| {
         Process::start_with(&exe, role, folder.path(), |command| {
-            command.uid(GROUP).gid(GROUP).current_dir("/");
+            command.uid(user).gid(user).current_dir("/");
             command.env_remove("TAUT_RUNTIME_DIR").env_remove("XDG_RUNTIME_DIR");
         })
     };
-    let owner = start("default-owner");
-    let door = PathBuf::from(owner.told());
     let attaches = || {
         let viewer = start("default-viewer");
         let told = viewer.told();
         viewer.release();
         told
     };
-    let while_taken = attaches();
-    std::fs::remove_dir(&squatted).unwrap();
-    assert_eq!((while_taken.as_str(), attaches().as_str()), ("attached", "attached"));
-    let made = door.parent().unwrap();
-    assert!(made.display().to_string().starts_with(&format!("{}.", squatted.display())), "{made:?}");
-    assert_eq!(std::fs::metadata(made).unwrap().uid(), GROUP);
-    owner.release();
-    assert!(!made.exists());
+    let run = |program: &str, args: &[&str]| {
+        let status = std::process::Command::new(program).arg(&squatted).args(args).status().unwrap();
+        assert!(status.success(), "{program}");
+    };
+    for kind in
+        ["a folder", "a file", "a pipe", "a device", "a socket", "a link to a file", "a link to the user's"]
+    {
+        match kind {
+            "a folder" => std::fs::create_dir(&squatted).unwrap(),
+            "a file" => std::fs::write(&squatted, "").unwrap(),
+            "a pipe" => run("mkfifo", &[]),
+            "a device" => run("mknod", &["c", "1", "3"]),
+            "a socket" => drop(socket::bind(&squatted).unwrap()),
+            "a link to a file" => symlink(&target, &squatted).unwrap(),
+            _ => symlink(&owned, &squatted).unwrap(),
+        }
+        std::os::unix::fs::lchown(&squatted, Some(NOBODY), None).unwrap();
+        let owner = start("default-owner");
+        let door = PathBuf::from(owner.told());
+        let while_taken = attaches();
+        let _ = std::fs::remove_file(&squatted).or_else(|_| std::fs::remove_dir(&squatted));
+        assert_eq!((while_taken.as_str(), attaches().as_str()), ("attached", "attached"), "{kind}");
+        let made = door.parent().unwrap();
+        assert!(made.display().to_string().starts_with(&further), "{kind}: {made:?}");
+        assert_eq!(std::fs::metadata(made).unwrap().uid(), user);
+        owner.release();
+        assert!(!made.exists());
+    }
+    assert_eq!(std::fs::read(&target).unwrap(), b"precious");
+    assert_eq!(contents(&owned), Vec::<PathBuf>::new());
 }
 
 #[test]
@@ -372,7 +396,7 @@ fn errors_name_the_path_and_what_to_do() {
     let door = folder.path().join("cochlear.sock");
     std::fs::create_dir(&door).unwrap();
     let told = create(folder.path());
-    assert!(told.starts_with(&format!("the door, {}: unlink: ", door.display())), "{told}");
+    assert!(told.starts_with(&format!("the door, {}, is no socket", door.display())), "{told}");
     std::fs::remove_dir(&door).unwrap();
     if !root() {
         return println!("skipped: becoming another user takes root");

@@ -8,7 +8,7 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::{check, check_size};
-use crate::{Error, Result};
+use crate::{Error, Result, signals};
 
 /// Whether this process is a child of `fork`, out of a process that has called [`notice_forks`].
 static FORKED: AtomicBool = AtomicBool::new(false);
@@ -70,6 +70,12 @@ pub fn start_time_of(pid: u32) -> Option<u64> {
         return None;
     }
     fields.nth(18)?.parse().ok()
+}
+
+/// Whether there is no such process any more. Of 0, which is one that this process's name space has no number for, nobody knows,
+/// and this is false; so it is of one that waits to be collected.
+pub fn is_gone(pid: u32) -> bool {
+    pid != 0 && signals::kill(pid, 0).is_err_and(|error| error.errno == libc::ESRCH)
 }
 
 /// The user whose rights this process has; 0 is root.
@@ -263,13 +269,16 @@ mod tests {
         assert!(first <= own);
         let mut child = std::process::Command::new("sleep").arg("10").spawn().unwrap();
         assert!(start_time_of(child.id()).unwrap() >= own);
+        assert!([0, 1, pid(), child.id()].into_iter().all(|there| !is_gone(there)));
         crate::signals::kill(child.id(), crate::signals::SIGKILL).unwrap();
         // Dead, but not collected yet: it counts as gone.
         let deadline = crate::clock::monotonic_ns() + 5_000_000_000;
         while start_time_of(child.id()).is_some() {
             assert!(crate::clock::monotonic_ns() < deadline);
         }
+        assert!(!is_gone(child.id()), "nobody has collected it");
         child.wait().unwrap();
+        assert!(is_gone(child.id()));
         assert_eq!(start_time_of(child.id()), None);
     }
 
