@@ -204,7 +204,15 @@ fn create(path: &Path) -> std::io::Result<std::fs::File> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    std::fs::File::create(path)
+    // A new file: what an earlier run left is not written through where it is a link, or has another name as well. What is no
+    // file stays: a pipe would keep us until somebody reads it.
+    match std::fs::symlink_metadata(path).map(|there| there.file_type()) {
+        Ok(there) if there.is_file() || there.is_symlink() => std::fs::remove_file(path)?,
+        Ok(_) => return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is no file")),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    std::fs::File::create_new(path)
 }
 
 /// What the report should know of the machine and of what is missing.
@@ -241,5 +249,42 @@ impl Config {
             None => None,
         };
         Ok(Self { lock, out, record_limit, duration, spawned_ns })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever is where the recording belongs: it is not written through, and nobody is waited for.
+    #[test]
+    #[cfg_attr(miri, ignore = "other processes: `mkfifo`")]
+    fn a_recording_is_a_new_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let (place, target) = (folder.path().join("out/run"), folder.path().join("target"));
+        let put = |text: &str| {
+            use std::io::Write;
+            create(&place).unwrap().write_all(text.as_bytes()).unwrap();
+            assert_eq!(std::fs::read(&place).unwrap(), text.as_bytes());
+        };
+        put("a folder is made");
+        put("once more");
+        std::fs::write(&target, "precious").unwrap();
+        std::fs::remove_file(&place).unwrap();
+        std::os::unix::fs::symlink(&target, &place).unwrap();
+        put("of a link");
+        std::fs::remove_file(&place).unwrap();
+        std::fs::hard_link(&target, &place).unwrap();
+        put("of a file with two names");
+        assert_eq!(std::fs::read(&target).unwrap(), b"precious");
+        std::fs::remove_file(&place).unwrap();
+        std::fs::create_dir(&place).unwrap();
+        assert!(create(&place).is_err());
+        std::fs::remove_dir(&place).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&place).status().unwrap().success());
+        // With somebody who reads: else who opens it waits.
+        let pipe = std::fs::File::options().read(true).write(true).open(&place).unwrap();
+        assert_eq!(create(&place).unwrap_err().to_string(), "it is no file");
+        drop(pipe);
     }
 }
