@@ -3,6 +3,8 @@
 
 //! `taut plan`: decides, and writes taut.lock.
 
+use std::fs::File;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use taut_model::codes;
@@ -108,6 +110,45 @@ pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Failur
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".new");
     let fresh = path.with_file_name(name);
-    std::fs::write(&fresh, content).map_err(Failure::write(&fresh))?;
+    let mut file = create(&fresh).map_err(Failure::write(&fresh))?;
+    file.write_all(content.as_ref()).map_err(Failure::write(&fresh))?;
     std::fs::rename(&fresh, path).map_err(Failure::write(path))
+}
+
+/// A file that becomes another one when it is whole. What a command that was killed left there, or somebody put there, is taken
+/// away: a link is not written through, and at a pipe nobody waits.
+fn create(fresh: &Path) -> std::io::Result<File> {
+    match std::fs::remove_file(fresh) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => File::create_new(fresh),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_written_through_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, fresh) = (folder.path().join("taut.lock"), folder.path().join("taut.lock.new"));
+        let target = folder.path().join("target");
+        std::fs::write(&target, "precious").unwrap();
+        let makers: [&dyn Fn(); 4] = [
+            &|| std::fs::write(&fresh, "of a command that was killed").unwrap(),
+            &|| std::fs::hard_link(&target, &fresh).unwrap(),
+            &|| std::os::unix::fs::symlink(&target, &fresh).unwrap(),
+            &|| assert!(std::process::Command::new("mkfifo").arg(&fresh).status().unwrap().success()),
+        ];
+        for (which, make) in makers.into_iter().enumerate() {
+            make();
+            let text = format!("plan {which}");
+            write(&path, &text).unwrap_or_else(|_| panic!("{which}"));
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+            assert!(std::fs::symlink_metadata(&path).unwrap().is_file() && !fresh.exists());
+            assert_eq!(std::fs::read_to_string(&target).unwrap(), "precious", "{which}");
+        }
+        std::fs::create_dir(&fresh).unwrap();
+        assert!(matches!(write(&path, ""), Err(Failure::Write(named, _)) if named == fresh));
+    }
 }
