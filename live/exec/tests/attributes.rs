@@ -357,10 +357,11 @@ fn changes_are_replayed() {
     };
     let is_change = |record: &Record| matches!(record.kind, Kind::Level | Kind::Ceiling);
     for wanted in postures() {
-        let (mut changed, mut missed) = ([0, 0], 0);
+        let (mut changed, mut missed, mut incomplete) = ([0, 0], 0, 0);
         for (at, rule) in (0..12).map(|at| (at, RULES[at as usize % 4])) {
             let (records, set, rules) = changes(rule, wanted, 300 + at);
             let lost = records.iter().any(|record| record.kind == Kind::Lost);
+            incomplete += usize::from(lost);
             let found = replayed(&set, &rules, &records);
             assert!(found.is_equal() || lost, "{rule:?} {at}: {:#?}", found.difference);
             assert!(found.cores[0].stop.is_none() || lost, "{:?}", found.cores);
@@ -374,6 +375,8 @@ fn changes_are_replayed() {
             "{wanted:?}: {changed:?} changes of levels and ceilings; without them {missed} of 12 runs differ"
         );
         assert!(changed.iter().all(|count| *count > 12) && missed > 0, "{changed:?} {missed}");
+        // Of a run whose records were lost nothing is judged.
+        assert!(incomplete <= 3, "{incomplete} of 12 runs lost records");
     }
 }
 

@@ -307,6 +307,8 @@ struct Seen {
     granted: u64,
     exhausted: u64,
     reordered: u64,
+    /// Sets of which records were lost: the rest cannot be compared.
+    lost: u64,
 }
 
 fn campaign(wanted: Wanted, cores: usize, sets: u64, seed: u64) -> Option<Seen> {
@@ -328,6 +330,7 @@ fn campaign(wanted: Wanted, cores: usize, sets: u64, seed: u64) -> Option<Seen> 
         let replay = Replay::new(&set, &rules).limits(&limits).slack(slack).patience(Duration::from_s(1));
         let replayed = replay.run(&records, &mut ()).unwrap();
         let lost = records.iter().any(|record| record.kind == Kind::Lost);
+        seen.lost += u64::from(lost);
         let told = || told(&set, &rules, &replayed, &records);
         assert!(replayed.is_equal() || lost, "seed {}: {}", seed + at, told());
         assert_eq!(replayed.pending, [], "seed {}: {}", seed + at, told());
@@ -371,6 +374,8 @@ fn what_threads_did_is_what_is_simulated() {
         let Some(seen) = campaign(wanted, cores, sets, 1 + 1_000 * cores as u64) else { continue };
         println!("{wanted:?}, {cores} cores: {seen:?}");
         assert!(seen.events > 20 * sets && seen.preempted > 0 && seen.exhausted > 0, "{seen:?}");
+        // Of a set whose records were lost nothing is judged.
+        assert!(4 * seen.lost <= sets, "{seen:?}");
     }
 }
 
