@@ -128,7 +128,7 @@ fn main() {
     if let Ok(kind) = std::env::var("TAUT_FAULT") {
         return application(kind);
     }
-    let tests: [(&str, fn()); 17] = [
+    let tests: [(&str, fn()); 19] = [
         ("without_a_fault_it_ends_in_order", without_a_fault_it_ends_in_order),
         ("a_job_ends_with_the_time_that_was_asked_for", a_job_ends_with_the_time_that_was_asked_for),
         (
@@ -149,6 +149,11 @@ fn main() {
         ("without_the_privilege_it_ends_as_well", without_the_privilege_it_ends_as_well),
         ("a_best_effort_task_that_does_not_return_is_left", a_best_effort_task_that_does_not_return_is_left),
         ("a_receiver_that_does_not_return_ends", a_receiver_that_does_not_return_ends),
+        ("a_receiver_that_uses_up_its_stack_is_named", a_receiver_that_uses_up_its_stack_is_named),
+        (
+            "a_job_to_be_killed_and_one_that_stops_the_application",
+            a_job_to_be_killed_and_one_that_stops_the_application,
+        ),
         ("a_finish_that_does_not_return_ends", a_finish_that_does_not_return_ends),
         (
             "a_recording_that_cannot_be_written_to_its_end_is_an_error",
@@ -193,6 +198,9 @@ fn application(kind: String) {
              [payloads]\nWord = {{ type = \"u64\" }}\n[channels.words]\nkind = \"queue\"\nfrom = \"tick\"\n\
              to = \"takes\"\npayload = \"Word\"\n"
         ),
+        // A task that is below the one at fault, or on another core and at fault as well, and ends the application if it is late.
+        "below" => format!("{tick}{}", other(0).replace("run-on", "stop-app")),
+        "beside" => format!("{tick}{}", other(1).replace("run-on", "stop-app")),
         protocol => {
             let other = other(u32::from(protocol != "srp"));
             format!("{tick}{sections}{other}{sections}[resources.bus]\nprotocol = \"{protocol}\"\n")
@@ -224,6 +232,18 @@ fn application(kind: String) {
                 sends = Some(());
                 let kind = kind.clone();
                 app.receiver::<u64, _>("takes", |_| Ok(Takes(kind, 0)))?;
+            }
+            "below" | "beside" => {
+                let faults = with == "beside";
+                let kind = kind.clone();
+                app.task("other", move |_| {
+                    Ok(each(move |job| {
+                        if faults && job.number() == 10 {
+                            fault(&kind);
+                        }
+                        Ok(())
+                    }))
+                })?;
             }
             _ => {
                 app.resource("bus", 0u64)?;
@@ -345,7 +365,8 @@ impl Drop for Above {
 }
 
 impl Run<'_> {
-    /// With a policy that ends it, an earlier job may be late by a machine that stands still, and end it before: then again.
+    /// With a policy that ends it, an earlier job may be late by a machine that stands still, and end it before: then again. No
+    /// other end comes before the fault.
     fn end(self) -> Ended {
         let tries = if self.overrun == "run-on" { 1 } else { 5 };
         let mut said = String::new();
@@ -380,6 +401,14 @@ impl Run<'_> {
             let mut line = String::new();
             if std::io::BufRead::read_line(&mut stderr, &mut line).unwrap() == 0 {
                 let status = child.wait().unwrap();
+                let recorded = std::fs::read(folder.path().join("out").join(RECORDING)).unwrap_or_default();
+                let run = taut_event::file::Run::from_bytes(&recorded);
+                let ending = run.map_or(Ending::Unrecorded, |run| Ending::of(&run.records));
+                let late = matches!(ending, Ending::Overrun(_) | Ending::Limit(_) | Ending::Jobs);
+                assert!(
+                    late,
+                    "{kind} {executor} {with}: it ended before the fault: {ending:?} {status}: {said}"
+                );
                 return Err(format!("{status}: {said}"));
             }
             said += &line;
@@ -615,6 +644,46 @@ fn a_receiver_that_does_not_return_ends() {
             assert_eq!(ended.status.code(), Some(4), "{}", ended.said);
             assert!(ended.said.contains("task `takes` does not end after its limit"), "{}", ended.said);
             assert_eq!((ended.ending(), ended.stood(1).job), (Ending::Limit(1), 2), "{}", ended.said);
+        }
+    }
+}
+
+/// It has a thread of the runtime's, whose handlers run on a stack of their own.
+fn a_receiver_that_uses_up_its_stack_is_named() {
+    for executor in EXECUTORS {
+        let run = Run { kind: "overflow", executor, overrun: "run-on", with: "receiver", ..Run::default() };
+        let ended = Run { length: Some("10s"), ..run }.end();
+        assert!(ended.took < Span::from_secs(2), "{:?}", ended.took);
+        assert_eq!(ended.status.signal(), Some(11), "{executor}: {:?} {}", ended.status, ended.said);
+        assert!(ended.said.contains("signal 11 in thread"), "{}", ended.said);
+        assert!(ended.said.contains("task `takes`, job 2: "), "{}", ended.said);
+    }
+}
+
+/// A job that is to be killed and does not return keeps a job below from its deadline, which is to stop the application; or one
+/// beside it is at fault as well. It ends by the limit of one, or, once the end was asked for by another, within the time of jobs;
+/// and who stands there is said.
+fn a_job_to_be_killed_and_one_that_stops_the_application() {
+    for with in ["below", "beside"] {
+        if with == "beside" && !two_processors() {
+            println!("skipped: no two processors");
+            continue;
+        }
+        for kind in ["loop", "block"] {
+            // Linux alone takes no job off its core.
+            let executor = "dispatched";
+            let ended = Run { kind, executor, overrun: "kill-job", with, ..Run::default() }.end();
+            let told = format!("{kind} {with}: {:?} {}", ended.ending(), ended.said);
+            // 1 s and the longest deadline, and what it takes to end it.
+            assert!(ended.took < Span::from_millis(1_500), "{:?} {told}", ended.took);
+            assert_eq!(ended.status.code(), Some(4), "{told}");
+            let of_whom: &[u32] = if with == "beside" { &[0, 1] } else { &[0] };
+            let is_true = match ended.ending() {
+                Ending::Limit(task) => of_whom.contains(&task),
+                ending => ending == Ending::Jobs,
+            };
+            assert!(is_true, "{told}");
+            assert!(ended.said.contains("task `tick`, job 10: "), "{told}");
         }
     }
 }
