@@ -104,10 +104,10 @@ pub fn run_of(
     setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>,
 ) -> Outcome {
     let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let made = tempfile::tempdir().unwrap();
-    // Of an application that is ended where it stands, its parent reads what was recorded.
-    let folder =
-        std::env::var("TAUT_FOLDER").map_or_else(|_| made.path().to_owned(), std::path::PathBuf::from);
+    // Of an application that is ended where it stands, its parent reads what was recorded, and takes the folder away.
+    let given = std::env::var("TAUT_FOLDER").map(std::path::PathBuf::from);
+    let made = given.is_err().then(|| tempfile::tempdir().unwrap());
+    let folder = given.unwrap_or_else(|_| made.as_ref().unwrap().path().to_owned());
     let (plan, manifest) = plan_of(app, tables);
     std::fs::write(folder.join("taut.toml"), manifest).unwrap();
     let lock = folder.join("taut.lock");
