@@ -189,7 +189,9 @@ fn end(
     length: Option<&str>,
     sent: &[(i32, u64)],
 ) -> Ended {
+    let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new(std::env::current_exe().unwrap());
+    command.env("TAUT_FOLDER", folder.path());
     // Where a panic came from takes longer to find than the safe state has.
     command.env("TAUT_FAULT", kind).env("TAUT_REST", rest).env("RUST_BACKTRACE", "0");
     command.env("TAUT_EXECUTOR", executor).env("TAUT_OVERRUN", overrun).env_remove("TAUT_FOR");
