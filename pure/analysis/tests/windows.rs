@@ -9,7 +9,7 @@ use std::cell::Cell;
 
 use draw::Draw;
 use proptest::prelude::*;
-use taut_analysis::uni::fp::preemptive::{Release, Subject, Task};
+use taut_analysis::uni::fp::preemptive::{Release, STEPS_MAX, Subject, Task};
 use taut_analysis::uni::fp::{arbitrary, audsley, limited_preemption, non_preemptive, sweep};
 use taut_analysis::{Verdict, Why};
 use taut_time::Duration;
@@ -132,6 +132,17 @@ fn limited_preemption_is_exact() {
         sets += 1;
     }
     assert!(whole > 100 && unsound > 5, "{whole} {unsound}");
+}
+
+/// A job of 1 s that is not preempted holds up one that leaves 1 ns of each 1 ms: its response is short to find, but the window
+/// closes 11 days later, a millisecond per step and less. That ends at the limit, to the step.
+#[test]
+fn a_window_that_hardly_closes_is_given_up() {
+    let second = 1_000_000_000;
+    let long = subject((second, 10_000_000 * second, second, 0), 0);
+    let higher = [task((999_999, 1_000_000, 0, 0))];
+    let verdict = non_preemptive::response(&long, &higher);
+    assert_eq!(verdict, Ok(Verdict::NotShown(Why::Steps(STEPS_MAX))));
 }
 
 /// Any order that passes, if there is one, of small sets without preemption, where monotonic orders are not optimal.
