@@ -101,8 +101,8 @@ impl Simulation {
     /// Before a run.
     pub(super) fn reset_limits(&mut self) {
         let Some(limits) = &mut self.limits else { return };
+        // `cut` may keep what the run before left: a core's first job takes it away, as any that gets the core.
         limits.tasks.iter_mut().flatten().for_each(|task| *task = Limited::new(task.limit));
-        limits.cut.fill(0);
         if self.state.outcome.end != End::Complete {
             limits.background = self.members.iter().map(|core| empty(core.len())).collect();
         }
