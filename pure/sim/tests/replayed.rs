@@ -351,3 +351,53 @@ fn a_clock_that_knows_nothing_of_lateness_breaks() {
     let kept = with(CoreRule::DfpNext).difference.expect("the holder goes on");
     assert_eq!((kept.recorded.0, kept.simulated, kept.held[0]), (5, None, Some((0, 0))));
 }
+
+/// Two ask at once for what nobody has; the one that is recorded first waits, for the other one, more urgent, is granted it. As
+/// close as the slack that is what happened, and 1 ns further apart there was nobody to wait for.
+#[test]
+fn who_waits_for_a_rival_is_as_close_as_the_slack() {
+    use taut_model::{Arrivals, Body, Request, Resource, Scheduler, SetTask, TaskSet};
+    use taut_sim::{GlobalRule, Rules};
+    let ns = Duration::from_ns;
+    let task = |core: usize| SetTask {
+        name: String::new(),
+        core,
+        priority: 1 + core as u32,
+        arrivals: Arrivals::Periodic,
+        period: ns(1_000),
+        deadline: ns(1_000),
+        jitter: ns(0),
+        body: Body::Anywhere {
+            cost: ns(300),
+            requests: vec![Request { resource: 0, count: 1, length: ns(50), outermost: true }],
+        },
+    };
+    let cores = vec![Scheduler::FixedPriority; 2];
+    let resource = Resource { name: String::new() };
+    let set = TaskSet::new(cores, vec![resource], vec![task(0), task(1)]).expect("valid");
+    let rules = Rules::all(&set, CoreRule::Immediate, GlobalRule::Mpcp);
+    let record = |at, kind, core: u8| Record {
+        at: Instant::from_ns(at),
+        kind,
+        cpu: core,
+        subject: core.into(),
+        job: 0,
+        value: 0,
+    };
+    let records = [
+        record(0, Kind::Begin, 0),
+        record(0, Kind::Release, 0),
+        record(0, Kind::Release, 1),
+        record(1, Kind::Start, 0),
+        record(1, Kind::Start, 1),
+        record(100, Kind::Suspend, 0),
+        record(105, Kind::Locked, 1),
+    ];
+    let with = |slack| {
+        let replay = Replay::new(&set, &rules).slack(ns(slack)).patience(ns(0)).overlap(ns(0));
+        replay.dispatched(&[0, 1]).run(&records, &mut ()).expect("well-formed")
+    };
+    assert!(with(5).is_equal(), "{}", told(&with(5)));
+    let difference = with(4).difference.expect("nobody had it");
+    assert_eq!(difference.recorded.0, 5);
+}
