@@ -170,6 +170,23 @@ fn a_limit_holds_whatever_comes() {
     assert!(run.records.iter().map(|record| record.job).eq(first..=RECORDS));
 }
 
+/// A run in which nothing happens flushes as often as any other, and its recording does not grow.
+#[test]
+fn a_flush_of_nothing_writes_nothing() {
+    let disk = disk(1 << 20);
+    let length = || disk.0.lock().unwrap().file.len();
+    let mut writer = Writer::new(disk.clone(), &Head::default(), Vec::new()).unwrap();
+    let head = length();
+    writer.flush();
+    assert_eq!(length(), head, "nothing was recorded yet");
+    writer.append(record(0, 1));
+    writer.flush();
+    let once = length();
+    assert!(once > head);
+    writer.flush();
+    assert_eq!(length(), once, "nothing was recorded since");
+}
+
 #[test]
 fn a_sink_that_takes_no_head_is_an_error_at_once() {
     let head = Head { plan: "a plan of more than ten bytes", ..Head::default() };
