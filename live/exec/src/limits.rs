@@ -136,3 +136,66 @@ impl State {
         end_ns.min(self.serving.next_ns(&self.rule).unwrap_or(NEVER))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use taut_policy::any_queue;
+    use taut_trace::{Owner, ring};
+
+    use super::*;
+    use crate::jobs::Task;
+    use crate::ladder::Ladder;
+    use crate::log::{Level, Log};
+    use crate::rule::{Attributes, Rule};
+    use crate::serving::{Refill, ServerId, ServerSetup, Serving};
+    use crate::task::{Release, TaskSetup};
+
+    const MS: u64 = 1_000_000;
+    /// No process has so many threads: what it has used of its processor is 0.
+    const NO_THREAD: i32 = 100_000_000;
+
+    /// Others have the core for as long as a server's job could run. The server is not charged, until there were as many looks
+    /// as a job has; then it is, and its budget ends.
+    #[test]
+    fn looks_at_a_server_end() {
+        let (budget, period) = (Duration::from_ms(20), Duration::from_ms(1_000));
+        let server = ServerSetup::new("s", Refill::Deferrable, budget, period);
+        let serving = Serving::new(1, &[server], Box::new([0])).unwrap();
+        let attributes =
+            Attributes { priorities: vec![1; 2], deadlines: vec![period; 2], ..Attributes::default() };
+        let mut task = TaskSetup::new("t", Release::ByHand);
+        task.server = Some(ServerId { brand: 0, server: 0 });
+        let (recorder, mut drain) = ring(Owner::Task(0), 256);
+        let log = Log {
+            recorder: Some(recorder),
+            level: Level::Jobs,
+            cpu: 0,
+            core: 0,
+            tasks: Box::new([0]),
+            resources: Box::default(),
+            stated: Box::default(),
+        };
+        let rule = (attributes.rule(Rule::Immediate).unwrap(), serving);
+        let tasks = Box::new([Task::new(&task, Rule::Immediate)]);
+        let mut state = State::new(rule, tasks, any_queue(1), Ladder::new(1, false), log);
+        let mut now_ns = MS;
+        state.begin_at(now_ns);
+        state.release(0, now_ns, now_ns).unwrap();
+        assert_eq!(state.decide(|| now_ns), Ok(Some(0)));
+        // Its thread has begun it, and had no processor time since.
+        (state.tasks[0].worker, state.tasks[0].began_ns) = (0, 0);
+        state.ladder.workers[0].tid = NO_THREAD;
+        let mut spare = Vec::new();
+        for _ in 0..2 * LOOKS {
+            now_ns += MS;
+            state.look_at_server(now_ns).unwrap();
+            assert_eq!(state.decide(|| now_ns), Ok(Some(0)), "nothing else wants to run");
+            spare.push(state.spare);
+        }
+        let charged = usize::from(LOOKS) + 20;
+        assert!(!spare[..charged - 1].contains(&true) && spare[charged - 1], "{spare:?}");
+        let mut beside = Vec::new();
+        drain.drain(|record| beside.extend((record.kind == Kind::Beside).then_some(record.value)));
+        assert_eq!(beside, [MS; LOOKS as usize]);
+    }
+}
