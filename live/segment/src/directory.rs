@@ -262,18 +262,18 @@ pub(crate) fn conflict(clients: &[(String, Directory)]) -> Option<(&Entry, &Entr
     let mut all: Vec<&Entry> = clients.iter().flat_map(|(_, directory)| directory.entries()).collect();
     all.sort_by_key(|entry| (entry.offset, entry.size));
     let mut first: HashMap<&str, &Entry> = HashMap::new();
-    let mut furthest: Option<&Entry> = None;
+    // Of those before, none ends behind it: in this order, each begins where the one before has ended, or is the same.
+    let mut last: Option<&Entry> = None;
     for entry in all {
         let same = *first.entry(&entry.channel).or_insert(entry);
         if (same.offset, same.size) != (entry.offset, entry.size) {
             return Some((same, entry));
         }
-        match furthest {
-            Some(before) if entry.offset < before.end() && before.channel != entry.channel => {
-                return Some((before, entry));
-            }
-            Some(before) if entry.end() <= before.end() => {}
-            _ => furthest = Some(entry),
+        if let Some(before) = last.replace(entry)
+            && entry.offset < before.end()
+            && before.channel != entry.channel
+        {
+            return Some((before, entry));
         }
     }
     None
@@ -308,6 +308,7 @@ mod tests {
         assert_eq!(directory.to_text(), line);
         assert!(directory.fits(896) && !directory.fits(895));
         assert!(!directory.writes());
+        assert!(Directory::from_text(&line.replace("reads", "writes")).unwrap().writes());
         assert_eq!(Directory::from_text("").unwrap().entries(), []);
     }
 
@@ -366,6 +367,42 @@ mod tests {
         assert!(conflict(&with(&[std::slice::from_ref(&a), &[moved]])).is_some());
         let [wide, first, second] = [entry("w", 128, 4096), entry("f", 4224, 128), entry("s", 2048, 128)];
         assert!(conflict(&with(&[&[wide, first, second]])).is_some());
+        let [third, fourth] = [entry("t", 512, 256), entry("f", 640, 128)];
+        assert!(conflict(&with(&[&[a, b, third, fourth]])).is_some(), "the first two are in nobody's way");
+    }
+
+    /// As long as a text or a line of it may be, and a byte more.
+    #[test]
+    fn the_longest_is_a_directory() {
+        let with_layout = |count: usize| Entry { layout: "x".repeat(count), ..entry("levels", 128, 768) };
+        assert!(Directory::new(vec![with_layout(4096)]).is_ok());
+        assert_eq!(Directory::new(vec![with_layout(4097)]).unwrap_err().line, 1);
+        let longest = |more: usize| {
+            let mut entries: Vec<_> =
+                (0..17).map(|at| Entry { channel: format!("c{at:02}"), ..with_layout(1) }).collect();
+            let text: usize = entries.iter().map(|entry| entry.to_string().len() + 1).sum();
+            let mut left = TEXT_LIMIT + more - text;
+            for entry in &mut entries {
+                let here = left.min(4095);
+                entry.layout += &"x".repeat(here);
+                left -= here;
+            }
+            assert_eq!(left, 0);
+            entries
+        };
+        let directory = Directory::new(longest(0)).unwrap();
+        let text = directory.to_text();
+        assert_eq!(text.len(), TEXT_LIMIT);
+        assert_eq!(Directory::from_text(&text), Ok(directory));
+        let too_long = DirectoryError { line: 0, problem: "longer than 64 KiB" };
+        assert_eq!(Directory::new(longest(1)), Err(too_long.clone()));
+        assert_eq!(Directory::from_text(&format!("{text}\n")), Err(too_long));
+    }
+
+    #[test]
+    fn a_zero_is_a_number() {
+        assert_eq!((number::<u32>("0"), number::<u32>("10")), (Ok(0), Ok(10)));
+        assert!(number::<u32>("00").is_err() && number::<u32>("").is_err());
     }
 
     proptest! {

@@ -509,3 +509,77 @@ impl fmt::Display for FolderProblem {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What Linux refuses about a folder or what is in it, by what is to be done; about no path, only what the path is not needed
+    /// for.
+    #[test]
+    fn what_linux_refuses_says_what_to_do() {
+        let refused = |errno| taut_sys::Error { call: "call", errno };
+        for (errnos, remedy, is_of_no_path) in [
+            (&[taut_sys::EACCES, taut_sys::EPERM][..], ": give this user the right to it", false),
+            (&[taut_sys::ENOENT, taut_sys::ENOTDIR], ": make the folder that it is in", false),
+            (&[taut_sys::EROFS], ": set TAUT_RUNTIME_DIR to a folder that can be written", false),
+            (&[taut_sys::ENOSPC, taut_sys::EDQUOT], ": make room there", false),
+            (&[taut_sys::EADDRINUSE], ": somebody made it at this moment; try again", false),
+            (&[taut_sys::EMFILE], ": let this process open more files (`ulimit -n`)", true),
+            (&[taut_sys::ENFILE], ": let this machine open more files (`sysctl fs.file-max`)", true),
+            (&[taut_sys::ENOMEM], ": this machine, or this process's limits, give no more memory", true),
+        ] {
+            for &errno in errnos {
+                let error = refused(errno);
+                let of_folder = FolderProblem::System(error).to_string();
+                assert!(of_folder.starts_with(&format!("{error}{remedy}")), "{of_folder}");
+                let door = Error::Door { door: "/run/x.sock".into(), error }.to_string();
+                assert!(door.starts_with(&format!("the door, /run/x.sock: {error}{remedy}")), "{door}");
+                let of_none = Error::System(error).to_string();
+                let expected = if is_of_no_path { of_folder } else { error.to_string() };
+                assert_eq!(of_none, expected);
+            }
+        }
+        let unknown = refused(taut_sys::ECONNRESET);
+        assert_eq!(FolderProblem::System(unknown).to_string(), unknown.to_string());
+    }
+
+    /// Where what is wrong with one is another sentence than what is wrong between two, and an empty list than a list.
+    #[test]
+    fn each_case_has_its_sentence() {
+        let text = |text: &str| text.to_owned();
+        let overlap = |second| Error::Overlap { first: text("a"), second: text(second) }.to_string();
+        assert_eq!(overlap("a"), "channel a has two different regions");
+        assert_eq!(overlap("b"), "channels a and b share bytes");
+        let object = |known| Error::NoObject { object: text("a"), known }.to_string();
+        assert_eq!(object(vec![]), "no object `a`: the board is empty");
+        assert_eq!(object(vec![text("b"), text("c")]), "no object `a` on this board: it has b, c");
+        let channel = |known| Error::NoChannel { channel: text("a"), known }.to_string();
+        assert_eq!(channel(vec![]), "no channel `a`: this client is a party of none");
+        assert_eq!(channel(vec![text("b"), text("c")]), "no channel `a` for this client: it has b, c");
+    }
+
+    #[test]
+    fn an_error_has_its_source() {
+        use std::error::Error as _;
+        let error = taut_sys::Error { call: "call", errno: taut_sys::EPERM };
+        let directory = DirectoryError { line: 3, problem: "the channel is named twice" };
+        let client = || "ui".to_owned();
+        for (outer, source) in [
+            (Error::System(error), error.to_string()),
+            (Error::Door { door: PathBuf::new(), error }, error.to_string()),
+            (Error::NoProc { error }, error.to_string()),
+            (
+                Error::Directory { client: client(), error: directory },
+                "line 3: the channel is named twice".to_owned(),
+            ),
+            (
+                Error::Layout { object: client(), error: LayoutError::Readers },
+                LayoutError::Readers.to_string(),
+            ),
+        ] {
+            assert_eq!(outer.source().map(ToString::to_string), Some(source), "{outer}");
+        }
+        assert!(Error::NotSealed.source().is_none());
+    }
+}

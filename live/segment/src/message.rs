@@ -175,6 +175,8 @@ mod tests {
         assert_eq!(Request::read(b"TAUTDOOR\x03\x00\x02\x00/u"), malformed);
         assert_eq!(Request::read(b"G"), malformed);
         assert_eq!(Request::read(b"TAUTDOOR\x04\x00"), Request::Wrong(Refusal::Version));
+        let longest = "x".repeat(NAME_LIMIT);
+        assert_eq!(Request::read(&request(&longest)), Request::Whole(&longest));
     }
 
     #[test]
@@ -191,12 +193,19 @@ mod tests {
         assert_eq!(parts(&bytes[REPLY_HEAD..text]), files);
         assert_eq!(bytes[text..], *b"x\n");
         assert!(!files[1].holds(16384, u64::MAX), "no sum overflows");
-        let mut huge = *head;
-        huge[12..16].fill(0xff);
-        assert!(Reply::read(&huge).is_err());
-        let mut many = *head;
-        many[40] = 33;
-        assert!(Reply::read(&many).is_err());
+        // As much as there may be, and one more.
+        let with_text = |count: usize| {
+            let mut head = *head;
+            head[12..16].copy_from_slice(&(count as u32).to_le_bytes());
+            Reply::read(&head).map(|reply| reply.text_len).ok()
+        };
+        assert_eq!([with_text(65536), with_text(65537), with_text(0xffff_ffff)], [Some(65536), None, None]);
+        let with_files = |count: u8| {
+            let mut head = *head;
+            head[40] = count;
+            Reply::read(&head).map(|reply| reply.parts).ok()
+        };
+        assert_eq!([with_files(32), with_files(33)], [Some(32), None]);
         assert!(Reply::read(&[0; REPLY_HEAD]).is_err());
     }
 

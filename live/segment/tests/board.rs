@@ -7,6 +7,7 @@
 mod support;
 
 use std::collections::HashSet;
+use std::os::fd::AsFd;
 
 use support::*;
 use taut_segment::board::{
@@ -14,6 +15,7 @@ use taut_segment::board::{
 };
 use taut_segment::{Error, Liveness, PAGE_BYTES, State, attach_in};
 use taut_share::{LayoutError, List};
+use taut_sys::memory::{self, Seals};
 
 type V = [u64; 4];
 
@@ -138,6 +140,30 @@ fn shapes_that_no_protocol_takes_are_refused() {
     let long = Board::create_in(folder.path(), "robot", &[POSE.named(&long)]).unwrap_err();
     assert!(matches!(long, Error::BadName { .. }), "{long}");
     assert_eq!(contents(folder.path()), Vec::<std::path::PathBuf>::new());
+}
+
+/// Where memory can be locked at all, that of a seat is.
+#[test]
+fn a_seat_s_memory_is_locked_as_any() {
+    let folder = folder();
+    let _board = board(folder.path());
+    let seat = Seat::take_in(folder.path(), "robot", "pose", POSE.writer()).unwrap();
+    let file = memory::memfd(c"another", PAGE_BYTES, Seals::NONE).unwrap();
+    let mut another = memory::map_shared(file.as_fd(), PAGE_BYTES as usize, true).unwrap();
+    let can = another.lock().is_ok();
+    assert_eq!(seat.attached().mapping("pose").unwrap().locked().is_ok(), can);
+}
+
+/// Of the longest name, and with as many parts as names are counted for.
+#[test]
+fn what_just_fits_is_built() {
+    let folder = folder();
+    let (longest, most) = ("x".repeat(32), Spinlock::<V>::new(256));
+    let object = POSE.named(&longest);
+    assert_eq!(object.name(), longest);
+    let _board = Board::create_in(folder.path(), "robot", &[object, most.named("most")]).unwrap();
+    assert!(Seat::take_in(folder.path(), "robot", &longest, POSE.reader(1)).is_ok());
+    assert!(Seat::take_in(folder.path(), "robot", "most", most.reader(255)).is_ok());
 }
 
 #[test]

@@ -44,8 +44,8 @@ fn request(client: &[u8]) -> Vec<u8> {
     [b"TAUTDOOR\x03\x00", &(client.len() as u16).to_le_bytes()[..], client].concat()
 }
 
-/// The code of the reply to a request.
-fn code(folder: &Path, request: &[u8]) -> u16 {
+/// The code of the reply to a request, and what it says.
+fn reply(folder: &Path, request: &[u8]) -> (u16, String) {
     let mut stream = knock(folder);
     stream.write_all(request).unwrap();
     let mut reply = Vec::new();
@@ -55,7 +55,8 @@ fn code(folder: &Path, request: &[u8]) -> u16 {
     let text = u32::from_le_bytes(reply[12..16].try_into().unwrap()) as usize;
     assert_eq!(reply.len(), 48 + text);
     assert!(reply[16..48].iter().all(|&byte| byte == 0));
-    u16::from_le_bytes([reply[10], reply[11]])
+    let said = String::from_utf8(reply[48..].to_vec()).unwrap();
+    (u16::from_le_bytes([reply[10], reply[11]]), said)
 }
 
 /// Within the two seconds that attaching has. A process that another test of this program is just making holds our
@@ -79,20 +80,22 @@ fn others_still_attach(folder: &Path) {
 fn nonsense_gets_its_reply() {
     let folder = folder();
     let mut keeper = keeper(folder.path());
-    let requests: [(&[u8], u16); 7] = [
-        (b"GET / HTTP/1.1\r\n\r\n", 1),
-        (&[0xff; 4096], 1),
-        (&request(b""), 1),
-        (&request(b"../ui"), 1),
-        (&[&request(b"ui")[..], b"more"].concat(), 1),
-        (b"TAUTDOOR\x04\x00", 2),
-        (&request(b"stranger"), 3),
+    let malformed = "the request is malformed";
+    let requests: [(&[u8], u16, &str); 7] = [
+        (b"GET / HTTP/1.1\r\n\r\n", 1, malformed),
+        (&[0xff; 4096], 1, malformed),
+        (&request(b""), 1, malformed),
+        (&request(b"../ui"), 1, malformed),
+        (&[&request(b"ui")[..], b"more"].concat(), 1, malformed),
+        (b"TAUTDOOR\x04\x00", 2, "this door speaks version 3"),
+        (&request(b"stranger"), 3, "the application knows ui, viewer"),
     ];
-    for (request, expected) in requests {
-        assert_eq!(code(folder.path(), request), expected, "{request:?}");
+    for (request, code, said) in requests {
+        assert_eq!(reply(folder.path(), request), (code, said.to_owned()), "{request:?}");
     }
     let _ui = attach_in(folder.path(), APP, "ui").unwrap();
-    assert_eq!(code(folder.path(), &request(b"ui")), 4);
+    let taken = format!("by process {}: end that one first", std::process::id());
+    assert_eq!(reply(folder.path(), &request(b"ui")), (4, taken));
     assert_eq!(ask(&mut keeper)["refused"], "8");
     let mut random = Random(0x7a07_0002);
     for _ in 0..200 {
@@ -262,6 +265,7 @@ fn talk_after_the_grant_costs_the_name() {
         }
     }
     eventually("it is shown out", || ask(&mut keeper)["attached"].is_empty());
+    assert_eq!(ask(&mut keeper)["dropped"], "1");
     others_still_attach(folder.path());
     keeper.release();
 }
@@ -277,5 +281,31 @@ fn descriptors_sent_to_the_door_are_closed() {
         socket::send(fd.as_fd(), b"T", &[file.as_fd(); socket::FD_LIMIT]).unwrap();
     }
     eventually("they are closed", || ask(&mut keeper).get("open") == open.as_ref());
+    keeper.release();
+}
+
+/// Processor time that a process has had, in ticks of 10 ms.
+fn ticks(process: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    let after_name = stat.rsplit_once(')').unwrap().1;
+    after_name.split_ascii_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap()).sum()
+}
+
+/// Of one who says nothing there is nothing to serve until its time is over, and nothing at all of those who have hung up.
+#[test]
+fn the_door_rests_while_nobody_says_anything() {
+    let folder = folder();
+    let keeper = keeper(folder.path());
+    let silent = knock(folder.path());
+    for asked in [&b""[..], &request(b"viewer")] {
+        let mut stream = knock(folder.path());
+        stream.write_all(asked).unwrap();
+        drop(stream);
+    }
+    let before = ticks(keeper.child.id());
+    std::thread::sleep(Duration::from_secs(1));
+    let took = ticks(keeper.child.id()) - before;
+    assert!(took <= 4, "{took} ticks of 100");
+    drop(silent);
     keeper.release();
 }

@@ -7,9 +7,10 @@
 mod support;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 use support::*;
-use taut_segment::{Error, attach_in};
+use taut_segment::{Error, Found, Owner, attach_in, found_in};
 use taut_sys::memory::{self, Seals};
 use taut_sys::socket::{self, Poll};
 
@@ -184,6 +185,7 @@ fn parts() {
         // The header in none, in two, in the second.
         [[BYTES, 100, 1], [BYTES, 100, 1]],
         [[0, BYTES, 0], [0, BYTES, 1]],
+        [[0, 0, 0], [0, 100, 1]],
         [[BYTES, 100, 1], [0, BYTES, 0]],
         // Between pages, in the other one, behind the end, beyond all numbers.
         [[0, BYTES, 0], [BYTES + 128, 100, 1]],
@@ -218,4 +220,43 @@ fn half_an_answer() {
         matches!(error, Error::Stale { .. } | Error::NoAnswer { .. } | Error::TurnedAway { .. }),
         "{error}"
     );
+}
+
+/// Who is hung up on without a word comes again: then it finds out that nobody is there any more.
+#[test]
+fn who_is_turned_away_comes_again() {
+    let folder = folder();
+    let door = folder.path().join("cochlear.sock");
+    let listener = socket::bind(&door).unwrap();
+    socket::listen(listener.as_fd(), 8).unwrap();
+    std::thread::scope(|scope| {
+        let client = scope.spawn(|| attach_in(folder.path(), APP, "ui").map(drop));
+        for _ in 0..3 {
+            socket::poll(&mut [Poll::readable(listener.as_fd())], Some(PATIENCE)).unwrap();
+            let connection = socket::accept(listener.as_fd()).unwrap();
+            // With the request in it, and without having read that.
+            socket::poll(&mut [Poll::readable(connection.as_fd())], Some(PATIENCE)).unwrap();
+        }
+        drop(listener);
+        assert_eq!(client.join().unwrap(), Err(Error::Stale { app: APP.to_owned(), door }));
+    });
+}
+
+/// Nobody takes those that wait at the door in: who comes now waits for a place among them, and is not let in.
+#[test]
+fn where_too_many_wait_one_is_turned_away() {
+    let folder = folder();
+    let door = folder.path().join("cochlear.sock");
+    let listener = socket::bind(&door).unwrap();
+    socket::listen(listener.as_fd(), 1).unwrap();
+    let waiting = std::iter::from_fn(|| socket::connect(&door, Duration::ZERO).ok());
+    let waiting: Vec<_> = waiting.take(100).collect();
+    assert!(waiting.len() < 100, "there is a place for all");
+    let error = attach_in(folder.path(), APP, "ui").map(drop).unwrap_err();
+    assert_eq!(error, Error::TurnedAway { app: APP.to_owned() });
+    // Somebody lives there, whoever it is: the door is not taken for a dead one's.
+    let found = Found { app: APP.to_owned(), door, pid: Some(0) };
+    assert_eq!(found_in(folder.path()), Ok(vec![found]));
+    let created = Owner::create_in(folder.path(), APP, SIZE, clients(), None).map(drop);
+    assert_eq!(created, Err(Error::AlreadyRunning { app: APP.to_owned(), pid: 0 }));
 }

@@ -9,14 +9,15 @@ mod support;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 
 use support::*;
 use taut_segment::{
-    Attached, Error, Liveness, Owner, Role, State, attach, attach_in, found_in, remove_stale_in, stale_in,
+    Attached, Error, FolderProblem, Found, Liveness, Owner, PAGE_BYTES, Role, State, attach, attach_in,
+    found, found_in, remove_stale, remove_stale_in, runtime_folder, stale, stale_in,
 };
 
 const SIGCONT: i32 = 18;
@@ -47,6 +48,19 @@ fn role() {
             let _owner = Owner::create(APP, SIZE, clients(), None).unwrap();
             tell("ready");
             until_released();
+        }
+        Some("lister") => {
+            let apps = |doors: Result<Vec<Found>, Error>| {
+                doors.unwrap().into_iter().map(|door| door.app).collect::<Vec<_>>().join("+")
+            };
+            tell(format_args!(
+                "found {} stale {} removed {} left {}",
+                apps(found()),
+                apps(stale()),
+                apps(remove_stale()),
+                apps(found())
+            ));
+            tell(runtime_folder().display());
         }
         Some("writer") => {
             let attached = Box::leak(Box::new(attach(APP, "ui").unwrap()));
@@ -230,6 +244,72 @@ fn doors_of_the_dead_are_listed_and_removed() {
     assert_eq!(remove_stale_in(folder.path()), Ok(vec![]));
     let left = contents(folder.path());
     assert!(left.len() == 2 && left.contains(&living.door().to_owned()), "{left:?}");
+}
+
+/// By the folder that is given when none is.
+#[test]
+fn doors_in_the_default_folder_are_listed_and_removed() {
+    let folder = folder();
+    let mut dead = Process::start("idle-owner", folder.path());
+    assert_eq!(dead.told(), "ready");
+    dead.kill();
+    let living = Owner::create_in(folder.path(), "uav", SIZE, vec![], None).unwrap();
+    let lister = Process::start("lister", folder.path());
+    assert_eq!(lister.told(), "found cochlear+uav stale cochlear removed cochlear left uav");
+    assert_eq!(lister.told(), folder.path().display().to_string());
+    assert_eq!(living.app(), "uav");
+    lister.release();
+}
+
+/// Owners make and remove doors one after the other. One waits for the other, and not for ever.
+#[test]
+fn an_owner_waits_for_another_at_the_folder() {
+    let folder = folder();
+    let create = || Owner::create_in(folder.path(), APP, SIZE, clients(), None);
+    let other = std::fs::File::open(folder.path()).unwrap();
+    other.lock().unwrap();
+    std::thread::scope(|scope| {
+        let owner = scope.spawn(create);
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(!owner.is_finished(), "it waits");
+        other.unlock().unwrap();
+        owner.join().unwrap().unwrap().end().unwrap();
+    });
+    other.lock().unwrap();
+    let begin = Instant::now();
+    let busy = create().unwrap_err();
+    assert_eq!(busy, Error::Folder { path: folder.path().to_owned(), problem: FolderProblem::Busy });
+    assert!(begin.elapsed() >= Duration::from_secs(2));
+}
+
+#[test]
+fn a_layout_has_its_number() {
+    let folder = folder();
+    let hash = |clients| Owner::create_in(folder.path(), APP, SIZE, clients, None).unwrap().layout_hash();
+    let (ours, mut other) = (hash(clients()), clients());
+    assert_eq!(ours, hash(clients()));
+    other[1].1[0].capacity = 2;
+    assert_ne!(ours, hash(other));
+}
+
+/// As many files as one message brings: the owner's, and one of each client whose channels are read.
+#[test]
+fn a_client_is_given_so_many_files_and_no_more() {
+    let folder = folder();
+    let create = |others: u64| {
+        let channels = (0..others).map(|at| (format!("c{at}"), PAGE_BYTES * (1 + at)));
+        let reads = channels.clone().map(|(channel, offset)| entry(&channel, Role::Reads, offset));
+        let writers = channels
+            .map(|(channel, offset)| (format!("of-{channel}"), vec![entry(&channel, Role::Writes, offset)]));
+        let clients = writers.chain([("viewer".to_owned(), reads.collect())]).collect();
+        Owner::create_in(folder.path(), APP, PAGE_BYTES * (1 + others), clients, None)
+    };
+    let owner = create(31).unwrap();
+    let viewer = attach_in(folder.path(), APP, "viewer").unwrap();
+    assert!((0..31).all(|at| viewer.region(&format!("c{at}")).is_ok()));
+    owner.end().unwrap();
+    let too_many = Error::TooManyFiles { client: "viewer".to_owned(), limit: 32 };
+    assert_eq!(create(32).map(drop), Err(too_many));
 }
 
 #[test]

@@ -247,6 +247,24 @@ fn whose_name_is_taken_starts_all_the_same() {
     assert_eq!(contents(&owned), Vec::<PathBuf>::new());
 }
 
+/// The socket's mode keeps others out. Where somebody has changed it, the door looks who they are.
+#[test]
+fn a_door_that_stands_open_lets_nobody_else_in() {
+    if !root() {
+        return println!("skipped: becoming another user takes root");
+    }
+    let (folder, bin) = (folder(), folder());
+    let exe = reachable_exe(bin.path());
+    let owner = owner(folder.path());
+    std::fs::set_permissions(owner.door(), std::fs::Permissions::from_mode(0o666)).unwrap();
+    let viewer = Process::start_with(&exe, "viewer", folder.path(), |command| {
+        command.uid(NOBODY).gid(NOBODY).current_dir("/");
+    });
+    let told = viewer.told();
+    assert!(told.contains("only the application's own user and root may attach"), "{told}");
+    viewer.release();
+}
+
 #[test]
 fn a_board_is_within_one_user() {
     if !root() {
