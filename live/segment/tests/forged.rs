@@ -231,11 +231,14 @@ fn who_is_turned_away_comes_again() {
     socket::listen(listener.as_fd(), 8).unwrap();
     std::thread::scope(|scope| {
         let client = scope.spawn(|| attach_in(folder.path(), APP, "ui").map(drop));
-        for _ in 0..3 {
+        for reads in [false, true, false] {
             socket::poll(&mut [Poll::readable(listener.as_fd())], Some(PATIENCE)).unwrap();
             let connection = socket::accept(listener.as_fd()).unwrap();
-            // With the request in it, and without having read that.
+            // Of one whose request was not read, the connection is reset; else it ends.
             socket::poll(&mut [Poll::readable(connection.as_fd())], Some(PATIENCE)).unwrap();
+            if reads {
+                socket::receive(connection.as_fd(), &mut [0; 100]).unwrap();
+            }
         }
         drop(listener);
         assert_eq!(client.join().unwrap(), Err(Error::Stale { app: APP.to_owned(), door }));

@@ -15,6 +15,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 
 use support::*;
+use taut_segment::board::Board;
 use taut_segment::{
     Attached, Error, FolderProblem, Found, Liveness, Owner, PAGE_BYTES, Role, State, attach, attach_in,
     found, found_in, remove_stale, remove_stale_in, runtime_folder, stale, stale_in,
@@ -280,6 +281,70 @@ fn an_owner_waits_for_another_at_the_folder() {
     let busy = create().unwrap_err();
     assert_eq!(busy, Error::Folder { path: folder.path().to_owned(), problem: FolderProblem::Busy });
     assert!(begin.elapsed() >= Duration::from_secs(2));
+}
+
+/// Somebody has taken away the folder with the door: then nothing is left to remove. What else is in its way is told.
+#[test]
+fn an_end_without_a_folder() {
+    let folder = folder();
+    let (path, away) = (folder.path().join("doors"), folder.path().join("away"));
+    let first = owner(&path);
+    std::fs::remove_dir_all(&path).unwrap();
+    assert_eq!(first.end(), Ok(()));
+    let inner = path.join("inner");
+    std::fs::create_dir(&path).unwrap();
+    let second = owner(&inner);
+    std::fs::rename(&path, &away).unwrap();
+    std::fs::write(&path, "no folder").unwrap();
+    let told = second.end().unwrap_err().to_string();
+    assert!(told.contains("/inner: stat: ") && told.contains("ENOTDIR"), "{told}");
+    std::fs::remove_file(&path).unwrap();
+    std::fs::rename(&away, &path).unwrap();
+    let board = Board::create_in(&inner, "board", &[]).unwrap();
+    std::fs::rename(&path, &away).unwrap();
+    std::fs::write(&path, "no folder").unwrap();
+    assert!(matches!(board.end(), Err(Error::Folder { .. })));
+}
+
+/// Neither a client nor who cleans up takes for a dead owner's door what is none.
+#[test]
+fn what_is_no_door_is_no_dead_owner_s() {
+    let folder = folder();
+    let door = folder.path().join("cochlear.sock");
+    let _other = std::os::unix::net::UnixDatagram::bind(&door).unwrap();
+    let refused = attach_in(folder.path(), APP, "ui").map(drop).unwrap_err();
+    assert!(matches!(refused, Error::Door { .. }), "{refused}");
+    assert_eq!(found_in(folder.path()), Ok(vec![]));
+    assert_eq!(remove_stale_in(folder.path()), Ok(vec![]));
+    assert!(door.exists());
+    assert!(matches!(found_in(&door), Err(Error::Folder { .. })), "it is no folder");
+}
+
+/// A socket's path has 107 bytes at most.
+#[test]
+fn the_longest_path_has_a_door() {
+    let folder = folder();
+    let with = |bytes: usize| {
+        let rest = bytes - folder.path().as_os_str().len() - "//cochlear.sock".len();
+        folder.path().join("x".repeat(rest))
+    };
+    owner(&with(107)).end().unwrap();
+    let too_long = Owner::create_in(&with(108), APP, SIZE, clients(), None).unwrap_err();
+    assert_eq!(too_long, Error::PathTooLong { path: with(108).join("cochlear.sock") });
+}
+
+/// Both are found in one file, the one that is not at its end too.
+#[test]
+fn two_channels_of_one_file() {
+    let folder = folder();
+    let entries = vec![entry("first", Role::Reads, 128), entry("second", Role::Reads, 2048)];
+    let owner =
+        Owner::create_in(folder.path(), APP, SIZE, vec![("viewer".to_owned(), entries)], None).unwrap();
+    let viewer = attach_in(folder.path(), APP, "viewer").unwrap();
+    for (channel, offset) in [("first", 128), ("second", 2048)] {
+        assert_eq!(viewer.region(channel).map(|region| region.len()), Ok(1024));
+        assert!(owner.region(offset, 1024).is_some());
+    }
 }
 
 #[test]
