@@ -359,6 +359,18 @@ mod tests {
     }
 
     #[test]
+    fn a_ringer_counts_on_from_where_another_stopped() {
+        let bell = Bell::new();
+        let listener = bell.listener();
+        for count in 1..5 {
+            bell.ringer().ring();
+            assert_eq!(listener.rings(), Rings(2 * count));
+            // As one that sleeps leaves it.
+            let _ = listener.awaited(listener.rings());
+        }
+    }
+
+    #[test]
     fn listeners_are_of_the_same_bell_or_not() {
         let (bell, other) = (Bell::new(), Bell::new());
         assert!(bell.listener().is_of_same(&bell.listener()));

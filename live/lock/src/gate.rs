@@ -134,6 +134,29 @@ mod tests {
         gate.wait();
         assert_eq!(gate.futex.word.load(Acquire), SHUT);
     }
+
+    #[test]
+    #[cfg(not(miri))]
+    fn who_waits_sleeps_and_says_so() {
+        let gate = Gate::default();
+        gate.open();
+        assert_eq!(gate.wait(), 0, "it was open");
+        let tid = std::sync::atomic::AtomicI32::new(0);
+        std::thread::scope(|threads| {
+            let waits = threads.spawn(|| {
+                tid.store(taut_sys::thread::tid(), std::sync::atomic::Ordering::Release);
+                gate.wait()
+            });
+            crate::sleep::tests::until_asleep(&tid);
+            gate.open();
+            assert!(waits.join().unwrap() >= 1);
+        });
+    }
+
+    #[test]
+    fn it_shows_its_word() {
+        assert_eq!(format!("{:?}", Gate::default()), "Gate { futex: Futex(0) }");
+    }
 }
 
 /// `RUSTFLAGS="--cfg loom" cargo test -p taut-lock --release --lib gate`, and the same with `--cfg shuttle`.

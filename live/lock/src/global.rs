@@ -165,6 +165,30 @@ mod tests {
     }
 
     #[test]
+    fn a_set_of_all_has_each() {
+        for count in [1, 5, 63, 64] {
+            assert!(Set::below(count).iter().eq(0..count as u32), "{count}");
+        }
+        let left = Set::below(5).minus(Set::NONE.with(0).with(3).with(9));
+        assert_eq!(left.iter().collect::<Vec<_>>(), [1, 2, 4]);
+    }
+
+    /// After so many looks, or at an instant that is looked at with every 32nd of them.
+    #[test]
+    fn patience_ends() {
+        assert!(!Patience::Endless.over(u64::MAX));
+        assert_eq!([2, 3, 4].map(|looks| Patience::Looks(3).over(looks)), [false, true, true]);
+        let before = now();
+        assert!(before > 1, "the clock of this machine runs");
+        assert_eq!(
+            [31, 32, 33, 64].map(|looks| Patience::Until(before).over(looks)),
+            [false, true, false, true]
+        );
+        let later = Patience::Until(before + 3_600_000_000_000);
+        assert_eq!([31, 32, 33, 64].map(|looks| later.over(looks)), [false; 4]);
+    }
+
+    #[test]
     fn each_error_says_what_is_wrong() {
         let lives = "party 7 of the lock lives and does not let go";
         assert_eq!(Stuck { party: 7 }.to_string(), lives);

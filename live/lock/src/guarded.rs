@@ -534,6 +534,19 @@ mod tests {
         assert_eq!(second.with(|value| *value), Ok([0; 5]));
     }
 
+    /// Of three that have asked in their order, the one whose priority was raised goes first.
+    #[test]
+    fn who_asks_at_a_higher_priority_goes_first() {
+        let (mut lines, mut value) = ([const { Line::new() }; 4], ());
+        let mut ends: Vec<_> = queued::group(Memory::new(&mut lines), 3).unwrap().guard(&mut value).collect();
+        ends[2].set_priority(3);
+        for end in &mut ends {
+            let asked = end.party.party.request(end.party.priority);
+            assert_eq!(asked == queued::Request::Waits, end.party.party.which() > 0);
+        }
+        assert_eq!(ends[0].party.party.release(), Some(2));
+    }
+
     #[test]
     fn each_error_says_what_to_do() {
         let poisoned = Poisoned { by: 5 };

@@ -145,6 +145,24 @@ mod tests {
         // SAFETY: all others have ended.
         assert_eq!(unsafe { count.with(|count| *count) }, 3 * TURNS);
     }
+
+    #[test]
+    #[cfg(not(miri))]
+    fn who_comes_second_sleeps_until_it_is_given() {
+        let latch = Latch::default();
+        latch.take();
+        let tid = std::sync::atomic::AtomicI32::new(0);
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                tid.store(taut_sys::thread::tid(), std::sync::atomic::Ordering::Release);
+                latch.take();
+                latch.give();
+            });
+            crate::sleep::tests::until_asleep(&tid);
+            latch.give();
+        });
+        assert_eq!(latch.futex.word.load(Acquire), FREE);
+    }
 }
 
 /// `RUSTFLAGS="--cfg loom" cargo test -p taut-lock --release --lib latch`, and the same with `--cfg shuttle`.

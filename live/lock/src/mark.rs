@@ -313,6 +313,7 @@ mod tests {
     #[test]
     fn each_finds_the_other() {
         let mark = Mark::new();
+        assert!(!mark.is_set() && Mark::set().is_set());
         assert_eq!(mark.enter(), Ok(()));
         assert!(mark.is_set() && !mark.enter_above(|| ()));
         assert_eq!(mark.enter(), Err(Intruder::Marked));

@@ -116,3 +116,33 @@ impl<T> fmt::Debug for Place<'_, T> {
         f.debug_struct("Place").finish_non_exhaustive()
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use taut_atomic::Line;
+
+    use super::*;
+
+    #[test]
+    fn a_value_is_whole_until_it_is_torn() {
+        let mut lines = [const { Line::new() }; 4];
+        let (_, place) = Place::<[u32; 3]>::cut(Memory::new(&mut lines), 2).unwrap();
+        assert_eq!(place.torn_by(), None);
+        for party in [0, 1, 63] {
+            place.tear(party);
+            assert_eq!(place.torn_by(), Some(party));
+        }
+        place.mend();
+        assert_eq!(place.torn_by(), None);
+        assert_eq!(format!("{place:?}"), "Place { .. }");
+    }
+
+    #[test]
+    fn a_value_needs_a_line_behind_its_lock() {
+        let mut lines = [const { Line::new() }; 4];
+        let cut = |lines: &mut [Line]| Place::<[u32; 3]>::cut(Memory::new(lines), 2).map(drop).err();
+        assert_eq!(cut(&mut lines), None);
+        let too_small = LayoutError::TooSmall { needed: 512, given: 384 };
+        assert_eq!(cut(&mut lines[..3]), Some(too_small));
+    }
+}

@@ -65,3 +65,24 @@ pub(crate) fn explore(run: impl Fn() + Send + Sync + 'static) {
     #[cfg(shuttle)]
     shuttle::check_random(run, 20_000);
 }
+
+#[cfg(all(test, not(any(loom, shuttle, miri))))]
+pub(crate) mod tests {
+    use std::sync::atomic::{AtomicI32, Ordering};
+
+    /// Until the thread that says its number there, and then does one thing that may block, sleeps in that.
+    pub(crate) fn until_asleep(tid: &AtomicI32) {
+        loop {
+            let tid = tid.load(Ordering::Acquire);
+            if tid != 0 {
+                let stat = std::fs::read_to_string(format!("/proc/self/task/{tid}/stat"));
+                let (_, after_name) =
+                    stat.as_deref().ok().and_then(|stat| stat.rsplit_once(')')).expect("it has ended");
+                if after_name.starts_with(" S") {
+                    return;
+                }
+            }
+            std::thread::yield_now();
+        }
+    }
+}

@@ -289,6 +289,24 @@ mod tests {
         drop(watch);
     }
 
+    /// Its thread has ended when it has been dropped, whatever that was at.
+    #[test]
+    fn no_thread_outlives_its_watch() {
+        let bell = Arc::new(Bell::new());
+        for round in 0..if cfg!(miri) { 4 } else { 200 } {
+            let mut watch = Watch::new(Arc::clone(&bell)).unwrap();
+            let rings = watch.rings();
+            let mut wait = watch.wait(rings, None);
+            if round % 2 == 0 {
+                let mut context = Context::from_waker(Waker::noop());
+                assert!(Pin::new(&mut wait).poll(&mut context).is_pending());
+            }
+            drop(wait);
+            drop(watch);
+            assert_eq!(Arc::strong_count(&bell), 1, "round {round}");
+        }
+    }
+
     #[test]
     #[cfg(not(miri))]
     fn a_child_of_fork_waits_and_drops_what_its_parent_listens_by() {

@@ -117,3 +117,19 @@ impl<'m> Object<'m> {
 fn is_before(one: u64, other: u64) -> bool {
     one.wrapping_sub(other) << (64 - State::TICKET_BITS) >> 63 == 1
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::life::Taking;
+
+    /// Also across the end of their numbers.
+    #[test]
+    fn tickets_are_in_their_order() {
+        let last = State::waits(Taking::ONLY, u64::MAX).ticket();
+        for (one, other) in [(0, 1), (7, 9), (last - 1, last), (last, 0), (last, 5)] {
+            assert!(is_before(one, other) && !is_before(other, one), "{one} {other}");
+        }
+        assert!(!is_before(3, 3));
+    }
+}

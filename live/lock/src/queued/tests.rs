@@ -97,3 +97,40 @@ fn the_dead_are_replaced_and_told_of_if_inside() {
         drop(heir);
     }
 }
+
+/// Another program finds the words of a party where the module's documentation says.
+#[test]
+fn a_party_s_words_stand_where_it_is_said() {
+    let bytes = bytes(2);
+    let lines = (0..bytes / LINE_BYTES).map(|_| Line::new()).collect::<Box<[Line]>>();
+    let start = std::ptr::NonNull::from(Box::leak(lines)).cast::<u8>();
+    // SAFETY: leaked, aligned, of that length; used by parties of one lock alone.
+    let mut parties = group(unsafe { Memory::from_raw(start, bytes) }, 2).unwrap();
+    let (mut holder, mut waiter) = (parties.next().unwrap(), parties.next().unwrap());
+    assert_eq!((holder.request(1), waiter.request(7)), (CLEAN, Request::Waits));
+    // SAFETY: within the memory, aligned; all accesses are atomic.
+    let word = |at| unsafe { std::sync::atomic::AtomicU64::from_ptr(start.add(at).cast().as_ptr()) };
+    let [tickets, state, priority] =
+        [8, 256, 256 + 16].map(|at| word(at).load(std::sync::atomic::Ordering::Relaxed));
+    assert_eq!((tickets, state, priority), (1, 1 << 2 | 1, 7));
+}
+
+/// One that waits sleeps, however long that is, and is woken when it is handed the lock.
+#[test]
+#[cfg(not(miri))]
+fn who_waits_sleeps_until_it_is_rung() {
+    let mut lines = [const { Line::new() }; 3];
+    let [mut holder, mut waiter] = parties(&mut lines);
+    assert_eq!(holder.request(1), CLEAN);
+    let tid = std::sync::atomic::AtomicI32::new(0);
+    std::thread::scope(|threads| {
+        let waits = threads.spawn(|| {
+            tid.store(taut_sys::thread::tid(), std::sync::atomic::Ordering::Release);
+            waiter.request(1);
+            waiter.wait(Patience::Endless)
+        });
+        crate::sleep::tests::until_asleep(&tid);
+        assert_eq!(holder.release(), Some(1));
+        assert_eq!(waits.join().unwrap(), Ok(Entry::Clean));
+    });
+}

@@ -132,6 +132,7 @@ mod tests {
         assert_eq!((waits.taking(), waits.ticket(), waits.is_out()), (taking, TICKET, false));
         assert!(!waits.is_next() && waits.next().is_next() && !waits.next().is_out());
         assert_eq!((waits.next().ticket(), waits.next().taking()), (TICKET, taking));
+        assert_eq!(waits.next().next(), waits.next());
         assert!(State::out(taking).is_out());
     }
 }

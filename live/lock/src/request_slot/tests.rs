@@ -81,3 +81,30 @@ fn a_responder_that_goes_closes() {
     assert!(slot.responder().is_none(), "and none after it");
     assert_eq!(slot.requester().ask(1, || panic!("nobody is to be called")), None);
 }
+
+#[test]
+fn its_ends_show_what_they_are() {
+    let slot = RequestSlot::<u32, u32>::default();
+    assert_eq!(format!("{:?}", slot.requester()), "Requester { .. }");
+    assert_eq!(format!("{:?}", slot.responder().unwrap()), "Responder { .. }");
+}
+
+/// Whoever asks sleeps until it is answered, and who is answered is woken.
+#[test]
+#[cfg(not(miri))]
+fn who_asks_sleeps_until_it_is_answered() {
+    let slot = RequestSlot::<u32, u32>::default();
+    let (requester, mut responder) = (slot.requester(), slot.responder().unwrap());
+    assert!(!responder.answer(|_| panic!("nobody has asked")));
+    let tid = std::sync::atomic::AtomicI32::new(0);
+    std::thread::scope(|threads| {
+        let asks = threads.spawn(|| {
+            let call = || tid.store(taut_sys::thread::tid(), std::sync::atomic::Ordering::Release);
+            requester.ask(7, call)
+        });
+        crate::sleep::tests::until_asleep(&tid);
+        assert!(responder.answer(|question| question + 1));
+        responder.wake();
+        assert_eq!(asks.join().unwrap(), Some(8));
+    });
+}
