@@ -333,6 +333,17 @@ fn the_longest_path_has_a_door() {
     assert_eq!(too_long, Error::PathTooLong { path: with(108).join("cochlear.sock") });
 }
 
+/// Its header alone, in the owner's file alone.
+#[test]
+fn the_least_segment_is_a_header() {
+    let folder = folder();
+    let create = |size| Owner::create_in(folder.path(), APP, size, vec![], None);
+    let owner = create(128).unwrap();
+    assert_eq!((owner.secret_files(), owner.region(0, 128)), (0, None));
+    owner.end().unwrap();
+    assert_eq!(create(127).unwrap_err(), Error::Truncated { expected: 128, actual: 127 });
+}
+
 /// Both are found in one file, the one that is not at its end too.
 #[test]
 fn two_channels_of_one_file() {
