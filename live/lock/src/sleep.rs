@@ -66,9 +66,14 @@ pub(crate) fn explore(run: impl Fn() + Send + Sync + 'static) {
     shuttle::check_random(run, 20_000);
 }
 
-#[cfg(all(test, not(any(loom, shuttle, miri))))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) mod tests {
     use std::sync::atomic::{AtomicI32, Ordering};
+
+    /// Says which thread this is.
+    pub(crate) fn say_which(tid: &AtomicI32) {
+        tid.store(taut_sys::thread::tid(), Ordering::Release);
+    }
 
     /// Until the thread that says its number there, and then does one thing that may block, sleeps in that.
     pub(crate) fn until_asleep(tid: &AtomicI32) {

@@ -373,6 +373,7 @@ mod tests {
 
     /// As long as a text or a line of it may be, and a byte more.
     #[test]
+    #[cfg_attr(miri, ignore = "texts of 64 KiB; nothing in it is unsafe")]
     fn the_longest_is_a_directory() {
         let with_layout = |count: usize| Entry { layout: "x".repeat(count), ..entry("levels", 128, 768) };
         assert!(Directory::new(vec![with_layout(4096)]).is_ok());
