@@ -62,6 +62,15 @@ pub(crate) fn decide(open: Model, aim: Aim, faults: &mut Vec<Fault>) -> Decided 
             open = open.with_any(id);
         }
     }
+    // Each alone fits; together their parties may copy for longer than they execute. Nothing is proven with fewer locks than there are.
+    for id in open.channel_ids().collect::<Vec<_>>().into_iter().rev() {
+        let locked = open.channel(id).mechanism.is_some_and(|pinned| pinned.locking().is_some());
+        if locked && open.decided(&decisions).is_none() {
+            let why = "with the locks of other channels its parties would copy for longer than they execute";
+            faults.push(state::refused(&open, id, why));
+            open = open.with_any(id);
+        }
+    }
     let undecided =
         |decisions: &Decisions, open: &Model| open.decided(decisions).unwrap_or_else(|| open.clone());
     // Who copies more than once takes longer, which its parties must be charged.
