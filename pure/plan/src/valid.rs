@@ -96,7 +96,7 @@ fn check(plan: &Plan) -> Result<(), Invalid> {
     let known = Known::of(plan)?;
     regions(plan)?;
     for core in &plan.cores {
-        core_of(plan, &known, core)?;
+        core_of(plan, core)?;
     }
     for task in &plan.tasks {
         task_of(plan, &known, task)?;
@@ -258,13 +258,12 @@ fn apart(map: &mut [(Region, &str, &str)], (start, unit): (u64, u64), bytes: u64
 }
 
 /// V6, of a core.
-fn core_of(plan: &Plan, known: &Known<'_>, core: &CorePlan) -> Result<(), Invalid> {
+fn core_of(plan: &Plan, core: &CorePlan) -> Result<(), Invalid> {
     let cpu = core.cpu;
     let needs = core.scheduler == Scheduler::Edf;
     require!(!needs || core.dispatched.is_some(), "core {cpu} is under EDF, and nothing dispatches it");
     let shared = plan.housekeeping.contains(&cpu);
     require!(!shared, "CPU {cpu} is a core and for housekeeping");
-    require!(known.cores.len() == plan.cores.len(), "CPU {cpu} has two cores");
     Ok(())
 }
 

@@ -11,7 +11,8 @@ use drafts::{cochlear, empty, payload, periodic, plan, state, time};
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use taut_model::{
-    ArrivalDraft, Draft, Evidence, Scheduler, SectionDraft, ServerDraft, ServerPolicy, Shared, codes,
+    ArrivalDraft, BestEffort, ClassDraft, ClientDraft, ClientKind, Draft, Evidence, Mechanism, Overrun,
+    Scheduler, SectionDraft, ServerDraft, ServerPolicy, Shared, TaskDraft, Way, codes,
 };
 use taut_plan::{ClassPlan, LockError, Place, Plan, Region, ValidPlan};
 use toml::Value;
@@ -350,5 +351,166 @@ fn each_value_of_the_applications_plans() {
             }
         }
         assert!(refused > 20 && taken > 5, "{refused} refused, {taken} taken of {}", before.app);
+    }
+}
+
+/// What is said of a plan that was edited.
+fn refusal(plan: &Plan, edit: impl FnOnce(&mut Plan)) -> String {
+    let mut plan = plan.clone();
+    edit(&mut plan);
+    ValidPlan::new(plan).expect_err("an edit that breaks a rule").to_string()
+}
+
+fn real_time(plan: &mut Plan, name: &str, edit: impl FnOnce(&mut ClassPlan)) {
+    edit(&mut plan.tasks.iter_mut().find(|task| task.name == name).expect("a task").class);
+}
+
+/// Rules whose numbers stand in several places of the text, each broken by itself.
+#[test]
+fn rules_of_cores_servers_and_sums() {
+    let plans = plans();
+    for plan in &plans {
+        assert_eq!(ValidPlan::new(plan.clone()).as_deref(), Ok(plan));
+    }
+    let [cochlear, locked, _, flow, served] = &plans[..] else { panic!("five plans") };
+    let told = refusal(cochlear, |plan| plan.housekeeping.push(0));
+    assert_eq!(told, "CPU 0 is a core and for housekeeping");
+    let told = refusal(cochlear, |plan| plan.cores[0].scheduler = Scheduler::Edf);
+    assert_eq!(told, "core 0 is under EDF, and nothing dispatches it");
+    let told = refusal(cochlear, |plan| plan.cores.push(plan.cores[0].clone()));
+    assert_eq!(told, "CPU 0 has two cores");
+    // What nothing does there, asked for in either way.
+    let nothing = "task `recording` asks for what nothing does on core 0, which is not dispatched";
+    let told = refusal(cochlear, |plan| {
+        real_time(plan, "recording", |class| {
+            let ClassPlan::RealTime { budget, .. } = class else { panic!("real-time") };
+            *budget = Some(time("1ms"));
+        });
+    });
+    assert_eq!(told, nothing);
+    for asked in [Overrun::KillJob, Overrun::Demote] {
+        let told = refusal(cochlear, |plan| {
+            real_time(plan, "recording", |class| {
+                let ClassPlan::RealTime { on_overrun, .. } = class else { panic!("real-time") };
+                *on_overrun = asked;
+            });
+        });
+        assert_eq!(told, nothing);
+    }
+    let told = refusal(locked, |plan| plan.cores[0].dispatched = None);
+    assert_eq!(told, "`a` uses `bus`, and no dispatcher decides on it");
+    // Servers: one that has no time, one that gets it late, and one that serves what it cannot.
+    let told = refusal(served, |plan| plan.servers[0].budget = taut_time::Duration::ZERO);
+    assert_eq!(told, "server `s` has a budget that is zero or longer than its period");
+    let mut late = served.clone();
+    late.servers[0].response = Some(late.servers[0].period);
+    assert!(ValidPlan::new(late).is_ok());
+    let told = refusal(served, |plan| plan.servers[0].response = Some(time("20000001ns")));
+    assert_eq!(told, "it is proven, and server `s` is not shown to have its budget");
+    let told = refusal(served, |plan| plan.servers[0].tasks.push("nobody".into()));
+    assert_eq!(told, "server `s` serves `nobody`, which is no task of its core");
+    let told = refusal(served, |plan| {
+        let other = taut_plan::CorePlan { cpu: 1, ..plan.cores[0].clone() };
+        plan.cores.push(other);
+        real_time(plan, "d", |class| {
+            let ClassPlan::RealTime { cpu, .. } = class else { panic!("real-time") };
+            *cpu = 1;
+        });
+    });
+    assert_eq!(told, "server `s` serves `d`, which is no task of its core");
+    let told = refusal(served, |plan| plan.cores[0].dispatched = None);
+    assert_eq!(told, "task `d` asks for what nothing does on core 0, which is not dispatched");
+    // A map that is too short for what is in it.
+    let told = refusal(cochlear, |plan| plan.memory.process = drafts::size("128B"));
+    assert!(told.ends_with("ends behind its memory map"), "{told}");
+    let told = refusal(cochlear, |plan| {
+        plan.memory.total = taut_model::Size::from_bytes(plan.memory.total.as_bytes() + 1);
+    });
+    assert_eq!(told, "the memory's parts are not its total");
+    // As many resources and channels as a record can number, and one more.
+    let crowd = |plan: &mut Plan| {
+        let resource = locked.resources[0].clone();
+        let named =
+            |at| taut_plan::ResourcePlan { name: format!("r{at}"), users: Vec::new(), ..resource.clone() };
+        plan.resources = (0..u16::MAX).map(named).collect();
+    };
+    let too_many = "there are too many resources and channels";
+    assert_eq!((flow.channels.len(), refusal(flow, crowd)), (1, too_many.into()));
+    let mut crowded = flow.clone();
+    crowd(&mut crowded);
+    crowded.resources.pop();
+    assert_eq!(ValidPlan::new(crowded).map(|_| ()), Ok(()));
+}
+
+/// A state from a task to a task or a client, each of them real-time or not, on a core.
+fn parties(writer: &str, reader: &str) -> Plan {
+    let mut draft = empty(&[0]);
+    let best_effort = |name: &str| TaskDraft {
+        name: name.into(),
+        service: None,
+        class: ClassDraft::BestEffort(BestEffort::default()),
+    };
+    draft.tasks = vec![
+        periodic("a", "10ms", "10ms", "100us"),
+        periodic("b", "10ms", "10ms", "100us"),
+        best_effort("e"),
+        best_effort("f"),
+    ];
+    draft.clients = vec![ClientDraft { name: "ui".into(), kind: ClientKind::Process, min_gap: None }];
+    draft.channels = vec![state("x", writer, reader, "Sample")];
+    let mut plan = plan(&draft).plan;
+    // Locks need it.
+    plan.cores[0].dispatched = Some("for a test".into());
+    plan
+}
+
+/// Each way of each mechanism, for each kind of reader that it serves: only those that its object has are let pass.
+#[test]
+fn ways_of_readers() {
+    let (mut passed, mut refused) = (0, 0);
+    for (writer, reader) in [("a", "b"), ("a", "f"), ("a", "ui"), ("e", "b")] {
+        let plan = parties(writer, reader);
+        for mechanism in Mechanism::ALL {
+            for way in [None, Some(Way::Claims), Some(Way::ByTime), Some(Way::LooksOn)] {
+                use Mechanism::{
+                    Chen, Dbp, DoubleBuffer, Hybrid, ImprovedChen, Mpcp, Msrp, Nbw, Peterson, Presence, Qrtr,
+                    Sdrtr, Sdrtw, Srp, Tccp,
+                };
+                let by_time = writer == "a" && reader == "b";
+                let has = match (mechanism, way) {
+                    (Sdrtr | Sdrtw | Qrtr | Srp | Msrp | Dbp | Tccp, way) => way.is_none(),
+                    (Chen | DoubleBuffer | Presence | Peterson | Mpcp, way) => way == Some(Way::Claims),
+                    (Nbw, Some(Way::Claims)) => false,
+                    (Hybrid | ImprovedChen, Some(Way::Claims)) => reader != "ui",
+                    (Hybrid | ImprovedChen | Nbw, Some(Way::ByTime)) => by_time,
+                    (Hybrid | ImprovedChen | Nbw, way) => way == Some(Way::LooksOn),
+                };
+                let mut plan = plan.clone();
+                plan.channels[0].mechanism = mechanism;
+                plan.channels[0].readers[0].way = way;
+                let told = ValidPlan::new(plan).err().map(|error| error.to_string()).unwrap_or_default();
+                if told.ends_with("does not serve channel `x`") {
+                    continue;
+                }
+                let is_refused = told.ends_with("has no such reader");
+                assert_eq!(is_refused, !has, "{mechanism:?} {way:?} {writer} {reader}: {told}");
+                if has { passed += 1 } else { refused += 1 }
+            }
+        }
+    }
+    assert_eq!((passed, refused), (27, 53));
+}
+
+/// A mechanism serves a channel by who is real-time and who is not.
+#[test]
+fn mechanisms_serve_the_parties_there_are() {
+    for (writer, reader, mechanism) in [
+        ("a", "f", Mechanism::Msrp),
+        ("a", "f", Mechanism::Chen),
+        ("e", "b", Mechanism::Sdrtw),
+        ("a", "ui", Mechanism::Nbw),
+    ] {
+        let told = refusal(&parties(writer, reader), |plan| plan.channels[0].mechanism = mechanism);
+        assert_eq!(told, format!("{} does not serve channel `x`", mechanism.paper_name()));
     }
 }
