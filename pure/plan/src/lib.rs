@@ -7,6 +7,10 @@
 //! manifest. It is made from a model alone, so the same model gives the same plan, byte for byte.
 #![forbid(unsafe_code)]
 
+// Systems drawn at random are made by one file, for the tests here and for those of what is public.
+#[cfg(test)]
+extern crate self as taut_plan;
+
 mod advise;
 mod alternatives;
 mod basis;

@@ -56,7 +56,7 @@ pub(super) fn around(
 }
 
 /// By object: itself, and the others in the order of how many users it shares with them.
-fn neighbours(problem: &Problem) -> Vec<Vec<usize>> {
+pub(super) fn neighbours(problem: &Problem) -> Vec<Vec<usize>> {
     let users: Vec<Vec<usize>> = (0..problem.objects.len()).map(|at| problem.users(at).collect()).collect();
     let shared =
         |one: usize, other: usize| users[one].iter().filter(|user| users[other].contains(user)).count();

@@ -15,8 +15,8 @@ use super::offer::{Memory, Offer};
 use super::problem::Problem;
 
 impl Problem {
-    /// By object, a bit for each offer that must be looked at for the least of an aim, equals in it aside. Of offers that are equal the first
-    /// stays.
+    /// By object, a bit for each offer that must be looked at for the least of an aim, equals in it aside. Of offers that
+    /// are equal the last stays.
     pub(super) fn undominated(&self, aim: Aim) -> Result<Vec<u64>, Overflow> {
         let least = self.costs();
         let most: Vec<Duration> =

@@ -34,6 +34,8 @@ mod offer;
 pub mod paper;
 mod part;
 mod problem;
+#[cfg(test)]
+mod tests;
 mod why;
 
 pub use aim::{Aim, Constraint};

@@ -29,7 +29,7 @@ pub(super) struct Goal {
 pub(super) struct Part {
     /// By object, a bit per offer that is possible.
     pub(super) bits: Vec<u64>,
-    at_least: u64,
+    pub(super) at_least: u64,
     /// Of what it is a part of.
     solution: Option<Rc<Solution>>,
 }
@@ -41,7 +41,7 @@ pub(super) struct Search<'p> {
     /// Whether some bytes depend on responses.
     timed: bool,
     /// What is still to be looked at; the last comes first.
-    open: Vec<Part>,
+    pub(super) open: Vec<Part>,
 }
 
 /// By object and offer, what a selection with it has at least above the part's bound. Offers that are not possible have

@@ -7,6 +7,9 @@
 mod aims;
 mod large;
 mod offers;
+mod outcomes;
+mod published;
 mod recheck;
 mod small;
 mod system;
+mod work;

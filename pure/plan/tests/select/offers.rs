@@ -8,7 +8,8 @@ use std::sync::Arc;
 use taut_analysis::Overflow;
 use taut_analysis::multi::Guard;
 use taut_plan::select::{
-    Alone, Equations, Footprint, Memory, Miss, Object, Offer, Problem, ProblemFault, best, exhaustive, why,
+    Alone, Buffers, Count, Equations, Footprint, Memory, Miss, Object, Offer, Problem, ProblemFault, best,
+    exhaustive, why,
 };
 use taut_time::Duration;
 
@@ -26,9 +27,42 @@ fn what_is_wrong_with_a_problem() {
     assert_eq!(with(0, offers.clone()), Ok(()));
     assert_eq!(with(0, vec![]), Err(ProblemFault::Object(0)));
     assert_eq!(with(1, offers.clone()), Err(ProblemFault::Object(0)));
+    assert_eq!(with(0, vec![offers[0].clone(); 64]), Ok(()));
+    assert_eq!(with(0, vec![offers[0].clone(); 65]), Err(ProblemFault::Object(0)));
+    // A task that is not there: the first behind the last.
+    let beyond = set.tasks().len();
     let mut elsewhere = offers[0].clone();
-    elsewhere.added = vec![(99, ns(1))];
+    elsewhere.added = vec![(beyond, ns(1))];
     assert_eq!(with(0, vec![elsewhere]), Err(ProblemFault::Object(0)));
+    let timed = |writer, readers| {
+        let buffers = Buffers { fixed: 0, each: 1, writer, readers, count: Count::Lifetime };
+        with(0, vec![Offer { memory: Memory::Timed(buffers), ..offers[0].clone() }])
+    };
+    assert_eq!(timed(0, vec![1]), Ok(()));
+    assert_eq!(timed(beyond, vec![1]), Err(ProblemFault::Object(0)));
+    assert_eq!(timed(0, vec![1, beyond]), Err(ProblemFault::Object(0)));
+    let told = "object 0 has no offer, too many, or refers to what is not there";
+    assert_eq!(ProblemFault::Object(0).to_string(), told);
+    assert_eq!(ProblemFault::Overflow.to_string(), "times that do not fit in 64 bits");
+}
+
+/// What is charged for an object that is not there is charged for none.
+#[test]
+fn charges_for_nothing() {
+    let mut kept = 0;
+    for seed in 0..20 {
+        let mut system = small(&mut Draw(seed), 1, 100);
+        system.objects[0].offers.truncate(1);
+        system.objects[0].offers[0].guard = Guard::Spinning;
+        let mut problem = system.problem(Equations::Sound);
+        let Some(before) = problem.judge(&[Some(0)]).unwrap() else { continue };
+        problem.charge(1_000, vec![1]);
+        assert_eq!(problem.judge(&[Some(0)]).unwrap().unwrap().bytes, before.bytes);
+        problem.charge(1_000, vec![1, 0, 0]);
+        assert_eq!(problem.judge(&[Some(0)]).unwrap().unwrap().bytes, before.bytes + 1_000);
+        kept += 1;
+    }
+    assert!(kept > 5, "{kept}");
 }
 
 /// As many bytes as the first task's response, and none past a limit.

@@ -6,6 +6,7 @@
 
 use taut_analysis::multi::{Bounds, Guard, Guarded, mixed, mpcp_lnr09_sound, msrp_holistic};
 use taut_analysis::{Overflow, Verdict};
+use taut_model::TaskSet;
 use taut_plan::select::{Buffers, Count, Judged, Memory, Offer};
 use taut_sim::{End, GlobalRule, Rules, Scenario, Simulation};
 
@@ -16,8 +17,8 @@ fn taken<'s>(system: &'s System, selection: &[usize], at: usize) -> &'s Offer {
     &system.objects[at].offers[selection[at]]
 }
 
-/// Whether a selection keeps all deadlines, and its response times, by a set in which only what is guarded is asked for.
-pub(crate) fn responses(system: &System, selection: &[usize]) -> Option<Vec<u64>> {
+/// The set of a selection, in which only what is guarded is asked for, and its guards.
+pub(crate) fn guarded(system: &System, selection: &[usize]) -> (TaskSet, Guarded) {
     let taken = |at: usize| taken(system, selection, at);
     let mut added = vec![0; system.rows.len()];
     for (task, time) in (0..selection.len()).flat_map(|at| &taken(at).added) {
@@ -27,6 +28,14 @@ pub(crate) fn responses(system: &System, selection: &[usize]) -> Option<Vec<u64>
     let set = system.set(|at| taken(at).held.as_ns(), kept, &added);
     let mut guarded = Guarded::new(&set).unwrap().unwrap();
     (0..selection.len()).filter(|&at| kept(at)).for_each(|at| guarded.guard(at, taken(at).guard));
+    (set, guarded)
+}
+
+/// Whether a selection keeps all deadlines, and its response times, by a set in which only what is guarded is asked for.
+pub(crate) fn responses(system: &System, selection: &[usize]) -> Option<Vec<u64>> {
+    let taken = |at: usize| taken(system, selection, at);
+    let kept = |at: usize| taken(at).guard != Guard::Absent;
+    let (set, guarded) = guarded(system, selection);
     let verdict = mixed::response_times(&guarded);
     let held = |verdict: &Result<Verdict<Bounds>, Overflow>| match verdict {
         Ok(Verdict::Schedulable(bounds)) => {

@@ -3,7 +3,7 @@
 
 //! Small systems: what is said to be the best is the best of all.
 
-use taut_plan::select::{Aim, Equations, Judged, best, exhaustive, paper};
+use taut_plan::select::{Aim, Equations, Judged, Problem, best, exhaustive, paper};
 
 use crate::recheck;
 use crate::system::{Draw, System, charged, small};
@@ -135,6 +135,7 @@ fn as_printed() {
 /// Stopped anywhere, what it says holds.
 #[test]
 fn stopped_early() {
+    let mut open = 0;
     for seed in 0..100 {
         let system = small(&mut Draw(seed), 6, 300);
         let mut problem = system.problem(Equations::Sound);
@@ -143,6 +144,12 @@ fn stopped_early() {
             let early = best::search(&mut problem, judgements, &mut |_| true).unwrap();
             assert!(early.at_least <= least.at_least);
             assert!(early.best.as_ref().is_none_or(|(_, judged)| judged.bytes >= least.at_least));
+            // Only what is the least is said to be.
+            let bytes = value(Aim::Memory, early.best.as_ref()).unwrap_or(u64::MAX);
+            assert!(!early.is_proven() || bytes == least.at_least, "seed {seed}");
+            open += u32::from(!early.is_proven());
+            let published = paper::heuristic(&mut problem, best::DEPTH).unwrap();
+            assert!(published.is_none_or(|(_, published)| published.bytes >= bytes), "seed {seed}");
             let again = best::search(&mut problem, judgements, &mut |_| true).unwrap();
             assert_eq!(early, again);
             let mut asked = 0;
@@ -155,6 +162,32 @@ fn stopped_early() {
                 asked <= judgements / 5
             });
             assert!(stopped.unwrap().at_least <= least.at_least);
+            // Who said no is not asked again.
+            assert!(asked <= judgements / 5 + 1);
+        }
+    }
+    assert!(open > 100, "{open}");
+}
+
+/// Without judgements of its own it gives what the published heuristic finds, which looks at memory alone; told to end
+/// at once, it does not refine that.
+#[test]
+fn no_judgements() {
+    for seed in 0..60 {
+        let aim = [Aim::Memory, Aim::Response, Aim::Slack][seed as usize % 3];
+        let mut problem = small(&mut Draw(seed), 6, 300).problem(Equations::Sound);
+        problem.aim(aim);
+        let made = |problem: &mut Problem, judgements: u64, go_on: bool| {
+            let before = problem.judged();
+            let answer = best::search(problem, judgements, &mut |_| go_on).unwrap();
+            (answer, problem.judged() - before)
+        };
+        let (none, refined) = made(&mut problem, 0, true);
+        let (_, stopped) = made(&mut problem, u64::MAX, false);
+        if aim == Aim::Memory {
+            assert!(stopped < refined, "seed {seed}");
+        } else {
+            assert_eq!((none.best, refined, stopped), (None, 0, 0), "seed {seed}");
         }
     }
 }

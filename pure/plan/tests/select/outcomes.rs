@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What a selection comes to or misses, by either kind of equations, held against the analyses asked for a set made anew.
+
+use taut_analysis::Verdict;
+use taut_analysis::Why;
+use taut_analysis::multi::mpcp_lnr09_paper::Claims;
+use taut_analysis::multi::{Status, mixed, mixed_han14};
+use taut_plan::select::{Equations, Miss, Outcome};
+use taut_time::Duration;
+
+use crate::recheck;
+use crate::system::{Draw, System, ns, small};
+
+/// R by task if all fit, else what passes its deadline: task and bound.
+fn asked(
+    system: &System,
+    selection: &[usize],
+    equations: Equations,
+) -> Result<Vec<Duration>, Vec<(usize, Duration)>> {
+    let (_, guarded) = recheck::guarded(system, selection);
+    match equations {
+        Equations::Sound => match mixed::response_times(&guarded).unwrap() {
+            Verdict::Schedulable(bounds) => Ok(bounds.tasks.iter().map(|task| task.from_arrival).collect()),
+            Verdict::NotShown(Why::Passes(bounds)) => {
+                let passing =
+                    bounds.tasks.iter().enumerate().filter(|(_, task)| task.status == Status::Passes);
+                Err(passing.map(|(at, task)| (at, task.from_arrival)).collect())
+            }
+            other => panic!("{other:?}"),
+        },
+        Equations::Printed => {
+            let Claims::Unsound(claims) = mixed_han14::claims(&guarded).unwrap() else { panic!("claims") };
+            let missed = claims.iter().enumerate().filter(|(_, claim)| !claim.claimed_to_fit);
+            let missed: Vec<_> = missed.map(|(at, claim)| (at, claim.claimed)).collect();
+            if missed.is_empty() {
+                Ok(claims.iter().map(|claim| claim.claimed).collect())
+            } else {
+                Err(missed)
+            }
+        }
+    }
+}
+
+#[test]
+fn kept_or_missed() {
+    let (mut kept, mut missed, mut several) = ([0; 2], [0; 2], 0);
+    for seed in 0..80 {
+        let mut draw = Draw(9_000 + seed);
+        let system = small(&mut draw, 5, 300);
+        for (which, equations) in [Equations::Sound, Equations::Printed].into_iter().enumerate() {
+            let mut problem = system.problem(equations);
+            for _ in 0..8 {
+                let drawn = system.objects.iter().map(|object| draw.index(object.offers.len()));
+                let selection: Vec<usize> = drawn.collect();
+                let whole: Vec<_> = selection.iter().copied().map(Some).collect();
+                let judged = problem.judge(&whole).unwrap();
+                let outcome = problem.outcome(&selection).unwrap();
+                match asked(&system, &selection, equations) {
+                    Ok(responses) => {
+                        let judged = judged.expect("it is kept");
+                        assert_eq!(judged.responses, responses, "seed {seed}");
+                        assert_eq!(outcome, Outcome::Kept(judged), "seed {seed}");
+                        kept[which] += 1;
+                    }
+                    Err(passing) => {
+                        assert_eq!(judged, None, "seed {seed}");
+                        let deadline = |task: usize| system.rows[task].deadline;
+                        let part = |(task, response): (usize, Duration)| {
+                            (u128::from(response.as_ns()) * 1_000_000).div_ceil(deadline(task).into())
+                        };
+                        let most = passing.iter().copied().map(part).max();
+                        let first = passing.iter().copied().find(|found| Some(part(*found)) == most);
+                        let miss = first.map_or(Miss::Steps, |(task, response)| Miss::Deadline {
+                            task,
+                            response,
+                            deadline: ns(deadline(task)),
+                        });
+                        assert_eq!(outcome, Outcome::Missed(miss), "seed {seed}");
+                        missed[which] += 1;
+                        several += u32::from(passing.len() > 1);
+                    }
+                }
+            }
+        }
+    }
+    assert!(
+        kept.iter().chain(&missed).all(|count| *count > 50) && several > 20,
+        "{kept:?} {missed:?} {several}"
+    );
+}
