@@ -4,7 +4,7 @@
 //! `taut check`: is the manifest sound, and does every deadline hold?
 
 use taut_plan::{ClassPlan, Plan, Size};
-use taut_report::shown;
+use taut_time::shown;
 
 use crate::arguments::{Check, Deny, Format, Screen};
 use crate::columns::{columns, rounded};

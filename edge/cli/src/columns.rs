@@ -3,8 +3,8 @@
 
 //! Tables of names and numbers.
 
-use taut_report::shown;
 use taut_time::Duration;
+use taut_time::shown;
 
 /// A table with a head: the first column is a name, the others are numbers.
 pub(crate) fn columns<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> String {
@@ -33,7 +33,7 @@ pub(crate) fn micros(time: Option<Duration>) -> String {
 
 /// For people. `-` for none.
 pub(crate) fn rounded(time: Option<Duration>) -> String {
-    time.map_or_else(|| "-".to_owned(), |time| shown::time(time.as_ns()))
+    time.map_or_else(|| "-".to_owned(), Duration::rounded)
 }
 
 /// How much of a bound a response is, in thousandths, as a percentage. `-` without a bound.

@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 
 use taut_analysis::uni::utilisation::{Utilisation, hyperbolic, liu_layland};
-use taut_analysis::{Core, PROBE_COST, PROBE_PERIOD, Verdict, Why};
+use taut_analysis::{Bound, Core, PROBE_COST, PROBE_PERIOD, Verdict, Why};
 use taut_model::Model;
 use taut_time::Duration;
 
@@ -63,18 +63,19 @@ pub(crate) fn by_core(model: &Model, seats: &Seats<'_>, seat: usize) -> Vec<Row>
 /// Response times: of one job at a time, of several, and with offsets.
 fn responses(model: &Model, seats: &Seats<'_>, seat: usize, core: &Core) -> [Row; 3] {
     let at = &seats.seats[seat];
+    let past_deadline = |past: &Bound| past.from_arrival.rounded_above(at.task.deadline);
     let by_phases = matches!(at.in_phase, Some(Verdict::Schedulable(_)));
     let verdict = seats.verdict(seat);
     let says = match &verdict {
         Ok(Verdict::Schedulable(_)) => "used".to_owned(),
         Ok(Verdict::Unschedulable(past)) => {
-            format!("used, says no: R is at least {}, and a run attains that", past.from_arrival)
+            format!("used, says no: R is at least {}, and a run attains that", past_deadline(past))
         }
         Ok(Verdict::NotShown(Why::Passes(past))) if by_phases => {
-            format!("says no: R would be at least {}", past.from_arrival)
+            format!("says no: R would be at least {}", past_deadline(past))
         }
         Ok(Verdict::NotShown(Why::Passes(past))) => {
-            format!("used, says no: R is at least {}", past.from_arrival)
+            format!("used, says no: R is at least {}", past_deadline(past))
         }
         Ok(Verdict::NotShown(Why::Steps(n))) => format!("no answer: given up after {n} steps"),
         Ok(Verdict::NotShown(Why::Rate)) => "no bound: more is asked for than there is".to_owned(),
@@ -94,7 +95,7 @@ fn responses(model: &Model, seats: &Seats<'_>, seat: usize, core: &Core) -> [Row
     let phases = match (&at.in_phase, &verdict) {
         (Some(Verdict::Schedulable(_)), _) => "used".to_owned(),
         (Some(Verdict::NotShown(Why::Passes(past))), _) => {
-            format!("says no: R is at least {}", past.from_arrival)
+            format!("says no: R is at least {}", past_deadline(past))
         }
         (Some(Verdict::NotShown(Why::Steps(n))), _) => format!("no answer: given up after {n} steps"),
         (Some(_), _) => "no answer".to_owned(),
@@ -109,9 +110,9 @@ fn responses(model: &Model, seats: &Seats<'_>, seat: usize, core: &Core) -> [Row
             Ok(Verdict::Schedulable(with)) => {
                 let (with, without) = (with.from_arrival, without.from_arrival);
                 match with.cmp(&without) {
-                    Ordering::Less => format!("not needed: would give R = {with}"),
+                    Ordering::Less => format!("not needed: would give R = {}", with.rounded()),
                     Ordering::Equal => "not needed: would give the same R".to_owned(),
-                    Ordering::Greater => format!("weaker: would give R = {with}"),
+                    Ordering::Greater => format!("weaker: would give R = {}", with.rounded()),
                 }
             }
             _ => "not needed: would show no bound".to_owned(),
@@ -154,13 +155,16 @@ fn quick(model: &Model, seats: &Seats<'_>, seat: usize, core: &Core) -> Vec<Row>
         Some(format!("`{}` may be released as late as its deadline", name(own)))
     } else if let Some((task, (_, period))) = refused {
         Some(format!(
-            "`{}` is above with the longer period, {period} to {least}, jitter taken off",
-            name(task)
+            "`{}` is above with the longer period, {} to {}, jitter taken off",
+            name(task),
+            period.rounded_above(least),
+            least.rounded()
         ))
     } else if level.iter().any(|(_, period)| period.is_zero()) {
         Some("a task above may be released a period late".to_owned())
     } else {
-        (level[level.len() - 1].1 > least).then(|| format!("its {least} are less than the probe's period"))
+        (level[level.len() - 1].1 > least)
+            .then(|| format!("its {} are less than the probe's period", least.rounded()))
     };
     if let Some(why) = why {
         return vec![Row::fails("utilisation bounds", why)];

@@ -292,13 +292,13 @@ fn not_shown(at: usize, chain: &Chain, asked: Asked, why: Result<Verdict<()>, Ov
 
 fn too_slow(at: usize, message: String, asked: Asked, path: &[StepPlan], total: Duration) -> Fault {
     let place = Place::value(format!("chains.{at}.{}", asked.key));
-    let text = format!("{} passed: the bound is {total}", asked.limit);
+    let text = format!("{} passed: the bound is {}", asked.limit, total.rounded());
     let mut fault = Fault::error(codes::CHAIN_TOO_SLOW, message, place, text);
     // The first task of a reaction stands twice: for what it has just missed, and for its response.
     let twice = path.len().is_multiple_of(2);
     for (i, step) in path.iter().enumerate().filter(|(_, step)| !step.time.is_zero()) {
         let place = Place::value(format!("chains.{at}.path.{}", i.saturating_sub(usize::from(twice))));
-        fault = fault.also(place, format!("{}: {}", step.adds, step.time));
+        fault = fault.also(place, format!("{}: {}", step.adds, step.time.rounded()));
     }
     let largest = path.iter().rev().max_by_key(|step| step.time);
     let fault = fault.note("test: sum of response times and of the longest wait in each channel");

@@ -21,7 +21,8 @@ fn table(rows: &[[String; 3]], sum: &[String; 3]) -> String {
 /// How the bound of a task is made up; `None` if there is no such task.
 ///
 /// One row per part, in the order of the equation, and their sum: the bound, or where none is proven what is asked
-/// for until the deadline, which is more than that.
+/// for until the deadline, which is more than that. Each is rounded up by itself, so that the rows can come to a little
+/// more than their sum; the plan has them exact.
 pub fn explain_task(plan: &Plan, name: &str) -> Option<String> {
     let task = &plan.tasks[plan.task(name)?];
     let ClassPlan::RealTime { cpu, priority, arrival, deadline, response, test, terms, .. } = &task.class
@@ -37,8 +38,11 @@ pub fn explain_task(plan: &Plan, name: &str) -> Option<String> {
         priority => format!("priority {priority}"),
     };
     let mut text = format!("{name}: CPU {cpu}, {place}, {arrival}\n");
+    let (limit, deadline) = (deadline, deadline.rounded());
     let _ = match response {
-        Some(response) => writeln!(text, "responds within {response}, deadline {deadline}"),
+        Some(response) => {
+            writeln!(text, "responds within {}, deadline {deadline}", response.rounded())
+        }
         None => writeln!(text, "NOT PROVEN: deadline {deadline}"),
     };
     if terms.is_empty() {
@@ -47,11 +51,14 @@ pub fn explain_task(plan: &Plan, name: &str) -> Option<String> {
         let sum = terms.iter().fold(taut_time::Duration::ZERO, |sum, term| {
             sum.checked_add(term.time).unwrap_or(taut_time::Duration::MAX)
         });
-        let label = if response.is_some() { "bound" } else { "at least" };
+        let (label, sum) = match response {
+            Some(_) => ("bound", sum.rounded()),
+            None => ("at least", sum.rounded_above(*limit)),
+        };
         let from = String::from("arrival to completion");
         text.push('\n');
         let rows: Vec<_> = terms.iter().map(row).collect();
-        text += &table(&rows, &[label.into(), from, sum.to_string()]);
+        text += &table(&rows, &[label.into(), from, sum]);
     }
     let _ = writeln!(text, "\n{test}");
     Some(text)
@@ -65,7 +72,7 @@ fn best_effort(plan: &Plan, name: &str) -> String {
     let mut text = format!("{name}: in server `{}`, CPU {cpu}, priority {priority}\n", server.name);
     let _ = match server.response {
         Some(response) => {
-            let (budget, period) = (server.budget, server.period);
+            let (budget, period, response) = (server.budget, server.period, response.rounded());
             writeln!(text, "gets up to {budget} every {period}, within {response} of when that begins")
         }
         None => writeln!(text, "NOT PROVEN: {} every {}", server.budget, server.period),
@@ -73,8 +80,9 @@ fn best_effort(plan: &Plan, name: &str) -> String {
     if let Some(served) = server.served {
         let _ = writeln!(
             text,
-            "{} of it are had within {served} of when the thread could run, if no other is before it",
-            server.budget
+            "{} of it are had within {} of when the thread could run, if no other is before it",
+            server.budget,
+            served.rounded()
         );
     }
     text
@@ -86,35 +94,36 @@ fn row(term: &Term) -> [String; 3] {
         (of, Some(count)) if term.kind != "blocking" => format!("{of}, {count}x"),
         (of, _) => of.to_owned(),
     };
-    [term.kind.clone(), detail, term.time.to_string()]
+    [term.kind.clone(), detail, term.time.rounded()]
 }
 
 /// How the latency of a chain is made up, and its reaction where that is asked; `None` if there is no such chain.
 pub fn explain_chain(plan: &Plan, name: &str) -> Option<String> {
     let chain = plan.chains.iter().find(|chain| chain.name == name)?;
+    let allowed = chain.max_latency.rounded();
     let Some(latency) = chain.latency else {
-        return Some(format!("{name}: NOT PROVEN, at most {} allowed\n", chain.max_latency));
+        return Some(format!("{name}: NOT PROVEN, at most {allowed} allowed\n"));
     };
     let verdict = if latency <= chain.max_latency { "" } else { "NOT KEPT: " };
-    let mut text = format!(
-        "{name}\n{verdict}data are at most {latency} old at the end, {} allowed\n\n",
-        chain.max_latency
-    );
-    let cells = |step: &StepPlan| [step.name.clone(), step.adds.clone(), step.time.to_string()];
+    let latency = latency.rounded();
+    let mut text =
+        format!("{name}\n{verdict}data are at most {latency} old at the end, {allowed} allowed\n\n");
+    let cells = |step: &StepPlan| [step.name.clone(), step.adds.clone(), step.time.rounded()];
     let rows: Vec<_> = chain.path.iter().map(cells).collect();
-    text += &table(&rows, &["bound".into(), "arrival to completion".into(), latency.to_string()]);
+    text += &table(&rows, &["bound".into(), "arrival to completion".into(), latency]);
     if let Some(limit) = chain.max_reaction {
         text += &match chain.reaction {
             Some(reaction) => {
                 let verdict = if reaction <= limit { "" } else { "NOT KEPT: " };
+                let (reaction, limit) = (reaction.rounded(), limit.rounded());
                 let rows: Vec<_> = chain.reaction_path.iter().map(cells).collect();
-                let sum = ["bound".into(), "event to completion".into(), reaction.to_string()];
+                let sum = ["bound".into(), "event to completion".into(), reaction.clone()];
                 format!(
                     "\n{verdict}an event shows within {reaction}, {limit} allowed\n\n{}",
                     table(&rows, &sum)
                 )
             }
-            None => format!("\nreaction NOT PROVEN, at most {limit} allowed\n"),
+            None => format!("\nreaction NOT PROVEN, at most {} allowed\n", limit.rounded()),
         };
     }
     Some(text)
@@ -133,7 +142,7 @@ pub fn explain_channel(plan: &Plan, name: &str) -> Option<String> {
     }
     let _ = writeln!(text, "holds {}", holds(channel));
     if let Some(latency) = channel.latency {
-        let _ = writeln!(text, "a value is taken within {latency} of its sending");
+        let _ = writeln!(text, "a value is taken within {} of its sending", latency.rounded());
     }
     let region = channel.region;
     let _ = writeln!(

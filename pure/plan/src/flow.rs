@@ -59,7 +59,7 @@ impl Realisation {
         let copying = model.payloads()[channel.payload]
             .size()
             .and_then(|size| model.platform().overheads.copying(size.checked_add(STAMP_BYTES)?));
-        let held = copying.map_or_else(String::new, |time| format!(", held for {time}"));
+        let held = copying.map_or_else(String::new, |time| format!(", held for {}", time.rounded()));
         locked.reason = format!("{by}state of real-time tasks {waits}; one copy{held}");
         locked
     }
@@ -229,7 +229,7 @@ pub(crate) fn realise(
 }
 
 fn sized(needed: u64, writer: &Writer, reader: &Reader) -> String {
-    let (n, tw, rw) = (writer.sends, writer.period, writer.response);
-    let (m, tr, rr) = (reader.takes, reader.period, reader.response);
+    let (n, tw, rw) = (writer.sends, writer.period, writer.response.rounded());
+    let (m, tr, rr) = (reader.takes, reader.period, reader.response.rounded());
     format!("at most {needed} wait: {n} sent per {tw} within {rw}, {m} taken per {tr} within {rr}")
 }

@@ -146,7 +146,8 @@ pub(crate) fn response(
             let why = match other {
                 Ok((Verdict::NotShown(Why::Passes(past)), late, _)) => {
                     let past = past.time.checked_add(late).unwrap_or(Duration::MAX);
-                    (format!("{} passed: the bound is at least {past}", task.deadline), Some(past))
+                    let bound = past.rounded_above(task.deadline);
+                    (format!("{} passed: the bound is at least {bound}", task.deadline), Some(past))
                 }
                 Ok((Verdict::NotShown(Why::Rate), ..)) => ("more comes than its server serves".into(), None),
                 Ok((Verdict::NotApplicable(assumption), ..)) => (assumption.to_string(), None),
@@ -222,7 +223,7 @@ pub(crate) fn deadline(
     let budget = Place::value(format!("servers.{}.budget", server.name));
     faults.push(
         Fault::error(code, message, place, text.clone())
-            .also(Place::value(format!("tasks.{name}.wcet.value")), format!("takes up to {cost}"))
+            .also(Place::value(format!("tasks.{name}.wcet.value")), format!("takes up to {}", cost.rounded()))
             .also(budget, format!("{} every {}", server.budget(), server.period()))
             .note(format!("test: {}", found.test))
             .help("give the server more often what a job needs: a larger budget, or a shorter period"),

@@ -152,7 +152,7 @@ fn reason(
             delayed.push(format!("`{name}`"));
         } else if let (Party::Task(writer), Party::Task(reader)) = (channel.writer, *party) {
             let link = Link { channel: id, writer, reader };
-            let by = waits::needed(model, promises, &link);
+            let by = waits::needed(model, promises, &link).rounded();
             parts.push(match waits::is_behind(model, promises, &link) {
                 true => format!("`{name}` runs behind its writer"),
                 false => format!("`{name}` waits for it, {by} at most"),

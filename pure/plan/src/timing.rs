@@ -65,8 +65,8 @@ pub(crate) fn cores(model: &Model, seats: &Seats<'_>, faults: &mut Vec<Fault>) {
         for &i in most {
             let seat = &seats.seats[i];
             let share = percent(share(&[i]));
-            let text =
-                format!("`{}` takes {share}: {} per {}", seat.name, seat.cost, seat.task.arrival.period());
+            let (cost, period) = (seat.cost.rounded(), seat.task.arrival.period());
+            let text = format!("`{}` takes {share}: {cost} per {period}", seat.name);
             fault = fault.also(seat.place("wcet.value"), text);
         }
         if !rest.is_empty() {
@@ -121,10 +121,14 @@ pub(crate) fn deadline(model: &Model, seats: &Seats<'_>, seat: usize, faults: &m
     if analysis.utilisation_at(at.at).is_some_and(|u| !u.fits()) {
         return;
     }
+    let passed = |bound: &Bound| {
+        let past = bound.from_arrival.rounded_above(at.task.deadline);
+        format!("{} passed: the bound is at least {past}", at.task.deadline)
+    };
     let cpu = model.platform().cores[at.core];
     if at.is_server() {
         let message = format!("server `{name}` is not shown to get its budget on core {cpu}");
-        let text = format!("{} passed: the bound is at least {}", at.task.deadline, bound.from_arrival);
+        let text = passed(&bound);
         let fault = Fault::error(codes::SERVER_LATE, message, at.place("deadline"), text);
         let help = "a smaller budget, a longer period, or a higher priority; or another core";
         return faults.push(
@@ -136,13 +140,14 @@ pub(crate) fn deadline(model: &Model, seats: &Seats<'_>, seat: usize, faults: &m
     } else {
         format!("task `{name}` is not shown to keep its deadline on core {cpu}")
     };
-    let text = format!("{} passed: the bound is at least {}", at.task.deadline, bound.from_arrival);
+    let text = passed(&bound);
     let mut fault = Fault::error(codes::DEADLINE_MISSED, message, task(name, "deadline"), text);
     fault = terms(model, fault, seats, seat, &bound);
     fault = fault.note(format!("test: {TEST} {SOURCE}"));
     match &at.in_phase {
         Some(Verdict::NotShown(Why::Passes(bound))) => {
-            let text = format!("with offsets the bound is at least {}", bound.from_arrival);
+            let bound = bound.from_arrival.rounded_above(at.task.deadline);
+            let text = format!("with offsets the bound is at least {bound}");
             fault = fault.note(format!("{text} (Tindell 1994; Palencia & González Harbour 1998)"));
         }
         _ if exact => {}
@@ -203,7 +208,7 @@ fn terms(model: &Model, mut fault: Fault, seats: &Seats<'_>, seat: usize, bound:
     let name = |local: usize| other(local).name;
     let overhead = |key: &str| Place::value(format!("platform.overheads.{key}"));
     for term in &bound.terms {
-        let (time, times) = (term.time, times(term.count));
+        let (time, times) = (term.time.rounded(), times(term.count));
         let (place, text) = match term.part {
             Part::Own if own.is_server() => (own.place("wcet.value"), format!("its budget, {time}")),
             Part::Own if budget::enforced(own.task).is_some() => {
@@ -318,7 +323,7 @@ fn other_help(model: &Model, seats: &Seats<'_>, seat: usize, bound: &Bound, figu
         return "no wcet would do: the machine's overheads alone are too long for this deadline".into();
     };
     let (name, several) = (seats.seats[most].name, model.platform().cores.len() > 1);
-    let takes = format!("no wcet of its own would do: `{name}` takes most, {time}");
+    let takes = format!("no wcet of its own would do: `{name}` takes most, {}", time.rounded());
     let room = match seats.seats[seat].who {
         Who::Task(id) if figures => Room::of(model, id),
         _ => None,

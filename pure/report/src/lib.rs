@@ -32,7 +32,6 @@ mod protobuf;
 mod recorded;
 mod report;
 mod schedule;
-pub mod shown;
 mod simulated;
 mod table;
 mod text;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
+use taut_time::shown::{micros, time as span};
+
 use crate::Ending;
 use crate::figures::{CoreFigures, Spread};
 use crate::report::Report;
-use crate::shown::{micros, time as span};
 use crate::table::{Table, number, word};
 use crate::verdict::{Breach, Cause, Ended, MAIN, Place, Unrest, Verdict, Warning};
 

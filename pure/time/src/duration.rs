@@ -4,7 +4,11 @@
 use core::fmt;
 use core::str::FromStr;
 
+use alloc::string::String;
+
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Visitor};
+
+use crate::shown;
 
 /// A length of time in whole nanoseconds, 0 to 2⁶⁴ − 1 (584 years).
 ///
@@ -95,6 +99,19 @@ impl Duration {
     /// How many of `unit` fit into it: ⌊self / unit⌋. `None` if `unit` is zero.
     pub const fn div_floor(self, unit: Self) -> Option<u64> {
         self.ns.checked_div(unit.ns)
+    }
+}
+
+impl Duration {
+    /// For people: three digits, rounded up; see [`shown`].
+    pub fn rounded(self) -> String {
+        shown::time(self.ns)
+    }
+
+    /// For people, of what is at least so long and past a `limit`: three digits, rounded down; more where those
+    /// would not read as more than the limit does.
+    pub fn rounded_above(self, limit: Self) -> String {
+        shown::above(self.ns, limit.ns)
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Instants and durations in integer nanoseconds.
+//! Instants and durations in integer nanoseconds, and how people are shown them.
 //!
 //! Nothing here wraps, rounds silently or reads a clock. Arithmetic that can overflow says so: a bound that
 //! does not fit in 64 bits (584 years) is an error of its caller, never a small number.
@@ -16,8 +16,11 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), no_std)]
 
+extern crate alloc;
+
 mod duration;
 mod instant;
+pub mod shown;
 
 pub use duration::{Duration, ParseDurationError};
 pub use instant::Instant;

@@ -167,12 +167,14 @@ fn cost(name: &str, task: &RealTimeDraft, limit: Option<&(Duration, &str, Place)
         let message = format!("task `{name}` cannot be done by its {what}, even alone");
         let text = match task.wcet.margin_permille {
             0 => format!("takes up to {bound}"),
-            _ => format!("takes up to {bound} with its margin"),
+            _ => format!("takes up to {} with its margin", bound.rounded()),
         };
         // The largest value whose bound, rounded up, still fits.
         let scaled = u128::from(limit.as_ns()) * 1_000;
         let most = scaled / (1_000 + u128::from(task.wcet.margin_permille));
-        let most = Duration::from_ns(u64::try_from(most).unwrap_or(u64::MAX));
+        let most = u64::try_from(most).unwrap_or(u64::MAX);
+        // To be typed: whole µs, where it is longer than one.
+        let most = Duration::from_ns(if most >= 1_000 { most - most % 1_000 } else { most });
         let help = if most.is_zero() {
             format!("no execution time fits: is the unit of the {what} right?")
         } else {

@@ -109,7 +109,7 @@ pub(super) fn unlockable(model: &Model, id: ChannelId) -> Option<String> {
         let copying = copy.and_then(|copy| copy.checked_mul(count.into()));
         let inside = held.zip(copying).and_then(|(held, copying)| held.checked_add(copying));
         if inside.is_none_or(|inside| inside > task.wcet.value) {
-            let copying = copying.map_or_else(|| "no number of ns".to_owned(), |time| time.to_string());
+            let copying = copying.map_or_else(|| "no number of ns".to_owned(), Duration::rounded);
             return Some(format!(
                 "copying takes `{name}` {copying}, by `overheads.copy`, and it executes for {}",
                 task.wcet.value

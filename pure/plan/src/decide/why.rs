@@ -88,13 +88,16 @@ fn forbidden(model: &Model, proof: &Proof<'_>, measure: &Measure) -> String {
         let deadline = task.map_or(Duration::ZERO, |(.., real_time)| real_time.deadline);
         let past = proof.past(late);
         return match past {
-            Some(past) => format!("`{late}` would take {past}, due in {deadline}"),
+            Some(past) => {
+                format!("`{late}` would take {}, due in {deadline}", past.rounded_above(deadline))
+            }
             None => format!("the deadline of `{late}`, {deadline}, would not be shown"),
         };
     }
     if let Some(chain) = &measure.chain {
         return match chain.latency.filter(|latency| *latency > chain.max_latency) {
             Some(latency) => {
+                let latency = latency.rounded();
                 format!("chain `{}` would take {latency}, {} allowed", chain.name, chain.max_latency)
             }
             None => format!("chain `{}` would react too late", chain.name),
@@ -228,7 +231,7 @@ pub fn why_channel(model: &Model, wish: &Wish, name: &str) -> Result<String, Wis
             },
         };
         let bytes = offer.bytes.map_or_else(|| "-".to_owned(), |bytes| bytes.to_string());
-        let [writer, reader] = offer.added.map(|time| format!("+{time}"));
+        let [writer, reader] = offer.added.map(|time| format!("+{}", time.rounded()));
         [offer.mechanism.paper_name().to_owned(), bytes, writer, reader, verdict]
     };
     let rows: Vec<[String; 5]> =

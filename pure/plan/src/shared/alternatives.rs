@@ -107,11 +107,12 @@ impl Shared {
                 .and_then(|charged| (analysis.analysis)(&charged.set));
             let says = match found {
                 Ok(Verdict::Schedulable(bounds)) => {
-                    let found = bounds.tasks[seat].from_arrival;
+                    let exact = bounds.tasks[seat].from_arrival;
+                    let found = exact.rounded();
                     match response {
                         _ if used => format!("used: R = {found}"),
                         Some(_) if mixed => format!("not asked for: would give R = {found}"),
-                        Some(response) if response == found && Some(analysis.locking) == chosen => {
+                        Some(response) if response == exact && Some(analysis.locking) == chosen => {
                             "not needed: would give the same R".to_owned()
                         }
                         // Of one protocol, the first is never above the others.
@@ -134,8 +135,8 @@ impl Shared {
                     let late = bounds.tasks.iter().position(|task| task.status == Status::Passes);
                     match late {
                         Some(late) => {
-                            let past = bounds.tasks[late].from_arrival;
                             let (name, deadline) = (seats.seats[late].name, seats.seats[late].task.deadline);
+                            let past = bounds.tasks[late].from_arrival.rounded_above(deadline);
                             format!("{tried}: R of `{name}` is at least {past}, due in {deadline}")
                         }
                         None => tried.to_owned(),
@@ -168,12 +169,11 @@ impl Shared {
         let mut rows = vec![Row::new("processor demand", self.says(model, seats, seat))];
         let times = match &self.answer {
             Answer::Kept(Ok(found), _) => {
-                let found = found[seat].response.from_arrival;
-                match found <= at.task.deadline {
-                    true => format!("used for R = {found}"),
-                    false => {
-                        format!("weaker: would give R = {found}, and the demand shows {}", at.task.deadline)
-                    }
+                let (found, deadline) = (found[seat].response.from_arrival, at.task.deadline);
+                let shown = found.rounded();
+                match found <= deadline {
+                    true => format!("used for R = {shown}"),
+                    false => format!("weaker: would give R = {shown}, and the demand shows {deadline}"),
                 }
             }
             Answer::Kept(Err(why), _) => format!("no answer: {why}"),
@@ -193,7 +193,7 @@ impl Shared {
             let mine = seats.cores[at.core].members.iter().position(|&member| member == seat);
             let says = match (found, mine) {
                 (Ok(Verdict::Schedulable(found)), Some(mine)) => {
-                    format!("not asked for: would give R = {}", found[mine].from_arrival)
+                    format!("not asked for: would give R = {}", found[mine].from_arrival.rounded())
                 }
                 _ => "not asked for: would show no bound on R".to_owned(),
             };
@@ -229,7 +229,8 @@ impl Shared {
         match &self.answer {
             Answer::Bounds(bounds, ..) if bounds.tasks[seat].status == Status::Proven => "used".to_owned(),
             Answer::Bounds(bounds, ..) => {
-                format!("used, says no: R is at least {}", bounds.tasks[seat].from_arrival)
+                let past = bounds.tasks[seat].from_arrival.rounded_above(deadline);
+                format!("used, says no: R is at least {past}")
             }
             Answer::Kept(..) => format!("used: shows that {deadline} are kept"),
             Answer::Short(core, demand) => {
@@ -237,7 +238,8 @@ impl Shared {
                 match demand.short {
                     Some(window) => {
                         let asked = window.demand.checked_add(window.blocking).unwrap_or(window.demand);
-                        format!("used, says no: on core {cpu}, {asked} are asked for in {}", window.length)
+                        let (asked, length) = (asked.rounded_above(window.length), window.length.rounded());
+                        format!("used, says no: on core {cpu}, {asked} are asked for in {length}")
                     }
                     None => format!("used, says no: more is asked for on core {cpu} than there is"),
                 }

@@ -156,7 +156,7 @@ impl Shared {
                 due(model, seats, seat, &found[seat], charged)
             }
             Answer::Kept(Ok(found), _) => {
-                let time = found[seat].response.from_arrival;
+                let time = found[seat].response.from_arrival.rounded();
                 test = format!("{test}; the bound on response times is longer, {time}");
                 demanded()
             }

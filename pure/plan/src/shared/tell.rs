@@ -32,19 +32,20 @@ impl Shared {
                     return;
                 }
                 let message = format!("task `{name}` is not shown to keep its deadline on core {cpu}");
-                let text =
-                    format!("{} passed: the bound is at least {}", at.task.deadline, bound.from_arrival);
+                let past = bound.from_arrival.rounded_above(at.task.deadline);
+                let text = format!("{} passed: the bound is at least {past}", at.task.deadline);
                 let mut fault = Fault::error(codes::DEADLINE_MISSED, message, place(), text);
                 for (what, witness, part) in parts(bound) {
                     fault = witnessed(fault, model, seats, what, witness, part);
                 }
                 for term in terms(model, seats, seat, bound, charged) {
                     let of = term.of.map_or_else(String::new, |of| format!(", {of}"));
-                    fault = fault.note(format!("{}{of}: {}", term.kind, term.time));
+                    fault = fault.note(format!("{}{of}: {}", term.kind, term.time.rounded()));
                 }
                 let most = parts(bound).into_iter().max_by_key(|(_, _, part)| *part);
                 let help = advised(model, at, faults).unwrap_or_else(|| match most {
                     Some((what, _, part)) if part > bound.terms.own => {
+                        let part = part.rounded();
                         format!("{what} is the longest part, {part}: shorten what causes it, or move a task")
                     }
                     _ => "its own execution is the longest part: shorten it, or give it more time".to_owned(),
@@ -63,17 +64,19 @@ impl Shared {
                 let Some(window) = demand.short else {
                     return self.too_much(model, seats, *core, faults);
                 };
-                let text = format!("{} are asked for in {}", window.demand, window.length);
+                let (asked, length) = (window.demand.rounded_above(window.length), window.length.rounded());
+                let text = format!("{asked} are asked for in {length}");
                 let mut fault = Fault::error(codes::DEADLINE_MISSED, message, place, text);
                 for &member in &seats.cores[*core].members {
                     let seat = &seats.seats[member];
                     if seat.task.deadline <= window.length {
                         let place = Place::value(format!("tasks.{}.deadline", seat.name));
-                        fault = fault.also(place, format!("due in time: {} each", seat.cost));
+                        fault = fault.also(place, format!("due in time: {} each", seat.cost.rounded()));
                     }
                 }
                 if !window.blocking.is_zero() {
-                    fault = fault.note(format!("a critical section blocks for {} more", window.blocking));
+                    let blocking = window.blocking.rounded();
+                    fault = fault.note(format!("a critical section blocks for {blocking} more"));
                 }
                 // Which one to shorten: the longest of those that are due in time.
                 let longest = longest_due(seats, *core, demand, None).map(|i| &seats.seats[i]);
@@ -113,7 +116,7 @@ impl Shared {
         let mut fault = Fault::error(codes::DEADLINE_MISSED, message, place, text);
         for &member in &seats.cores[core].members {
             let seat = &seats.seats[member];
-            let text = format!("{} per {}", seat.cost, seat.task.arrival.period());
+            let text = format!("{} per {}", seat.cost.rounded(), seat.task.arrival.period());
             fault = fault.also(seat.place("wcet.value"), text);
         }
         faults.push(
@@ -279,5 +282,6 @@ fn witnessed(
         (None, Some(resource)) => Place::key(format!("resources.{}", resource.name)),
         (None, None) => return fault,
     };
-    fault.also(place, format!("{what}: {part} in all, {} of it by this", witness.time))
+    let (part, of) = (part.rounded(), witness.time.rounded());
+    fault.also(place, format!("{what}: {part} in all, {of} of it by this"))
 }
