@@ -99,6 +99,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("exec/threads", "constants: the compiler decides"),
     ("gauge/machine", "`sched_setscheduler`"),
     ("gauge/threads", "constants: the compiler decides"),
+    ("gauge/starved", "`sched_setscheduler`"),
     ("lock/deaths", "built for steps: `--cfg steps`"),
     ("lock/hostile", "other processes"),
     ("lock/kills", "other processes"),

@@ -370,7 +370,7 @@ pub(crate) struct Bench {
     /// A CPU to measure; may be given several times. All that are online if none is.
     #[arg(long, value_name = "CPU")]
     pub(crate) core: Vec<u16>,
-    /// How long to measure each of them; above 0.
+    /// How long to measure each of them; above 0. Where others keep a CPU it gives up, at most 15s later for each.
     #[arg(long = "for", value_name = "DURATION", allow_hyphen_values = true, default_value = "10s")]
     pub(crate) duration: Duration,
     /// The share of samples, in percent, that a figure must not be below; 100 takes the largest.

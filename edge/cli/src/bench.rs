@@ -5,10 +5,11 @@
 
 use std::fmt::Write;
 
-use taut_gauge::{Spread, copies, releases, releases_beside_calls, switches};
+use taut_gauge::{Refused, Spread, copies, releases, releases_beside_calls, switches};
 use taut_sys::{EPERM, machine, memory, thread};
 
 use crate::arguments::{Bench, Format};
+use crate::others::{Had, Others};
 use crate::outcome::{Failure, Outcome};
 use crate::say::{err, out, outln};
 
@@ -67,35 +68,48 @@ pub(crate) fn bench(arguments: &Bench) -> Result<Outcome, Failure> {
     let _ = memory::lock_all();
     let _awake = machine::dma_latency_hold();
     let permille = arguments.quantile;
-    let figures = measure(&cores, &online, arguments.duration.as_ns(), permille)?;
-    let overlay = overlay(&figures, permille);
+    let Measured { figures, beside } = measure(&cores, &online, arguments.duration.as_ns(), permille)?;
+    let overlay = overlay(&figures, &beside, permille);
     match arguments.format {
-        Format::Json => outln!("{}", json(&figures, permille)),
+        Format::Json => outln!("{}", json(&figures, &beside, permille)),
         Format::Human => out!("{overlay}"),
     }
     if let Some(path) = &arguments.out {
         std::fs::write(path, &overlay).map_err(Failure::write(path))?;
     }
-    err!("{}", table(&figures, permille));
+    err!("{}", table(&figures, &beside, permille));
     Ok(Outcome::Yes)
 }
 
+/// Figures, and whose real-time threads had the CPUs meanwhile.
+struct Measured {
+    figures: Vec<Figure>,
+    beside: Vec<Had>,
+}
+
 /// The worst core's of each figure, at that quantile. `time_ns` is for a core.
-fn measure(cores: &[u16], online: &[u16], time_ns: u64, permille: u32) -> Result<Vec<Figure>, Failure> {
+fn measure(cores: &[u16], online: &[u16], time_ns: u64, permille: u32) -> Result<Measured, Failure> {
     // Two figures are measured by sleeping, and take all the time.
     let count = (time_ns / 2).saturating_mul(RELEASES_PER_SECOND) / 1_000_000_000;
     let count = usize::try_from(count).unwrap_or(usize::MAX).max(100);
     let mut worst: Vec<Figure> = Vec::new();
+    let mut others = Others::look();
     for &core in cores {
-        let idle = releases(core, count).map_err(refused)?;
-        let beside = releases_beside_calls(core, count).map_err(refused)?;
+        let mut found = |spread: Result<Spread, Refused>, cpus: &[u16]| {
+            let new = others.since(cpus);
+            spread.map_err(|why| refused(why, cpus, &new))
+        };
+        let idle = found(releases(core, count), &[core])?;
+        let beside = found(releases_beside_calls(core, count), &[core])?;
         let less_ns = idle.median();
         let writer = online.iter().copied().find(|cpu| *cpu != core).unwrap_or(core);
+        let switched = found(switches(core, MANY), &[core])?;
+        let copied = found(copies(core, writer, MANY), &[core, writer])?;
         let rows = [
             ("release", "timer to first instruction", idle, 0),
-            ("context-switch", "wake to first instruction", switches(core, MANY).map_err(refused)?, 0),
+            ("context-switch", "wake to first instruction", switched, 0),
             ("kernel-blocking", "the same beside system calls, less", beside, less_ns),
-            ("copy", "1 KiB that another core wrote", copies(core, writer, MANY).map_err(refused)?, 0),
+            ("copy", "1 KiB that another core wrote", copied, 0),
         ];
         for (at, (key, what, spread, less_ns)) in rows.into_iter().enumerate() {
             let figure = Figure { key, what, core, spread, less_ns };
@@ -106,10 +120,29 @@ fn measure(cores: &[u16], online: &[u16], time_ns: u64, permille: u32) -> Result
             }
         }
     }
-    Ok(worst)
+    Ok(Measured { figures: worst, beside: others.had() })
 }
 
-fn refused(error: taut_sys::Error) -> Failure {
+fn refused(why: Refused, cpus: &[u16], others: &[Had]) -> Failure {
+    let error = match why {
+        Refused::System(error) => error,
+        Refused::Starved => {
+            let cpus: Vec<String> = cpus.iter().map(u16::to_string).collect();
+            let cpus = cpus.join(" or ");
+            let mut text = format!("cannot measure: others keep CPU {cpus}, given up");
+            for had in others {
+                let _ = write!(text, "\n  {had}");
+            }
+            text += match others {
+                [] => {
+                    "\n  whose thread that is cannot be seen from here; `ps -eLo pid,tid,cls,rtprio,psr,comm`, outside of \
+                     any container, shows it"
+                }
+                _ => "\n  help: end it, move it to another CPU, or measure another one by `--core`",
+            };
+            return Failure::Environment(text);
+        }
+    };
     let help = match error.errno {
         EPERM => {
             "\n  to get it: as root; or for a user `@realtime - rtprio 99` and `@realtime - memlock unlimited` in \
@@ -132,7 +165,7 @@ fn percent(permille: u32) -> String {
     }
 }
 
-fn overlay(figures: &[Figure], permille: u32) -> String {
+fn overlay(figures: &[Figure], beside: &[Had], permille: u32) -> String {
     let facts = machine::machine_facts();
     let fact = |key: &str| facts.iter().find(|(name, _)| name == key).map_or("unknown", |(_, value)| value);
     let mut text = format!(
@@ -143,6 +176,9 @@ fn overlay(figures: &[Figure], permille: u32) -> String {
     );
     if let Some(why) = too_few(figures, permille) {
         let _ = writeln!(text, "# {why}");
+    }
+    for had in beside {
+        let _ = writeln!(text, "# Beside {had}.");
     }
     text.push_str("\n[platform.overheads]\n");
     for figure in figures {
@@ -165,7 +201,7 @@ fn too_few(figures: &[Figure], permille: u32) -> Option<String> {
     ))
 }
 
-fn table(figures: &[Figure], permille: u32) -> String {
+fn table(figures: &[Figure], beside: &[Had], permille: u32) -> String {
     let mut text = format!(
         "{:<16} {:>4} {:>10} {:>10} {:>10} {:>8}  of\n",
         "",
@@ -194,6 +230,9 @@ fn table(figures: &[Figure], permille: u32) -> String {
     if let Some(why) = too_few(figures, permille) {
         let _ = writeln!(text, "{why}");
     }
+    for had in beside {
+        let _ = writeln!(text, "measured beside {had}: the figures hold where it does the same in each run");
+    }
     text.push_str(
         "samples above are what a run's probe lays to the machine, if it stalls where the probe looks\n",
     );
@@ -207,7 +246,7 @@ impl Figure {
     }
 }
 
-fn json(figures: &[Figure], permille: u32) -> serde_json::Value {
+fn json(figures: &[Figure], beside: &[Had], permille: u32) -> serde_json::Value {
     let figure = |figure: &Figure| {
         serde_json::json!({
             "key": figure.key,
@@ -228,6 +267,7 @@ fn json(figures: &[Figure], permille: u32) -> serde_json::Value {
         "quantile_permille": permille,
         "machine": machine,
         "overheads": figures.iter().map(figure).collect::<Vec<_>>(),
+        "beside": beside.iter().map(Had::json).collect::<Vec<_>>(),
     })
 }
 
@@ -270,9 +310,9 @@ mod tests {
         ] {
             let figures = of(samples);
             assert_eq!(figures[0].quantile(permille), quantile, "{samples} {permille}");
-            assert_eq!(json(&figures, permille)["overheads"][0]["quantile_ns"].as_u64(), quantile);
+            assert_eq!(json(&figures, &[], permille)["overheads"][0]["quantile_ns"].as_u64(), quantile);
             let said = format!("largest of {samples} samples: {} needs", percent(permille));
-            for text in [overlay(&figures, permille), table(&figures, permille)] {
+            for text in [overlay(&figures, &[], permille), table(&figures, &[], permille)] {
                 assert_eq!(text.contains(&said), quantile.is_none(), "{text}");
             }
             assert_eq!(
@@ -281,13 +321,13 @@ mod tests {
                 "the largest is safe"
             );
         }
-        let text = table(&of(485), 999);
+        let text = table(&of(485), &[], 999);
         assert!(text.contains(" - ") && text.contains("99.9 % needs 1000, by a longer `--for`"), "{text}");
     }
 
     #[test]
     fn an_overlay_that_the_manifest_reads() {
-        let text = overlay(&figures(), 999);
+        let text = overlay(&figures(), &[], 999);
         assert!(
             text.ends_with(
                 "[platform.overheads]\nrelease = \"10us\"\nkernel-blocking = \"6us\"\nsource = \"measured\"\n"
@@ -295,7 +335,7 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("# 99.9 % of the samples are not above these."));
-        assert!(table(&figures(), 990).contains("5ms"));
-        assert_eq!(json(&figures(), 500)["overheads"][0]["above"], 500);
+        assert!(table(&figures(), &[], 990).contains("5ms"));
+        assert_eq!(json(&figures(), &[], 500)["overheads"][0]["above"], 500);
     }
 }

@@ -14,6 +14,7 @@ mod explain;
 mod export;
 mod import;
 mod input;
+mod others;
 mod outcome;
 mod plan;
 mod refute;

@@ -5,16 +5,20 @@
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::time::Duration;
 
-use taut_sys::{Result, clock};
+use taut_sys::clock;
 
-use crate::Spread;
-use crate::station::{MEASURES, joined, post};
+use crate::station::{Crew, MEASURES};
+use crate::{Refused, Spread};
 
 /// KiB that are written and copied at once: more than one, so that the clock's own cost is spread, and less than a cache
 /// of a core holds.
 const KIB: usize = 16;
 const WORDS: usize = KIB * 128;
+
+/// What writing and copying all of it does not take longer than, by far.
+const TAKES: Duration = Duration::from_micros(100);
 
 const WRITE: u8 = 0;
 const COPY: u8 = 1;
@@ -24,12 +28,13 @@ const DONE: u8 = 2;
 /// CPU, what stands in its own caches is copied.
 ///
 /// # Errors
-/// The system's, if a CPU is not there or `SCHED_FIFO` is not permitted.
-pub fn copies(reader: u16, writer: u16, count: usize) -> Result<Spread> {
+/// The system's, if a CPU is not there or `SCHED_FIFO` is not permitted; [`Refused::Starved`] if others keep one of them.
+pub fn copies(reader: u16, writer: u16, count: usize) -> Result<Spread, Refused> {
+    let crew = Crew::new(TAKES.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX)));
     let words: Vec<AtomicU64> = (0..WORDS).map(|at| AtomicU64::new(at as u64)).collect();
     if reader == writer {
-        let alone = || samples(count, || copied(&words));
-        return std::thread::scope(|scope| joined(post(scope, reader, MEASURES, alone)?));
+        let alone = || samples(count, || if crew.is_given_up() { 1 } else { copied(&words) });
+        return std::thread::scope(|scope| crew.joined(crew.post(scope, reader, MEASURES, alone)?));
     }
     let turn = AtomicU8::new(WRITE);
     let wait_for = |wanted: u8| {
@@ -37,12 +42,13 @@ pub fn copies(reader: u16, writer: u16, count: usize) -> Result<Spread> {
             match turn.load(Ordering::Acquire) {
                 now if now == wanted => return true,
                 DONE => return false,
+                _ if crew.is_over() => return false,
                 _ => std::hint::spin_loop(),
             }
         }
     };
     std::thread::scope(|scope| {
-        let writes = post(scope, writer, MEASURES, || {
+        let writes = crew.post(scope, writer, MEASURES, || {
             let mut value = 0;
             while wait_for(WRITE) {
                 value += 1;
@@ -50,26 +56,27 @@ pub fn copies(reader: u16, writer: u16, count: usize) -> Result<Spread> {
                 let _ = turn.compare_exchange(WRITE, COPY, Ordering::AcqRel, Ordering::Acquire);
             }
         })?;
-        let found = post(scope, reader, MEASURES, || {
-            samples(count, || {
-                if !wait_for(COPY) {
-                    return 1;
-                }
-                let took_ns = copied(&words);
-                turn.store(WRITE, Ordering::Release);
-                took_ns
+        let found = crew
+            .post(scope, reader, MEASURES, || {
+                samples(count, || {
+                    if !wait_for(COPY) {
+                        return 1;
+                    }
+                    let took_ns = copied(&words);
+                    // Not where it is done by now.
+                    let _ = turn.compare_exchange(COPY, WRITE, Ordering::AcqRel, Ordering::Acquire);
+                    took_ns
+                })
             })
-        })
-        .and_then(|reads| {
-            // A writer that could not be at its station would let the reader wait for ever.
-            while !reads.is_finished() && !writes.is_finished() {
-                std::thread::sleep(std::time::Duration::from_millis(1));
-            }
-            turn.store(DONE, Ordering::Release);
-            joined(reads)
-        });
+            .map_err(Refused::from)
+            .and_then(|reads| {
+                // A writer that could not be at its station would let the reader wait for ever.
+                crew.wait_for(|| reads.has_ended() || writes.has_ended());
+                turn.store(DONE, Ordering::Release);
+                crew.joined(reads)
+            });
         turn.store(DONE, Ordering::Release);
-        joined(writes)?;
+        crew.joined(writes)?;
         found
     })
 }

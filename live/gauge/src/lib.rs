@@ -15,7 +15,9 @@
 //! were above it. A recorded run has a probe on every core, which tells such stalls from what is ours.
 //!
 //! Every function takes the calling thread's CPUs and priority as they are, and starts threads of its own, pinned and
-//! under `SCHED_FIFO`.
+//! under `SCHED_FIFO`. Where others keep a CPU for themselves, these do not get to their samples: what takes [`PATIENCE`]
+//! longer than undisturbed is given up, and the threads end on another CPU. So a measurement ends in bounded time as long as
+//! the calling thread gets some CPU.
 
 mod copies;
 mod releases;
@@ -26,4 +28,5 @@ mod switches;
 pub use copies::copies;
 pub use releases::{releases, releases_beside_calls};
 pub use spread::Spread;
+pub use station::{PATIENCE, Refused};
 pub use switches::switches;

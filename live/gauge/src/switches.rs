@@ -4,11 +4,15 @@
 //! From one thread to a more urgent one of the same core.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
 
-use taut_sys::{Result, clock, futex};
+use taut_sys::{clock, futex};
 
-use crate::Spread;
-use crate::station::{MEASURES, SERVES, joined, post};
+use crate::station::{Crew, MEASURES, SERVES};
+use crate::{Refused, Spread};
+
+/// What a switch does not take longer than, by far.
+const TAKES: Duration = Duration::from_micros(50);
 
 const ASLEEP: u32 = 0;
 const AWAKE: u32 = 1;
@@ -17,8 +21,9 @@ const LAST: u32 = 2;
 /// From the wake of a more urgent thread to its first instruction, `count` times; the system call is part of it.
 ///
 /// # Errors
-/// The system's, if the CPU is not there or `SCHED_FIFO` is not permitted.
-pub fn switches(cpu: u16, count: usize) -> Result<Spread> {
+/// The system's, if the CPU is not there or `SCHED_FIFO` is not permitted; [`Refused::Starved`] if others keep the CPU.
+pub fn switches(cpu: u16, count: usize) -> Result<Spread, Refused> {
+    let crew = Crew::new(TAKES.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX)));
     let (word, woken_ns) = (AtomicU32::new(ASLEEP), AtomicU64::new(0));
     let wake = |how| {
         woken_ns.store(clock::monotonic_ns(), Ordering::Relaxed);
@@ -27,7 +32,7 @@ pub fn switches(cpu: u16, count: usize) -> Result<Spread> {
         let _ = futex::wake(&word, 1, false);
     };
     std::thread::scope(|scope| {
-        let urgent = post(scope, cpu, MEASURES, || {
+        let urgent = crew.post(scope, cpu, MEASURES, || {
             let mut samples = Vec::with_capacity(count + 1);
             samples.resize(count + 1, 1);
             samples.clear();
@@ -41,19 +46,22 @@ pub fn switches(cpu: u16, count: usize) -> Result<Spread> {
                 }
             }
         });
-        let other = post(scope, cpu, SERVES, || {
+        let other = crew.post(scope, cpu, SERVES, || {
             for _ in 0..count.max(1) {
                 wake(AWAKE);
                 // It runs on this core before this thread goes on; where priorities do not hold, it takes longer.
-                while word.load(Ordering::Acquire) != ASLEEP {
+                while word.load(Ordering::Acquire) != ASLEEP && !crew.is_given_up() {
                     std::thread::yield_now();
+                }
+                if crew.is_given_up() {
+                    break;
                 }
             }
         });
-        let served = other.and_then(joined);
+        let served = other.map_err(Refused::from).and_then(|other| crew.joined(other));
         // The last one ends the urgent thread, also where the other could not be at its station.
         wake(LAST);
-        let mut samples = joined(urgent?)?;
+        let mut samples = crew.joined(urgent?)?;
         served?;
         samples.pop();
         Ok(Spread::of(samples).expect("at least one"))

@@ -59,6 +59,8 @@ fn tracer_in(status: &[u8]) -> Option<u32> {
 pub struct RealTimeThread {
     /// Its number.
     pub tid: i32,
+    /// Its process's.
+    pub pid: i32,
     /// Linux' number of its policy: `SCHED_FIFO` 1, `SCHED_RR` 2, `SCHED_DEADLINE` 6.
     pub policy: u8,
     /// Its priority, 1 to 99; 0 under `SCHED_DEADLINE`, which is above all of them.
@@ -99,6 +101,7 @@ fn numbers(folder: &str) -> impl Iterator<Item = u32> {
 
 fn real_time_thread(pid: u32, tid: u32) -> Option<RealTimeThread> {
     let number = i32::try_from(tid).ok()?;
+    let process = i32::try_from(pid).ok()?;
     let policy = match thread::policy_of(number).ok()? {
         thread::Policy::Fifo(_) => 1,
         thread::Policy::Unknown(policy @ (2 | 6)) => policy as u8,
@@ -109,11 +112,11 @@ fn real_time_thread(pid: u32, tid: u32) -> Option<RealTimeThread> {
         let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?;
         text.split_ascii_whitespace().next()?.parse().ok()
     };
-    parse(&stat, number, policy, ran())
+    parse(&stat, (process, number), policy, ran())
 }
 
 /// From `/proc/…/stat`; where the kernel counts no nanoseconds, what it says in clock ticks stands.
-fn parse(stat: &[u8], tid: i32, policy: u8, ran_ns: Option<u64>) -> Option<RealTimeThread> {
+fn parse(stat: &[u8], (pid, tid): (i32, i32), policy: u8, ran_ns: Option<u64>) -> Option<RealTimeThread> {
     // The second field is a name in parentheses that may hold anything.
     let open = stat.iter().position(|byte| *byte == b'(')?;
     let close = stat.iter().rposition(|byte| *byte == b')')?;
@@ -128,6 +131,7 @@ fn parse(stat: &[u8], tid: i32, policy: u8, ran_ns: Option<u64>) -> Option<RealT
     let ticks = field(14)?.saturating_add(field(15)?);
     Some(RealTimeThread {
         tid,
+        pid,
         policy,
         priority: u8::try_from(field(40)?).ok()?,
         cpu: u16::try_from(field(39)?).ok()?,
@@ -188,13 +192,14 @@ mod tests {
             fields[0] = "R".to_owned();
             format!("77 ({name}) {}", fields.join(" "))
         };
-        let thread = parse(stat("a) R 1 (").as_bytes(), 77, 1, Some(5)).unwrap();
+        let thread = parse(stat("a) R 1 (").as_bytes(), (70, 77), 1, Some(5)).unwrap();
         assert_eq!((thread.priority, thread.cpu, thread.ran_ns, thread.started), (40, 39, 5, 22));
+        assert_eq!((thread.pid, thread.tid), (70, 77));
         assert_eq!(&thread.name[..9], b"a) R 1 (\0");
-        let thread = parse(stat("a name that is too long").as_bytes(), 77, 1, None).unwrap();
+        let thread = parse(stat("a name that is too long").as_bytes(), (70, 77), 1, None).unwrap();
         assert_eq!((&thread.name, thread.ran_ns), (b"a name that is \0", 29 * clock::tick_ns()));
-        assert_eq!(parse(b"77 (x", 77, 1, None), None);
-        assert_eq!(parse(b"77 (x) R 1", 77, 1, None), None);
+        assert_eq!(parse(b"77 (x", (70, 77), 1, None), None);
+        assert_eq!(parse(b"77 (x) R 1", (70, 77), 1, None), None);
     }
 
     #[test]
@@ -225,7 +230,7 @@ mod tests {
             return;
         }
         let seen = seen.unwrap();
-        assert_eq!((seen.policy, seen.priority), (1, 3));
+        assert_eq!((seen.policy, seen.priority, seen.pid), (1, 3, seen.tid));
         real_time_threads(|thread| assert!(!(thread.tid == seen.tid && thread.started == seen.started)));
     }
 }

@@ -132,6 +132,15 @@ pub fn is_pinned(tid: i32, cpu: u16) -> Result<bool> {
 /// EINVAL for an empty set, a CPU of [`CPU_LIMIT`] or more, or if none of them is present and allowed to this
 /// process by its cpuset.
 pub fn set_affinity(cpus: &[u16]) -> Result {
+    set_affinity_of(0, cpus)
+}
+
+/// As [`set_affinity`], for another thread of this process; `tid` as in [`tid`]. One that may run and waits for its CPU goes
+/// to another at once, whoever has its own.
+///
+/// # Errors
+/// As [`set_affinity`], and ESRCH if there is no such thread.
+pub fn set_affinity_of(tid: i32, cpus: &[u16]) -> Result {
     // SAFETY: a set of bits, for which zero is a value.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
     for &cpu in cpus {
@@ -142,7 +151,7 @@ pub fn set_affinity(cpus: &[u16]) -> Result {
         unsafe { libc::CPU_SET(cpu.into(), &mut set) };
     }
     // SAFETY: the set is ours, readable, and as long as we say; 0 means the calling thread.
-    check("sched_setaffinity", unsafe { libc::sched_setaffinity(0, size_of_val(&set), &set) }).map(drop)
+    check("sched_setaffinity", unsafe { libc::sched_setaffinity(tid, size_of_val(&set), &set) }).map(drop)
 }
 
 /// The CPUs that the calling thread may run on, ascending. Allocates.

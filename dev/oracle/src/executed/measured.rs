@@ -52,8 +52,8 @@ pub(crate) fn overheads(cores: usize) -> Result<Overheads, String> {
 }
 
 fn once(cores: usize) -> Result<Overheads, String> {
-    let told = |error: taut_sys::Error| format!("cannot measure: {error}");
-    let cpus = thread::affinity().map_err(told)?;
+    let told = |why: taut_gauge::Refused| format!("cannot measure: {why}");
+    let cpus = thread::affinity().map_err(|error| told(error.into()))?;
     let mut worst = Overheads::default();
     for &cpu in cpus.iter().take(cores) {
         let idle = releases(cpu, FEW).map_err(told)?;

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! `taut bench` where somebody else's real-time thread keeps the CPU.
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use taut_sys::thread;
+
+/// It ends by itself after so many seconds of processor time, whatever becomes of this test.
+const HOG: &str = "ulimit -t 20; while :; do :; done";
+
+#[test]
+fn bench_ends_and_names_who_keeps_the_cpu() {
+    let online = thread::online_cpus();
+    let [_, .., cpu] = online[..] else {
+        println!("skipped: a second CPU for whoever is not kept from one");
+        return;
+    };
+    for priority in [50, 99] {
+        let hog = Command::new("taskset")
+            .args(["-c", &cpu.to_string(), "chrt", "-f", &priority.to_string(), "sh", "-c", HOG])
+            .stderr(Stdio::null())
+            .spawn();
+        let Ok(mut hog) = hog else {
+            println!("skipped: no taskset");
+            return;
+        };
+        std::thread::sleep(Duration::from_millis(200));
+        if hog.try_wait().unwrap().is_some() {
+            println!("skipped: a real-time thread, which this user may not have");
+            return;
+        }
+        let begin = Instant::now();
+        let mut bench = Command::new(env!("CARGO_BIN_EXE_taut"));
+        let answer = bench.args(["bench", "--for", "1s", "--core", &cpu.to_string()]).output().unwrap();
+        let took = begin.elapsed();
+        let ended = hog.try_wait().unwrap();
+        hog.kill().unwrap();
+        hog.wait().unwrap();
+        let err = String::from_utf8(answer.stderr).unwrap();
+        assert!(ended.is_none(), "it ends while the other goes on, and took {took:?}: {err}");
+        let who = format!("`sh` (process {}), SCHED_FIFO {priority}, which had ", hog.id());
+        assert!(err.contains(&who), "{who}\n{err}");
+        // Below what measures there are figures, if the kernel throttles the other.
+        match answer.status.code() {
+            Some(0) if priority == 50 => assert!(err.contains(&format!("measured beside {who}")), "{err}"),
+            code => {
+                assert_eq!(code, Some(3), "{err}");
+                assert!(err.contains(&format!("others keep CPU {cpu}")), "{err}");
+                assert!(answer.stdout.is_empty());
+            }
+        }
+    }
+}

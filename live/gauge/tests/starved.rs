@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Measurements beside a thread that keeps the CPU: they end in their time, without a figure.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use taut_gauge::{PATIENCE, Refused, Spread, copies, releases, releases_beside_calls, switches};
+use taut_sys::thread;
+
+/// What is to end within the patience has so much more: others may have the CPU that is left.
+const MORE: Duration = Duration::from_secs(3);
+
+/// Samples of what takes microseconds: more than are had in 50 ms, the part of a second that the kernel takes from real-time
+/// threads.
+const SHORT: usize = 10_000;
+
+#[test]
+fn measurements_end_where_others_keep_the_cpu() {
+    let online = thread::online_cpus();
+    let [other, .., cpu] = online[..] else {
+        println!("skipped: a second CPU, on which the measurements are given up");
+        return;
+    };
+    let (ready, done) = (AtomicBool::new(false), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let hog = scope.spawn(|| {
+            let placed = thread::set_fifo(99).and_then(|()| thread::set_affinity(&[cpu]));
+            ready.store(true, Ordering::Release);
+            placed?;
+            // It ends by itself, whatever becomes of this test.
+            let begin = Instant::now();
+            while !done.load(Ordering::Relaxed) && begin.elapsed() < 3 * (PATIENCE + MORE) {
+                std::hint::spin_loop();
+            }
+            Ok::<(), taut_sys::Error>(())
+        });
+        while !ready.load(Ordering::Acquire) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        if hog.is_finished() {
+            println!("skipped: a real-time thread, which this user may not have");
+            return;
+        }
+        let begin = Instant::now();
+        let ways: [(&str, fn(u16, u16) -> Result<Spread, Refused>); 5] = [
+            ("releases", |cpu, _| releases(cpu, 200)),
+            ("beside calls", |cpu, _| releases_beside_calls(cpu, 200)),
+            ("switches", |cpu, _| switches(cpu, SHORT)),
+            ("copies", |cpu, other| copies(cpu, other, SHORT)),
+            ("copies of it", |cpu, other| copies(other, cpu, SHORT)),
+        ];
+        let found = ways.map(|(name, measure)| (name, scope.spawn(move || measure(cpu, other))));
+        let found = found.map(|(name, found)| (name, found.join().expect("no panic")));
+        let took = begin.elapsed();
+        done.store(true, Ordering::Relaxed);
+        assert!(took < PATIENCE + MORE, "{took:?}");
+        // A kernel that takes time from real-time threads may give some of it to a less urgent one of them.
+        let mut starved = 0;
+        for (name, found) in found {
+            match found {
+                Ok(_) => println!("{name}: figures, in what the kernel took from the other"),
+                Err(why) => {
+                    assert_eq!(why, Refused::Starved, "{name}");
+                    starved += 1;
+                }
+            }
+        }
+        assert!(starved > 0, "nobody kept the CPU");
+    });
+}
