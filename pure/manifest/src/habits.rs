@@ -20,6 +20,17 @@ pub(crate) fn key(noun: &str, name: &str) -> Option<&'static str> {
         ("real-time task", "offset" | "phase") => {
             "write `arrival = { periodic = \"10ms\", offset = \"2ms\" }`"
         }
+        ("real-time task" | "best-effort task", "name") => {
+            "remove it: the name stands in the header, `[tasks.…]`"
+        }
+        ("channel", "name") => "remove it: the name stands in the header, `[channels.…]`",
+        ("client", "path" | "command" | "program" | "exec" | "executable") => {
+            "remove it: a client is a process that somebody else starts, and that attaches by its name"
+        }
+        ("payload of one array" | "payload of fields", "size" | "bytes") => {
+            "write `{ type = \"u8\", len = 24 }` for 24 bytes"
+        }
+        ("payload of one array", "length" | "count" | "dim") => "write `len = 6`: how many numbers",
         ("real-time task", "cpu" | "affinity") => "write `core = 1`: one of `platform.cores`, or \"auto\"",
         (
             "real-time task",
@@ -42,15 +53,19 @@ pub(crate) fn key(noun: &str, name: &str) -> Option<&'static str> {
 
 /// The word of a list that is meant by another one.
 pub(crate) fn word(words: &[&str], text: &str) -> Option<&'static str> {
-    let meant = match text {
-        "hard" | "rt" | "realtime" | "real_time" | "firm" => "real-time",
-        "soft" | "best_effort" | "besteffort" | "background" | "non-real-time" => "best-effort",
-        "rm" | "dm" | "rms" | "rate-monotonic" | "deadline-monotonic" | "fixed-priority" | "fifo" => "fp",
-        "earliest-deadline-first" | "deadline" => "edf",
-        "latest" | "topic" | "shared" | "variable" => "state",
-        "fifo-queue" | "events" | "stream" => "queue",
-        "estimate" | "estimated" | "guessed" => "guess",
+    // The first that the list has.
+    let meant: &[&str] = match text.to_lowercase().as_str() {
+        "hard" | "rt" | "realtime" | "real_time" | "firm" => &["real-time"],
+        "soft" | "best_effort" | "besteffort" | "background" | "non-real-time" => &["best-effort"],
+        "fifo" | "sched_fifo" => &["fp", "queue"],
+        "rm" | "dm" | "rms" | "rate-monotonic" | "deadline-monotonic" | "fixed-priority" => &["fp"],
+        "earliest-deadline-first" | "deadline" | "sched_deadline" => &["edf"],
+        "linux" | "posix" | "threads" | "kernel" => &["native"],
+        "dispatcher" | "user" | "taut" => &["dispatched"],
+        "latest" | "topic" | "shared" | "variable" => &["state"],
+        "fifo-queue" | "events" | "stream" | "buffer" | "message" => &["queue"],
+        "estimate" | "estimated" | "guessed" => &["guess"],
         _ => return None,
     };
-    words.contains(&meant).then_some(meant)
+    meant.iter().find(|meant| words.contains(meant)).copied()
 }

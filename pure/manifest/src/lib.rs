@@ -20,6 +20,7 @@
 
 mod diagnostic;
 mod habits;
+mod homes;
 mod json;
 mod keys;
 mod lower;

@@ -22,6 +22,11 @@ pub(crate) fn duration(text: &str, place: Place) -> Result<Duration, Fault> {
         }
         let fault = fault(codes::BAD_DURATION, text, "a duration", place, format!("{error}"));
         let text = text.trim();
+        // Of letters and commas there is one reading.
+        let plain = text.to_lowercase().replace(',', ".");
+        if plain != text && plain.parse::<Duration>().is_ok() {
+            return fault.help(format!("write \"{plain}\""));
+        }
         let number = text.trim_end_matches(|c: char| !c.is_ascii_digit());
         match error {
             ParseDurationError::NoUnit => {
@@ -49,6 +54,29 @@ pub(crate) fn duration(text: &str, place: Place) -> Result<Duration, Fault> {
             ParseDurationError::TooLong => fault.help("584 years are the longest there is"),
         }
     })
+}
+
+/// So many seconds, if they are a duration.
+pub(crate) fn of_seconds(seconds: f64) -> Option<Duration> {
+    let ns = (seconds * 1e9).round();
+    // Whole numbers up to there are exact.
+    let fits = (1.0..9e15).contains(&ns);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within both, as just seen")]
+    fits.then(|| Duration::from_ns(ns as u64))
+}
+
+/// `0-3` or `0, 2`: numbers in a list, as Linux has it; at most 64.
+pub(crate) fn range(text: &str) -> Option<Vec<u16>> {
+    let mut numbers = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u16, u16) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+        if first > last || last - first > 64 {
+            return None;
+        }
+        numbers.extend(first..=last);
+    }
+    (numbers.len() <= 64).then_some(numbers)
 }
 
 pub(crate) fn size(text: &str, place: Place) -> Result<Size, Fault> {
@@ -108,8 +136,30 @@ pub(crate) fn scalar(text: &str, place: Place) -> Result<(Scalar, u32), Fault> {
     }
 }
 
-fn is_scalar(name: &str) -> bool {
-    Scalar::ALL.iter().any(|(scalar, _)| *scalar == name)
+/// `u8*16`, `[f32; 6]`, `f32[6]`: a number type and how many, as other languages have it.
+fn array(text: &str) -> Option<(&'static str, u32)> {
+    let parts = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|part| !part.is_empty());
+    let parts: Vec<&str> = parts.collect();
+    let [one, other] = parts[..] else { return None };
+    let (name, len) = if one.starts_with(|c: char| c.is_ascii_digit()) { (other, one) } else { (one, other) };
+    let known = Scalar::ALL.iter().find(|(scalar, _)| *scalar == name).map(|(scalar, _)| *scalar);
+    Some((known.or_else(|| of_other_languages(name))?, len.parse().ok().filter(|len| *len > 0)?))
+}
+
+/// The number type that another language means by a word.
+fn of_other_languages(text: &str) -> Option<&'static str> {
+    let text = text.to_lowercase();
+    let short = match text.strip_suffix("_t").unwrap_or(&text) {
+        "byte" | "char" => "u8".to_owned(),
+        "short" => "i16".to_owned(),
+        "int" => "i32".to_owned(),
+        "unsigned" | "uint" => "u32".to_owned(),
+        "long" => "i64".to_owned(),
+        "single" | "float" => "f32".to_owned(),
+        "double" => "f64".to_owned(),
+        text => text.replacen("uint", "u", 1).replacen("int", "i", 1).replacen("float", "f", 1),
+    };
+    Scalar::ALL.iter().find(|(scalar, _)| *scalar == short).map(|(scalar, _)| *scalar)
 }
 
 /// `i16`: a number type.
@@ -121,13 +171,11 @@ pub(crate) fn element(text: &str, place: Place) -> Result<Scalar, Fault> {
             let fault = fault(codes::BAD_SCALAR, text, "a number type", place, "unknown");
             Err(match text {
                 "bool" => fault.help("write \"u8\": every bit pattern of a payload must be a value"),
-                "float" => fault.help("did you mean `f32`?"),
-                "double" => fault.help("did you mean `f64`?"),
-                _ if text.split_once('*').is_some_and(|(name, _)| is_scalar(name.trim())) => {
-                    let (name, len) = text.split_once('*').unwrap_or((text, "1"));
-                    fault.help(format!("write `type = \"{}\", len = {}`", name.trim(), len.trim()))
-                }
-                _ => fault.help(format!("the number types are {}", names.join(", "))),
+                _ => match (array(text), of_other_languages(text)) {
+                    (Some((name, len)), _) => fault.help(format!("write `type = \"{name}\", len = {len}`")),
+                    (_, Some(name)) => fault.help(format!("did you mean `{name}`?")),
+                    _ => fault.help(format!("the number types are {}", names.join(", "))),
+                },
             })
         }
     }

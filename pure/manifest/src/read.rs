@@ -10,7 +10,7 @@ use taut_time::Duration;
 
 use crate::spec::{By, Choice, Key, Need, Table, Type, Variant, Word};
 use crate::tree::{Entries, Node, Value};
-use crate::{habits, quantity};
+use crate::{habits, homes, quantity};
 
 /// A value that is what its type says.
 #[derive(Debug)]
@@ -97,6 +97,8 @@ pub(crate) struct Reader<'d> {
     pub(crate) faulty: BTreeSet<String>,
     /// Tables in which keys are not missed, by file and start of header.
     damaged: &'d BTreeSet<(usize, usize)>,
+    /// Tables with keys of another, and the header that those lack: said once.
+    strayed: BTreeSet<(String, String)>,
 }
 
 /// A table among others, and how sure that is.
@@ -121,7 +123,7 @@ fn join(path: &str, name: &str) -> String {
 
 impl<'d> Reader<'d> {
     pub(crate) fn new(damaged: &'d BTreeSet<(usize, usize)>) -> Self {
-        Self { faults: Vec::new(), faulty: BTreeSet::new(), damaged }
+        Self { faults: Vec::new(), faulty: BTreeSet::new(), damaged, strayed: BTreeSet::new() }
     }
 
     /// A table; `None` if it is not one.
@@ -160,7 +162,13 @@ impl<'d> Reader<'d> {
                         ("{ … }", _) | (_, None) => {
                             "as in `{ key = \"value\" }`, or a header `[…]` with keys under it".to_owned()
                         }
-                        (example, Some(name)) => format!("as in `{} = {example}`", name.escape_debug()),
+                        (example, Some(name)) => {
+                            let name = name.escape_debug();
+                            match text_in(noun, &node.value, example) {
+                                Some(whole) => format!("write `{name} = {whole}`"),
+                                None => format!("as in `{name} = {example}`"),
+                            }
+                        }
                     }),
                 );
                 None
@@ -338,6 +346,16 @@ impl<'d> Reader<'d> {
             return None;
         }
         let near = nearest(name, keys.clone());
+        if let (None, Some(header)) = (near, homes::header_of(name)) {
+            // The first says it for those that follow it.
+            if self.strayed.insert((path.to_owned(), header.clone())) {
+                self.faults.push(fault.help(format!(
+                    "it is a key of `{header}`: write that header above it, or move it there"
+                )));
+            }
+            self.faulty.extend(homes::table_of(&header));
+            return None;
+        }
         self.faults.push(match near {
             Some(near) => fault.help(format!("did you mean `{near}`?")),
             None => {
@@ -458,16 +476,70 @@ impl<'d> Reader<'d> {
                 if self.hurt(path, node) {
                     self.faulty.insert(path.to_owned());
                 }
-                for (name, node) in entries {
+                let stray = self.stray(path, entries, noun, inner);
+                for (name, node) in entries.iter().filter(|(name, _)| !stray.contains(&name.as_ref())) {
                     items.push((name.as_ref(), self.typed(&join(path, name), node, noun, inner)));
                 }
                 Some(Item::Entries(items))
+            }
+            (Type::Map(..), Value::List(items)) => {
+                let named = |item: &Node<'_>| match item.get("name").map(|name| &name.value) {
+                    Some(Value::Text(name)) => Some(name.escape_debug().to_string()),
+                    _ => None,
+                };
+                let first = items.first().and_then(named).unwrap_or_else(|| "…".to_owned());
+                let fault = wrong_type(name, node, kind, place());
+                self.faults.push(fault.help(format!(
+                    "write a table with its name in the header for each: `[{name}.{first}]`, without `name`"
+                )));
+                None
             }
             _ => {
                 self.faults.push(wrong_type(name, node, kind, place()));
                 None
             }
         }
+    }
+
+    /// Names under a map that are keys of a table whose header is missing: it is said once, at the first.
+    fn stray<'t>(
+        &mut self,
+        path: &str,
+        entries: &'t Entries<'_>,
+        noun: &str,
+        inner: &'static Type,
+    ) -> Vec<&'t str> {
+        // Fields of a payload may have any name.
+        if !matches!(inner, Type::Table(_) | Type::Choice(_)) {
+            return Vec::new();
+        }
+        // What stands under a header, or has keys of its own kind, is an entry with that name.
+        let is_entry = |node: &Node<'_>| match &node.value {
+            Value::Table(own) => {
+                let mut names = own.iter().map(|(name, _)| name.as_ref());
+                own.is_empty() || !node.is_inline() || names.any(|name| homes::has_key(inner, name))
+            }
+            Value::Broken => true,
+            _ => false,
+        };
+        let loose = entries.iter().filter(|(_, node)| !is_entry(node)).map(|(name, _)| name.as_ref());
+        let own = |name: &&str| homes::has_key(inner, name) || homes::header_of(name).is_some();
+        let stray: Vec<&str> = loose.filter(own).collect();
+        let Some(first) = stray.first() else { return stray };
+        // Its own kind without a name, or what comes after it.
+        let header = match stray.iter().all(|name| homes::has_key(inner, name)) {
+            true => Some(format!("[{path}.…]")),
+            false => stray.iter().find_map(|name| homes::header_of(name)),
+        };
+        let header = header.unwrap_or_default();
+        let message = format!("`{}` stands where a {noun} with its name belongs", first.escape_debug());
+        let label = format!("`{header}` is missing above");
+        self.faults.push(
+            Fault::error(codes::UNKNOWN_KEY, message, Place::key(join(path, first)), label)
+                .help(format!("write the header `{header}`, with a name, above this line")),
+        );
+        self.faulty.extend(homes::table_of(&header));
+        stray
     }
 
     fn keep<'t>(&mut self, read: Result<Item<'t>, Fault>) -> Option<Item<'t>> {
@@ -524,7 +596,9 @@ impl<'d> Reader<'d> {
         }
         if matches!(choice.by, By::Presence) {
             self.faulty.insert(path.to_owned());
-            if !self.hurt(path, node) {
+            // What is written instead says it as well.
+            let habit = |name: &&str| habits::key(choice.variants[0].table.noun, name).is_some();
+            if !self.hurt(path, node) && !names.iter().any(habit) {
                 let selectors = selectors.map(|name| format!("`{name}`")).collect::<Vec<_>>();
                 let message = format!("neither {} is given", selectors.join(" nor "));
                 let label = format!("{} belongs here", selectors.join(" or "));
@@ -581,9 +655,9 @@ fn not_a_word(name: &str, text: &str, words: &'static [Word], known: Option<&Wor
 
 fn wrong_type(name: &str, node: &Node<'_>, kind: &Type, place: Place) -> Fault {
     let code = match (kind, &node.value) {
-        (Type::Duration, Value::Integer(_) | Value::Float) => codes::BAD_DURATION,
-        (Type::Size, Value::Integer(_) | Value::Float) => codes::BAD_SIZE,
-        (Type::Percent, Value::Integer(_) | Value::Float) => codes::BAD_PERCENT,
+        (Type::Duration, Value::Integer(_) | Value::Float(_)) => codes::BAD_DURATION,
+        (Type::Size, Value::Integer(_) | Value::Float(_)) => codes::BAD_SIZE,
+        (Type::Percent, Value::Integer(_) | Value::Float(_)) => codes::BAD_PERCENT,
         _ => codes::WRONG_TYPE,
     };
     let message = format!("`{}` must be {}, not {}", name.escape_debug(), kind.name(), node.type_name());
@@ -593,6 +667,32 @@ fn wrong_type(name: &str, node: &Node<'_>, kind: &Type, place: Place) -> Fault {
     };
     let fault = Fault::error(code, message, place, label);
     match (kind, &node.value) {
+        (Type::Duration, Value::Float(seconds)) if quantity::of_seconds(*seconds).is_some() => {
+            let time = quantity::of_seconds(*seconds).unwrap_or_default();
+            fault.help(format!("write \"{time}\" if seconds are meant"))
+        }
+        // Nobody means pages of KiB by 65536.
+        (Type::Size, Value::Integer(Some(number @ 4096..))) if u64::try_from(*number).is_ok() => {
+            let size = Size::from_bytes(u64::try_from(*number).unwrap_or(u64::MAX));
+            fault.help(format!("write \"{size}\" if bytes are meant"))
+        }
+        (Type::List(Type::Integer { .. }), Value::Integer(Some(number))) => {
+            fault.help(format!("write [{number}]"))
+        }
+        (Type::List(Type::Integer { .. }), Value::Text(text)) if quantity::range(text).is_some() => {
+            let numbers: Vec<String> =
+                quantity::range(text).into_iter().flatten().map(|number| number.to_string()).collect();
+            fault.help(format!("write [{}]", numbers.join(", ")))
+        }
+        (
+            Type::Integer { .. } | Type::Ruled { .. } | Type::Auto(Type::Integer { .. } | Type::Ruled { .. }),
+            Value::Text(text),
+        ) if text.trim().parse::<i64>().is_ok() => {
+            fault.help(format!("write {} without quotes", text.trim()))
+        }
+        (Type::Auto(Type::Ruled { min, max }), _) if name == "priority" => {
+            fault.help(format!("use {min} to {max}, larger = more urgent, or \"auto\""))
+        }
         (Type::Duration, Value::Integer(Some(number @ 0..))) => {
             fault.help(format!("write \"{number}ms\" if milliseconds are meant"))
         }
@@ -603,6 +703,18 @@ fn wrong_type(name: &str, node: &Node<'_>, kind: &Type, place: Place) -> Fault {
         (Type::Auto(inner), _) => fault.help(format!("as in {}, or \"auto\"", inner.example())),
         _ => fault.help(format!("as in {}", kind.example())),
     }
+}
+
+/// An example of a table with the one value that was written in its place, if it goes there.
+fn text_in(noun: &str, value: &Value<'_>, example: &str) -> Option<String> {
+    let Value::Text(text) = value else { return None };
+    let (stands, fits) = match noun {
+        "periodic arrival" => ("\"8ms\"", text.parse::<Duration>().is_ok()),
+        "execution time" => ("\"1ms\"", text.parse::<Duration>().is_ok()),
+        "payload of one array" => ("\"i16\"", Scalar::ALL.iter().any(|(name, _)| name == text)),
+        _ => return None,
+    };
+    fits.then(|| example.replacen(stands, &format!("\"{text}\""), 1))
 }
 
 /// The value that a default's text stands for; `None` only for a faulty table of keys, which a test looks for.

@@ -25,7 +25,8 @@ pub(crate) enum Value<'t> {
     Text(Cow<'t, str>),
     /// `None` if it does not fit into 128 bits.
     Integer(Option<i128>),
-    Float,
+    /// As it is written.
+    Float(f64),
     Boolean,
     Datetime,
     List(Vec<Node<'t>>),
@@ -50,7 +51,9 @@ impl<'t> Node<'t> {
             DeValue::Integer(number) => {
                 Value::Integer(i128::from_str_radix(number.as_str(), number.radix()).ok())
             }
-            DeValue::Float(_) => Value::Float,
+            DeValue::Float(number) => {
+                Value::Float(number.as_str().replace('_', "").parse().unwrap_or(f64::NAN))
+            }
             DeValue::Boolean(_) => Value::Boolean,
             DeValue::Datetime(_) => Value::Datetime,
             DeValue::Array(list) => Value::List(
@@ -73,6 +76,11 @@ impl<'t> Node<'t> {
         }
     }
 
+    /// Whether a table stands behind its key: `key = { … }`. One with a header has that as its place.
+    pub(crate) fn is_inline(&self) -> bool {
+        self.span.start >= self.key.end
+    }
+
     /// Puts `over` over it: tables are joined key by key, everything else is replaced.
     pub(crate) fn overlay(&mut self, over: Self) {
         match (&mut self.value, over.value) {
@@ -93,7 +101,7 @@ impl<'t> Node<'t> {
         match self.value {
             Value::Text(_) => "a text",
             Value::Integer(_) => "a whole number",
-            Value::Float => "a number with a point",
+            Value::Float(_) => "a number with a point",
             Value::Boolean => "true or false",
             Value::Datetime => "a date or time",
             Value::List(_) => "a list",

@@ -17,7 +17,7 @@ const CASES: &[(&str, &str, &str)] = &[
     ("[tasks.a]\ndeadline = \"10ms\"", "TAUT0103", "add `arrival = { periodic = \"8ms\" }`"),
     ("[tasks.a]\ndeadline = \"10ms\"", "TAUT0103", "add `wcet = { value = \"1ms\", source = \"guess\" }`"),
     ("[tasks.a]\narrival = \"periodic\"", "TAUT0104", "as in `arrival = { periodic = \"8ms\" }`"),
-    ("[tasks.a]\nwcet = \"1ms\"", "TAUT0104", "as in `wcet = { value = \"1ms\", source = \"guess\" }`"),
+    ("[tasks.a]\nwcet = \"1ms\"", "TAUT0104", "write `wcet = { value = \"1ms\", source = \"guess\" }`"),
     ("[tasks.a]\narrival = { aperiodic = \"1ms\" }", "TAUT0102", "write `{ sporadic = \"10ms\", trigger"),
     ("[tasks.a]\ndeadline = \"-10ms\"", "TAUT0105", "a duration cannot be negative"),
     ("[payloads]\nP = { type = \"u8*16\" }", "TAUT0111", "write `type = \"u8\", len = 16`"),
@@ -43,6 +43,110 @@ fn messages_name_the_remedy() {
             of_code.filter(|message| message.contains(says) && message.contains("taut.toml:")).count();
         assert_eq!(found, 1, "{code} should say {says}:\n{shown}");
         assert!(loaded.model.is_none(), "{text}", text = source.text);
+    }
+}
+
+/// One mistake in the README's manifest: what stands there and what somebody writes instead, where it is said, and the help,
+/// by which one try suffices.
+const MISTAKES: &[(&str, &str, &str, &str)] = &[
+    // Quantities.
+    ("\"1ms\" }", "1 }", "14:24", "write \"1ms\" if milliseconds are meant"),
+    ("\"1ms\" }", "0.0015 }", "14:24", "write \"1.5ms\" if seconds are meant"),
+    ("\"1ms\" }", "\"1msec\" }", "14:24", "write \"1ms\""),
+    ("deadline = \"1ms\"", "deadline = \"1MS\"", "15:12", "write \"1ms\""),
+    ("deadline = \"1ms\"", "deadline = \"0,9ms\"", "15:12", "write \"0.9ms\""),
+    ("deadline = \"1ms\"", "deadline = 1", "15:12", "write \"1ms\" if milliseconds are meant"),
+    ("\"75us\"", "\"75µs\"", "16:18", "write \"75us\""),
+    ("\"100%\"", "100", "16:56", "write \"100%\""),
+    ("cores = [0]", "cores = [0]\nmemory = 16777216", "8:10", "write \"16MiB\" if bytes are meant"),
+    ("cores = [0]", "cores = [0]\nmemory = \"16MB\"", "8:10", "write \"16MiB\""),
+    // Numbers and lists.
+    ("cores = [0]", "cores = 0", "7:9", "write [0]"),
+    ("cores = [0]", "cores = \"0, 2-4\"", "7:9", "write [0, 2, 3, 4]"),
+    ("cores = [0]", "cores = [\"0\"]", "7:10", "write 0 without quotes"),
+    ("manifest = 1", "manifest = \"1\"", "1:12", "write 1 without quotes"),
+    ("deadline =", "core = \"0\"\ndeadline =", "15:8", "write 0 without quotes"),
+    (
+        "deadline =",
+        "priority = \"high\"\ndeadline =",
+        "15:12",
+        "use 1 to 98, larger = more urgent, or \"auto\"",
+    ),
+    ("deadline =", "priority = 100\ndeadline =", "15:12", "use 1 to 98, larger = more urgent, or \"auto\""),
+    // Tables.
+    ("{ periodic = \"1ms\" }", "\"2ms\"", "14:11", "write `arrival = { periodic = \"2ms\" }`"),
+    (
+        "{ value = \"75us\", source = \"measured\", margin = \"100%\" }",
+        "\"75us\"",
+        "16:8",
+        "write `wcet = { value = \"75us\", source = \"guess\" }`",
+    ),
+    ("{ type = \"f32\", len = 6 }", "\"f32\"", "11:12", "write `Setpoint = { type = \"f32\" }`"),
+    ("{ type = \"f32\", len = 6 }", "{ type = \"[f32; 6]\" }", "11:21", "write `type = \"f32\", len = 6`"),
+    ("{ type = \"f32\", len = 6 }", "{ type = \"float[6]\" }", "11:21", "write `type = \"f32\", len = 6`"),
+    ("\"f32\"", "\"uint8_t\"", "11:21", "did you mean `u8`?"),
+    ("{ type = \"f32\", len = 6 }", "{ size = 24 }", "11:14", "write `{ type = \"u8\", len = 24 }`"),
+    ("[tasks.control]", "[[tasks]]\nname = \"control\"", "13:1", "`[tasks.control]`, without `name`"),
+    (
+        "[channels.setpoint]",
+        "[[channels]]\nname = \"setpoint\"",
+        "20:1",
+        "`[channels.setpoint]`, without `name`",
+    ),
+    ("[tasks.control]", "[tasks]", "14:1", "write the header `[tasks.…]`, with a name, above this line"),
+    ("[tasks.control]\n", "", "13:1", "write the header `[tasks.…]`, with a name, above this line"),
+    ("[channels.setpoint]", "[channels]", "21:1", "write the header `[channels.…]`, with a name, above"),
+    ("[platform]\n", "", "6:1", "it is a key of `[platform]`: write that header above it"),
+    ("[tasks.control]", "[tasks.control]\nname = \"control\"", "14:1", "the name stands in the header"),
+    ("[clients.ui]", "[clients.ui]\npath = \"/usr/bin/ui\"", "19:1", "a process that somebody else starts"),
+    // Words and names.
+    ("\"state\"", "\"fifo\"", "21:8", "did you mean \"queue\"?"),
+    ("cores = [0]", "cores = [0]\nscheduler = \"FIFO\"", "8:13", "did you mean \"fp\"?"),
+    ("cores = [0]", "cores = [0]\nexecutor = \"linux\"", "8:12", "did you mean \"native\"?"),
+    ("to = \"control\"", "to = \"controll\"", "23:6", "did you mean `control`?"),
+    ("payload = \"S", "payload = \"s", "24:11", "did you mean `Setpoint`?"),
+    ("payload =", "paylod =", "24:1", "did you mean `payload`?"),
+    (
+        "{ periodic = \"1ms\" }",
+        "{ sporadic = \"1ms\", trigger = \"moves\" }",
+        "14:41",
+        "define it: `[channels.moves]` with `kind = \"queue\"`",
+    ),
+    // What does not fit.
+    (
+        "deadline = \"1ms\"",
+        "deadline = \"2ms\"",
+        "15:12",
+        "use at most \"1ms\", or `on-overrun = \"run-on\"`",
+    ),
+    ("\"75us\"", "\"750us\"", "16:18", "at most 500us fits"),
+    ("\"100%\"", "\"1500%\"", "16:18", "at most 62us fits"),
+    ("deadline = \"1ms\"", "deadline = \"1ms\"\ndeadline = \"2ms\"", "16:1", "remove one of them"),
+    ("housekeeping = [1]", "housekeeping = [0]", "8:17", "remove it from one of the two lists"),
+];
+
+/// The README's first manifest.
+fn of_the_readme() -> String {
+    let page = include_str!("../../../README.md");
+    let (_, rest) = page.split_once("```toml\n").expect("a manifest");
+    rest.split_once("```").expect("its end").0.to_owned()
+}
+
+#[test]
+fn a_mistake_in_the_readmes_manifest_is_one_message() {
+    let whole = of_the_readme();
+    for (right, wrong, at, help) in MISTAKES {
+        assert!(whole.contains(right), "{right}");
+        let source = Source { name: "taut.toml".to_owned(), text: whole.replacen(right, wrong, 1) };
+        let loaded = load(&source, &[]);
+        let shown = render(&loaded.diagnostics, &[&source], false, 200);
+        assert!(loaded.model.is_none(), "{wrong}\n{shown}");
+        let found: Vec<&str> = shown.split("\n\n").filter(|message| message.contains("error[")).collect();
+        let says = |message: &&str| {
+            message.contains(&format!("taut.toml:{at}\n"))
+                && message.lines().any(|line| line.contains("= help: ") && line.contains(help))
+        };
+        assert!(found.len() == 1 && found.iter().all(says), "{wrong} should say at {at}: {help}\n{shown}");
     }
 }
 

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use super::channels::Link;
 use super::faults::Faults;
 use crate::{
-    ChannelId, ClassDraft, ClientId, Draft, Fault, Party, Place, ResourceId, ServiceId, TaskDraft, TaskId,
-    codes, nearest,
+    ChannelId, ClassDraft, ClientId, Draft, Fault, Kind, Party, Place, ResourceId, ServiceId, TaskDraft,
+    TaskId, codes, nearest,
 };
 
 /// Who has which name; the first of duplicates.
@@ -27,6 +27,8 @@ pub(super) struct Names<'d> {
 pub(super) enum Want {
     Party,
     Channel,
+    /// A channel that releases who reads it.
+    Queue,
     Service,
     Resource,
     Server,
@@ -102,7 +104,10 @@ impl<'d> Names<'d> {
         let known = self.known(want);
         match nearest(name, known.iter().copied()) {
             Some(near) => fault.help(format!("did you mean `{near}`?")),
-            None if known.is_empty() => fault.help(format!("define it: `[{}.{name}]`", want.tables()[0])),
+            None if known.is_empty() => {
+                let with = if want == Want::Queue { " with `kind = \"queue\"`" } else { "" };
+                fault.help(format!("define it: `[{}.{name}]`{with}", want.tables()[0]))
+            }
             None => {
                 let mut list = known.iter().take(8).map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
                 if known.len() > 8 {
@@ -118,6 +123,10 @@ impl<'d> Names<'d> {
         match want {
             Want::Party => tasks.chain(self.draft.clients.iter().map(|c| c.name.as_str())).collect(),
             Want::Channel => self.draft.channels.iter().map(|c| c.name.as_str()).collect(),
+            Want::Queue => {
+                let queues = self.draft.channels.iter().filter(|c| c.kind == Kind::Queue);
+                queues.map(|c| c.name.as_str()).collect()
+            }
             Want::Service => self.draft.services.iter().map(|s| s.name.as_str()).collect(),
             Want::Resource => self.draft.resources.iter().map(|r| r.name.as_str()).collect(),
             Want::Server => self.draft.servers.iter().map(|s| s.name.as_str()).collect(),
@@ -288,7 +297,7 @@ impl Want {
     fn noun(self) -> &'static str {
         match self {
             Self::Party => "task or client",
-            Self::Channel => "channel",
+            Self::Channel | Self::Queue => "channel",
             Self::Service => "service",
             Self::Resource => "resource",
             Self::Server => "server",
@@ -299,7 +308,7 @@ impl Want {
     fn tables(self) -> &'static [&'static str] {
         match self {
             Self::Party => &["tasks", "clients"],
-            Self::Channel => &["channels"],
+            Self::Channel | Self::Queue => &["channels"],
             Self::Service => &["services"],
             Self::Resource => &["resources"],
             Self::Server => &["servers"],

@@ -16,7 +16,7 @@ pub(super) fn check(draft: &Draft, names: &Names<'_>, links: &[Link], faults: &m
         let ArrivalDraft::Sporadic { trigger, .. } = &real_time.arrival else { continue };
         let place = Place::value(format!("tasks.{}.arrival.trigger", task.name));
         let Some(channel) = names.channel(trigger) else {
-            names.dangling(Want::Channel, trigger, place, faults);
+            names.dangling(Want::Queue, trigger, place, faults);
             continue;
         };
         let (channel, link) = (&draft.channels[channel.index()], &links[channel.index()]);

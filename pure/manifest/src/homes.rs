@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Which table a key belongs to, for keys that stand in another one: most often, a header is missing.
+
+use crate::keys::ROOT;
+use crate::spec::{Table, Type};
+
+/// The tables of a type, of a choice all.
+fn tables(kind: &'static Type) -> Vec<&'static Table> {
+    match kind {
+        Type::Table(table) | Type::Nested(table) => vec![table],
+        Type::Choice(choice) => choice.variants.iter().map(|variant| variant.table).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Whether tables of a type have such a key.
+pub(crate) fn has_key(kind: &'static Type, name: &str) -> bool {
+    tables(kind).iter().any(|table| table.keys.iter().any(|key| key.name == name))
+}
+
+/// The header of the only table of a manifest that has such a key; none if there are several, or none.
+pub(crate) fn header_of(name: &str) -> Option<String> {
+    let mut headers = ROOT.keys.iter().filter_map(|key| {
+        let (inner, header): (&'static Type, _) = match &key.kind {
+            Type::Map(_, inner) => (inner, format!("[{}.…]", key.name)),
+            Type::List(inner) => (inner, format!("[[{}]]", key.name)),
+            kind => (kind, format!("[{}]", key.name)),
+        };
+        has_key(inner, name).then_some(header)
+    });
+    let only = headers.next()?;
+    headers.next().is_none().then_some(only)
+}
+
+/// The key of the manifest that a header begins with.
+pub(crate) fn table_of(header: &str) -> Option<String> {
+    let name = header.trim_matches(['[', ']']).split('.').next()?;
+    (!name.is_empty()).then(|| name.to_owned())
+}
