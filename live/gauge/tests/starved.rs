@@ -16,6 +16,9 @@ const MORE: Duration = Duration::from_secs(3);
 /// threads.
 const SHORT: usize = 10_000;
 
+/// Of a CPU, beside another one.
+type Measure = fn(u16, u16) -> Result<Spread, Refused>;
+
 #[test]
 fn measurements_end_where_others_keep_the_cpu() {
     let online = thread::online_cpus();
@@ -44,7 +47,7 @@ fn measurements_end_where_others_keep_the_cpu() {
             return;
         }
         let begin = Instant::now();
-        let ways: [(&str, fn(u16, u16) -> Result<Spread, Refused>); 5] = [
+        let ways: [(&str, Measure); 5] = [
             ("releases", |cpu, _| releases(cpu, 200)),
             ("beside calls", |cpu, _| releases_beside_calls(cpu, 200)),
             ("switches", |cpu, _| switches(cpu, SHORT)),
