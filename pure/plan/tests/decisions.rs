@@ -52,17 +52,17 @@ fn all_that_serve() {
     assert_eq!(
         why(&sharing([0, 0, 0]), &Wish::default()),
         "map: writer -> near, far
-SRP: state of real-time tasks on one core, under a ceiling: who has it is preempted by nobody who wants it; one copy, held for 4us
+SRP: state of real-time tasks on one core, under a ceiling: who has it is preempted by nobody who wants it; one copy, held for 4.00 µs
 
-  mechanism      bytes  writer  reader
-  SRP             4096    +2us    +2us  taken
-  Improved Chen  12672    +0ns    +0ns  would do
-  NBW            16512    +0ns    +0ns  would do
-  Presence       16640    +0ns    +0ns  would do
-  Chen           16768    +0ns    +0ns  would do
-  Peterson       17024    +8us    +4us  would do
-  Hybrid         17024    +0ns    +0ns  would do
-  Double Buffer  24960    +0ns    +0ns  would do
+  mechanism      bytes    writer    reader
+  SRP             4096  +2.00 µs  +2.00 µs  taken
+  Improved Chen  12672     +0 ns     +0 ns  would do
+  NBW            16512     +0 ns     +0 ns  would do
+  Presence       16640     +0 ns     +0 ns  would do
+  Chen           16768     +0 ns     +0 ns  would do
+  Peterson       17024  +8.00 µs  +4.00 µs  would do
+  Hybrid         17024     +0 ns     +0 ns  would do
+  Double Buffer  24960     +0 ns     +0 ns  would do
 "
     );
     // Three are sent and two taken by a job: each takes the lock, or copies what is copied again.
@@ -72,15 +72,15 @@ SRP: state of real-time tasks on one core, under a ceiling: who has it is preemp
     assert_eq!(
         rows(&several, &pin),
         [
-            "MSRP 4224 +6us +4us would do",
-            "MPCP 4352 +6us +4us `writer` would take 4241.884us, due in 4ms",
-            "Presence 16640 +0ns +0ns would do",
-            "Chen 16768 +0ns +0ns taken, since it is pinned",
-            "Improved Chen 16768 +0ns +0ns would do",
-            "Peterson 17024 +24us +8us would do",
-            "Hybrid 17024 +0ns +0ns would do",
-            "NBW 20608 +0ns +0ns would do",
-            "Double Buffer 24960 +0ns +0ns would do",
+            "MSRP 4224 +6.00 µs +4.00 µs would do",
+            "MPCP 4352 +6.00 µs +4.00 µs `writer` would take 4.24 ms, due in 4ms",
+            "Presence 16640 +0 ns +0 ns would do",
+            "Chen 16768 +0 ns +0 ns taken, since it is pinned",
+            "Improved Chen 16768 +0 ns +0 ns would do",
+            "Peterson 17024 +24.0 µs +8.00 µs would do",
+            "Hybrid 17024 +0 ns +0 ns would do",
+            "NBW 20608 +0 ns +0 ns would do",
+            "Double Buffer 24960 +0 ns +0 ns would do",
         ]
     );
     let choice = plan(&several).plan.channels[0].choice.clone().expect("a choice");
@@ -94,24 +94,24 @@ SRP: state of real-time tasks on one core, under a ceiling: who has it is preemp
 fn told_by_aim() {
     let draft = sharing([0, 0, 1]);
     for (aim, taken, msrp, peterson) in [
-        (Aim::Memory, "Improved Chen 12672 +0ns +0ns would do", "taken", "would do"),
+        (Aim::Memory, "Improved Chen 12672 +0 ns +0 ns would do", "taken", "would do"),
         (
             Aim::Response,
-            "Improved Chen 12672 +0ns +0ns taken; responses are 42.6 % of deadlines in all",
+            "Improved Chen 12672 +0 ns +0 ns taken; responses are 42.6 % of deadlines in all",
             "would do; responses are 54.4 % of deadlines in all",
             "would do; responses are 43.1 % of deadlines in all",
         ),
         (
             Aim::Slack,
-            "Improved Chen 12672 +0ns +0ns taken; 76.6 % slack at least",
+            "Improved Chen 12672 +0 ns +0 ns taken; 76.6 % slack at least",
             "would do; 71.8 % slack at least",
             "would do; 76.3 % slack at least",
         ),
     ] {
         let rows = rows(&draft, &minimising(aim));
-        assert_eq!(rows[0], format!("MSRP 4224 +2us +2us {msrp}"));
+        assert_eq!(rows[0], format!("MSRP 4224 +2.00 µs +2.00 µs {msrp}"));
         assert_eq!(rows[2], taken);
-        assert_eq!(rows[6], format!("Peterson 17024 +8us +4us {peterson}"));
+        assert_eq!(rows[6], format!("Peterson 17024 +8.00 µs +4.00 µs {peterson}"));
     }
 }
 
@@ -132,19 +132,19 @@ fn in_the_way_of_a_lock() {
     let late = of(|draft| task(draft, "near").deadline = time("700us"));
     let due = |at: &str| format!("`near` would take {at}, due in 700us");
     let long = of(|draft| draft.platform.overheads.copy = time("200us"));
-    let copying = "copying takes `writer` 800us, by `overheads.copy`, and it executes for 500us";
+    let copying = "copying takes `writer` 800 µs, by `overheads.copy`, and it executes for 500us";
     for (draft, msrp, mpcp, shown) in [
         (auto, more.to_owned(), more.to_owned(), "would do; "),
         (native, linux.into(), linux.into(), ""),
         (guess, guessed.into(), guessed.into(), ""),
-        (late, due("889.112us"), due("1658.177us"), ""),
+        (late, due("889 µs"), due("1.65 ms"), ""),
         (long, copying.into(), copying.into(), ""),
     ] {
         let rows = rows(&draft, &Wish::default());
         let row = |name: &str| rows.iter().find(|row| row.starts_with(name)).expect("it serves").clone();
-        assert!(row("MSRP").ends_with(&format!("+2us +2us {shown}{msrp}")), "{rows:?}");
-        assert!(row("MPCP").ends_with(&format!("+2us +2us {shown}{mpcp}")), "{rows:?}");
-        assert_eq!(row("Improved Chen"), "Improved Chen 12672 +0ns +0ns taken");
+        assert!(row("MSRP").ends_with(&format!("+2.00 µs +2.00 µs {shown}{msrp}")), "{rows:?}");
+        assert!(row("MPCP").ends_with(&format!("+2.00 µs +2.00 µs {shown}{mpcp}")), "{rows:?}");
+        assert_eq!(row("Improved Chen"), "Improved Chen 12672 +0 ns +0 ns taken");
         // The same stands in the plan.
         let choice = plan(&draft).plan.channels[0].choice.clone().expect("a choice");
         let cheaper: Vec<_> =
@@ -188,8 +188,8 @@ fn not_proven_as_it_is() {
     for (draft, now, chen) in [
         (
             with("1ms", None, "64MiB"),
-            "chain `c` would take 5697.84us, 1ms allowed",
-            "chain `c` would take 5.28ms, 1ms allowed",
+            "chain `c` would take 5.70 ms, 1ms allowed",
+            "chain `c` would take 5.28 ms, 1ms allowed",
         ),
         (
             with("1s", Some("2ms"), "64MiB"),
@@ -201,8 +201,8 @@ fn not_proven_as_it_is() {
         let text = why(&draft, &Wish::default());
         assert_eq!(text.lines().nth(2), Some(&*format!("NOT PROVEN as it is: {now}")));
         let rows = rows(&draft, &Wish::default());
-        assert_eq!(rows[0], "MSRP 4224 +2us +2us taken");
-        assert_eq!(rows[5], format!("Chen 16768 +0ns +0ns {chen}"));
+        assert_eq!(rows[0], "MSRP 4224 +2.00 µs +2.00 µs taken");
+        assert_eq!(rows[5], format!("Chen 16768 +0 ns +0 ns {chen}"));
     }
     let kept = with("5280us", Some("1s"), "64MiB");
     assert!(rows(&kept, &Wish::default())[2].ends_with("taken"), "only without a lock is it within 5.28 ms");
