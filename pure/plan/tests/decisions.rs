@@ -305,3 +305,18 @@ fn pinned_locks_that_do_not_fit_together() {
         }
     }
 }
+
+/// A copy that takes longer than times go is not left out of the proof: with each copy again that a mechanism makes, and with a lock.
+#[test]
+fn copies_beyond_all_times() {
+    for mechanism in [Mechanism::Peterson, Mechanism::Chen, Mechanism::Msrp] {
+        let mut draft = sharing([0, 0, 1]);
+        draft.platform.overheads.copy = time("2000000h");
+        draft.channels[0].mechanism = Some(mechanism);
+        let planned = plan(&draft);
+        assert!(!planned.plan.proven, "{mechanism:?}: {}", shown(&planned.faults));
+    }
+    let mut draft = sharing([0, 0, 1]);
+    draft.platform.overheads.copy = time("2000000h");
+    assert!(plan(&draft).plan.proven, "what copies once is in what its parties take");
+}

@@ -110,8 +110,8 @@ fn follow(draft: &Draft, fault: &Fault) -> Option<Followed> {
         (codes::WCET_OVER_DEADLINE, ["tasks", name, "wcet", "value"]) => {
             let most: Duration = figure(help, "at most ", " fits, before")?;
             let with = |draft: &mut Draft, past: bool| {
-                drafts::task(draft, name).wcet.value =
-                    most.checked_add(Duration::from_ns(past.into())).expect("small");
+                let more = if past { unit(most) } else { Duration::ZERO };
+                drafts::task(draft, name).wcet.value = most.checked_add(more).expect("small");
             };
             ("wcet of the rules", step(&with))
         }
@@ -147,7 +147,7 @@ fn deadline(draft: &Draft, fault: &Fault, help: &str, late: &str) -> Vec<Followe
     let mut way = |what, most: Option<Duration>, set: &dyn Fn(&mut Draft, Duration)| {
         let Some(most) = most else { return };
         // Figures are in whole microseconds where they are longer than one.
-        let unit = if most < Duration::from_us(1) { Duration::from_ns(1) } else { Duration::from_us(1) };
+        let unit = unit(most);
         let (mut with, mut past) = (draft.clone(), draft.clone());
         set(&mut with, most);
         set(&mut past, most.checked_add(unit).expect("small"));
@@ -169,6 +169,11 @@ fn deadline(draft: &Draft, fault: &Fault, help: &str, late: &str) -> Vec<Followe
         ways.push(Followed { what: "core", with, past: None });
     }
     ways
+}
+
+/// Execution times are advised in whole us, those below one in ns.
+fn unit(most: Duration) -> Duration {
+    if most < Duration::from_us(1) { Duration::from_ns(1) } else { Duration::from_us(1) }
 }
 
 /// All that a fault's help says with a figure, each alone.

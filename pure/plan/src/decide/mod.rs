@@ -21,12 +21,15 @@ mod state;
 mod together;
 mod why;
 
-use taut_model::{Aim, ChannelId, Decisions, Fault, Kind, Mechanism, Model, Scheduler};
+use taut_model::{Aim, ChannelId, Decisions, Fault, Kind, Mechanism, Model, Place, Scheduler, codes};
 
 use crate::proof::{Effort, Proof};
 use crate::{DecisionPlan, buffers, flow, waits};
 pub(crate) use why::choice;
 pub use why::why_channel;
+
+/// Why nothing is known of what is copied more than once.
+const COPIES_OVERFLOW: &str = "its copies would take longer than 584 years, which is as far as times go";
 
 /// An application with all mechanisms decided.
 pub(crate) struct Decided {
@@ -62,11 +65,17 @@ pub(crate) fn decide(open: Model, aim: Aim, faults: &mut Vec<Fault>) -> Decided 
             open = open.with_any(id);
         }
     }
-    // Each alone fits; together their parties may copy for longer than they execute. Nothing is proven with fewer locks than there are.
+    // Each alone fits; together their parties may copy for longer than they execute, or than numbers go. Nothing is proven with
+    // less than what there is.
     for id in open.channel_ids().collect::<Vec<_>>().into_iter().rev() {
-        let locked = open.channel(id).mechanism.is_some_and(|pinned| pinned.locking().is_some());
-        if locked && open.decided(&decisions).is_none() {
-            let why = "with the locks of other channels its parties would copy for longer than they execute";
+        let Some(pinned) = open.channel(id).mechanism else { continue };
+        if open.decided(&decisions).is_none() {
+            let why = match pinned.locking() {
+                Some(_) => {
+                    "with the locks of other channels its parties would copy for longer than they execute"
+                }
+                None => COPIES_OVERFLOW,
+            };
             faults.push(state::refused(&open, id, why));
             open = open.with_any(id);
         }
@@ -103,6 +112,11 @@ pub(crate) fn decide(open: Model, aim: Aim, faults: &mut Vec<Fault>) -> Decided 
         let smallest = aim == Aim::Memory && edf && candidates.iter().all(smallest);
         let states = u32::try_from(candidates.len()).unwrap_or(u32::MAX);
         decision = Some(DecisionPlan { states, minimised: aim, best: smallest || best == Some(true) });
+    }
+    if open.decided(&decisions).is_none() {
+        let place = Place::value("platform.overheads.copy");
+        let message = "what copies of states take is not shown";
+        faults.push(Fault::error(codes::NOT_SHOWN, message, place, COPIES_OVERFLOW));
     }
     let model = waits::settle(&undecided(&decisions, &open)).into_owned();
     Decided { model, open, decisions, decision }
