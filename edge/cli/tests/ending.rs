@@ -27,8 +27,13 @@ const STUBBORN: &str =
     "trap '' TERM INT HUP\necho ready > ready\ni=0\nwhile [ $i -lt 200 ]; do sleep 0.1; i=$((i+1)); done";
 
 fn taut(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_taut"));
-    command.arg("run").arg(".").args(arguments).current_dir(folder).env("NO_COLOR", "1");
+    // SIGHUP is as it is by itself, also where whoever runs the tests ignores it, as `nohup` does.
+    let mut command = Command::new("env");
+    command
+        .args(["--default-signal=HUP", env!("CARGO_BIN_EXE_taut"), "run", "."])
+        .args(arguments)
+        .current_dir(folder)
+        .env("NO_COLOR", "1");
     command.stdout(Stdio::null()).stderr(Stdio::piped());
     command
 }
