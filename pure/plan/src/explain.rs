@@ -38,7 +38,6 @@ pub fn explain_task(plan: &Plan, name: &str) -> Option<String> {
         priority => format!("priority {priority}"),
     };
     let mut text = format!("{name}: CPU {cpu}, {place}, {arrival}\n");
-    let (limit, deadline) = (deadline, deadline.rounded());
     let _ = match response {
         Some(response) => {
             writeln!(text, "responds within {}, deadline {deadline}", response.rounded())
@@ -53,7 +52,7 @@ pub fn explain_task(plan: &Plan, name: &str) -> Option<String> {
         });
         let (label, sum) = match response {
             Some(_) => ("bound", sum.rounded()),
-            None => ("at least", sum.rounded_above(*limit)),
+            None => ("at least", sum.rounded_above(*deadline)),
         };
         let from = String::from("arrival to completion");
         text.push('\n');
@@ -100,7 +99,7 @@ fn row(term: &Term) -> [String; 3] {
 /// How the latency of a chain is made up, and its reaction where that is asked; `None` if there is no such chain.
 pub fn explain_chain(plan: &Plan, name: &str) -> Option<String> {
     let chain = plan.chains.iter().find(|chain| chain.name == name)?;
-    let allowed = chain.max_latency.rounded();
+    let allowed = chain.max_latency;
     let Some(latency) = chain.latency else {
         return Some(format!("{name}: NOT PROVEN, at most {allowed} allowed\n"));
     };
@@ -115,7 +114,7 @@ pub fn explain_chain(plan: &Plan, name: &str) -> Option<String> {
         text += &match chain.reaction {
             Some(reaction) => {
                 let verdict = if reaction <= limit { "" } else { "NOT KEPT: " };
-                let (reaction, limit) = (reaction.rounded(), limit.rounded());
+                let reaction = reaction.rounded();
                 let rows: Vec<_> = chain.reaction_path.iter().map(cells).collect();
                 let sum = ["bound".into(), "event to completion".into(), reaction.clone()];
                 format!(
@@ -123,7 +122,7 @@ pub fn explain_chain(plan: &Plan, name: &str) -> Option<String> {
                     table(&rows, &sum)
                 )
             }
-            None => format!("\nreaction NOT PROVEN, at most {} allowed\n", limit.rounded()),
+            None => format!("\nreaction NOT PROVEN, at most {limit} allowed\n"),
         };
     }
     Some(text)

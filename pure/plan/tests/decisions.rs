@@ -319,4 +319,13 @@ fn copies_beyond_all_times() {
     let mut draft = sharing([0, 0, 1]);
     draft.platform.overheads.copy = time("2000000h");
     assert!(plan(&draft).plan.proven, "what copies once is in what its parties take");
+    // Who is refused is who does not fit, not who stands behind it.
+    draft.channels[0].mechanism = Some(Mechanism::Peterson);
+    draft.channels.push(state("log", "far", "near", "Small"));
+    draft.channels[1].mechanism = Some(Mechanism::Chen);
+    draft.payloads.push(payload("Small", &[("", Scalar::U64, 8)]));
+    let planned = plan(&draft);
+    assert!(shown(&planned.faults).starts_with("TAUT0411: Peterson does not fit channel `map`"));
+    assert_eq!(planned.faults.len(), 1, "{}", shown(&planned.faults));
+    assert_eq!(planned.plan.channels[1].mechanism, Mechanism::Chen);
 }

@@ -66,11 +66,15 @@ pub(crate) fn decide(open: Model, aim: Aim, faults: &mut Vec<Fault>) -> Decided 
         }
     }
     // Each alone fits; together their parties may copy for longer than they execute, or than numbers go. Nothing is proven with
-    // less than what there is.
-    for id in open.channel_ids().collect::<Vec<_>>().into_iter().rev() {
-        let Some(pinned) = open.channel(id).mechanism else { continue };
-        if open.decided(&decisions).is_none() {
-            let why = match pinned.locking() {
+    // less than what there is: one after the other is added, and what does not fit those before is refused.
+    if open.decided(&decisions).is_none() {
+        let pinned: Vec<_> = open.channel_ids().filter(|id| open.channel(*id).mechanism.is_some()).collect();
+        for (at, &id) in pinned.iter().enumerate() {
+            let so_far = pinned[at + 1..].iter().fold(open.clone(), |open, later| open.with_any(*later));
+            if so_far.decided(&decisions).is_some() {
+                continue;
+            }
+            let why = match open.channel(id).mechanism.and_then(Mechanism::locking) {
                 Some(_) => {
                     "with the locks of other channels its parties would copy for longer than they execute"
                 }
@@ -113,11 +117,12 @@ pub(crate) fn decide(open: Model, aim: Aim, faults: &mut Vec<Fault>) -> Decided 
         let states = u32::try_from(candidates.len()).unwrap_or(u32::MAX);
         decision = Some(DecisionPlan { states, minimised: aim, best: smallest || best == Some(true) });
     }
-    if open.decided(&decisions).is_none() {
+    let model = open.decided(&decisions).unwrap_or_else(|| {
         let place = Place::value("platform.overheads.copy");
         let message = "what copies of states take is not shown";
         faults.push(Fault::error(codes::NOT_SHOWN, message, place, COPIES_OVERFLOW));
-    }
-    let model = waits::settle(&undecided(&decisions, &open)).into_owned();
+        open.clone()
+    });
+    let model = waits::settle(&model).into_owned();
     Decided { model, open, decisions, decision }
 }
