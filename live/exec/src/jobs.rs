@@ -269,7 +269,7 @@ mod tests {
 
     /// Against a queue of all of them, with gaps.
     #[test]
-    #[cfg_attr(miri, ignore = "it does not end in 75 s; nothing in it is unsafe")]
+    #[cfg_attr(miri, ignore = "about a minute: `cargo xtask miri` runs it")]
     fn a_backlog_is_a_queue_with_a_limit() {
         let periodic = Release::Periodic { period: Duration::from_ns(10), offset: Duration::ZERO };
         for (release, limit) in

@@ -157,7 +157,6 @@ mod tests {
     /// Others have the core for as long as a server's job could run. The server is not charged, until there were as many looks
     /// as a job has; then it is, and its budget ends.
     #[test]
-    #[cfg_attr(miri, ignore = "calls clock_gettime for the time of another thread")]
     fn looks_at_a_server_end() {
         let (budget, period) = (Duration::from_ms(20), Duration::from_ms(1_000));
         let server = ServerSetup::new("s", Refill::Deferrable, budget, period);

@@ -101,7 +101,7 @@ fn admit(wanted: Wanted, rule: Rule, overrun: Overrun, seed: u64) {
 
 /// Under floors, what waits is due by its release: who locks meanwhile must heed it, or both would have the resource.
 #[test]
-#[cfg_attr(miri, ignore = "it does not end in 75 s")]
+#[cfg_attr(miri, ignore = "it does not end in 90 s")]
 fn releases_wait_until_they_are_admitted() {
     let _alone = alone();
     for wanted in postures() {

@@ -231,7 +231,7 @@ fn used_up_inside(wanted: Wanted, policy: Overrun) -> Option<(crate::Outcome, Ve
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "it does not end in 75 s")]
+#[cfg_attr(miri, ignore = "it does not end in 90 s")]
 fn budgets_are_enforced_as_asked_for() {
     let _alone = alone();
     for wanted in postures() {
@@ -254,7 +254,7 @@ fn budgets_are_enforced_as_asked_for() {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "it does not end in 75 s")]
+#[cfg_attr(miri, ignore = "it does not end in 90 s")]
 fn overruns_are_treated_as_asked_for() {
     let _alone = alone();
     for wanted in postures() {
@@ -376,7 +376,7 @@ impl Work for Taker<'_> {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "it does not end in 75 s")]
+#[cfg_attr(miri, ignore = "it does not end in 90 s")]
 fn a_bell_releases_jobs() {
     const NUMBERS: u64 = 200;
     let _alone = alone();

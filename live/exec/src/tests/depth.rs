@@ -69,7 +69,7 @@ fn many(rule: Rule, wanted: Wanted) -> u64 {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "it does not end in 75 s")]
+#[cfg_attr(miri, ignore = "about a minute: `cargo xtask miri` runs it")]
 fn two_hundred_tasks_on_ten_levels() {
     let _alone = alone();
     for wanted in postures() {

@@ -15,7 +15,7 @@ use crate::rule::Attributes;
 use crate::{Job, Level, Release, Rule, Setup, TaskSetup, Wanted};
 
 #[test]
-#[cfg_attr(miri, ignore = "it does not end in 75 s")]
+#[cfg_attr(miri, ignore = "it does not end in 90 s")]
 fn late_releases_break_no_lock() {
     let _alone = alone();
     for wanted in postures() {
@@ -77,7 +77,7 @@ fn looks(rule: Rule, release: Release) -> usize {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "it does not end in 75 s")]
+#[cfg_attr(miri, ignore = "about a minute: `cargo xtask miri` runs it")]
 fn looks_are_recorded_where_floors_count_from_them() {
     let _alone = alone();
     let timed = Release::Periodic { period: Duration::from_ms(1000), offset: Duration::ZERO };

@@ -145,7 +145,7 @@ fn is_replayed(refill: Refill, budget: Duration, records: &[Record]) -> bool {
 const REFILLS: [Refill; 3] = [Refill::Polling, Refill::Deferrable, Refill::Sporadic];
 
 #[test]
-#[cfg_attr(miri, ignore = "it does not end in 75 s")]
+#[cfg_attr(miri, ignore = "it does not end in 90 s")]
 fn threads_run_in_their_servers() {
     let _alone = alone();
     for wanted in postures() {

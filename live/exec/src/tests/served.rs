@@ -195,7 +195,7 @@ struct Seen {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "it does not end in 75 s")]
+#[cfg_attr(miri, ignore = "it does not end in 90 s")]
 fn servers_and_budgets_run_as_simulated() {
     let _alone = alone();
     for wanted in postures() {
@@ -234,7 +234,7 @@ fn servers_and_budgets_run_as_simulated() {
 
 /// A server that got more than its budget is not what is simulated.
 #[test]
-#[cfg_attr(miri, ignore = "it does not end in 75 s")]
+#[cfg_attr(miri, ignore = "it does not end in 90 s")]
 fn another_budget_is_found() {
     let _alone = alone();
     let mut found = 0;
