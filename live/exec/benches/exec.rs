@@ -4,7 +4,7 @@
 //! What the executor costs, in one run: `cargo bench -p taut-exec --bench exec`. Needs the privilege for SCHED_FIFO.
 //!
 //! Each row names the two events between which it measures. `--quick` takes a tenth of the samples; `locks`, `ready`,
-//! `releases` and `switches` name parts. `calls` measures nothing: it is for `strace`, between looks at the thread's clock.
+//! `releases` and `switches` name parts. `calls` counts the locks in which a job makes a system call.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints, and may fail")]
 
 use std::hint::black_box;
@@ -12,6 +12,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use taut_exec::{Job, Release, Resource, Rule, Setup, TaskId, TaskSetup, Wanted};
+use taut_sys::usage::thread_usage;
 use taut_sys::{clock, machine, thread};
 use taut_time::Duration;
 
@@ -247,25 +248,115 @@ fn completions(count: usize) -> Vec<f64> {
     baton.costs()
 }
 
-const TRACED: u32 = 1_000_000;
+const COUNTED: u32 = 1_000_000;
 
-/// Between two looks at the thread's clock, which are system calls: locks that nobody else wants; between two more, one with
-/// a system call inside. Nothing else is released: who traces stops threads, and another job must not run meanwhile.
+/// Of locks that nobody else wants, how many make a system call, and how often the job was switched out meanwhile, behind which
+/// the next lock reads the thread's clock; and whether one is counted that has a system call inside.
+#[cfg(target_arch = "x86_64")]
 fn calls(rule: Rule) {
+    let told = Mutex::new(None);
     one_job(rule, 1_000, |setup, core| {
         let resource = setup.resource(core, 0_u64);
-        let ours = resource.clone();
+        let (ours, told) = (resource.clone(), &told);
         setup.task(core, hand("locks", 1).uses(&resource), move |job: &mut Job<'_>| {
-            black_box(clock::thread_cpu_ns());
-            for _ in 0..TRACED {
-                job.lock(black_box(&ours), |value, _| *value += 1).unwrap();
+            dispatch::begin();
+            let before = thread_usage();
+            for _ in 0..COUNTED {
+                dispatch::counted(|| job.lock(black_box(&ours), |value, _| *value += 1).unwrap());
             }
-            black_box(clock::thread_cpu_ns());
-            black_box(clock::thread_cpu_ns());
-            job.lock(&ours, |_, _| black_box(thread::affinity()).map(drop)).unwrap().unwrap();
-            black_box(clock::thread_cpu_ns());
+            let switched = thread_usage().since(before);
+            let switches = switched.voluntary_switches + switched.involuntary_switches;
+            let locks = dispatch::taken();
+            dispatch::counted(|| {
+                job.lock(&ours, |_, _| black_box(thread::affinity()).map(drop)).unwrap().unwrap()
+            });
+            let inside = dispatch::taken();
+            dispatch::end();
+            *told.lock().unwrap() = Some((locks, switches, inside));
         })
     });
+    let (locks, switches, inside) = told.into_inner().unwrap().expect("the job is done");
+    println!(
+        "{COUNTED} {rule:?}: {locks} with a call, {switches} switches; {inside} of 1 with a call inside"
+    );
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn calls(_: Rule) {
+    println!("not counted: this processor's system calls cannot be handed to their caller");
+}
+
+/// Counts stretches of a thread's code in which it makes a system call. Linux hands the first one of each to a handler
+/// (*syscall user dispatch*), which lets it and all further ones pass. Who traces would switch the thread out at each, and a lock
+/// behind that makes another.
+#[cfg(target_arch = "x86_64")]
+mod dispatch {
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+
+    use taut_sys::switched::SwitchMark;
+
+    /// The kernel reads it at each system call of the thread.
+    static PASS: AtomicU8 = AtomicU8::new(LET_PASS);
+    // <linux/prctl.h>
+    const LET_PASS: u8 = 0;
+    const HAND_OVER: u8 = 1;
+    const SET: libc::c_int = 59;
+    const OFF: usize = 0;
+    const ON: usize = 1;
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    static MARK: OnceLock<SwitchMark> = OnceLock::new();
+    /// `syscall`, in bytes.
+    const INSTRUCTION: i64 = 2;
+
+    extern "C" fn handed_over(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+        PASS.store(LET_PASS, Ordering::Relaxed);
+        COUNT.fetch_add(1, Ordering::Relaxed);
+        // A signal is no switch, though it clears the mark of one.
+        if let Some(mark) = MARK.get() {
+            mark.set();
+        }
+        // SAFETY: of a handler with SA_SIGINFO the third argument is the context of the thread that it interrupts, which nothing
+        // else touches meanwhile. The thread stands behind the instruction, all registers as they were before it: it goes there
+        // again.
+        unsafe {
+            (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_RIP as usize] -= INSTRUCTION
+        };
+    }
+
+    /// From now on, of the calling thread.
+    pub(super) fn begin() {
+        MARK.get_or_init(SwitchMark::new);
+        // SAFETY: all zeros are a `sigaction`; the handler is one with SA_SIGINFO, and does only what a handler may. The word that
+        // the kernel reads lives for ever.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = handed_over as *const () as usize;
+            action.sa_flags = libc::SA_SIGINFO;
+            assert_eq!(libc::sigaction(libc::SIGSYS, &action, std::ptr::null_mut()), 0);
+            let done = libc::prctl(SET, ON, 0_usize, 0_usize, PASS.as_ptr());
+            assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
+        }
+    }
+
+    pub(super) fn end() {
+        // SAFETY: by value; nothing is read any more.
+        let done = unsafe { libc::prctl(SET, OFF, 0_usize, 0_usize, 0_usize) };
+        assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
+    }
+
+    /// A stretch. Calls of a handler of another signal count as well.
+    pub(super) fn counted<R>(stretch: impl FnOnce() -> R) -> R {
+        PASS.store(HAND_OVER, Ordering::Relaxed);
+        let result = stretch();
+        PASS.store(LET_PASS, Ordering::Relaxed);
+        result
+    }
+
+    /// How many there were with a call; counts from 0 again.
+    pub(super) fn taken() -> u32 {
+        COUNT.swap(0, Ordering::Relaxed)
+    }
 }
 
 fn main() {

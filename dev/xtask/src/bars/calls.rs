@@ -1,108 +1,69 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! That a lock which nobody else wants makes no system call, counted by `strace`.
+//! That a lock which nobody else wants makes no system call, counted by the kernel on the job's own thread.
 //!
-//! A job looks at its thread's clock, which is a system call that nothing else makes, locks and unlocks a million times, and
-//! looks again. Between two more looks it makes a call inside of a lock: where none is counted there, the trace is not
-//! believed.
-
-use std::fs;
+//! A job locks and unlocks a million times, and once with a system call inside: where that one is not counted, nothing is
+//! believed. Behind a switch to another thread a job reads its thread's clock, so a switch explains one lock with a call.
 
 use super::row::{Held, Row};
 use crate::command::Command;
-use crate::toolchain;
 use crate::tree::Tree;
 
-/// Locks between two looks, as the program has it.
+/// Locks of each rule, as the program has it.
 const LOCKS: u32 = 1_000_000;
-/// What the program runs, in this order.
-const RULES: [&str; 4] = ["SRP", "DFP", "immediate ceilings", "original ceilings"];
-/// What a look at the thread's clock is in a trace.
-const LOOK: &str = "clock_gettime(CLOCK_THREAD_CPUTIME_ID";
+/// What the program runs, as it names them, and as we do.
+const RULES: [(&str, &str); 4] =
+    [("Srp", "SRP"), ("Dfp", "DFP"), ("Immediate", "immediate ceilings"), ("Original", "original ceilings")];
 
 /// A row for each rule.
 pub(super) fn measure(tree: &Tree) -> Vec<Row> {
-    let counted = traced(tree).and_then(|trace| counts(&trace));
-    let row = |(at, rule): (usize, &&str)| {
-        let one = counted.as_ref().map(|counts| vec![f64::from(counts[at])]).map_err(Clone::clone);
-        Row::at_most(format!("system calls in {LOCKS} locks of {rule}"), 0.0, "", Held::Max, one)
+    let said = counted(tree);
+    let row = |(rule, name): (&str, &str)| {
+        let one = said.as_ref().map_err(Clone::clone).and_then(|said| beyond_switches(said, rule));
+        let name = format!("of {LOCKS} locks of {name}, with a system call and no switch");
+        Row::at_most(name, 0.0, "", Held::Max, one.map(|count| vec![f64::from(count)]))
     };
-    RULES.iter().enumerate().map(row).collect()
+    RULES.into_iter().map(row).collect()
 }
 
-fn traced(tree: &Tree) -> Result<String, String> {
-    toolchain::STRACE.ensure()?;
-    let folder = tree.target().join("bars");
-    let path = folder.join("calls.trace");
-    let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    fs::create_dir_all(&folder).map_err(|error| told(&error))?;
-    // What cargo starts is run by it.
-    let host = toolchain::host()?.to_uppercase().replace('-', "_");
-    let runner = format!("strace -f -o {}", path.display());
+fn counted(tree: &Tree) -> Result<String, String> {
     let run = Command::line("cargo bench --quiet --locked -p taut-exec --bench exec -- calls")
-        .env(&format!("CARGO_TARGET_{host}_RUNNER"), runner)
         .dir(tree.root())
         .run();
-    if !run.success() {
-        return Err(format!("the program that is traced {}: {}", run.reason(), run.text));
-    }
-    fs::read_to_string(&path).map_err(|error| told(&error))
+    if run.success() { Ok(run.text) } else { Err(format!("the program {}: {}", run.reason(), run.text)) }
 }
 
-/// Of each rule, the calls between the first two looks.
-fn counts(trace: &str) -> Result<Vec<u32>, String> {
-    // Of each thread that looks, how many looks so far, and the calls since.
-    let mut threads: Vec<(&str, u32, u32)> = Vec::new();
-    let mut spans = Vec::new();
-    for line in trace.lines() {
-        let Some((thread, call)) = line.split_once(char::is_whitespace) else { continue };
-        let known = threads.iter_mut().find(|(known, ..)| *known == thread);
-        // The second line of a call that others came in between of.
-        if call.trim_start().starts_with("<... ") {
-            continue;
-        }
-        let looks = call.trim_start().starts_with(LOOK);
-        match known {
-            Some((_, count, calls)) if looks => {
-                *count += 1;
-                if *count % 2 == 0 {
-                    spans.push(*calls);
-                }
-                *calls = 0;
-            }
-            Some((_, _, calls)) => *calls += 1,
-            None if looks => threads.push((thread, 1, 0)),
-            None => {}
-        }
-    }
-    if spans.len() != 2 * RULES.len() {
-        return Err(format!("{} spans in the trace, and {} were made", spans.len(), 2 * RULES.len()));
-    }
-    if spans.chunks(2).any(|pair| pair[1] == 0) {
+/// Of a rule's locks, those with a call that no switch explains.
+fn beyond_switches(said: &str, rule: &str) -> Result<u32, String> {
+    let head = format!("{LOCKS} {rule}: ");
+    let line = said.lines().find_map(|line| line.strip_prefix(&head));
+    let line = line.ok_or_else(|| format!("it does not say how many of {rule}: {said}"))?;
+    let numbers: Vec<u32> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let [locks, switches, inside, 1] = numbers[..] else { return Err(format!("it says `{line}`")) };
+    if inside != 1 {
         return Err("no call was counted where a job makes one".into());
     }
-    Ok(spans.chunks(2).map(|pair| pair[0]).collect())
+    Ok(locks.saturating_sub(switches))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A rule's part of a trace.
-    fn part(thread: u32, between: &str, made: &str) -> String {
-        let look = format!("{thread} {LOOK}, {{tv_sec=0, tv_nsec=1}}) = 0\n");
-        let before = format!("{thread} futex(0x1, FUTEX_WAIT) = 0\n9 write(1, \"x\", 1) = 1\n");
-        format!("{before}{look}9 futex(0x2) = 0\n{between}{look}{look}{made}{look}{thread} exit(0) = ?\n")
-    }
-
     #[test]
-    fn calls_of_the_thread_between_looks() {
-        let call = "77 sched_getaffinity(0, 128, [0]) = 8\n";
-        let whole = |between: &str, made: &str| part(77, between, made).repeat(RULES.len());
-        assert_eq!(counts(&whole("", call)), Ok(vec![0; 4]));
-        assert_eq!(counts(&whole(call, call)), Ok(vec![1; 4]));
-        assert!(counts(&whole("", "")).unwrap_err().contains("makes one"));
-        assert!(counts(&part(77, "", call)).unwrap_err().contains("2 spans"));
+    fn a_call_that_no_switch_explains_is_one_too_many() {
+        let said = |locks: u32, switches: u32, inside: u32| {
+            format!(
+                "{LOCKS} Dfp: {locks} with a call, {switches} switches; {inside} of 1 with a call inside\n"
+            )
+        };
+        assert_eq!(beyond_switches(&said(0, 0, 1), "Dfp"), Ok(0));
+        assert_eq!(beyond_switches(&said(3, 7, 1), "Dfp"), Ok(0));
+        assert_eq!(beyond_switches(&said(8, 7, 1), "Dfp"), Ok(1));
+        assert!(beyond_switches(&said(0, 0, 0), "Dfp").unwrap_err().contains("makes one"));
+        assert!(beyond_switches(&said(0, 0, 1), "Srp").unwrap_err().contains("does not say"));
+        let without = format!("{LOCKS} Dfp: nothing");
+        assert!(beyond_switches(&without, "Dfp").unwrap_err().contains("it says"));
     }
 }

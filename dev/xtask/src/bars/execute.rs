@@ -6,7 +6,7 @@
 //!
 //! Three programs measure, each round by round with what it is held against in the same round: `taut-peers locks` locks
 //! and releases beside others', `taut-papers 004` the rules with 0 to 100 ready tasks, and [`release`] a task of `taut`
-//! beside a bare loop. A fourth is traced: [`calls`].
+//! beside a bare loop. A fourth counts system calls: [`calls`].
 
 use serde_json::Value;
 
