@@ -117,7 +117,7 @@ pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Failur
 
 /// A file that becomes another one when it is whole. What a command that was killed left there, or somebody put there, is taken
 /// away: a link is not written through, and at a pipe nobody waits.
-fn create(fresh: &Path) -> std::io::Result<File> {
+pub(crate) fn create(fresh: &Path) -> std::io::Result<File> {
     match std::fs::remove_file(fresh) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => File::create_new(fresh),

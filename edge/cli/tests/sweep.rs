@@ -18,6 +18,14 @@ fn command(folder: &Path, line: &str) -> Command {
     command
 }
 
+/// The same where no file grows beyond 512 bytes.
+fn limited(folder: &Path, line: &str) -> Command {
+    let mut command = Command::new("prlimit");
+    command.args(["--fsize=512", "env", "--ignore-signal=XFSZ", env!("CARGO_BIN_EXE_taut"), "sweep"]);
+    command.args(line.split_whitespace()).current_dir(folder).env("NO_COLOR", "1");
+    command
+}
+
 fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
@@ -175,6 +183,20 @@ fn an_interrupted_run_goes_on_to_the_same_bytes() {
     assert!(!part.exists(), "nothing is left behind");
 }
 
+/// What is in the place of a file that is not whole yet is taken away, and nothing is written through it.
+#[test]
+fn rows_are_written_through_nothing() {
+    let folder = folder();
+    let at = folder.path();
+    fs::write(at.join("target"), "precious").unwrap();
+    for name in ["rows.csv", "rows.jsonl", "rows.parquet"] {
+        std::os::unix::fs::symlink(at.join("target"), at.join(format!("{name}.new"))).unwrap();
+        done(at, &format!("small.toml -o {name}"));
+        assert_eq!(bytes(at, "target"), b"precious", "{name}");
+        assert!(fs::symlink_metadata(at.join(name)).unwrap().is_file(), "{name}");
+    }
+}
+
 #[test]
 fn rows_that_were_touched_are_not_gone_on_with() {
     let folder = folder();
@@ -184,12 +206,18 @@ fn rows_that_were_touched_are_not_gone_on_with() {
     let output = sweep(at, "small.toml -o rows.csv");
     assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
     fs::remove_dir(at.join("rows.csv.new")).unwrap();
-    let full = at.join("rows.csv.new");
-    std::os::unix::fs::symlink("/dev/full", &full).unwrap();
-    refused(at, "small.toml -o rows.csv --resume", 3, "cannot write rows.csv.new: No space left");
-    assert!(!full.is_symlink(), "a part of a file is of no use");
-    std::os::unix::fs::symlink("/dev/full", at.join("rows.parquet.new")).unwrap();
+    let full = |line: &str, name: &str| {
+        let output = limited(at, line).output().unwrap();
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{line}: {told}");
+        assert!(told.contains(&format!("cannot write {name}: File too large")), "{line}: {told}");
+        assert!(!at.join(name).exists(), "a part of a file is of no use");
+    };
+    full("small.toml -o rows.csv --resume", "rows.csv.new");
+    fs::create_dir(at.join("rows.parquet.new")).unwrap();
     refused(at, "small.toml -o rows.parquet", 3, "cannot write rows.parquet.new");
+    fs::remove_dir(at.join("rows.parquet.new")).unwrap();
+    full("small.toml -o rows.parquet --resume", "rows.parquet.new");
     assert!(at.join("rows.parquet.part").exists() && !at.join("rows.parquet").exists());
     let part = at.join("rows.csv.part");
     let good = fs::read_to_string(&part).unwrap();

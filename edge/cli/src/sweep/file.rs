@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use taut_sweep::{Cell, Generator, Row};
 
 use crate::outcome::Failure;
+use crate::plan;
 use crate::sweep::columnar;
 use crate::sweep::partial::{Origin, value};
 
@@ -49,7 +50,7 @@ pub(super) fn write(
     let mut new = path.as_os_str().to_owned();
     new.push(".new");
     let new = PathBuf::from(new);
-    let written = File::create(&new).map_err(Failure::write(&new)).and_then(|file| match kind {
+    let written = plan::create(&new).map_err(Failure::write(&new)).and_then(|file| match kind {
         Kind::Parquet => columnar::write(file, &new, generator, origin, rows),
         Kind::Csv => lines(file, &new, Some(head(generator)), rows, |row| comma_separated(generator, row)),
         Kind::JsonLines => lines(file, &new, None, rows, |row| object(generator, row)),
