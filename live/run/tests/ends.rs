@@ -14,7 +14,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration as Span, Instant};
 
 use app::each;
-use taut_event::{Ending, Record, Stood};
+use taut_event::{Ending, Kind, Record, Stood};
 use taut_run::{Component, Error, Failure, Job, RECORDING, Reason, Receiver, Task};
 use taut_sys::{signals, thread};
 use taut_time::Duration;
@@ -467,15 +467,21 @@ fn a_job_ends_at_a_signal_and_at_once_at_the_second() {
 }
 
 /// A machine that stands still for the two milliseconds of the graces makes of it a job that does not return.
+/// The job returns 1.7 ms before it would be ended: one that is ended all the same was kept from it by a machine that stood still,
+/// which the probe has recorded.
 fn stop_app_ends_in_order_after_a_job_that_returns() {
+    const LEAST_NS: u64 = 500_000;
     for executor in EXECUTORS {
         let tries: Vec<Ended> = (0..5).map(|_| end("late", executor, "stop-app", None, &[])).collect();
-        let in_order = tries.iter().filter(|ended| ended.status.code() == Some(0)).count();
-        tries
-            .iter()
-            .filter(|ended| ended.status.code() != Some(0))
-            .for_each(|ended| stood(ended, "task `tick`"));
-        assert!(in_order > 0, "{executor}: {}", tries[0].said);
+        let (in_order, ended): (Vec<&Ended>, Vec<_>) =
+            tries.iter().partition(|ended| ended.status.code() == Some(0));
+        assert!(!in_order.is_empty(), "{executor}: {}", tries[0].said);
+        for ended in ended {
+            stood(ended, "task `tick`");
+            let stalls = ended.records.iter().filter(|record| record.kind == Kind::Stall);
+            let longest = stalls.map(|record| record.value).max().unwrap_or(0);
+            assert!(longest >= LEAST_NS, "{executor}: a stall of {longest} ns: {}", ended.said);
+        }
     }
 }
 
