@@ -41,6 +41,10 @@ pub(crate) struct Blanked {
 /// How many lines are blanked at most: each costs another reading.
 const BLANKED_MAX: usize = 8;
 
+/// So many lines that cannot be read are told one by one, whatever else there is. Of more, where they are most of the text, the first is:
+/// it is a text of another kind.
+const FEW: usize = 8;
+
 /// Makes a text readable to its end, if a few lines stand in the way.
 fn blank(text: &str) -> Blanked {
     let mut blanked = Blanked { text: text.to_owned(), complaints: Vec::new() };
@@ -188,6 +192,13 @@ pub(crate) fn parse<'t>(file: usize, text: &'t str, room: &'t OnceCell<Blanked>)
         line_before = Some(line);
     }
     lost |= stopped(&root, text, &complaints);
+    let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
+    if diagnostics.len() >= FEW && 2 * diagnostics.len() > lines {
+        lost = true;
+        let help = format!("{} of its {lines} lines cannot be read: is it a manifest?", diagnostics.len());
+        diagnostics.truncate(1);
+        diagnostics[0].help = Some(help);
+    }
 
     let again = doubles.iter().map(|double| double.at.start).collect::<Vec<_>>();
     // Keys that stand where something has swallowed their header are not really there twice.

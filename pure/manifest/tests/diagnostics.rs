@@ -183,6 +183,26 @@ fn mistakes_around_a_line_that_cannot_be_read() {
     );
 }
 
+/// A text that is no manifest at all is one mistake, not one a line.
+#[test]
+fn a_text_of_another_kind() {
+    let yaml = "robot:\n".to_owned() + &"  period: 8ms\n".repeat(30);
+    let prose = "A robot has joints.\n".repeat(30);
+    for text in [yaml, prose] {
+        assert_eq!(places(&text).len(), 1, "{:?}", places(&text));
+        let source = Source { name: "taut.toml".into(), text };
+        let told = to_json(&load(&source, &[]).diagnostics, &[&source]).to_string();
+        assert!(told.contains("lines cannot be read: is it a manifest?"), "{told}");
+    }
+    // A manifest with as many mistakes, which are not most of it.
+    let text = HEAD.to_owned() + &"[tasks.a]\n=\ndeadline = \"1ms\"\npriority = 1\n".repeat(9);
+    assert!(
+        places(&text).iter().filter(|place| place.starts_with("TAUT0101")).count() == 9,
+        "{:?}",
+        places(&text)
+    );
+}
+
 /// Keys that an unclosed text has swallowed are not missed.
 #[test]
 fn an_unclosed_text() {
