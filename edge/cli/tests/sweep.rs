@@ -192,7 +192,7 @@ fn rows_are_written_through_nothing() {
     for name in ["rows.csv", "rows.jsonl", "rows.parquet"] {
         std::os::unix::fs::symlink(at.join("target"), at.join(format!("{name}.new"))).unwrap();
         done(at, &format!("small.toml -o {name}"));
-        assert_eq!(bytes(at, "target"), b"precious", "{name}");
+        assert!(bytes(at, "target") == b"precious", "{name}");
         assert!(fs::symlink_metadata(at.join(name)).unwrap().is_file(), "{name}");
     }
 }

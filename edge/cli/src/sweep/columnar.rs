@@ -57,7 +57,14 @@ pub(super) fn write(
     origin: &Origin,
     mut rows: impl Iterator<Item = Result<Row, Failure>>,
 ) -> Result<File, Failure> {
-    let failed = |error: ParquetError| Failure::Write(path.to_owned(), std::io::Error::other(error));
+    let failed = |error: ParquetError| {
+        // What the file system says, in its own words.
+        let error = match error {
+            ParquetError::External(cause) => std::io::Error::other(cause.to_string()),
+            other => std::io::Error::other(other),
+        };
+        Failure::Write(path.to_owned(), error)
+    };
     let schema = parse_message_type(&schema(generator)).map_err(failed)?;
     let properties = WriterProperties::builder()
         .set_created_by(format!("taut {}", env!("CARGO_PKG_VERSION")))
