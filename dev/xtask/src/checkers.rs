@@ -3,7 +3,7 @@
 
 //! Miri and the sanitizers: tests that run under something that looks at each of their steps.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::command::Command;
 use crate::covered;
@@ -210,8 +210,13 @@ fn miri<const N: usize>(
                 .env("MIRIFLAGS", format!("-Zmiri-num-cpus=2 -Zmiri-permissive-provenance {flags}"))
                 .env("TAUT_LOOSE", "1")
                 .limit(limit);
+            let begun = Instant::now();
             let outcome = Outcome::of_tests(test.dir(tree.root()));
-            Outcome { log: format!("cargo miri test {which} ({flags})\n{}", outcome.log), ..outcome }
+            let took = begun.elapsed().as_secs();
+            Outcome {
+                log: format!("cargo miri test {which} ({flags}): {took} s\n{}", outcome.log),
+                ..outcome
+            }
         };
         let lane = |lane: &[(&str, &str)]| lane.iter().map(|which| run(*which)).collect::<Vec<_>>();
         let run = &lane;
