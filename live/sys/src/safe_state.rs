@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use crate::{clock, futex, interrupt, thread};
 
 /// How long the thread may take from being asked to its first instruction.
-pub const START_NS: u64 = 100_000_000;
+pub const START_NS: u64 = if cfg!(miri) { 60_000_000_000 } else { 100_000_000 };
 
 const ABSENT: u32 = 0;
 const READY: u32 = 1;
