@@ -6,8 +6,8 @@
 mod drafts;
 
 use drafts::{Edit, empty, periodic, plan, shown, time};
-use taut_model::{Draft, Executor, Overrun, Scheduler, SectionDraft, Shared};
-use taut_plan::NotExecuted;
+use taut_model::{Draft, Executor, Locking, Overrun, Scheduler, SectionDraft, Shared};
+use taut_plan::{Mechanism, NotExecuted};
 
 /// Two cores with a task each.
 fn two() -> Draft {
@@ -102,6 +102,61 @@ fn locks_between_cores() {
     let told = told.map(|not| [not.what, not.help]).unwrap_or_default();
     assert_eq!(told[0], "MSRP for resource `bus` with 65 users, more than 64");
     assert_eq!(told[1], "let 64 tasks at most use `bus`, or all of one core");
+}
+
+/// Readers and the writer of a state count, and a lock of one core has no limit.
+#[test]
+fn locks_between_cores_for_states() {
+    let told = |mechanism, readers: usize| {
+        let mut draft = empty(&[0, 1]);
+        draft.platform.memory = drafts::size("256MiB");
+        draft.payloads = vec![drafts::payload("Word", &[("", taut_model::Scalar::U64, 1)])];
+        let other = u16::from(mechanism == Mechanism::Msrp);
+        let on = |name: &str, core| periodic(name, "1s", "1s", "100us").with(|task| task.core = Some(core));
+        draft.tasks = (0..readers).map(|at| on(&format!("t{at}"), other)).collect();
+        draft.tasks.push(on("writer", 0));
+        draft.channels = vec![drafts::state("map", "writer", "", "Word")];
+        draft.channels[0].to = (0..readers).map(|at| format!("t{at}")).collect();
+        draft.channels[0].mechanism = Some(mechanism);
+        let planned = plan(&draft);
+        assert!(planned.plan.proven, "{}", shown(&planned.faults));
+        planned.plan.not_executed()
+    };
+    assert_eq!(told(Mechanism::Msrp, 63), None);
+    let what = told(Mechanism::Msrp, 64).map(|not| not.what);
+    assert_eq!(what.as_deref(), Some("MSRP for state `map` with 65 users, more than 64"));
+    assert_eq!(told(Mechanism::Srp, 64), None);
+}
+
+/// SRP and DFP on one core by deadlines, or on one each.
+#[test]
+fn two_protocols_of_one_core() {
+    let told = |cores: [u16; 2], scheduler| {
+        let mut draft = two();
+        draft.platform.scheduler = scheduler;
+        let uses = [("left", "own", Locking::Srp), ("right", "shared", Locking::Dfp)];
+        let section =
+            |resource: &str| SectionDraft { resource: resource.into(), longest: time("100us"), count: 1 };
+        for ((task, resource, protocol), core) in uses.into_iter().zip(cores) {
+            draft.resources.push(Shared { name: resource.into(), protocol: Some(protocol) });
+            let task = drafts::task(&mut draft, task);
+            task.core = Some(core);
+            task.sections = vec![section(resource)];
+        }
+        // Who locks with another core beside them does not count.
+        draft.resources.push(Shared { name: "bus".into(), protocol: Some(Locking::Msrp) });
+        for (name, core) in [("here", 0), ("there", 1)] {
+            draft.tasks.push(periodic(name, "10ms", "10ms", "1ms").with(|task| {
+                task.core = Some(core);
+                task.sections = vec![section("bus")];
+            }));
+        }
+        plan(&draft).plan.not_executed().map(|not| not.what)
+    };
+    assert_eq!(told([0, 0], Scheduler::Edf).as_deref(), Some("SRP and DFP on core 0"));
+    assert_eq!(told([1, 1], Scheduler::Edf).as_deref(), Some("SRP and DFP on core 1"));
+    assert_eq!(told([0, 1], Scheduler::Edf), None);
+    assert_eq!(told([1, 0], Scheduler::Edf), None);
 }
 
 /// What an executor has threads for: levels, not tasks; but each task that may leave its place in the rule.

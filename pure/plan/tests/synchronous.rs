@@ -365,3 +365,17 @@ fn nobody_waits_longer_than_was_said() {
         "{shown_tasks} {attained} {broken}"
     );
 }
+
+#[test]
+fn readers_of_each_kind_are_counted() {
+    let mut draft = bare(&[0]);
+    for (name, period) in [("sends", "10ms"), ("now", "10ms"), ("later", "10ms"), ("last", "10ms")] {
+        on(&mut draft, 0, name, period, "100us");
+    }
+    draft.channels = vec![flow("words", "sends", &["now", "later", "last"], &["later", "last"])];
+    let planned = plan(&draft);
+    assert!(planned.plan.proven, "{}", shown(&planned.faults));
+    let channel = &planned.plan.channels[0];
+    assert_eq!(channel.flow_readers(), (1, 2));
+    assert_eq!(["now", "later", "last"].map(|name| channel.flow_reader(name)), [Some(0), Some(1), Some(2)]);
+}
