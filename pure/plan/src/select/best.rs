@@ -83,7 +83,7 @@ pub fn search(
     go_on: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<Answer, Overflow> {
     let possible = [problem.undominated(problem.aim)?, problem.undominated(Aim::Memory)?];
-    among(problem, possible, judgements, true, go_on)
+    among(problem, possible, [SHORT, judgements], true, go_on)
 }
 
 /// The best selection in which an object has another offer than in this one; limits as for [`search`].
@@ -101,14 +101,15 @@ pub fn runner_up(
     for possible in &mut possible {
         possible[object] = all(&problem.objects[object]) & !(1 << selection[object]);
     }
-    among(problem, possible, judgements, false, go_on)
+    among(problem, possible, [SHORT, judgements], false, go_on)
 }
 
-/// The best of what takes these offers: as far as the aim goes, and between equals.
-fn among(
+/// The best of what takes these offers: as far as the aim goes, and between equals. Judgements of a short search come
+/// before those of all.
+pub(super) fn among(
     problem: &mut Problem,
     [possible, ties]: [Vec<u64>; 2],
-    judgements: u64,
+    [short, judgements]: [u64; 2],
     start: bool,
     go_on: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<Answer, Overflow> {
@@ -127,7 +128,7 @@ fn among(
         !stopped.get()
     };
     // What is short is done at once; else what is best is bettered first, so that more is too dear.
-    let (short, middle) = (judgements.min(SHORT), judgements / 2);
+    let (short, middle) = (judgements.min(short), judgements / 2);
     let first = problem.judged;
     let mut search = Search::new(problem, possible.clone(), Goal { aim, within: None }, best);
     search.run(limit.min(first.saturating_add(short)), &mut go_on)?;

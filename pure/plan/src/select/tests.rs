@@ -15,7 +15,7 @@ use taut_analysis::multi::Guard;
 use taut_time::Duration;
 
 use super::around::{around, neighbours};
-use super::best::Progress;
+use super::best::{DEPTH, Progress, among};
 use super::exchange::exchange;
 use super::judge::{all, offers};
 use super::part::{Goal, Search};
@@ -165,6 +165,48 @@ fn around_a_few_objects_is_the_best() {
         tried += 1;
     }
     assert!(tried > 60 && better > 40, "{tried} {better}");
+}
+
+/// A search takes a selection from outside only if it is better than what there is.
+#[test]
+fn a_search_starts_from_what_is_better() {
+    let offers = [30, 10, 20, 20].map(|bytes| offer(Guard::Absent, Memory::Fixed(bytes)));
+    let mut problem = with_offers(offers.to_vec());
+    let [dear, cheap, start, equal] = [0, 1, 2, 3].map(|offer| {
+        let judged = judge(&mut problem, &[offer]).unwrap();
+        (vec![offer], judged)
+    });
+    let (mut search, _) = from(&mut problem, Aim::Memory, start.clone());
+    for found in [None, Some(dear), Some(equal)] {
+        search.start_from(found);
+        assert_eq!(search.best.as_ref(), Some(&start));
+    }
+    search.start_from(Some(cheap.clone()));
+    assert_eq!(search.best, Some(cheap));
+}
+
+/// Where a short search does not prove the best, the answer is no worse than the published heuristic's at its depth.
+#[test]
+fn the_published_heuristic_is_never_better() {
+    let mut bettered = 0;
+    for seed in 0..60 {
+        let system = small(&mut Draw(70_000 + seed), 7, 3_000);
+        let problem = || system.problem(Equations::Sound);
+        let bytes = |found: Option<(Selection, Judged)>| found.map_or(u64::MAX, |(_, judged)| judged.bytes);
+        let deep = bytes(paper::heuristic(&mut problem(), DEPTH).unwrap());
+        let mut short = problem();
+        let possible = [short.undominated(Aim::Memory).unwrap(), short.undominated(Aim::Memory).unwrap()];
+        // Without judgements of its own.
+        let answer = among(&mut short, possible.clone(), [0, 0], true, &mut ignore).unwrap();
+        let found = bytes(answer.best);
+        assert!(found <= deep, "seed {seed}: {found} {deep}");
+        let mut begun = problem();
+        if let Some(mut start) = paper::heuristic(&mut begun, 0).unwrap() {
+            exchange(&mut begun, &possible[0], Aim::Memory, &mut start).unwrap();
+            bettered += u32::from(deep < start.1.bytes);
+        }
+    }
+    assert!(bettered > 0, "{bettered}");
 }
 
 /// Many objects of one system: what is free around each is chosen as well as it can be, all others as they are.

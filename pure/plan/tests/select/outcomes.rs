@@ -6,12 +6,12 @@
 use taut_analysis::Verdict;
 use taut_analysis::Why;
 use taut_analysis::multi::mpcp_lnr09_paper::Claims;
-use taut_analysis::multi::{Status, mixed, mixed_han14};
-use taut_plan::select::{Equations, Miss, Outcome};
+use taut_analysis::multi::{Guard, Status, mixed, mixed_han14};
+use taut_plan::select::{Constraint, Equations, Memory, Miss, Offer, Outcome, exhaustive};
 use taut_time::Duration;
 
 use crate::recheck;
-use crate::system::{Draw, System, ns, small};
+use crate::system::{Draw, Row, System, ns, small};
 
 /// R by task if all fit, else what passes its deadline: task and bound.
 fn asked(
@@ -89,4 +89,51 @@ fn kept_or_missed() {
         kept.iter().chain(&missed).all(|count| *count > 50) && several > 20,
         "{kept:?} {missed:?} {several}"
     );
+}
+
+/// Of two tasks that pass their deadlines by the same part, the first is named.
+#[test]
+fn the_first_of_equals_is_named() {
+    let mut system = small(&mut Draw(1), 1, 7);
+    let row =
+        Row { core: 0, period: 1_000, deadline: 100, jitter: 0, priority: 1, outside: 150, sections: vec![] };
+    system.rows = vec![Row { outside: 5, ..row.clone() }, row.clone(), Row { core: 1, ..row }];
+    system.rows[0].priority = 2;
+    system.objects.truncate(1);
+    system.objects[0].offers.truncate(1);
+    system.objects[0].offers[0] = Offer {
+        name: "copy".into(),
+        guard: Guard::Absent,
+        added: vec![],
+        held: Duration::ZERO,
+        memory: Memory::Fixed(1),
+    };
+    system.rows[1].outside -= 5;
+    for equations in [Equations::Sound, Equations::Printed] {
+        match system.problem(equations).outcome(&[0]).unwrap() {
+            Outcome::Missed(Miss::Deadline { task, .. }) => assert_eq!(task, 1, "{equations:?}"),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// Of selections that are equal in all measures, the search of all takes the first.
+#[test]
+fn the_first_of_equals_is_taken() {
+    let mut system = small(&mut Draw(1), 1, 7);
+    system.objects[0].offers.truncate(1);
+    let offer = system.objects[0].offers[0].clone();
+    system.objects[0].offers.push(offer);
+    let best = exhaustive::search(&mut system.problem(Equations::Sound)).unwrap();
+    assert_eq!(best.map(|(selection, _)| selection), Some(vec![0]));
+}
+
+#[test]
+fn constraints_are_in_the_order_in_which_they_were_asked_for() {
+    let mut problem = small(&mut Draw(1), 1, 7).problem(Equations::Sound);
+    for name in ["age", "reaction"] {
+        problem.constrain(Constraint::new(name, ns(7), |_, _| Ok(None)));
+    }
+    let names: Vec<&str> = problem.constraints().iter().map(|constraint| constraint.name.as_str()).collect();
+    assert_eq!(names, ["age", "reaction"]);
 }
