@@ -123,6 +123,128 @@ fn long_deadlines_offsets_and_servers() {
     assert_snapshot!(advice(&draft, "plan"));
 }
 
+/// What is said of a test in advice.
+fn says<'a>(advice: &'a str, test: &str) -> &'a str {
+    let row = advice.lines().find_map(|line| line.strip_prefix("  ")?.strip_prefix(test)?.strip_prefix("  "));
+    row.unwrap_or_else(|| panic!("nothing of {test}:\n{advice}")).trim()
+}
+
+fn assert_says(advice: &str, rows: &[(&str, &str)]) {
+    for (test, start) in rows {
+        assert!(says(advice, test).starts_with(start), "{test}: {start}\n{advice}");
+    }
+}
+
+/// A protocol was tried if it comes before the one that was taken and the manifest names none.
+#[test]
+fn of_protocols_that_were_tried() {
+    let mut draft = empty(&[0, 2]);
+    bus(&mut draft, None);
+    draft.tasks = vec![
+        on(periodic("tight", "10ms", "4ms", "2ms"), 0, &[]),
+        on(periodic("waits", "100ms", "100ms", "10ms"), 0, &[("bus", "100us")]),
+        on(periodic("holds", "100ms", "100ms", "10ms"), 2, &[("bus", "4ms")]),
+    ];
+    let others = [("MSRP, requests of a job", "says no"), ("MSRP, each request alone", "says no")];
+    let advised = advice(&draft, "waits");
+    assert_says(&advised, &[("MSRP, requests of a core", "tried, says no"), ("MPCP", "used: R = ")]);
+    assert_says(&advised, &others);
+    bus(&mut draft, Some(Locking::Mpcp));
+    let advised = advice(&draft, "waits");
+    assert_says(&advised, &[("MSRP, requests of a core", "says no"), ("MPCP", "used: R = ")]);
+    assert_says(&advised, &others);
+}
+
+/// Two cores that share a bus, and a third that does not.
+fn three_cores() -> Draft {
+    let mut draft = empty(&[0, 2, 4]);
+    bus(&mut draft, None);
+    draft.tasks = vec![
+        on(periodic("fast", "10ms", "5ms", "1ms"), 0, &[("bus", "100us")]),
+        on(periodic("other", "20ms", "15ms", "4ms"), 2, &[("bus", "300us")]),
+        on(periodic("apart", "20ms", "15ms", "4ms"), 4, &[]),
+    ];
+    task(&mut draft, "fast").sections[0].count = 4;
+    draft
+}
+
+/// Another analysis of the same protocol is weaker or gives the same; another protocol is not compared.
+#[test]
+fn of_other_analyses() {
+    let draft = three_cores();
+    let advised = advice(&draft, "fast");
+    assert_says(&advised, &[("MSRP, requests of a core", "used"), ("MSRP, each request alone", "weaker: ")]);
+    let advised = advice(&draft, "apart");
+    assert_says(
+        &advised,
+        &[
+            ("MSRP, each request alone", "not needed: would give the same R"),
+            ("FMLP+", "not needed: would give R = "),
+        ],
+    );
+}
+
+/// Spinning beside suspending is an analysis of its own, and none of the others was asked for.
+#[test]
+fn of_spinning_beside_suspending() {
+    let mut draft = three_cores();
+    let shared = [("bus", Locking::Msrp), ("log", Locking::Mpcp)];
+    draft.resources =
+        shared.map(|(name, protocol)| Shared { name: name.into(), protocol: Some(protocol) }).to_vec();
+    for name in ["fast", "other"] {
+        let section = SectionDraft { resource: "log".into(), longest: time("50us"), count: 1 };
+        task(&mut draft, name).sections.push(section);
+    }
+    for name in ["fast", "apart"] {
+        let advised = advice(&draft, name);
+        assert_eq!(says(&advised, "MSRP beside MPCP"), "used", "{advised}");
+        let not_asked = "not asked for: would give R = ";
+        assert_says(&advised, &[("MSRP, requests of a core", not_asked), ("FMLP+", not_asked)]);
+    }
+}
+
+#[test]
+fn of_a_section_that_does_not_block_for_long() {
+    let mut draft = empty(&[0]);
+    bus(&mut draft, None);
+    draft.tasks = vec![
+        on(periodic("fast", "10ms", "5ms", "1ms"), 0, &[("bus", "100us")]),
+        on(periodic("slow", "50ms", "50ms", "10ms"), 0, &[("bus", "300us")]),
+    ];
+    assert_eq!(says(&advice(&draft, "fast"), "immediate ceilings"), "used");
+}
+
+/// Under EDF the first core that asks for too much is looked at alone: what blocks there is named, elsewhere the core.
+#[test]
+fn of_cores_under_edf() {
+    let mut draft = empty(&[0, 2]);
+    bus(&mut draft, None);
+    draft.platform.scheduler = Scheduler::Edf;
+    draft.tasks = vec![
+        on(periodic("fast", "10ms", "5ms", "1ms"), 0, &[("bus", "100us")]),
+        on(periodic("slow", "50ms", "50ms", "10ms"), 0, &[("bus", "4500us")]),
+        on(periodic("other", "50ms", "50ms", "10ms"), 2, &[]),
+    ];
+    let advised = advice(&draft, "fast");
+    assert!(advised.contains("`slow` in `bus`: at most "), "{advised}");
+    let advised = advice(&draft, "other");
+    let named = "core 0 asks for too much first, and no other is looked at; see `taut explain --task fast`";
+    assert!(advised.contains(named), "{advised}");
+}
+
+/// A stretch that is not preempted would delay those who hold a resource, which suspending does not count.
+#[test]
+fn of_suspending_beside_a_non_preemptive_stretch() {
+    let mut draft = three_cores();
+    bus(&mut draft, Some(Locking::FmlpPlus));
+    assert!(plan(&draft).plan.proven);
+    task(&mut draft, "apart").non_preemptive = time("100us");
+    let planned = plan(&draft);
+    assert!(!planned.plan.proven);
+    let said = shown(&planned.faults);
+    assert!(said.contains("a non-preemptive stretch would delay those who hold a resource"), "{said}");
+}
+
 /// Exits with no, so it says why: all is rounded up, and by that more is asked for than there is.
 #[test]
 fn a_core_that_is_full_by_rounding() {
