@@ -425,3 +425,68 @@ fn advice_holds() {
     }
     assert!(grown > 40 && cured > 5 && moved > 0 && shortened > 0, "{grown} {cured} {moved} {shortened}");
 }
+
+/// The rows of the advice in a decided model, words apart by one space.
+fn rows(draft: &Draft, name: &str) -> Vec<String> {
+    let text = advise_task(&plan(draft).model, name).expect("a task");
+    let line = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    text.lines().map(line).collect()
+}
+
+#[test]
+fn offsets_of_fewer_than_two_tasks() {
+    let mut draft = empty(&[0, 2]);
+    let on = |name: &str, core, priority: i64| {
+        periodic(name, "10ms", "10ms", "1ms")
+            .with(|task| (task.core, task.priority) = (Some(core), Some(priority)))
+    };
+    draft.tasks = vec![on("writer", 2, 60), on("reader", 0, 60), on("other", 0, 50)];
+    let mut flow = drafts::state("flow", "writer", "reader", "Sample");
+    flow.flow = taut_model::Flow::Synchronous;
+    draft.channels = vec![flow];
+    let row = |who: &str| {
+        format!(
+            "response time, offsets does not apply: fewer than two tasks of the core {who}, so no phases are known"
+        )
+    };
+    let alone = rows(&draft, "writer");
+    assert!(alone.contains(&row("are periodic")));
+    let reader = rows(&draft, "reader");
+    assert!(reader.contains(&row("are periodic and wait for nobody")));
+}
+
+#[test]
+fn of_utilisation_at_its_limits() {
+    let of = |edit: &dyn Fn(&mut Draft)| {
+        let mut draft = empty(&[0]);
+        draft.tasks = vec![
+            periodic("above", "10ms", "10ms", "1ms").with(|task| task.priority = Some(60)),
+            periodic("below", "10ms", "10ms", "2ms").with(|task| task.priority = Some(50)),
+        ];
+        edit(&mut draft);
+        let rows = rows(&draft, "below");
+        rows.into_iter().filter(|row| row.starts_with("utilisation")).collect::<Vec<_>>()
+    };
+    let plain = of(&|_| {});
+    assert_eq!(plain.len(), 2);
+    assert!(plain[0].starts_with("utilisation, Liu & Layland not needed: "));
+    assert_eq!(
+        of(&|draft| task(draft, "below").non_preemptive = time("1ms")),
+        plain,
+        "its own blocks others"
+    );
+    // As long as the probe's period, and a ns shorter.
+    let short = |period: Duration| {
+        of(&move |draft| {
+            draft.tasks.remove(0);
+            let below = task(draft, "below");
+            below.arrival = ArrivalDraft::Periodic { period, offset: Duration::ZERO };
+            below.deadline = period;
+            below.wcet = drafts::cost("100us", 0);
+        })
+    };
+    let rows = short(time("1ms"));
+    assert!(rows[0].starts_with("utilisation, Liu & Layland not needed: "), "{rows:?}");
+    let rows = short(Duration::from_ns(999_999));
+    assert_eq!(rows, ["utilisation bounds does not apply: its 940 µs are less than the probe's period"]);
+}

@@ -218,3 +218,40 @@ fn a_late_section_blocks_all_under_edf() {
     assert_eq!(outcome.tasks[0].exhausted, 1);
     assert_eq!(outcome.tasks[1].response_max, s(3), "two of the section, and its own");
 }
+
+/// The bound of the lower of two tasks of core 0, of which the upper uses a resource and may have a budget. A task of core 2
+/// uses the bus.
+fn shares(resource: &str, on_overrun: Overrun, budget: Option<&str>) -> Duration {
+    let mut draft = drafts::empty(&[0, 2]);
+    draft.resources = ["bus", "log"].map(|name| Shared { name: name.into(), protocol: None }).to_vec();
+    let uses = |name: &str, core: u16, priority: i64, resource: &str| {
+        periodic(name, "20ms", "20ms", "2ms").with(|task| {
+            (task.core, task.priority) = (Some(core), Some(priority));
+            task.sections =
+                vec![SectionDraft { resource: resource.into(), longest: drafts::time("100us"), count: 1 }];
+        })
+    };
+    draft.tasks = vec![
+        uses("above", 0, 60, resource).with(|task| {
+            (task.on_overrun, task.budget) = (on_overrun, budget.map(drafts::time));
+        }),
+        uses("below", 0, 50, "log"),
+        uses("other", 2, 60, "bus"),
+    ];
+    let planned = drafts::plan(&draft);
+    assert!(planned.plan.proven, "{}", drafts::shown(&planned.faults));
+    let ClassPlan::RealTime { response: Some(bound), .. } = planned.plan.tasks[1].class else { panic!() };
+    bound
+}
+
+/// Others are charged a budget where it is enforced, and where its task uses nothing of another core.
+#[test]
+fn what_a_budget_is_charged() {
+    let demoted = |resource| shares(resource, Overrun::Demote, Some("3ms"));
+    let without = |resource| shares(resource, Overrun::Demote, None);
+    assert!(demoted("log") > without("log"));
+    assert_eq!(demoted("bus"), without("bus"));
+    for lax in [Overrun::RunOn, Overrun::SkipNext] {
+        assert_eq!(shares("log", lax, Some("3ms")), shares("log", lax, None));
+    }
+}

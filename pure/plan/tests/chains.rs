@@ -7,7 +7,7 @@ mod drafts;
 
 use drafts::{Edit, cost, empty, periodic, plan, queue, shown, state, task, time};
 use insta::assert_snapshot;
-use taut_model::{ArrivalDraft, ChainDraft, Draft, Scheduler, codes};
+use taut_model::{ArrivalDraft, ChainDraft, Draft, Scheduler, Shared, codes};
 use taut_plan::{ChainPlan, ClassPlan, Plan, explain_chain};
 use taut_time::Duration;
 
@@ -93,6 +93,8 @@ fn above_its_reader() {
         draft.tasks.iter_mut().for_each(|task| drafts::real_time(task).priority = None);
     };
     assert_eq!(gain(&edf), Duration::ZERO, "by deadlines");
+    let bus = |draft: &mut Draft| draft.resources = vec![Shared { name: "bus".into(), protocol: None }];
+    assert_eq!(gain(&bus), Duration::ZERO, "where tasks may wait for what others lock");
 }
 
 #[test]
@@ -138,4 +140,76 @@ fn released_by_the_event() {
     assert_eq!(chain(plan).reaction, Some(sum(&[of("sensor"), time("5ms"), of("filter")])));
     // How old a state gets whose writer may not come again, nothing says.
     assert_eq!(planned.faults.iter().map(|fault| fault.code).collect::<Vec<_>>(), [codes::CHAIN_TOO_SLOW]);
+}
+
+/// Sensor and filter on cores of their own, with a queue between them, which releases the filter if it is `triggered`.
+fn queued(sends: u32, takes: u32, triggered: bool) -> Draft {
+    let mut draft = three();
+    task(&mut draft, "sensor").arrival =
+        ArrivalDraft::Periodic { period: time("4ms"), offset: Duration::ZERO };
+    let filter = task(&mut draft, "filter");
+    filter.deadline = time("2ms");
+    filter.arrival = match triggered {
+        true => ArrivalDraft::Sporadic { min_gap: time("2ms"), trigger: "samples".into() },
+        false => ArrivalDraft::Periodic { period: time("2ms"), offset: Duration::ZERO },
+    };
+    let mut samples = queue("samples", "sensor", "filter", "Sample", None);
+    (samples.sends_per_release, samples.takes_per_release) = (sends, takes);
+    draft.channels[0] = samples;
+    draft.chains[0].path.truncate(3);
+    draft.chains[0].max_reaction = None;
+    draft
+}
+
+/// What a queue adds to a chain: nothing, the gap of its reader, or periods of it.
+#[test]
+fn waits_in_queues() {
+    for (sends, takes, triggered, wait, adds) in [
+        (1, 1, true, "0s", "releases its reader at once"),
+        (2, 1, true, "2ms", "waits for its reader's gap"),
+        (1, 1, false, "2ms", "waits at most a period of its reader"),
+        (3, 2, false, "4ms", "waits at most some periods of its reader"),
+    ] {
+        let planned = plan(&queued(sends, takes, triggered));
+        assert!(planned.plan.proven, "{}", shown(&planned.faults));
+        let path = &chain(&planned.plan).path;
+        assert_eq!(
+            path.iter().map(|step| step.adds.as_str()).collect::<Vec<_>>(),
+            ["response", adds, "response"]
+        );
+        assert_eq!(path[1].time, time(wait), "{adds}");
+    }
+}
+
+/// The help names what adds most, and what can be done about it.
+#[test]
+fn advice_by_the_largest_step() {
+    let advice = |edit: &dyn Fn(&mut Draft)| {
+        let mut draft = three();
+        edit(&mut draft);
+        let planned = plan(&draft);
+        assert_eq!(planned.faults.len(), 1, "{}", shown(&planned.faults));
+        let chain = chain(&planned.plan);
+        let late = chain.latency.filter(|latency| *latency > chain.max_latency).or(chain.reaction);
+        let help = planned.faults[0].help.clone().expect("help");
+        let allow = format!(", or allow \"{}\"", late.expect("shown"));
+        help.strip_suffix(&allow).unwrap_or_else(|| panic!("{help}{allow}")).to_owned()
+    };
+    let response = |draft: &mut Draft| {
+        task(draft, "motor").wcet = cost("6ms", 0);
+        draft.chains[0].max_latency = time("7ms");
+    };
+    assert_eq!(advice(&response), "`motor` adds most: make it faster");
+    let sampling = |draft: &mut Draft| {
+        task(draft, "sensor").arrival =
+            ArrivalDraft::Periodic { period: time("20ms"), offset: Duration::ZERO };
+        draft.chains[0].max_reaction = Some(time("20ms"));
+    };
+    assert_eq!(advice(&sampling), "`sensor` adds most: let it run more often");
+    let release = |draft: &mut Draft| {
+        let filter = task(draft, "filter");
+        (filter.deadline, filter.jitter) = (time("20ms"), time("12ms"));
+        draft.chains[0].max_latency = time("7ms");
+    };
+    assert_eq!(advice(&release), "`filter` adds most: let it be released earlier");
 }

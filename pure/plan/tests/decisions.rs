@@ -329,3 +329,29 @@ fn copies_beyond_all_times() {
     assert_eq!(planned.faults.len(), 1, "{}", shown(&planned.faults));
     assert_eq!(planned.plan.channels[1].mechanism, Mechanism::Chen);
 }
+
+/// The search knows how long chains take: what it selects is kept, and known to be the best.
+#[test]
+fn the_search_minds_chains() {
+    for (latency, reaction, mechanism) in [
+        ("5500us", None, Mechanism::ImprovedChen),
+        ("1s", None, Mechanism::Msrp),
+        ("1s", Some("1s"), Mechanism::Msrp),
+    ] {
+        let mut draft = sharing([0, 0, 1]);
+        draft.chains = vec![ChainDraft {
+            name: "c".into(),
+            path: ["writer", "map", "far"].map(String::from).to_vec(),
+            max_latency: time(latency),
+            max_reaction: reaction.map(time),
+        }];
+        let planned = plan(&draft);
+        assert!(planned.plan.proven, "{}", shown(&planned.faults));
+        let best = planned.plan.decision.map(|decision| decision.best);
+        assert_eq!(
+            (planned.plan.channels[0].mechanism, best),
+            (mechanism, Some(true)),
+            "{latency} {reaction:?}"
+        );
+    }
+}

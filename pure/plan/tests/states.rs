@@ -144,6 +144,35 @@ fn in_the_lock() {
     assert!(text.contains("buffers = ") && text.contains("way = \"by-time\""), "{text}");
 }
 
+/// Its only reader would have to be fast: what is pinned is refused, and what nobody pinned is passed over in silence.
+#[test]
+fn a_reader_that_is_too_slow_alone() {
+    let mut draft = readers(&[("slow", "4s")], 4);
+    task(&mut draft, "slow").wcet = drafts::cost("3s", 0);
+    let open = plan(&draft);
+    assert!(open.plan.proven, "{}", shown(&open.faults));
+    draft.channels[0].mechanism = Some(Mechanism::ImprovedChen);
+    let planned = plan(&draft);
+    assert_eq!(planned.faults.iter().map(|fault| fault.code).collect::<Vec<_>>(), [codes::MECHANISM_MISFIT]);
+}
+
+/// A writer that does not pause must not keep readers of a large value from ever reading it.
+#[test]
+fn readers_that_all_look_on() {
+    let buffers = |words| {
+        let mut draft = readers(&[], words);
+        draft.channels[0].to = vec!["ui".into()];
+        let planned = plan(&draft);
+        assert!(planned.plan.proven, "{}", shown(&planned.faults));
+        let channel = &planned.plan.channels[0];
+        assert_eq!(channel.size + taut_plan::STAMP_BYTES, 8 * words + 16);
+        (channel.mechanism, channel.buffers)
+    };
+    // With the stamp of 16 bytes: 1,024 and 1,032.
+    assert_eq!(buffers(126), (Mechanism::Hybrid, Some(2)));
+    assert_eq!(buffers(127), (Mechanism::Hybrid, Some(4)));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
