@@ -159,6 +159,23 @@ fn wishes() {
     );
 }
 
+/// Each channel once, whatever stands between.
+#[test]
+fn wishes_for_several_channels() {
+    let mut draft = sharing([0, 0, 1]);
+    draft.channels.push(state("back", "far", "writer", "Map"));
+    let model = model(&draft);
+    let wished = |channels: &[&str]| {
+        let pin = |channel: &&str| Pin { channel: (*channel).into(), mechanism: Mechanism::Chen };
+        let pins = channels.iter().map(pin).collect();
+        Plan::make_wished(&model, Vec::new(), Wish { minimise: None, pins })
+    };
+    let planned = wished(&["map", "back"]).expect("it can be had");
+    assert!(planned.plan.channels.iter().all(|channel| channel.mechanism == Mechanism::Chen));
+    let refused = wished(&["map", "back", "map"]).expect_err("one of them twice");
+    assert_eq!(refused, WishError::Twice("map".into()));
+}
+
 /// Its parties are charged what Peterson copies more than once.
 #[test]
 fn what_is_copied_again_is_charged() {
