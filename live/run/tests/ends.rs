@@ -466,7 +466,6 @@ fn a_job_ends_at_a_signal_and_at_once_at_the_second() {
     }
 }
 
-/// A machine that stands still for the two milliseconds of the graces makes of it a job that does not return.
 /// The job returns 1.7 ms before it would be ended: one that is ended all the same was kept from it by a machine that stood still,
 /// which the probe has recorded.
 fn stop_app_ends_in_order_after_a_job_that_returns() {

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 use crate::{clock, futex, interrupt, thread};
 
-/// How long the thread may take from being asked to its first instruction.
+/// How long the thread may take from being asked to its first instruction. An interpreter is slower.
 pub const START_NS: u64 = if cfg!(miri) { 60_000_000_000 } else { 100_000_000 };
 
 const ABSENT: u32 = 0;

@@ -5,20 +5,12 @@
 
 mod drafts;
 
-use drafts::{Edit, empty, model, periodic, time};
+use drafts::{Edit, empty, hold, model, periodic, run, time};
 use taut_model::{
-    ArrivalDraft, Arrivals, BestEffort, Body, ClassDraft, Segment, SegmentDraft, ServerDraft, ServerPolicy,
-    Shared, TaskDraft,
+    ArrivalDraft, Arrivals, BestEffort, Body, ClassDraft, Segment, ServerDraft, ServerPolicy, Shared,
+    TaskDraft,
 };
 use taut_plan::Plan;
-
-fn run(longest: &str) -> SegmentDraft {
-    SegmentDraft { run: Some(time(longest)), ..SegmentDraft::default() }
-}
-
-fn hold(resource: &str, segments: Vec<SegmentDraft>) -> SegmentDraft {
-    SegmentDraft { hold: Some(resource.into()), run: None, segments }
-}
 
 #[test]
 fn segments_keep_their_order_and_their_nesting() {
@@ -61,14 +53,10 @@ fn a_phase_is_that_of_a_periodic_task() {
         core: None,
         priority: None,
     }];
-    let model = model(&draft);
-    let set = Plan::task_set(&model).expect("a set");
+    let set = Plan::task_set(&model(&draft)).expect("a set");
     let arrivals = |at: usize| (set.tasks()[at].name.as_str(), set.tasks()[at].arrivals);
     assert_eq!(arrivals(0), ("own", Arrivals::Phased(time("3ms"))));
     assert_eq!(arrivals(1), ("server share", Arrivals::Sporadic));
-    let plan = Plan::make(&model, Vec::new()).plan;
-    let cpu = |name: &str| plan.cpu_of(&plan.tasks[plan.task(name).expect("a task")]);
-    assert_eq!((cpu("own"), cpu("answers")), (Some(0), Some(0)));
 }
 
 /// Who is in no server and is not real-time has no processor of its own; a server's is that of its core.

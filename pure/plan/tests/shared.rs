@@ -5,9 +5,9 @@
 
 mod drafts;
 
-use drafts::{Edit, empty, periodic, plan, shown, time};
+use drafts::{Edit, empty, hold, periodic, plan, run, shown, time};
 use insta::assert_snapshot;
-use taut_model::{Draft, Locking, Scheduler, SectionDraft, SegmentDraft, Shared, TaskDraft, codes};
+use taut_model::{Draft, Locking, Scheduler, SectionDraft, Shared, TaskDraft, codes};
 use taut_plan::{ClassPlan, Plan, explain_task};
 use taut_time::Duration;
 
@@ -195,14 +195,6 @@ fn cores_under_edf_are_filled_by_its_own_test() {
         panic!()
     };
     assert_eq!((*priority, priority_reason.as_deref()), (0, None), "a priority means nothing there");
-}
-
-fn run(longest: &str) -> SegmentDraft {
-    SegmentDraft { run: Some(time(longest)), ..SegmentDraft::default() }
-}
-
-fn hold(resource: &str, segments: Vec<SegmentDraft>) -> SegmentDraft {
-    SegmentDraft { hold: Some(resource.into()), run: None, segments }
 }
 
 /// Nested sections: whoever is above the outer ceiling waits for the inner one only.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! That a lock which nobody else wants makes no system call, counted by the kernel on the job's own thread.
+//! That a lock which nobody else wants makes no system call, counted on the job's own thread.
 //!
 //! A job locks and unlocks a million times, and once with a system call inside: where that one is not counted, nothing is
 //! believed. Behind a switch to another thread a job reads its thread's clock, so a switch explains one lock with a call.
@@ -21,7 +21,7 @@ pub(super) fn measure(tree: &Tree) -> Vec<Row> {
     let said = counted(tree);
     let row = |(rule, name): (&str, &str)| {
         let one = said.as_ref().map_err(Clone::clone).and_then(|said| beyond_switches(said, rule));
-        let name = format!("of {LOCKS} locks of {name}, with a system call and no switch");
+        let name = format!("locks of {name} that make a system call without a switch, of {LOCKS}");
         Row::at_most(name, 0.0, "", Held::Max, one.map(|count| vec![f64::from(count)]))
     };
     RULES.into_iter().map(row).collect()

@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use taut_model::{
     App, ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, ClientKind, Cost,
     Draft, Evidence, Fault, Kind, Model, OnMissingPrivilege, Overflow, OverheadSources, Overheads, Overrun,
-    Payload, PayloadField, Platform, RealTimeDraft, Scalar, Scheduler, ServiceDraft, Severity, Size,
-    TaskDraft,
+    Payload, PayloadField, Platform, RealTimeDraft, Scalar, Scheduler, SegmentDraft, ServiceDraft, Severity,
+    Size, TaskDraft,
 };
 use taut_plan::{Input, Plan, Planned, digest};
 use taut_time::Duration;
@@ -46,6 +46,16 @@ pub fn periodic(name: &str, period: &str, deadline: &str, wcet: &str) -> TaskDra
         budget: None,
     };
     TaskDraft { name: name.into(), service: None, class: ClassDraft::RealTime(real_time) }
+}
+
+/// A segment that holds nothing.
+pub fn run(longest: &str) -> SegmentDraft {
+    SegmentDraft { run: Some(time(longest)), ..SegmentDraft::default() }
+}
+
+/// A segment that holds a resource.
+pub fn hold(resource: &str, segments: Vec<SegmentDraft>) -> SegmentDraft {
+    SegmentDraft { hold: Some(resource.into()), run: None, segments }
 }
 
 pub trait Edit: Sized {
