@@ -65,7 +65,9 @@ pub(crate) fn run(trial: Trial, programs: &Programs, folder: &Path) -> Result<Ou
         Err(why) => return Ok(Outcome::skipped(why)),
     };
     let out = disk.as_ref().map_or(folder, |disk| &disk.0).join("out");
-    let mut command = Command::new(programs.built.join("taut"));
+    // Signals are as they are by themselves: a shell starts what it puts into its background with SIGQUIT ignored.
+    let mut command = Command::new("env");
+    command.arg("--default-signal").arg(programs.built.join("taut"));
     command.arg("run").arg(folder).arg("--out").arg(&out).arg("--for");
     command.arg(format!("{}ms", RUNS.as_millis())).env("TAUT_RUNTIME_DIR", folder).stdin(Stdio::null());
     if let Fault::Section(_, deed) = trial.fault {

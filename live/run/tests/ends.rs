@@ -385,7 +385,9 @@ impl Run<'_> {
         let folder = tempfile::tempdir().unwrap();
         let anyone = std::fs::Permissions::from_mode(0o777);
         std::fs::set_permissions(folder.path(), anyone).unwrap();
-        let mut command = Command::new(std::env::current_exe().unwrap());
+        // Signals are as they are by themselves: whoever runs the tests by `nohup` ignores SIGHUP.
+        let mut command = Command::new("env");
+        command.arg("--default-signal").arg(std::env::current_exe().unwrap());
         command.env("TAUT_FAULT", kind).env("TAUT_FOLDER", folder.path()).env("TAUT_WITH", with);
         command.env("TAUT_EXECUTOR", executor).env("TAUT_OVERRUN", overrun).env_remove("TAUT_FOR");
         command.envs(self.length.map(|length| ("TAUT_FOR", length)));

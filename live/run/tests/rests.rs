@@ -190,7 +190,9 @@ fn end(
     sent: &[(i32, u64)],
 ) -> Ended {
     let folder = tempfile::tempdir().unwrap();
-    let mut command = Command::new(std::env::current_exe().unwrap());
+    // Signals are as they are by themselves: a shell starts what it puts into its background with SIGQUIT ignored.
+    let mut command = Command::new("env");
+    command.arg("--default-signal").arg(std::env::current_exe().unwrap());
     command.env("TAUT_FOLDER", folder.path());
     // Where a panic came from takes longer to find than the safe state has.
     command.env("TAUT_FAULT", kind).env("TAUT_REST", rest).env("RUST_BACKTRACE", "0");
