@@ -86,9 +86,21 @@ impl Clock {
     }
 }
 
-/// The smallest distance between two different values of sorted looks.
+/// The smallest distance between two different values of sorted looks. A hypervisor that scales a counter rounds its steps,
+/// so that the same number of them may differ by a tick: values a tick apart are one, unless a third follows them, as it
+/// does where the counter goes by single ticks.
 fn step(sorted: &[u64]) -> u64 {
-    sorted.windows(2).map(|pair| pair[1] - pair[0]).filter(|step| *step > 0).min().unwrap_or(1)
+    let mut groups: Vec<(u64, u64)> = Vec::new();
+    for &look in sorted {
+        match groups.last_mut() {
+            Some((_, last)) if look - *last <= 1 => *last = look,
+            _ => groups.push((look, look)),
+        }
+    }
+    if groups.iter().any(|(first, last)| last - first > 1) {
+        return 1;
+    }
+    groups.windows(2).map(|pair| pair[1].0 - pair[0].0).min().unwrap_or(1)
 }
 
 #[cfg(test)]
@@ -100,7 +112,14 @@ mod tests {
         let clock = Clock::calibrated();
         let ticks = clock.ticks(Duration::from_micros(5));
         assert!((clock.ns(ticks) - 5000.0).abs() < 5.0, "{clock:?}");
-        assert_eq!(step(&[3, 3, 7, 8]), 1);
+    }
+
+    #[test]
+    fn a_counter_has_steps() {
         assert_eq!(step(&[3]), 1);
+        assert_eq!(step(&[52, 52, 78, 78, 104]), 26);
+        assert_eq!(step(&[51, 52, 52, 78, 78, 103, 104]), 25, "scaled, and rounded");
+        assert_eq!(step(&[51, 52, 53, 78, 104]), 1, "single ticks");
+        assert_eq!(step(&[20, 22, 24, 90]), 2);
     }
 }
