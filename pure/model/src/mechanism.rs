@@ -316,6 +316,18 @@ mod tests {
         }
     }
 
+    /// A plan rests on it: what is smallest copies once. Both serve the same parties, and have the same buffers.
+    #[test]
+    fn chen_is_no_larger_than_peterson() {
+        for value in (1..4_096).step_by(7) {
+            for readers in 1..=250 {
+                let [chen, peterson] =
+                    [Mechanism::Chen, Mechanism::Peterson].map(|all| all.bytes(value, readers + 2, readers));
+                assert!(chen <= peterson && chen.is_some(), "{value} for {readers}: {chen:?}, {peterson:?}");
+            }
+        }
+    }
+
     #[test]
     fn parties_of_each() {
         use Mechanism::{Chen, DoubleBuffer, Hybrid, ImprovedChen, Mpcp, Msrp, Nbw, Peterson, Presence, Srp};

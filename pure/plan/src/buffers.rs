@@ -11,8 +11,8 @@ use taut_analysis::wait_free::writes_during_read::{self, Writer};
 use taut_analysis::wait_free::{buffers, partition};
 use taut_model::{Channel, ChannelId, Class, Fault, Mechanism, Model, Party, Place, STAMP_BYTES, Way, codes};
 
+use crate::ChannelPlan;
 use crate::flow::Promises;
-use crate::{ChannelPlan, synchronous};
 
 /// The most buffers of an object whose readers are fast by time.
 const BUFFERS_MAX: u64 = 256;
@@ -88,22 +88,7 @@ pub(crate) fn choose(
 
 /// Bytes of a state in a mechanism that serves it and has [`Way`]s; `None` if it cannot have that by these times.
 pub(crate) fn bytes(model: &Model, id: ChannelId, promises: &Promises, mechanism: Mechanism) -> Option<u64> {
-    if mechanism.preserves_flow() {
-        return synchronous::bytes(model, id, promises, mechanism);
-    }
     candidate(model, id, promises, mechanism).ok().map(|choice| choice.bytes)
-}
-
-/// The smallest for a state of those that are wanted, by these times.
-pub(crate) fn smallest(
-    model: &Model,
-    id: ChannelId,
-    promises: &Promises,
-    wanted: impl Fn(&Mechanism) -> bool,
-) -> Option<Mechanism> {
-    let all = serving(model, id).into_iter().filter(|mechanism| mechanism.has_ways()).filter(wanted);
-    let sized = all.filter_map(|mechanism| Some((bytes(model, id, promises, mechanism)?, mechanism)));
-    sized.min_by_key(|(bytes, _)| *bytes).map(|(_, mechanism)| mechanism)
 }
 
 fn refused(

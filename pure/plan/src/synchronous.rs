@@ -54,11 +54,6 @@ pub(crate) fn choose(
     Some((choice, reason))
 }
 
-/// Bytes of a flow by this mechanism; `None` if it cannot have that by these times.
-pub(crate) fn bytes(model: &Model, id: ChannelId, promises: &Promises, mechanism: Mechanism) -> Option<u64> {
-    candidate(model, id, promises, mechanism).map(|choice| choice.bytes)
-}
-
 fn real_time<'m>(model: &'m Model, party: &Party) -> Option<(TaskId, &'m RealTime)> {
     let Party::Task(id) = *party else { return None };
     match &model.task(id).class {

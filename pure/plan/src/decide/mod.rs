@@ -21,10 +21,9 @@ mod state;
 mod together;
 mod why;
 
-use taut_model::{Aim, ChannelId, Decisions, Fault, Kind, Mechanism, Model, Place, Scheduler, codes};
+use taut_model::{Aim, ChannelId, Decisions, Fault, Mechanism, Model, Place, Scheduler, codes};
 
-use crate::proof::{Effort, Proof};
-use crate::{DecisionPlan, buffers, flow, waits};
+use crate::{DecisionPlan, waits};
 pub(crate) use why::choice;
 pub use why::why_channel;
 
@@ -84,21 +83,6 @@ pub(crate) fn decide(open: Model, aim: Aim, faults: &mut Vec<Fault>) -> Decided 
             open = open.with_any(id);
         }
     }
-    let undecided =
-        |decisions: &Decisions, open: &Model| open.decided(decisions).unwrap_or_else(|| open.clone());
-    // Who copies more than once takes longer, which its parties must be charged.
-    let alone = waits::settle(&undecided(&decisions, &open)).into_owned();
-    let proof = Proof::find(&alone, Effort::Quick, &mut Vec::new());
-    for id in alone.channel_ids().filter(|id| alone.channel(*id).kind == Kind::State) {
-        let mechanism = flow::realise(&alone, id, &proof.promises, &mut Vec::new()).mechanism;
-        if mechanism.copies(1) != (1, 1) {
-            // Where memory is not what counts, the smallest that copies once.
-            let once = buffers::smallest(&alone, id, &proof.promises, |other| other.copies(1) == (1, 1));
-            let once = once.filter(|_| aim != Aim::Memory);
-            decisions.mechanisms[id.index()] = once.or(Some(mechanism));
-        }
-    }
-    drop(proof);
     let candidates = state::candidates(&open);
     let mut decision = None;
     if !candidates.is_empty() {
