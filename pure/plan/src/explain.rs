@@ -167,3 +167,26 @@ fn holds(channel: &ChannelPlan) -> String {
         None => format!("{}, {value}", channel.capacity),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A task is blocked by one section: how many there are of that kind says nothing.
+    #[test]
+    fn how_often_is_said_but_of_blocking() {
+        let cells = |kind: &str, of: Option<&str>, count| {
+            let term = Term {
+                kind: kind.into(),
+                of: of.map(str::to_owned),
+                count,
+                time: taut_time::Duration::from_us(3),
+            };
+            row(&term)[1].clone()
+        };
+        assert_eq!(cells("interference", Some("a"), Some(2)), "a, 2x");
+        assert_eq!(cells("interference", Some("a"), None), "a");
+        assert_eq!(cells("blocking", Some("a"), Some(2)), "a");
+        assert_eq!(cells("own", None, None), "");
+    }
+}

@@ -392,3 +392,30 @@ fn of_many_tasks_those_that_take_most_are_shown() {
         assert!(more.is_none_or(|note| note.starts_with(told.unwrap())), "{more:?}");
     }
 }
+
+/// A deadline is missed for certain where arrivals are free; a task that another one releases need not come when all do.
+#[test]
+fn who_releases_decides_what_is_certain() {
+    let said = |from: &str| {
+        let mut draft = empty(&[0]);
+        let released = |task: &mut taut_model::RealTimeDraft| {
+            task.arrival = ArrivalDraft::Sporadic { min_gap: time("10ms"), trigger: "tick".into() };
+        };
+        draft.tasks = vec![
+            periodic("above", "10ms", "3ms", "1ms"),
+            periodic("late", "10ms", "5ms", "4500us").with(released),
+            TaskDraft {
+                name: "free".into(),
+                service: None,
+                class: ClassDraft::BestEffort(BestEffort::default()),
+            },
+        ];
+        draft.platform.overheads.kernel_blocking = Duration::ZERO;
+        draft.channels = vec![queue("tick", from, "late", "Sample", Some(8))];
+        let planned = plan(&draft);
+        assert!(!planned.plan.proven);
+        planned.faults.iter().map(|fault| fault.message.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(said("free"), ["task `late` can miss its deadline on core 0"]);
+    assert_eq!(said("above"), ["task `late` is not shown to keep its deadline on core 0"]);
+}

@@ -6,7 +6,9 @@
 mod drafts;
 
 use drafts::{Edit, empty, periodic, plan, shown, time};
-use taut_model::{Draft, Executor, Locking, Overrun, Scheduler, SectionDraft, Shared};
+use taut_model::{
+    Draft, Executor, Locking, Overrun, Scheduler, SectionDraft, ServerDraft, ServerPolicy, Shared,
+};
 use taut_plan::{Mechanism, NotExecuted};
 
 /// Two cores with a task each.
@@ -184,4 +186,89 @@ fn more_tasks_than_threads() {
     assert_eq!(told(200, 91, |_| ()), refused(91));
     assert_eq!(told(91, 10, |task| task.budget = Some(time("1ms"))), refused(91));
     assert_eq!(told(91, 10, |task| task.on_overrun = Overrun::KillJob), refused(91));
+}
+
+/// Which task has a thread of its own beside those of its level: 90 levels, and one task more on the first of them, which
+/// has a neighbour on another core.
+#[test]
+fn a_thread_of_its_own() {
+    let begun = |edit: &dyn Fn(&mut Draft)| {
+        let mut draft = empty(&[0, 1]);
+        draft.platform.memory = drafts::size("256MiB");
+        draft.platform.scheduler = Scheduler::Edf;
+        draft.payloads = vec![drafts::payload("Word", &[("", taut_model::Scalar::U64, 1)])];
+        let own = |at: u64| {
+            let period = format!("{}s", 1 + at);
+            periodic(&format!("t{at}"), &period, &period, "10us").with(|task| task.core = Some(0))
+        };
+        draft.tasks = (0..90).map(own).collect();
+        draft.tasks.push(periodic("more", "1s", "1s", "10us").with(|task| task.core = Some(0)));
+        draft.tasks.push(periodic("there", "1s", "1s", "10us").with(|task| task.core = Some(1)));
+        edit(&mut draft);
+        let planned = plan(&draft);
+        assert!(planned.plan.proven, "{}", shown(&planned.faults));
+        planned.plan.not_executed().map(|not| not.what)
+    };
+    let refused = || Some("91 jobs of core 0 begun at once, more than 90".to_owned());
+    assert_eq!(begun(&|_| ()), None);
+
+    let locks = |draft: &mut Draft, users: [&str; 2], protocol| {
+        draft.resources.push(Shared { name: "shared".into(), protocol: Some(protocol) });
+        for user in users {
+            let section = SectionDraft { resource: "shared".into(), longest: time("1us"), count: 1 };
+            drafts::task(draft, user).sections = vec![section];
+        }
+    };
+    assert_eq!(begun(&|draft| locks(draft, ["more", "t1"], Locking::Srp)), None, "it waits before it begins");
+    assert_eq!(begun(&|draft| locks(draft, ["more", "t1"], Locking::Dfp)), None);
+    assert_eq!(begun(&|draft| locks(draft, ["more", "there"], Locking::Msrp)), refused());
+    // Who leaves a level where nobody else is takes the level's thread along.
+    assert_eq!(begun(&|draft| locks(draft, ["t1", "there"], Locking::Msrp)), None, "another's lock");
+
+    let shares = |draft: &mut Draft, from: &str, to: &str, edit: &dyn Fn(&mut taut_model::ChannelDraft)| {
+        let mut channel = drafts::state("map", from, to, "Word");
+        edit(&mut channel);
+        draft.channels.push(channel);
+    };
+    let under = |mechanism| move |channel: &mut taut_model::ChannelDraft| channel.mechanism = Some(mechanism);
+    let synchronous = |channel: &mut taut_model::ChannelDraft| channel.flow = taut_model::Flow::Synchronous;
+    assert_eq!(begun(&|draft| shares(draft, "more", "there", &|_| ())), None, "free of waits");
+    assert_eq!(begun(&|draft| shares(draft, "more", "t1", &under(Mechanism::Srp))), None);
+    assert_eq!(begun(&|draft| shares(draft, "more", "there", &under(Mechanism::Msrp))), refused());
+    assert_eq!(begun(&|draft| shares(draft, "there", "more", &under(Mechanism::Msrp))), refused());
+    assert_eq!(
+        begun(&|draft| shares(draft, "t1", "there", &under(Mechanism::Msrp))),
+        None,
+        "another's state"
+    );
+    assert_eq!(begun(&|draft| shares(draft, "more", "there", &synchronous)), refused());
+    assert_eq!(begun(&|draft| shares(draft, "there", "more", &synchronous)), refused());
+    assert_eq!(begun(&|draft| shares(draft, "t1", "there", &synchronous)), None, "another's flow");
+
+    let demoted = |draft: &mut Draft| drafts::task(draft, "more").on_overrun = Overrun::Demote;
+    assert_eq!(begun(&demoted), refused());
+    // By priorities each task is a level.
+    let by_priorities = |draft: &mut Draft| draft.platform.scheduler = Scheduler::FixedPriority;
+    let each = |draft: &mut Draft| {
+        by_priorities(draft);
+        locks(draft, ["t1", "t2"], Locking::Srp);
+    };
+    assert_eq!(begun(&each), refused());
+    let served = |draft: &mut Draft, core: u16| {
+        by_priorities(draft);
+        draft.platform.executor = Executor::Dispatched;
+        draft.tasks.retain(|task| task.name != "more");
+        draft.servers.push(ServerDraft {
+            name: "share".into(),
+            policy: ServerPolicy::Polling,
+            budget: time("1ms"),
+            period: time("500ms"),
+            core: Some(core),
+            priority: None,
+        });
+        let inside = |task: &mut taut_model::RealTimeDraft| task.server = Some("share".into());
+        draft.tasks.push(periodic("inside", "10s", "10s", "10us").with(inside));
+    };
+    assert_eq!(begun(&|draft| served(draft, 0)), refused());
+    assert_eq!(begun(&|draft| served(draft, 1)), None, "another core's server");
 }

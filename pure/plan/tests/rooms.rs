@@ -170,6 +170,15 @@ fn not_shorter_than_its_parts() {
     assert_eq!(row(&sections, "below", "wcet"), "no shorter one would do, now 7ms");
 }
 
+/// A figure is looked for in whole us from the one that is stated on, whatever that is.
+#[test]
+fn figures_between_microseconds() {
+    // 10 probes in up to 1 ms of the processor's time: one.
+    let draft = bare(&[0], vec![periodic("a", "10ms", "500us", "400700ns")]);
+    assert_eq!(row(&draft, "a", "wcet"), "up to 490us, now 400.7us");
+    assert_eq!(row(&draft, "a", "deadline"), "down to 411us, now 500us");
+}
+
 /// Of what makes it wait those are shown that do so longest.
 #[test]
 fn what_delays() {
@@ -207,6 +216,16 @@ fn what_delays() {
     assert_eq!(row(&shared, "urgent", "section"), "`brief` in `bus`: no shorter one would do, now 1.6ms");
     task(&mut shared, "keeps").non_preemptive = Duration::ZERO;
     assert_eq!(row(&shared, "urgent", "section"), "`brief` in `bus`: at most 969us, now 1.6ms");
+    // A section among segments has no length of its own, and is no stretch either.
+    (task(&mut shared, "brief").sections, task(&mut shared, "brief").non_preemptive) =
+        (Vec::new(), Duration::ZERO);
+    let hold = SegmentDraft { hold: Some("bus".into()), run: None, segments: vec![drafts::run("1600us")] };
+    task(&mut shared, "brief").segments = vec![drafts::run("1ms"), hold];
+    assert!(
+        room(&shared, "urgent").iter().all(|row| !row.starts_with("section")),
+        "{:?}",
+        room(&shared, "urgent")
+    );
     // Two above: 1 ms of 10 ms, and 3 times 1.5 ms; the second takes more.
     let above = bare(
         &[0],

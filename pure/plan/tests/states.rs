@@ -219,3 +219,31 @@ proptest! {
         }
     }
 }
+
+/// Who stands at an object that has no ways is said with its mechanism.
+#[test]
+fn parties_in_words() {
+    let said = |from: &str, to: &str, kind: &dyn Fn(&str, &str) -> taut_model::ChannelDraft, mechanism| {
+        let mut draft = readers(&[("reader", "4ms")], 8);
+        best_effort(&mut draft, "free");
+        draft.channels = vec![kind(from, to)];
+        draft.channels[0].mechanism = mechanism;
+        let planned = plan(&draft);
+        assert!(planned.plan.proven, "{}", shown(&planned.faults));
+        planned.plan.channels[0].reason.clone()
+    };
+    let state = |from: &str, to: &str| state("pose", from, to, "Pose");
+    let queue = |from: &str, to: &str| drafts::queue("pose", from, to, "Pose", Some(8));
+    let sdrtr = "state of a writer that is not real-time, one real-time reader";
+    assert_eq!(said("free", "reader", &state, Some(Mechanism::Sdrtr)), format!("pinned; {sdrtr}"));
+    assert_eq!(said("free", "reader", &state, None), sdrtr);
+    let sdrtw = "pinned; state of a real-time writer, no real-time reader";
+    assert_eq!(said("writer", "free", &state, Some(Mechanism::Sdrtw)), sdrtw);
+    let queued = said("free", "reader", &queue, None);
+    assert!(
+        queued.starts_with("queue from a writer that is not real-time to a real-time reader"),
+        "{queued}"
+    );
+    let queued = said("writer", "reader", &queue, None);
+    assert!(queued.starts_with("queue between real-time tasks"), "{queued}");
+}

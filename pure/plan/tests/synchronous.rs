@@ -379,3 +379,135 @@ fn readers_of_each_kind_are_counted() {
     assert_eq!(channel.flow_readers(), (1, 2));
     assert_eq!(["now", "later", "last"].map(|name| channel.flow_reader(name)), [Some(0), Some(1), Some(2)]);
 }
+
+/// Readers with a delay hold one old value together only where they are done when the writer runs: above it on its core. Those
+/// of another core may hold one each.
+#[test]
+fn buffers_of_readers_elsewhere() {
+    let buffers = |core: u16| {
+        let mut draft = bare(&[0, 1]);
+        for (name, period) in [("one", "1ms"), ("two", "2ms"), ("three", "2500us")] {
+            on(&mut draft, core, name, period, "100us");
+        }
+        on(&mut draft, 0, "writer", "5ms", "100us");
+        on(&mut draft, 0, "slow", "50ms", "100us");
+        draft.channels =
+            vec![flow("x", "writer", &["one", "two", "three", "slow"], &["one", "two", "three"])];
+        draft.channels[0].mechanism = Some(Mechanism::Dbp);
+        proven(&draft).plan.channels[0].buffers
+    };
+    assert_eq!(buffers(0), Some(4));
+    assert_eq!(buffers(1), Some(6));
+}
+
+/// 256 buffers and no more.
+#[test]
+fn tccp_up_to_its_most() {
+    let mut most = None;
+    for reader in 250..270_u64 {
+        let mut draft = bare(&[0, 1]);
+        on(&mut draft, 0, "writer", "100us", "10us");
+        on(&mut draft, 1, "reader", "100ms", &format!("{}us", reader * 100 - 350));
+        draft.channels = vec![flow("x", "writer", &["reader"], &[])];
+        draft.channels[0].mechanism = Some(Mechanism::Tccp);
+        let planned = plan(&draft);
+        if !planned.plan.proven {
+            assert_eq!(planned.faults[0].code, codes::MECHANISM_MISFIT);
+            break;
+        }
+        most = planned.plan.channels[0].buffers;
+    }
+    assert_eq!(most, Some(256));
+}
+
+/// Going to sleep and waking up take two switches more, whatever the number of those that are waited for; each reader that is
+/// woken takes its writer one.
+#[test]
+fn waiting_takes_switches() {
+    let responses = |flows: bool| {
+        let mut draft = bare(&[0, 1]);
+        draft.platform.overheads.context_switch = time("10us");
+        on(&mut draft, 0, "one", "10ms", "1ms");
+        on(&mut draft, 0, "two", "20ms", "1ms");
+        on(&mut draft, 1, "first", "10ms", "1ms");
+        on(&mut draft, 1, "last", "20ms", "1ms");
+        // All is there when they come.
+        for name in ["first", "last"] {
+            let period = if name == "first" { time("10ms") } else { time("20ms") };
+            task(&mut draft, name).arrival = ArrivalDraft::Periodic { period, offset: time("5ms") };
+        }
+        draft.channels = vec![flow("x", "one", &["first", "last"], &[]), flow("y", "two", &["last"], &[])];
+        if !flows {
+            draft.channels.iter_mut().for_each(|channel| channel.flow = Flow::Newest);
+        }
+        let planned = proven(&draft);
+        ["one", "two", "first", "last"].map(|name| response(&planned, name).expect("proven").as_ns() / 1_000)
+    };
+    let (with, without) = (responses(true), responses(false));
+    let more: Vec<u64> = with.iter().zip(without).map(|(with, without)| with - without).collect();
+    // The second on each core is delayed by what comes to the first.
+    assert_eq!(more, [20, 20 + 10, 20, 20 + 20]);
+}
+
+/// Who locks may stop where its writer has begun: then the order of priorities does not say that the value is there.
+#[test]
+fn beside_locks_a_reader_waits() {
+    let waits = |locks: bool| {
+        let mut draft = bare(&[0]);
+        draft.tasks.push(periodic("writer", "10ms", "10ms", "1ms"));
+        draft.tasks.push(periodic("reader", "20ms", "20ms", "1ms"));
+        draft.tasks.push(periodic("other", "40ms", "40ms", "1ms"));
+        draft.channels = vec![flow("x", "writer", &["reader"], &[])];
+        if locks {
+            draft.resources.push(taut_model::Shared { name: "bus".into(), protocol: None });
+            for name in ["writer", "other"] {
+                let section =
+                    taut_model::SectionDraft { resource: "bus".into(), longest: time("100us"), count: 1 };
+                task(&mut draft, name).sections = vec![section];
+            }
+        }
+        explain_task(&proven(&draft).plan, "reader").expect("a task").contains("waits for `x`")
+    };
+    assert!(!waits(false));
+    assert!(waits(true));
+}
+
+/// Writers come before their readers, in whatever order the manifest names them and however soon the readers are due.
+#[test]
+fn writers_of_writers_go_first() {
+    let order = |names: [&str; 4], deadline: &str| {
+        let mut draft = bare(&[0]);
+        for name in names {
+            let due = if name == "c" { deadline } else { "10ms" };
+            draft.tasks.push(periodic(name, "10ms", due, "1ms"));
+        }
+        draft.channels =
+            vec![flow("x", "a", &["b"], &[]), flow("y", "b", &["c"], &[]), flow("z", "a", &["c"], &[])];
+        let planned = proven(&draft);
+        let mut order = names;
+        order.sort_by_key(|name| std::cmp::Reverse(priority(&planned, name)));
+        order.join(" ")
+    };
+    for names in [["a", "b", "c", "d"], ["d", "c", "b", "a"], ["c", "a", "d", "b"], ["b", "d", "c", "a"]] {
+        assert_eq!(order(names, "5ms"), "a b c d", "{names:?}");
+        let equal = order(names, "10ms");
+        assert_eq!(
+            equal.replace("d", "").split_whitespace().collect::<Vec<_>>(),
+            ["a", "b", "c"],
+            "{names:?}"
+        );
+    }
+}
+
+/// The longer of a wait and of a release jitter is what delays; of equals it is the jitter that is said.
+#[test]
+fn a_jitter_as_long_as_the_wait() {
+    let mut draft = there_and_back();
+    let wait = response(&proven(&draft), "sensor").expect("proven");
+    let mut says = |jitter: Duration| {
+        task(&mut draft, "filter").jitter = jitter;
+        explain_task(&proven(&draft).plan, "filter").expect("a task").contains("waits for `measured`")
+    };
+    assert!(says(wait.saturating_sub(Duration::from_ns(1))));
+    assert!(!says(wait));
+}
