@@ -155,6 +155,10 @@ fn in_the_way_of_a_lock() {
         assert_eq!((next.mechanism, next.bytes, next.refused), (Mechanism::Nbw, Some(16_512), None));
         assert_eq!((choice.writer, choice.reader), (Duration::ZERO, Duration::ZERO));
     }
+    // By another aim it is no matter of bytes.
+    let auto = rows(&of(|draft| draft.platform.executor = Executor::Auto), &minimising(Aim::Response));
+    let msrp = auto.iter().find(|row| row.starts_with("MSRP")).expect("it serves");
+    assert_eq!(msrp, "MSRP 4224 +2.00 µs +2.00 µs would do; responses are 54.4 % of deadlines in all");
     // In a server nothing is locked.
     let served = of(|draft| {
         (task(draft, "far").server, task(draft, "far").core) = (Some("s".into()), None);
@@ -207,6 +211,12 @@ fn not_proven_as_it_is() {
     let kept = with("5280us", Some("1s"), "64MiB");
     assert!(rows(&kept, &Wish::default())[2].ends_with("taken"), "only without a lock is it within 5.28 ms");
     assert!(plan(&kept).plan.proven);
+    let lock = &rows(&kept, &Wish::default())[0];
+    assert!(lock.ends_with("chain `c` would take 5.70 ms, 5.28ms allowed"), "{lock}");
+    // A latency that is all that is allowed is kept.
+    let latency = plan(&with("1s", None, "64MiB")).plan.chains[0].latency.expect("a bound");
+    let text = why(&with(&latency.to_string(), Some("2ms"), "64MiB"), &Wish::default());
+    assert_eq!(text.lines().nth(2), Some("NOT PROVEN as it is: chain `c` would react too late"));
 }
 
 /// What a plan comes to: total memory, Σ R / D and the least slack in millionths.
@@ -354,4 +364,25 @@ fn the_search_minds_chains() {
             "{latency} {reaction:?}"
         );
     }
+}
+
+/// The first lock of a core that Linux decides on takes a dispatcher; a core that has one anyway takes no more.
+#[test]
+fn a_dispatcher_is_charged_to_its_core() {
+    let taken = |budget: &str| {
+        let mut draft = sharing([0, 0, 0]);
+        draft.platform.executor = Executor::Auto;
+        for (name, period) in [("other", "4ms"), ("beside", "5ms")] {
+            let on = periodic(name, period, period, "500us").with(|task| task.core = Some(1));
+            draft.tasks.push(on);
+        }
+        draft.channels.push(state("chart", "other", "beside", "Map"));
+        let task = task(&mut draft, budget);
+        (task.budget, task.on_overrun) = (Some(time("600us")), taut_model::Overrun::StopApp);
+        let planned = plan(&draft);
+        assert!(planned.plan.proven, "{}", shown(&planned.faults));
+        [0, 1].map(|at: usize| planned.plan.channels[at].mechanism.locking().is_some())
+    };
+    assert_eq!(taken("near"), [true, false]);
+    assert_eq!(taken("beside"), [false, true]);
 }
