@@ -213,6 +213,8 @@ fn miri<const N: usize>(
                 // Tests that need two processors have them. What stands in for the kernel makes pointers of its addresses.
                 .env("MIRIFLAGS", format!("-Zmiri-num-cpus=2 -Zmiri-permissive-provenance {flags}"))
                 .env("TAUT_LOOSE", "1")
+                // Where a panic came from takes the interpreter seconds, and many are on purpose.
+                .env("RUST_BACKTRACE", "0")
                 .limit(limit);
             let begun = Instant::now();
             let outcome = Outcome::of_tests(test.dir(tree.root()));

@@ -259,7 +259,7 @@ fn a_reader_that_was_lapped_goes_on_by_the_policy() {
         let place = Place::new(qrtwo::bytes::<[u64; 8]>(capacity, 0).unwrap());
         let (mut writer, mut reader) = qrtwo::pair::<[u64; 8]>(place.memory(), capacity, 0).unwrap();
         let (mut last, mut lost) = (0, 0);
-        for n in 1..=1000 {
+        for n in 1..=if cfg!(miri) { 111 } else { 999 } {
             writer.push(&marked(n));
             if n % 37 == 0 {
                 let popped = reader.pop().unwrap().unwrap();
@@ -418,7 +418,7 @@ fn qrtr_forms_are_one_queue() {
         let place = Place::new(qrtr::bytes::<[u8; N]>(capacity).unwrap());
         let (mut writer, mut reader) = qrtr::pair::<[u8; N]>(place.memory(), capacity).unwrap();
         let (mut list, mut random, mut pushed) = (VecDeque::new(), Random(u64::from(capacity)), 0);
-        let rounds = if cfg!(miri) { 20 } else { 600u64 };
+        let rounds = if cfg!(miri) { 8 } else { 600u64 };
         for _ in 0..rounds {
             let room = capacity as usize - list.len();
             let wanted = random.below(capacity as usize + 2);
