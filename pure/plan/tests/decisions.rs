@@ -386,3 +386,29 @@ fn a_dispatcher_is_charged_to_its_core() {
     assert_eq!(taken("near"), [true, false]);
     assert_eq!(taken("beside"), [false, true]);
 }
+
+/// Under EDF a plan is the best where each state has the first lock of its parties and all is kept; if not all have it, or
+/// not all is kept, it is the best that was found.
+#[test]
+fn best_where_each_has_its_lock() {
+    use Mechanism::{ImprovedChen, Msrp, Presence, Srp};
+    for (cores, deadline, taken, best) in [
+        ([0, 0, 0], "5ms", [Srp, Srp], true),
+        ([0, 0, 1], "5ms", [Msrp, Msrp], true),
+        ([0, 1, 1], "1ms", [Msrp, Srp], true),
+        ([0, 0, 1], "1ms", [Msrp, Presence], false),
+        ([0, 1, 1], "700us", [ImprovedChen, Srp], false),
+        ([0, 0, 1], "700us", [ImprovedChen, Presence], false),
+        ([0, 0, 0], "620us", [Srp, Srp], false),
+    ] {
+        let mut draft = sharing(cores);
+        draft.platform.scheduler = Scheduler::Edf;
+        draft.channels.push(state("chart", "far", "near", "Map"));
+        task(&mut draft, "near").deadline = time(deadline);
+        let plan = plan(&draft).plan;
+        let mechanisms = [0, 1].map(|at: usize| plan.channels[at].mechanism);
+        let found = plan.decision.map(|decision| decision.best);
+        assert_eq!((mechanisms, found), (taken, Some(best)), "{cores:?} {deadline}");
+        assert_eq!(plan.proven, deadline != "620us");
+    }
+}

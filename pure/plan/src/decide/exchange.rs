@@ -12,15 +12,15 @@ use super::state::Candidate;
 /// Rounds at most: each goes over all states, and the last one finds nothing.
 const ROUNDS: usize = 8;
 
-/// Improves decisions, beginning with what was selected, if that is kept by the proof of the whole; whether they are
-/// then known to be the best.
+/// Improves decisions, beginning with what was selected, if that is kept by the proof of the whole. What all comes to, and
+/// whether that is known to be the best.
 pub(super) fn improve(
     open: &Model,
     candidates: &[Candidate],
     aim: Aim,
     decisions: &mut Decisions,
     selected: Option<(Decisions, bool)>,
-) -> Option<bool> {
+) -> Option<(Measure, bool)> {
     let mut reached = measure(open, decisions)?;
     let mut proven = false;
     if let Some((selected, least)) = selected
@@ -46,7 +46,7 @@ pub(super) fn improve(
             break;
         }
     }
-    Some(proven)
+    Some((reached, proven))
 }
 
 /// What else it can have. What waits for nobody is `None`: it is chosen by its bytes then. A larger object can be nearer to

@@ -87,7 +87,7 @@ pub(crate) fn decide(open: Model, aim: Aim, faults: &mut Vec<Fault>) -> Decided 
     let mut decision = None;
     if !candidates.is_empty() {
         let selected = together::select(&open, &candidates, aim, &decisions);
-        let best = exchange::improve(&open, &candidates, aim, &mut decisions, selected);
+        let reached = exchange::improve(&open, &candidates, aim, &mut decisions, selected);
         // Under EDF every core has a dispatcher anyway, and one lock fits the parties of a state: where each state has that
         // and nothing else is as small, with what the lock takes besides, there is nothing to search for.
         let edf = open.platform().scheduler == Scheduler::Edf;
@@ -98,8 +98,10 @@ pub(crate) fn decide(open: Model, aim: Aim, faults: &mut Vec<Fault>) -> Decided 
                 && state::is_smallest(&open, candidate)
         };
         let smallest = aim == Aim::Memory && edf && candidates.iter().all(smallest);
+        // What keeps less than another one may is not the best, whatever it takes.
+        let best = reached.is_some_and(|(reached, proven)| reached.kept && (proven || smallest));
         let states = u32::try_from(candidates.len()).unwrap_or(u32::MAX);
-        decision = Some(DecisionPlan { states, minimised: aim, best: smallest || best == Some(true) });
+        decision = Some(DecisionPlan { states, minimised: aim, best });
     }
     let model = open.decided(&decisions).unwrap_or_else(|| {
         let place = Place::value("platform.overheads.copy");
