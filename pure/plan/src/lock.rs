@@ -216,4 +216,19 @@ mod tests {
     fn digest_is_sha256() {
         assert_eq!(digest(b"abc"), "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     }
+
+    /// The digest is the first key of that name above all tables; its line is spaces then, and all others stay.
+    #[test]
+    fn the_digest_is_one_line_above_all_tables() {
+        let of = |text: &str| {
+            let (rest, digest) = without_digest(text);
+            assert_eq!((rest.len(), rest.lines().count()), (text.len(), text.lines().count()));
+            (rest.split_whitespace().collect::<Vec<_>>().join(" "), digest)
+        };
+        let found = |rest: &str, digest: &str| (rest.to_owned(), Some(digest.to_owned()));
+        assert_eq!(of("lock = 1\n digest = \"ab\"\nx = 2\n"), found("lock = 1 x = 2", "ab"));
+        assert_eq!(of("digest = \"a\"\ndigest = \"b\"\n"), found("digest = \"b\"", "a"));
+        assert_eq!(of("lock = 1\n[x]\ndigest = \"a\"\n"), ("lock = 1 [x] digest = \"a\"".to_owned(), None));
+        assert_eq!(of("other = \"a\"\n"), ("other = \"a\"".to_owned(), None));
+    }
 }

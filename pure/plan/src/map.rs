@@ -200,3 +200,16 @@ impl Map {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_has_a_file_for_itself_alone() {
+        assert_eq!(file_of("ui", false, false), Some(("ui", false)));
+        for (is_read_by_clients, triggers) in [(true, false), (false, true), (true, true)] {
+            assert_eq!(file_of("ui", is_read_by_clients, triggers), Some(("ui", true)));
+        }
+    }
+}

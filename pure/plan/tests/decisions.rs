@@ -411,4 +411,9 @@ fn best_where_each_has_its_lock() {
         assert_eq!((mechanisms, found), (taken, Some(best)), "{cores:?} {deadline}");
         assert_eq!(plan.proven, deadline != "620us");
     }
+    // By priorities, and of a kind that the search does not know.
+    let mut draft = sharing([0, 0, 0]);
+    task(&mut draft, "near").non_preemptive = time("1us");
+    let plan = plan(&draft).plan;
+    assert_eq!((plan.proven, plan.decision.map(|decision| decision.best)), (true, Some(false)));
 }

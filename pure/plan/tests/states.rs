@@ -247,3 +247,40 @@ fn parties_in_words() {
     let queued = said("writer", "reader", &queue, None);
     assert!(queued.starts_with("queue between real-time tasks"), "{queued}");
 }
+
+/// What a lock does to who waits is said, and who is suspended has a place of its own.
+#[test]
+fn locks_in_words() {
+    let said = |mechanism, core| {
+        let mut draft = readers(&[("reader", "8ms")], 8);
+        task(&mut draft, "reader").core = Some(core);
+        draft.channels[0].mechanism = Some(mechanism);
+        let planned = plan(&draft);
+        assert!(planned.plan.proven, "{}", shown(&planned.faults));
+        let channel = channel(&planned.plan);
+        (channel.reason.clone(), channel.readers[0].way)
+    };
+    let words = |waits: &str| format!("pinned; state of real-time tasks {waits}; one copy, held for 1 ns");
+    let ceiling = words("on one core, under a ceiling: who has it is preempted by nobody who wants it");
+    assert_eq!(said(Mechanism::Srp, 0), (ceiling, None));
+    assert_eq!(said(Mechanism::Msrp, 1), (words("on several cores: who waits for it spins"), None));
+    let suspended = words("on several cores: who waits for it is suspended");
+    assert_eq!(said(Mechanism::Mpcp, 1), (suspended, Some(Way::Claims)));
+}
+
+/// Memory is enough to the last byte; what is too much names the scopes that there are.
+#[test]
+fn memory_to_the_byte() {
+    let mut draft = readers(&[("reader", "8ms")], 8);
+    task(&mut draft, "reader").persistent = drafts::size("3KiB");
+    let total = plan(&draft).plan.memory.total.as_bytes();
+    draft.platform.memory = taut_model::Size::from_bytes(total);
+    assert!(plan(&draft).plan.proven);
+    draft.platform.memory = taut_model::Size::from_bytes(total - 1);
+    let planned = plan(&draft);
+    assert!(!planned.plan.proven);
+    assert_eq!(planned.faults[0].code, codes::MEMORY_EXCEEDED);
+    let scopes: Vec<_> =
+        planned.faults[0].secondary.iter().map(|label| label.place.path().to_owned()).collect();
+    assert_eq!(scopes, ["tasks.reader.memory.persistent"]);
+}

@@ -424,7 +424,7 @@ fn tccp_up_to_its_most() {
 /// woken takes its writer one.
 #[test]
 fn waiting_takes_switches() {
-    let responses = |flows: bool| {
+    let planned = |flows: bool| {
         let mut draft = bare(&[0, 1]);
         draft.platform.overheads.context_switch = time("10us");
         on(&mut draft, 0, "one", "10ms", "1ms");
@@ -440,13 +440,26 @@ fn waiting_takes_switches() {
         if !flows {
             draft.channels.iter_mut().for_each(|channel| channel.flow = Flow::Newest);
         }
-        let planned = proven(&draft);
+        proven(&draft)
+    };
+    let responses = |flows: bool| {
+        let planned = planned(flows);
         ["one", "two", "first", "last"].map(|name| response(&planned, name).expect("proven").as_ns() / 1_000)
     };
     let (with, without) = (responses(true), responses(false));
     let more: Vec<u64> = with.iter().zip(without).map(|(with, without)| with - without).collect();
     // The second on each core is delayed by what comes to the first.
     assert_eq!(more, [20, 20 + 10, 20, 20 + 20]);
+    let said = |name: &str| {
+        let text = explain_task(&planned(true).plan, name).expect("a task");
+        let row = |what: &str| {
+            text.lines()
+                .find(|line| line.contains(what))
+                .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        };
+        [row("own"), row("waiting and waking")].map(Option::unwrap_or_default)
+    };
+    assert_eq!(said("first"), ["own 1.00 ms", "overhead waiting and waking 20.0 µs"]);
 }
 
 /// Who locks may stop where its writer has begun: then the order of priorities does not say that the value is there.

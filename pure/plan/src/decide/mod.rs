@@ -93,9 +93,7 @@ pub(crate) fn decide(open: Model, aim: Aim, faults: &mut Vec<Fault>) -> Decided 
         let edf = open.platform().scheduler == Scheduler::Edf;
         let smallest = |candidate: &state::Candidate| {
             let taken = decisions.mechanisms[candidate.id.index()];
-            taken.is_some()
-                && taken == candidate.locks.first().copied()
-                && state::is_smallest(&open, candidate)
+            taken == candidate.locks.first().copied() && state::is_smallest(&open, candidate)
         };
         let smallest = aim == Aim::Memory && edf && candidates.iter().all(smallest);
         // What keeps less than another one may is not the best, whatever it takes.
