@@ -145,6 +145,7 @@ fn a_disk_that_stays_full_has_the_end_and_what_is_missing() {
 
 /// A recording with a limit never grows beyond it, and has the newest.
 #[test]
+#[cfg_attr(miri, ignore = "200,000 records, without `unsafe` of its own")]
 fn a_limit_holds_whatever_comes() {
     const LIMIT: u64 = 2 << 20;
     let (mut recorder, drain) = ring(Owner::Task(0), 4_096);
@@ -208,6 +209,7 @@ fn minor_faults(text: &mut String) -> u64 {
 
 #[cfg(target_os = "linux")]
 #[test]
+#[cfg_attr(miri, ignore = "page faults are the machine's, and read from /proc")]
 fn recording_takes_no_page_fault() {
     let (mut recorder, mut drain) = ring(Owner::Task(0), 1 << 16);
     let mut text = String::with_capacity(4096);
