@@ -482,7 +482,9 @@ mod tests {
         assert!(seats.is_gone(0, one) && !seats.is_gone(0, two));
         assert_eq!(Taking::of(two.bits() | 7), two);
         seats.leave(0, two);
-        assert!(seats.is_gone(0, two) && seats.take(0, &second).is_ok());
+        assert!(seats.is_gone(0, two));
+        let three = seats.take(0, &second).unwrap();
+        assert!(three != two && three != one, "who sits down again is another one");
         assert!(!Seats::IMMORTAL.is_gone(0, one));
     }
 
@@ -508,6 +510,18 @@ mod tests {
         let all: Vec<_> = (0..CPUS_MAX as u16).map(|cpu| heir.take_cpu(lives, cpu).unwrap()).collect();
         assert_eq!(taken(&heir, 99), Some(LayoutError::Places));
         assert_eq!((all.len(), taken(&first, 3)), (15, Some(LayoutError::Taken)));
+    }
+
+    /// The word of a place's keeper says no processor, though it has a number where those have theirs.
+    #[test]
+    fn a_keeper_is_no_processor() {
+        let lives = lives(2);
+        let (first, _second) = (Alive::claim(lives, 0).unwrap(), Alive::claim(lives, 1).unwrap());
+        let thread = keeper(lives.words.get(1).unwrap().load(Relaxed));
+        match u16::try_from(thread - 1) {
+            Ok(cpu) => assert!(first.take_cpu(lives, cpu).is_ok()),
+            Err(_) => println!("skipped: no processor has a number as large as a thread's, {thread}"),
+        }
     }
 
     #[test]

@@ -276,11 +276,14 @@ mod tests {
         assert_eq!(block_on(watch.until(Some(soon), || None::<()>)), None);
         assert!(clock::monotonic_ns() >= soon);
         let rings = watch.rings();
+        let unpark = Arc::new(Unpark(std::thread::current()));
+        let waker = Waker::from(Arc::clone(&unpark));
         {
             let mut given_up = watch.wait(rings, None);
-            let mut context = Context::from_waker(Waker::noop());
-            assert!(Pin::new(&mut given_up).poll(&mut context).is_pending());
+            assert!(Pin::new(&mut given_up).poll(&mut Context::from_waker(&waker)).is_pending());
         }
+        drop(waker);
+        assert_eq!(Arc::strong_count(&unpark), 1, "nobody holds what would have been woken");
         let soon = clock::monotonic_ns() + 5_000_000;
         assert_eq!(block_on(watch.wait(rings, Some(soon))), Woken::TimedOut);
         let bell = Arc::clone(&watch.shared.bell);

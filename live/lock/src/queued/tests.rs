@@ -27,7 +27,9 @@ fn by_priority_then_first_come() {
         if holder.which() != 0 {
             assert_eq!(holder.granted(), Some(Entry::Clean));
         }
+        assert!(holder.is_inside());
         assert_eq!(holder.release(), Some(next));
+        assert!(!holder.is_inside());
         assert_eq!((holder.release(), holder.granted()), (None, None), "it has it no more");
     }
     assert_eq!((e.wait(Patience::Endless), e.release()), (Ok(Entry::Clean), None));

@@ -15,11 +15,11 @@ use crate::life::{Alive, Taking};
 const INSIDE: u64 = 1;
 pub(super) const CHOOSES: u64 = 2;
 const WRECK: u64 = 4;
-const TICKET_SHIFT: u32 = 3;
+pub(super) const TICKET_SHIFT: u32 = 3;
 /// All of a word but who wrote it.
 const WHAT: u64 = u64::MAX >> Taking::BITS;
 /// A ticket where it stands in a word.
-const TICKET: u64 = WHAT & !(INSIDE | CHOOSES | WRECK);
+pub(super) const TICKET: u64 = WHAT & !(INSIDE | CHOOSES | WRECK);
 
 /// One that asks for the lock: a core, or a core of one process.
 pub struct Party<'m> {

@@ -3,7 +3,7 @@
 
 use taut_atomic::{LINE_BYTES, Line};
 
-use super::party::CHOOSES;
+use super::party::{CHOOSES, TICKET, TICKET_SHIFT};
 use super::*;
 use crate::PARTIES_LIMIT;
 use crate::global::{Entry, Patience, Stuck};
@@ -55,6 +55,30 @@ fn who_is_drawing_may_have_come_before() {
     other.request();
     assert!(one.is_undecided(), "the other's is later, and it has not looked");
     assert_eq!((one.granted(), one.is_undecided()), (Some(Entry::Clean), false));
+}
+
+#[test]
+fn who_is_inside_gives_no_place_back() {
+    let mut lines = [const { Line::new() }; 3];
+    let mut parties = group(Memory::new(&mut lines), 2).unwrap();
+    let (mut one, mut other) = (parties.next().unwrap(), parties.next().unwrap());
+    one.withdraw();
+    assert_eq!(one.enter(Patience::Endless), Ok(Entry::Clean));
+    one.withdraw();
+    assert!(one.is_inside());
+    assert_eq!(other.enter(Patience::Looks(50)), Err(Stuck { party: 0 }));
+}
+
+/// Tickets of spoiled memory begin anew in the middle of an application: none is no ticket.
+#[test]
+fn no_ticket_is_nothing() {
+    let (memory, lives) = shared(2);
+    let alive = Alive::claim(lives, 0).unwrap();
+    let mut one = party(memory(), 2, 0, lives, &alive).unwrap();
+    // The first word of a lock is how many tickets were drawn: as many as there can be.
+    memory().claim().word(0).store(TICKET >> TICKET_SHIFT, Relaxed);
+    one.request();
+    assert_eq!(one.granted(), Some(Entry::Clean));
 }
 
 #[test]
@@ -112,4 +136,51 @@ fn the_heir_itself_is_told() {
     assert_eq!(heir.enter(Patience::Endless), Ok(Entry::OwnerDied(0)));
     heir.leave();
     assert_eq!(heir.enter(Patience::Endless), Ok(Entry::Clean));
+}
+
+/// Who died waiting had nothing: whoever comes next is told of no death.
+#[test]
+fn a_death_while_waiting_is_none_of_who_comes_next() {
+    let (memory, lives) = shared(3);
+    let (dying, alive) = (Alive::claim(lives, 0).unwrap(), Alive::claim(lives, 1).unwrap());
+    let mut dead = party(memory(), 3, 0, lives, &dying).unwrap();
+    let mut next = party(memory(), 3, 1, lives, &alive).unwrap();
+    let mut inside = party(memory(), 3, 2, lives, &alive).unwrap();
+    assert_eq!(inside.enter(Patience::Endless), Ok(Entry::Clean));
+    dead.request();
+    next.request();
+    std::mem::forget(dead);
+    drop(dying);
+    assert!((0..200).all(|_| next.granted().is_none()));
+    inside.leave();
+    assert_eq!(next.enter(Patience::Looks(100)), Ok(Entry::Clean));
+}
+
+/// Who was seen dead may have a successor that asks before the dead one's word is cleared: it keeps its place.
+#[test]
+fn a_successor_that_has_asked_keeps_its_place() {
+    let (memory, lives) = shared(3);
+    let (dying, alive) = (Alive::claim(lives, 0).unwrap(), Alive::claim(lives, 1).unwrap());
+    let mut dead = party(memory(), 3, 0, lives, &dying).unwrap();
+    let mut next = party(memory(), 3, 1, lives, &alive).unwrap();
+    let mut other = party(memory(), 3, 2, lives, &alive).unwrap();
+    assert_eq!(other.enter(Patience::Endless), Ok(Entry::Clean));
+    dead.request();
+    next.request();
+    std::mem::forget(dead);
+    drop(dying);
+    assert!(
+        (0..200).all(|_| next.granted().is_none()),
+        "it has passed the dead one, and waits for the other"
+    );
+    let mut heir = party(memory(), 3, 0, lives, &alive).unwrap();
+    heir.request();
+    other.leave();
+    assert_eq!(next.granted(), Some(Entry::Clean));
+    other.request();
+    assert_eq!((heir.granted(), other.granted()), (None, None));
+    next.leave();
+    assert_eq!((other.granted(), heir.granted()), (None, Some(Entry::Clean)));
+    heir.leave();
+    assert_eq!(other.granted(), Some(Entry::Clean));
 }
